@@ -1,0 +1,42 @@
+/* Byte ranges that belong to somebody else, big-endian integers, and a buffer that grows. */
+#ifndef FAIRWAY_BASE_BYTES_H
+#define FAIRWAY_BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A view: valid as long as the memory that it was taken from. */
+struct bytes {
+    const uint8_t *data;
+    size_t len;
+};
+
+#define BYTES_OF(array) ((struct bytes){(array), sizeof(array)})
+
+bool bytes_equal(struct bytes a, struct bytes b);
+
+uint32_t be32_get(const uint8_t *at);
+uint64_t be64_get(const uint8_t *at);
+void be32_put(uint8_t *at, uint32_t value);
+void be64_put(uint8_t *at, uint64_t value);
+
+/*
+ * A buffer that grows on demand; out of memory ends the process, so callers cap what a client can drive.
+ * {0} is an empty buffer. buf_free wipes nothing: secrets do not belong here.
+ */
+struct buf {
+    uint8_t *data;
+    size_t len, cap;
+};
+
+void buf_reserve(struct buf *buf, size_t more);
+void buf_add(struct buf *buf, const void *data, size_t len);
+void buf_add_bytes(struct buf *buf, struct bytes bytes);
+void buf_add_u32(struct buf *buf, uint32_t value); /* big endian, as XDR */
+void buf_add_u64(struct buf *buf, uint64_t value);
+void buf_clear(struct buf *buf); /* length 0, memory kept */
+void buf_free(struct buf *buf);
+struct bytes buf_bytes(const struct buf *buf); /* valid until the next change */
+
+#endif

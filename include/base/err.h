@@ -1,0 +1,97 @@
+/*
+ * Every fallible function returns enum err; ERR_OK is 0. One line here is an error's name in C, its code in
+ * the HTTP API, its HTTP status and the sentence a client may read. Three families are never mixed: the
+ * caller's fault (4xx), the world's fault (503: trying again may help) and our own bug (500).
+ */
+#ifndef FAIRWAY_BASE_ERR_H
+#define FAIRWAY_BASE_ERR_H
+
+#define ERR_TABLE(X)                                                                                         \
+    X(OK, "OK", 200, "Done.")                                                                                \
+    /* the caller's fault */                                                                                 \
+    X(INVALID_REQUEST, "INVALID_REQUEST", 400, "The request is not well formed.")                            \
+    X(INVALID_JSON, "INVALID_JSON", 400, "The body is not the JSON object that this path expects.")          \
+    X(INVALID_HASH, "INVALID_HASH", 400, "A transaction hash is 64 hexadecimal digits.")                     \
+    X(INVALID_TRANSACTION_XDR, "INVALID_TRANSACTION_XDR", 400,                                               \
+        "transactionXdr is not a base64 TransactionEnvelope.")                                               \
+    X(INVALID_TRANSACTION, "INVALID_TRANSACTION", 400,                                                       \
+        "The transaction's preconditions cannot be met or kept.")                                            \
+    X(INVALID_OPERATION_STRUCTURE, "INVALID_OPERATION_STRUCTURE", 400,                                       \
+        "The operations cannot be signed as they are.")                                                      \
+    X(INVALID_SOROBAN_TRANSACTION, "INVALID_SOROBAN_TRANSACTION", 400,                                       \
+        "The Soroban transaction cannot be signed.")                                                         \
+    X(FORBIDDEN_SIGNER, "FORBIDDEN_SIGNER", 400,                                                             \
+        "The transaction would use the authority of a channel account.")                                     \
+    X(FEE_BUMP_TX_NOT_ALLOWED, "FEE_BUMP_TX_NOT_ALLOWED", 400, "The transaction is a fee bump already.")     \
+    X(FEE_EXCEEDS_MAXIMUM, "FEE_EXCEEDS_MAXIMUM", 400, "The fee is above the maximum.")                      \
+    X(NO_SIGNATURES_PROVIDED, "NO_SIGNATURES_PROVIDED", 400,                                                 \
+        "The transaction lacks a signature that it needs.")                                                  \
+    X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400, "The transaction is not a live lease.") \
+    X(NOT_FOUND, "NOT_FOUND", 404, "There is nothing at this path.")                                         \
+    X(TRANSACTION_NOT_FOUND, "TRANSACTION_NOT_FOUND", 404, "No lease has this hash.")                        \
+    X(METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", 405, "The path does not know this method.")                  \
+    X(IDEMPOTENCY_CONFLICT, "IDEMPOTENCY_CONFLICT", 409, "The Idempotency-Key was used with another body.")  \
+    X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
+    X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \
+    /* the world's fault */                                                                                  \
+    X(CHANNEL_ACCOUNT_UNAVAILABLE, "CHANNEL_ACCOUNT_UNAVAILABLE", 503, "Every channel account is leased.")   \
+    X(GRANTS_SUSPENDED, "GRANTS_SUSPENDED", 503,                                                             \
+        "No lease is granted until the ledger state is certain again.")                                      \
+    X(OVERLOADED, "OVERLOADED", 503, "Too many requests wait already.")                                      \
+    X(SHUTTING_DOWN, "SHUTTING_DOWN", 503, "This replica is stopping.")                                      \
+    X(OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN", 503,                                                               \
+        "The lease may exist; ask again with the same Idempotency-Key.")                                     \
+    X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is away.")                            \
+    X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is away.")                                       \
+    X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \
+    X(RPC_REFUSED, "RPC_REFUSED", 503, "Stellar RPC refused the request.")                                   \
+    X(LEDGER_AHEAD, "LEDGER_AHEAD", 503, "The ledger has not closed yet.")                                   \
+    X(LEDGER_GAP, "LEDGER_GAP", 503, "Stellar RPC no longer has the next ledger.")                           \
+    X(LEDGER_MISMATCH, "LEDGER_MISMATCH", 503, "The ledger does not follow from the last one committed.")    \
+    X(NOT_LEADER, "NOT_LEADER", 503, "Another replica ingests.")                                             \
+    /* data that is not what it should be; the edge decides whose fault that is */                           \
+    X(XDR_TRUNCATED, "XDR_TRUNCATED", 500, "XDR ends early.")                                                \
+    X(XDR_TRAILING, "XDR_TRAILING", 500, "Bytes follow the XDR value.")                                      \
+    X(XDR_INVALID, "XDR_INVALID", 500, "XDR breaks its type.")                                               \
+    X(XDR_UNKNOWN_ARM, "XDR_UNKNOWN_ARM", 500,                                                               \
+        "XDR has an unknown union arm or enum value: newer protocol?")                                       \
+    X(XDR_TOO_DEEP, "XDR_TOO_DEEP", 500, "XDR is nested too deeply.")                                        \
+    X(MALFORMED, "MALFORMED", 500, "A value is malformed.")                                                  \
+    X(SEAL_BROKEN, "SEAL_BROKEN", 500, "A sealed seed does not open.")                                       \
+    X(CONFIG, "CONFIG", 500, "The configuration is wrong.")                                                  \
+    X(CONFLICT, "CONFLICT", 500, "A row is not in the state that this statement needs.")                     \
+    X(TRY_AGAIN, "TRY_AGAIN", 503, "The transaction was rolled back and may be tried again.")                \
+    X(CANCELLED, "CANCELLED", 503, "The caller went away.")                                                  \
+    /* our bug */                                                                                            \
+    X(INTERNAL, "INTERNAL", 500, "Internal error.")
+
+enum err {
+#define X(name, code, status, text) ERR_##name,
+    ERR_TABLE(X)
+#undef X
+};
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+
+/* The code that the HTTP API and the log use. Never NULL. */
+const char *err_code(enum err e);
+
+/* The HTTP status: 4xx, 500 or 503. */
+int err_status(enum err e);
+
+/* One English sentence that may leave the process. Never NULL. */
+const char *err_text(enum err e);
+
+/*
+ * What exactly was wrong, for the one who has to mend it: filled by the function that refuses, cut to fit,
+ * never secret. Safe to show to the client for the caller's-fault family only.
+ */
+struct detail {
+    char text[200];
+};
+
+/* Writes the formatted sentence and returns e, so that a refusal is one statement. detail may be NULL. */
+enum err detail_set(struct detail *detail, enum err e, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

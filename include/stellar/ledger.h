@@ -1,0 +1,68 @@
+/*
+ * What releasing leases needs from a LedgerCloseMeta (V0, V1, V2; CAP-63, CAP-66, CAP-67, CAP-83): the header
+ * with its proof, the result of each transaction, and the last state of each account that the ledger touched.
+ * Everything else is validated and passed.
+ */
+#ifndef FAIRWAY_STELLAR_LEDGER_H
+#define FAIRWAY_STELLAR_LEDGER_H
+
+#include "stellar/ids.h"
+
+/* One processed transaction, in the order of txProcessing (apply order). */
+struct ledger_transaction {
+    struct hash hash; /* of the envelope as submitted: the fee bump's own hash for a fee bump */
+    int32_t code;     /* TransactionResultCode */
+    bool fee_bump;    /* code is txFEE_BUMP_INNER_SUCCESS or _FAILED: the inner fields are set */
+    struct hash inner_hash;
+    int32_t inner_code;
+};
+
+/* The last state of an account in this ledger: over fee processing of all transactions, then apply of all,
+   then post-apply fee processing of all, then upgrades. */
+struct ledger_account {
+    struct public_key key;
+    bool removed; /* then nothing below holds */
+    int64_t sequence;
+    bool own_authority; /* the master key alone can sign everything: no other signer, master weight at least
+                           the high threshold and 1 (thresholds of the entry: master, low, medium, high) */
+    int64_t balance_stroops;
+};
+
+struct ledger {
+    uint32_t meta_version; /* 0, 1, 2 */
+    uint32_t protocol;
+    uint32_t sequence;
+    uint64_t close_time_s;
+    struct hash hash, previous_hash;
+    bool hash_proved;    /* SHA-256 of the header is hash */
+    bool results_proved; /* SHA-256 of the TransactionResultSet is the header's txSetResultHash */
+    struct ledger_transaction *transactions;
+    size_t transaction_count;
+    struct ledger_account *accounts; /* sorted by key, each once */
+    size_t account_count;
+};
+
+/*
+ * Decodes exactly one LedgerCloseMeta. Fills *ledger (ledger_free when done, also usable on {0}); on error it
+ * is empty. Errors: those of xdr.h; ERR_XDR_UNKNOWN_ARM means that the network upgraded past this build. A
+ * failed proof is not an error here: the caller refuses it (DESIGN section 5). detail (may be NULL) says
+ * where.
+ */
+MUST_CHECK enum err ledger_decode(struct bytes meta, struct ledger *ledger, struct detail *detail);
+void ledger_free(struct ledger *ledger);
+
+/* Whether an innermost result code in a ledger consumed the sequence number (all but txBAD_SEQ and
+ * txNO_ACCOUNT). */
+bool result_consumes_sequence(int32_t code);
+/* "txSUCCESS", "txFAILED", ...; "tx(N)" never occurs, unknown codes do not decode. */
+const char *result_code_name(int32_t code);
+
+/* Looks a key up in ledger->accounts; NULL when the ledger did not touch it. */
+const struct ledger_account *ledger_account(const struct ledger *ledger, const struct public_key *key);
+
+/* A LedgerEntryData as getLedgerEntries answers it (stellar-rpc: `xdr`), which must be of an account. */
+MUST_CHECK enum err account_entry_decode(struct bytes entry, struct ledger_account *out);
+/* LedgerKey of an account, XDR, appended: what getLedgerEntries is asked for. */
+void account_ledger_key(const struct public_key *key, struct buf *out);
+
+#endif

@@ -1,0 +1,39 @@
+#include "base/clock.h"
+
+#include <limits.h>
+
+static struct timespec now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return at;
+}
+
+int64_t clock_us(void)
+{
+    struct timespec at = now();
+    return (int64_t)at.tv_sec * 1000000 + at.tv_nsec / 1000;
+}
+
+int64_t clock_ms(void)
+{
+    return clock_us() / 1000;
+}
+
+int clock_left_ms(int64_t deadline_ms)
+{
+    int64_t left = deadline_ms - clock_ms();
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+struct timespec clock_timespec(int64_t deadline_ms)
+{
+    return (struct timespec){.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
+}
+
+void clock_sleep_ms(int ms)
+{
+    struct timespec left = clock_timespec(ms);
+    while (nanosleep(&left, &left) != 0)
+        ;
+}

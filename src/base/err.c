@@ -1,0 +1,47 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+
+static const struct {
+    const char *code;
+    int status;
+    const char *text;
+} registry[] = {
+#define X(name, code, status, text) [ERR_##name] = {code, status, text},
+    ERR_TABLE(X)
+#undef X
+};
+
+static enum err known(enum err e)
+{
+    return (size_t)e < ARRAY_LEN(registry) ? e : ERR_INTERNAL;
+}
+
+const char *err_code(enum err e)
+{
+    return registry[known(e)].code;
+}
+
+int err_status(enum err e)
+{
+    return registry[known(e)].status;
+}
+
+const char *err_text(enum err e)
+{
+    return registry[known(e)].text;
+}
+
+enum err detail_set(struct detail *detail, enum err e, const char *format, ...)
+{
+    if (detail == NULL)
+        return e;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(detail->text, sizeof detail->text, format, args);
+    va_end(args);
+    return e;
+}

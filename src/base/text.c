@@ -1,0 +1,203 @@
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void hex_encode(const uint8_t *data, size_t len, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len; i++) {
+        out[2 * i] = digits[data[i] >> 4];
+        out[2 * i + 1] = digits[data[i] & 15];
+    }
+    out[2 * len] = '\0';
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+enum err hex_decode(const char *text, size_t text_len, uint8_t *out, size_t len)
+{
+    if (text_len != 2 * len)
+        return ERR_MALFORMED;
+    for (size_t i = 0; i < len; i++) {
+        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return ERR_MALFORMED;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return ERR_OK;
+}
+
+static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+char *base64_encode(struct bytes bytes)
+{
+    char *out = NEW_ARRAY((bytes.len + 2) / 3 * 4 + 1, char);
+    char *at = out;
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t have = bytes.len - i < 3 ? bytes.len - i : 3;
+        uint32_t group = (uint32_t)bytes.data[i] << 16;
+        if (have > 1)
+            group |= (uint32_t)bytes.data[i + 1] << 8;
+        if (have > 2)
+            group |= bytes.data[i + 2];
+        *at++ = base64_alphabet[group >> 18];
+        *at++ = base64_alphabet[group >> 12 & 63];
+        *at++ = have > 1 ? base64_alphabet[group >> 6 & 63] : '=';
+        *at++ = have > 2 ? base64_alphabet[group & 63] : '=';
+    }
+    *at = '\0';
+    return out;
+}
+
+/* 0 to 63, or -1. A table: ledgers arrive as megabytes of base64. */
+static int base64_digit(char c)
+{
+    static const int8_t digits[256] = {
+        ['A'] = 1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
+        11,
+        12,
+        13,
+        14,
+        15,
+        16,
+        17,
+        18,
+        19,
+        20,
+        21,
+        22,
+        23,
+        24,
+        25,
+        26,
+        ['a'] = 27,
+        28,
+        29,
+        30,
+        31,
+        32,
+        33,
+        34,
+        35,
+        36,
+        37,
+        38,
+        39,
+        40,
+        41,
+        42,
+        43,
+        44,
+        45,
+        46,
+        47,
+        48,
+        49,
+        50,
+        51,
+        52,
+        ['0'] = 53,
+        54,
+        55,
+        56,
+        57,
+        58,
+        59,
+        60,
+        61,
+        62,
+        ['+'] = 63,
+        ['/'] = 64,
+    };
+    return digits[(uint8_t)c] - 1;
+}
+
+enum err base64_decode(const char *text, size_t text_len, struct buf *out)
+{
+    if (text_len % 4 != 0)
+        return ERR_MALFORMED;
+    size_t start = out->len;
+    buf_reserve(out, text_len / 4 * 3 + 1);
+    uint8_t *to = out->data + start;
+    for (size_t i = 0; i < text_len; i += 4) {
+        int a = base64_digit(text[i]), b = base64_digit(text[i + 1]);
+        bool last = i + 4 == text_len;
+        bool one = last && text[i + 2] == '=' && text[i + 3] == '=';
+        bool two = last && !one && text[i + 3] == '=';
+        int c = one ? 0 : base64_digit(text[i + 2]), d = one || two ? 0 : base64_digit(text[i + 3]);
+        if ((a | b | c | d) < 0 || (one && (b & 15) != 0) || (two && (c & 3) != 0))
+            return ERR_MALFORMED;
+        uint32_t group = (uint32_t)a << 18 | (uint32_t)b << 12 | (uint32_t)c << 6 | (uint32_t)d;
+        *to++ = (uint8_t)(group >> 16);
+        if (!one)
+            *to++ = (uint8_t)(group >> 8);
+        if (!one && !two)
+            *to++ = (uint8_t)group;
+    }
+    out->len = (size_t)(to - out->data);
+    return ERR_OK;
+}
+
+enum err text_to_u64(const char *text, uint64_t max, uint64_t *out)
+{
+    if (text == NULL || text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))
+        return ERR_MALFORMED;
+    uint64_t value = 0;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return ERR_MALFORMED;
+        uint64_t digit = (uint64_t)(*text - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return ERR_MALFORMED;
+        value = value * 10 + digit;
+    }
+    if (value > max)
+        return ERR_MALFORMED;
+    *out = value;
+    return ERR_OK;
+}
+
+enum err text_to_i64(const char *text, int64_t *out)
+{
+    uint64_t magnitude;
+    bool negative = text != NULL && text[0] == '-';
+    if (text_to_u64(negative ? text + 1 : text, negative ? (uint64_t)INT64_MAX + 1 : INT64_MAX, &magnitude) !=
+        ERR_OK)
+        return ERR_MALFORMED;
+    if (negative && magnitude == 0)
+        return ERR_MALFORMED;
+    *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return ERR_OK;
+}
+
+bool text_equal(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+bool text_starts(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
