@@ -1,0 +1,16 @@
+/* The schema of the database, embedded in the binary (migrations/NNNN_name.sql), applied in order under an
+ * advisory lock. */
+#ifndef FAIRWAY_DB_MIGRATE_H
+#define FAIRWAY_DB_MIGRATE_H
+
+#include "db/db.h"
+
+/* Applies what is missing, one transaction a file; *applied says how many. Safe to run twice at the same
+   time. ERR_CONFLICT when the database has a migration that this binary does not know, or one whose text
+   differs. */
+MUST_CHECK enum err migrate(struct db *direct, size_t *applied, struct detail *detail);
+
+/* ERR_CONFLICT unless exactly the migrations of this binary are applied. */
+MUST_CHECK enum err migrate_check(struct db *db, struct detail *detail);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * The HTTP server: routes in, replies out. Only this module knows libmicrohttpd. An endpoint is a plain
+ * function from request to reply; it may reply at once or later, from any thread, exactly once.
+ */
+#ifndef FAIRWAY_HTTP_HTTP_H
+#define FAIRWAY_HTTP_HTTP_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+struct http_server;
+struct http_request; /* alive from the handler's call until its reply; then it belongs to the server again */
+
+typedef void (*http_handler)(struct http_request *request, void *context);
+
+struct http_route {
+    const char *method; /* "GET", "POST" */
+    const char
+        *path; /* "/v1/transactions/{hash}": one {parameter} a path at most, which matches one segment */
+    size_t body_cap;      /* bytes; more is 413 BODY_TOO_LARGE; 0: no body wanted */
+    http_handler handler; /* must not block for long */
+    void *context;
+};
+
+struct http_settings {
+    const char *address; /* "127.0.0.1:8001", "[::1]:0", ":8001" (all addresses); port 0: any free one */
+    const struct http_route *routes;
+    size_t route_count;
+    unsigned threads;         /* 0: 2 */
+    unsigned max_connections; /* 0: 1,024 */
+    int idle_timeout_s;       /* 0: 30; a slow head or body ends with it */
+};
+
+/*
+ * What it answers by itself, as problem+json: 404 NOT_FOUND, 405 METHOD_NOT_ALLOWED (with Allow), 413, 415
+ * for a POST whose Content-Type is not application/json, 400 for duplicate Content-Length or Content-Length
+ * beside Transfer-Encoding.
+ */
+MUST_CHECK enum err http_start(
+    const struct http_settings *settings, struct http_server **out, struct detail *detail);
+unsigned http_port(const struct http_server *server);
+/* No new connections; requests under way get up to grace_ms to be answered. Then http_free. */
+void http_drain(struct http_server *server, int grace_ms);
+void http_free(struct http_server *server); /* every request must have been answered */
+
+/* Reading. Strings live as long as the request. */
+struct bytes http_body(const struct http_request *request);
+const char *http_path_parameter(const struct http_request *request); /* percent-decoded; NULL: none */
+const char *http_query(const struct http_request *request, const char *name); /* decoded; NULL: absent */
+const char *http_header(
+    const struct http_request *request, const char *name); /* NULL: absent; first of several */
+const char *http_request_id(
+    const struct http_request *request); /* generated, unique; also in the X-Request-Id reply header */
+/* Whether the client has closed its connection: looks at the socket, also while the request is suspended. */
+bool http_client_gone(const struct http_request *request);
+
+/* Replying, from any thread; the request must not be touched afterwards. json: terminated text, taken over
+ * (freed here). */
+void http_reply_json(struct http_request *request, int status, char *json);
+/* problem+json (RFC 9457) with type, title, status, detail, code, requestId. detail is shown for the caller's
+   fault only; may be NULL. retry_after_s > 0 adds Retry-After. extra (may be NULL) is a JSON object text
+   whose members are added; borrowed. */
+void http_reply_problem(struct http_request *request, enum err e, const struct detail *detail,
+    int retry_after_s, const char *extra);
+
+#endif
