@@ -14,8 +14,11 @@
 #include "base/err.h"
 #include "xdr/types.h" /* enum xdr_type: XDR_TransactionEnvelope, XDR_LedgerCloseMeta, ... (generated) */
 
-/* Levels of nested values that a walk follows; the protocol allows 500 (to 27) and 1,000 (from 28) by its own
- * count. */
+/*
+ * Nested values that a walk follows: structs, options and arrays (a union counts as its arm). The protocol
+ * allows 1,000 levels by the count of its Rust parser, which counts these and more, or (to protocol 27) 500
+ * by that of its C++ one, which counts each SCVal; two or three of ours.
+ */
 #define XDR_MAX_DEPTH 2000
 
 /* What is left to read. Reads advance it; after an error its position is where the fault is. */
@@ -35,6 +38,9 @@ MUST_CHECK enum err xdr_i32(struct xdr_reader *reader, int32_t *out);
 MUST_CHECK enum err xdr_u64(struct xdr_reader *reader, uint64_t *out);
 MUST_CHECK enum err xdr_i64(struct xdr_reader *reader, int64_t *out);
 MUST_CHECK enum err xdr_bool(struct xdr_reader *reader, bool *out);
+/* The count of an array, or the flag of an option (max 1); ERR_XDR_INVALID when it is above max. It promises
+ * nothing about what follows: a size that is taken from it must be held against what is left. */
+MUST_CHECK enum err xdr_count(struct xdr_reader *reader, uint32_t max, uint32_t *out);
 /* Fixed opaque of len bytes (a multiple of 4 in all uses here). */
 MUST_CHECK enum err xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t len);
 
@@ -50,7 +56,8 @@ MUST_CHECK enum err xdr_check(enum xdr_type type, struct bytes bytes);
 /*
  * As xdr_take, and calls found(span, context) for each value of the type `wanted` in it, in the order of the
  * bytes, after that value was validated (an inner one before the one that contains it). An error that found
- * returns ends the walk.
+ * returns ends the walk. ERR_INTERNAL when every byte pattern is a valid value of `wanted` (Hash, Price,
+ * ...): those are passed without a look.
  */
 typedef enum err (*xdr_found)(struct bytes span, void *context);
 MUST_CHECK enum err xdr_each(

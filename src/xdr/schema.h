@@ -1,0 +1,63 @@
+/*
+ * How the generated schema (schema.c) says what a value looks like. A type is a sequence of steps, one after
+ * the other as on the wire; a union or enum is a choice among arms, each of which is one step. Runs of bytes
+ * in which every pattern is valid (integers, hashes) are one step.
+ */
+#ifndef FAIRWAY_XDR_SCHEMA_H
+#define FAIRWAY_XDR_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xdr/types.h"
+
+enum xdr_op {
+    XDR_OP_END,    /* of the type */
+    XDR_OP_BYTES,  /* n bytes of any pattern (n = 0: a void arm) */
+    XDR_OP_BOOL,   /* 0 or 1 */
+    XDR_OP_OPAQUE, /* length, at most n, bytes, zero padding: opaque<n> and string<n> */
+    XDR_OP_ARRAY,  /* count, at most n, values of type */
+    XDR_OP_OPTION, /* 0, or 1 and a value of type */
+    XDR_OP_TYPE,   /* a value of type */
+    XDR_OP_UNION,  /* a value of type, which is a union or enum */
+    XDR_OP_ARMS,   /* the discriminant and arm of type itself */
+};
+
+struct xdr_step {
+    uint16_t op, type;
+    uint32_t n;
+};
+
+struct xdr_arm {
+    int32_t value;
+    struct xdr_step step;
+};
+
+struct xdr_type_info {
+    const char *name;
+    const struct xdr_step *steps; /* to an XDR_OP_END */
+    const struct xdr_arm *arms;   /* ascending by value; NULL unless a union or enum */
+    uint32_t arm_count;
+    uint32_t plain_size; /* of every value, when all its bytes may have any pattern; else 0 */
+};
+
+extern const struct xdr_type_info xdr_types[XDR_TYPE_COUNT];
+
+/* The words of schema.c. */
+/* clang-format off */
+#define END          {XDR_OP_END, 0, 0}
+#define NOTHING      {XDR_OP_BYTES, 0, 0}
+#define BYTES(n)     {XDR_OP_BYTES, 0, (n)}
+#define BOOL         {XDR_OP_BOOL, 0, 0}
+#define OPAQUE(max)  {XDR_OP_OPAQUE, 0, (max)}
+#define ARRAY(T, max) {XDR_OP_ARRAY, XDR_##T, (max)}
+#define OPTION(T)    {XDR_OP_OPTION, XDR_##T, 0}
+#define TYPE(T)      {XDR_OP_TYPE, XDR_##T, 0}
+#define UNION(T)     {XDR_OP_UNION, XDR_##T, 0}
+
+#define SEQUENCE(T, plain) [XDR_##T] = {#T, T, NULL, 0, (plain)}
+#define CHOICE(T, plain) \
+    [XDR_##T] = {#T, (const struct xdr_step[]){{XDR_OP_ARMS, XDR_##T, 0}, END}, T, sizeof(T) / sizeof((T)[0]), (plain)}
+/* clang-format on */
+
+#endif

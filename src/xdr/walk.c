@@ -1,0 +1,200 @@
+#include "xdr/xdr.h"
+
+#include <stddef.h>
+
+#include "schema.h"
+
+/* A value of which steps are left, or an array of which elements are left. */
+struct frame {
+    const struct xdr_step *next; /* where its container goes on */
+    const uint8_t *start;        /* of the element that is being read */
+    uint32_t left;               /* elements after it */
+    int type;
+};
+
+enum {
+    NO_TYPE = -1
+};
+
+/* Generated arms are sorted and mostly without holes: the first guess is the right one. */
+static const struct xdr_arm *arm_of(const struct xdr_type_info *type, int32_t value)
+{
+    uint32_t guess = (uint32_t)value - (uint32_t)type->arms[0].value;
+    if (guess < type->arm_count && type->arms[guess].value == value)
+        return &type->arms[guess];
+    for (uint32_t i = 0; i < type->arm_count; i++)
+        if (type->arms[i].value == value)
+            return &type->arms[i];
+    return NULL;
+}
+
+static size_t left(const struct xdr_reader *in)
+{
+    return (size_t)(in->end - in->at);
+}
+
+static inline enum err pass(struct xdr_reader *in, uint64_t len)
+{
+    if (left(in) < len)
+        return ERR_XDR_TRUNCATED;
+    in->at += len;
+    return ERR_OK;
+}
+
+/* A count or length; it is passed only when it is no more than max. */
+static inline enum err length(struct xdr_reader *in, uint32_t max, uint32_t *out)
+{
+    if (left(in) < 4)
+        return ERR_XDR_TRUNCATED;
+    *out = be32_get(in->at);
+    if (*out > max)
+        return ERR_XDR_INVALID;
+    in->at += 4;
+    return ERR_OK;
+}
+
+static inline enum err opaque(struct xdr_reader *in, uint32_t max)
+{
+    uint32_t len;
+    enum err e = length(in, max, &len);
+    if (e != ERR_OK)
+        return e;
+    uint32_t padding = -len & 3;
+    if (left(in) < (uint64_t)len + padding)
+        return ERR_XDR_TRUNCATED;
+    in->at += len;
+    for (; padding != 0; padding--, in->at++)
+        if (*in->at != 0)
+            return ERR_XDR_INVALID;
+    return ERR_OK;
+}
+
+static inline enum err choose(struct xdr_reader *in, uint32_t type, const struct xdr_step **step)
+{
+    if (left(in) < 4)
+        return ERR_XDR_TRUNCATED;
+    const struct xdr_arm *arm = arm_of(&xdr_types[type], (int32_t)be32_get(in->at));
+    if (arm == NULL)
+        return ERR_XDR_UNKNOWN_ARM;
+    in->at += 4;
+    *step = &arm->step;
+    return ERR_OK;
+}
+
+/*
+ * Reads what a step itself takes on the wire; *count values of the step's type follow it. An arm takes the
+ * place of its union: *step becomes it.
+ */
+static inline enum err read_step(
+    struct xdr_reader *in, const struct xdr_step **step, int wanted, uint32_t *count)
+{
+    *count = 0;
+    for (;;) {
+        const struct xdr_step *at = *step;
+        enum err e;
+        switch ((enum xdr_op)at->op) {
+        case XDR_OP_BYTES:
+            return pass(in, at->n);
+        case XDR_OP_BOOL: {
+            uint32_t value;
+            return length(in, 1, &value);
+        }
+        case XDR_OP_OPAQUE:
+            return opaque(in, at->n);
+        case XDR_OP_ARRAY:
+            e = length(in, at->n, count);
+            if (e != ERR_OK || xdr_types[at->type].plain_size == 0)
+                return e;
+            e = pass(in, (uint64_t)*count * xdr_types[at->type].plain_size);
+            *count = 0;
+            return e;
+        case XDR_OP_OPTION:
+            return length(in, 1, count);
+        case XDR_OP_UNION:
+            if (at->type != wanted)
+                break;
+            /* needs a frame, to know where it ends */
+            __attribute__((fallthrough));
+        case XDR_OP_TYPE:
+            *count = 1;
+            return ERR_OK;
+        case XDR_OP_ARMS:
+        case XDR_OP_END:
+            break;
+        }
+        if ((e = choose(in, at->type, step)) != ERR_OK)
+            return e;
+    }
+}
+
+/*
+ * The interpreter. Nesting lives in frames, so that hostile depth costs neither C stack nor memory. Every
+ * type takes at least four bytes (the generator sees to that), so that the length of the input bounds the
+ * work.
+ */
+static enum err walk(
+    struct xdr_reader *reader, enum xdr_type root, int wanted, xdr_found found, void *context)
+{
+    struct frame frames[XDR_MAX_DEPTH];
+    struct frame *top = frames;
+    struct xdr_reader in = *reader;
+    const struct xdr_step *next = xdr_types[root].steps;
+    enum err e = ERR_OK;
+
+    *top = (struct frame){NULL, in.at, 0, (int)root};
+    while (e == ERR_OK) {
+        const struct xdr_step *step = next++;
+        if (step->op != XDR_OP_END) {
+            uint32_t count;
+            e = read_step(&in, &step, wanted, &count);
+            if (e != ERR_OK || count == 0)
+                continue;
+            if (top == &frames[XDR_MAX_DEPTH - 1]) {
+                e = ERR_XDR_TOO_DEEP;
+                continue;
+            }
+            *++top = (struct frame){next, in.at, count - 1, step->type};
+            next = xdr_types[step->type].steps;
+            continue;
+        }
+        if (top->type == wanted)
+            e = found((struct bytes){top->start, (size_t)(in.at - top->start)}, context);
+        if (top->left != 0) {
+            top->left--;
+            top->start = in.at;
+            next = xdr_types[top->type].steps;
+        } else if (top == frames) {
+            break;
+        } else {
+            next = top->next;
+            top--;
+        }
+    }
+    reader->at = in.at;
+    return e;
+}
+
+enum err xdr_take(struct xdr_reader *reader, enum xdr_type type, struct bytes *span)
+{
+    const uint8_t *start = reader->at;
+    enum err e = walk(reader, type, NO_TYPE, NULL, NULL);
+    if (e == ERR_OK && span != NULL)
+        *span = (struct bytes){start, (size_t)(reader->at - start)};
+    return e;
+}
+
+enum err xdr_each(
+    struct xdr_reader *reader, enum xdr_type type, enum xdr_type wanted, xdr_found found, void *context)
+{
+    /* such values are passed without a look, also inside of others */
+    if (xdr_types[wanted].plain_size != 0)
+        return ERR_INTERNAL;
+    return walk(reader, type, (int)wanted, found, context);
+}
+
+enum err xdr_check(enum xdr_type type, struct bytes bytes)
+{
+    struct xdr_reader reader = xdr_reader(bytes);
+    enum err e = xdr_take(&reader, type, NULL);
+    return e != ERR_OK ? e : xdr_end(&reader);
+}
