@@ -1,0 +1,59 @@
+/* Reading the pool: one transaction's fate, counts, and accounts a page at a time. Plain reads, no locks. */
+#ifndef FAIRWAY_POOL_STATUS_H
+#define FAIRWAY_POOL_STATUS_H
+
+#include "db/db.h"
+#include "keys/keyd.h"
+#include "stellar/ids.h"
+
+#define RESULT_SIZE 40 /* "superseded", "txFEE_BUMP_INNER_SUCCESS" */
+
+struct lease_status {
+    struct hash hash; /* of the lease (the inner transaction) */
+    char account[ADDRESS_SIZE];
+    int64_t sequence;
+    int64_t max_time_s;
+    char status[RESULT_SIZE];      /* pending, confirmed, failed, expired, superseded, consumed */
+    char result_code[RESULT_SIZE]; /* '' when the transaction was in no ledger */
+    int64_t ledger;                /* 0 while pending */
+    int64_t closed_at_s;           /* close time of that ledger; 0 when unknown */
+};
+/* By the hash of the lease or of one of its fee bumps. ERR_TRANSACTION_NOT_FOUND. client NULL: anybody's. */
+MUST_CHECK enum err lease_status(struct db *db, const struct hash *hash, const char *client,
+    struct lease_status *out, struct detail *detail);
+
+/* What a fee bump needs of an open lease of this client. ERR_NOT_ELIGIBLE when there is none. */
+struct lease_key {
+    struct public_key account;
+    struct sealed_seed sealed;
+};
+MUST_CHECK enum err lease_key(
+    struct db *db, const struct hash *hash, const char *client, struct lease_key *out, struct detail *detail);
+/* Records a signed fee bump, before it is answered. ERR_NOT_ELIGIBLE when the lease was settled meanwhile. */
+MUST_CHECK enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struct hash *lease,
+    int64_t fee_stroops, struct detail *detail);
+
+struct pool_status {
+    int64_t idle, leased, creating, retiring, quarantined;
+    int64_t oldest_lease_s;
+    int64_t cursor_sequence, cursor_close_time_s, cursor_lag_s; /* 0 before the first ledger */
+    bool grants_allowed;
+};
+MUST_CHECK enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail);
+
+struct account_status {
+    char public_key[ADDRESS_SIZE];
+    char state[RESULT_SIZE];           /* idle, leased, creating, retiring, retired, quarantined */
+    char reason[120];                  /* '' but for quarantined */
+    int64_t sequence, sequence_ledger; /* -1: not known yet */
+    bool leased;
+    struct hash lease_hash;
+    int64_t lease_max_time_s;
+};
+#define ACCOUNT_PAGE_MAX 1000
+/* At most limit accounts with public_key > after ('' from the start), ordered by it; state NULL: all but
+ * retired. */
+MUST_CHECK enum err account_page(struct db *db, const char *state, const char *after, size_t limit,
+    struct account_status out[], size_t *count, struct detail *detail);
+
+#endif
