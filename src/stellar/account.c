@@ -1,0 +1,70 @@
+#include "account.h"
+
+enum {
+    LEDGER_ENTRY_ACCOUNT = 0, /* LedgerEntryType */
+    KEY_ED25519 = 0,          /* PublicKeyType */
+    SIGNERS_MAX = 20,
+};
+
+enum err account_id_read(struct xdr_reader *reader, struct public_key *out)
+{
+    uint32_t type;
+    enum err e = xdr_u32(reader, &type);
+    if (e == ERR_OK && type != KEY_ED25519)
+        e = ERR_XDR_UNKNOWN_ARM;
+    return e != ERR_OK ? e : xdr_opaque(reader, out->bytes, sizeof out->bytes);
+}
+
+/*
+ * Weights as core's SignatureChecker takes them: each operation needs the low, medium or high threshold
+ * (which SetOptions may put in any order), and at least one signature whatever the threshold. Sponsored
+ * signers stand in the same list; only their sponsors stand elsewhere.
+ */
+static bool master_key_rules(const uint8_t thresholds[4], uint32_t signer_count)
+{
+    uint8_t master = thresholds[0];
+    return signer_count == 0 && master >= 1 && master >= thresholds[1] && master >= thresholds[2] &&
+           master >= thresholds[3];
+}
+
+enum err account_entry_read(struct xdr_reader *reader, struct ledger_account *out)
+{
+    uint32_t sub_entries, flags, signers;
+    uint8_t thresholds[4];
+    bool has_inflation_destination;
+    struct public_key inflation_destination;
+    struct bytes home_domain;
+    enum err e;
+    *out = (struct ledger_account){0};
+    if ((e = account_id_read(reader, &out->key)) != ERR_OK ||
+        (e = xdr_i64(reader, &out->balance_stroops)) != ERR_OK ||
+        (e = xdr_i64(reader, &out->sequence)) != ERR_OK || (e = xdr_u32(reader, &sub_entries)) != ERR_OK ||
+        (e = xdr_bool(reader, &has_inflation_destination)) != ERR_OK ||
+        (has_inflation_destination && (e = account_id_read(reader, &inflation_destination)) != ERR_OK) ||
+        (e = xdr_u32(reader, &flags)) != ERR_OK ||
+        (e = xdr_take(reader, XDR_String32, &home_domain)) != ERR_OK ||
+        (e = xdr_opaque(reader, thresholds, sizeof thresholds)) != ERR_OK ||
+        (e = xdr_count(reader, SIGNERS_MAX, &signers)) != ERR_OK)
+        return e;
+    out->own_authority = master_key_rules(thresholds, signers);
+    return ERR_OK;
+}
+
+enum err account_entry_decode(struct bytes entry, struct ledger_account *out)
+{
+    uint32_t type;
+    enum err e = xdr_check(XDR_LedgerEntryData, entry);
+    if (e != ERR_OK)
+        return e;
+    struct xdr_reader reader = xdr_reader(entry);
+    if ((e = xdr_u32(&reader, &type)) != ERR_OK)
+        return e;
+    return type != LEDGER_ENTRY_ACCOUNT ? ERR_MALFORMED : account_entry_read(&reader, out);
+}
+
+void account_ledger_key(const struct public_key *key, struct buf *out)
+{
+    buf_add_u32(out, LEDGER_ENTRY_ACCOUNT);
+    buf_add_u32(out, KEY_ED25519);
+    buf_add(out, key->bytes, sizeof key->bytes);
+}

@@ -1,0 +1,162 @@
+#include "stellar/ledger.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "ledger_changes.h"
+#include "ledger_header.h"
+#include "result.h"
+
+/* A result's hash, fee, code and extension, before anything else: what one of txProcessing takes at least. */
+#define RESULT_META_SIZE_MIN 48
+
+struct decoding {
+    struct xdr_reader in;
+    struct ledger *ledger;
+    struct ledger_changes changes;
+    struct hash result_set_hash; /* as the header has it */
+    const char *part;            /* where we are, for the detail of an error */
+    uint32_t item;
+};
+
+static enum err take(struct decoding *d, const char *part, enum xdr_type type)
+{
+    d->part = part;
+    d->item = 0;
+    return xdr_take(&d->in, type, NULL);
+}
+
+static enum err take_array(struct decoding *d, const char *part, enum xdr_type element)
+{
+    uint32_t count;
+    d->part = part;
+    enum err e = xdr_count(&d->in, UINT32_MAX, &count);
+    for (d->item = 0; e == ERR_OK && d->item < count; d->item++)
+        e = xdr_take(&d->in, element, NULL);
+    return e;
+}
+
+static enum err read_header(struct decoding *d)
+{
+    d->part = "ledgerHeader";
+    return ledger_header_read(&d->in, d->ledger, &d->result_set_hash);
+}
+
+/* TransactionResultMeta, or from metadata V2 on TransactionResultMetaV1. */
+static enum err read_transaction(
+    struct decoding *d, struct ledger_transaction *transaction, struct bytes *result)
+{
+    bool v1 = d->ledger->meta_version >= 2;
+    enum err e;
+    if ((v1 && (e = xdr_take(&d->in, XDR_ExtensionPoint, NULL)) != ERR_OK) ||
+        (e = result_pair_read(&d->in, transaction, result)) != ERR_OK ||
+        (e = ledger_changes_read(&d->changes, &d->in, XDR_LedgerEntryChanges, STAGE_FEES)) != ERR_OK ||
+        (e = ledger_changes_read(&d->changes, &d->in, XDR_TransactionMeta, STAGE_APPLY)) != ERR_OK)
+        return e;
+    return v1 ? ledger_changes_read(&d->changes, &d->in, XDR_LedgerEntryChanges, STAGE_FEES_AFTER_APPLY)
+              : ERR_OK;
+}
+
+/* txProcessing. txSetResultHash goes over its results as a TransactionResultSet: the count, then the pairs.
+ */
+static enum err read_transactions(struct decoding *d)
+{
+    struct ledger *ledger = d->ledger;
+    const uint8_t *count_at = d->in.at;
+    uint32_t count;
+    enum err e;
+    d->part = "txProcessing";
+    d->item = 0;
+    if ((e = xdr_count(&d->in, UINT32_MAX, &count)) != ERR_OK)
+        return e;
+    if (count > (size_t)(d->in.end - d->in.at) / RESULT_META_SIZE_MIN)
+        return ERR_XDR_TRUNCATED;
+    crypto_hash_sha256_state hashing;
+    crypto_hash_sha256_init(&hashing);
+    crypto_hash_sha256_update(&hashing, count_at, 4);
+    ledger->transactions = NEW_ARRAY(count, struct ledger_transaction);
+    for (; d->item < count; d->item++) {
+        struct bytes result;
+        if ((e = read_transaction(d, &ledger->transactions[d->item], &result)) != ERR_OK)
+            return e;
+        crypto_hash_sha256_update(&hashing, result.data, result.len);
+        ledger->transaction_count++;
+    }
+    struct hash computed;
+    crypto_hash_sha256_final(&hashing, computed.bytes);
+    ledger->results_proved = hash_equal(&computed, &d->result_set_hash);
+    return ERR_OK;
+}
+
+static enum err read_upgrades(struct decoding *d)
+{
+    uint32_t count;
+    d->part = "upgradesProcessing";
+    d->item = 0;
+    enum err e = xdr_count(&d->in, UINT32_MAX, &count);
+    for (; e == ERR_OK && d->item < count; d->item++)
+        e = ledger_changes_read(&d->changes, &d->in, XDR_UpgradeEntryMeta, STAGE_UPGRADES);
+    return e;
+}
+
+static enum err read_meta(struct decoding *d)
+{
+    uint32_t version;
+    enum err e;
+    d->part = "version";
+    if ((e = xdr_u32(&d->in, &version)) != ERR_OK)
+        return e;
+    if (version > 2) {
+        d->in.at -= 4;
+        return ERR_XDR_UNKNOWN_ARM;
+    }
+    d->ledger->meta_version = version;
+    if ((version >= 1 && (e = take(d, "ext", XDR_LedgerCloseMetaExt)) != ERR_OK) ||
+        (e = read_header(d)) != ERR_OK ||
+        (e = take(d, "txSet", version == 0 ? XDR_TransactionSet : XDR_GeneralizedTransactionSet)) != ERR_OK ||
+        (e = read_transactions(d)) != ERR_OK || (e = read_upgrades(d)) != ERR_OK ||
+        (e = take_array(d, "scpInfo", XDR_ScpHistoryEntry)) != ERR_OK)
+        return e;
+    if (version >= 1 && ((e = take(d, "totalByteSizeOfLiveSorobanState", XDR_Uint64)) != ERR_OK ||
+                            (e = take_array(d, "evictedKeys", XDR_LedgerKey)) != ERR_OK ||
+                            (version == 1 && (e = take_array(d, "unused", XDR_LedgerEntry)) != ERR_OK)))
+        return e;
+    d->part = "end";
+    d->item = 0;
+    return xdr_end(&d->in);
+}
+
+enum err ledger_decode(struct bytes meta, struct ledger *ledger, struct detail *detail)
+{
+    struct decoding d = {.in = xdr_reader(meta), .ledger = ledger};
+    *ledger = (struct ledger){0};
+    enum err e = read_meta(&d);
+    if (e == ERR_OK)
+        e = ledger_changes_settle(&d.changes, ledger);
+    ledger_changes_free(&d.changes);
+    if (e == ERR_OK)
+        return ERR_OK;
+    ledger_free(ledger);
+    return detail_set(detail, e, "LedgerCloseMeta at byte %zu of %zu (%s, item %u): %s",
+        (size_t)(d.in.at - meta.data), meta.len, d.part, d.item, err_text(e));
+}
+
+void ledger_free(struct ledger *ledger)
+{
+    free(ledger->transactions);
+    free(ledger->accounts);
+    *ledger = (struct ledger){0};
+}
+
+static int key_compare(const void *key, const void *account)
+{
+    return public_key_compare(key, &((const struct ledger_account *)account)->key);
+}
+
+const struct ledger_account *ledger_account(const struct ledger *ledger, const struct public_key *key)
+{
+    if (ledger->account_count == 0)
+        return NULL;
+    return bsearch(key, ledger->accounts, ledger->account_count, sizeof ledger->accounts[0], key_compare);
+}

@@ -1,0 +1,43 @@
+#include "ledger_header.h"
+
+static enum err read_hash(struct xdr_reader *reader, struct hash *out)
+{
+    return xdr_opaque(reader, out->bytes, sizeof out->bytes);
+}
+
+static enum err read_close_time(struct bytes stellar_value, uint64_t *out)
+{
+    struct xdr_reader reader = xdr_reader(stellar_value);
+    enum err e = xdr_take(&reader, XDR_Hash, NULL); /* txSetHash */
+    return e != ERR_OK ? e : xdr_u64(&reader, out);
+}
+
+static enum err read_fields(struct bytes header, struct ledger *ledger, struct hash *result_set_hash)
+{
+    struct xdr_reader reader = xdr_reader(header);
+    struct bytes value;
+    enum err e;
+    if ((e = xdr_u32(&reader, &ledger->protocol)) != ERR_OK ||
+        (e = read_hash(&reader, &ledger->previous_hash)) != ERR_OK ||
+        (e = xdr_take(&reader, XDR_StellarValue, &value)) != ERR_OK ||
+        (e = read_close_time(value, &ledger->close_time_s)) != ERR_OK ||
+        (e = read_hash(&reader, result_set_hash)) != ERR_OK ||
+        (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK) /* bucketListHash */
+        return e;
+    return xdr_u32(&reader, &ledger->sequence);
+}
+
+enum err ledger_header_read(struct xdr_reader *reader, struct ledger *ledger, struct hash *result_set_hash)
+{
+    struct bytes entry, header;
+    enum err e = xdr_take(reader, XDR_LedgerHeaderHistoryEntry, &entry);
+    if (e != ERR_OK)
+        return e;
+    struct xdr_reader inside = xdr_reader(entry);
+    if ((e = read_hash(&inside, &ledger->hash)) != ERR_OK ||
+        (e = xdr_take(&inside, XDR_LedgerHeader, &header)) != ERR_OK)
+        return e;
+    struct hash computed = sha256(header);
+    ledger->hash_proved = hash_equal(&computed, &ledger->hash);
+    return read_fields(header, ledger, result_set_hash);
+}

@@ -1,0 +1,74 @@
+#include "result.h"
+
+#include <stddef.h>
+
+/* TransactionResultCode, under the names of the protocol. */
+#define RESULT_TABLE(X)                                                                                      \
+    X(1, FEE_BUMP_INNER_SUCCESS)                                                                             \
+    X(0, SUCCESS)                                                                                            \
+    X(-1, FAILED)                                                                                            \
+    X(-2, TOO_EARLY)                                                                                         \
+    X(-3, TOO_LATE)                                                                                          \
+    X(-4, MISSING_OPERATION)                                                                                 \
+    X(-5, BAD_SEQ)                                                                                           \
+    X(-6, BAD_AUTH)                                                                                          \
+    X(-7, INSUFFICIENT_BALANCE)                                                                              \
+    X(-8, NO_ACCOUNT)                                                                                        \
+    X(-9, INSUFFICIENT_FEE)                                                                                  \
+    X(-10, BAD_AUTH_EXTRA)                                                                                   \
+    X(-11, INTERNAL_ERROR)                                                                                   \
+    X(-12, NOT_SUPPORTED)                                                                                    \
+    X(-13, FEE_BUMP_INNER_FAILED)                                                                            \
+    X(-14, BAD_SPONSORSHIP)                                                                                  \
+    X(-15, BAD_MIN_SEQ_AGE_OR_GAP)                                                                           \
+    X(-16, MALFORMED)                                                                                        \
+    X(-17, SOROBAN_INVALID)                                                                                  \
+    X(-18, FROZEN_KEY_ACCESSED)
+
+enum result_code {
+#define X(code, name) TX_##name = (code),
+    RESULT_TABLE(X)
+#undef X
+};
+
+const char *result_code_name(int32_t code)
+{
+    switch (code) {
+#define X(value, name)                                                                                       \
+    case value:                                                                                              \
+        return "tx" #name;
+        RESULT_TABLE(X)
+#undef X
+    default:
+        return "tx?";
+    }
+}
+
+bool result_consumes_sequence(int32_t code)
+{
+    return code != TX_BAD_SEQ && code != TX_NO_ACCOUNT;
+}
+
+/* The head that TransactionResultPair and InnerTransactionResultPair share: hash, fee charged, code. */
+static enum err read_head(struct xdr_reader *reader, struct hash *hash, int32_t *code)
+{
+    int64_t fee_charged;
+    enum err e;
+    if ((e = xdr_opaque(reader, hash->bytes, sizeof hash->bytes)) != ERR_OK ||
+        (e = xdr_i64(reader, &fee_charged)) != ERR_OK)
+        return e;
+    return xdr_i32(reader, code);
+}
+
+enum err result_pair_read(struct xdr_reader *reader, struct ledger_transaction *out, struct bytes *span)
+{
+    enum err e = xdr_take(reader, XDR_TransactionResultPair, span);
+    if (e != ERR_OK)
+        return e;
+    struct xdr_reader pair = xdr_reader(*span);
+    *out = (struct ledger_transaction){0};
+    if ((e = read_head(&pair, &out->hash, &out->code)) != ERR_OK)
+        return e;
+    out->fee_bump = out->code == TX_FEE_BUMP_INNER_SUCCESS || out->code == TX_FEE_BUMP_INNER_FAILED;
+    return out->fee_bump ? read_head(&pair, &out->inner_hash, &out->inner_code) : ERR_OK;
+}
