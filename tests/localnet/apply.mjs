@@ -1,0 +1,106 @@
+// Applying the transactions of a ledger: first all pay their fees, then each consumes its sequence number and runs its
+// operations, all of them or none. (core: LedgerManagerImpl::processFeesSeqNums, TransactionFrame::apply)
+
+import { accountKey } from './entries.mjs';
+import { Op, Outcome, Tx, isSuccess, operationError } from './results.mjs';
+import { recordSequence } from './sequence.mjs';
+import { SignatureChecker, oneTimeSigner } from './signatures.mjs';
+import { hasOpenSponsorship, removeSigner } from './sponsorship.mjs';
+import { Layer } from './state.mjs';
+import { Standing, assess, authorizationError } from './validity.mjs';
+
+/** Charges the fee, at most what the set's base fee makes of it and at most what is there. */
+export const chargeFee = (transaction, ledgerLayer, baseFee) => {
+  const layer = new Layer(ledgerLayer);
+  const payer = layer.load(accountKey(transaction.feeSource));
+  const asked = baseFee * BigInt(Math.max(1, transaction.operationCount));
+  const bid = transaction.fee < asked ? transaction.fee : asked;
+  const fee = bid < payer.balance ? bid : payer.balance;
+  payer.balance -= fee;
+  const changes = layer.changes();
+  layer.commit();
+  return { outcome: new Outcome(transaction, fee), changes };
+};
+
+const removeOneTimeSigner = (layer, id, hash) => {
+  const key = oneTimeSigner(hash);
+  if (!layer.peek(accountKey(id))?.signers.some((signer) => signer.key === key)) return;
+  const account = layer.load(accountKey(id));
+  removeSigner(layer, account.signers.find((signer) => signer.key === key), account);
+};
+
+const removeOneTimeSigners = (layer, transaction) => {
+  const sources = new Set([transaction.source, ...transaction.operations.map(({ source }) => source)]);
+  for (const source of sources) removeOneTimeSigner(layer, source, transaction.hash);
+};
+
+/** Core touches the fee source once more before the inner transaction, in case its signer was a one-time one. */
+const beforeFeeBump = (feeBump, ledgerLayer) => {
+  const layer = new Layer(ledgerLayer);
+  if (layer.load(accountKey(feeBump.feeSource))) removeOneTimeSigner(layer, feeBump.feeSource, feeBump.hash);
+  const changes = layer.changes();
+  layer.commit();
+  return changes;
+};
+
+const checkAuthorization = (transaction, layer, checker, outcome) => {
+  transaction.operations.forEach((operation, index) => {
+    const error = authorizationError(operation, layer, checker);
+    if (!error) return;
+    outcome.operations[index] = error;
+    outcome.fail(Tx.FAILED);
+  });
+};
+
+/** Consumes the sequence number if the transaction gets that far; the outcome says whether its operations may run. */
+const begin = (transaction, ledgerLayer, verifier, outcome, isFeeBump) => {
+  const layer = new Layer(ledgerLayer);
+  const { ledger } = layer;
+  const checker = new SignatureChecker(transaction, verifier);
+  const standing = assess(transaction, layer, ledger, checker, outcome, { chargeFee: !isFeeBump, applying: true });
+  if (standing >= Standing.CONSUMES) recordSequence(ledger, layer.load(accountKey(transaction.source)), transaction.sequence);
+  if (standing === Standing.VALID) checkAuthorization(transaction, layer, checker, outcome);
+  removeOneTimeSigners(layer, transaction);
+  if (outcome.ok && !checker.allUsed()) outcome.fail(Tx.BAD_AUTH_EXTRA);
+  const changes = layer.changes();
+  layer.commit();
+  return changes;
+};
+
+const applyOperation = (operation, layer) => {
+  if (!layer.peek(accountKey(operation.source))) return operationError(Op.NO_ACCOUNT);
+  return operation.validate() ?? operation.apply(layer);
+};
+
+/** Runs the operations; the changes of each, or none at all if one failed. */
+const runOperations = (transaction, ledgerLayer, outcome) => {
+  const transactionLayer = new Layer(ledgerLayer);
+  const changes = [];
+  transaction.operations.forEach((operation, index) => {
+    const layer = new Layer(transactionLayer);
+    const result = applyOperation(operation, layer);
+    outcome.operations[index] = result;
+    if (!isSuccess(result)) {
+      outcome.fail(Tx.FAILED);
+      return;
+    }
+    changes.push(layer.changes());
+    layer.commit();
+  });
+  if (!outcome.ok) return [];
+  if (hasOpenSponsorship(transactionLayer)) {
+    outcome.fail(Tx.BAD_SPONSORSHIP);
+    return [];
+  }
+  transactionLayer.commit();
+  return changes;
+};
+
+/** Applies a transaction whose fee is paid; sets its outcome and returns what changed before and by its operations. */
+export const applyTransaction = (transaction, ledgerLayer, verifier, outcome) => {
+  const { isFeeBump, innermost } = transaction;
+  const before = isFeeBump ? beforeFeeBump(transaction, ledgerLayer) : [];
+  before.push(...begin(innermost, ledgerLayer, verifier, outcome, isFeeBump));
+  const operations = outcome.ok ? runOperations(innermost, ledgerLayer, outcome) : [];
+  return { before, operations };
+};

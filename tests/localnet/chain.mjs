@@ -1,0 +1,126 @@
+// The chain as one node sees it: the last closed ledger, the state after it, the queue for the next one, and the history.
+
+import { EventEmitter } from 'node:events';
+import { closeLedger } from './close.mjs';
+import { History, describeTransaction } from './history.mjs';
+import { Queue } from './queue.mjs';
+import { selectTransactions } from './txset.mjs';
+
+/** What a real network aims at; decides how early a transaction is refused as too late when ledgers are closed by hand. */
+const DEFAULT_TARGET_MS = 5_000;
+const FEE_LEDGERS = 50;
+
+/**
+ * Emits `nominating` before a ledger's transactions are chosen, and `closed` with `{header, items}` once it is durable and
+ * served.
+ */
+export class Chain extends EventEmitter {
+  #network;
+  #verifier;
+  #store;
+  #clock;
+  #targetMs;
+  #retention;
+  #closing = Promise.resolve();
+
+  constructor({ network, verifier, store, clock, targetMs, retention }) {
+    super();
+    this.#network = network;
+    this.#verifier = verifier;
+    this.#store = store;
+    this.#clock = clock;
+    this.#targetMs = targetMs || DEFAULT_TARGET_MS;
+    this.#retention = retention;
+    this.queue = new Queue({ verifier, maxOperations: network.maxOperations });
+    /** Fee rates, in stroops an operation, of the transactions of the last ledgers. */
+    this.recentFees = [];
+  }
+
+  async open() {
+    const { head, state, ledgers } = await this.#store.load(this.#network);
+    this.head = head;
+    this.state = state;
+    this.history = new History({ store: this.#store, network: this.#network, retention: this.#retention, header: head.header });
+    for (const ledger of ledgers) this.history.add(ledger);
+    if (ledgers.length === 0) await this.closeLedger();
+    return this;
+  }
+
+  get closeTime() {
+    return this.head.header.scpValue.closeTime;
+  }
+
+  now() {
+    return BigInt(Math.floor(this.#clock() / 1000));
+  }
+
+  /** Returns `{status, outcome?}` as the queue does. */
+  submit(transaction) {
+    return this.queue.submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
+  }
+
+  /** Closes one ledger with what is queued; resolves to its header. Calls are carried out one after the other. */
+  closeLedger() {
+    const closed = this.#closing.then(() => this.#closeNow());
+    this.#closing = closed.catch(() => {});
+    return closed;
+  }
+
+  /** Resolves once no ledger is being closed. */
+  async settled() {
+    await this.#closing;
+  }
+
+  async #closeNow() {
+    this.emit('nominating');
+    const now = this.now();
+    const closeTime = now > this.closeTime ? now : this.closeTime;
+    const candidates = this.queue.nominate(this.state, this.#nextLedger(closeTime));
+    const { chosen, baseFee } = selectTransactions(candidates, this.#network);
+    const { header, hash, meta, layer, items } = await closeLedger({
+      network: this.#network,
+      verifier: this.#verifier,
+      state: this.state,
+      previous: this.head,
+      transactions: chosen,
+      baseFee,
+      closeTime,
+    });
+    const place = await this.#store.append(meta);
+    layer.commit();
+    this.head = { header, hash };
+    this.history.add({ place, xdr: meta, decodedTransactions: items.map(describeItem) });
+    this.#noteFees(items);
+    this.queue.ledgerClosed(chosen, this.state, this.#nextLedger(closeTime), this.#latenessMargin());
+    await this.#store.trim(header, this.state, this.history.oldest);
+    this.emit('closed', { header, items });
+    return header;
+  }
+
+  #nextLedger(closeTime) {
+    const { ledgerSeq, baseFee, baseReserve } = this.head.header;
+    return { sequence: ledgerSeq + 1, closeTime, baseFee: BigInt(baseFee), baseReserve: BigInt(baseReserve) };
+  }
+
+  /** A node wants two ledgers' time of validity, counted from now. (core: getUpperBoundCloseTimeOffset) */
+  #latenessMargin() {
+    const drift = this.now() - this.closeTime;
+    return BigInt(Math.ceil((2 * this.#targetMs) / 1000)) + (drift > 0n ? drift : 0n);
+  }
+
+  #noteFees(items) {
+    const rates = items.map(({ transaction, outcome }) => outcome.feeCharged / BigInt(Math.max(1, transaction.operationCount)));
+    this.recentFees.push(rates);
+    if (this.recentFees.length > FEE_LEDGERS) this.recentFees.shift();
+  }
+}
+
+const describeItem = ({ transaction, outcome, meta }, index) =>
+  describeTransaction({
+    hash: transaction.hashHex,
+    innerHash: transaction.isFeeBump ? transaction.inner.hashHex : null,
+    order: index + 1,
+    envelopeXdr: transaction.toBase64(),
+    result: outcome.toWire(),
+    meta,
+  });

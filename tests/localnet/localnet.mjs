@@ -1,0 +1,70 @@
+// The network as a whole: chain, clock, friendbot and the server in front of them, for tests in this process and for main.
+
+import { Chain } from './chain.mjs';
+import { Closing } from './closing.mjs';
+import { Verifier } from './ed25519.mjs';
+import { Friendbot } from './friendbot.mjs';
+import { Network } from './network.mjs';
+import { createMethods } from './rpc/methods.mjs';
+import { RpcServer } from './rpc/server.mjs';
+import { DirectoryStore, MemoryStore } from './store.mjs';
+
+export const DEFAULTS = Object.freeze({ port: 8000, ledgerMs: 5_000, retention: 17_280 });
+
+const throwLater = (error) => {
+  queueMicrotask(() => {
+    throw error;
+  });
+};
+
+/**
+ * Starts a network. Options: `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand only),
+ * `passphrase`, `retention`, `maxOperations`, `baseReserve`; for tests `clock` (milliseconds), `verifier`, `log` (one line)
+ * and `onFatal` (an error after which nothing can be trusted). Throws UnusableData for a data directory that is not its own.
+ */
+export const startLocalnet = async (options = {}) => {
+  const { port = 0, data = null, ledgerMs = DEFAULTS.ledgerMs, retention = DEFAULTS.retention } = options;
+  const { clock = Date.now, verifier = new Verifier(), log = () => {}, onFatal = throwLater } = options;
+  const network = new Network(options);
+  const store = data ? await DirectoryStore.open(data, network) : new MemoryStore();
+  const chain = new Chain({ network, verifier, store, clock, targetMs: ledgerMs, retention });
+  try {
+    await chain.open();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  chain.on('closed', ({ header, items }) => logLedger(log, header, items));
+  const friendbot = new Friendbot(chain, network);
+  const closing = new Closing(chain, ledgerMs, onFatal);
+  const server = new RpcServer({ friendbot, log, onFatal });
+  server.methods = createMethods({ network, chain, closing, log, retention, friendbotUrl: () => `${server.url}/friendbot` });
+  try {
+    await server.listen(port);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  closing.resume();
+
+  return {
+    url: server.url,
+    network,
+    chain,
+    closeLedger: () => chain.closeLedger(),
+    pause: () => closing.pause(),
+    resume: () => closing.resume(),
+    async close() {
+      closing.pause();
+      await server.close();
+      await chain.settled();
+      await store.close();
+    },
+  };
+};
+
+const logLedger = (log, header, items) => {
+  if (items.length === 0) return;
+  const failed = items.filter(({ outcome }) => !outcome.ok).length;
+  log(`ledger ${header.ledgerSeq}: ${items.length} transactions${failed ? `, ${failed} failed` : ''}`);
+};

@@ -1,0 +1,85 @@
+// One operation of a transaction, and the kinds of operations that this network knows.
+
+import { accountOf } from '../entries.mjs';
+import { Op, operationError, operationResult } from '../results.mjs';
+import { schemas } from '../xdr.mjs';
+import { accountMerge } from './account-merge.mjs';
+import { bumpSequence } from './bump-sequence.mjs';
+import { createAccount } from './create-account.mjs';
+import { manageData } from './manage-data.mjs';
+import { payment } from './payment.mjs';
+import { setOptions } from './set-options.mjs';
+import { beginSponsoring, endSponsoring } from './sponsoring.mjs';
+
+/**
+ * A kind of operation:
+ *   type         its OperationType
+ *   level        'low', 'medium' or 'high', or a function from body to one: the threshold that its source's signers must meet
+ *   supports     optional, false for a body that this network does not implement
+ *   validate     (body, source) -> result code; 0 is valid. Looks at nothing but the operation.
+ *   success      optional, what a success carries before it happened
+ *   apply        ({body, source, layer, fail, failAny, succeed}) -> OperationResult
+ */
+const kinds = new Map(
+  [createAccount, payment, setOptions, accountMerge, manageData, bumpSequence, beginSponsoring, endSponsoring].map((kind) => [kind.type, kind]),
+);
+
+const SOROBAN = new Set([24, 25, 26]);
+
+export class Operation {
+  #kind;
+
+  constructor(wire, transactionSource) {
+    this.wire = wire;
+    this.type = wire.body.type;
+    this.hasOwnSource = wire.sourceAccount !== null;
+    this.source = this.hasOwnSource ? accountOf(wire.sourceAccount) : transactionSource;
+    this.#kind = kinds.get(this.type);
+  }
+
+  get name() {
+    return schemas.OperationType.nameByValue.get(this.type);
+  }
+
+  get isSoroban() {
+    return SOROBAN.has(this.type);
+  }
+
+  get isSupported() {
+    return this.#kind !== undefined && (this.#kind.supports?.(this.#body) ?? true);
+  }
+
+  get #body() {
+    return this.#kind.body(this.wire.body);
+  }
+
+  get level() {
+    if (!this.#kind) return 'medium';
+    const { level } = this.#kind;
+    return typeof level === 'function' ? level(this.#body) : level;
+  }
+
+  /** What core initializes the result with, before anything was checked. */
+  defaultResult() {
+    return this.#kind ? operationResult(this.type, 0, this.#kind.success) : operationError(Op.NOT_SUPPORTED);
+  }
+
+  /** The result of an operation that can never succeed, or null. */
+  validate() {
+    if (!this.isSupported) return operationError(Op.NOT_SUPPORTED);
+    const code = this.#kind.validate(this.#body, this.source);
+    return code === 0 ? null : operationResult(this.type, code);
+  }
+
+  /** Changes `layer`, which is to be thrown away unless the result is a success. */
+  apply(layer) {
+    return this.#kind.apply({
+      body: this.#body,
+      source: this.source,
+      layer,
+      fail: (code) => operationResult(this.type, code),
+      failAny: operationError,
+      succeed: (fields) => operationResult(this.type, 0, fields),
+    });
+  }
+}

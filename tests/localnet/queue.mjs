@@ -1,0 +1,142 @@
+// Transactions that wait for a ledger: one a source account, at most two ledgers' worth, none older than four ledgers.
+// (core: TransactionQueue::canAdd)
+
+import { accountKey } from './entries.mjs';
+import { availableBalance } from './reserves.mjs';
+import { Outcome, Tx } from './results.mjs';
+import { compareFeeRates } from './transaction.mjs';
+import { checkValid, minFee } from './validity.mjs';
+
+const REPLACEMENT_FACTOR = 10n;
+const MAX_AGE = 4;
+const BAN_LEDGERS = 10;
+const LEDGERS_HELD = 2;
+
+export const Status = Object.freeze({ PENDING: 'PENDING', DUPLICATE: 'DUPLICATE', TRY_AGAIN_LATER: 'TRY_AGAIN_LATER', ERROR: 'ERROR' });
+
+const operations = ({ operationCount }) => BigInt(Math.max(1, operationCount));
+
+/** The fee from which on `candidate` may take the place of `queued`, which it bumps. */
+const replacementFee = (queued, candidate) => {
+  const product = queued.fee * operations(candidate) * REPLACEMENT_FACTOR;
+  return (product + operations(queued) - 1n) / operations(queued);
+};
+
+const isDuplicate = (queued, candidate) =>
+  queued.fullHashHex === candidate.fullHashHex ||
+  (queued.isFeeBump && !candidate.isFeeBump && queued.inner.fullHashHex === candidate.fullHashHex);
+
+export class Queue {
+  #bySource = new Map();
+  #banned = Array.from({ length: BAN_LEDGERS }, () => new Set());
+  #verifier;
+  #maxOperations;
+
+  constructor({ verifier, maxOperations }) {
+    this.#verifier = verifier;
+    this.#maxOperations = maxOperations * LEDGERS_HELD;
+  }
+
+  get size() {
+    return this.#bySource.size;
+  }
+
+  /**
+   * `ledger` is the next one as far as it is known: its sequence and the close time of the last one. `late` is how many
+   * seconds of validity a transaction needs beyond that. Returns `{status, outcome?}`, an outcome with an ERROR.
+   */
+  submit(transaction, state, ledger, late) {
+    const refuse = (code, fee = minFee(ledger, transaction)) => ({
+      status: Status.ERROR,
+      outcome: new Outcome(transaction, fee).failOuter(code),
+    });
+    if (this.#isBanned(transaction)) return { status: Status.TRY_AGAIN_LATER };
+
+    const queued = this.#bySource.get(transaction.source)?.transaction;
+    if (queued) {
+      if (isDuplicate(queued, transaction)) return { status: Status.DUPLICATE };
+      if (transaction.sequence < queued.sequence) return refuse(Tx.BAD_SEQ);
+      if (!transaction.isFeeBump || transaction.sequence !== queued.sequence) return { status: Status.TRY_AGAIN_LATER };
+      const needed = replacementFee(queued, transaction);
+      if (transaction.fee < needed) return refuse(Tx.INSUFFICIENT_FEE, needed);
+    }
+
+    const room = this.#roomFor(transaction, queued);
+    if (room.missingFee !== undefined) {
+      this.#ban(transaction);
+      return refuse(Tx.INSUFFICIENT_FEE, room.missingFee);
+    }
+    const outcome = checkValid(transaction, state, ledger, this.#verifier, late);
+    if (!outcome.ok) return { status: Status.ERROR, outcome };
+    if (!this.#canPay(transaction, queued, state, ledger)) return refuse(Tx.INSUFFICIENT_BALANCE);
+
+    for (const evicted of room.evict) this.#drop(evicted);
+    this.#bySource.set(transaction.source, { transaction, age: 0 });
+    return { status: Status.PENDING };
+  }
+
+  /** What may be in `ledger`, whose close time is known now; what may not is dropped and banned. */
+  nominate(state, ledger) {
+    this.#banInvalid(state, ledger, 0n);
+    return [...this.#bySource.values()].map(({ transaction }) => transaction);
+  }
+
+  /** After a ledger: `applied` leave the queue, as does what they made invalid; the others grow older. */
+  ledgerClosed(applied, state, ledger, late) {
+    this.#banned.pop();
+    this.#banned.unshift(new Set());
+    for (const transaction of applied) {
+      this.#ban(transaction);
+      const queued = this.#bySource.get(transaction.source)?.transaction;
+      if (queued && queued.sequence <= transaction.sequence) this.#bySource.delete(transaction.source);
+    }
+    for (const item of this.#bySource.values()) if (++item.age >= MAX_AGE) this.#drop(item.transaction);
+    this.#banInvalid(state, ledger, late);
+  }
+
+  #banInvalid(state, ledger, late) {
+    for (const { transaction } of [...this.#bySource.values()]) {
+      if (!checkValid(transaction, state, ledger, this.#verifier, late).ok) this.#drop(transaction);
+    }
+  }
+
+  #drop(transaction) {
+    this.#bySource.delete(transaction.source);
+    this.#ban(transaction);
+  }
+
+  #ban(transaction) {
+    this.#banned[0].add(transaction.fullHashHex);
+  }
+
+  #isBanned(transaction) {
+    return this.#banned.some((hashes) => hashes.has(transaction.fullHashHex));
+  }
+
+  /** Which cheaper transactions have to leave for this one, or the fee that would make enough of them cheaper. */
+  #roomFor(transaction, replaced) {
+    const others = [...this.#bySource.values()].map((item) => item.transaction).filter((other) => other !== replaced);
+    let surplus = others.reduce((sum, other) => sum + other.operationCount, transaction.operationCount) - this.#maxOperations;
+    const evict = [];
+    if (surplus <= 0) return { evict };
+    for (const other of others.sort(compareFeeRates)) {
+      if (compareFeeRates(other, transaction) >= 0) {
+        return { missingFee: (other.fee * operations(transaction)) / operations(other) + 1n };
+      }
+      evict.push(other);
+      surplus -= other.operationCount;
+      if (surplus <= 0) break;
+    }
+    return { evict };
+  }
+
+  /** The fee source must be able to pay all that it has in the queue. */
+  #canPay(transaction, replaced, state, ledger) {
+    const payer = state.peek(accountKey(transaction.feeSource));
+    let fees = transaction.fee;
+    for (const { transaction: other } of this.#bySource.values()) {
+      if (other !== replaced && other.feeSource === transaction.feeSource) fees += other.fee;
+    }
+    return availableBalance(ledger, payer) >= fees;
+  }
+}

@@ -1,0 +1,42 @@
+// Methods that no Stellar RPC has: for test programs that steer the network from another process.
+
+import { invalidParams } from './error.mjs';
+import { uint32 } from './params.mjs';
+
+const MAX_LEDGERS = 10_000;
+
+export const controlMethods = ({ network, chain, closing }) => {
+  const status = () => ({
+    latestLedger: chain.history.latest,
+    closeTime: String(chain.closeTime),
+    oldestLedger: chain.history.oldest,
+    queued: chain.queue.size,
+    entries: chain.state.size,
+    ledgerMs: closing.ledgerMs,
+    running: closing.isRunning,
+    rootSecret: network.root.secret,
+    rootAccount: network.root.publicKey,
+  });
+  return {
+    localnet_status: status,
+
+    /** Closes `count` ledgers, one if it is not given. */
+    async localnet_closeLedger(params) {
+      const count = uint32(params, 'count') || 1;
+      if (count > MAX_LEDGERS) throw invalidParams(`count must not exceed ${MAX_LEDGERS}`);
+      for (let closed = 0; closed < count; closed++) await chain.closeLedger();
+      return status();
+    },
+
+    localnet_pause() {
+      closing.pause();
+      return status();
+    },
+
+    localnet_resume() {
+      if (closing.ledgerMs === 0) throw invalidParams('ledgers of this network are closed by hand (ledger-ms 0)');
+      closing.resume();
+      return status();
+    },
+  };
+};

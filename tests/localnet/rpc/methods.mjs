@@ -1,0 +1,15 @@
+// The methods of the server by name: those of Stellar RPC, and those that steer the network.
+
+import { controlMethods } from './control.mjs';
+import { entryMethods } from './entries.mjs';
+import { ledgerMethods } from './ledgers.mjs';
+import { networkMethods } from './network.mjs';
+import { submissionMethods } from './submission.mjs';
+import { transactionMethods } from './transactions.mjs';
+
+export const createMethods = (context) =>
+  new Map(
+    [networkMethods, ledgerMethods, entryMethods, submissionMethods, transactionMethods, controlMethods].flatMap((create) =>
+      Object.entries(create(context)),
+    ),
+  );

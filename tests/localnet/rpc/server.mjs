@@ -1,0 +1,133 @@
+// HTTP in front of the methods: JSON-RPC 2.0 by POST to any path, and friendbot.
+
+import { createServer } from 'node:http';
+import { FriendbotRefusal } from '../friendbot.mjs';
+import { RpcError, codes } from './error.mjs';
+
+const MAX_BODY = 512 * 1024;
+const LOOPBACK = '127.0.0.1';
+
+class BodyTooLarge extends Error {}
+
+const readBody = async (request) => {
+  const chunks = [];
+  let length = 0;
+  for await (const chunk of request) {
+    length += chunk.length;
+    if (length > MAX_BODY) throw new BodyTooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+};
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const send = (response, status, body, headers = {}) => {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  response.writeHead(status, { ...(text && { 'Content-Type': 'application/json' }), 'Content-Length': Buffer.byteLength(text), ...headers });
+  response.end(text);
+};
+
+export class RpcServer {
+  #http;
+  #friendbot;
+  #log;
+  #onFatal;
+
+  constructor({ friendbot, log, onFatal }) {
+    this.#friendbot = friendbot;
+    this.#log = log;
+    this.#onFatal = onFatal;
+    this.methods = new Map();
+    this.#http = createServer((request, response) => {
+      this.#serve(request, response).catch((error) => {
+        response.destroy();
+        if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') this.#onFatal(error);
+      });
+    });
+    this.#http.keepAliveTimeout = 60_000;
+  }
+
+  async listen(port) {
+    await new Promise((resolve, reject) => {
+      this.#http.once('error', reject);
+      this.#http.listen(port, LOOPBACK, resolve);
+    });
+    this.url = `http://${LOOPBACK}:${this.#http.address().port}`;
+  }
+
+  async close() {
+    await new Promise((resolve) => {
+      this.#http.close(resolve);
+      this.#http.closeAllConnections();
+    });
+  }
+
+  async #serve(request, response) {
+    const url = new URL(request.url, this.url);
+    if (url.pathname === '/friendbot') return this.#serveFriendbot(request, response, url);
+    if (request.method !== 'POST') return send(response, 405, undefined, { Allow: 'POST' });
+    if (!/^application\/json(;\s*charset=utf-8)?$/i.test(request.headers['content-type'] ?? '')) return send(response, 415);
+    let body;
+    try {
+      body = await readBody(request);
+    } catch (error) {
+      if (error instanceof BodyTooLarge) return send(response, 500, undefined, { Connection: 'close' });
+      throw error;
+    }
+    const answer = await this.#answer(body);
+    return answer === undefined ? send(response, 204) : send(response, 200, answer);
+  }
+
+  async #answer(body) {
+    let parsed;
+    try {
+      parsed = JSON.parse(body.toString('utf8'));
+    } catch {
+      return new RpcError(codes.PARSE, 'parse error').toResponse(null);
+    }
+    if (!Array.isArray(parsed)) return this.#call(parsed);
+    if (parsed.length === 0) return new RpcError(codes.INVALID_REQUEST, 'empty request batch').toResponse(null);
+    const answers = [];
+    for (const call of parsed) answers.push(await this.#call(call));
+    const present = answers.filter((answer) => answer !== undefined);
+    return present.length > 0 ? present : undefined;
+  }
+
+  /** Undefined for a notification, which gets no answer. */
+  async #call(call) {
+    const id = isObject(call) ? call.id : undefined;
+    try {
+      if (!isObject(call) || call.jsonrpc !== '2.0' || typeof call.method !== 'string') {
+        throw new RpcError(codes.INVALID_REQUEST, 'invalid request');
+      }
+      const method = this.methods.get(call.method);
+      if (!method) throw new RpcError(codes.METHOD_NOT_FOUND, 'method not found');
+      if (call.params !== undefined && call.params !== null && !isObject(call.params)) {
+        throw new RpcError(codes.INVALID_PARAMS, 'invalid parameters');
+      }
+      const result = await method(call.params ?? {});
+      return id === undefined ? undefined : { jsonrpc: '2.0', id, result };
+    } catch (error) {
+      if (!(error instanceof RpcError)) {
+        this.#log(`${call?.method}: ${error.stack}`);
+        this.#onFatal(error);
+        return new RpcError(codes.PANIC, 'internal error').toResponse(id ?? null);
+      }
+      return id === undefined && isObject(call) && call.method !== undefined ? undefined : error.toResponse(id ?? null);
+    }
+  }
+
+  async #serveFriendbot(request, response, url) {
+    if (request.method !== 'GET' && request.method !== 'POST') return send(response, 405, undefined, { Allow: 'GET, POST' });
+    const body = request.method === 'POST' ? (await readBody(request)).toString('utf8') : '';
+    const address = url.searchParams.get('addr') ?? new URLSearchParams(body).get('addr');
+    try {
+      const hash = await this.#friendbot.fund(address);
+      return send(response, 200, { hash, successful: true });
+    } catch (error) {
+      if (!(error instanceof FriendbotRefusal)) throw error;
+      return send(response, 400, { type: 'bad_request', title: 'Bad Request', status: 400, detail: error.message });
+    }
+  }
+}

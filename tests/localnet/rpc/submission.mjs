@@ -1,0 +1,51 @@
+// sendTransaction and simulateTransaction: envelopes on their way in.
+
+import { base64 } from '../xdr.mjs';
+import { Status } from '../queue.mjs';
+import { decodeTransaction } from '../transaction.mjs';
+import { invalidParams } from './error.mjs';
+import { base64Bytes, requireBase64, text } from './params.mjs';
+
+/** Null unless it is the base64 of exactly one envelope. */
+const parse = (params, network) => {
+  const bytes = base64Bytes(text(params, 'transaction'));
+  if (!bytes) return null;
+  try {
+    return decodeTransaction(bytes, network);
+  } catch (error) {
+    if (error.name !== 'XdrError') throw error;
+    return null;
+  }
+};
+
+export const submissionMethods = ({ network, chain, log }) => ({
+  sendTransaction(params) {
+    requireBase64(params);
+    const transaction = parse(params, network);
+    if (!transaction) throw invalidParams('invalid_xdr');
+    const { status, outcome } = chain.submit(transaction);
+    if (status === Status.ERROR) {
+      const unsupported = transaction.operations.filter((operation) => !operation.isSupported).map(({ name }) => name);
+      const why = unsupported.length > 0 ? `, this network has no ${unsupported.join(', ')}` : '';
+      log(`refused ${transaction.hashHex}: code ${outcome.outerCode}, innermost ${outcome.code}${why}`);
+    }
+    return {
+      ...(status === Status.ERROR && { errorResultXdr: base64(outcome.toXdr()) }),
+      status,
+      hash: transaction.hashHex,
+      latestLedger: chain.history.latest,
+      latestLedgerCloseTime: String(chain.closeTime),
+    };
+  },
+
+  simulateTransaction(params) {
+    requireBase64(params);
+    const failure = (error) => ({ error, latestLedger: chain.history.latest });
+    const transaction = parse(params, network);
+    if (!transaction) return failure('Could not unmarshal transaction');
+    const { operations } = transaction;
+    if (operations.length !== 1) return failure('Transaction contains more than one operation');
+    if (!operations[0].isSoroban) return failure(`Transaction contains unsupported operation type: ${operations[0].name}`);
+    return failure('this network has no contracts');
+  },
+});

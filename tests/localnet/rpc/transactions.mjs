@@ -1,0 +1,77 @@
+// getTransaction and getTransactions: what became of envelopes.
+
+import { invalidParams } from './error.mjs';
+import { pageLimit, pageStart } from './ledgers.mjs';
+import { object, requireBase64, text } from './params.mjs';
+
+/** Total order id: ledger, order in the ledger, operation. */
+const toid = (ledger, order) => (BigInt(ledger) << 32n) | (BigInt(order) << 12n);
+const LEDGER_SHIFT = 32n;
+
+const describe = (transaction) => ({
+  status: transaction.isSuccessful ? 'SUCCESS' : 'FAILED',
+  txHash: transaction.hash,
+  applicationOrder: transaction.order,
+  feeBump: transaction.isFeeBump,
+  envelopeXdr: transaction.envelopeXdr,
+  resultXdr: transaction.resultXdr,
+  resultMetaXdr: transaction.metaXdr,
+  events: {},
+});
+
+const parseCursor = (cursor) => {
+  if (!/^\d{1,19}$/.test(cursor)) throw invalidParams(`invalid cursor: ${cursor}`);
+  return Number(BigInt(cursor) >> LEDGER_SHIFT);
+};
+
+export const transactionMethods = ({ chain }) => ({
+  getTransaction(params) {
+    const { history } = chain;
+    requireBase64(params);
+    const hash = text(params, 'hash');
+    if (hash.length !== 64) throw invalidParams(`unexpected hash length (${hash.length})`);
+    if (!/^[0-9a-fA-F]{64}$/.test(hash)) throw invalidParams(`incorrect hash: ${hash}`);
+    const window = {
+      latestLedger: history.latest,
+      latestLedgerCloseTime: String(history.summary(history.latest).closeTime),
+      oldestLedger: history.oldest,
+      oldestLedgerCloseTime: String(history.summary(history.oldest).closeTime),
+    };
+    const found = history.find(hash.toLowerCase());
+    if (!found) {
+      const nothing = { applicationOrder: 0, feeBump: false, events: {}, ledger: 0, createdAt: '0' };
+      return { ...window, status: 'NOT_FOUND', txHash: hash, ...nothing };
+    }
+    const createdAt = String(history.summary(found.ledger).closeTime);
+    return { ...window, ...describe(found), txHash: hash, ledger: found.ledger, createdAt };
+  },
+
+  getTransactions(params) {
+    const { history } = chain;
+    requireBase64(params);
+    const pagination = object(params, 'pagination');
+    const after = text(pagination, 'cursor');
+    const start = pageStart(params, after, parseCursor, history);
+    const limit = pageLimit(pagination);
+    const transactions = [];
+    let cursor = toid(start, 0);
+    for (let ledger = start; ledger <= history.latest && transactions.length < limit; ledger++) {
+      const createdAt = Number(history.summary(ledger).closeTime);
+      for (const transaction of history.transactions(ledger)) {
+        const id = toid(ledger, transaction.order);
+        if (transactions.length === limit) break;
+        if (after !== '' && id <= BigInt(after)) continue;
+        transactions.push({ ...describe(transaction), ledger, createdAt });
+        cursor = id;
+      }
+    }
+    return {
+      transactions,
+      latestLedger: history.latest,
+      latestLedgerCloseTimestamp: Number(history.summary(history.latest).closeTime),
+      oldestLedger: history.oldest,
+      oldestLedgerCloseTimestamp: Number(history.summary(history.oldest).closeTime),
+      cursor: String(transactions.length === limit ? cursor : toid(history.latest + 1, 0) - 1n),
+    };
+  },
+});

@@ -1,0 +1,125 @@
+// The ledger's entries, and layers of changes over them.
+//
+// A layer is what core calls a LedgerTxn: whatever happens in it stays in it until `commit`, and it knows what it changed.
+// Layers nest: ledger, transaction, operation. Only the innermost one may be loaded from; entries that `peek` returns
+// must not be changed.
+
+import { createHash } from 'node:crypto';
+import { copyEntry, entryFromWire, entryKey, entryToWire, keyFromWire, keyOf } from './entries.mjs';
+import { encode } from './xdr.mjs';
+
+const CREATED = 0;
+const UPDATED = 1;
+const REMOVED = 2;
+const STATE = 3;
+
+export class State {
+  #entries = new Map();
+
+  peek(key) {
+    return this.#entries.get(key) ?? null;
+  }
+
+  absorb(key, entry) {
+    if (entry) this.#entries.set(key, entry);
+    else this.#entries.delete(key);
+  }
+
+  add(entry) {
+    this.#entries.set(keyOf(entry), entry);
+  }
+
+  values() {
+    return this.#entries.values();
+  }
+
+  get size() {
+    return this.#entries.size;
+  }
+
+  /** Replays LedgerEntryChanges as they are in a ledger's metadata. */
+  replay(changes) {
+    for (const change of changes) {
+      if (change.type === CREATED) this.add(entryFromWire(change.created));
+      else if (change.type === UPDATED) this.add(entryFromWire(change.updated));
+      else if (change.type === REMOVED) this.#entries.delete(keyFromWire(change.removed));
+    }
+  }
+}
+
+export class Layer {
+  #parent;
+  #touched = new Map();
+
+  constructor(parent, ledger = parent.ledger) {
+    this.#parent = parent;
+    /** `{sequence, closeTime, baseFee, baseReserve}` of the ledger in which the changes happen. */
+    this.ledger = ledger;
+  }
+
+  /** The entry as it is now, or null. Not to be changed. */
+  peek(key) {
+    const touched = this.#touched.get(key);
+    return touched ? touched.after : this.#parent.peek(key);
+  }
+
+  /** The entry, to be changed; it counts as modified in this ledger from now on. Null when there is none. */
+  load(key) {
+    const touched = this.#touched.get(key);
+    if (touched) return touched.after;
+    const before = this.#parent.peek(key);
+    if (!before) return null;
+    const after = copyEntry(before);
+    after.modified = this.ledger.sequence;
+    this.#touched.set(key, { before, after });
+    return after;
+  }
+
+  create(entry) {
+    const key = keyOf(entry);
+    if (this.peek(key)) throw new Error(`entry ${key} exists`);
+    entry.modified = this.ledger.sequence;
+    this.absorb(key, entry);
+    return entry;
+  }
+
+  erase(key) {
+    if (!this.peek(key)) throw new Error(`entry ${key} does not exist`);
+    this.absorb(key, null);
+  }
+
+  absorb(key, entry) {
+    const touched = this.#touched.get(key);
+    if (touched) touched.after = entry;
+    else this.#touched.set(key, { before: this.#parent.peek(key), after: entry });
+  }
+
+  commit() {
+    for (const [key, { after }] of this.#touched) this.#parent.absorb(key, after);
+  }
+
+  /** The entries of `kind` that this layer leaves behind. */
+  *remaining(kind) {
+    for (const { after } of this.#touched.values()) if (after?.kind === kind) yield after;
+  }
+
+  /** What changed, as LedgerEntryChanges, in the order of first touch. */
+  changes() {
+    const changes = [];
+    for (const { before, after } of this.#touched.values()) {
+      if ((before ?? after)?.key) continue; // a sponsorship that is being established is no ledger entry
+      if (before) changes.push({ type: STATE, state: entryToWire(before) });
+      if (before && after) changes.push({ type: UPDATED, updated: entryToWire(after) });
+      else if (before) changes.push({ type: REMOVED, removed: entryKey(before) });
+      else if (after) changes.push({ type: CREATED, created: entryToWire(after) });
+    }
+    return changes;
+  }
+
+  /** A hash over the entries that changed, as they are now. */
+  hash() {
+    const hash = createHash('sha256');
+    for (const [key, { after }] of this.#touched) hash.update(after ? encode('LedgerEntry', entryToWire(after)) : key);
+    return hash.digest();
+  }
+}

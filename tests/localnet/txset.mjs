@@ -1,0 +1,56 @@
+// The set of transactions that a ledger agrees on, and the order in which they are applied.
+
+import { compareFeeRates } from './transaction.mjs';
+import { sha256 } from './network.mjs';
+import { encode } from './xdr.mjs';
+
+const byFullHash = (a, b) => Buffer.compare(a.fullHash, b.fullHash);
+
+/**
+ * Chooses from `candidates` (one a source account, all valid) what fits, best fee rate first. Returns the chosen ones and
+ * the base fee that each of them pays for an operation: more than the minimum only if something had to stay behind.
+ */
+export const selectTransactions = (candidates, { baseFee, maxOperations }) => {
+  const ranked = [...candidates].sort((a, b) => compareFeeRates(b, a) || byFullHash(a, b));
+  const chosen = [];
+  let operations = 0;
+  for (const transaction of ranked) {
+    if (operations + transaction.operationCount > maxOperations) continue;
+    operations += transaction.operationCount;
+    chosen.push(transaction);
+  }
+  const surge = chosen.length > 0 && chosen.length < ranked.length;
+  return { chosen, baseFee: surge ? lowestRate(chosen, baseFee) : baseFee };
+};
+
+const lowestRate = (transactions, baseFee) => {
+  const lowest = transactions.reduce((least, transaction) => (compareFeeRates(transaction, least) < 0 ? transaction : least));
+  const rate = lowest.fee / BigInt(Math.max(1, lowest.operationCount));
+  return rate > baseFee ? rate : baseFee;
+};
+
+/** The GeneralizedTransactionSet, with its hash; its transactions are in the order of their hashes. */
+export const buildTransactionSet = (transactions, previousLedgerHash, baseFee) => {
+  const txs = [...transactions].sort(byFullHash).map(({ wire }) => wire);
+  const component = { type: 0, txsMaybeDiscountedFee: { baseFee, txs } };
+  const wire = {
+    v: 1,
+    v1TxSet: {
+      previousLedgerHash,
+      phases: [
+        { v: 0, v0Components: txs.length > 0 ? [component] : [] },
+        { v: 1, parallelTxsComponent: { baseFee: null, executionStages: [] } },
+      ],
+    },
+  };
+  return { wire, hash: sha256(encode('GeneralizedTransactionSet', wire)) };
+};
+
+/** Apply order: by full hash XOR set hash, which nobody can choose. (core: ApplyTxSorter) */
+export const inApplyOrder = (transactions, setHash) => {
+  const rank = ({ fullHash }) => fullHash.map((byte, index) => byte ^ setHash[index]);
+  return transactions
+    .map((transaction) => ({ transaction, rank: rank(transaction) }))
+    .sort((a, b) => Buffer.compare(a.rank, b.rank))
+    .map(({ transaction }) => transaction);
+};
