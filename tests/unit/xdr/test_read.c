@@ -1,0 +1,79 @@
+/* Rules of the primitive reads of xdr/xdr.h: big endian, checked, and still in place after a refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "xdr/xdr.h"
+
+static const uint8_t bytes[] = {0xff, 0xfe, 0xfd, 0xfc, 0x80, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2};
+
+static void numbers_are_big_endian(void **state)
+{
+    (void)state;
+    uint32_t u32;
+    int32_t i32;
+    uint64_t u64;
+    int64_t i64;
+    struct xdr_reader reader = xdr_reader(BYTES_OF(bytes));
+    assert_int_equal(xdr_u32(&reader, &u32), ERR_OK);
+    assert_int_equal(u32, 0xfffefdfc);
+    assert_int_equal(xdr_u64(&reader, &u64), ERR_OK);
+    assert_true(u64 == 0x8000000100000001);
+    reader = xdr_reader(BYTES_OF(bytes));
+    assert_int_equal(xdr_i32(&reader, &i32), ERR_OK);
+    assert_int_equal(i32, -66052);
+    assert_int_equal(xdr_i64(&reader, &i64), ERR_OK);
+    assert_true(i64 == INT64_MIN + 0x100000001);
+}
+
+static void what_is_not_there_is_not_read(void **state)
+{
+    (void)state;
+    uint32_t u32;
+    int32_t i32;
+    uint64_t u64;
+    int64_t i64;
+    bool flag;
+    uint8_t out[16];
+    struct xdr_reader reader = xdr_reader((struct bytes){bytes, 3});
+    assert_int_equal(xdr_u32(&reader, &u32), ERR_XDR_TRUNCATED);
+    assert_int_equal(xdr_i32(&reader, &i32), ERR_XDR_TRUNCATED);
+    assert_int_equal(xdr_bool(&reader, &flag), ERR_XDR_TRUNCATED);
+    assert_int_equal(xdr_count(&reader, 1, &u32), ERR_XDR_TRUNCATED);
+    reader = xdr_reader((struct bytes){bytes, 7});
+    assert_int_equal(xdr_u64(&reader, &u64), ERR_XDR_TRUNCATED);
+    assert_int_equal(xdr_i64(&reader, &i64), ERR_XDR_TRUNCATED);
+    assert_int_equal(xdr_opaque(&reader, out, 8), ERR_XDR_TRUNCATED);
+    assert_ptr_equal(reader.at, bytes);
+    assert_int_equal(xdr_opaque(&reader, out, 7), ERR_OK);
+    assert_memory_equal(out, bytes, 7);
+    assert_int_equal(xdr_end(&reader), ERR_OK);
+}
+
+static void a_count_or_boolean_above_its_maximum_stays_unread(void **state)
+{
+    (void)state;
+    uint32_t count;
+    bool flag;
+    struct xdr_reader reader = {bytes + 8, bytes + 16};
+    assert_int_equal(xdr_bool(&reader, &flag), ERR_OK);
+    assert_true(flag);
+    assert_int_equal(xdr_bool(&reader, &flag), ERR_XDR_INVALID);
+    assert_int_equal(xdr_count(&reader, 1, &count), ERR_XDR_INVALID);
+    assert_ptr_equal(reader.at, bytes + 12);
+    assert_int_equal(xdr_end(&reader), ERR_XDR_TRAILING);
+    assert_int_equal(xdr_count(&reader, 2, &count), ERR_OK);
+    assert_int_equal(count, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_big_endian),
+        cmocka_unit_test(what_is_not_there_is_not_read),
+        cmocka_unit_test(a_count_or_boolean_above_its_maximum_stays_unread),
+    };
+    return cmocka_run_group_tests_name("xdr/read", tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* Rules of xdr/xdr.h: strict, bounded, and the position of a fault. Values are written by hand as words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "xdr/xdr.h"
+
+enum {
+    SCV_VOID = 1,
+    SCV_VEC = 16,
+    SCV_MAP = 17,
+    PREDICATE_UNCONDITIONAL = 0,
+    PREDICATE_NOT = 3,
+};
+
+static struct buf words(size_t count, const uint32_t values[])
+{
+    struct buf buf = {0};
+    for (size_t i = 0; i < count; i++)
+        buf_add_u32(&buf, values[i]);
+    return buf;
+}
+
+#define WORDS(...) words(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
+
+/* The verdict, and where it fell, in bytes. */
+static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict, size_t at)
+{
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    enum err e = xdr_take(&reader, type, NULL);
+    assert_string_equal(err_code(e), err_code(verdict));
+    assert_int_equal(reader.at - buf.data, at);
+    buf_free(&buf);
+}
+
+static void a_value_is_taken_to_its_last_byte(void **state)
+{
+    (void)state;
+    struct buf buf = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    struct bytes span;
+    assert_int_equal(xdr_take(&reader, XDR_Memo, &span), ERR_OK);
+    assert_ptr_equal(span.data, buf.data);
+    assert_int_equal(span.len, 12);
+    assert_int_equal(xdr_end(&reader), ERR_XDR_TRAILING);
+    assert_int_equal(xdr_check(XDR_Memo, buf_bytes(&buf)), ERR_XDR_TRAILING);
+    assert_int_equal(xdr_check(XDR_Memo, span), ERR_OK);
+    buf_free(&buf);
+}
+
+static void every_truncation_is_refused(void **state)
+{
+    (void)state;
+    /* AccountEntry with everything optional: inflation destination, home domain, signer, extension 3 */
+    struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 1, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3,
+        0x61626300, 0x01000000, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 0, 1, 0, 1, 2, 0, 0, 1, 1, 0, 1, 2, 3, 4,
+        5, 6, 7, 8, 3, 0, 9, 0, 5);
+    assert_int_equal(xdr_check(XDR_AccountEntry, buf_bytes(&buf)), ERR_OK);
+    for (size_t len = 0; len < buf.len; len++)
+        assert_int_equal(xdr_check(XDR_AccountEntry, (struct bytes){buf.data, len}), ERR_XDR_TRUNCATED);
+    buf_free(&buf);
+}
+
+static void unknown_arms_and_enum_values_are_refused_at_their_word(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_Memo, WORDS(5), ERR_XDR_UNKNOWN_ARM, 0);
+    assert_verdict(XDR_Memo, WORDS(0xffffffff), ERR_XDR_UNKNOWN_ARM, 0);
+    assert_verdict(XDR_EnvelopeType, WORDS(11), ERR_XDR_UNKNOWN_ARM, 0);
+    /* an EnvelopeType, but no arm of TransactionEnvelope */
+    assert_verdict(XDR_TransactionEnvelope, WORDS(1), ERR_XDR_UNKNOWN_ARM, 0);
+    /* arms with a hole between them: CryptoKeyType 0 and 256 */
+    assert_verdict(XDR_MuxedAccount, WORDS(1), ERR_XDR_UNKNOWN_ARM, 0);
+    assert_verdict(XDR_MuxedAccount, WORDS(256, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8), ERR_OK, 44);
+    /* inside of other values: the asset type of a trust line */
+    assert_verdict(
+        XDR_LedgerEntryChange, WORDS(0, 7, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 99), ERR_XDR_UNKNOWN_ARM, 48);
+}
+
+static void negative_discriminants_are_numbers(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_TransactionResult, WORDS(0, 100, (uint32_t)-18, 0), ERR_OK, 16);
+    assert_verdict(XDR_TransactionResult, WORDS(0, 100, (uint32_t)-19, 0), ERR_XDR_UNKNOWN_ARM, 8);
+    assert_verdict(XDR_TransactionResult, WORDS(0, 100, 2, 0), ERR_XDR_UNKNOWN_ARM, 8);
+}
+
+static void a_boolean_is_0_or_1(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_ScVal, WORDS(0, 0), ERR_OK, 8);
+    assert_verdict(XDR_ScVal, WORDS(0, 1), ERR_OK, 8);
+    assert_verdict(XDR_ScVal, WORDS(0, 2), ERR_XDR_INVALID, 4);
+    assert_verdict(XDR_ScVal, WORDS(0, 0x80000001), ERR_XDR_INVALID, 4);
+    /* so is the flag of an option */
+    assert_verdict(XDR_SponsorshipDescriptor, WORDS(0), ERR_OK, 4);
+    assert_verdict(XDR_SponsorshipDescriptor, WORDS(2), ERR_XDR_INVALID, 0);
+}
+
+static void padding_is_zero(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_Memo, WORDS(1, 1, 0x41000000), ERR_OK, 12);
+    assert_verdict(XDR_Memo, WORDS(1, 1, 0x41010000), ERR_XDR_INVALID, 9);
+    assert_verdict(XDR_Memo, WORDS(1, 1, 0x41000001), ERR_XDR_INVALID, 11);
+    assert_verdict(XDR_Memo, WORDS(1, 3, 0x41414101), ERR_XDR_INVALID, 11);
+}
+
+static void a_length_above_its_maximum_is_refused(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_Memo, WORDS(1, 28, 1, 2, 3, 4, 5, 6, 7), ERR_OK, 36);
+    assert_verdict(XDR_Memo, WORDS(1, 29, 1, 2, 3, 4, 5, 6, 7, 0), ERR_XDR_INVALID, 4);
+    assert_verdict(XDR_Memo, WORDS(1, 0xffffffff), ERR_XDR_INVALID, 4);
+    assert_verdict(XDR_String32, WORDS(33), ERR_XDR_INVALID, 0);
+    /* signers<20> of an account: 16 words before them */
+    assert_verdict(XDR_AccountEntry, WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 0, 0, 0, 1, 21),
+        ERR_XDR_INVALID, 72);
+}
+
+/* Ends at once, whatever it promises: time and memory follow the input, not its claims. */
+static void a_promise_of_4_billion_ends_with_the_input(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_ScVec, WORDS(0xffffffff, SCV_VOID, SCV_VOID), ERR_XDR_TRUNCATED, 12);
+    assert_verdict(XDR_ScBytes, WORDS(0xffffffff, 0), ERR_XDR_TRUNCATED, 4);
+    assert_verdict(XDR_ScBytes, WORDS(0xfffffffd, 0), ERR_XDR_TRUNCATED, 4);
+    /* elements that are passed without a look: uint32<> of SorobanResourcesExtV0 */
+    assert_verdict(XDR_SorobanResourcesExtV0, WORDS(0xffffffff, 0), ERR_XDR_TRUNCATED, 4);
+    assert_verdict(XDR_SorobanResourcesExtV0, WORDS(0x40000001, 0), ERR_XDR_TRUNCATED, 4);
+}
+
+/* depth predicates NOT(NOT(...)), open at the end unless closed */
+static struct buf predicates(size_t depth)
+{
+    struct buf buf = {0};
+    for (size_t i = 0; i < depth; i++) {
+        buf_add_u32(&buf, PREDICATE_NOT);
+        buf_add_u32(&buf, 1);
+    }
+    buf_add_u32(&buf, PREDICATE_UNCONDITIONAL);
+    return buf;
+}
+
+static struct buf vectors(size_t depth)
+{
+    struct buf buf = {0};
+    for (size_t i = 0; i < depth; i++) {
+        buf_add_u32(&buf, SCV_VEC);
+        buf_add_u32(&buf, 1); /* present */
+        buf_add_u32(&buf, 1); /* of one element */
+    }
+    buf_add_u32(&buf, SCV_VOID);
+    return buf;
+}
+
+static struct buf maps(size_t depth)
+{
+    struct buf buf = {0};
+    for (size_t i = 0; i < depth; i++) {
+        buf_add_u32(&buf, SCV_MAP);
+        buf_add_u32(&buf, 1);        /* present */
+        buf_add_u32(&buf, 1);        /* of one entry */
+        buf_add_u32(&buf, SCV_VOID); /* its key; its value follows */
+    }
+    buf_add_u32(&buf, SCV_VOID);
+    return buf;
+}
+
+/* A nested value is at least three levels for the Rust parser (SCVal, its option, its array), which stops at
+   1,000; the C++ one stops at 500, of which each SCVal is one. */
+static void what_the_protocol_allows_decodes(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_ScVal, vectors(500), ERR_OK, 500 * 12 + 4);
+    assert_verdict(XDR_ScVal, maps(500), ERR_OK, 500 * 16 + 4);
+    assert_verdict(XDR_ClaimPredicate, predicates(1000), ERR_OK, 8004);
+}
+
+static void hostile_depth_is_refused(void **state)
+{
+    (void)state;
+    assert_verdict(XDR_ClaimPredicate, predicates(XDR_MAX_DEPTH - 1), ERR_OK, 8 * (XDR_MAX_DEPTH - 1) + 4);
+    assert_verdict(XDR_ClaimPredicate, predicates(XDR_MAX_DEPTH), ERR_XDR_TOO_DEEP, 8 * XDR_MAX_DEPTH);
+    assert_verdict(XDR_ClaimPredicate, predicates(1000000), ERR_XDR_TOO_DEEP, 8 * XDR_MAX_DEPTH);
+    assert_verdict(XDR_ScVal, vectors(1000000), ERR_XDR_TOO_DEEP, 12 * XDR_MAX_DEPTH / 2);
+}
+
+struct seen {
+    size_t count, stop_at;
+    struct bytes spans[8];
+};
+
+static enum err note(struct bytes span, void *context)
+{
+    struct seen *seen = context;
+    if (seen->count < ARRAY_LEN(seen->spans))
+        seen->spans[seen->count] = span;
+    seen->count++;
+    return seen->count == seen->stop_at ? ERR_CANCELLED : ERR_OK;
+}
+
+/* The vector [ [void], void ]: words 3 to 6 and 7 are its elements, word 6 the innermost. */
+static void each_finds_inner_values_before_outer_ones(void **state)
+{
+    (void)state;
+    struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VEC, 1, 1, SCV_VOID, SCV_VOID);
+    static const size_t expected[][2] = {{24, 4}, {12, 16}, {28, 4}, {0, 32}};
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    struct seen seen = {0};
+    assert_int_equal(xdr_each(&reader, XDR_ScVal, XDR_ScVal, note, &seen), ERR_OK);
+    assert_int_equal(xdr_end(&reader), ERR_OK);
+    assert_int_equal(seen.count, ARRAY_LEN(expected));
+    for (size_t i = 0; i < seen.count; i++) {
+        assert_int_equal(seen.spans[i].data - buf.data, expected[i][0]);
+        assert_int_equal(seen.spans[i].len, expected[i][1]);
+    }
+    buf_free(&buf);
+}
+
+/* As a field (accountID), in an option (inflationDest) and in an array of options (signerSponsoringIDs). */
+static void each_finds_a_union_wherever_it_stands(void **state)
+{
+    (void)state;
+    struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 1, 0,
+        1, 0, 1, 0, 1, 2, 0, 0, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0);
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    struct seen seen = {0};
+    assert_int_equal(xdr_each(&reader, XDR_AccountEntry, XDR_PublicKey, note, &seen), ERR_OK);
+    assert_int_equal(xdr_end(&reader), ERR_OK);
+    assert_int_equal(seen.count, 3);
+    static const size_t expected[] = {0, 15 * 4, 38 * 4};
+    for (size_t i = 0; i < seen.count; i++) {
+        assert_int_equal(seen.spans[i].data - buf.data, expected[i]);
+        assert_int_equal(seen.spans[i].len, 36);
+    }
+    buf_free(&buf);
+}
+
+static void each_stops_when_found_says_so(void **state)
+{
+    (void)state;
+    struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    struct seen seen = {.stop_at = 1};
+    assert_int_equal(xdr_each(&reader, XDR_ScVal, XDR_ScVal, note, &seen), ERR_CANCELLED);
+    assert_int_equal(seen.count, 1);
+    buf_free(&buf);
+}
+
+static void each_does_not_look_for_plain_bytes(void **state)
+{
+    (void)state;
+    struct buf buf = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    struct seen seen = {0};
+    assert_int_equal(xdr_each(&reader, XDR_Memo, XDR_Hash, note, &seen), ERR_INTERNAL);
+    buf_free(&buf);
+}
+
+static void names_and_types_belong_together(void **state)
+{
+    (void)state;
+    for (int type = 0; type < XDR_TYPE_COUNT; type++)
+        assert_int_equal(xdr_type_by_name(xdr_type_name((enum xdr_type)type)), type);
+    assert_string_equal(xdr_type_name(XDR_TransactionEnvelope), "TransactionEnvelope");
+    assert_int_equal(xdr_type_by_name("transactionEnvelope"), -1);
+    assert_int_equal(xdr_type_by_name(""), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_is_taken_to_its_last_byte),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(unknown_arms_and_enum_values_are_refused_at_their_word),
+        cmocka_unit_test(negative_discriminants_are_numbers),
+        cmocka_unit_test(a_boolean_is_0_or_1),
+        cmocka_unit_test(padding_is_zero),
+        cmocka_unit_test(a_length_above_its_maximum_is_refused),
+        cmocka_unit_test(a_promise_of_4_billion_ends_with_the_input),
+        cmocka_unit_test(what_the_protocol_allows_decodes),
+        cmocka_unit_test(hostile_depth_is_refused),
+        cmocka_unit_test(each_finds_inner_values_before_outer_ones),
+        cmocka_unit_test(each_finds_a_union_wherever_it_stands),
+        cmocka_unit_test(each_stops_when_found_says_so),
+        cmocka_unit_test(each_does_not_look_for_plain_bytes),
+        cmocka_unit_test(names_and_types_belong_together),
+    };
+    return cmocka_run_group_tests_name("xdr/walk", tests, NULL, NULL);
+}
