@@ -1,0 +1,32 @@
+/*
+ * Strkey (SEP-23): a version byte, the binary value and a CRC-16, in base 32. The typed forms in ids.h stand
+ * on it; the key process reads and writes secret seeds with it.
+ */
+#ifndef FAIRWAY_STELLAR_STRKEY_H
+#define FAIRWAY_STELLAR_STRKEY_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum strkey_version {
+    STRKEY_ACCOUNT = 6 << 3, /* G: 32 bytes */
+    STRKEY_MUXED = 12 << 3,  /* M: 32 bytes of the account, 8 of the id */
+    STRKEY_SEED = 18 << 3,   /* S: 32 bytes, secret */
+};
+
+#define STRKEY_VALUE_MAX 40
+/* Characters of a value of len bytes, with the terminator. */
+#define STRKEY_SIZE(len) ((((len) + 3) * 8 + 4) / 5 + 1)
+
+/* Writes STRKEY_SIZE(len) bytes; len at most STRKEY_VALUE_MAX. Leaves no copy of the value behind. */
+void strkey_encode(enum strkey_version version, const uint8_t *value, size_t len, char *out);
+
+/*
+ * Strict: exactly this version and length, upper case, no padding, unused bits zero, checksum right; else
+ * ERR_MALFORMED and out untouched. text ends with its terminator. Leaves no copy of the value behind.
+ */
+MUST_CHECK enum err strkey_decode(enum strkey_version version, const char *text, uint8_t *out, size_t len);
+
+#endif

@@ -1,0 +1,61 @@
+#include "stellar/ids.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "stellar/strkey.h"
+
+bool public_key_equal(const struct public_key *a, const struct public_key *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
+
+int public_key_compare(const void *a, const void *b)
+{
+    const struct public_key *left = a, *right = b;
+    return memcmp(left->bytes, right->bytes, sizeof left->bytes);
+}
+
+bool hash_equal(const struct hash *a, const struct hash *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
+
+int hash_compare(const void *a, const void *b)
+{
+    const struct hash *left = a, *right = b;
+    return memcmp(left->bytes, right->bytes, sizeof left->bytes);
+}
+
+_Static_assert(ADDRESS_SIZE == STRKEY_SIZE(32), "G... is 56 characters");
+
+void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE])
+{
+    strkey_encode(STRKEY_ACCOUNT, key->bytes, sizeof key->bytes, out);
+}
+
+enum err address_decode(const char *text, struct public_key *out)
+{
+    return strkey_decode(STRKEY_ACCOUNT, text, out->bytes, sizeof out->bytes);
+}
+
+enum err address_resolve(const char *text, struct public_key *out)
+{
+    if (text[0] != 'M')
+        return address_decode(text, out);
+    uint8_t account_and_id[sizeof out->bytes + 8];
+    enum err e = strkey_decode(STRKEY_MUXED, text, account_and_id, sizeof account_and_id);
+    if (e == ERR_OK)
+        memcpy(out->bytes, account_and_id, sizeof out->bytes);
+    return e;
+}
+
+void hash_encode(const struct hash *hash, char out[static HASH_HEX_SIZE])
+{
+    hex_encode(hash->bytes, sizeof hash->bytes, out);
+}
+
+enum err hash_decode(const char *text, struct hash *out)
+{
+    return hex_decode(text, strlen(text), out->bytes, sizeof out->bytes);
+}

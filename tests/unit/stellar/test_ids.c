@@ -1,0 +1,166 @@
+/* Rules of stellar/ids.h and stellar/strkey.h: SEP-23's own lists of what must and must not be accepted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "stellar/ids.h"
+#include "stellar/strkey.h"
+
+#define G "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ"
+#define M_0 "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ"
+#define M_2_63 "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK"
+
+static const struct public_key sep_23_key = {
+    {0x3f, 0x0c, 0x34, 0xbf, 0x93, 0xad, 0x0d, 0x99, 0x71, 0xd0, 0x4c, 0xcc, 0x90, 0xf7, 0x05, 0x51, 0x1c,
+        0x83, 0x8a, 0xad, 0x97, 0x34, 0xa4, 0xa2, 0xfb, 0x0d, 0x7a, 0x03, 0xfc, 0x7f, 0xe8, 0x9a}};
+
+static void A8_account_and_muxed_forms_resolve_to_the_account(void **state)
+{
+    (void)state;
+    static const char *const good[] = {G, M_0, M_2_63};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct public_key key = {0};
+        assert_int_equal(address_resolve(good[i], &key), ERR_OK);
+        assert_true(public_key_equal(&key, &sep_23_key));
+    }
+}
+
+static void address_decode_takes_accounts_only(void **state)
+{
+    (void)state;
+    struct public_key key = {0};
+    assert_int_equal(address_decode(G, &key), ERR_OK);
+    assert_true(public_key_equal(&key, &sep_23_key));
+    assert_int_equal(address_decode(M_0, &key), ERR_MALFORMED);
+}
+
+static void address_encode_gives_the_strkey_of_sep_23(void **state)
+{
+    (void)state;
+    char text[ADDRESS_SIZE];
+    address_encode(&sep_23_key, text);
+    assert_string_equal(text, G);
+}
+
+static void A8_what_sep_23_forbids_is_malformed(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "G",
+        "M",
+        "GAAAAAAAACGC6",
+        "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUR",
+        "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZA",
+        "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUACUSI",
+        "G47QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVP2I",
+        "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLKA",
+        "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAAV75I",
+        "M47QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ",
+        "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUK===",
+        "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUO",
+        "PA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAQACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMR"
+        "UG"
+        "Y4DUPB6IAAAAAAAAPM",
+        "BAAD6DBUX6J22DMZOHIEZTEQ64CVCHEDRKWZONFEUL5Q26QD7R76RGR4TV",
+        /* Valid strkeys, but of other things than accounts: payload signer, contract, pool, balance, seed. */
+        "PA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAQACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMR"
+        "UG"
+        "Y4DUPB6IBZGM",
+        "CA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUWDA",
+        "LA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUPJN",
+        "BAAD6DBUX6J22DMZOHIEZTEQ64CVCHEDRKWZONFEUL5Q26QD7R76RGR4TU",
+        "SBCVMMCBEDB64TVJZFYJOJAERZC4YVVUOE6SYR2Y76CBTENGUSGWRRVO",
+        /* Other spellings of a valid account. */
+        "ga7qynf7sowq3glr2bgmzehxavirza4kvwltjjfc7mgxua74p7ujvsgz",
+        " GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ",
+        "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ\n",
+        "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSG1",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct public_key key = {0}, untouched = {0};
+        assert_int_equal(address_resolve(bad[i], &key), ERR_MALFORMED);
+        assert_int_equal(address_decode(bad[i], &key), ERR_MALFORMED);
+        assert_true(public_key_equal(&key, &untouched));
+    }
+}
+
+static void a_changed_or_missing_character_is_malformed(void **state)
+{
+    (void)state;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    struct public_key key;
+    for (size_t at = 0; at < strlen(G); at++) {
+        char text[] = G;
+        for (const char *digit = digits; *digit != '\0'; digit++) {
+            text[at] = *digit;
+            assert_int_equal(address_decode(text, &key), *digit == G[at] ? ERR_OK : ERR_MALFORMED);
+        }
+        text[at] = '\0';
+        assert_int_equal(address_decode(text, &key), ERR_MALFORMED);
+    }
+}
+
+static void seeds_round_trip(void **state)
+{
+    (void)state;
+    static const char seed[] = "SBCVMMCBEDB64TVJZFYJOJAERZC4YVVUOE6SYR2Y76CBTENGUSGWRRVO";
+    uint8_t value[32];
+    char text[STRKEY_SIZE(sizeof value)];
+    assert_int_equal(strkey_decode(STRKEY_SEED, seed, value, sizeof value), ERR_OK);
+    strkey_encode(STRKEY_SEED, value, sizeof value, text);
+    assert_string_equal(text, seed);
+    assert_int_equal(strkey_decode(STRKEY_ACCOUNT, seed, value, sizeof value), ERR_MALFORMED);
+}
+
+static void hashes_are_64_digits_of_either_case(void **state)
+{
+    (void)state;
+    static const char lower[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    struct hash hash, upper;
+    char text[HASH_HEX_SIZE];
+    assert_int_equal(hash_decode(lower, &hash), ERR_OK);
+    hash_encode(&hash, text);
+    assert_string_equal(text, lower);
+    assert_int_equal(
+        hash_decode("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD", &upper), ERR_OK);
+    assert_true(hash_equal(&hash, &upper));
+    assert_int_equal(hash_decode(lower + 1, &hash), ERR_MALFORMED);
+    assert_int_equal(hash_decode("", &hash), ERR_MALFORMED);
+}
+
+static void order_is_that_of_the_bytes(void **state)
+{
+    (void)state;
+    struct public_key low = {{0}}, high = {{0}};
+    low.bytes[31] = 0xff;
+    high.bytes[30] = 1;
+    assert_true(public_key_compare(&low, &high) < 0);
+    assert_true(public_key_compare(&high, &low) > 0);
+    assert_int_equal(public_key_compare(&low, &low), 0);
+    assert_false(public_key_equal(&low, &high));
+    struct hash a = {{0}}, b = {{1}};
+    assert_true(hash_compare(&a, &b) < 0);
+    assert_int_equal(hash_compare(&b, &b), 0);
+    assert_false(hash_equal(&a, &b));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(A8_account_and_muxed_forms_resolve_to_the_account),
+        cmocka_unit_test(address_decode_takes_accounts_only),
+        cmocka_unit_test(address_encode_gives_the_strkey_of_sep_23),
+        cmocka_unit_test(A8_what_sep_23_forbids_is_malformed),
+        cmocka_unit_test(a_changed_or_missing_character_is_malformed),
+        cmocka_unit_test(seeds_round_trip),
+        cmocka_unit_test(hashes_are_64_digits_of_either_case),
+        cmocka_unit_test(order_is_that_of_the_bytes),
+    };
+    return cmocka_run_group_tests_name("stellar/ids", tests, NULL, NULL);
+}
