@@ -1,0 +1,187 @@
+#include "base/config.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+struct config {
+    const struct config_option *options;
+    size_t option_count;
+    char **values; /* one an option; NULL: not given */
+    char **arguments;
+    size_t argument_count;
+    bool help;
+};
+
+/* DATABASE_URL -> database-url; new memory. */
+static char *flag_name(const char *name)
+{
+    char *flag = mem_copy_text(name);
+    for (char *at = flag; *at != '\0'; at++)
+        *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
+    return flag;
+}
+
+static void set(struct config *config, size_t option, const char *value)
+{
+    free(config->values[option]);
+    config->values[option] = mem_copy_text(value);
+}
+
+static void read_environment(struct config *config)
+{
+    for (size_t i = 0; i < config->option_count; i++) {
+        const struct config_option *option = &config->options[i];
+        if (option->kind == CONFIG_SECRET)
+            continue;
+        const char *value = getenv(option->name);
+        if ((value == NULL || value[0] == '\0') && option->alias != NULL)
+            value = getenv(option->alias);
+        if (value != NULL && value[0] != '\0')
+            set(config, i, value);
+    }
+}
+
+/* The option that a flag (without its dashes, up to '=') names, or option_count. */
+static size_t find_flag(const struct config *config, const char *text, size_t len)
+{
+    for (size_t i = 0; i < config->option_count; i++) {
+        AUTO_FREE char *flag = flag_name(config->options[i].name);
+        if (config->options[i].kind != CONFIG_SECRET && strlen(flag) == len && memcmp(flag, text, len) == 0)
+            return i;
+    }
+    return config->option_count;
+}
+
+static enum err read_flags(struct config *config, int argc, char **argv, struct detail *detail)
+{
+    bool flags = true;
+    for (int i = 1; i < argc; i++) {
+        const char *text = argv[i];
+        if (!flags || text[0] != '-' || text[1] == '\0') {
+            config->arguments[config->argument_count++] = mem_copy_text(text);
+            continue;
+        }
+        if (text_equal(text, "--")) {
+            flags = false;
+            continue;
+        }
+        if (text_equal(text, "--help") || text_equal(text, "-h")) {
+            config->help = true;
+            continue;
+        }
+        const char *name = text + (text[1] == '-' ? 2 : 1), *equals = strchr(name, '=');
+        size_t option = find_flag(config, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
+        if (text[1] != '-' || option == config->option_count)
+            return detail_set(detail, ERR_CONFIG, "unknown option %.*s (see --help)",
+                (int)(equals != NULL ? equals - text : (long)strlen(text)), text);
+        if (equals == NULL && i + 1 == argc)
+            return detail_set(detail, ERR_CONFIG, "%s needs a value", text);
+        set(config, option, equals != NULL ? equals + 1 : argv[++i]);
+    }
+    return ERR_OK;
+}
+
+static enum err check_numbers(const struct config *config, struct detail *detail)
+{
+    for (size_t i = 0; i < config->option_count; i++) {
+        const struct config_option *option = &config->options[i];
+        uint64_t value;
+        if (option->kind != CONFIG_NUMBER || config->values[i] == NULL)
+            continue;
+        if (text_to_u64(config->values[i], option->max, &value) != ERR_OK || value < option->min)
+            return detail_set(detail, ERR_CONFIG,
+                "%s must be a whole number from %llu to %llu, not \"%.40s\"", option->name,
+                (unsigned long long)option->min, (unsigned long long)option->max, config->values[i]);
+    }
+    return ERR_OK;
+}
+
+enum err config_load(const struct config_option options[], size_t option_count, int argc, char **argv,
+    struct config **out, struct detail *detail)
+{
+    struct config *config = NEW(struct config);
+    config->options = options;
+    config->option_count = option_count;
+    config->values = NEW_ARRAY(option_count, char *);
+    config->arguments = NEW_ARRAY((size_t)argc, char *);
+    read_environment(config);
+    enum err e = read_flags(config, argc, argv, detail);
+    if (e == ERR_OK && !config->help)
+        e = check_numbers(config, detail);
+    if (e != ERR_OK) {
+        config_free(config);
+        return e;
+    }
+    *out = config;
+    return ERR_OK;
+}
+
+void config_free(struct config *config)
+{
+    if (config == NULL)
+        return;
+    for (size_t i = 0; i < config->option_count; i++)
+        free(config->values[i]);
+    for (size_t i = 0; i < config->argument_count; i++)
+        free(config->arguments[i]);
+    free(config->values);
+    free(config->arguments);
+    free(config);
+}
+
+static size_t find(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->option_count; i++)
+        if (strcmp(config->options[i].name, name) == 0 && config->options[i].kind != CONFIG_SECRET)
+            return i;
+    fprintf(stderr, "fairway: no option %s in the table\n", name);
+    abort();
+}
+
+const char *config_text(const struct config *config, const char *name)
+{
+    size_t i = find(config, name);
+    return config->values[i] != NULL ? config->values[i] : config->options[i].fallback;
+}
+
+uint64_t config_number(const struct config *config, const char *name)
+{
+    uint64_t value;
+    if (text_to_u64(config_text(config, name), UINT64_MAX, &value) != ERR_OK)
+        abort();
+    return value;
+}
+
+bool config_wants_help(const struct config *config)
+{
+    return config->help;
+}
+
+size_t config_argument_count(const struct config *config)
+{
+    return config->argument_count;
+}
+
+const char *config_argument(const struct config *config, size_t i)
+{
+    return i < config->argument_count ? config->arguments[i] : NULL;
+}
+
+void config_print(const struct config_option options[], size_t option_count, FILE *to)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct config_option *option = &options[i];
+        AUTO_FREE char *flag = flag_name(option->name);
+        if (option->kind == CONFIG_SECRET)
+            fprintf(
+                to, "  %s, %s_FILE (environment only)\n      %s\n", option->name, option->name, option->help);
+        else
+            fprintf(to, "  --%s, %s%s%s\n      %s%s%s%s\n", flag, option->name, option->alias ? ", " : "",
+                option->alias ? option->alias : "", option->help, option->fallback ? " [" : "",
+                option->fallback ? option->fallback : "", option->fallback ? "]" : "");
+    }
+}

@@ -1,0 +1,162 @@
+#include "claim.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* A replica that recovers from a gap holds this exclusively, so that no grant is in flight while it reads
+ * accounts. */
+static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))";
+
+/*
+ * A statement of its own behind the lock: its snapshot must not be older than the lock. The clock may run
+ * ahead of the last close time by one ledger that is due and 30 seconds; further apart, a max time counted
+ * from it would be wrong (H18).
+ */
+static const char sql_terms[] =
+    "SELECT c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"
+    " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8"
+    " FROM fairway.cursor c";
+
+/*
+ * Twice as many random slots as wanted are probed through the index: the cost does not grow with the pool.
+ * The second sort is over those few, so that no slot is preferred. LIMIT holds here because nothing but this
+ * SELECT chooses rows (H16).
+ */
+static const char sql_probe[] = "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id "
+                                "FROM fairway.channel_accounts a"
+                                " WHERE a.slot = ANY (ARRAY("
+                                "   SELECT floor(random() * s.slots)::int4"
+                                "   FROM (SELECT max(b.slot) + 1 AS slots FROM fairway.channel_accounts b) "
+                                "s, generate_series(1, 2 * $1 + 4)))"
+                                " AND a.state = 'active' AND a.lease_hash IS NULL"
+                                " ORDER BY random() LIMIT $1 FOR UPDATE SKIP LOCKED";
+
+/* The whole table, when the probe met too few. Our own locks do not make us skip, hence the list of what we
+ * hold. */
+static const char sql_sweep[] =
+    "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM "
+    "fairway.channel_accounts a"
+    " WHERE a.state = 'active' AND a.lease_hash IS NULL AND a.public_key <> ALL ($2)"
+    " ORDER BY random() LIMIT $1 FOR UPDATE SKIP LOCKED";
+
+static const char sql_members[] =
+    "SELECT n.ordinal FROM unnest($1) WITH ORDINALITY AS n (public_key, ordinal)"
+    " WHERE EXISTS (SELECT FROM fairway.channel_accounts a WHERE a.public_key = n.public_key)";
+
+/* Seconds between clock and close time that are allowed beyond the ledger that is due. */
+#define CLOCK_SLACK_S 30
+
+static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_seconds,
+    struct claim_terms *terms, struct detail *detail)
+{
+    if (!db_bool(entered, 0, 0))
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "a gap in the ledgers is being recovered");
+    if (db_count(rows) == 0)
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "no ledger has been ingested yet");
+    if (!db_bool(rows, 0, 0))
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "%s", db_text(rows, 0, 1));
+    int64_t close_time_s = db_i64(rows, 0, 3), clock_s = db_i64(rows, 0, 4);
+    int64_t apart_s = clock_s > close_time_s ? clock_s - close_time_s : close_time_s - clock_s;
+    if (apart_s > CLOCK_SLACK_S + (int64_t)ledger_seconds)
+        return detail_set(detail, ERR_GRANTS_SUSPENDED,
+            "the database's clock and the last committed ledger's close time are %" PRId64 " s apart",
+            apart_s);
+    terms->tip = (uint32_t)db_i64(rows, 0, 2);
+    terms->now_s = (uint64_t)(clock_s > close_time_s ? clock_s : close_time_s);
+    terms->transaction_id = db_i64(rows, 0, 5);
+    return ERR_OK;
+}
+
+static enum err read_accounts(
+    const struct db_rows *rows, struct claimed_account accounts[], size_t *claimed, struct detail *detail)
+{
+    for (size_t row = 0; row < db_count(rows); row++) {
+        struct claimed_account *account = &accounts[*claimed];
+        struct bytes box = db_bytea(rows, row, 3);
+        const char *key_id = db_text(rows, row, 4);
+        if (address_decode(db_text(rows, row, 0), &account->key) != ERR_OK || box.len != SEAL_SIZE ||
+            strlen(key_id) != KEY_ID_SIZE - 1)
+            return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, row, 0));
+        account->sequence = db_i64(rows, row, 1);
+        account->sequence_ledger = db_i64(rows, row, 2);
+        memcpy(account->sealed.box, box.data, SEAL_SIZE);
+        memcpy(account->sealed.key_id, key_id, KEY_ID_SIZE);
+        (*claimed)++;
+    }
+    return ERR_OK;
+}
+
+static enum err sweep(
+    struct db *db, size_t wanted, struct claimed_account accounts[], size_t *claimed, struct detail *detail)
+{
+    char held[GRANT_BATCH_MAX][ADDRESS_SIZE];
+    const char *held_texts[GRANT_BATCH_MAX];
+    for (size_t i = 0; i < *claimed; i++) {
+        address_encode(&accounts[i].key, held[i]);
+        held_texts[i] = held[i];
+    }
+    AUTO_ROWS rows = NULL;
+    enum err e =
+        db_query(db, DB_SQL(sql_sweep, DB_I64((int64_t)(wanted - *claimed)), DB_TEXTS(held_texts, *claimed)),
+            &rows, detail);
+    return e != ERR_OK ? e : read_accounts(rows, accounts, claimed, detail);
+}
+
+static void read_members(const struct db_rows *rows, bool members[], size_t named_count)
+{
+    memset(members, 0, named_count * sizeof members[0]);
+    for (size_t row = 0; row < db_count(rows); row++)
+        members[db_i64(rows, row, 0) - 1] = true;
+}
+
+enum {
+    ENTER,
+    TERMS,
+    MEMBERS,
+    PROBE,
+    STEPS
+};
+
+/* All that can be asked at once, in one round trip. */
+static enum err ask(struct db *db, size_t wanted, const char *const named[], size_t named_count,
+    struct db_rows *answers[STEPS], struct detail *detail)
+{
+    struct db_statement statements[DB_BEGIN_STATEMENTS + STEPS];
+    struct db_rows *rows[DB_BEGIN_STATEMENTS + STEPS] = {0};
+    const struct db_param addresses = DB_TEXTS(named, named_count), limit = DB_I64((int64_t)wanted);
+    size_t begin = db_begin_statements(db, statements);
+    statements[begin + ENTER] = DB_SQL0(sql_enter);
+    statements[begin + TERMS] = DB_SQL0(sql_terms);
+    statements[begin + MEMBERS] = (struct db_statement){sql_members, &addresses, 1};
+    statements[begin + PROBE] = (struct db_statement){sql_probe, &limit, 1};
+    enum err e = db_run(db, statements, begin + STEPS, rows, detail);
+    for (size_t i = 0; i < begin; i++)
+        db_rows_free(rows[i]);
+    memcpy(answers, rows + begin, STEPS * sizeof answers[0]);
+    return e;
+}
+
+enum err claim_begin(struct db *db, unsigned ledger_seconds, size_t wanted, const char *const named[],
+    bool members[], size_t named_count, struct claim_terms *terms, struct claimed_account accounts[],
+    size_t *claimed, struct detail *detail)
+{
+    struct db_rows *answers[STEPS] = {0};
+    *claimed = 0;
+    enum err e = ask(db, wanted, named, named_count, answers, detail);
+    if (e == ERR_OK)
+        e = read_terms(answers[ENTER], answers[TERMS], ledger_seconds, terms, detail);
+    if (e == ERR_OK)
+        e = read_accounts(answers[PROBE], accounts, claimed, detail);
+    if (e == ERR_OK) {
+        read_members(answers[MEMBERS], members, named_count);
+        if (*claimed < wanted)
+            e = sweep(db, wanted, accounts, claimed, detail);
+    }
+    for (size_t i = 0; i < STEPS; i++)
+        db_rows_free(answers[i]);
+    if (e != ERR_OK)
+        db_rollback(db);
+    return e;
+}

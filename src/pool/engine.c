@@ -1,0 +1,337 @@
+#include "pool/engine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "queue.h"
+#include "pool/settle.h"
+
+/* How often waiting tickets are looked at for hang-ups and deadlines, and how long a missed NOTIFY can cost.
+ */
+#define SWEEP_MS 50
+#define SLOW_POLL_MS 1000
+
+struct worker {
+    struct engine *engine;
+    struct db *db;
+    pthread_t thread;
+};
+
+/*
+ * `dry` says that the last claim found too few idle accounts: the queue then waits for a release instead of
+ * asking the database for each arrival. `releases` counts what may have made accounts idle, so that a release
+ * between a claim and its end is not missed.
+ */
+struct engine {
+    struct engine_settings settings;
+    pthread_mutex_t mutex;
+    pthread_cond_t work;
+    struct queue queue;
+    bool dry, stopping;
+    uint64_t releases;
+    enum err last_error;
+    struct detail last_detail;
+    int wake_fd; /* ends the listener's wait */
+    struct db *listener_db;
+    pthread_t listener;
+    struct worker *workers;
+};
+
+static void refuse(struct engine_ticket *ticket, enum err e, const struct detail *detail)
+{
+    ticket->grant.state = GRANT_REFUSED;
+    ticket->grant.error = e;
+    if (detail != NULL)
+        ticket->grant.detail = *detail;
+    ticket->done(ticket);
+}
+
+static void refuse_all(struct queue *tickets)
+{
+    for (struct engine_ticket *ticket; (ticket = queue_take(tickets)) != NULL;)
+        refuse(ticket, ticket->grant.error, NULL);
+}
+
+static void wake_listener(struct engine *engine)
+{
+    if (eventfd_write(engine->wake_fd, 1) != 0)
+        log_error("eventfd_write failed", NULL);
+}
+
+/* Accounts may have become idle. */
+static void released(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->releases++;
+    engine->dry = false;
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* One batch on its way: the tickets, and the grants in the form that lease_grant takes. */
+struct batch {
+    size_t count;
+    struct engine_ticket *tickets[GRANT_BATCH_MAX];
+    struct grant *grants[GRANT_BATCH_MAX];
+};
+
+/* Waits for work and takes it; clients that hung up while they waited leave here. False: the engine stops. */
+static bool take_batch(struct engine *engine, struct batch *batch, uint64_t *releases)
+{
+    struct queue over = {0};
+    batch->count = 0;
+    pthread_mutex_lock(&engine->mutex);
+    while (!engine->stopping && (engine->queue.count == 0 || engine->dry))
+        pthread_cond_wait(&engine->work, &engine->mutex);
+    bool stopping = engine->stopping;
+    for (struct engine_ticket *ticket; !stopping && batch->count < GRANT_BATCH_MAX;) {
+        if ((ticket = queue_take(&engine->queue)) == NULL)
+            break;
+        if (ticket->gone(ticket)) {
+            ticket->grant.error = ERR_CANCELLED;
+            queue_append(&over, ticket);
+            continue;
+        }
+        batch->grants[batch->count] = &ticket->grant;
+        batch->tickets[batch->count++] = ticket;
+    }
+    *releases = engine->releases;
+    pthread_mutex_unlock(&engine->mutex);
+    refuse_all(&over);
+    return !stopping;
+}
+
+static void remember(struct engine *engine, enum err e, const struct detail *detail)
+{
+    pthread_mutex_lock(&engine->mutex);
+    if (e != engine->last_error) {
+        if (e == ERR_OK)
+            log_info("leases are granted again", NULL);
+        else
+            log_warn("no lease can be granted", "error=%s detail=\"%s\"", err_code(e), detail->text);
+    }
+    engine->last_error = e;
+    engine->last_detail = *detail;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* Answers what is decided; what is still open goes back to the front of the queue. */
+static void answer_batch(struct engine *engine, struct batch *batch, uint64_t releases)
+{
+    struct queue open = {0};
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->grants[i]->state == GRANT_OPEN)
+            queue_append(&open, batch->tickets[i]);
+    bool is_short = open.count > 0;
+    pthread_mutex_lock(&engine->mutex);
+    queue_return(&engine->queue, &open);
+    if (is_short && engine->releases == releases)
+        engine->dry = true;
+    pthread_mutex_unlock(&engine->mutex);
+    if (is_short)
+        wake_listener(engine);
+    else
+        released(engine); /* what was claimed beyond need is idle again, and others may have seen it locked */
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->grants[i]->state != GRANT_OPEN)
+            batch->tickets[i]->done(batch->tickets[i]);
+}
+
+static void fail_batch(struct batch *batch, enum err e, const struct detail *detail)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        refuse(batch->tickets[i], e, detail);
+}
+
+/* Whether the same batch, as it is, may be tried once more at once. */
+static bool worth_retrying(enum err e)
+{
+    return e == ERR_TRY_AGAIN || e == ERR_DATABASE_UNAVAILABLE;
+}
+
+static enum err grant(
+    struct worker *worker, struct grant *const grants[], size_t count, struct detail *detail)
+{
+    struct engine *engine = worker->engine;
+    enum err e =
+        lease_grant(worker->db, engine->settings.keyd, &engine->settings.grant, grants, count, detail);
+    for (int tries = 1; worth_retrying(e) && tries < 3; tries++)
+        e = lease_grant(worker->db, engine->settings.keyd, &engine->settings.grant, grants, count, detail);
+    if (e == ERR_KEYD_UNAVAILABLE)
+        engine->settings.fatal(e);
+    return e;
+}
+
+/* Something in the batch makes the database refuse the whole: each alone, so that one item does not fail the
+ * others. */
+static void grant_one_by_one(struct worker *worker, struct batch *batch, uint64_t releases)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        struct batch one = {1, {batch->tickets[i]}, {batch->grants[i]}};
+        struct detail detail = {0};
+        enum err e = grant(worker, one.grants, 1, &detail);
+        if (e == ERR_OK) {
+            answer_batch(worker->engine, &one, releases);
+            continue;
+        }
+        log_error("lease not granted", "request_id=%s error=%s detail=\"%s\"",
+            batch->grants[i]->request->request_id, err_code(e), detail.text);
+        fail_batch(&one, e, &detail);
+    }
+}
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct engine *engine = worker->engine;
+    struct batch batch;
+    uint64_t releases;
+    while (take_batch(engine, &batch, &releases)) {
+        if (batch.count == 0)
+            continue;
+        struct detail detail = {0};
+        enum err e = grant(worker, batch.grants, batch.count, &detail);
+        bool item_fault = (e == ERR_CONFLICT || e == ERR_INTERNAL) && batch.count > 1;
+        if (!item_fault)
+            remember(engine, e, &detail);
+        if (e == ERR_OK)
+            answer_batch(engine, &batch, releases);
+        else if (item_fault)
+            grant_one_by_one(worker, &batch, releases);
+        else {
+            fail_batch(&batch, e, &detail);
+            released(engine); /* a rolled-back claim */
+        }
+    }
+    return NULL;
+}
+
+/* Notifications, deadlines and hang-ups: everything in the engine that time drives. */
+static void *listen_for_releases(void *context)
+{
+    struct engine *engine = context;
+    int64_t next_poll_ms = 0;
+    for (bool stopping = false; !stopping;) {
+        pthread_mutex_lock(&engine->mutex);
+        bool waiting = engine->queue.count > 0;
+        pthread_mutex_unlock(&engine->mutex);
+        struct detail detail = {0};
+        bool notified = false;
+        if (db_listen(engine->listener_db, POOL_CHANNEL, &detail) != ERR_OK ||
+            db_wait_notify(engine->listener_db, waiting ? SWEEP_MS : SLOW_POLL_MS, engine->wake_fd, &notified,
+                &detail) != ERR_OK) {
+            log_debug("no notifications", "detail=\"%s\"", detail.text);
+            clock_sleep_ms(SWEEP_MS);
+        }
+        eventfd_t drained;
+        (void)!eventfd_read(engine->wake_fd, &drained);
+        if (notified || clock_ms() >= next_poll_ms) {
+            released(engine);
+            next_poll_ms = clock_ms() + SLOW_POLL_MS;
+        }
+        struct queue over = {0};
+        pthread_mutex_lock(&engine->mutex);
+        queue_sweep(&engine->queue, clock_ms(), &over);
+        stopping = engine->stopping;
+        pthread_mutex_unlock(&engine->mutex);
+        refuse_all(&over);
+    }
+    return NULL;
+}
+
+enum err engine_start(const struct engine_settings *settings, struct engine **out, struct detail *detail)
+{
+    struct engine *engine = NEW(struct engine);
+    pthread_condattr_t monotonic;
+    engine->settings = *settings;
+    if (engine->settings.threads == 0)
+        engine->settings.threads = 2;
+    engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (engine->wake_fd < 0) {
+        free(engine);
+        return detail_set(detail, ERR_INTERNAL, "eventfd failed");
+    }
+    pthread_mutex_init(&engine->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&engine->work, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    engine->listener_db = db_new(&(struct db_settings){
+        .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway listen"});
+    engine->workers = NEW_ARRAY(engine->settings.threads, struct worker);
+    if (pthread_create(&engine->listener, NULL, listen_for_releases, engine) != 0)
+        log_fatal(71, "cannot create a thread", NULL);
+    for (unsigned i = 0; i < engine->settings.threads; i++) {
+        struct worker *worker = &engine->workers[i];
+        worker->engine = engine;
+        worker->db = db_new(
+            &(struct db_settings){.url = settings->database_url, .kind = DB_POOLED, .name = "fairway grant"});
+        if (pthread_create(&worker->thread, NULL, work, worker) != 0)
+            log_fatal(71, "cannot create a thread", NULL);
+    }
+    *out = engine;
+    return ERR_OK;
+}
+
+enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
+{
+    ticket->deadline_ms = clock_ms() + ENGINE_WAIT_MS;
+    pthread_mutex_lock(&engine->mutex);
+    enum err e = engine->stopping                          ? ERR_SHUTTING_DOWN
+                 : engine->queue.count >= ENGINE_QUEUE_MAX ? ERR_OVERLOADED
+                                                           : ERR_OK;
+    if (e == ERR_OK) {
+        queue_append(&engine->queue, ticket);
+        pthread_cond_signal(&engine->work);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return e;
+}
+
+void engine_stop(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->stopping = true;
+    struct queue rest = engine->queue;
+    engine->queue = (struct queue){0};
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->mutex);
+    wake_listener(engine);
+    for (unsigned i = 0; i < engine->settings.threads; i++) {
+        pthread_join(engine->workers[i].thread, NULL);
+        db_free(engine->workers[i].db);
+    }
+    pthread_join(engine->listener, NULL);
+    queue_return(&rest, &engine->queue); /* what the last batches left open */
+    for (struct engine_ticket *ticket; (ticket = queue_take(&rest)) != NULL;)
+        refuse(ticket, ERR_SHUTTING_DOWN, NULL);
+    db_free(engine->listener_db);
+    close(engine->wake_fd);
+    pthread_cond_destroy(&engine->work);
+    pthread_mutex_destroy(&engine->mutex);
+    free(engine->workers);
+    free(engine);
+}
+
+bool engine_ready(struct engine *engine, struct detail *why)
+{
+    pthread_mutex_lock(&engine->mutex);
+    bool ready = engine->last_error == ERR_OK;
+    if (why != NULL)
+        *why = engine->last_detail;
+    pthread_mutex_unlock(&engine->mutex);
+    return ready;
+}
+
+size_t engine_waiting(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    size_t count = engine->queue.count;
+    pthread_mutex_unlock(&engine->mutex);
+    return count;
+}

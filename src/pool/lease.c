@@ -1,0 +1,204 @@
+#include "pool/lease.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "claim.h"
+#include "record.h"
+
+void lease_wipe(struct lease *lease)
+{
+    buf_free(&lease->envelope);
+    *lease = (struct lease){0};
+}
+
+static void refuse(struct grant *grant, enum err e, const struct detail *detail)
+{
+    grant->state = GRANT_REFUSED;
+    grant->error = e;
+    grant->detail = *detail;
+}
+
+/* The addresses that a batch's requests name, one after the other, as SQL wants them. */
+struct named_batch {
+    char (*texts)[ADDRESS_SIZE];
+    const char **pointers;
+    bool *members;
+    size_t count;
+};
+
+static void named_free(struct named_batch *named)
+{
+    mem_free_at(&named->texts);
+    mem_free_at(&named->pointers);
+    mem_free_at(&named->members);
+}
+
+static struct named_batch named_of(struct grant *const grants[], size_t count)
+{
+    struct named_batch named = {0};
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += grants[i]->request->named.count;
+    named.texts = mem_new(total, sizeof named.texts[0]);
+    named.pointers = NEW_ARRAY(total, const char *);
+    named.members = NEW_ARRAY(total, bool);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < grants[i]->request->named.count; k++) {
+            address_encode(&grants[i]->request->named.keys[k], named.texts[named.count]);
+            named.pointers[named.count] = named.texts[named.count];
+            named.count++;
+        }
+    return named;
+}
+
+/* A lease that is being made: the account and the unsigned transaction of one grant. */
+struct draft {
+    struct grant *grant;
+    const struct claimed_account *account;
+    struct buf transaction;
+};
+
+/* Sets what only the account and the moment decide. Nothing refused here uses up an account. */
+static enum err draft_build(struct draft *draft, const struct grant_settings *settings,
+    const struct claim_terms *terms, struct detail *detail)
+{
+    const struct lease_request *request = draft->grant->request;
+    struct lease *lease = &draft->grant->lease;
+    struct transaction_head head = {.source = draft->account->key, .sequence = draft->account->sequence + 1};
+    enum err e;
+    if ((e = policy_fee(&request->envelope, &settings->limits, &head.fee_stroops, detail)) != ERR_OK ||
+        (e = policy_max_time(&request->envelope.preconditions, terms->now_s, request->timeout_s, terms->tip,
+             &head.max_time_s, detail)) != ERR_OK)
+        return e;
+    transaction_build(&request->envelope, &head, &draft->transaction);
+    lease->account = head.source;
+    lease->sequence = head.sequence;
+    lease->sequence_ledger = draft->account->sequence_ledger;
+    lease->max_time_s = head.max_time_s;
+    return ERR_OK;
+}
+
+/* Gives the accounts out in order; an account that a refused grant did not take goes to the next one. */
+static size_t draft_all(struct draft drafts[], struct grant *const grants[], size_t count,
+    const struct claimed_account accounts[], size_t claimed, const struct named_batch *named,
+    const struct grant_settings *settings, const struct claim_terms *terms)
+{
+    size_t made = 0, at = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct detail detail = {0};
+        bool member = false;
+        for (size_t k = 0; k < grants[i]->request->named.count; k++)
+            member |= named->members[at++];
+        if (member) {
+            enum err e = detail_set(
+                &detail, ERR_FORBIDDEN_SIGNER, "an account of the pool would authorize part of it");
+            refuse(grants[i], e, &detail);
+            continue;
+        }
+        if (made == claimed)
+            continue;
+        struct draft *draft = &drafts[made];
+        *draft = (struct draft){.grant = grants[i], .account = &accounts[made]};
+        enum err e = draft_build(draft, settings, terms, &detail);
+        if (e == ERR_OK)
+            made++;
+        else
+            refuse(grants[i], e, &detail);
+    }
+    return made;
+}
+
+/* What came of signing: leases to record, and accounts that must not be chosen again. */
+struct outcome {
+    struct record_item items[GRANT_BATCH_MAX];
+    struct draft *recorded[GRANT_BATCH_MAX];
+    struct record_fault faults[GRANT_BATCH_MAX];
+    size_t count, fault_count;
+};
+
+/*
+ * One message for all. A seed that does not open is the account's fault: the grant stays open and the account
+ * is quarantined. Anything else that keyd refuses is the request's.
+ */
+static enum err sign_all(
+    struct keyd *keyd, uint64_t now_s, struct draft drafts[], size_t count, struct outcome *outcome)
+{
+    struct lease_signing signings[GRANT_BATCH_MAX];
+    for (size_t i = 0; i < count; i++)
+        signings[i] = (struct lease_signing){.transaction = buf_bytes(&drafts[i].transaction),
+            .signer = drafts[i].account->key,
+            .sealed = drafts[i].account->sealed};
+    enum err e = count > 0 ? keyd_sign_leases(keyd, now_s, signings, count) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < count; i++) {
+        struct grant *grant = drafts[i].grant;
+        if (signings[i].result == ERR_SEAL_BROKEN) {
+            outcome->faults[outcome->fault_count++] =
+                (struct record_fault){drafts[i].account->key, "its sealed seed does not open"};
+            continue;
+        }
+        if (signings[i].result != ERR_OK) {
+            log_error("key process refused a lease", "request_id=%s error=%s", grant->request->request_id,
+                err_code(signings[i].result));
+            refuse(grant, signings[i].result, &(struct detail){"the key process refused to sign it"});
+            continue;
+        }
+        grant->lease.hash = signings[i].hash;
+        envelope_build(
+            signings[i].transaction, &signings[i].signer, &signings[i].signature, &grant->lease.envelope);
+        outcome->items[outcome->count] = (struct record_item){grant->request, &grant->lease};
+        outcome->recorded[outcome->count++] = &drafts[i];
+    }
+    return ERR_OK;
+}
+
+/* Nothing of the batch was committed: refusals too are judged anew, the pool may be another one by then. */
+static void reopen(struct grant *const grants[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        lease_wipe(&grants[i]->lease);
+        grants[i]->state = GRANT_OPEN;
+    }
+}
+
+static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct claim_terms *terms,
+    struct draft drafts[], size_t count, struct detail *detail)
+{
+    struct outcome *outcome AUTO_FREE = NEW(struct outcome);
+    enum err e = sign_all(keyd, terms->now_s, drafts, count, outcome);
+    if (e != ERR_OK || outcome->count + outcome->fault_count == 0) {
+        db_rollback(db);
+        return e;
+    }
+    e = record_commit(
+        db, terms, outcome->items, outcome->count, outcome->faults, outcome->fault_count, detail);
+    if (e != ERR_OK) {
+        db_rollback(db);
+        return e;
+    }
+    for (size_t i = 0; i < outcome->count; i++)
+        outcome->recorded[i]->grant->state = GRANT_DONE;
+    return ERR_OK;
+}
+
+enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant *const grants[], size_t count, struct detail *detail)
+{
+    struct claim_terms terms;
+    size_t claimed;
+    struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(count, struct claimed_account);
+    struct draft *drafts AUTO_FREE = NEW_ARRAY(count, struct draft);
+    struct named_batch named CLEANUP(named_free) = named_of(grants, count);
+    enum err e = claim_begin(db, settings->ledger_seconds, count, named.pointers, named.members, named.count,
+        &terms, accounts, &claimed, detail);
+    if (e != ERR_OK)
+        return e;
+    size_t made = draft_all(drafts, grants, count, accounts, claimed, &named, settings, &terms);
+    e = sign_and_record(db, keyd, &terms, drafts, made, detail);
+    for (size_t i = 0; i < made; i++)
+        buf_free(&drafts[i].transaction);
+    if (e != ERR_OK)
+        reopen(grants, count);
+    return e;
+}

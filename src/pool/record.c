@@ -1,0 +1,134 @@
+#include "record.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+/* max_ledger 0 means none. The accounts were locked when they were claimed, so the join finds all of them. */
+static const char sql_record[] =
+    "WITH granted AS MATERIALIZED ("
+    "   SELECT * FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::text[], $5::bytea[], $6::int8[], "
+    "$7::int8[], $8::text[])"
+    "   AS g (hash, account, sequence, client, envelope, max_time, max_ledger, request_id)),"
+    " recorded AS ("
+    "   INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, max_ledger, "
+    "request_id)"
+    "   SELECT hash, account, sequence, client, envelope, max_time, nullif(max_ledger, 0), request_id FROM "
+    "granted)"
+    " UPDATE fairway.channel_accounts a"
+    " SET lease_hash = g.hash, locked_at = clock_timestamp(), locked_until = to_timestamp(g.max_time)"
+    " FROM granted g WHERE a.public_key = g.account AND a.state = 'active' AND a.lease_hash IS NULL";
+
+static const char sql_quarantine[] =
+    "UPDATE fairway.channel_accounts a SET state = 'quarantined', quarantine_reason = f.reason"
+    " FROM unnest($1::text[], $2::text[]) AS f (account, reason) WHERE a.public_key = f.account AND a.state "
+    "= 'active'";
+
+static const char sql_commit[] = "COMMIT";
+
+static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8)";
+
+/* How long to look for the outcome of a lost COMMIT. */
+#define OUTCOME_WAIT_MS 3000
+
+/*
+ * The answer to COMMIT was lost. Only the database knows; while the old session may still be at it, the
+ * status is "in progress". NULL means that the server does not remember the transaction: not the server that
+ * we knew, or long ago. Never a guess.
+ */
+static enum err learn_outcome(struct db *db, int64_t transaction_id, struct detail *detail)
+{
+    AUTO_FREE char *id = mem_format("%lld", (long long)transaction_id);
+    int64_t deadline_ms = clock_ms() + OUTCOME_WAIT_MS;
+    do {
+        AUTO_ROWS rows = NULL;
+        if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id)), &rows, detail) == ERR_OK) {
+            const char *status = db_is_null(rows, 0, 0) ? "" : db_text(rows, 0, 0);
+            if (status[0] == 'c')
+                return ERR_OK;
+            if (status[0] == 'a')
+                return detail_set(detail, ERR_TRY_AGAIN, "the connection was lost before COMMIT took effect");
+        }
+        clock_sleep_ms(50);
+    } while (clock_ms() < deadline_ms);
+    return detail_set(
+        detail, ERR_OUTCOME_UNKNOWN, "COMMIT was not answered and its outcome could not be learnt");
+}
+
+/* The columns of sql_record, one array each. */
+struct columns {
+    struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX];
+    char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
+    const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX];
+    int64_t sequence[GRANT_BATCH_MAX], max_time[GRANT_BATCH_MAX], max_ledger[GRANT_BATCH_MAX];
+};
+
+static void fill(struct columns *columns, const struct record_item items[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct lease *lease = items[i].lease;
+        const struct lease_request *request = items[i].request;
+        address_encode(&lease->account, columns->address[i]);
+        columns->account[i] = columns->address[i];
+        columns->hash[i] = BYTES_OF(lease->hash.bytes);
+        columns->sequence[i] = lease->sequence;
+        columns->client[i] = request->client;
+        columns->envelope[i] = buf_bytes(&lease->envelope);
+        columns->max_time[i] = (int64_t)lease->max_time_s;
+        columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
+        columns->request_id[i] = request->request_id;
+    }
+}
+
+static enum err quarantine(
+    struct db *db, const struct record_fault faults[], size_t count, struct detail *detail)
+{
+    char addresses[GRANT_BATCH_MAX][ADDRESS_SIZE];
+    const char *accounts[GRANT_BATCH_MAX], *reasons[GRANT_BATCH_MAX];
+    for (size_t i = 0; i < count; i++) {
+        address_encode(&faults[i].account, addresses[i]);
+        accounts[i] = addresses[i];
+        reasons[i] = faults[i].reason;
+        log_error("channel account quarantined", "account=%s reason=\"%s\"", accounts[i], reasons[i]);
+    }
+    return db_query(
+        db, DB_SQL(sql_quarantine, DB_TEXTS(accounts, count), DB_TEXTS(reasons, count)), NULL, detail);
+}
+
+enum {
+    RECORD,
+    COMMIT,
+    STEPS
+};
+
+enum err record_commit(struct db *db, const struct claim_terms *terms, const struct record_item items[],
+    size_t count, const struct record_fault faults[], size_t fault_count, struct detail *detail)
+{
+    if (fault_count > 0) {
+        enum err e = quarantine(db, faults, fault_count, detail);
+        if (e != ERR_OK)
+            return e;
+    }
+    struct columns *columns AUTO_FREE = NEW(struct columns);
+    fill(columns, items, count);
+    const struct db_statement statements[STEPS] = {
+        [RECORD] = DB_SQL(sql_record, DB_BYTEAS(columns->hash, count), DB_TEXTS(columns->account, count),
+            DB_I64S(columns->sequence, count), DB_TEXTS(columns->client, count),
+            DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
+            DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count)),
+        [COMMIT] = DB_SQL0(sql_commit),
+    };
+    struct db_rows *rows[STEPS] = {0};
+    enum err e = db_run(db, statements, STEPS, rows, detail);
+    bool recorded = rows[RECORD] != NULL;
+    size_t affected = recorded ? db_affected(rows[RECORD]) : 0;
+    for (size_t i = 0; i < STEPS; i++)
+        db_rows_free(rows[i]);
+    if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
+        db_rollback(db);
+        return learn_outcome(db, terms->transaction_id, detail);
+    }
+    if (e == ERR_OK && affected != count) /* the deferred check has refused such a commit already */
+        return detail_set(detail, ERR_INTERNAL, "%zu of %zu leases named their accounts", affected, count);
+    return e;
+}

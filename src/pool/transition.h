@@ -1,0 +1,38 @@
+/*
+ * The states of a channel account and the one function that changes them on ledger evidence. Pure, so that
+ * every case can be tested without a database.
+ */
+#ifndef FAIRWAY_POOL_TRANSITION_H
+#define FAIRWAY_POOL_TRANSITION_H
+
+#include "base/err.h"
+#include "stellar/ledger.h"
+
+enum account_state {
+    ACCOUNT_CREATING, /* the key is stored; no ledger has created the account yet */
+    ACCOUNT_ACTIVE,
+    ACCOUNT_RETIRING, /* no more leases; to be merged once the open one is settled */
+    ACCOUNT_RETIRED,  /* a ledger removed it */
+    ACCOUNT_QUARANTINED,
+};
+
+const char *account_state_name(enum account_state state);
+MUST_CHECK enum err account_state_parse(const char *name, enum account_state *out);
+
+/* An account's row, as far as ledgers change it. */
+struct account_row {
+    enum account_state state;
+    bool known; /* sequence and sequence_ledger are set */
+    int64_t sequence, sequence_ledger;
+    const char *reason; /* of a quarantine that this ledger caused; else NULL */
+};
+
+/*
+ * The row after a ledger that touched the account. signed_by_us: the ledger has a transaction of this account
+ * whose sequence is the account's last and whose hash is a lease's. A ledger at or below sequence_ledger
+ * changes nothing: false.
+ */
+bool account_transition(
+    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us);
+
+#endif
