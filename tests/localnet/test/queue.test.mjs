@@ -1,0 +1,148 @@
+// What waits for a ledger: one transaction a source, duplicates, replacement, bans, age, and what happens when it is full.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Operation } from '@stellar/stellar-sdk';
+import { Tx } from '../results.mjs';
+import { Client, payment } from './harness.mjs';
+
+const start = async (t, options) => {
+  const client = await Client.start(t, options);
+  const [alice, bob, payer] = await client.create(['alice', 'bob', 'payer']);
+  return { client, alice, bob, payer };
+};
+
+const status = async (client, transaction) => (await client.send(transaction)).status;
+
+test('DUPLICATE: the very same envelope, or the inner one of a queued fee bump', async (t) => {
+  const { client, alice, bob, payer } = await start(t);
+  const inner = client.build(alice, [payment(bob)]);
+  const bump = client.bump(payer, inner, 200);
+  assert.equal(await status(client, bump), 'PENDING');
+  assert.equal(await status(client, bump), 'DUPLICATE');
+  assert.equal(await status(client, inner), 'DUPLICATE');
+});
+
+test('TRY_AGAIN_LATER: another transaction of the same source is queued', async (t) => {
+  const { client, alice, bob, payer } = await start(t);
+  assert.equal(await status(client, client.build(alice, [payment(bob)])), 'PENDING');
+  assert.equal(await status(client, client.build(alice, [payment(bob, '2')])), 'TRY_AGAIN_LATER');
+  const next = client.build(alice, [payment(bob)], { sequence: client.account(alice).sequence + 2n });
+  assert.equal(await status(client, next), 'TRY_AGAIN_LATER');
+  assert.equal(await status(client, client.bump(payer, next, 20_000)), 'TRY_AGAIN_LATER');
+  const { header } = await client.close().then(() => client.net.chain.head);
+  assert.equal(client.net.chain.history.transactions(header.ledgerSeq).length, 1, 'one a ledger');
+  assert.equal(await status(client, next), 'PENDING', 'the next ledger takes the next one');
+});
+
+test('ERROR txBAD_SEQ: a lower sequence than the queued one', async (t) => {
+  const { client, alice, bob } = await start(t);
+  const sequence = client.account(alice).sequence;
+  await client.send(client.build(alice, [payment(bob)]));
+  const { status: refused, code } = await client.send(client.build(alice, [payment(bob)], { sequence }));
+  assert.deepEqual([refused, code], ['ERROR', Tx.BAD_SEQ]);
+});
+
+test('a fee bump replaces what is queued under its sequence from ten times the fee rate on', async (t) => {
+  const { client, alice, bob, payer } = await start(t);
+  const inner = client.build(alice, [payment(bob)]);
+  assert.equal(await status(client, inner), 'PENDING');
+  const low = await client.send(client.bump(payer, inner, 1998));
+  assert.deepEqual([low.status, low.code, low.feeCharged], ['ERROR', Tx.INSUFFICIENT_FEE, 2000n]);
+  const high = await client.send(client.bump(payer, inner, 2000));
+  assert.equal(high.status, 'PENDING');
+  await client.close();
+  assert.equal((await client.result(high.hash)).status, 'SUCCESS');
+  assert.equal(client.net.chain.history.transactions(client.net.chain.head.header.ledgerSeq).length, 1);
+});
+
+test('what was applied is banned for ten ledgers: TRY_AGAIN_LATER, then txBAD_SEQ', async (t) => {
+  const { client, alice, bob } = await start(t);
+  const transaction = client.build(alice, [payment(bob)]);
+  await client.include(transaction);
+  for (let ledger = 0; ledger < 10; ledger++) {
+    assert.equal(await status(client, transaction), 'TRY_AGAIN_LATER');
+    await client.close();
+  }
+  assert.equal((await client.send(transaction)).code, Tx.BAD_SEQ);
+});
+
+test('the inner transaction of an applied fee bump is not banned, but its sequence is used', async (t) => {
+  const { client, alice, bob, payer } = await start(t);
+  const inner = client.build(alice, [payment(bob)]);
+  await client.include(client.bump(payer, inner, 200));
+  assert.equal((await client.send(inner)).code, Tx.BAD_SEQ);
+  const again = await client.send(client.bump(payer, inner, 400));
+  assert.deepEqual([again.code, again.inner], [Tx.FEE_BUMP_INNER_FAILED, Tx.BAD_SEQ]);
+});
+
+test('a payer must be able to pay for everything that it has in the queue', async (t) => {
+  const { client, alice, bob } = await start(t);
+  const [poor] = await client.create(['poor'], '1.0000300');
+  assert.equal(await status(client, client.bump(poor, client.build(alice, [payment(bob)]), 200)), 'PENDING');
+  const second = await client.send(client.bump(poor, client.build(bob, [payment(alice)]), 200));
+  assert.deepEqual([second.status, second.code], ['ERROR', Tx.INSUFFICIENT_BALANCE]);
+});
+
+test('what became invalid while it waited does not get into the ledger', async (t) => {
+  const { client, alice, bob } = await start(t);
+  const soon = client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 15) });
+  const { hash } = await client.send(soon);
+  await client.close(16);
+  assert.equal((await client.result(hash)).status, 'NOT_FOUND');
+  assert.equal(await status(client, soon), 'TRY_AGAIN_LATER', 'and is banned');
+});
+
+test('a transaction may be in the ledger that closes at its very maxTime', async (t) => {
+  const { client, alice, bob } = await start(t);
+  const { hash } = await client.send(client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 15) }));
+  await client.close(15);
+  assert.equal((await client.result(hash)).status, 'SUCCESS');
+});
+
+test('a full ledger takes the best fee rates, all at the lowest of them; the others wait at most four ledgers', async (t) => {
+  const client = await Client.start(t, { maxOperations: 4 });
+  const keys = [];
+  for (const name of ['a', 'b', 'c', 'd', 'e']) keys.push(...(await client.create([name])));
+  const [sink, ...sources] = keys;
+  const fees = ['300', '200', '100'];
+  const sent = [];
+  for (const [index, fee] of fees.entries()) {
+    sent.push(await client.send(client.build(sources[index], [payment(sink), payment(sink)], { fee })));
+  }
+  assert.deepEqual(sent.map((answer) => answer.status), ['PENDING', 'PENDING', 'PENDING']);
+  await client.close();
+  const [first, second, third] = await Promise.all(sent.map(({ hash }) => client.result(hash)));
+  assert.deepEqual([first.feeCharged, second.feeCharged, third.status], [400n, 400n, 'NOT_FOUND']);
+
+  for (let ledger = 0; ledger < 3; ledger++) {
+    for (const [index, fee] of ['300', '200'].entries()) await client.send(client.build(sources[index], [payment(sink), payment(sink)], { fee }));
+    await client.close();
+  }
+  assert.equal((await client.result(sent[2].hash)).status, 'NOT_FOUND');
+  await client.close();
+  assert.equal((await client.result(sent[2].hash)).status, 'NOT_FOUND', 'aged out after four ledgers');
+});
+
+test('a full queue evicts cheaper transactions, or says what it would take', async (t) => {
+  const client = await Client.start(t, { maxOperations: 2 });
+  const keys = [];
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) keys.push(...(await client.create([name])));
+  const [sink, ...sources] = keys;
+  const pay = (index, fee) => client.build(sources[index], [payment(sink)], { fee });
+  const cheap = pay(0, '150');
+  assert.equal(await status(client, cheap), 'PENDING');
+  for (const index of [1, 2, 3]) assert.equal(await status(client, pay(index, '200')), 'PENDING');
+  const refused = await client.send(pay(4, '150'));
+  assert.deepEqual([refused.status, refused.code, refused.feeCharged], ['ERROR', Tx.INSUFFICIENT_FEE, 151n]);
+  assert.equal(await status(client, pay(4, '151')), 'PENDING');
+  assert.equal(await status(client, cheap), 'TRY_AGAIN_LATER', 'the evicted one is banned');
+  assert.equal(client.net.chain.queue.size, 4);
+});
+
+test('a merged source leaves the queue of others untouched, and its own next transaction finds no account', async (t) => {
+  const { client, alice, bob } = await start(t);
+  await client.send(client.build(bob, [payment(alice)]));
+  await client.include(client.build(alice, [Operation.accountMerge({ destination: bob.publicKey() })]));
+  assert.equal((await client.send(client.build(alice, [payment(bob)], { sequence: 1n }))).code, Tx.NO_ACCOUNT);
+});
