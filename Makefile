@@ -1,14 +1,16 @@
-# fairway. The targets a person types: build (the default), run, demo, test, lint, asan, bench, format, clean.
-# BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first.
+# fairway. What a person types: make (build), run, demo, test, lint, asan, tsan, bench, format, clean.
+# BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
-BUILD ?= build
-CC ?= gcc
+BUILD ?= build/release
 SANITIZE ?=
 PG_CONFIG ?= pg_config
+ifeq ($(origin CC),default)
+  CC := gcc
+endif
 export BUILD CC
 
-# Lowest first: a module may include and link itself and what stands before it in the order of DEPS below.
-MODULES := base xdr stellar keys db rpc pool ingest provision http auth api metrics
+# Lowest first: a module links itself and what stands before it; what it may include is proved by `make lint`.
+MODULES := base xdr stellar keys db rpc pool ingest provision http auth api
 
 CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g -O2 -Iinclude -pthread -fPIE \
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wvla \
@@ -23,81 +25,131 @@ ALL_CFLAGS = $(CFLAGS_COMMON) $(CFLAGS)
 
 LIBS_fairway := -lpq -lsodium -lmicrohttpd -ljansson -lcurl
 LIBS_keyd := -lsodium
-INCLUDE_db := -I$(shell $(PG_CONFIG) --includedir 2>/dev/null)
+INCLUDE_db = -I$(shell $(PG_CONFIG) --includedir 2>/dev/null)
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@echo "  $(1) $@")
 
 sources = $(sort $(wildcard src/$(1)/*.c))
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 library = $(BUILD)/lib/lib$(1).a
 PRESENT := $(foreach m,$(MODULES),$(if $(call sources,$(m)),$(m)))
-
-# Link order: users before what they use.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 LIBRARIES := $(foreach m,$(call reverse,$(PRESENT)),$(call library,$(m)))
 KEYD_LIBRARIES := $(foreach m,keys stellar xdr base,$(call library,$(m)))
 
 FAIRWAY := $(BUILD)/fairway
 KEYD := $(BUILD)/fairway-keyd
+NODE := tests/node_modules/.bin/node
+
+# ---- build
 
 .PHONY: build
 build: $(FAIRWAY) $(KEYD)
 
 $(FAIRWAY): $(call objects,$(wildcard cmd/fairway/*.c)) $(LIBRARIES)
-	$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ $(LIBS_fairway)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ $(LIBS_fairway)
 
 $(KEYD): $(call objects,$(wildcard cmd/fairway-keyd/*.c)) $(KEYD_LIBRARIES)
-	$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ $(LIBS_keyd)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ $(LIBS_keyd)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(INCLUDE_$(word 2,$(subst /, ,$*))) -MMD -MP -c -o $@ $<
+	$(call say,CC  )
+	$(Q)$(CC) $(ALL_CFLAGS) $(INCLUDE_$(word 2,$(subst /, ,$*))) -MMD -MP -c -o $@ $<
 
 define module_library
 $(call library,$(1)): $(call objects,$(call sources,$(1))) $(if $(filter db,$(1)),$(BUILD)/src/db/embedded.o)
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	ar rcs $$@ $$^
+	$(Q)ar rcs $$@ $$^
 endef
 $(foreach m,$(PRESENT),$(eval $(call module_library,$(m))))
 
 # The migrations travel inside the binary.
 $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
 	@mkdir -p $(@D)
-	sh src/db/embed.sh migrations/*.sql > $@
+	$(Q)sh src/db/embed.sh migrations/*.sql > $@
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
-	$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 
-# Unit tests: tests/unit/MODULE/test_FILE.c, linked with the module and what is below it.
+# ---- tests: tests/unit/MODULE/test_FILE.c links the module and what is below it, tests/integration/test_*.c everything
+
 UNIT := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*/test_*.c)))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/integration/test_*.c)))
-test_libraries = $(foreach m,$(call reverse,$(filter $(MODULES_TO_$(1)),$(PRESENT))),$(call library,$(m)))
-define modules_to
-MODULES_TO_$(1) := $(wordlist 1,$(2),$(MODULES))
-endef
-count := x
-$(foreach m,$(MODULES),$(eval $(call modules_to,$(m),$(words $(count))))$(eval count += x))
+JUDGES := $(BUILD)/tests/xdr/xdr_judge
+up_to = $(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call up_to,$(1),$(wordlist 2,$(words $(2)),$(2))))
+libraries_to = $(foreach m,$(call reverse,$(filter $(call up_to,$(1),$(MODULES)),$(PRESENT))),$(call library,$(m)))
+libs_of = -lsodium $(if $(filter base xdr stellar keys,$(1)),,$(LIBS_fairway))
+test_link = $(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^
 
 .SECONDEXPANSION:
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $$(call test_libraries,$$(firstword $$(subst /, ,$$*)))
-	$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ -lcmocka -lsodium \
-	    $(if $(filter-out base xdr stellar keys,$(firstword $(subst /, ,$*))),$(LIBS_fairway))
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $$(call libraries_to,$$(firstword $$(subst /, ,$$*)))
+	$(call say,LINK)
+	$(Q)$(test_link) -lcmocka $(call libs_of,$(firstword $(subst /, ,$*)))
 $(BUILD)/tests/integration/%: $(BUILD)/tests/integration/%.o \
     $(call objects,$(wildcard tests/integration/support/*.c)) $(LIBRARIES)
-	$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS_fairway)
+	$(call say,LINK)
+	$(Q)$(test_link) -lcmocka $(LIBS_fairway)
+$(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
+	$(Q)$(test_link)
+$(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(call objects,$(wildcard tests/integration/support/*.c)) $(LIBRARIES)
+	$(Q)$(test_link) $(LIBS_fairway)
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests -Isrc/$(word 2,$(subst /, ,$*)) -MMD -MP -c -o $@ $<
+	$(call say,CC  )
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests -Isrc/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/tests/%.o
 
 # unit-MODULE runs one module's unit tests: make unit-xdr
 define unit_module
 .PHONY: unit-$(1)
 unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
-	@set -e; for t in $$^; do $$$$t; done
+	@tests/run.sh $$^
 endef
 $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 
+TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
+    XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
+
+.PHONY: test test-programs
+test: install-test
+	@$(MAKE) --no-print-directory build test-programs
+	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs
+test-programs: $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
+$(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/package-lock.json
+	$(Q)$(NODE) $< > $@
+
+# The C suites again, instrumented. The sandbox's system call filter is left out of such builds.
+.PHONY: asan tsan
+asan: install-test
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-c-suites
+tsan: install-test
+	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
+.PHONY: run-c-suites
+run-c-suites: build test-programs
+	@$(TEST_ENV) tests/run.sh $(UNIT) $(INTEGRATION)
+
+.PHONY: lint format
+FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format
+FORMATTED = $(shell find src cmd include tests -name '*.[ch]' -not -path '*/node_modules/*' -not -name 'schema.*' -not -name types.h)
+lint: install-test
+	@sh tests/lint/layers.sh
+	@$(FORMAT) --dry-run -Werror $(FORMATTED)
+	@$(NODE) tests/xdr/generate-schema.mjs --check
+	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang build test-programs
+	@echo "lint: layers, formatting, generated schema, clang: all as they should be"
+format:
+	$(FORMAT) -i $(FORMATTED)
+
+.PHONY: install-build install-run install-test install-bench
+install-build install-run install-test install-bench: install-%:
+	@sh tests/install.sh $*
+
 .PHONY: clean
 clean:
-	rm -rf $(BUILD)
+	rm -rf build
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -10,7 +10,7 @@ int cmd_ingest(const struct config *config);
 int cmd_ensure_accounts(const struct config *config);
 int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);
-int cmd_inspect(const struct config *config); /* config_argument: "ledgers" or "transaction", then its own */
+int cmd_inspect(int argc, char **argv); /* argv[0] is "inspect" */
 
 /* The exit code for an error that ends a command, after logging it. */
 int command_failed(enum err e, const struct detail *detail, const char *doing);

@@ -16,14 +16,16 @@ static const struct command {
     const char *name;
     const char *arguments;
     int (*run)(const struct config *config);
+    int (*run_plain)(int argc, char **argv); /* instead of run: needs none of the service's options */
     const char *help;
 } commands[] = {
-    {"serve", "", cmd_serve, "answer the API and ingest ledgers, until SIGTERM"},
-    {"ingest", "", cmd_ingest, "ingest ledgers only, until SIGTERM"},
-    {"ensure-accounts", "[N]", cmd_ensure_accounts, "bring the pool to exactly N active channel accounts"},
-    {"migrate", "", cmd_migrate, "create or update the database schema"},
-    {"keygen", "FILE", cmd_keygen, "write a new 32-byte master key to FILE"},
-    {"inspect", "ledgers [--framed] FILE... | transaction XDR", cmd_inspect,
+    {"serve", "", cmd_serve, NULL, "answer the API and ingest ledgers, until SIGTERM"},
+    {"ingest", "", cmd_ingest, NULL, "ingest ledgers only, until SIGTERM"},
+    {"ensure-accounts", "[N]", cmd_ensure_accounts, NULL,
+        "bring the pool to exactly N active channel accounts"},
+    {"migrate", "", cmd_migrate, NULL, "create or update the database schema"},
+    {"keygen", "FILE", cmd_keygen, NULL, "write a new 32-byte master key to FILE"},
+    {"inspect", "ledgers [--framed] FILE... | transaction XDR", NULL, cmd_inspect,
         "show what fairway reads from XDR, as JSON"},
 };
 
@@ -59,6 +61,8 @@ int command_failed(enum err e, const struct detail *detail, const char *doing)
 
 static int run(const struct command *command, int argc, char **argv)
 {
+    if (command->run_plain != NULL)
+        return command->run_plain(argc, argv);
     struct config *config = NULL;
     struct detail detail = {0};
     if (config_load(fairway_options, FAIRWAY_OPTION_COUNT, argc, argv, &config, &detail) != ERR_OK) {

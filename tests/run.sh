@@ -1,0 +1,38 @@
+#!/bin/sh
+# Runs test programs one after the other and counts: run.sh PROGRAM...  Each is a cmocka program, or a .mjs file or folder for
+# node's test runner. Prints a line for each and, for those that fail, all their output; the last line is the sum.
+# Exit 0 only when nothing failed and something ran.
+set -u
+here=$(dirname "$0")
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0 skipped=0
+
+count() { # PATTERN: the sum of the numbers that follow it in the log
+    awk -v pattern="$1" 'index($0, pattern) == 1 { n = substr($0, length(pattern) + 1); sum += n + 0 } END { print sum + 0 }' "$log"
+}
+
+for program in "$@"; do
+    begun=$(date +%s)
+    case $program in
+    *.mjs) timeout 900 "$here/node_modules/.bin/node" --test --test-reporter=tap "$program" >"$log" 2>&1 ;;
+    *) timeout 900 "$program" >"$log" 2>&1 ;;
+    esac
+    code=$?
+    case $program in
+    *.mjs) p=$(count '# pass ') f=$(count '# fail ') s=$(count '# skipped ') ;;
+    *) p=$(count '[  PASSED  ] ') f=$(count '[  FAILED  ] ') s=$(count '[  SKIPPED ] ') ;;
+    esac
+    # a crash, a timeout, or a program that ran nothing is a failure too
+    if [ $code -ne 0 ] && [ "$f" -eq 0 ] || [ $((p + f + s)) -eq 0 ]; then
+        f=$((f + 1))
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    printf '%-60s %4d passed %s%s(%d s)\n' "$program" "$p" "$([ "$f" -eq 0 ] || echo "$f FAILED ")" \
+        "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - begun))
+    [ "$f" -eq 0 ] || sed 's/^/    /' "$log"
+    [ "$s" -eq 0 ] || grep -i '# skip' "$log" | sed 's/^/    /' | head -5
+done
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,96 @@
+/* Rules of base/config.h: flags win over the environment, numbers have bounds, secrets have no flag. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/config.h"
+#include "base/mem.h"
+
+static const struct config_option options[] = {
+    {"DATABASE_URL", CONFIG_TEXT, NULL, "where", NULL, 0, 0},
+    {"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15", "how many", "NUMBER_CHANNEL_ACCOUNTS", 1, 100},
+    {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", NULL, 0, 0},
+};
+
+static enum err load(struct config **config, struct detail *detail, int argc, char **argv)
+{
+    return config_load(options, ARRAY_LEN(options), argc, argv, config, detail);
+}
+#define LOAD(config, detail, ...)                                                                            \
+    load((config), (detail), (int)ARRAY_LEN(((char *[]){"fairway", __VA_ARGS__})),                           \
+        (char *[]){"fairway", __VA_ARGS__, NULL})
+
+static int clean_environment(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        unsetenv(options[i].name);
+    return unsetenv("NUMBER_CHANNEL_ACCOUNTS");
+}
+
+static void a_flag_wins_over_the_environment(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    setenv("DATABASE_URL", "from environment", 1);
+    assert_int_equal(LOAD(&config, &detail, "10"), ERR_OK);
+    assert_string_equal(config_text(config, "DATABASE_URL"), "from environment");
+    assert_int_equal(config_number(config, "NUM_CHANNEL_ACCOUNTS"), 15);
+    assert_int_equal(config_argument_count(config), 1);
+    assert_string_equal(config_argument(config, 0), "10");
+    config_free(config);
+    assert_int_equal(LOAD(&config, &detail, "--database-url", "a", "--num-channel-accounts=7"), ERR_OK);
+    assert_string_equal(config_text(config, "DATABASE_URL"), "a");
+    assert_int_equal(config_number(config, "NUM_CHANNEL_ACCOUNTS"), 7);
+    config_free(config);
+}
+
+static void an_alias_counts_when_the_name_is_not_set(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    setenv("NUMBER_CHANNEL_ACCOUNTS", "9", 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+    assert_int_equal(config_number(config, "NUM_CHANNEL_ACCOUNTS"), 9);
+    config_free(config);
+}
+
+static void what_is_unknown_or_out_of_bounds_is_named(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    static char *const bad[][2] = {{"--num-channel-accounts=0", "NUM_CHANNEL_ACCOUNTS"},
+        {"--num-channel-accounts=101", "NUM_CHANNEL_ACCOUNTS"}, {"--num-channel-accounts=1x", "NUM_CHANNEL_ACCOUNTS"},
+        {"--num-channel-account=1", "--num-channel-account"}, {"--database-url", "--database-url"},
+        {"-x", "-x"}};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_int_equal(LOAD(&config, &detail, bad[i][0]), ERR_CONFIG);
+        assert_non_null(strstr(detail.text, bad[i][1]));
+    }
+}
+
+static void a_secret_has_no_flag(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    assert_int_equal(LOAD(&config, &detail, "--private-key=S"), ERR_CONFIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_flag_wins_over_the_environment, clean_environment),
+        cmocka_unit_test_setup(an_alias_counts_when_the_name_is_not_set, clean_environment),
+        cmocka_unit_test_setup(what_is_unknown_or_out_of_bounds_is_named, clean_environment),
+        cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
+    };
+    return cmocka_run_group_tests_name("base/config", tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* What a ledger does to a channel account's row. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "transition.h"
+
+static struct account_row row_of(enum account_state state)
+{
+    return (struct account_row){.state = state, .known = true, .sequence = 40, .sequence_ledger = 100};
+}
+
+static struct ledger_account seen(int64_t sequence)
+{
+    return (struct ledger_account){.sequence = sequence, .own_authority = true};
+}
+
+static void a_confirmed_lease_moves_the_sequence_and_nothing_else(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(41);
+    assert_true(account_transition(&row, &account, 101, true));
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+    assert_int_equal(row.sequence, 41);
+    assert_int_equal(row.sequence_ledger, 101);
+}
+
+static void a_ledger_that_is_known_already_changes_nothing(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(90);
+    assert_false(account_transition(&row, &account, 100, false));
+    assert_false(account_transition(&row, &account, 99, false));
+    assert_int_equal(row.sequence, 40);
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+}
+
+static void a_change_without_a_sequence_is_mirrored(void **state) /* a payment to the account */
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(40);
+    assert_true(account_transition(&row, &account, 101, false));
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+    assert_int_equal(row.sequence_ledger, 101);
+}
+
+static void a_sequence_that_others_consumed_quarantines(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(41);
+    assert_true(account_transition(&row, &account, 101, false));
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+    assert_non_null(row.reason);
+    assert_int_equal(row.sequence, 41);
+}
+
+static void lost_authority_quarantines(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(40);
+    account.own_authority = false;
+    assert_true(account_transition(&row, &account, 101, true));
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+}
+
+static void creation_activates_at_the_ledgers_sequence(void **state)
+{
+    (void)state;
+    struct account_row row = {.state = ACCOUNT_CREATING};
+    struct ledger_account account = seen((int64_t)101 << 32);
+    assert_true(account_transition(&row, &account, 101, false));
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+    assert_true(row.known);
+    assert_true(row.sequence == (int64_t)101 << 32);
+}
+
+static void removal_retires_only_what_was_retiring(void **state)
+{
+    (void)state;
+    struct ledger_account account = {.removed = true};
+    struct account_row row = row_of(ACCOUNT_RETIRING);
+    assert_true(account_transition(&row, &account, 101, false));
+    assert_int_equal(row.state, ACCOUNT_RETIRED);
+    row = row_of(ACCOUNT_ACTIVE);
+    assert_true(account_transition(&row, &account, 101, false));
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+    assert_int_equal(row.sequence, 40);
+}
+
+static void a_quarantined_account_keeps_its_first_reason(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_QUARANTINED);
+    struct ledger_account account = seen(41);
+    account.own_authority = false;
+    assert_true(account_transition(&row, &account, 101, false));
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+    assert_null(row.reason);
+    assert_int_equal(row.sequence, 41);
+}
+
+static void every_state_has_one_name(void **state)
+{
+    (void)state;
+    enum account_state parsed;
+    for (int s = ACCOUNT_CREATING; s <= ACCOUNT_QUARANTINED; s++) {
+        assert_int_equal(account_state_parse(account_state_name((enum account_state)s), &parsed), ERR_OK);
+        assert_int_equal(parsed, s);
+    }
+    assert_int_equal(account_state_parse("idle", &parsed), ERR_MALFORMED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_confirmed_lease_moves_the_sequence_and_nothing_else),
+        cmocka_unit_test(a_ledger_that_is_known_already_changes_nothing),
+        cmocka_unit_test(a_change_without_a_sequence_is_mirrored),
+        cmocka_unit_test(a_sequence_that_others_consumed_quarantines),
+        cmocka_unit_test(lost_authority_quarantines),
+        cmocka_unit_test(creation_activates_at_the_ledgers_sequence),
+        cmocka_unit_test(removal_retires_only_what_was_retiring),
+        cmocka_unit_test(a_quarantined_account_keeps_its_first_reason),
+        cmocka_unit_test(every_state_has_one_name),
+    };
+    return cmocka_run_group_tests_name("pool/transition", tests, NULL, NULL);
+}
