@@ -144,6 +144,15 @@ lint: install-test
 format:
 	$(FORMAT) -i $(FORMATTED)
 
+# ---- a whole fairway on this machine, and one payment through it
+
+.PHONY: run demo
+run: install-run
+	@$(MAKE) --no-print-directory build
+	@sh tests/dev/run.sh
+demo:
+	@$(NODE) tests/dev/demo.mjs
+
 .PHONY: install-build install-run install-test install-bench
 install-build install-run install-test install-bench: install-%:
 	@sh tests/install.sh $*

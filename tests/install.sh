@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")"
 
 build="gcc make libc6-dev pkg-config libpq-dev libsodium-dev libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev"
-run="postgresql ca-certificates procps"
+run="postgresql ca-certificates procps curl"
 test="clang libcmocka-dev binutils"
 case ${1:-test} in
 build) wanted=$build ;;

@@ -1,0 +1,91 @@
+/* Tickets wait first come, first served, whatever comes back; the dead and the late leave. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "queue.h"
+
+static bool is_gone(struct engine_ticket *ticket)
+{
+    return ticket->grant.lease.sequence == -1;
+}
+
+static void fill(struct queue *queue, struct engine_ticket tickets[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        tickets[i] = (struct engine_ticket){.gone = is_gone, .deadline_ms = 100};
+        queue_append(queue, &tickets[i]);
+    }
+}
+
+static void what_comes_first_leaves_first(void **state)
+{
+    (void)state;
+    struct queue queue = {0};
+    struct engine_ticket tickets[3];
+    fill(&queue, tickets, ARRAY_LEN(tickets));
+    for (size_t i = 0; i < ARRAY_LEN(tickets); i++)
+        assert_ptr_equal(queue_take(&queue), &tickets[i]);
+    assert_null(queue_take(&queue));
+    assert_int_equal(queue.count, 0);
+}
+
+static void what_returns_stands_in_front_in_its_order(void **state)
+{
+    (void)state;
+    struct queue queue = {0}, chain = {0};
+    struct engine_ticket early[2], late[2];
+    fill(&queue, late, ARRAY_LEN(late));
+    fill(&chain, early, ARRAY_LEN(early));
+    queue_return(&queue, &chain);
+    assert_int_equal(queue.count, 4);
+    assert_int_equal(chain.count, 0);
+    queue_return(&queue, &chain);
+    struct engine_ticket *const expected[] = {&early[0], &early[1], &late[0], &late[1]};
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+        assert_ptr_equal(queue_take(&queue), expected[i]);
+}
+
+static void what_returns_to_an_empty_queue_can_be_followed(void **state)
+{
+    (void)state;
+    struct queue queue = {0}, chain = {0};
+    struct engine_ticket first, second;
+    fill(&chain, &first, 1);
+    queue_return(&queue, &chain);
+    fill(&queue, &second, 1);
+    assert_ptr_equal(queue_take(&queue), &first);
+    assert_ptr_equal(queue_take(&queue), &second);
+}
+
+static void H9_dead_and_late_tickets_leave_and_the_rest_keeps_its_order(void **state)
+{
+    (void)state;
+    struct queue queue = {0}, out = {0};
+    struct engine_ticket tickets[5];
+    fill(&queue, tickets, ARRAY_LEN(tickets));
+    tickets[1].grant.lease.sequence = -1;
+    tickets[3].deadline_ms = 50;
+    queue_sweep(&queue, 50, &out);
+    assert_int_equal(out.count, 2);
+    assert_int_equal(tickets[1].grant.error, ERR_CANCELLED);
+    assert_int_equal(tickets[3].grant.error, ERR_CHANNEL_ACCOUNT_UNAVAILABLE);
+    assert_int_equal(queue.count, 3);
+    assert_ptr_equal(queue_take(&queue), &tickets[0]);
+    assert_ptr_equal(queue_take(&queue), &tickets[2]);
+    assert_ptr_equal(queue_take(&queue), &tickets[4]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_first_leaves_first),
+        cmocka_unit_test(what_returns_stands_in_front_in_its_order),
+        cmocka_unit_test(what_returns_to_an_empty_queue_can_be_followed),
+        cmocka_unit_test(H9_dead_and_late_tickets_leave_and_the_rest_keeps_its_order),
+    };
+    return cmocka_run_group_tests_name("pool/queue", tests, NULL, NULL);
+}
