@@ -47,12 +47,18 @@ struct envelope {
     struct bytes tail;            /* memo, operations, ext: what the output copies */
     bool soroban;                 /* SorobanTransactionData present */
     int64_t resource_fee_stroops; /* declared in it, else 0 */
+    struct bytes body;            /* XDR Transaction; of V0 the TransactionV0, which lacks the key type before
+                                     the source */
+    struct bytes signature_list;  /* signatures<20>, count included; empty when there is no envelope */
     uint32_t signature_count;
     struct decorated_signature signatures[SIGNATURES_MAX];
 };
 
 /* Any error is the client's: ERR_INVALID_TRANSACTION_XDR with detail. */
 MUST_CHECK enum err envelope_decode(struct bytes xdr, struct envelope *out, struct detail *detail);
+
+/* The same for an XDR Transaction that is in no envelope: form V1, no signatures. */
+MUST_CHECK enum err transaction_decode(struct bytes xdr, struct envelope *out, struct detail *detail);
 
 /* The head of a transaction as fairway writes it. */
 struct transaction_head {
@@ -62,7 +68,11 @@ struct transaction_head {
     uint64_t max_time_s; /* replaces the client's; the other preconditions stay */
 };
 
-/* Appends the XDR Transaction (not the envelope): head around envelope->tail. */
+/*
+ * Appends the XDR Transaction (not the envelope): head around envelope->tail. PRECOND_TIME when only times
+ * are left, else PRECOND_V2. minSeqNum, minSeqAge and minSeqLedgerGap are never written: policy_check refuses
+ * transactions that have them.
+ */
 void transaction_build(const struct envelope *client, const struct transaction_head *head, struct buf *out);
 
 /* SHA-256 of the TransactionSignaturePayload: network, ENVELOPE_TYPE_TX, transaction (an XDR Transaction). */
@@ -74,8 +84,7 @@ struct hash envelope_hash(const struct network_id *network, const struct envelop
 void envelope_build(struct bytes transaction, const struct public_key *signer,
     const struct signature *signature, struct buf *out);
 
-/* Appends the XDR FeeBumpTransaction that carries inner (an XDR TransactionEnvelope of form V0 or V1, sent as
- * V1). */
+/* Appends the XDR FeeBumpTransaction that carries inner as V1, with its signatures (CAP-15). */
 void fee_bump_build(
     const struct envelope *inner, const struct public_key *fee_source, int64_t fee_stroops, struct buf *out);
 /* SHA-256 of the TransactionSignaturePayload of an XDR FeeBumpTransaction. */

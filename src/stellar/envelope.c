@@ -1,0 +1,221 @@
+#include "stellar/envelope.h"
+
+#include "wire.h"
+
+static struct bytes span_from(const uint8_t *start, const struct xdr_reader *reader)
+{
+    return (struct bytes){start, (size_t)(reader->at - start)};
+}
+
+static enum err read_time_bounds(struct xdr_reader *in, struct preconditions *out)
+{
+    enum err e = xdr_u64(in, &out->min_time_s);
+    return e != ERR_OK ? e : xdr_u64(in, &out->max_time_s);
+}
+
+static enum err read_optional_time_bounds(struct xdr_reader *in, struct preconditions *out)
+{
+    bool present;
+    enum err e = xdr_bool(in, &present);
+    return e != ERR_OK || !present ? e : read_time_bounds(in, out);
+}
+
+static enum err read_optional_ledger_bounds(struct xdr_reader *in, struct preconditions *out)
+{
+    bool present;
+    enum err e = xdr_bool(in, &present);
+    if (e != ERR_OK || !present || (e = xdr_u32(in, &out->min_ledger)) != ERR_OK)
+        return e;
+    return xdr_u32(in, &out->max_ledger);
+}
+
+static enum err read_extra_signers(struct xdr_reader *in, struct preconditions *out)
+{
+    const uint8_t *start = in->at;
+    enum err e = xdr_u32(in, &out->extra_signer_count);
+    for (uint32_t i = 0; e == ERR_OK && i < out->extra_signer_count; i++)
+        e = xdr_take(in, XDR_SignerKey, NULL);
+    if (e == ERR_OK && out->extra_signer_count != 0)
+        out->extra_signers = span_from(start, in);
+    return e;
+}
+
+static enum err read_preconditions_v2(struct xdr_reader *in, struct preconditions *out)
+{
+    enum err e;
+    if ((e = read_optional_time_bounds(in, out)) != ERR_OK ||
+        (e = read_optional_ledger_bounds(in, out)) != ERR_OK ||
+        (e = xdr_bool(in, &out->has_min_sequence)) != ERR_OK ||
+        (out->has_min_sequence && (e = xdr_i64(in, &out->min_sequence)) != ERR_OK) ||
+        (e = xdr_u64(in, &out->min_sequence_age_s)) != ERR_OK ||
+        (e = xdr_u32(in, &out->min_sequence_ledger_gap)) != ERR_OK)
+        return e;
+    return read_extra_signers(in, out);
+}
+
+static enum err read_preconditions(struct xdr_reader *in, struct preconditions *out)
+{
+    uint32_t type;
+    enum err e = xdr_u32(in, &type);
+    if (e != ERR_OK)
+        return e;
+    switch (type) {
+    case PRECOND_NONE:
+        return ERR_OK;
+    case PRECOND_TIME:
+        return read_time_bounds(in, out);
+    case PRECOND_V2:
+        return read_preconditions_v2(in, out);
+    default:
+        return ERR_XDR_UNKNOWN_ARM;
+    }
+}
+
+static enum err read_operations(struct xdr_reader *in, struct envelope *out)
+{
+    const uint8_t *start = in->at;
+    enum err e = xdr_count(in, OPERATIONS_MAX, &out->operation_count);
+    for (uint32_t i = 0; e == ERR_OK && i < out->operation_count; i++)
+        e = xdr_take(in, XDR_Operation, NULL);
+    out->operations = span_from(start, in);
+    return e;
+}
+
+static enum err read_ext(struct xdr_reader *in, struct envelope *out)
+{
+    enum err e = xdr_bool(in, &out->soroban);
+    if (e != ERR_OK || !out->soroban)
+        return e;
+    if ((e = xdr_take(in, XDR_SorobanTransactionDataExt, NULL)) != ERR_OK ||
+        (e = xdr_take(in, XDR_SorobanResources, NULL)) != ERR_OK)
+        return e;
+    return xdr_i64(in, &out->resource_fee_stroops);
+}
+
+/* Memo, operations and ext: in V0 and V1 the same bytes, since ext 0 is the only one that V0 has. */
+static enum err read_tail(struct xdr_reader *in, struct envelope *out)
+{
+    const uint8_t *start = in->at;
+    struct bytes memo;
+    enum err e;
+    if ((e = xdr_take(in, XDR_Memo, &memo)) != ERR_OK || (e = read_operations(in, out)) != ERR_OK ||
+        (e = read_ext(in, out)) != ERR_OK)
+        return e;
+    out->has_memo = be32_get(memo.data) != 0; /* MEMO_NONE */
+    out->tail = span_from(start, in);
+    return ERR_OK;
+}
+
+static enum err read_transaction(struct xdr_reader *in, struct envelope *out)
+{
+    const uint8_t *start = in->at;
+    bool v0 = out->form == ENVELOPE_V0;
+    enum err e = v0 ? xdr_opaque(in, out->source.bytes, sizeof out->source.bytes)
+                    : muxed_account_read(in, &out->source, &out->source_muxed);
+    if (e != ERR_OK || (e = xdr_u32(in, &out->fee_stroops)) != ERR_OK ||
+        (e = xdr_i64(in, &out->sequence)) != ERR_OK ||
+        (e = v0 ? read_optional_time_bounds(in, &out->preconditions)
+                : read_preconditions(in, &out->preconditions)) != ERR_OK ||
+        (e = read_tail(in, out)) != ERR_OK)
+        return e;
+    out->body = span_from(start, in);
+    return ERR_OK;
+}
+
+static enum err read_signatures(struct xdr_reader *in, struct envelope *out)
+{
+    const uint8_t *start = in->at;
+    enum err e = xdr_count(in, SIGNATURES_MAX, &out->signature_count);
+    for (uint32_t i = 0; e == ERR_OK && i < out->signature_count; i++) {
+        struct decorated_signature *signature = &out->signatures[i];
+        struct xdr_reader length;
+        struct bytes opaque;
+        uint32_t len;
+        if ((e = xdr_opaque(in, signature->hint, sizeof signature->hint)) != ERR_OK ||
+            (e = xdr_take(in, XDR_Signature, &opaque)) != ERR_OK)
+            break;
+        length = xdr_reader(opaque);
+        if ((e = xdr_u32(&length, &len)) == ERR_OK)
+            signature->signature = (struct bytes){length.at, len};
+    }
+    out->signature_list = span_from(start, in);
+    return e;
+}
+
+/* Of a fee bump nothing but the inner envelope counts; what stands around it was validated before. */
+static enum err read_fee_bump_head(struct xdr_reader *in)
+{
+    struct public_key fee_source;
+    bool muxed;
+    int64_t fee_stroops;
+    uint32_t inner_type;
+    enum err e;
+    if ((e = muxed_account_read(in, &fee_source, &muxed)) != ERR_OK ||
+        (e = xdr_i64(in, &fee_stroops)) != ERR_OK)
+        return e;
+    return xdr_u32(in, &inner_type);
+}
+
+static enum err read_envelope(struct xdr_reader *in, struct envelope *out)
+{
+    uint32_t type;
+    enum err e = xdr_u32(in, &type);
+    if (e != ERR_OK)
+        return e;
+    switch (type) {
+    case ENVELOPE_TYPE_TX_V0:
+        out->form = ENVELOPE_V0;
+        break;
+    case ENVELOPE_TYPE_TX:
+        out->form = ENVELOPE_V1;
+        break;
+    case ENVELOPE_TYPE_TX_FEE_BUMP:
+        out->form = ENVELOPE_FEE_BUMP;
+        if ((e = read_fee_bump_head(in)) != ERR_OK)
+            return e;
+        break;
+    default:
+        return ERR_XDR_UNKNOWN_ARM;
+    }
+    if ((e = read_transaction(in, out)) != ERR_OK)
+        return e;
+    return read_signatures(in, out);
+}
+
+/* The whole value first: what follows reads bytes that are known to be right, and the position of a fault is
+ * known for all of them. */
+static enum err check_whole(enum xdr_type type, struct bytes xdr, struct detail *detail)
+{
+    struct xdr_reader reader = xdr_reader(xdr);
+    enum err e = xdr_take(&reader, type, NULL);
+    if (e == ERR_OK)
+        e = xdr_end(&reader);
+    if (e == ERR_OK)
+        return ERR_OK;
+    return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "Not a %s: at byte %zu of %zu: %s",
+        xdr_type_name(type), (size_t)(reader.at - xdr.data), xdr.len, err_text(e));
+}
+
+enum err envelope_decode(struct bytes xdr, struct envelope *out, struct detail *detail)
+{
+    *out = (struct envelope){0};
+    enum err e = check_whole(XDR_TransactionEnvelope, xdr, detail);
+    if (e != ERR_OK)
+        return e;
+    struct xdr_reader reader = xdr_reader(xdr);
+    if ((e = read_envelope(&reader, out)) != ERR_OK)
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
+    return ERR_OK;
+}
+
+enum err transaction_decode(struct bytes xdr, struct envelope *out, struct detail *detail)
+{
+    *out = (struct envelope){.form = ENVELOPE_V1};
+    enum err e = check_whole(XDR_Transaction, xdr, detail);
+    if (e != ERR_OK)
+        return e;
+    struct xdr_reader reader = xdr_reader(xdr);
+    if ((e = read_transaction(&reader, out)) != ERR_OK)
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
+    return ERR_OK;
+}

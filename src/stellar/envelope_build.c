@@ -1,0 +1,75 @@
+#include "stellar/envelope.h"
+
+#include "hash.h"
+#include "wire.h"
+
+static void time_bounds_add(struct buf *out, uint64_t min_time_s, uint64_t max_time_s)
+{
+    buf_add_u64(out, min_time_s);
+    buf_add_u64(out, max_time_s);
+}
+
+static void preconditions_add(struct buf *out, const struct preconditions *client, uint64_t max_time_s)
+{
+    bool ledger_bounds = client->min_ledger != 0 || client->max_ledger != 0;
+    if (!ledger_bounds && client->extra_signer_count == 0) {
+        buf_add_u32(out, PRECOND_TIME);
+        time_bounds_add(out, client->min_time_s, max_time_s);
+        return;
+    }
+    buf_add_u32(out, PRECOND_V2);
+    buf_add_u32(out, 1);
+    time_bounds_add(out, client->min_time_s, max_time_s);
+    buf_add_u32(out, ledger_bounds);
+    if (ledger_bounds) {
+        buf_add_u32(out, client->min_ledger);
+        buf_add_u32(out, client->max_ledger);
+    }
+    buf_add_u32(out, 0); /* minSeqNum */
+    buf_add_u64(out, 0); /* minSeqAge */
+    buf_add_u32(out, 0); /* minSeqLedgerGap */
+    if (client->extra_signer_count == 0)
+        buf_add_u32(out, 0);
+    else
+        buf_add_bytes(out, client->extra_signers);
+}
+
+void transaction_build(const struct envelope *client, const struct transaction_head *head, struct buf *out)
+{
+    account_add(out, &head->source);
+    buf_add_u32(out, head->fee_stroops);
+    buf_add_u64(out, (uint64_t)head->sequence);
+    preconditions_add(out, &client->preconditions, head->max_time_s);
+    buf_add_bytes(out, client->tail);
+}
+
+void envelope_build(struct bytes transaction, const struct public_key *signer,
+    const struct signature *signature, struct buf *out)
+{
+    buf_add_u32(out, ENVELOPE_TYPE_TX);
+    buf_add_bytes(out, transaction);
+    signatures_add(out, signer, signature, 1);
+}
+
+struct hash transaction_hash(const struct network_id *network, struct bytes transaction)
+{
+    uint8_t type[4];
+    be32_put(type, ENVELOPE_TYPE_TX);
+    const struct bytes payload[] = {BYTES_OF(network->bytes), BYTES_OF(type), transaction};
+    return sha256_parts(payload, 3);
+}
+
+/*
+ * A TransactionV0 behind the key type of its source reads as the V1 transaction with the same content (absent
+ * and present time bounds are PRECOND_NONE and PRECOND_TIME), and is hashed so.
+ */
+struct hash envelope_hash(const struct network_id *network, const struct envelope *envelope)
+{
+    if (envelope->form != ENVELOPE_V0)
+        return transaction_hash(network, envelope->body);
+    uint8_t types[8];
+    be32_put(types, ENVELOPE_TYPE_TX);
+    be32_put(types + 4, KEY_TYPE_ED25519);
+    const struct bytes payload[] = {BYTES_OF(network->bytes), BYTES_OF(types), envelope->body};
+    return sha256_parts(payload, 3);
+}
