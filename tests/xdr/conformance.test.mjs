@@ -1,0 +1,134 @@
+// Our decoder against two that are not ours: the SDK's (JavaScript, protocol 28), which also makes the values, and
+// stellar-xdr-json's (Rust, protocol 27). SEED=n repeats a run.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import * as rust from '@stellar/stellar-xdr-json';
+import { closure, unwrap } from './closure.mjs';
+import { base64, judge, root } from './judge.mjs';
+import { randomFrom, Values } from './random-values.mjs';
+
+const VALUES_A_TYPE = 60;
+const FLIPS_A_TYPE = 300;
+const SDK_OPTIONS = { maxDepth: 10000 }; // its own default is less than the protocol's
+
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 32);
+const types = closure();
+
+/** Random values of every type, each arm of each union and each value of each enum among them. */
+function corpus() {
+  const values = new Values(randomFrom(seed));
+  const samples = [];
+  const add = (name, schema, chosen) => {
+    const bytes = unwrap(schema).encode(values.make(schema, chosen), SDK_OPTIONS);
+    samples.push({ name, schema: unwrap(schema), bytes, used: values.used });
+  };
+  for (const [name, schema] of types) {
+    const { kind, cases, nameByValue } = unwrap(schema);
+    for (const chosen of kind === 'union' ? cases : kind === 'enum' ? nameByValue.keys() : []) add(name, schema, chosen);
+    for (let i = 0; i < VALUES_A_TYPE; i++) add(name, schema);
+  }
+  return { samples, arms: values.arms };
+}
+
+const { samples, arms } = corpus();
+
+test('the schema has exactly the types of the closure', () => {
+  assert.deepEqual(judge(['types'])[0].split(' '), types.map(([name]) => name));
+});
+
+test('every union arm and every enum value is hit', (t) => {
+  const expected = [];
+  for (const [name, schema] of types) {
+    const s = unwrap(schema);
+    if (s.kind === 'union') expected.push(...s.cases.map((c) => `${name}.${c.name}`));
+    if (s.kind === 'enum') expected.push(...[...s.nameByValue.values()].map((value) => `${name}.${value}`));
+  }
+  assert.deepEqual(expected.filter((arm) => !arms.has(arm)), []);
+  t.diagnostic(`seed ${seed}: ${samples.length} values of ${types.length} types, ${expected.length} arms and enum values`);
+});
+
+test('every value that the SDK encodes is accepted', () => {
+  const verdicts = judge(samples.map(({ name, bytes }) => `check ${name} ${base64(bytes)}`));
+  samples.forEach(({ name, bytes }, i) => assert.equal(verdicts[i], 'OK', `${name} ${base64(bytes)}`));
+});
+
+test('every proper prefix is truncated, every byte behind is trailing', (t) => {
+  const verdicts = judge(samples.map(({ name, bytes }) => `edges ${name} ${base64(bytes)}`));
+  samples.forEach(({ name, bytes }, i) => assert.equal(verdicts[i], `OK ${bytes.length}`, `${name} ${base64(bytes)}`));
+  t.diagnostic(`${samples.reduce((sum, { bytes }) => sum + bytes.length, 0)} prefixes`);
+});
+
+/** Values of every type with a few bits flipped. */
+function mutate() {
+  const random = randomFrom(seed + 1);
+  const mutants = [];
+  for (const [name, schema] of types) {
+    const own = samples.filter((sample) => sample.name === name);
+    for (let i = 0; i < FLIPS_A_TYPE; i++) {
+      const bytes = Uint8Array.from(own[random.below(own.length)].bytes);
+      for (let flips = 1 + random.below(2); flips > 0; flips--) bytes[random.below(bytes.length)] ^= 1 << random.below(8);
+      // the low bits of a word decide discriminants, flags and lengths
+      if (random.chance(0.5)) bytes[random.below(bytes.length / 4) * 4 + 3] ^= 1 + random.below(3);
+      mutants.push({ name, schema: unwrap(schema), bytes });
+    }
+  }
+  return mutants;
+}
+
+const mutants = mutate();
+
+test('with bits flipped, exactly what the SDK accepts is accepted', (t) => {
+  const verdicts = judge(mutants.map(({ name, bytes }) => `check ${name} ${base64(bytes)}`));
+  const seen = {};
+  mutants.forEach(({ name, schema, bytes }, i) => {
+    const valid = schema.validateXdr(bytes, SDK_OPTIONS);
+    assert.equal(verdicts[i] === 'OK', valid, `${name} ${base64(bytes)}: ours ${verdicts[i]}, SDK ${valid}`);
+    const code = verdicts[i].split(' ')[0];
+    seen[code] = (seen[code] ?? 0) + 1;
+  });
+  for (const code of ['OK', 'XDR_TRUNCATED', 'XDR_TRAILING', 'XDR_INVALID', 'XDR_UNKNOWN_ARM']) assert.ok(seen[code] > 0, code);
+  t.diagnostic(JSON.stringify(seen));
+});
+
+// What protocol 28 adds, and what the Rust JSON form, a strkey, has no spelling for.
+const NOT_IN_RUST = new Set([
+  'StellarValueExt.stellarValueEmptyTxSet',
+  'StellarValueType.stellarValueEmptyTxSet',
+  'ScVal.scvExecutableTag',
+  'ScValType.scvExecutableTag',
+  'ContractExecutable.contractExecutableExternalRef',
+  'ContractExecutableType.contractExecutableExternalRef',
+  'empty signed payload',
+]);
+
+rust.initSync(readFileSync(join(root, 'tests/node_modules/@stellar/stellar-xdr-json/stellar_xdr_json_bg.wasm')));
+const rustTypes = new Set(rust.types());
+
+/** The bytes that the Rust codec makes of what it read; undefined when it refuses. */
+function rustRoundTrip(name, text) {
+  try {
+    return rust.encode(name, rust.decode(name, text));
+  } catch {
+    return undefined;
+  }
+}
+
+test('the Rust decoder accepts the same values, as far as protocol 27 knows them', (t) => {
+  const common = samples.filter(({ name, used }) => rustTypes.has(name) && ![...used].some((arm) => NOT_IN_RUST.has(arm)));
+  for (const { name, bytes } of common) assert.equal(rustRoundTrip(name, base64(bytes)), base64(bytes), name);
+  const typesCompared = new Set(common.map(({ name }) => name)).size;
+  assert.ok(common.length > 0.9 * samples.length && typesCompared >= 345);
+  t.diagnostic(`${common.length} of ${samples.length} values, ${typesCompared} of ${types.length} types compared`);
+});
+
+// Gives back: it reads a boolean that is neither 0 nor 1 as false, which RFC 4506 (section 4.4) does not allow.
+test('with bits flipped, whatever the Rust decoder takes and gives back is accepted', (t) => {
+  const lines = mutants.filter(({ name }) => rustTypes.has(name)).map(({ name, bytes }) => [name, base64(bytes)]);
+  const accepted = lines.filter(([name, text]) => rustRoundTrip(name, text) === text);
+  const verdicts = judge(accepted.map(([name, text]) => `check ${name} ${text}`));
+  accepted.forEach(([name, text], i) => assert.equal(verdicts[i], 'OK', `${name} ${text}`));
+  assert.ok(accepted.length > 0.3 * mutants.length);
+  t.diagnostic(`${accepted.length} of ${mutants.length} mutants`);
+});
