@@ -1,0 +1,196 @@
+#include "inspect.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "stellar/ledger.h"
+
+/* Record marking, RFC 5531 section 11: this fragment of the record is the last one, as it always is here. */
+#define RECORD_LAST 0x80000000u
+
+static json_t *transactions_json(const struct ledger *ledger)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < ledger->transaction_count; i++) {
+        const struct ledger_transaction *transaction = &ledger->transactions[i];
+        json_t *item = json_object();
+        json_object_set_new(item, "hash", inspect_hash(&transaction->hash));
+        json_object_set_new(item, "code", json_integer(transaction->code));
+        if (transaction->fee_bump) {
+            json_object_set_new(item, "innerHash", inspect_hash(&transaction->inner_hash));
+            json_object_set_new(item, "innerCode", json_integer(transaction->inner_code));
+        }
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+struct named_account {
+    char address[ADDRESS_SIZE];
+    const struct ledger_account *account;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    return strcmp(((const struct named_account *)a)->address, ((const struct named_account *)b)->address);
+}
+
+/* In the order of the addresses, which is not that of the keys: base32 puts letters before digits, ASCII
+ * after. */
+static json_t *accounts_json(const struct ledger *ledger)
+{
+    AUTO_FREE struct named_account *named = NEW_ARRAY(ledger->account_count, struct named_account);
+    for (size_t i = 0; i < ledger->account_count; i++) {
+        named[i].account = &ledger->accounts[i];
+        address_encode(&ledger->accounts[i].key, named[i].address);
+    }
+    qsort(named, ledger->account_count, sizeof *named, by_address);
+    json_t *accounts = json_object();
+    for (size_t i = 0; i < ledger->account_count; i++)
+        json_object_set_new(accounts, named[i].address,
+            named[i].account->removed ? json_null() : inspect_i64(named[i].account->sequence));
+    return accounts;
+}
+
+static json_t *ledger_json(const char *file, size_t index, const struct ledger *ledger)
+{
+    json_t *out = json_object(), *name = json_string(file);
+    json_object_set_new(out, "file", name != NULL ? name : json_string("(not UTF-8)"));
+    json_object_set_new(out, "index", json_integer((json_int_t)index));
+    json_object_set_new(out, "metaVersion", json_integer(ledger->meta_version));
+    json_object_set_new(out, "protocol", json_integer(ledger->protocol));
+    json_object_set_new(out, "sequence", json_integer(ledger->sequence));
+    json_object_set_new(out, "hash", inspect_hash(&ledger->hash));
+    json_object_set_new(out, "previousHash", inspect_hash(&ledger->previous_hash));
+    json_object_set_new(out, "closeTime", inspect_u64(ledger->close_time_s));
+    json_object_set_new(out, "transactions", transactions_json(ledger));
+    json_object_set_new(out, "accounts", accounts_json(ledger));
+    return out;
+}
+
+/* One file of ledgers, as far as it has been read. */
+struct input {
+    const char *path, *name;
+    FILE *file;
+    size_t offset, index;
+    struct buf buf;
+};
+
+static int refuse(const struct input *in, const char *why)
+{
+    fprintf(stderr, "fairway inspect: %s: ledger %zu, which begins at byte %zu: %s\n", in->path, in->index,
+        in->offset, why);
+    return EX_DATAERR;
+}
+
+static int ledger_print(const struct input *in)
+{
+    struct ledger ledger;
+    struct detail detail;
+    if (ledger_decode(buf_bytes(&in->buf), &ledger, &detail) != ERR_OK)
+        return refuse(in, detail.text);
+    int code = inspect_print(ledger_json(in->name, in->index, &ledger));
+    if (code == EX_OK && !ledger.hash_proved)
+        code = refuse(in, "its hash is not the SHA-256 of its header");
+    if (code == EX_OK && !ledger.results_proved)
+        code = refuse(in, "its header has another txSetResultHash than its results");
+    ledger_free(&ledger);
+    return code;
+}
+
+static int whole_print(struct input *in)
+{
+    inspect_read(in->file, SIZE_MAX, &in->buf);
+    const uint8_t *data = in->buf.data;
+    if (in->buf.len >= 4 && (be32_get(data) & RECORD_LAST) != 0)
+        return refuse(in, "this is no LedgerCloseMeta, but may be a stream of them: try --framed");
+    return ledger_print(in);
+}
+
+/* A frame that does not decode does not hide the next one; a broken frame does. */
+static int frames_print(struct input *in)
+{
+    int worst = EX_OK;
+    for (;; in->index++) {
+        buf_clear(&in->buf);
+        inspect_read(in->file, 4, &in->buf);
+        if (in->buf.len == 0)
+            return worst;
+        if (in->buf.len < 4)
+            return refuse(in, "the file ends in a record mark");
+        uint32_t mark = be32_get(in->buf.data);
+        if ((mark & RECORD_LAST) == 0)
+            return refuse(in, "no record mark of a whole record: is this without frames?");
+        size_t len = mark & ~RECORD_LAST;
+        buf_clear(&in->buf);
+        inspect_read(in->file, len, &in->buf);
+        if (in->buf.len < len)
+            return refuse(in, "the file ends in the record");
+        int code = ledger_print(in);
+        if (code == EX_IOERR)
+            return code;
+        worst = code != EX_OK ? code : worst;
+        in->offset += 4 + len;
+    }
+}
+
+static bool is_gzip(FILE *file)
+{
+    int first = getc(file);
+    if (first != EOF)
+        ungetc(first, file);
+    return first == 0x1f; /* neither a LedgerCloseMeta nor a record mark begins so */
+}
+
+static int input_print(struct input *in, bool framed)
+{
+    int code = is_gzip(in->file)  ? refuse(in, "this is gzip: unpack it first")
+               : ferror(in->file) ? EX_NOINPUT
+               : framed           ? frames_print(in)
+                                  : whole_print(in);
+    buf_free(&in->buf);
+    if (!ferror(in->file))
+        return code;
+    fprintf(stderr, "fairway inspect: %s: %s\n", in->path, strerror(errno));
+    return EX_NOINPUT;
+}
+
+static int file_print(const char *path, bool framed)
+{
+    if (strcmp(path, "-") == 0)
+        return input_print(&(struct input){.path = path, .name = path, .file = stdin}, framed);
+    const char *slash = strrchr(path, '/');
+    struct input in = {.path = path, .name = slash != NULL ? slash + 1 : path, .file = fopen(path, "rb")};
+    if (in.file == NULL) {
+        fprintf(stderr, "fairway inspect: %s: %s\n", path, strerror(errno));
+        return EX_NOINPUT;
+    }
+    int code = input_print(&in, framed);
+    fclose(in.file);
+    return code;
+}
+
+int inspect_ledgers(int argc, char **argv)
+{
+    bool framed = false;
+    int files = 0, worst = EX_OK;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--framed") == 0)
+            framed = true;
+        else if (argv[i][0] == '-' && argv[i][1] != '\0')
+            return inspect_usage("unknown option ", argv[i]);
+        else
+            files++;
+    if (files == 0)
+        return inspect_usage("no file", "");
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--framed") == 0)
+            continue;
+        int code = file_print(argv[i], framed);
+        worst = code != EX_OK ? code : worst;
+    }
+    return worst;
+}

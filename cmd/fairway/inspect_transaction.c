@@ -1,0 +1,198 @@
+#include "inspect.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "stellar/envelope.h"
+#include "xdr/xdr.h"
+
+enum {
+    ENVELOPE_TYPE_FEE_BUMP = 5,
+    KEY_MUXED_ED25519 = 0x100, /* CryptoKeyType of a MuxedAccount, else plain */
+};
+
+static json_t *address_json(const struct public_key *key)
+{
+    char text[ADDRESS_SIZE];
+    address_encode(key, text);
+    return json_string(text);
+}
+
+/* The account behind a MuxedAccount. */
+static enum err read_account(struct xdr_reader *reader, struct public_key *out)
+{
+    uint32_t type;
+    uint64_t id;
+    enum err e;
+    if ((e = xdr_u32(reader, &type)) != ERR_OK ||
+        (type == KEY_MUXED_ED25519 && (e = xdr_u64(reader, &id)) != ERR_OK))
+        return e;
+    return xdr_opaque(reader, out->bytes, sizeof out->bytes);
+}
+
+/* The source of each operation; null where it is the transaction's. */
+static json_t *operation_sources_json(const struct envelope *envelope)
+{
+    struct xdr_reader reader = xdr_reader(envelope->operations);
+    json_t *list = json_array();
+    uint32_t count;
+    enum err e = xdr_count(&reader, OPERATIONS_MAX, &count);
+    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
+        struct bytes span;
+        bool has_source;
+        struct public_key source;
+        if ((e = xdr_take(&reader, XDR_Operation, &span)) != ERR_OK)
+            break;
+        struct xdr_reader operation = xdr_reader(span);
+        if ((e = xdr_bool(&operation, &has_source)) != ERR_OK ||
+            (has_source && (e = read_account(&operation, &source)) != ERR_OK))
+            break;
+        json_array_append_new(list, has_source ? address_json(&source) : json_null());
+    }
+    return list;
+}
+
+static json_t *preconditions_json(const struct preconditions *preconditions)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "minTime", inspect_u64(preconditions->min_time_s));
+    json_object_set_new(out, "maxTime", inspect_u64(preconditions->max_time_s));
+    json_object_set_new(out, "minLedger", json_integer(preconditions->min_ledger));
+    json_object_set_new(out, "maxLedger", json_integer(preconditions->max_ledger));
+    json_object_set_new(out, "minSequence",
+        preconditions->has_min_sequence ? inspect_i64(preconditions->min_sequence) : json_null());
+    json_object_set_new(out, "minSequenceAge", inspect_u64(preconditions->min_sequence_age_s));
+    json_object_set_new(out, "minSequenceLedgerGap", json_integer(preconditions->min_sequence_ledger_gap));
+    json_object_set_new(out, "extraSigners", json_integer(preconditions->extra_signer_count));
+    return out;
+}
+
+static json_t *signature_json(const uint8_t hint[4], struct bytes signature)
+{
+    char text[9];
+    AUTO_FREE char *base64 = base64_encode(signature);
+    json_t *out = json_object();
+    hex_encode(hint, 4, text);
+    json_object_set_new(out, "hint", json_string(text));
+    json_object_set_new(out, "signature", json_string(base64));
+    return out;
+}
+
+static void add_transaction(json_t *out, const struct network_id *network, const struct envelope *envelope)
+{
+    struct hash hash;
+    if (network != NULL)
+        hash = envelope_hash(network, envelope);
+    json_object_set_new(out, "hash", network != NULL ? inspect_hash(&hash) : json_null());
+    json_object_set_new(out, "source", address_json(&envelope->source));
+    json_object_set_new(out, "sourceMuxed", json_boolean(envelope->source_muxed));
+    json_object_set_new(out, "sequence", inspect_i64(envelope->sequence));
+    json_object_set_new(out, "fee", inspect_i64(envelope->fee_stroops));
+    json_object_set_new(out, "preconditions", preconditions_json(&envelope->preconditions));
+    json_object_set_new(out, "memo", json_boolean(envelope->has_memo));
+    json_object_set_new(out, "operationCount", json_integer(envelope->operation_count));
+    json_object_set_new(out, "operationSources", operation_sources_json(envelope));
+    json_object_set_new(out, "soroban", json_boolean(envelope->soroban));
+    json_object_set_new(out, "resourceFee", inspect_i64(envelope->resource_fee_stroops));
+    json_t *signatures = json_array();
+    for (uint32_t i = 0; i < envelope->signature_count; i++)
+        json_array_append_new(
+            signatures, signature_json(envelope->signatures[i].hint, envelope->signatures[i].signature));
+    json_object_set_new(out, "signatures", signatures);
+}
+
+/* FeeBumpTransactionEnvelope: the transaction, then its signatures. Decoded once already. */
+static enum err add_fee_bump(json_t *out, const struct network_id *network, struct bytes xdr)
+{
+    struct xdr_reader reader = xdr_reader(xdr), inside;
+    struct bytes fee_bump, signature;
+    struct public_key source;
+    uint32_t type, count;
+    int64_t fee;
+    enum err e;
+    if ((e = xdr_u32(&reader, &type)) != ERR_OK ||
+        (e = xdr_take(&reader, XDR_FeeBumpTransaction, &fee_bump)) != ERR_OK)
+        return e;
+    inside = xdr_reader(fee_bump);
+    if ((e = read_account(&inside, &source)) != ERR_OK || (e = xdr_i64(&inside, &fee)) != ERR_OK ||
+        (e = xdr_count(&reader, SIGNATURES_MAX, &count)) != ERR_OK)
+        return e;
+    struct hash hash;
+    if (network != NULL)
+        hash = fee_bump_hash(network, fee_bump);
+    json_object_set_new(out, "hash", network != NULL ? inspect_hash(&hash) : json_null());
+    json_object_set_new(out, "feeSource", address_json(&source));
+    json_object_set_new(out, "fee", inspect_i64(fee));
+    json_t *signatures = json_array();
+    json_object_set_new(out, "signatures", signatures);
+    for (; count > 0; count--) {
+        uint8_t hint[4];
+        uint32_t len;
+        if ((e = xdr_opaque(&reader, hint, sizeof hint)) != ERR_OK ||
+            (e = xdr_take(&reader, XDR_Signature, &signature)) != ERR_OK)
+            return e;
+        len = be32_get(signature.data);
+        json_array_append_new(signatures, signature_json(hint, (struct bytes){signature.data + 4, len}));
+    }
+    return ERR_OK;
+}
+
+static json_t *envelope_json(
+    const struct network_id *network, struct bytes xdr, const struct envelope *envelope)
+{
+    static const char *const forms[] = {"v0", "v1", "feeBump"};
+    json_t *out = json_object(), *transaction = out;
+    json_object_set_new(out, "form", json_string(forms[envelope->form]));
+    if (envelope->form == ENVELOPE_FEE_BUMP && add_fee_bump(out, network, xdr) == ERR_OK) {
+        transaction = json_object();
+        json_object_set_new(out, "inner", transaction);
+    }
+    add_transaction(transaction, network, envelope);
+    return out;
+}
+
+static int print(const char *text, size_t len, const char *passphrase)
+{
+    CLEANUP(buf_free) struct buf xdr = {0};
+    struct envelope envelope;
+    struct detail detail = {"the transaction is not base64"};
+    struct network_id network;
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+        len--;
+    if (base64_decode(text, len, &xdr) != ERR_OK ||
+        envelope_decode(buf_bytes(&xdr), &envelope, &detail) != ERR_OK) {
+        fprintf(stderr, "fairway inspect: %s\n", detail.text);
+        return EX_DATAERR;
+    }
+    if (passphrase != NULL)
+        network = network_id_of(passphrase);
+    return inspect_print(envelope_json(passphrase != NULL ? &network : NULL, buf_bytes(&xdr), &envelope));
+}
+
+int inspect_transaction(int argc, char **argv)
+{
+    static const char flag[] = "--network-passphrase";
+    const char *passphrase = getenv("NETWORK_PASSPHRASE"), *xdr = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], flag) == 0 && i + 1 < argc)
+            passphrase = argv[++i];
+        else if (text_starts(argv[i], flag) && argv[i][sizeof flag - 1] == '=')
+            passphrase = argv[i] + sizeof flag;
+        else if (argv[i][0] == '-' && argv[i][1] != '\0')
+            return inspect_usage("unknown option, or one without its value: ", argv[i]);
+        else if (xdr != NULL)
+            return inspect_usage("more than one transaction: ", argv[i]);
+        else
+            xdr = argv[i];
+    }
+    if (xdr == NULL)
+        return inspect_usage("no transaction", "");
+    if (strcmp(xdr, "-") != 0)
+        return print(xdr, strlen(xdr), passphrase);
+    CLEANUP(buf_free) struct buf input = {0};
+    inspect_read(stdin, SIZE_MAX, &input);
+    return print((const char *)input.data, input.len, passphrase);
+}

@@ -1,0 +1,124 @@
+// fairway inspect ledgers on real ledgers, against what the official SDK reads from them (ledgers/README.md there). The
+// ledgers are no part of the project: FAIRWAY_LEDGERS, or ../shared/ledgers beside the checkout.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { after, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { root } from './judge.mjs';
+
+const ledgers = process.env.FAIRWAY_LEDGERS ?? join(root, '../shared/ledgers');
+const fairway = process.env.FAIRWAY_BIN ?? join(root, 'build/fairway');
+const skip = existsSync(ledgers) ? false : `no ledgers at ${ledgers}: put some there or set FAIRWAY_LEDGERS`;
+
+const work = mkdtempSync(join(tmpdir(), 'fairway-ledgers-'));
+after(() => rmSync(work, { recursive: true }));
+
+function inspect(args, input) {
+  const { status, stdout, stderr, error } = spawnSync(fairway, ['inspect', 'ledgers', ...args], { input, maxBuffer: 2 ** 30 });
+  if (error) throw error;
+  return { status, lines: stdout.toString().split('\n').slice(0, -1), stderr: stderr.toString() };
+}
+
+const unpack = (folder, name) => gunzipSync(readFileSync(join(ledgers, folder, name)));
+
+/** The folder's ledgers unpacked, and what must be said of them, by file in the order of the frames. */
+function prepare(folder) {
+  const names = readdirSync(join(ledgers, folder)).filter((name) => name.endsWith('.xdr.gz'));
+  const paths = names.map((name) => join(work, basename(name, '.gz')));
+  names.forEach((name, i) => writeFileSync(paths[i], unpack(folder, name)));
+  const expected = unpack(folder, 'expected.jsonl.gz').toString().split('\n').slice(0, -1);
+  return { paths, expected };
+}
+
+/** Line by line, and text by text: numbers, strings and the order of keys are part of the form. */
+function compare({ paths, expected }, options) {
+  const { status, lines, stderr } = inspect([...options, ...paths]);
+  assert.equal(stderr, '');
+  assert.equal(status, 0);
+  const key = (line) => {
+    const { file, index } = JSON.parse(line);
+    return `${file} ${index}`;
+  };
+  const ours = new Map(lines.map((line) => [key(line), line]));
+  assert.equal(ours.size, lines.length);
+  for (const line of expected) assert.equal(ours.get(key(line)), line);
+  assert.equal(lines.length, expected.length);
+  return lines.length;
+}
+
+test("the test suites' ledgers of stellar-core give the expected values", { skip }, (t) => {
+  t.diagnostic(`${compare(prepare('core'), ['--framed'])} ledgers`);
+});
+
+test('the ledgers of the public network give the expected values', { skip }, (t) => {
+  t.diagnostic(`${compare(prepare('pubnet'), [])} ledgers`);
+});
+
+function someLedger() {
+  const name = readdirSync(join(ledgers, 'pubnet')).find((file) => file.endsWith('.xdr.gz'));
+  const expected = unpack('pubnet', 'expected.jsonl.gz').toString().split('\n').find((line) => line.includes(basename(name, '.gz')));
+  return { bytes: unpack('pubnet', name), expected: JSON.parse(expected) };
+}
+
+const flipped = (bytes, at) => {
+  const copy = Buffer.from(bytes);
+  copy[at] ^= 1;
+  return copy;
+};
+
+test('a bit flipped in the header fails the proof of its hash', { skip }, () => {
+  const { bytes, expected } = someLedger();
+  const at = bytes.indexOf(Buffer.from(expected.previousHash, 'hex'));
+  const { status, lines, stderr } = inspect(['-'], flipped(bytes, at));
+  assert.equal(status, 65);
+  assert.match(stderr, /^fairway inspect: -: ledger 0, .*not the SHA-256 of its header\n$/);
+  assert.notEqual(JSON.parse(lines[0]).previousHash, expected.previousHash);
+});
+
+test('a bit flipped in the result of a transaction fails the proof of the results', { skip }, () => {
+  const { bytes, expected } = someLedger();
+  const at = bytes.lastIndexOf(Buffer.from(expected.transactions.at(-1).hash, 'hex'));
+  for (const place of [at, at + 32 + 7]) {
+    const { status, stderr } = inspect(['-'], flipped(bytes, place)); // the hash; the fee charged
+    assert.equal(status, 65);
+    assert.match(stderr, /txSetResultHash/);
+  }
+});
+
+test('a broken ledger is named by file, index and byte, and the rest is still shown', { skip }, () => {
+  const { bytes, expected } = someLedger();
+  const frame = (payload) => Buffer.concat([Buffer.from([0x80 | (payload.length >>> 24), payload.length >>> 16, payload.length >>> 8, payload.length]), payload]);
+  const path = join(work, 'broken.xdr');
+  writeFileSync(path, Buffer.concat([frame(bytes), frame(bytes.subarray(0, 1000)), frame(bytes)]));
+  const { status, lines, stderr } = inspect(['--framed', path]);
+  assert.equal(status, 65);
+  assert.deepEqual(lines.map((line) => JSON.parse(line).index), [0, 2]);
+  assert.equal(JSON.parse(lines[1]).hash, expected.hash);
+  assert.ok(stderr.startsWith(`fairway inspect: ${path}: ledger 1, which begins at byte ${bytes.length + 4}: `), stderr);
+  assert.match(stderr, /at byte \d+ of 1000 .*ends early/);
+});
+
+const refusals = [
+  ['no file', [], '', 64, /usage/],
+  ['an unknown option', ['--frames', '-'], '', 64, /unknown option --frames/],
+  ['an absent file', ['/nonexistent.xdr'], '', 66, /nonexistent\.xdr: No such file/],
+  ['an empty file', ['-'], '', 65, /ends early/],
+  ['gzip', ['-'], Buffer.from([0x1f, 0x8b, 8, 0]), 65, /unpack it first/],
+  ['frames without --framed', ['-'], Buffer.from([0x80, 0, 0, 0]), 65, /--framed/],
+  ['no frames with --framed', ['--framed', '-'], Buffer.from([0, 0, 0, 2]), 65, /without frames/],
+  ['a record that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0, 8, 0, 0, 0, 2]), 65, /ends in the record/],
+  ['a record mark that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0]), 65, /ends in a record mark/],
+  ['a length of 2 GiB that is not there', ['--framed', '-'], Buffer.from([0xff, 0xff, 0xff, 0xff]), 65, /ends in the record/],
+  ['a version from the future', ['-'], Buffer.from([0, 0, 0, 3]), 65, /byte 0 of 4.*newer protocol/],
+];
+
+for (const [name, args, input, code, message] of refusals)
+  test(`${name} is refused with exit code ${code}`, () => {
+    const { status, lines, stderr } = inspect(args, input);
+    assert.equal(status, code);
+    assert.deepEqual(lines, []);
+    assert.match(stderr, message);
+  });
