@@ -14,7 +14,7 @@ struct http_request; /* alive from the handler's call until its reply; then it b
 typedef void (*http_handler)(struct http_request *request, void *context);
 
 struct http_route {
-    const char *method; /* "GET", "POST" */
+    const char *method; /* "GET" (HEAD is answered by it too), "POST" */
     const char
         *path; /* "/v1/transactions/{hash}": one {parameter} a path at most, which matches one segment */
     size_t body_cap;      /* bytes; more is 413 BODY_TOO_LARGE; 0: no body wanted */
@@ -24,24 +24,38 @@ struct http_route {
 
 struct http_settings {
     const char *address; /* "127.0.0.1:8001", "[::1]:0", ":8001" (all addresses); port 0: any free one */
-    const struct http_route *routes;
+    const struct http_route *routes; /* copied; their strings and contexts must outlive the server */
     size_t route_count;
     unsigned threads;         /* 0: 2 */
-    unsigned max_connections; /* 0: 1,024 */
-    int idle_timeout_s;       /* 0: 30; a slow head or body ends with it */
+    unsigned max_connections; /* 0: 1,024; more wait in the listen backlog. Each is a descriptor */
+    int idle_timeout_s; /* 0: 30; as much for each of: idling, sending a request, taking a reply. Trickling
+                           does not prolong it. The handler's own time is not limited. */
 };
 
 /*
- * What it answers by itself, as problem+json: 404 NOT_FOUND, 405 METHOD_NOT_ALLOWED (with Allow), 413, 415
- * for a POST whose Content-Type is not application/json, 400 for duplicate Content-Length or Content-Length
- * beside Transfer-Encoding.
+ * What it answers by itself, as problem+json: 404 NOT_FOUND (also a trailing slash or an escaped literal),
+ * 405 METHOD_NOT_ALLOWED (with Allow), 413, 415 for a POST with a body_cap whose Content-Type is not
+ * application/json, 400 for duplicate Content-Length or Content-Length beside Transfer-Encoding, for other
+ * heads whose meaning is in doubt, broken percent escapes, and queries that name a parameter twice.
+ *
+ * A body that a caller announces as too large is answered before it is read, and the connection closed.
+ *
+ * Every reply carries X-Request-Id (an X-Request-Id that comes in is not trusted and not used) and
+ * Cache-Control: no-store. Each request is logged: 5xx as a warning, all else for debugging.
+ *
+ * ERR_CONFIG with the reason when the address cannot be had.
  */
 MUST_CHECK enum err http_start(
     const struct http_settings *settings, struct http_server **out, struct detail *detail);
 unsigned http_port(const struct http_server *server);
-/* No new connections; requests under way get up to grace_ms to be answered. Then http_free. */
+/*
+ * No new connections; requests under way get up to grace_ms to be answered, and those that still arrive on
+ * open connections are served, after which the connection is closed. When it returns, no handler runs or will
+ * run; requests that a handler has kept still must be answered. Then http_free.
+ */
 void http_drain(struct http_server *server, int grace_ms);
-void http_free(struct http_server *server); /* every request must have been answered */
+/* Waits, without limit, until every request has been answered. Drains first if that was not done. */
+void http_free(struct http_server *server);
 
 /* Reading. Strings live as long as the request. */
 struct bytes http_body(const struct http_request *request);
@@ -50,12 +64,17 @@ const char *http_query(const struct http_request *request, const char *name); /*
 const char *http_header(
     const struct http_request *request, const char *name); /* NULL: absent; first of several */
 const char *http_request_id(
-    const struct http_request *request); /* generated, unique; also in the X-Request-Id reply header */
-/* Whether the client has closed its connection: looks at the socket, also while the request is suspended. */
+    const struct http_request *request); /* 32 hex digits, generated, unique over replicas */
+/*
+ * Whether the client has closed its connection: looks at the socket, also while the request is suspended; one
+ * system call. Bytes of a next request do not matter. A client that has closed only its sending side counts
+ * as gone: TCP does not tell it from one that has left, and libmicrohttpd would not answer it either. A
+ * client that is gone must be answered all the same (ERR_CANCELLED): that is what gives the request back.
+ */
 bool http_client_gone(const struct http_request *request);
 
-/* Replying, from any thread; the request must not be touched afterwards. json: terminated text, taken over
- * (freed here). */
+/* Replying, from any thread; the request must not be touched afterwards. json: terminated text from malloc,
+ * taken over (freed here). */
 void http_reply_json(struct http_request *request, int status, char *json);
 /* problem+json (RFC 9457) with type, title, status, detail, code, requestId. detail is shown for the caller's
    fault only; may be NULL. retry_after_s > 0 adds Retry-After. extra (may be NULL) is a JSON object text

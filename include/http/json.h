@@ -1,0 +1,51 @@
+/*
+ * Reading a request's JSON body, strictly: what a client meant and what we read are the same, or the request
+ * is refused with a detail that names the member. Over jansson.
+ */
+#ifndef FAIRWAY_HTTP_JSON_H
+#define FAIRWAY_HTTP_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#define JSON_READ_DEPTH 8 /* levels of arrays and objects */
+
+/*
+ * ERR_INVALID_JSON unless text is one JSON object (RFC 8259) in UTF-8 and nothing else: no member twice, no
+ * NUL (raw or \u0000), nothing trailing, no deeper than JSON_READ_DEPTH, numbers that fit. On ERR_OK the
+ * caller json_decrefs *out (or declares it AUTO_JSON); otherwise *out is NULL.
+ */
+MUST_CHECK enum err json_read_object(struct bytes text, json_t **out, struct detail *detail);
+
+/*
+ * ERR_INVALID_REQUEST for the first member whose name is not among names: a mistyped optional member must not
+ * be ignored silently.
+ */
+MUST_CHECK enum err json_read_only(
+    const json_t *object, const char *const *names, size_t count, struct detail *detail);
+
+/* Whether the member is there and not null; null counts as absent everywhere below. */
+bool json_read_has(const json_t *object, const char *name);
+
+/*
+ * Members that must be there: ERR_INVALID_REQUEST when one is absent or of another type. For an optional one
+ * ask json_read_has first. *out lives as long as object.
+ */
+MUST_CHECK enum err json_read_text(
+    const json_t *object, const char *name, const char **out, struct detail *detail);
+/* A JSON number without fraction or exponent, from min to max. */
+MUST_CHECK enum err json_read_number(
+    const json_t *object, const char *name, uint64_t min, uint64_t max, uint64_t *out, struct detail *detail);
+/* An unsigned decimal in a string, as fees and sequences are written, from min to max. */
+MUST_CHECK enum err json_read_decimal(
+    const json_t *object, const char *name, uint64_t min, uint64_t max, uint64_t *out, struct detail *detail);
+
+void json_free_at(json_t **object);
+#define AUTO_JSON CLEANUP(json_free_at)
+
+#endif

@@ -1,0 +1,25 @@
+/* The request's header fields, as far as they decide how the body is framed and whether it is wanted. */
+#ifndef FAIRWAY_HTTP_HEAD_H
+#define FAIRWAY_HTTP_HEAD_H
+
+#include <microhttpd.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+struct head {
+    bool chunked;
+    bool expects_continue;
+    bool json;       /* Content-Type is application/json, with or without parameters */
+    uint64_t length; /* Content-Length; 0 without one */
+};
+
+/*
+ * ERR_INVALID_REQUEST where two readers could disagree on where the body ends, whatever version of the
+ * library let it through: Content-Length twice, malformed or beside Transfer-Encoding; any Transfer-Encoding
+ * but a single "chunked"; a field name that is not a token, control characters in a value, Host twice
+ * (RFC 9112 sections 3.2, 5.1, 6.1 to 6.3). The connection must be closed then.
+ */
+MUST_CHECK enum err head_read(struct MHD_Connection *connection, struct head *head, struct detail *detail);
+
+#endif

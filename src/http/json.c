@@ -1,0 +1,141 @@
+#include "http/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* Before parsing: jansson itself recurses to 2,048 levels. Malformed text gets some count and is refused
+ * later. */
+static bool too_deep(struct bytes text)
+{
+    size_t depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '{' || c == '['))
+            depth++;
+        else if (!quoted && (c == '}' || c == ']') && depth > 0)
+            depth--;
+        if (depth > JSON_READ_DEPTH)
+            return true;
+    }
+    return false;
+}
+
+static const char *reason(const json_error_t *error)
+{
+    switch (json_error_code(error)) {
+    case json_error_duplicate_key:
+        return "a member occurs twice";
+    case json_error_premature_end_of_input:
+        return "it ends early";
+    case json_error_end_of_input_expected:
+        return "something follows its end";
+    case json_error_invalid_utf8:
+        return "it is not UTF-8";
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "a string contains a NUL";
+    case json_error_numeric_overflow:
+        return "a number is too large";
+    default:
+        return "a syntax error";
+    }
+}
+
+enum err json_read_object(struct bytes text, json_t **out, struct detail *detail)
+{
+    json_error_t error;
+    *out = NULL;
+    if (text.len == 0)
+        return detail_set(detail, ERR_INVALID_JSON, "The body is empty; it must be a JSON object.");
+    if (too_deep(text))
+        return detail_set(
+            detail, ERR_INVALID_JSON, "The body is nested more than %d levels deep.", JSON_READ_DEPTH);
+    json_t *value =
+        json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (value == NULL)
+        return detail_set(
+            detail, ERR_INVALID_JSON, "The body is not JSON: %s at byte %d.", reason(&error), error.position);
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return detail_set(detail, ERR_INVALID_JSON, "The body is JSON, but not an object.");
+    }
+    *out = value;
+    return ERR_OK;
+}
+
+enum err json_read_only(const json_t *object, const char *const *names, size_t count, struct detail *detail)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        size_t i = 0;
+        while (i < count && strcmp(names[i], key) != 0)
+            i++;
+        if (i == count)
+            return detail_set(detail, ERR_INVALID_REQUEST, "The body has an unknown member \"%.64s\".", key);
+    }
+    return ERR_OK;
+}
+
+bool json_read_has(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    return value != NULL && !json_is_null(value);
+}
+
+static enum err refuse(const json_t *object, const char *name, const char *wanted, struct detail *detail)
+{
+    if (!json_read_has(object, name))
+        return detail_set(detail, ERR_INVALID_REQUEST, "%s is missing.", name);
+    return detail_set(detail, ERR_INVALID_REQUEST, "%s must be %s.", name, wanted);
+}
+
+static enum err check_range(
+    const char *name, uint64_t value, uint64_t min, uint64_t max, struct detail *detail)
+{
+    if (value >= min && value <= max)
+        return ERR_OK;
+    return detail_set(
+        detail, ERR_INVALID_REQUEST, "%s must be from %" PRIu64 " to %" PRIu64 ".", name, min, max);
+}
+
+enum err json_read_text(const json_t *object, const char *name, const char **out, struct detail *detail)
+{
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_string(value))
+        return refuse(object, name, "a string", detail);
+    *out = json_string_value(value);
+    return ERR_OK;
+}
+
+enum err json_read_number(
+    const json_t *object, const char *name, uint64_t min, uint64_t max, uint64_t *out, struct detail *detail)
+{
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return refuse(object, name, "a whole number, not negative", detail);
+    *out = (uint64_t)json_integer_value(value);
+    return check_range(name, *out, min, max, detail);
+}
+
+enum err json_read_decimal(
+    const json_t *object, const char *name, uint64_t min, uint64_t max, uint64_t *out, struct detail *detail)
+{
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_string(value) || text_to_u64(json_string_value(value), UINT64_MAX, out) != ERR_OK)
+        return refuse(object, name, "a whole number in a string", detail);
+    return check_range(name, *out, min, max, detail);
+}
+
+void json_free_at(json_t **object)
+{
+    json_decref(*object);
+}

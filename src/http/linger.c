@@ -1,0 +1,59 @@
+#include "linger.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum {
+    LINGER_MS = 2000,
+    LINGER_BYTES = 8 << 20
+};
+
+static void drop(struct lingerers *linger, size_t i)
+{
+    close(linger->socket[i].fd);
+    linger->socket[i] = linger->socket[--linger->count];
+}
+
+void linger_add(struct lingerers *linger, int fd)
+{
+    if (linger->count == LINGER_MAX)
+        return;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return;
+    linger->socket[linger->count].fd = copy;
+    linger->socket[linger->count].left = LINGER_BYTES;
+    linger->socket[linger->count++].deadline_ms = clock_ms() + LINGER_MS;
+}
+
+nfds_t linger_poll(const struct lingerers *linger, struct pollfd *fds)
+{
+    for (size_t i = 0; i < linger->count; i++)
+        fds[i] = (struct pollfd){.fd = linger->socket[i].fd, .events = POLLIN};
+    return (nfds_t)linger->count;
+}
+
+void linger_read(struct lingerers *linger, const struct pollfd *fds, nfds_t count)
+{
+    char scrap[16384];
+    /* Backwards: drop moves the last socket, which has been looked at or is new, into the gap. */
+    for (size_t i = (size_t)count; i-- > 0;) {
+        if (fds[i].revents == 0)
+            continue;
+        ssize_t got = recv(linger->socket[i].fd, scrap, sizeof scrap, MSG_DONTWAIT);
+        if (got <= 0 || (size_t)got >= linger->socket[i].left)
+            drop(linger, i);
+        else
+            linger->socket[i].left -= (size_t)got;
+    }
+}
+
+void linger_expire(struct lingerers *linger, int64_t now_ms)
+{
+    for (size_t i = linger->count; i-- > 0;)
+        if (linger->socket[i].deadline_ms <= now_ms)
+            drop(linger, i);
+}

@@ -1,0 +1,213 @@
+#include "request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+/* A body that is refused is read to its end up to here, so that the client gets its answer and may go on. */
+enum {
+    DROP_CAP = 1 << 20
+};
+
+/*
+ * The only place that changes a phase. Returns the phase that was left; where to cannot be reached from the
+ * present phase, nothing changes.
+ */
+static enum phase move(struct http_request *request, enum phase to)
+{
+    static const unsigned from_any_of[] = {
+        [HANDLED] = 1u << ARRIVING,
+        [SUSPENDED] = 1u << HANDLED,
+        [ANSWERED] = 1u << ARRIVING | 1u << HANDLED | 1u << SUSPENDED,
+        [QUEUED] = 1u << ANSWERED,
+    };
+    enum phase from = atomic_load(&request->phase);
+    while ((from_any_of[to] >> from & 1u) != 0 && !atomic_compare_exchange_weak(&request->phase, &from, to))
+        ;
+    return from;
+}
+
+void request_answer(struct http_request *request, int status, struct MHD_Response *response)
+{
+    struct http_server *server = request->server;
+    struct MHD_Connection *connection = request->connection;
+    enum phase now = atomic_load(&request->phase);
+    if (now == ANSWERED || now == QUEUED)
+        log_fatal(EX_SOFTWARE, "a request was answered twice", "request_id=%s", request->id);
+    request->status = status;
+    request->response = response;
+    enum phase before = move(request, ANSWERED);
+    /* Suspended means that nobody else touches the connection until this call. */
+    if (before == SUSPENDED)
+        MHD_resume_connection(connection);
+    if (before != ARRIVING)
+        atomic_fetch_sub(&server->unanswered, 1);
+}
+
+static enum MHD_Result queue(struct http_request *request)
+{
+    if (atomic_load(&request->server->stage) != SERVING)
+        MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
+    move(request, QUEUED);
+    connection_phase(request->server->listener, request->peer, true);
+    return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
+}
+
+static enum MHD_Result refuse(struct http_request *request, enum err e, const struct detail *detail)
+{
+    reply_refusal(request, e, detail);
+    return queue(request);
+}
+
+static enum MHD_Result run_handler(struct http_request *request)
+{
+    struct http_server *server = request->server;
+    const struct http_route *route = request->match.route;
+    /* Counted before the look at the stage, so that http_drain either is seen here or waits for us. */
+    atomic_fetch_add(&server->in_handlers, 1);
+    if (atomic_load(&server->stage) == CLOSED) {
+        atomic_fetch_sub(&server->in_handlers, 1);
+        return refuse(request, ERR_SHUTTING_DOWN, NULL);
+    }
+    atomic_fetch_add(&server->unanswered, 1);
+    connection_phase(server->listener, request->peer, false);
+    move(request, HANDLED);
+    route->handler(request, route->context);
+    atomic_fetch_sub(&server->in_handlers, 1);
+    if (atomic_load(&request->phase) == ANSWERED)
+        return queue(request);
+    /*
+     * Suspended first, announced second: whoever then finds the phase SUSPENDED may resume at once. If the
+     * answer came in between, nobody else will resume, and the library calls us again when we do.
+     */
+    MHD_suspend_connection(request->connection);
+    if (move(request, SUSPENDED) == ANSWERED)
+        MHD_resume_connection(request->connection);
+    return MHD_YES;
+}
+
+/* Decides from the head alone whether the request is served. True: answer now, whatever body may follow. */
+static bool judge_head(struct http_request *request, const char *method)
+{
+    struct detail *detail = &request->refusal_detail;
+    struct head head;
+    enum err e = head_read(request->connection, &head, detail);
+    if (e != ERR_OK) {
+        request->refusal = e;
+        return true;
+    }
+    e = request->refusal;
+    if (e == ERR_OK)
+        e = route_find(request->server->routes, request->server->route_count, method, request->target.path,
+            &request->match, detail);
+    const struct http_route *route = request->match.route;
+    if (e == ERR_OK && head.length > route->body_cap)
+        e = ERR_BODY_TOO_LARGE;
+    else if (e == ERR_OK && route->body_cap > 0 && strcmp(method, "POST") == 0 && !head.json)
+        e = ERR_UNSUPPORTED_MEDIA_TYPE;
+    request->refusal = e;
+    bool has_body = head.chunked || head.length > 0;
+    return e != ERR_OK && has_body &&
+           (e == ERR_BODY_TOO_LARGE || head.length > DROP_CAP || head.expects_continue);
+}
+
+/* False: the client sends on and on; the connection is closed without an answer. */
+static bool take_body(struct http_request *request, const char *data, size_t len)
+{
+    if (request->refusal == ERR_OK && len > request->match.route->body_cap - request->body.len) {
+        request->refusal = ERR_BODY_TOO_LARGE;
+        buf_free(&request->body);
+    }
+    if (request->refusal == ERR_OK) {
+        buf_add(&request->body, data, len);
+        return true;
+    }
+    request->dropped += len;
+    return request->dropped <= DROP_CAP;
+}
+
+enum MHD_Result request_continue(void *context, struct MHD_Connection *connection, const char *path,
+    const char *method, const char *version, const char *data, size_t *data_len, void **closure)
+{
+    (void)context, (void)connection, (void)path, (void)version;
+    struct http_request *request = *closure;
+    if (atomic_load(&request->phase) == ANSWERED)
+        return queue(request); /* resumed */
+    if (!request->head_seen) {
+        request->head_seen = true;
+        snprintf(request->method, sizeof request->method, "%s", method);
+        if (!judge_head(request, method))
+            return MHD_YES;
+        request->peer->linger = true; /* a reply before the body ends the connection */
+        return refuse(request, request->refusal, &request->refusal_detail);
+    }
+    if (*data_len > 0) {
+        bool more = take_body(request, data, *data_len);
+        *data_len = 0;
+        return more ? MHD_YES : MHD_NO;
+    }
+    if (request->refusal != ERR_OK)
+        return refuse(request, request->refusal, &request->refusal_detail);
+    return run_handler(request);
+}
+
+void *request_begin(void *context, const char *target, struct MHD_Connection *connection)
+{
+    struct http_server *server = context;
+    struct http_request *request = NEW(struct http_request);
+    uint64_t number = atomic_fetch_add(&server->id_count, 1) + server->id_base;
+    snprintf(request->id, sizeof request->id, "%016" PRIx64 "%016" PRIx64, server->id_prefix, number);
+    request->server = server;
+    request->connection = connection;
+    request->began_us = clock_us();
+    request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    request->refusal = target_parse(&request->target, target == NULL ? "" : target, &request->refusal_detail);
+    atomic_fetch_add(&server->under_way, 1);
+    connection_phase(server->listener, request->peer, true);
+    return request;
+}
+
+/* What stands between quotes in a log line: quotes, backslashes and bytes that are not visible become '?'. */
+static void printable(char *out, size_t size, const char *in)
+{
+    size_t i = 0;
+    for (; in[i] != '\0' && i + 1 < size; i++)
+        out[i] = in[i] > ' ' && in[i] <= '~' && in[i] != '"' && in[i] != '\\' ? in[i] : '?';
+    out[i] = '\0';
+}
+
+static void log_request(const struct http_request *request, bool sent)
+{
+    char path[200], method[sizeof request->method];
+    printable(path, sizeof path, request->target.path);
+    printable(method, sizeof method, request->method);
+    log_line(request->status >= 500 ? LOG_WARN : LOG_DEBUG, "request",
+        "method=\"%s\" path=\"%s\" status=%d sent=%d ms=%.3f request_id=%s", method, path, request->status,
+        sent, (double)(clock_us() - request->began_us) / 1000, request->id);
+}
+
+void request_end(
+    void *context, struct MHD_Connection *connection, void **closure, enum MHD_RequestTerminationCode how)
+{
+    (void)connection;
+    struct http_server *server = context;
+    struct http_request *request = *closure;
+    if (request == NULL)
+        return;
+    log_request(request, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    connection_phase(server->listener, request->peer, true);
+    if (request->response != NULL)
+        MHD_destroy_response(request->response);
+    target_wipe(&request->target);
+    free(request->match.parameter);
+    buf_free(&request->body);
+    free(request);
+    *closure = NULL;
+    atomic_fetch_sub(&server->under_way, 1);
+}

@@ -1,0 +1,25 @@
+/* Which route a method and path belong to. */
+#ifndef FAIRWAY_HTTP_ROUTE_H
+#define FAIRWAY_HTTP_ROUTE_H
+
+#include "http/http.h"
+
+struct route_match {
+    const struct http_route *route; /* NULL unless found */
+    char *parameter;                /* decoded, the caller frees; NULL: the path has none */
+    char allow[64]; /* for ERR_METHOD_NOT_ALLOWED: the Allow header (RFC 9110 section 10.2.1) */
+};
+
+/*
+ * Segments are compared as sent: an escaped literal, an empty segment and a trailing slash are not found; a
+ * {parameter} takes one non-empty segment, decoded. HEAD is answered by the GET route. The first route that
+ * fits wins. ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED, or ERR_INVALID_REQUEST for a broken escape in the
+ * parameter.
+ */
+MUST_CHECK enum err route_find(const struct http_route *routes, size_t count, const char *method,
+    const char *path, struct route_match *match, struct detail *detail);
+
+/* Whether a table can be served: absolute paths, at most one {parameter} each. */
+bool route_valid(const struct http_route *route);
+
+#endif

@@ -1,0 +1,181 @@
+#include "server.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "request.h"
+#include "route.h"
+
+enum {
+    THREADS_DEFAULT = 2,
+    CONNECTIONS_DEFAULT = 1024,
+    IDLE_DEFAULT_S = 30,
+    HEAD_BYTES = 16 << 10, /* a connection's whole memory in the library: head, and the reply's head */
+    FLUSH_MS = 500         /* for the last replies to leave in http_free */
+};
+
+/* The library's own messages speak of one client's misbehaviour each. */
+static void log_library(void *context, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+static void log_library(void *context, const char *format, va_list args)
+{
+    (void)context;
+    char text[300];
+    vsnprintf(text, sizeof text, format, args);
+    for (char *at = text; (at = strpbrk(at, "\"\\")) != NULL;)
+        *at = '\'';
+    log_debug("libmicrohttpd", "text=\"%s\"", text);
+}
+
+static void connection_notify(void *context, struct MHD_Connection *connection, void **closure,
+    enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *server = context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        *closure = listener_opened(server->listener, fd);
+    } else if (*closure != NULL) {
+        listener_closed(server->listener, *closure);
+    }
+}
+
+/* Paths and queries are decoded by target.c; the library leaves broken escapes in place. */
+static size_t leave_escaped(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context, (void)connection;
+    return strlen(text);
+}
+
+static bool connection_accepted(void *context, int fd, const struct sockaddr *address, socklen_t address_len)
+{
+    struct http_server *server = context;
+    struct MHD_Daemon *worker = server->workers[server->next_worker++ % server->worker_count];
+    return MHD_add_connection(worker, fd, address, address_len) == MHD_YES;
+}
+
+static struct MHD_Daemon *worker_start(struct http_server *server, unsigned max_connections)
+{
+    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+                           MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    /* The listener keeps the count; a connection that is being closed may still be on the library's. */
+    return MHD_start_daemon(flags, 0, NULL, NULL, request_continue, server, MHD_OPTION_EXTERNAL_LOGGER,
+        log_library, NULL, MHD_OPTION_CONNECTION_LIMIT, 2 * max_connections,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, request_begin, server, MHD_OPTION_NOTIFY_COMPLETED, request_end, server,
+        MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped,
+        NULL, MHD_OPTION_END);
+}
+
+static void stop_workers(struct http_server *server)
+{
+    for (unsigned i = 0; i < server->worker_count; i++)
+        MHD_stop_daemon(server->workers[i]);
+}
+
+static enum err start_workers(
+    struct http_server *server, const struct http_settings *settings, unsigned max_connections)
+{
+    unsigned count = settings->threads == 0 ? THREADS_DEFAULT : settings->threads;
+    for (; server->worker_count < count && server->worker_count < HTTP_THREADS_MAX; server->worker_count++) {
+        server->workers[server->worker_count] = worker_start(server, max_connections);
+        if (server->workers[server->worker_count] == NULL) {
+            stop_workers(server);
+            return ERR_INTERNAL;
+        }
+    }
+    return ERR_OK;
+}
+
+static unsigned port_of(int socket)
+{
+    struct sockaddr_storage address;
+    socklen_t len = sizeof address;
+    char port[8] = "0";
+    if (getsockname(socket, (struct sockaddr *)&address, &len) == 0)
+        getnameinfo((struct sockaddr *)&address, len, NULL, 0, port, sizeof port, NI_NUMERICSERV);
+    return (unsigned)strtoul(port, NULL, 10);
+}
+
+enum err http_start(const struct http_settings *settings, struct http_server **out, struct detail *detail)
+{
+    uint64_t random[2];
+    for (size_t i = 0; i < settings->route_count; i++)
+        if (!route_valid(&settings->routes[i]))
+            return detail_set(detail, ERR_INTERNAL, "route %s cannot be served", settings->routes[i].path);
+    if (getentropy(random, sizeof random) != 0)
+        return detail_set(detail, ERR_INTERNAL, "no random bytes: %s", strerror(errno));
+    int socket;
+    enum err e = address_listen(settings->address, &socket, detail);
+    if (e != ERR_OK)
+        return e;
+    json_object_seed(0); /* once, before threads make objects */
+    unsigned max_connections =
+        settings->max_connections == 0 ? CONNECTIONS_DEFAULT : settings->max_connections;
+    struct http_server *server = NEW(struct http_server);
+    server->id_prefix = random[0];
+    server->id_base = random[1];
+    server->port = port_of(socket);
+    server->route_count = settings->route_count;
+    server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
+    if (start_workers(server, settings, max_connections) != ERR_OK) {
+        close(socket);
+        free(server->routes);
+        free(server);
+        return detail_set(detail, ERR_INTERNAL, "cannot start the HTTP threads: %s", strerror(errno));
+    }
+    int idle_s = settings->idle_timeout_s == 0 ? IDLE_DEFAULT_S : settings->idle_timeout_s;
+    server->listener = listener_new(socket, &(struct listener_settings){.max_connections = max_connections,
+                                                .phase_ms = idle_s * 1000,
+                                                .accepted = connection_accepted,
+                                                .context = server});
+    listener_start(server->listener);
+    *out = server;
+    return ERR_OK;
+}
+
+unsigned http_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+static void wait_for_zero(const atomic_uint *count, int64_t deadline_ms)
+{
+    while (atomic_load(count) > 0 && clock_ms() < deadline_ms)
+        clock_sleep_ms(1);
+}
+
+void http_drain(struct http_server *server, int grace_ms)
+{
+    enum stage serving = SERVING;
+    if (atomic_compare_exchange_strong(&server->stage, &serving, DRAINING))
+        listener_refuse(server->listener);
+    wait_for_zero(&server->under_way, clock_ms() + grace_ms);
+    atomic_store(&server->stage, CLOSED);
+    wait_for_zero(&server->in_handlers, INT64_MAX);
+}
+
+void http_free(struct http_server *server)
+{
+    if (server == NULL)
+        return;
+    http_drain(server, 0);
+    /* Stopping a daemon that has a suspended connection aborts the process. */
+    wait_for_zero(&server->unanswered, INT64_MAX);
+    wait_for_zero(&server->under_way, clock_ms() + FLUSH_MS);
+    listener_stop(server->listener);
+    stop_workers(server);
+    listener_free(server->listener);
+    free(server->routes);
+    free(server);
+}

@@ -1,0 +1,36 @@
+/* What the files of the server share. */
+#ifndef FAIRWAY_HTTP_SERVER_H
+#define FAIRWAY_HTTP_SERVER_H
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+#include "http/http.h"
+#include "listener.h"
+
+#define HTTP_THREADS_MAX 64
+
+enum stage {
+    SERVING,
+    DRAINING, /* what arrives on open connections is still served; each reply closes its connection */
+    CLOSED    /* no handler is called any more */
+};
+
+struct http_server {
+    struct http_route *routes;
+    size_t route_count;
+    /* One single-threaded daemon each: the library's own pool shares a listening socket that it cannot give
+     * up without a race, and does not go together with MHD_USE_NO_LISTEN_SOCKET. */
+    struct MHD_Daemon *workers[HTTP_THREADS_MAX];
+    unsigned worker_count, next_worker;
+    struct listener *listener;
+    unsigned port;
+    uint64_t id_prefix, id_base;
+    atomic_uint_least64_t id_count;
+    _Atomic enum stage stage;
+    atomic_uint under_way;   /* requests from their request line to their end */
+    atomic_uint in_handlers; /* handlers that have not returned */
+    atomic_uint unanswered;  /* requests that a handler has got and whose http_reply_* has not returned */
+};
+
+#endif

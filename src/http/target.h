@@ -1,0 +1,29 @@
+/* The request target (RFC 9112 section 3.2.1, origin form): path and query, split and decoded strictly. */
+#ifndef FAIRWAY_HTTP_TARGET_H
+#define FAIRWAY_HTTP_TARGET_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#define TARGET_QUERY_MAX 16
+
+struct target {
+    char *path; /* as sent, still encoded, without the query; never NULL after target_parse */
+    struct {
+        const char *name, *value; /* decoded; "" for a name without '=' */
+    } query[TARGET_QUERY_MAX];
+    size_t query_count;
+};
+
+/*
+ * ERR_INVALID_REQUEST: not an absolute path, a byte that is not visible ASCII, a broken escape or %00 in the
+ * query, a name that occurs twice, more than TARGET_QUERY_MAX names. Wipe in either case.
+ */
+MUST_CHECK enum err target_parse(struct target *target, const char *raw, struct detail *detail);
+void target_wipe(struct target *target);
+const char *target_query(const struct target *target, const char *name); /* NULL: absent */
+
+/* Decodes %XX in place. ERR_MALFORMED for a broken escape and for %00, which would end the string early. */
+MUST_CHECK enum err percent_decode(char *text);
+
+#endif
