@@ -41,7 +41,9 @@ export class Friendbot {
   }
 
   #submitBatch() {
-    if (this.#batch || this.#waiting.length === 0) return;
+    if (this.#batch) return;
+    this.#waiting = this.#waiting.filter((request) => this.#isStillNeeded(request));
+    if (this.#waiting.length === 0) return;
     const requests = this.#waiting.splice(0, MAX_OPERATIONS);
     const addresses = new Set(requests.map(({ address }) => address));
     const transaction = this.#build([...addresses]);
@@ -62,7 +64,7 @@ export class Friendbot {
     return decodeTransaction(Buffer.from(transaction.toXdr(), 'base64'), this.#network);
   }
 
-  /** A batch fails as a whole if one of its accounts came into being meanwhile; the others are tried again. */
+  /** A batch fails as a whole if one of its accounts came into being meanwhile; then all are tried again. */
   #settleBatch(items) {
     const batch = this.#batch;
     const item = batch && items.find(({ transaction }) => transaction.hashHex === batch.hash);
@@ -70,16 +72,17 @@ export class Friendbot {
     this.#batch = null;
     for (const request of batch.requests) {
       if (item.outcome.ok) request.resolve(batch.hash);
-      else this.#retry(request);
+      else this.#waiting.push(request);
     }
   }
 
-  #retry(request) {
+  #isStillNeeded(request) {
     try {
       this.#refuseExisting(request.id);
-      this.#waiting.push(request);
+      return true;
     } catch (refusal) {
       request.reject(refusal);
+      return false;
     }
   }
 }

@@ -19,14 +19,14 @@ const throwLater = (error) => {
 
 /**
  * Starts a network. Options: `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand only),
- * `passphrase`, `retention`, `maxOperations`, `baseReserve`; for tests `clock` (milliseconds), `verifier`, `log` (one line)
- * and `onFatal` (an error after which nothing can be trusted). Throws UnusableData for a data directory that is not its own.
+ * `passphrase`, `retention`, `maxOperations`, `baseReserve`; for tests `clock` (milliseconds), `verifier`, `segmentLedgers`,
+ * `log` (one line) and `onFatal` (an error after which nothing can be trusted). Throws UnusableData for a data directory that is not its own.
  */
 export const startLocalnet = async (options = {}) => {
   const { port = 0, data = null, ledgerMs = DEFAULTS.ledgerMs, retention = DEFAULTS.retention } = options;
   const { clock = Date.now, verifier = new Verifier(), log = () => {}, onFatal = throwLater } = options;
   const network = new Network(options);
-  const store = data ? await DirectoryStore.open(data, network) : new MemoryStore();
+  const store = data ? await DirectoryStore.open(data, network, options) : new MemoryStore();
   const chain = new Chain({ network, verifier, store, clock, targetMs: ledgerMs, retention });
   try {
     await chain.open();

@@ -66,18 +66,20 @@ export class DirectoryStore {
   #directory;
   #segments = [];
   #unlock;
+  #segmentLedgers;
 
-  constructor(directory, unlock) {
+  constructor(directory, unlock, segmentLedgers) {
     this.#directory = directory;
     this.#unlock = unlock;
+    this.#segmentLedgers = segmentLedgers;
   }
 
   /** Throws UnusableData if the directory is in use, or holds anything but this network's ledgers. */
-  static async open(directory, network) {
+  static async open(directory, network, { segmentLedgers = SEGMENT_LEDGERS } = {}) {
     mkdirSync(directory, { recursive: true });
     const unlock = await lockDirectory(directory);
     if (!unlock) throw new UnusableData(`${directory} is in use by another process`);
-    const store = new DirectoryStore(directory, unlock);
+    const store = new DirectoryStore(directory, unlock, segmentLedgers);
     try {
       store.#identify(network);
     } catch (error) {
@@ -146,7 +148,7 @@ export class DirectoryStore {
 
   async trim(header, state, oldest) {
     const last = this.#segments.at(-1);
-    if (last.size >= SEGMENT_BYTES || header.ledgerSeq - last.first + 1 >= SEGMENT_LEDGERS) {
+    if (last.size >= SEGMENT_BYTES || header.ledgerSeq - last.first + 1 >= this.#segmentLedgers) {
       this.#segments.push(Segment.create(this.#directory, header, state));
     }
     while (this.#segments.length > 1 && this.#segments[1].first <= oldest) this.#segments.shift().remove();

@@ -1,0 +1,77 @@
+// Friendbot: accounts out of the root account's purse, by real transactions.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Keypair } from '@stellar/stellar-sdk';
+import { Client, keypair, payment, xlm } from './harness.mjs';
+
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const ask = async (client, addr, method = 'GET') => {
+  const response = await fetch(`${client.net.url}/friendbot?addr=${addr}`, { method, signal: AbortSignal.timeout(10_000) });
+  return { status: response.status, body: await response.json() };
+};
+
+test('GET and POST create an account with 10,000 XLM through a transaction that can be looked up', async (t) => {
+  const client = await Client.start(t);
+  for (const [method, key] of [['GET', keypair('one')], ['POST', keypair('two')]]) {
+    const asked = ask(client, key.publicKey(), method);
+    await wait(50);
+    await client.close();
+    const { status, body } = await asked;
+    assert.equal(status, 200);
+    assert.equal(client.balance(key), xlm(10_000));
+    assert.equal((await client.result(body.hash)).status, 'SUCCESS');
+  }
+});
+
+test('the SDK can fund an account, twice', async (t) => {
+  const client = await Client.start(t, { ledgerMs: 50, clock: Date.now });
+  const key = Keypair.random();
+  const account = await client.server.requestAirdrop(key.publicKey());
+  assert.equal(account.sequenceNumber(), String(client.account(key).sequence));
+  assert.equal((await client.server.requestAirdrop(key.publicKey())).sequenceNumber(), account.sequenceNumber());
+});
+
+test('many requests share a ledger; the same account asked for twice is created once', async (t) => {
+  const client = await Client.start(t);
+  const keys = Array.from({ length: 120 }, (_, index) => keypair(`many ${index}`));
+  const asked = [...keys, keys[0]].map((key) => ask(client, key.publicKey()));
+  await wait(400);
+  await client.close();
+  await client.close();
+  for (const { status } of await Promise.all(asked)) assert.ok(status === 200 || status === 400);
+  for (const key of keys) assert.equal(client.balance(key), xlm(10_000));
+});
+
+test('a request waits while somebody else uses the root account, and survives an account that comes up meanwhile', async (t) => {
+  const client = await Client.start(t);
+  await client.send(client.build(client.root, [payment(client.root)]));
+  const [one, two] = [keypair('one'), keypair('two')];
+  const asked = ask(client, one.publicKey());
+  await wait(50);
+  await client.close();
+  assert.equal(client.account(one), null);
+  await client.close();
+  assert.equal((await asked).status, 200);
+
+  // Asked for before it exists, created by somebody else before friendbot's turn.
+  const [alice] = await client.create(['alice']);
+  assert.ok(alice);
+  const late = [ask(client, two.publicKey()), ask(client, keypair('three').publicKey())];
+  await wait(50);
+  await client.create(['two']);
+  for (let ledger = 0; ledger < 2; ledger++) await client.close();
+  const answers = await Promise.all(late);
+  assert.deepEqual(answers.map(({ status }) => status), [400, 200]);
+});
+
+test('refusals: no address, a bad one, one that exists, another method', async (t) => {
+  const client = await Client.start(t);
+  assert.equal((await ask(client, '')).status, 400);
+  assert.equal((await ask(client, 'GABC')).status, 400);
+  const existing = await ask(client, client.root.publicKey());
+  assert.equal(existing.status, 400);
+  assert.match(existing.body.detail, /createAccountAlreadyExist/);
+  assert.equal((await fetch(`${client.net.url}/friendbot`, { method: 'DELETE' })).status, 405);
+});

@@ -1,0 +1,217 @@
+// What each operation does, and each way in which it fails: valid enough for a ledger, or not even that.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Operation } from '@stellar/stellar-sdk';
+import { Op, Tx } from '../results.mjs';
+import { MAX_SUBENTRIES } from '../sponsorship.mjs';
+import { Client, keypair, payment, xlm } from './harness.mjs';
+
+const start = async (t) => {
+  const client = await Client.start(t);
+  const [alice, bob] = await client.create(['alice', 'bob']);
+  return {
+    client,
+    alice,
+    bob,
+    /** The operation's result code in a ledger; its sequence is consumed and its fee paid either way. */
+    async applied(operation, { source = alice, signers } = {}) {
+      const before = client.account(source);
+      const result = await client.include(client.build(source, [operation].flat(), { signers }));
+      if (client.account(source)) assert.ok(client.account(source).sequence > before.sequence);
+      assert.equal(result.code, result.operations.every(({ own }) => own === 0) ? Tx.SUCCESS : Tx.FAILED);
+      if (result.code === Tx.FAILED) assert.deepEqual(result.meta.operations, [], 'a failed transaction changes nothing else');
+      return result.operations.at(-1).own ?? result.operations.at(-1);
+    },
+    /** The code with which it is refused at submission. */
+    async refused(operation, { source = alice, signers } = {}) {
+      const { status, code, operations } = await client.send(client.build(source, [operation], { signers }));
+      assert.deepEqual([status, code], ['ERROR', Tx.FAILED]);
+      return operations[0].own;
+    },
+  };
+};
+
+const create = (key, startingBalance) => Operation.createAccount({ destination: key.publicKey(), startingBalance });
+
+/** The SDK's builders check values that the wire allows. */
+const raw = (operation, change) => {
+  change(operation.body.value);
+  return operation;
+};
+
+test('createAccount: success, the new sequence, and its failures', async (t) => {
+  const { client, alice, bob, applied, refused } = await start(t);
+  const carol = keypair('carol');
+  const before = client.balance(alice);
+  assert.equal(await applied(create(carol, '1')), 0);
+  const ledger = client.net.chain.head.header.ledgerSeq;
+  assert.equal(client.account(carol).sequence, BigInt(ledger) << 32n);
+  assert.equal(before - client.balance(alice), xlm(1) + 100n);
+  assert.equal(await applied(create(bob, '1')), -4, 'ALREADY_EXIST');
+  assert.equal(await applied(create(keypair('d'), '0.9999999')), -3, 'LOW_RESERVE');
+  assert.equal(await applied(create(keypair('d'), '0')), -3, 'LOW_RESERVE');
+  assert.equal(await applied(create(keypair('d'), '999')), -2, 'UNDERFUNDED');
+  assert.equal(await refused(create(alice, '1')), -1, 'MALFORMED');
+  assert.equal(await refused(raw(create(carol, '1'), (body) => (body.startingBalance = -1n))), -1, 'MALFORMED');
+});
+
+test('payment: success, and its failures', async (t) => {
+  const { client, alice, bob, applied, refused } = await start(t);
+  const before = client.balance(bob);
+  assert.equal(await applied(payment(bob, '7')), 0);
+  assert.equal(client.balance(bob) - before, xlm(7));
+  assert.equal(await applied(payment(alice, '5')), 0, 'to itself');
+  assert.equal(await applied(payment(alice, '500000')), 0, 'to itself, whatever it has');
+  assert.equal(await applied(payment(keypair('nobody'))), -5, 'NO_DESTINATION');
+  assert.equal(await applied(payment(bob, '992.9')), -2, 'UNDERFUNDED: the reserve stays');
+  assert.equal(await refused(raw(payment(bob), (body) => (body.amount = 0n))), -1, 'MALFORMED');
+  assert.equal(await refused(raw(payment(bob), (body) => (body.amount = -1n))), -1, 'MALFORMED');
+});
+
+test('payment and merge: LINE_FULL and DEST_FULL, when the destination would hold more than an int64', async (t) => {
+  const { client, alice, bob, applied } = await start(t);
+  const { state, head } = client.net.chain;
+  const rich = state.peek(client.net.network.root.id);
+  // More than there is: only an entry made up by hand can be as full as this.
+  state.add({ ...rich, balance: 2n ** 63n - 1n, modified: head.header.ledgerSeq });
+  assert.equal(await applied(payment(client.root)), -8);
+  assert.equal(await applied(Operation.accountMerge({ destination: client.root.publicKey() }), { source: bob }), -6);
+  assert.ok(client.account(alice));
+});
+
+test('accountMerge: the balance moves, the account is gone, and its failures', async (t) => {
+  const { client, alice, bob, applied, refused } = await start(t);
+  const merge = (destination, source) => Operation.accountMerge({ destination: destination.publicKey(), source: source?.publicKey() });
+  assert.equal(await applied(merge(keypair('nobody'))), -2, 'NO_ACCOUNT');
+  assert.equal(await refused(merge(alice)), -1, 'MALFORMED');
+
+  const [data, immutable, bumped, gone] = await client.create(['data', 'immutable', 'bumped', 'gone']);
+  await applied(Operation.manageData({ name: 'key', value: 'value' }), { source: data });
+  assert.equal(await applied(merge(bob), { source: data }), -4, 'HAS_SUB_ENTRIES');
+  await applied(Operation.setOptions({ setFlags: 4 }), { source: immutable });
+  assert.equal(await applied(merge(bob), { source: immutable }), -3, 'IMMUTABLE_SET');
+  const far = (BigInt(client.net.chain.head.header.ledgerSeq) + 3n) << 32n;
+  await applied(Operation.bumpSequence({ bumpTo: String(far) }), { source: bumped });
+  assert.equal(await applied(merge(bob), { source: bumped }), -5, 'SEQNUM_TOO_FAR');
+
+  const before = client.balance(bob);
+  const { balance } = client.account(gone);
+  const result = await client.include(client.build(gone, [merge(bob)]));
+  assert.equal(client.balance(bob) - before, balance - 100n);
+  assert.equal(client.account(gone), null);
+  const changes = result.meta.operations[0].changes.map(({ type }) => type);
+  assert.ok(changes.includes(2), 'the metadata has it as removed');
+});
+
+test('accountMerge: an account that was created in the same ledger is too young', async (t) => {
+  const { alice, bob, applied } = await start(t);
+  const young = keypair('young');
+  const operations = [create(young, '5'), Operation.accountMerge({ source: young.publicKey(), destination: bob.publicKey() })];
+  assert.equal(await applied(operations, { source: alice, signers: [young] }), -5);
+});
+
+test('accountMerge: signers go with the account', async (t) => {
+  const { client, alice, bob, applied } = await start(t);
+  await applied(Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 } }));
+  assert.equal(await applied(Operation.accountMerge({ destination: bob.publicKey() })), 0);
+  assert.equal(client.account(alice), null);
+});
+
+test('bumpSequence: forward, never back, never negative', async (t) => {
+  const { client, alice, applied, refused } = await start(t);
+  const target = client.account(alice).sequence + 1000n;
+  const result = await client.include(client.build(alice, [Operation.bumpSequence({ bumpTo: String(target) })]));
+  assert.equal(result.code, 0);
+  assert.equal(client.account(alice).sequence, target);
+  assert.equal(await applied(Operation.bumpSequence({ bumpTo: '0' })), 0);
+  assert.equal(client.account(alice).sequence, target + 1n);
+  assert.equal(await refused(raw(Operation.bumpSequence({ bumpTo: '0' }), (body) => (body.bumpTo = -1n))), -1);
+});
+
+test('manageData: set, change, delete, and its failures', async (t) => {
+  const { client, alice, applied, refused } = await start(t);
+  const set = (name, value) => Operation.manageData({ name, value });
+  assert.equal(await applied(set('key', 'one')), 0);
+  assert.equal(client.account(alice).subEntries, 1);
+  assert.equal(await applied(set('key', 'two')), 0);
+  assert.equal(client.account(alice).subEntries, 1);
+  assert.equal(await applied(set('key', null)), 0);
+  assert.equal(client.account(alice).subEntries, 0);
+  assert.equal(await applied(set('key', null)), -2, 'NAME_NOT_FOUND');
+  assert.equal(await refused(set('', 'value')), -4, 'INVALID_NAME');
+  assert.equal(await refused(set('caf\u00e9', 'value')), -4, 'INVALID_NAME');
+  const [poor] = await client.create(['poor'], '1.4');
+  assert.equal(await applied(set('key', 'value'), { source: poor }), -3, 'LOW_RESERVE');
+});
+
+test('an account has at most 1,000 subentries', async (t) => {
+  const { client, alice, applied } = await start(t);
+  const { state } = client.net.chain;
+  state.add({ ...client.account(alice), subEntries: MAX_SUBENTRIES });
+  const set = Operation.manageData({ name: 'one more', value: 'x' });
+  assert.deepEqual(await applied(set), { any: Op.TOO_MANY_SUBENTRIES });
+  assert.deepEqual(await applied(Operation.setOptions({ signer: { ed25519PublicKey: keypair('x').publicKey(), weight: 1 } })), { any: Op.TOO_MANY_SUBENTRIES });
+});
+
+test('setOptions: signers are added in order, changed and removed', async (t) => {
+  const { client, alice, applied } = await start(t);
+  const signer = (name, weight) => Operation.setOptions({ signer: { ed25519PublicKey: keypair(name).publicKey(), weight } });
+  for (const name of ['x', 'y', 'z']) assert.equal(await applied(signer(name, 1)), 0);
+  const { signers, subEntries } = client.account(alice);
+  assert.deepEqual(signers.map(({ key }) => key), signers.map(({ key }) => key).sort());
+  assert.equal(subEntries, 3);
+  assert.equal(await applied(signer('y', 9)), 0);
+  assert.equal(client.account(alice).signers.find(({ weight }) => weight === 9) !== undefined, true);
+  assert.equal(await applied(signer('y', 0)), 0);
+  assert.equal(client.account(alice).signers.length, 2);
+  assert.equal(await applied(signer('nobody', 0)), 0, 'removing none is no error');
+});
+
+test('setOptions: thresholds, home domain, inflation destination, flags', async (t) => {
+  const { client, alice, bob, applied } = await start(t);
+  const options = { masterWeight: 9, lowThreshold: 1, medThreshold: 2, highThreshold: 3, homeDomain: 'example.org', setFlags: 3, inflationDest: bob.publicKey() };
+  assert.equal(await applied(Operation.setOptions(options)), 0);
+  const { thresholds, homeDomain, flags, inflationDestination } = client.account(alice);
+  assert.deepEqual(thresholds, [9, 1, 2, 3]);
+  assert.equal(Buffer.from(homeDomain).toString(), 'example.org');
+  assert.equal(flags, 3);
+  assert.equal(inflationDestination, Buffer.from(bob.rawPublicKey()).toString('hex'));
+  assert.equal(await applied(Operation.setOptions({ clearFlags: 1, homeDomain: '' })), 0);
+  assert.equal(client.account(alice).flags, 2);
+});
+
+test('setOptions: its failures in a ledger', async (t) => {
+  const { client, alice, applied } = await start(t);
+  const signer = (name, source) => Operation.setOptions({ source, signer: { ed25519PublicKey: keypair(name).publicKey(), weight: 1 } });
+  const [poor] = await client.create(['poor'], '1.4');
+  assert.equal(await applied(signer('x'), { source: poor }), -1, 'LOW_RESERVE');
+  await applied(Array.from({ length: 20 }, (_, index) => signer(`signer ${index}`)));
+  assert.equal(await applied(signer('one more')), -2, 'TOO_MANY_SIGNERS');
+  assert.equal(await applied(Operation.setOptions({ inflationDest: keypair('nobody').publicKey() })), -4, 'INVALID_INFLATION');
+  assert.equal(await applied(Operation.setOptions({ setFlags: 8 })), -10, 'AUTH_REVOCABLE_REQUIRED');
+  assert.equal(await applied(Operation.setOptions({ setFlags: 4 })), 0);
+  assert.equal(await applied(Operation.setOptions({ setFlags: 1 })), -5, 'CANT_CHANGE');
+  assert.ok(client.account(alice));
+});
+
+test('setOptions: its failures at submission', async (t) => {
+  const { alice, refused } = await start(t);
+  const options = (values, change) => raw(Operation.setOptions(values), change ?? (() => {}));
+  assert.equal(await refused(options({}, (body) => (body.setFlags = 16))), -6, 'UNKNOWN_FLAG');
+  assert.equal(await refused(options({}, (body) => (body.clearFlags = 16))), -6, 'UNKNOWN_FLAG');
+  assert.equal(await refused(options({ setFlags: 1, clearFlags: 1 })), -3, 'BAD_FLAGS');
+  assert.equal(await refused(options({}, (body) => (body.medThreshold = 256))), -7, 'THRESHOLD_OUT_OF_RANGE');
+  assert.equal(await refused(options({ signer: { ed25519PublicKey: alice.publicKey(), weight: 1 } })), -8, 'BAD_SIGNER');
+  assert.equal(await refused(options({ homeDomain: 'caf\u00e9.org' })), -9, 'INVALID_HOME_DOMAIN');
+});
+
+test('one failed operation fails them all, and the results say which', async (t) => {
+  const { client, alice, bob } = await start(t);
+  const before = client.balance(bob);
+  const operations = [payment(bob, '1'), payment(keypair('nobody')), payment(bob, '2')];
+  const result = await client.include(client.build(alice, operations));
+  assert.deepEqual(result.operations, [{ own: 0 }, { own: -5 }, { own: 0 }]);
+  assert.deepEqual([result.status, result.code, result.feeCharged], ['FAILED', Tx.FAILED, 300n]);
+  assert.equal(client.balance(bob), before);
+});

@@ -1,0 +1,128 @@
+// The data directory: what is served is durable, a restart continues where it was, and other people's data is not touched.
+
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Operation } from '@stellar/stellar-sdk';
+import { entryToWire } from '../entries.mjs';
+import { startLocalnet } from '../localnet.mjs';
+import { UnusableData } from '../store.mjs';
+import { encode } from '../xdr.mjs';
+import { Client, START_MS, payment } from './harness.mjs';
+
+const directory = (t) => {
+  const path = mkdtempSync(join(tmpdir(), 'localnet-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+};
+
+const open = async (data, options = {}) => {
+  const clock = { now: START_MS };
+  return new Client(await startLocalnet({ ledgerMs: 0, data, clock: () => clock.now, ...options }), clock);
+};
+
+const stateOf = (client) =>
+  [...client.net.chain.state.values()].map((entry) => encode('LedgerEntry', entryToWire(entry)).toString('hex')).sort();
+
+const ledgerFile = (path) => join(path, readdirSync(path).filter((name) => name.startsWith('ledgers-')).at(-1));
+
+/** Accounts, sponsorship, data entries, fee bumps, a failure and a merge. */
+const fill = async (client) => {
+  const [alice, bob, gone] = await client.create(['alice', 'bob', 'gone']);
+  await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
+  await client.include(client.build(gone, [Operation.accountMerge({ destination: bob.publicKey() })]));
+  await client.include(client.build(alice, [payment(bob, '100000')]));
+  await client.include(client.build(alice, [Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 }, homeDomain: 'example.org' })]));
+  const bump = client.bump(bob, client.build(alice, [payment(bob)]), 200);
+  await client.include(bump);
+  return { alice, bob, bump };
+};
+
+test('a restart finds state, ledgers and transactions as they were', async (t) => {
+  const path = directory(t);
+  const before = await open(path);
+  const { bump } = await fill(before);
+  const saved = { state: stateOf(before), head: before.net.chain.head.hash, ledgers: (await before.call('getLedgers', { startLedger: 2 })).result };
+  await before.net.close();
+
+  const after = await open(path);
+  t.after(() => after.net.close());
+  assert.deepEqual(stateOf(after), saved.state);
+  assert.deepEqual(after.net.chain.head.hash, saved.head);
+  assert.deepEqual((await after.call('getLedgers', { startLedger: 2 })).result, saved.ledgers);
+  for (const hash of [bump.hash(), bump.innerTransaction.hash()]) {
+    assert.equal((await after.result(Buffer.from(hash).toString('hex'))).status, 'SUCCESS');
+  }
+  const header = await after.close();
+  assert.deepEqual(Buffer.from(header.previousLedgerHash), saved.head);
+});
+
+test('segments: the same across several, and old ones are removed with their ledgers', async (t) => {
+  const path = directory(t);
+  const options = { segmentLedgers: 4, retention: 10 };
+  const before = await open(path, options);
+  const { alice, bob } = await fill(before);
+  const kept = await before.send(before.build(bob, [payment(alice)]));
+  for (let ledger = 0; ledger < 9; ledger++) await before.close();
+  const names = readdirSync(path).filter((name) => name.startsWith('ledgers-'));
+  assert.ok(names.length >= 3 && names.length <= 4, names.join());
+  assert.ok(!names.includes('ledgers-0000000002.xdr'));
+  const saved = stateOf(before);
+  const { latestLedger, oldestLedger } = (await before.call('getHealth')).result;
+  assert.equal(oldestLedger, latestLedger - 9);
+  await before.net.close();
+
+  const after = await open(path, options);
+  t.after(() => after.net.close());
+  assert.deepEqual(stateOf(after), saved);
+  const { result } = await after.call('getLedgers', { startLedger: oldestLedger });
+  assert.equal(result.ledgers.length, 10);
+  assert.equal((await after.result(kept.hash)).status, 'SUCCESS', 'found in a segment that was not replayed');
+});
+
+test('half a ledger at the end of the file is cut off', async (t) => {
+  const path = directory(t);
+  const before = await open(path);
+  await fill(before);
+  const sequence = before.net.chain.head.header.ledgerSeq;
+  await before.net.close();
+  const { size } = statSync(ledgerFile(path));
+  for (const damage of [() => truncateSync(ledgerFile(path), size - 1), () => appendFileSync(ledgerFile(path), Buffer.from([0x80, 0]))]) {
+    damage();
+    const after = await open(path);
+    assert.ok([sequence, sequence - 1].includes(after.net.chain.head.header.ledgerSeq));
+    await after.close();
+    await after.net.close();
+    const again = await open(path);
+    await again.net.close();
+  }
+});
+
+test('a ledger that was tampered with is refused', async (t) => {
+  const path = directory(t);
+  const client = await open(path);
+  await fill(client);
+  await client.net.close();
+  const bytes = readFileSync(ledgerFile(path));
+  bytes[4 + 8 + 32 + 8] ^= 1; // in the first ledger's previous hash
+  writeFileSync(ledgerFile(path), bytes);
+  await assert.rejects(open(path), UnusableData);
+});
+
+test('another passphrase, another format, other files, and a second process are refused', async (t) => {
+  const path = directory(t);
+  const first = await open(path);
+  await assert.rejects(open(path), /in use/);
+  await first.net.close();
+  await assert.rejects(open(path, { passphrase: 'another' }), /holds the network "Standalone Network ; February 2017", not "another"/);
+  writeFileSync(join(path, 'network.json'), '{"format":99}');
+  await assert.rejects(open(path), /format 99/);
+  writeFileSync(join(path, 'network.json'), 'nonsense');
+  await assert.rejects(open(path), /not readable/);
+  const foreign = directory(t);
+  writeFileSync(join(foreign, 'letter.txt'), 'dear');
+  await assert.rejects(open(foreign), /holds no local network/);
+  assert.deepEqual(readdirSync(foreign), ['letter.txt']);
+});
