@@ -14,10 +14,15 @@
 #define LEASE_SECONDS_MIN 20     /* a node refuses what has about 10 s left */
 #define LEASE_SECONDS_MAX 300
 
+/* maxLedger must admit so many ledgers after the tip: the first may close before the client has signed. */
+#define LEASE_LEDGERS_MIN 2
+/* A minLedger that is further away is out of reach. Generous: today a ledger takes 4 s or more. */
+#define LEDGERS_PER_SECOND_MAX 1
+
 /*
- * Accounts whose authority the transaction uses: operation sources, and addresses with Soroban credentials
- * (kinds 1, 2 and 3 with all nested delegates, muxed forms by their account). None of them may be a channel
- * account. Sorted, each once.
+ * Accounts whose authority the transaction uses: operation sources, addresses with Soroban credentials (kinds
+ * 1, 2 and 3 with all nested delegates), deployers of contracts, and keys that extra signers ask for; muxed
+ * forms by their account. None of them may be a channel account. Sorted, each once.
  */
 struct named_accounts {
     size_t count;
@@ -30,12 +35,31 @@ struct policy_limits {
 };
 
 /*
- * Refuses, with code and detail: no operation or more than 100, a classic operation without a source,
- * minSeqNum, minSeqAge, minSeqLedgerGap, min time after max time; for Soroban the structural rules of DESIGN
- * 7 and source-account credentials. Fills *named on success. A fee bump is judged by its inner transaction.
+ * Refuses, with detail, what DESIGN 7 says must not be signed; fills *named on success. A fee bump is judged
+ * by its inner transaction. Allocates nothing.
+ *
+ * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), or a classic one without a
+ * source.
+ *
+ * ERR_INVALID_SOROBAN_TRANSACTION: not exactly one operation, SorobanTransactionData missing or out of place,
+ * a memo or a muxed source on InvokeHostFunction, a negative resource fee, unknown kinds of credentials.
+ *
+ * ERR_FORBIDDEN_SIGNER: source-account credentials in an operation without a source. In one with a source
+ * they are that source's, which is named.
+ *
+ * ERR_FEE_EXCEEDS_MAXIMUM: the resource fee.
+ *
+ * ERR_INVALID_TRANSACTION: minSeqNum, minSeqAge, minSeqLedgerGap, bounds that nothing can meet, extra signers
+ * that the protocol calls malformed. A muxed source of the transaction itself is no fault: it is replaced.
  */
 MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail);
+
+/*
+ * Whether the network demands a signature beside the channel account's: an operation has a source of its own,
+ * or there are extra signers.
+ */
+bool policy_client_must_sign(const struct envelope *envelope);
 
 /* The inner fee: base fee x operations + declared resource fee. ERR_FEE_EXCEEDS_MAXIMUM when it does not fit
  * uint32. */
@@ -46,13 +70,18 @@ MUST_CHECK enum err policy_fee(const struct envelope *envelope, const struct pol
  * The max time of the signed transaction: the earliest of the client's own (0: none), now + timeout_s (0: not
  * given) and now + 300 s; when neither is given, now + 60 s. ERR_INVALID_TRANSACTION when it is past or less
  * than 20 s away, before min time, or when ledger bounds exclude the ledgers that can close until then (tip
- * is the last ledger committed).
+ * is the last ledger committed). Any value of any argument is safe.
  */
 MUST_CHECK enum err policy_max_time(const struct preconditions *preconditions, uint64_t now_s,
     uint32_t timeout_s, uint32_t tip, uint64_t *max_time_s, struct detail *detail);
 
-/* The fee of a fee bump: base fee x (operations + 1) + resource fee, or max_fee_stroops when that is given (>
-   0) and at least as high; never above cap_stroops. ERR_FEE_EXCEEDS_MAXIMUM names the maximum. */
+/*
+ * The fee of a fee bump. The least is base fee x (operations + 1) + resource fee, or what keeps the rate of
+ * inner's own fee over one operation more, if that is higher (CAP-15: a lower rate is txINSUFFICIENT_FEE).
+ * max_fee_stroops (0: not given) takes its place, so that a client can bid higher. ERR_FEE_EXCEEDS_MAXIMUM,
+ * with the maximum in detail, when the fee is above cap_stroops or max_fee_stroops is below the least, or the
+ * resource fee is above its limit.
+ */
 MUST_CHECK enum err policy_bump_fee(const struct envelope *inner, const struct policy_limits *limits,
     int64_t bump_base_fee_stroops, int64_t max_fee_stroops, int64_t cap_stroops, int64_t *fee_stroops,
     struct detail *detail);

@@ -1,0 +1,81 @@
+#include "stellar/policy.h"
+
+#include <inttypes.h>
+
+#include "fee.h"
+
+enum err resource_fee_check(
+    const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail)
+{
+    if (envelope->resource_fee_stroops < 0)
+        return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION, "The resource fee is negative.");
+    if (envelope->resource_fee_stroops > limits->max_resource_fee_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "The resource fee of %" PRId64 " stroops exceeds the maximum of %" PRId64 ".",
+            envelope->resource_fee_stroops, limits->max_resource_fee_stroops);
+    return ERR_OK;
+}
+
+enum err policy_fee(const struct envelope *envelope, const struct policy_limits *limits,
+    uint32_t *fee_stroops, struct detail *detail)
+{
+    enum err e = resource_fee_check(envelope, limits, detail);
+    if (e != ERR_OK)
+        return e;
+    /* Neither term reaches 2^63. */
+    uint64_t fee = (uint64_t)limits->base_fee_stroops * envelope->operation_count +
+                   (uint64_t)envelope->resource_fee_stroops;
+    if (fee > UINT32_MAX)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "The fee of %" PRIu64 " stroops exceeds the maximum of %" PRIu32 ".", fee, UINT32_MAX);
+    *fee_stroops = (uint32_t)fee;
+    return ERR_OK;
+}
+
+/*
+ * The least inclusion fee that core takes (FeeBumpTransactionFrame::commonValidPreSeqNum): per operation no
+ * less than the inner transaction's, where the fee bump counts as one operation more. An inner transaction
+ * that was leased under today's base fee meets that by base fee x (operations + 1); one leased under another
+ * may not.
+ */
+static int64_t least_by_rate(const struct envelope *inner)
+{
+    int64_t inclusion = (int64_t)inner->fee_stroops - inner->resource_fee_stroops;
+    int64_t operations = inner->operation_count;
+    if (inclusion <= 0)
+        return 0;
+    return (inclusion * (operations + 1) + operations - 1) / operations;
+}
+
+enum err policy_bump_fee(const struct envelope *inner, const struct policy_limits *limits,
+    int64_t bump_base_fee_stroops, int64_t max_fee_stroops, int64_t cap_stroops, int64_t *fee_stroops,
+    struct detail *detail)
+{
+    int64_t operations = inner->operation_count, least;
+    enum err e = resource_fee_check(inner, limits, detail);
+    if (e != ERR_OK)
+        return e;
+    if (operations == 0)
+        return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
+    bool overflow = __builtin_mul_overflow(bump_base_fee_stroops, operations + 1, &least);
+    if (!overflow && least < least_by_rate(inner))
+        least = least_by_rate(inner);
+    overflow = overflow || __builtin_add_overflow(least, inner->resource_fee_stroops, &least);
+    if (overflow || least > cap_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "The least fee of a fee bump for this transaction exceeds the maximum of %" PRId64 " stroops.",
+            cap_stroops);
+    if (max_fee_stroops == 0)
+        max_fee_stroops = least;
+    if (max_fee_stroops < least)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "The least fee of a fee bump for this transaction is %" PRId64
+            " stroops, which exceeds the maxFee of %" PRId64 ".",
+            least, max_fee_stroops);
+    if (max_fee_stroops > cap_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "The maxFee of %" PRId64 " stroops exceeds the maximum of %" PRId64 ".", max_fee_stroops,
+            cap_stroops);
+    *fee_stroops = max_fee_stroops;
+    return ERR_OK;
+}

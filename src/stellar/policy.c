@@ -1,0 +1,104 @@
+#include "stellar/policy.h"
+
+#include <inttypes.h>
+
+#include "named.h"
+#include "operation.h"
+#include "preconditions.h"
+#include "soroban.h"
+
+struct judging {
+    const struct envelope *envelope;
+    const struct policy_limits *limits;
+    struct named_accounts *named;
+    struct detail *detail;
+};
+
+static enum err check_classic(const struct judging *judging, const struct operation *operation)
+{
+    if (judging->envelope->soroban)
+        return detail_set(judging->detail, ERR_INVALID_SOROBAN_TRANSACTION,
+            "The transaction has SorobanTransactionData, but operations[%" PRIu32
+            "] is not a Soroban operation.",
+            operation->index);
+    if (!operation->has_source)
+        return detail_set(judging->detail, ERR_INVALID_OPERATION_STRUCTURE,
+            "operations[%" PRIu32 "] has no source account; it would act for the channel account.",
+            operation->index);
+    return ERR_OK;
+}
+
+static enum err check_operation(const struct operation *operation, void *context)
+{
+    const struct judging *judging = context;
+    enum err e;
+    switch (operation_family(operation->kind)) {
+    case OPERATION_CLASSIC:
+        e = check_classic(judging, operation);
+        break;
+    case OPERATION_SOROBAN:
+        e = soroban_check(judging->envelope, operation, judging->limits, judging->named, judging->detail);
+        break;
+    case OPERATION_UNKNOWN:
+    default:
+        e = detail_set(judging->detail, ERR_INVALID_OPERATION_STRUCTURE,
+            "operations[%" PRIu32 "] is of the unknown kind %" PRIu32 ".", operation->index, operation->kind);
+    }
+    if (e != ERR_OK || !operation->has_source)
+        return e;
+    return named_add(judging->named, &operation->source, judging->detail);
+}
+
+enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
+    struct named_accounts *named, struct detail *detail)
+{
+    struct judging judging = {envelope, limits, named, detail};
+    enum err e;
+    named->count = 0;
+    /* More than 100 do not decode. */
+    if (envelope->operation_count == 0)
+        return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
+    if ((e = operation_each(envelope, check_operation, &judging)) != ERR_OK)
+        return e;
+    return preconditions_check(&envelope->preconditions, named, detail);
+}
+
+static enum err found_source(const struct operation *operation, void *context)
+{
+    *(bool *)context |= operation->has_source;
+    return ERR_OK;
+}
+
+bool policy_client_must_sign(const struct envelope *envelope)
+{
+    bool has_source = false;
+    enum err e = operation_each(envelope, found_source, &has_source);
+    return e != ERR_OK || has_source || envelope->preconditions.extra_signer_count != 0;
+}
+
+enum err policy_check_lease(struct bytes transaction, const struct public_key *signer,
+    const struct policy_limits *limits, int64_t max_fee_stroops, uint64_t now_s, struct detail *detail)
+{
+    struct envelope envelope;
+    struct named_accounts named;
+    enum err e;
+    if ((e = transaction_decode(transaction, &envelope, detail)) != ERR_OK)
+        return e;
+    if (envelope.source_muxed || !public_key_equal(&envelope.source, signer))
+        return detail_set(detail, ERR_INVALID_TRANSACTION,
+            "The transaction's source is not the channel account that signs.");
+    if ((e = policy_check(&envelope, limits, &named, detail)) != ERR_OK)
+        return e;
+    if (named_has(&named, signer))
+        return detail_set(detail, ERR_FORBIDDEN_SIGNER,
+            "The transaction would use the authority of the channel account that signs.");
+    if (envelope.fee_stroops > max_fee_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "The fee of %" PRIu32 " stroops exceeds the maximum of %" PRId64 ".", envelope.fee_stroops,
+            max_fee_stroops);
+    uint64_t max_time_s = envelope.preconditions.max_time_s;
+    if (max_time_s == 0 || (max_time_s > now_s && max_time_s - now_s > LEASE_SECONDS_MAX))
+        return detail_set(detail, ERR_INVALID_TRANSACTION,
+            "A lease has a max time that is at most %d seconds away.", LEASE_SECONDS_MAX);
+    return ERR_OK;
+}
