@@ -28,6 +28,9 @@ const isDuplicate = (queued, candidate) =>
 
 export class Queue {
   #bySource = new Map();
+  #operations = 0;
+  /** What each fee source owes if all that is queued is included. */
+  #owed = new Map();
   #banned = Array.from({ length: BAN_LEDGERS }, () => new Set());
   #verifier;
   #maxOperations;
@@ -71,7 +74,8 @@ export class Queue {
     if (!this.#canPay(transaction, queued, state, ledger)) return refuse(Tx.INSUFFICIENT_BALANCE);
 
     for (const evicted of room.evict) this.#drop(evicted);
-    this.#bySource.set(transaction.source, { transaction, age: 0 });
+    this.#remove(transaction.source);
+    this.#add(transaction);
     return { status: Status.PENDING };
   }
 
@@ -88,7 +92,7 @@ export class Queue {
     for (const transaction of applied) {
       this.#ban(transaction);
       const queued = this.#bySource.get(transaction.source)?.transaction;
-      if (queued && queued.sequence <= transaction.sequence) this.#bySource.delete(transaction.source);
+      if (queued && queued.sequence <= transaction.sequence) this.#remove(transaction.source);
     }
     for (const item of this.#bySource.values()) if (++item.age >= MAX_AGE) this.#drop(item.transaction);
     this.#banInvalid(state, ledger, late);
@@ -100,8 +104,28 @@ export class Queue {
     }
   }
 
+  #add(transaction) {
+    this.#bySource.set(transaction.source, { transaction, age: 0 });
+    this.#operations += transaction.operationCount;
+    this.#owe(transaction.feeSource, transaction.fee);
+  }
+
+  #remove(source) {
+    const queued = this.#bySource.get(source)?.transaction;
+    if (!queued) return;
+    this.#bySource.delete(source);
+    this.#operations -= queued.operationCount;
+    this.#owe(queued.feeSource, -queued.fee);
+  }
+
+  #owe(feeSource, fee) {
+    const owed = (this.#owed.get(feeSource) ?? 0n) + fee;
+    if (owed === 0n) this.#owed.delete(feeSource);
+    else this.#owed.set(feeSource, owed);
+  }
+
   #drop(transaction) {
-    this.#bySource.delete(transaction.source);
+    this.#remove(transaction.source);
     this.#ban(transaction);
   }
 
@@ -115,10 +139,10 @@ export class Queue {
 
   /** Which cheaper transactions have to leave for this one, or the fee that would make enough of them cheaper. */
   #roomFor(transaction, replaced) {
-    const others = [...this.#bySource.values()].map((item) => item.transaction).filter((other) => other !== replaced);
-    let surplus = others.reduce((sum, other) => sum + other.operationCount, transaction.operationCount) - this.#maxOperations;
+    let surplus = this.#operations - (replaced?.operationCount ?? 0) + transaction.operationCount - this.#maxOperations;
     const evict = [];
     if (surplus <= 0) return { evict };
+    const others = [...this.#bySource.values()].map((item) => item.transaction).filter((other) => other !== replaced);
     for (const other of others.sort(compareFeeRates)) {
       if (compareFeeRates(other, transaction) >= 0) {
         return { missingFee: (other.fee * operations(transaction)) / operations(other) + 1n };
@@ -133,10 +157,8 @@ export class Queue {
   /** The fee source must be able to pay all that it has in the queue. */
   #canPay(transaction, replaced, state, ledger) {
     const payer = state.peek(accountKey(transaction.feeSource));
-    let fees = transaction.fee;
-    for (const { transaction: other } of this.#bySource.values()) {
-      if (other !== replaced && other.feeSource === transaction.feeSource) fees += other.fee;
-    }
-    return availableBalance(ledger, payer) >= fees;
+    const forgiven = replaced?.feeSource === transaction.feeSource ? replaced.fee : 0n;
+    const owed = (this.#owed.get(transaction.feeSource) ?? 0n) - forgiven;
+    return availableBalance(ledger, payer) >= owed + transaction.fee;
   }
 }
