@@ -1,0 +1,293 @@
+/* Rules of stellar/ledger.h for whole ledgers: proofs, stages, strictness. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "ledger_meta.h"
+#include "xdr/xdr.h"
+
+static const struct test_transaction two[] = {
+    {.hash = 1,
+        .code = -1,
+        .fees = {{TEST_STATE, 0xa1, 5}, {TEST_UPDATED, 0xa1, 5}},
+        .apply = {{TEST_STATE, 0xa1, 5}, {TEST_UPDATED, 0xa1, 6}},
+        .after = {{TEST_UPDATED, 0xa3, 31}}},
+    {.hash = 2,
+        .code = 1,
+        .inner_hash = 3,
+        .inner_code = 0,
+        .fees = {{TEST_UPDATED, 0xa1, 5}, {TEST_UPDATED, 0xa2, 8}},
+        .apply = {{TEST_UPDATED, 0xa3, 30}, {TEST_CREATED, 0xa4, 40}, {TEST_UPDATED, 0xa5, 50}}},
+};
+
+static const struct test_meta sample = {.version = 2,
+    .sequence = 77,
+    .close_time_s = 1700000000,
+    .transaction_count = ARRAY_LEN(two),
+    .transactions = two,
+    .upgrades = {{TEST_UPDATED, 0xa5, 51}}};
+
+static struct test_meta version(uint32_t version)
+{
+    struct test_meta meta = sample;
+    meta.version = version;
+    return meta;
+}
+
+static struct ledger decoded(const struct test_meta *meta)
+{
+    struct buf bytes = meta_build(meta);
+    struct ledger ledger;
+    struct detail detail = {0};
+    enum err e = ledger_decode(buf_bytes(&bytes), &ledger, &detail);
+    assert_string_equal(detail.text, "");
+    assert_int_equal(e, ERR_OK);
+    buf_free(&bytes);
+    return ledger;
+}
+
+static struct public_key key(uint8_t byte)
+{
+    struct public_key out;
+    memset(out.bytes, byte, sizeof out.bytes);
+    return out;
+}
+
+static void assert_sequence(const struct ledger *ledger, uint8_t byte, int64_t sequence)
+{
+    struct public_key wanted = key(byte);
+    const struct ledger_account *account = ledger_account(ledger, &wanted);
+    assert_non_null(account);
+    assert_false(account->removed);
+    assert_int_equal(account->sequence, sequence);
+}
+
+static void header_fields_and_proofs_of_every_version(void **state)
+{
+    (void)state;
+    for (uint32_t v = 0; v <= 2; v++) {
+        struct test_meta meta = version(v);
+        struct ledger ledger = decoded(&meta);
+        assert_int_equal(ledger.meta_version, v);
+        assert_int_equal(ledger.protocol, 27);
+        assert_int_equal(ledger.sequence, 77);
+        assert_int_equal(ledger.close_time_s, 1700000000);
+        assert_int_equal(ledger.previous_hash.bytes[31], 0xee);
+        assert_true(ledger.hash_proved);
+        assert_true(ledger.results_proved);
+        assert_int_equal(ledger.transaction_count, 2);
+        ledger_free(&ledger);
+    }
+}
+
+static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
+{
+    (void)state;
+    struct ledger ledger = decoded(&sample);
+    assert_int_equal(ledger.transactions[0].hash.bytes[0], 1);
+    assert_int_equal(ledger.transactions[0].code, -1);
+    assert_false(ledger.transactions[0].fee_bump);
+    assert_int_equal(ledger.transactions[1].hash.bytes[0], 2);
+    assert_int_equal(ledger.transactions[1].code, 1);
+    assert_true(ledger.transactions[1].fee_bump);
+    assert_int_equal(ledger.transactions[1].inner_hash.bytes[31], 3);
+    assert_int_equal(ledger.transactions[1].inner_code, 0);
+    ledger_free(&ledger);
+}
+
+/* In the bytes a transaction's fees, application and refund stand together, but the ledger takes the fees of
+   all transactions before it applies the first. */
+static void the_last_state_is_the_last_by_stage_not_by_byte(void **state)
+{
+    (void)state;
+    struct ledger ledger = decoded(&sample);
+    assert_int_equal(ledger.account_count, 5);
+    assert_sequence(&ledger, 0xa1, 6);  /* applied by the first, before the fee of the second in the bytes */
+    assert_sequence(&ledger, 0xa2, 8);  /* only its fee was taken */
+    assert_sequence(&ledger, 0xa3, 31); /* refunded after the second was applied */
+    assert_sequence(&ledger, 0xa4, 40);
+    assert_sequence(&ledger, 0xa5, 51); /* upgrades come last */
+    ledger_free(&ledger);
+}
+
+static void within_a_stage_the_last_change_wins(void **state)
+{
+    (void)state;
+    const struct test_transaction merges[] = {
+        {.apply = {{TEST_REMOVED, 0xb1, 0}, {TEST_CREATED, 0xb1, 9}, {TEST_REMOVED, 0xb2, 0}}},
+        {.apply = {{TEST_UPDATED, 0xb3, 1}, {TEST_REMOVED, 0xb3, 0}, {TEST_RESTORED, 0xb4, 2}}},
+        {.apply = {{TEST_UPDATED, 0xb1, 10}, {TEST_STATE, 0xb1, 10}, {TEST_STATE, 0xb5, 1}}},
+    };
+    struct test_meta meta = sample;
+    meta.transactions = merges;
+    meta.transaction_count = ARRAY_LEN(merges);
+    struct ledger ledger = decoded(&meta);
+    assert_sequence(&ledger, 0xb1, 10);
+    assert_sequence(&ledger, 0xb4, 2);
+    for (uint8_t gone = 0xb2; gone <= 0xb3; gone++) {
+        struct public_key wanted = key(gone);
+        assert_true(ledger_account(&ledger, &wanted)->removed);
+    }
+    struct public_key only_looked_at = key(0xb5);
+    assert_null(ledger_account(&ledger, &only_looked_at));
+    ledger_free(&ledger);
+}
+
+static void accounts_are_sorted_and_found(void **state)
+{
+    (void)state;
+    struct ledger ledger = decoded(&sample);
+    for (size_t i = 1; i < ledger.account_count; i++)
+        assert_true(public_key_compare(&ledger.accounts[i - 1].key, &ledger.accounts[i].key) < 0);
+    struct public_key absent = key(0xa0);
+    assert_null(ledger_account(&ledger, &absent));
+    ledger_free(&ledger);
+    struct test_meta empty = {.version = 2};
+    ledger = decoded(&empty);
+    assert_null(ledger_account(&ledger, &absent));
+    assert_true(ledger.results_proved);
+    ledger_free(&ledger);
+}
+
+static size_t offset_of_key(struct bytes bytes, uint8_t byte)
+{
+    struct public_key wanted = key(byte);
+    for (size_t at = 0; at + 32 <= bytes.len; at++)
+        if (memcmp(bytes.data + at, wanted.bytes, 32) == 0)
+            return at;
+    fail_msg("no such key");
+    return 0;
+}
+
+static void a_changed_header_or_result_fails_its_proof_only(void **state)
+{
+    (void)state;
+    struct buf bytes = meta_build(&sample);
+    size_t previous_hash = offset_of_key(buf_bytes(&bytes), 0xee);
+    size_t result = offset_of_key(buf_bytes(&bytes), 2);
+    struct ledger ledger;
+
+    bytes.data[previous_hash] ^= 1;
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_OK);
+    assert_false(ledger.hash_proved);
+    assert_true(ledger.results_proved);
+    ledger_free(&ledger);
+    bytes.data[previous_hash] ^= 1;
+
+    bytes.data[result] ^= 1;
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_OK);
+    assert_true(ledger.hash_proved);
+    assert_false(ledger.results_proved);
+    ledger_free(&ledger);
+    buf_free(&bytes);
+}
+
+/* A provider that leaves out a transaction would make a confirmed lease look expired. */
+static void results_that_are_left_out_fail_the_proof(void **state)
+{
+    (void)state;
+    struct test_meta fewer = sample;
+    fewer.transaction_count = 1;
+    struct buf whole = meta_build(&sample), cut = meta_build(&fewer);
+    size_t header_end = offset_of_key(buf_bytes(&whole), 0xcc);
+    memcpy(cut.data, whole.data, header_end); /* up to the bucket list hash, with the hash of both results */
+    struct ledger ledger;
+    assert_int_equal(ledger_decode(buf_bytes(&cut), &ledger, NULL), ERR_OK);
+    assert_true(ledger.hash_proved);
+    assert_false(ledger.results_proved);
+    ledger_free(&ledger);
+    buf_free(&whole);
+    buf_free(&cut);
+}
+
+/* ledger_decode reads part by part; the schema says what the whole is. */
+static void it_accepts_exactly_what_the_schema_does(void **state)
+{
+    (void)state;
+    for (uint32_t v = 0; v <= 2; v++) {
+        struct test_meta meta = version(v);
+        struct buf bytes = meta_build(&meta);
+        size_t accepted = 0;
+        for (size_t bit = 0; bit < bytes.len * 8; bit++) {
+            struct ledger ledger;
+            bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            enum err e = ledger_decode(buf_bytes(&bytes), &ledger, NULL);
+            assert_int_equal(e == ERR_OK, xdr_check(XDR_LedgerCloseMeta, buf_bytes(&bytes)) == ERR_OK);
+            assert_true(e == ERR_OK || ledger.transactions == NULL);
+            accepted += e == ERR_OK;
+            ledger_free(&ledger);
+            bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+        assert_in_range(accepted, bytes.len, bytes.len * 8 - 1);
+        buf_free(&bytes);
+    }
+}
+
+static void every_truncation_and_anything_behind_is_refused(void **state)
+{
+    (void)state;
+    for (uint32_t v = 0; v <= 2; v++) {
+        struct test_meta meta = version(v);
+        struct buf bytes = meta_build(&meta);
+        struct ledger ledger;
+        for (size_t len = 0; len < bytes.len; len++)
+            assert_int_equal(
+                ledger_decode((struct bytes){bytes.data, len}, &ledger, NULL), ERR_XDR_TRUNCATED);
+        buf_add_u32(&bytes, 0);
+        assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_XDR_TRAILING);
+        buf_free(&bytes);
+    }
+}
+
+static void an_unknown_version_or_arm_says_where(void **state)
+{
+    (void)state;
+    struct buf bytes = meta_build(&sample);
+    struct ledger ledger;
+    struct detail detail;
+    bytes.data[3] = 3;
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, &detail), ERR_XDR_UNKNOWN_ARM);
+    assert_non_null(strstr(detail.text, "byte 0 of"));
+    bytes.data[3] = 2;
+    size_t code = offset_of_key(buf_bytes(&bytes), 2) + 32 + 8;
+    bytes.data[code + 3] = 2;
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, &detail), ERR_XDR_UNKNOWN_ARM);
+    AUTO_FREE char *where = mem_format("byte %zu of %zu (txProcessing, item 1)", code, bytes.len);
+    assert_non_null(strstr(detail.text, where));
+    buf_free(&bytes);
+}
+
+/* The count of transactions is promised before any of them is there. */
+static void a_promise_of_4_billion_transactions_allocates_nothing(void **state)
+{
+    (void)state;
+    struct test_meta empty = {.version = 0};
+    struct buf bytes = meta_build(&empty);
+    size_t count = bytes.len - 4 /* scpInfo */ - 16 /* upgrade */ - 4;
+    memset(bytes.data + count, 0xff, 4);
+    struct ledger ledger;
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_XDR_TRUNCATED);
+    buf_free(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header_fields_and_proofs_of_every_version),
+        cmocka_unit_test(results_name_the_inner_transaction_of_a_fee_bump),
+        cmocka_unit_test(the_last_state_is_the_last_by_stage_not_by_byte),
+        cmocka_unit_test(within_a_stage_the_last_change_wins),
+        cmocka_unit_test(accounts_are_sorted_and_found),
+        cmocka_unit_test(a_changed_header_or_result_fails_its_proof_only),
+        cmocka_unit_test(results_that_are_left_out_fail_the_proof),
+        cmocka_unit_test(it_accepts_exactly_what_the_schema_does),
+        cmocka_unit_test(every_truncation_and_anything_behind_is_refused),
+        cmocka_unit_test(an_unknown_version_or_arm_says_where),
+        cmocka_unit_test(a_promise_of_4_billion_transactions_allocates_nothing),
+    };
+    return cmocka_run_group_tests_name("stellar/ledger", tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* Rules of stellar/ledger.h for single accounts and results. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "ledger_meta.h"
+#include "xdr/xdr.h"
+
+/* LedgerEntryData of an account with the thresholds (master, low, medium, high) and signers. */
+static struct buf account(const uint8_t thresholds[4], uint32_t signers, bool sponsored)
+{
+    struct buf out = {0};
+    add_words(&out, 2, 0); /* account, Ed25519 */
+    add_key(&out, 0x11);
+    buf_add_u64(&out, 123);
+    buf_add_u64(&out, 456);
+    buf_add_u32(&out, signers);
+    buf_add_u32(&out, 1); /* inflation destination */
+    buf_add_u32(&out, 0);
+    add_key(&out, 0x22);
+    buf_add_u32(&out, 0); /* flags */
+    buf_add_u32(&out, 5); /* home domain, with padding */
+    buf_add(&out, "a.org\0\0", 8);
+    buf_add(&out, thresholds, 4);
+    buf_add_u32(&out, signers);
+    for (uint32_t i = 0; i < signers; i++) {
+        buf_add_u32(&out, 0); /* Ed25519 */
+        add_key(&out, 0x33);
+        buf_add_u32(&out, 1); /* weight */
+    }
+    if (!sponsored) {
+        buf_add_u32(&out, 0); /* ext */
+        return out;
+    }
+    buf_add_u32(&out, 1);  /* AccountEntryExtensionV1 */
+    add_words(&out, 4, 0); /* liabilities */
+    buf_add_u32(&out, 2);  /* AccountEntryExtensionV2 */
+    buf_add_u32(&out, 0);
+    buf_add_u32(&out, signers);
+    buf_add_u32(&out, signers); /* signerSponsoringIDs */
+    for (uint32_t i = 0; i < signers; i++) {
+        buf_add_u32(&out, 1); /* present */
+        buf_add_u32(&out, 0);
+        add_key(&out, 0x44);
+    }
+    buf_add_u32(&out, 0); /* ext */
+    return out;
+}
+
+static bool own_authority(const uint8_t thresholds[4], uint32_t signers, bool sponsored)
+{
+    CLEANUP(buf_free) struct buf entry = account(thresholds, signers, sponsored);
+    struct ledger_account out;
+    assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_OK);
+    return out.own_authority;
+}
+
+#define OWN(...) own_authority((const uint8_t[]){__VA_ARGS__}, 0, false)
+
+static void the_master_key_alone_must_reach_every_threshold(void **state)
+{
+    (void)state;
+    assert_true(OWN(1, 0, 0, 0));
+    assert_true(OWN(1, 1, 1, 1));
+    assert_true(OWN(255, 255, 255, 255));
+    assert_true(OWN(5, 1, 5, 2));
+    /* each threshold on its own, in any order: SetOptions does not sort them */
+    assert_false(OWN(1, 2, 1, 1));
+    assert_false(OWN(1, 1, 2, 1));
+    assert_false(OWN(1, 1, 1, 2));
+    /* a weight of 0 signs nothing, also when nothing is asked for */
+    assert_false(OWN(0, 0, 0, 0));
+}
+
+static void any_other_signer_ends_own_authority(void **state)
+{
+    (void)state;
+    assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, false));
+    assert_false(own_authority((const uint8_t[]){255, 1, 1, 1}, 20, false));
+    assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, true));
+    /* sponsored without signers: the reserves of a channel account are */
+    assert_true(own_authority((const uint8_t[]){1, 0, 0, 0}, 0, true));
+}
+
+static void an_account_entry_gives_its_fields(void **state)
+{
+    (void)state;
+    CLEANUP(buf_free) struct buf entry = account((const uint8_t[]){1, 0, 0, 0}, 2, true);
+    struct ledger_account out;
+    assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_OK);
+    assert_int_equal(out.key.bytes[31], 0x11);
+    assert_int_equal(out.balance_stroops, 123);
+    assert_int_equal(out.sequence, 456);
+    assert_false(out.removed);
+    for (size_t len = 0; len < entry.len; len++)
+        assert_int_equal(account_entry_decode((struct bytes){entry.data, len}, &out), ERR_XDR_TRUNCATED);
+    buf_add_u32(&entry, 0);
+    assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_XDR_TRAILING);
+}
+
+static void an_entry_that_is_no_account_is_refused(void **state)
+{
+    (void)state;
+    CLEANUP(buf_free) struct buf ttl = {0};
+    struct ledger_account out;
+    buf_add_u32(&ttl, 9);
+    add_key(&ttl, 1);
+    buf_add_u32(&ttl, 2);
+    assert_int_equal(xdr_check(XDR_LedgerEntryData, buf_bytes(&ttl)), ERR_OK);
+    assert_int_equal(account_entry_decode(buf_bytes(&ttl), &out), ERR_MALFORMED);
+}
+
+static void the_ledger_key_of_an_account(void **state)
+{
+    (void)state;
+    CLEANUP(buf_free) struct buf out = {0};
+    struct public_key key;
+    memset(key.bytes, 0x5a, sizeof key.bytes);
+    account_ledger_key(&key, &out);
+    assert_int_equal(xdr_check(XDR_LedgerKey, buf_bytes(&out)), ERR_OK);
+    assert_int_equal(out.len, 40);
+    assert_int_equal(be64_get(out.data), 0);
+    assert_memory_equal(out.data + 8, key.bytes, 32);
+}
+
+/* stellar-core, TransactionFrame: only these leave the sequence number as it was, of those that a ledger
+ * holds. */
+static void only_bad_seq_and_no_account_leave_the_sequence(void **state)
+{
+    (void)state;
+    for (int32_t code = -18; code <= 1; code++)
+        assert_int_equal(result_consumes_sequence(code), code != -5 && code != -8);
+}
+
+static void every_result_code_of_the_schema_has_its_protocol_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"txFROZEN_KEY_ACCESSED", "txSOROBAN_INVALID", "txMALFORMED",
+        "txBAD_MIN_SEQ_AGE_OR_GAP", "txBAD_SPONSORSHIP", "txFEE_BUMP_INNER_FAILED", "txNOT_SUPPORTED",
+        "txINTERNAL_ERROR", "txBAD_AUTH_EXTRA", "txINSUFFICIENT_FEE", "txNO_ACCOUNT",
+        "txINSUFFICIENT_BALANCE", "txBAD_AUTH", "txBAD_SEQ", "txMISSING_OPERATION", "txTOO_LATE",
+        "txTOO_EARLY", "txFAILED", "txSUCCESS", "txFEE_BUMP_INNER_SUCCESS"};
+    for (int32_t code = -30; code <= 30; code++) {
+        uint8_t word[4];
+        be32_put(word, (uint32_t)code);
+        bool known = code >= -18 && code <= 1;
+        assert_int_equal(xdr_check(XDR_TransactionResultCode, BYTES_OF(word)) == ERR_OK, known);
+        if (known)
+            assert_string_equal(result_code_name(code), names[code + 18]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_master_key_alone_must_reach_every_threshold),
+        cmocka_unit_test(any_other_signer_ends_own_authority),
+        cmocka_unit_test(an_account_entry_gives_its_fields),
+        cmocka_unit_test(an_entry_that_is_no_account_is_refused),
+        cmocka_unit_test(the_ledger_key_of_an_account),
+        cmocka_unit_test(only_bad_seq_and_no_account_leave_the_sequence),
+        cmocka_unit_test(every_result_code_of_the_schema_has_its_protocol_name),
+    };
+    return cmocka_run_group_tests_name("stellar/ledger_account", tests, NULL, NULL);
+}
