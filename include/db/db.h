@@ -9,7 +9,9 @@
  * work.
  *
  * A lost connection is opened again by the next call outside a transaction. Inside one, every call returns
- * ERR_DATABASE_UNAVAILABLE until db_rollback. No call blocks longer than the connection's timeouts.
+ * ERR_DATABASE_UNAVAILABLE until db_rollback. No call blocks longer than statement_timeout_ms and a second,
+ * plus connect_timeout_s for each host of the URL when it has to connect (and the resolver's own limit).
+ * A connection is to a server that takes writes: others are as good as away.
  */
 #ifndef FAIRWAY_DB_DB_H
 #define FAIRWAY_DB_DB_H
@@ -39,7 +41,7 @@ struct db *db_new(const struct db_settings *settings);
 void db_free(struct db *db); /* NULL is fine */
 
 /* Connects when there is no live connection. ERR_DATABASE_UNAVAILABLE (detail: libpq's words, without the
- * password). */
+ * password); ERR_CONFIG when the URL is malformed. */
 MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
 /* Tries for up to seconds with growing pauses, logging each failure once a few seconds: for start-up. */
 MUST_CHECK enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail);
@@ -104,7 +106,8 @@ size_t db_count(const struct db_rows *rows);
 /* Rows that an INSERT, UPDATE or DELETE touched. */
 size_t db_affected(const struct db_rows *rows);
 /* Columns by number from 0; the type must be the column's (int8; int4; bool; text or name; bytea): anything
- * else is our bug and aborts. */
+ * else is our bug and ends the process, as does a NULL number or boolean. A NULL text is NULL, a NULL bytea
+ * has NULL data. */
 bool db_is_null(const struct db_rows *rows, size_t row, int column);
 int64_t db_i64(const struct db_rows *rows, size_t row, int column);
 int32_t db_i32(const struct db_rows *rows, size_t row, int column);
@@ -118,15 +121,17 @@ void db_rows_free_at(struct db_rows **rows);
 /*
  * Runs one statement; *rows (may be NULL when nothing is wanted) is the caller's to free, NULL on error.
  * ERR_TRY_AGAIN: deadlock or serialization failure: the transaction is gone, another try may work.
- * ERR_CONFLICT: a constraint refused it. ERR_DATABASE_UNAVAILABLE: connection lost or refused, shutting down,
- * timeouts, read-only, disk full. ERR_INTERNAL: anything else, our bug (detail: SQLSTATE and message, for the
- * log).
+ * ERR_CONFLICT: a constraint or a trigger (RAISE EXCEPTION) refused it. ERR_DATABASE_UNAVAILABLE: connection
+ * lost or refused, shutting down, timeouts, read-only, disk full. ERR_INTERNAL: anything else, our bug
+ * (detail: SQLSTATE and message, for the log).
  */
 MUST_CHECK enum err db_query(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail);
 
 /* Runs several statements in one round trip (a pipeline); rows[i] belongs to statements[i], NULL from the
- * first error on. */
+ * first error on; rows may be NULL. Outside a transaction the statements of one call are one transaction of
+ * their own, with the limits of db_settings on either kind of connection; a lost connection then leaves open
+ * whether it happened. */
 MUST_CHECK enum err db_run(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail);
 
@@ -140,8 +145,13 @@ MUST_CHECK enum err db_begin(struct db *db, struct detail *detail);
  * how many. */
 #define DB_BEGIN_STATEMENTS 2
 size_t db_begin_statements(const struct db *db, struct db_statement out[static DB_BEGIN_STATEMENTS]);
-/* ERR_OUTCOME_UNKNOWN when the connection was lost after COMMIT was sent: it may have happened. */
+/* ERR_OUTCOME_UNKNOWN when the connection was lost after COMMIT was sent: it may have happened. Any other
+ * error: it did not. The transaction is over in each case. */
 MUST_CHECK enum err db_commit(struct db *db, struct detail *detail);
+/* The statements and COMMIT in one round trip; COMMIT runs only when all of them succeed. Errors as db_run
+ * and db_commit; after one, db_rollback. */
+MUST_CHECK enum err db_run_commit(struct db *db, const struct db_statement statements[], size_t count,
+    struct db_rows *rows[], struct detail *detail);
 void db_rollback(struct db *db); /* whatever the state; also after errors and when no transaction is open */
 
 /*
@@ -151,11 +161,13 @@ void db_rollback(struct db *db); /* whatever the state; also after errors and wh
 typedef enum err (*db_work)(struct db *db, void *context);
 MUST_CHECK enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail);
 
-/* A direct connection's notifications. db_listen is repeated by itself when the connection is opened anew. */
-MUST_CHECK enum err db_listen(
-    struct db *db, const char *channel, struct detail *detail); /* channel: a literal */
-/* Waits up to timeout_ms; *notified tells whether any notification came (all are drained). wake_fd (or -1)
- * ends the wait when readable. */
+/* A direct connection's notifications, outside a transaction. channel: lower case letters and '_'. Repeated
+ * by itself when the connection is opened anew, also after an error. */
+MUST_CHECK enum err db_listen(struct db *db, const char *channel, struct detail *detail);
+/* Waits up to timeout_ms; *notified tells whether any notification came (all are drained), or may have come
+ * unheard: the first wait on a new connection says so at once. wake_fd (or -1) ends the wait when readable;
+ * it is not read. ERR_DATABASE_UNAVAILABLE at once when the connection is lost: pause before the next call.
+ */
 MUST_CHECK enum err db_wait_notify(
     struct db *db, int timeout_ms, int wake_fd, bool *notified, struct detail *detail);
 

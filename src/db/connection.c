@@ -1,0 +1,190 @@
+#include "connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "pipeline.h"
+#include "sqlstate.h"
+
+#define OLDEST_SERVER 130000
+
+/* A role or database may have any defaults; a session of ours has these. pg_temp last, so that nobody's
+ * temporary object stands before a built-in one. */
+static const char sql_session[] =
+    "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
+    " pg_catalog.set_config('synchronous_commit', 'on', false), pg_catalog.set_config('jit', 'off', false),"
+    " pg_catalog.set_config('timezone', 'UTC', false), pg_catalog.set_config('statement_timeout', $1, false),"
+    " pg_catalog.set_config('lock_timeout', $2, false),"
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
+
+static void ignore_notice(void *context, const PGresult *result)
+{
+    (void)context;
+    log_debug("database notice", "message=\"%s\"", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+}
+
+/* The first line of libpq's words. It never prints the password, but a URL whose password holds an unescaped
+ * '/', '?' or
+ * '@' is split in the wrong place, and then parts of the password appear as host, port or database. */
+static enum err connection_words(struct db *db, struct detail *detail)
+{
+    const char *authority = strstr(db->url, "://");
+    const char *path = authority == NULL ? NULL : strpbrk(authority + 3, "/?");
+    if (path != NULL && strchr(path, '@') != NULL)
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE,
+            "no connection; the database URL has an '@' behind its host: are reserved characters in the"
+            " password percent-encoded?");
+    const char *words = PQerrorMessage(db->conn);
+    return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "%.*s", (int)strcspn(words, "\n"), words);
+}
+
+enum err connection_lost(struct db *db, const char *why, struct detail *detail)
+{
+    if (why != NULL)
+        detail_set(detail, ERR_DATABASE_UNAVAILABLE, "%s", why);
+    else
+        connection_words(db, detail);
+    db_disconnect(db);
+    return ERR_DATABASE_UNAVAILABLE;
+}
+
+enum err connection_refusal(struct db *db, const PGresult *result, struct detail *detail)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    db->spoiled |= sqlstate_spoils_session(state);
+    if (state == NULL)
+        return connection_words(db, detail);
+    return detail_set(detail, sqlstate_err(state), "%s %s", state, words == NULL ? "" : words);
+}
+
+void db_disconnect(struct db *db)
+{
+    PQfinish(db->conn);
+    db->conn = NULL;
+    db->spoiled = false;
+    prepared_forget(&db->prepared);
+}
+
+bool connection_wait(PGconn *conn, int64_t deadline_ms)
+{
+    while (PQisBusy(conn)) {
+        struct pollfd socket = {.fd = PQsocket(conn), .events = POLLIN};
+        if (socket.fd < 0)
+            return true; /* broken: PQgetResult says so at once */
+        if (PQflush(conn) == 1)
+            socket.events |= POLLOUT;
+        int ready = poll(&socket, 1, clock_left_ms(deadline_ms));
+        if (ready == 0)
+            return false;
+        if (ready < 0 && errno != EINTR)
+            return false;
+        if (ready > 0 && (socket.revents & ~POLLOUT) != 0 && !PQconsumeInput(conn))
+            return true;
+    }
+    return true;
+}
+
+bool connection_open(PGconn *conn)
+{
+    if (PQstatus(conn) != CONNECTION_OK)
+        return false;
+    struct pollfd socket = {.fd = PQsocket(conn), .events = POLLIN | POLLRDHUP};
+    if (poll(&socket, 1, 0) == 0)
+        return true;
+    if ((socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0)
+        return false;
+    return PQconsumeInput(conn) && PQstatus(conn) == CONNECTION_OK;
+}
+
+/* Ours stand behind dbname, so that they win over what the URL says: no URL may take the bounds away. */
+static PGconn *start(const struct db *db)
+{
+    char seconds[12];
+    snprintf(seconds, sizeof seconds, "%d", db->connect_timeout_s);
+    const char *const parameters[][2] = {
+        {"dbname", db->url},
+        {"application_name", db->name},
+        {"connect_timeout", seconds},
+        {"client_encoding", "UTF8"},
+        {"target_session_attrs", "read-write"},
+        {"keepalives", "1"},
+        {"keepalives_idle", "10"},
+        {"keepalives_interval", "5"},
+        {"keepalives_count", "3"},
+        {"tcp_user_timeout", "15000"},
+        {NULL, NULL},
+    };
+    const char *names[ARRAY_LEN(parameters)], *values[ARRAY_LEN(parameters)];
+    for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
+        names[i] = parameters[i][0];
+        values[i] = parameters[i][1];
+    }
+    return PQconnectdbParams(names, values, 1);
+}
+
+static enum err set_up_session(struct db *db, struct detail *detail)
+{
+    size_t count = 1 + db->listen_count;
+    AUTO_FREE struct db_statement *statements = NEW_ARRAY(count, struct db_statement);
+    statements[0] = (struct db_statement){sql_session, db->limit_params, DB_LIMITS};
+    for (size_t i = 0; i < db->listen_count; i++)
+        statements[1 + i] = DB_SQL0(db->listens[i]);
+    return pipeline_run(db, statements, count, &(struct pipeline_answers){0}, detail);
+}
+
+/* libpq's complaint about a string that it cannot parse quotes from it, so it is not repeated. */
+static enum err check_url(const char *url, struct detail *detail)
+{
+    char *words = NULL;
+    PQconninfoOption *options = PQconninfoParse(url, &words);
+    bool ok = options != NULL;
+    PQfreemem(words);
+    PQconninfoFree(options);
+    return ok ? ERR_OK
+              : detail_set(detail, ERR_CONFIG,
+                    "the database URL is malformed (reserved characters in user and"
+                    " password must be percent-encoded)");
+}
+
+static enum err reopen(struct db *db, struct detail *detail)
+{
+    enum err e = check_url(db->url, detail);
+    if (e != ERR_OK)
+        return e;
+    db->conn = start(db);
+    if (db->conn == NULL || PQstatus(db->conn) != CONNECTION_OK)
+        return connection_lost(db, NULL, detail);
+    int version = PQserverVersion(db->conn);
+    if (version < OLDEST_SERVER) {
+        db_disconnect(db);
+        return detail_set(
+            detail, ERR_DATABASE_UNAVAILABLE, "PostgreSQL %d is too old, 13 is the oldest", version / 10000);
+    }
+    PQsetNoticeReceiver(db->conn, ignore_notice, NULL);
+    if (PQsetnonblocking(db->conn, 1) != 0)
+        return connection_lost(db, NULL, detail);
+    db->reopened = true;
+    if (db->kind == DB_DIRECT)
+        e = set_up_session(db, detail);
+    if (e != ERR_OK)
+        db_disconnect(db);
+    return e;
+}
+
+enum err connection_ready(struct db *db, struct detail *detail)
+{
+    if (db->in_transaction)
+        return db->conn != NULL ? ERR_OK
+                                : detail_set(detail, ERR_DATABASE_UNAVAILABLE,
+                                      "the connection was lost in this transaction");
+    if (db->conn != NULL && (db->spoiled || !connection_open(db->conn)))
+        db_disconnect(db);
+    return db->conn != NULL ? ERR_OK : reopen(db, detail);
+}

@@ -1,0 +1,191 @@
+#include "db/migrate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "migrations.h"
+#include "script.h"
+
+/* How long one file may run, and how long another process's migration is waited for. */
+#define FILE_TIMEOUT_MS 600000
+#define LOCK_TIMEOUT_MS 60000
+#define LOCK_PAUSE_MS 100
+
+/* A lock of the transaction, not of the session: it cannot outlive a connection that was lost and opened anew
+ * unnoticed. */
+static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('fairway migrations'))";
+
+/* CREATE SCHEMA IF NOT EXISTS wants the privilege to create schemas even when it exists, so it is asked for
+ * first. */
+static const char sql_present[] = "SELECT to_regclass('fairway.migrations') IS NOT NULL";
+
+static const char script_table[] =
+    "CREATE SCHEMA IF NOT EXISTS fairway;"
+    "CREATE TABLE fairway.migrations (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL,"
+    " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
+
+/* The first disagreement by number: missing here (known_name NULL), not applied yet (applied_name NULL), or
+ * different. */
+static const char sql_compare[] =
+    "SELECT coalesce(a.number, k.number::int4), a.name, k.name"
+    " FROM fairway.migrations a FULL JOIN unnest($1, $2) WITH ORDINALITY AS k (name, sql, number)"
+    " ON a.number = k.number"
+    " WHERE (a.name, a.digest) IS DISTINCT FROM (k.name, encode(sha256(k.sql), 'hex'))"
+    " ORDER BY 1 LIMIT 1";
+
+static const char sql_record[] =
+    "INSERT INTO fairway.migrations (number, name, digest) VALUES ($1, $2, encode(sha256($3), 'hex'))";
+
+static const char sql_patience[] = "SELECT set_config('statement_timeout', $1, true)";
+
+struct difference {
+    bool any;
+    int32_t number;
+    bool applied, known;
+};
+
+static struct bytes sql_bytes(const struct embedded_migration *migration)
+{
+    return (struct bytes){(const uint8_t *)migration->sql, strlen(migration->sql)};
+}
+
+static enum err compare(struct db *db, const struct embedded_migration list[], size_t count,
+    struct difference *difference, struct detail *detail)
+{
+    AUTO_FREE const char **names = NEW_ARRAY(count, const char *);
+    AUTO_FREE struct bytes *texts = NEW_ARRAY(count, struct bytes);
+    AUTO_ROWS rows = NULL;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = list[i].name;
+        texts[i] = sql_bytes(&list[i]);
+    }
+    enum err e =
+        db_query(db, DB_SQL(sql_compare, DB_TEXTS(names, count), DB_BYTEAS(texts, count)), &rows, detail);
+    if (e != ERR_OK)
+        return e;
+    *difference = (struct difference){.any = db_count(rows) != 0};
+    if (difference->any) {
+        difference->number = db_i32(rows, 0, 0);
+        difference->applied = !db_is_null(rows, 0, 1);
+        difference->known = !db_is_null(rows, 0, 2);
+    }
+    return ERR_OK;
+}
+
+static enum err refuse(const struct difference *difference, struct detail *detail)
+{
+    if (!difference->known)
+        return detail_set(detail, ERR_CONFLICT,
+            "the database has migration %" PRId32 ", which this program does not know: it is older",
+            difference->number);
+    return detail_set(detail, ERR_CONFLICT,
+        "migration %" PRId32 " was applied with another text than this program has", difference->number);
+}
+
+static enum err table_present(struct db *db, bool *present, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL0(sql_present), &rows, detail);
+    if (e == ERR_OK)
+        *present = db_bool(rows, 0, 0);
+    return e;
+}
+
+static enum err apply(struct db *db, const struct embedded_migration *migration, struct detail *detail)
+{
+    AUTO_FREE char *limit_ms = mem_format("%d", FILE_TIMEOUT_MS);
+    struct detail why = {""};
+    enum err e = db_query(db, DB_SQL(sql_patience, DB_TEXT(limit_ms)), NULL, &why);
+    if (e == ERR_OK)
+        e = script_run(db, migration->sql, FILE_TIMEOUT_MS, &why);
+    if (e == ERR_OK)
+        e = db_query(db,
+            DB_SQL(sql_record, DB_I32(migration->number), DB_TEXT(migration->name),
+                DB_BYTEA(sql_bytes(migration))),
+            NULL, &why);
+    return e == ERR_OK ? e : detail_set(detail, e, "migration %s: %s", migration->name, why.text);
+}
+
+struct work {
+    const struct embedded_migration *list;
+    size_t count;
+    struct detail *detail;
+    bool locked;  /* false: another process migrates */
+    int32_t done; /* the number that was applied; 0: none was missing */
+};
+
+/* One transaction: the lock, the table, and the first migration that is missing. */
+static enum err apply_next(struct db *db, void *context)
+{
+    struct work *work = context;
+    struct difference difference;
+    bool present = false;
+    AUTO_ROWS locked = NULL;
+    work->done = 0;
+    enum err e = db_query(db, DB_SQL0(sql_lock), &locked, work->detail);
+    if (e != ERR_OK)
+        return e;
+    work->locked = db_bool(locked, 0, 0);
+    if (!work->locked)
+        return ERR_OK;
+    e = table_present(db, &present, work->detail);
+    if (e == ERR_OK && !present)
+        e = script_run(db, script_table, FILE_TIMEOUT_MS, work->detail);
+    if (e == ERR_OK)
+        e = compare(db, work->list, work->count, &difference, work->detail);
+    if (e != ERR_OK || !difference.any)
+        return e;
+    if (difference.applied)
+        return refuse(&difference, work->detail);
+    work->done = difference.number;
+    return apply(db, &work->list[difference.number - 1], work->detail);
+}
+
+enum err migrations_apply(struct db *direct, const struct embedded_migration list[], size_t count,
+    size_t *applied, struct detail *detail)
+{
+    int64_t deadline_ms = clock_ms() + LOCK_TIMEOUT_MS;
+    struct work work = {.list = list, .count = count, .detail = detail};
+    *applied = 0;
+    for (;;) {
+        enum err e = db_transaction(direct, apply_next, &work, detail);
+        if (e != ERR_OK || (work.locked && work.done == 0))
+            return e;
+        if (work.locked) {
+            log_info("migration applied", "name=%s", list[work.done - 1].name);
+            (*applied)++;
+        } else if (clock_left_ms(deadline_ms) == 0)
+            return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "another process is migrating this database");
+        else
+            clock_sleep_ms(LOCK_PAUSE_MS);
+    }
+}
+
+enum err migrations_check(
+    struct db *db, const struct embedded_migration list[], size_t count, struct detail *detail)
+{
+    struct difference difference = {.any = count != 0, .number = 1, .known = true};
+    bool present = false;
+    enum err e = table_present(db, &present, detail);
+    if (e == ERR_OK && present)
+        e = compare(db, list, count, &difference, detail);
+    if (e != ERR_OK || !difference.any)
+        return e;
+    if (!difference.applied)
+        return detail_set(detail, ERR_CONFLICT, "migration %" PRId32 " is not applied: run fairway migrate",
+            difference.number);
+    return refuse(&difference, detail);
+}
+
+enum err migrate(struct db *direct, size_t *applied, struct detail *detail)
+{
+    return migrations_apply(direct, embedded_migrations, embedded_migration_count, applied, detail);
+}
+
+enum err migrate_check(struct db *db, struct detail *detail)
+{
+    return migrations_check(db, embedded_migrations, embedded_migration_count, detail);
+}

@@ -1,0 +1,64 @@
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "connection.h"
+#include "pipeline.h"
+
+enum err db_listen(struct db *db, const char *channel, struct detail *detail)
+{
+    if (db->kind != DB_DIRECT || channel[strspn(channel, "abcdefghijklmnopqrstuvwxyz_")] != '\0')
+        log_fatal(EX_SOFTWARE, "cannot listen on this connection or channel", "channel=%s", channel);
+    enum err e = connection_ready(db, detail);
+    db->listens = mem_grow(db->listens, db->listen_count + 1, sizeof db->listens[0]);
+    db->listens[db->listen_count++] = mem_format("LISTEN %s", channel);
+    if (e != ERR_OK)
+        return e; /* the next connection will do it */
+    const struct db_statement listen = DB_SQL0(db->listens[db->listen_count - 1]);
+    return pipeline_run(db, &listen, 1, &(struct pipeline_answers){0}, detail);
+}
+
+static bool drain(PGconn *conn)
+{
+    bool any = false;
+    for (PGnotify *notification; (notification = PQnotifies(conn)) != NULL; PQfreemem(notification))
+        any = true;
+    return any;
+}
+
+/* Waits for either descriptor; false on the database's, true when the wait is over. */
+static bool wait_is_over(struct db *db, int64_t deadline_ms, int wake_fd)
+{
+    for (;;) {
+        struct pollfd fds[] = {
+            {.fd = PQsocket(db->conn), .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+        int ready = poll(fds, ARRAY_LEN(fds), clock_left_ms(deadline_ms));
+        if (ready == 0 || (ready > 0 && fds[0].revents == 0))
+            return true;
+        if (ready > 0 || errno != EINTR)
+            return false;
+    }
+}
+
+enum err db_wait_notify(struct db *db, int timeout_ms, int wake_fd, bool *notified, struct detail *detail)
+{
+    int64_t deadline_ms = clock_ms() + timeout_ms;
+    *notified = false;
+    enum err e = connection_ready(db, detail);
+    if (e != ERR_OK)
+        return e;
+    /* What was sent while nobody listened is lost, so a new session counts as a notification. */
+    *notified = drain(db->conn) || db->reopened;
+    db->reopened = false;
+    while (!*notified && !wait_is_over(db, deadline_ms, wake_fd)) {
+        if (!PQconsumeInput(db->conn) || PQstatus(db->conn) != CONNECTION_OK)
+            return connection_lost(db, NULL, detail);
+        *notified = drain(db->conn);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,150 @@
+#include "params.h"
+
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+
+static const struct {
+    enum pg_type type, item; /* item: of an array */
+} types[] = {
+    [DB_NULL] = {PG_UNKNOWN, 0},
+    [DB_I64_] = {PG_INT8, 0},
+    [DB_I32_] = {PG_INT4, 0},
+    [DB_BOOL_] = {PG_BOOL, 0},
+    [DB_TEXT_] = {PG_TEXT, 0},
+    [DB_BYTEA_] = {PG_BYTEA, 0},
+    [DB_I64S_] = {PG_INT8S, PG_INT8},
+    [DB_I32S_] = {PG_INT4S, PG_INT4},
+    [DB_BOOLS_] = {PG_BOOLS, PG_BOOL},
+    [DB_TEXTS_] = {PG_TEXTS, PG_TEXT},
+    [DB_BYTEAS_] = {PG_BYTEAS, PG_BYTEA},
+};
+
+enum pg_type params_type(const struct db_param *param)
+{
+    return types[param->kind].type;
+}
+
+static void add_item(struct buf *out, const void *data, size_t len)
+{
+    buf_add_u32(out, (uint32_t)len);
+    buf_add(out, data, len);
+}
+
+static void add_null_item(struct buf *out)
+{
+    buf_add_u32(out, UINT32_MAX);
+}
+
+/* Answers whether the item is NULL. */
+static bool add_array_item(struct buf *out, const struct db_param *param, size_t i)
+{
+    const void *items = param->as.array.items;
+    switch (param->kind) {
+    case DB_I64S_:
+        buf_add_u32(out, 8);
+        buf_add_u64(out, (uint64_t)((const int64_t *)items)[i]);
+        return false;
+    case DB_I32S_:
+        buf_add_u32(out, 4);
+        buf_add_u32(out, (uint32_t)((const int32_t *)items)[i]);
+        return false;
+    case DB_BOOLS_:
+        add_item(out, &(uint8_t){((const bool *)items)[i]}, 1);
+        return false;
+    case DB_TEXTS_: {
+        const char *text = ((const char *const *)items)[i];
+        if (text == NULL)
+            break;
+        add_item(out, text, strlen(text));
+        return false;
+    }
+    case DB_BYTEAS_: {
+        struct bytes bytea = ((const struct bytes *)items)[i];
+        if (bytea.data == NULL)
+            break;
+        add_item(out, bytea.data, bytea.len);
+        return false;
+    }
+    default:
+        break;
+    }
+    add_null_item(out);
+    return true;
+}
+
+/* array_recv: dimensions, has-null flag, item type, then length and lower bound of the one dimension, then
+ * the items. */
+static void add_array(struct buf *out, const struct db_param *param)
+{
+    size_t count = param->as.array.count, flag_at = out->len + 4;
+    bool any_null = false;
+    buf_add_u32(out, count != 0);
+    buf_add_u32(out, 0);
+    buf_add_u32(out, types[param->kind].item);
+    if (count == 0)
+        return;
+    buf_add_u32(out, (uint32_t)count);
+    buf_add_u32(out, 1);
+    for (size_t i = 0; i < count; i++)
+        any_null |= add_array_item(out, param, i);
+    be32_put(out->data + flag_at, any_null);
+}
+
+static void add_value(struct buf *out, const struct db_param *param)
+{
+    switch (param->kind) {
+    case DB_NULL:
+        break;
+    case DB_I64_:
+        buf_add_u64(out, (uint64_t)param->as.i64);
+        break;
+    case DB_I32_:
+        buf_add_u32(out, (uint32_t)param->as.i32);
+        break;
+    case DB_BOOL_:
+        buf_add(out, &(uint8_t){param->as.boolean}, 1);
+        break;
+    case DB_TEXT_:
+        buf_add(out, param->as.text, strlen(param->as.text));
+        break;
+    case DB_BYTEA_:
+        buf_add_bytes(out, param->as.bytea);
+        break;
+    default:
+        add_array(out, param);
+    }
+}
+
+static bool is_null(const struct db_param *param)
+{
+    return param->kind == DB_NULL || (param->kind == DB_TEXT_ && param->as.text == NULL) ||
+           (param->kind == DB_BYTEA_ && param->as.bytea.data == NULL);
+}
+
+void params_encode(struct params *params, const struct db_param from[], size_t count)
+{
+    size_t starts[DB_PARAMS_MAX];
+    if (count > DB_PARAMS_MAX)
+        log_fatal(EX_SOFTWARE, "a statement has too many parameters", "count=%zu", count);
+    params->count = (int)count;
+    buf_clear(&params->storage);
+    buf_reserve(
+        &params->storage, 1); /* a zero-length value needs an address too: without one it would be NULL */
+    for (size_t i = 0; i < count; i++) {
+        starts[i] = params->storage.len;
+        if (!is_null(&from[i]))
+            add_value(&params->storage, &from[i]);
+        params->types[i] = types[from[i].kind].type;
+        params->lengths[i] = (int)(params->storage.len - starts[i]);
+        params->formats[i] = 1;
+    }
+    for (size_t i = 0; i < count; i++)
+        params->values[i] = is_null(&from[i]) ? NULL : (const char *)params->storage.data + starts[i];
+}
+
+void params_free(struct params *params)
+{
+    buf_free(&params->storage);
+}

@@ -1,0 +1,44 @@
+/* Typed parameters in PostgreSQL's binary wire form, with the type of each stated: nothing is inferred from
+ * the SQL. */
+#ifndef FAIRWAY_DB_PARAMS_H
+#define FAIRWAY_DB_PARAMS_H
+
+#include "db/db.h"
+
+/* Object ids of pg_type; fixed since their types exist. */
+enum pg_type {
+    PG_UNKNOWN = 0, /* of NULL without a type: the server takes it from the place where it stands */
+    PG_BOOL = 16,
+    PG_BYTEA = 17,
+    PG_NAME = 19,
+    PG_INT8 = 20,
+    PG_INT4 = 23,
+    PG_TEXT = 25,
+    PG_BOOLS = 1000,
+    PG_BYTEAS = 1001,
+    PG_INT4S = 1007,
+    PG_TEXTS = 1009,
+    PG_INT8S = 1016
+};
+
+/* Our longest statement has about a third of this. */
+#define DB_PARAMS_MAX 64
+
+/* The arrays that libpq takes. values point into storage. */
+struct params {
+    int count;
+    uint32_t types[DB_PARAMS_MAX];
+    const char *values[DB_PARAMS_MAX];
+    int lengths[DB_PARAMS_MAX];
+    int formats[DB_PARAMS_MAX];
+    struct buf storage;
+};
+
+enum pg_type params_type(const struct db_param *param);
+
+/* Fills *params, whose storage is cleared and used again: {0} before the first use, params_free after the
+ * last. More than DB_PARAMS_MAX is our bug and aborts. */
+void params_encode(struct params *params, const struct db_param from[], size_t count);
+void params_free(struct params *params);
+
+#endif

@@ -1,0 +1,176 @@
+/* Statements, alone or in transactions: what db.h promises about them, on top of the pipeline. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "connection.h"
+#include "pipeline.h"
+#include "rows.h"
+
+#define TRANSACTION_TRIES 5
+#define TRANSACTION_PAUSE_MS 20
+
+/* Whatever the role's defaults; READ WRITE so that a server that became a standby refuses at once. */
+static const char sql_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
+
+/* What sql_session does for a session, until the end of the transaction. */
+static const char sql_limits[] =
+    "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
+    " pg_catalog.set_config('synchronous_commit', 'on', true), pg_catalog.set_config('jit', 'off', true),"
+    " pg_catalog.set_config('timezone', 'UTC', true), pg_catalog.set_config('statement_timeout', $1, true),"
+    " pg_catalog.set_config('lock_timeout', $2, true),"
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, true)";
+
+static const char sql_commit[] = "COMMIT";
+static const char sql_rollback[] = "ROLLBACK";
+
+static struct db_statement limits(const struct db *db)
+{
+    return (struct db_statement){sql_limits, db->limit_params, DB_LIMITS};
+}
+
+size_t db_begin_statements(const struct db *db, struct db_statement out[static DB_BEGIN_STATEMENTS])
+{
+    out[0] = DB_SQL0(sql_begin);
+    if (db->kind == DB_DIRECT)
+        return 1;
+    out[1] = limits(db);
+    return 2;
+}
+
+/* All statements of one Sync are one transaction, so the limits in front hold for the others and for nothing
+ * else. */
+static enum err run_limited(struct db *db, const struct db_statement statements[], size_t count,
+    struct db_rows *rows[], struct detail *detail)
+{
+    AUTO_FREE struct db_statement *all = NEW_ARRAY(count + 1, struct db_statement);
+    AUTO_FREE struct db_rows **all_rows = NEW_ARRAY(count + 1, struct db_rows *);
+    all[0] = limits(db);
+    memcpy(all + 1, statements, count * sizeof statements[0]);
+    enum err e = pipeline_run(db, all, count + 1, &(struct pipeline_answers){.rows = all_rows}, detail);
+    db_rows_free(all_rows[0]);
+    for (size_t i = 0; i < count; i++)
+        if (rows != NULL)
+            rows[i] = all_rows[1 + i];
+        else
+            db_rows_free(all_rows[1 + i]);
+    return e;
+}
+
+enum err db_run(struct db *db, const struct db_statement statements[], size_t count, struct db_rows *rows[],
+    struct detail *detail)
+{
+    for (size_t i = 0; i < count && rows != NULL; i++)
+        rows[i] = NULL;
+    enum err e = connection_ready(db, detail);
+    if (e != ERR_OK || count == 0)
+        return e;
+    bool begins = statements[0].sql == sql_begin;
+    if (db->kind == DB_POOLED && !begins && !db->in_transaction)
+        return run_limited(db, statements, count, rows, detail);
+    db->in_transaction |= begins;
+    return pipeline_run(db, statements, count, &(struct pipeline_answers){.rows = rows}, detail);
+}
+
+enum err db_query(struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail)
+{
+    return db_run(db, &statement, 1, rows, detail);
+}
+
+enum err db_begin(struct db *db, struct detail *detail)
+{
+    struct db_statement statements[DB_BEGIN_STATEMENTS];
+    size_t count = db_begin_statements(db, statements);
+    enum err e = db_run(db, statements, count, NULL, detail);
+    if (e != ERR_OK)
+        db_rollback(db);
+    return e;
+}
+
+/* An error that the server stated is certain even when the connection broke behind it. */
+static enum err commit_outcome(
+    enum err e, bool unanswered, const struct db_rows *committed, struct detail *detail)
+{
+    if (e == ERR_DATABASE_UNAVAILABLE && unanswered)
+        return ERR_OUTCOME_UNKNOWN;
+    if (e == ERR_OK && strcmp(rows_tag(committed), "COMMIT") != 0)
+        return detail_set(detail, ERR_INTERNAL, "COMMIT of a transaction that had failed");
+    return e;
+}
+
+enum err db_run_commit(struct db *db, const struct db_statement statements[], size_t count,
+    struct db_rows *rows[], struct detail *detail)
+{
+    for (size_t i = 0; i < count && rows != NULL; i++)
+        rows[i] = NULL;
+    if (!db->in_transaction)
+        return detail_set(detail, ERR_INTERNAL, "COMMIT without a transaction");
+    enum err e = connection_ready(db, detail);
+    if (e != ERR_OK)
+        return e;
+    /* Closed before COMMIT left: then it cannot have happened. */
+    if (!connection_open(db->conn))
+        return connection_lost(db, "the server closed the connection in this transaction", detail);
+    AUTO_FREE struct db_statement *all = NEW_ARRAY(count + 1, struct db_statement);
+    AUTO_FREE struct db_rows **all_rows = NEW_ARRAY(count + 1, struct db_rows *);
+    if (count != 0)
+        memcpy(all, statements, count * sizeof statements[0]);
+    all[count] = DB_SQL0(sql_commit);
+    struct pipeline_answers answers = {.rows = all_rows};
+    e = pipeline_run(db, all, count + 1, &answers, detail);
+    e = commit_outcome(e, answers.unanswered, all_rows[count], detail);
+    for (size_t i = 0; i <= count; i++)
+        if (rows != NULL && i < count)
+            rows[i] = all_rows[i];
+        else
+            db_rows_free(all_rows[i]);
+    return e;
+}
+
+enum err db_commit(struct db *db, struct detail *detail)
+{
+    enum err e = db_run_commit(db, NULL, 0, NULL, detail);
+    if (e != ERR_OK)
+        db_rollback(db);
+    return e;
+}
+
+void db_rollback(struct db *db)
+{
+    bool open = db->in_transaction && db->conn != NULL;
+    if (open && pipeline_run(db, &DB_SQL0(sql_rollback), 1, &(struct pipeline_answers){0}, NULL) != ERR_OK)
+        db_disconnect(db);
+    db->in_transaction = false;
+}
+
+static void pause_randomly(int tries)
+{
+    uint8_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != 1)
+        random = (uint8_t)clock_us();
+    clock_sleep_ms(1 + random % (TRANSACTION_PAUSE_MS * tries));
+}
+
+static enum err try_transaction(struct db *db, db_work work, void *context, struct detail *detail)
+{
+    enum err e = db_begin(db, detail);
+    if (e != ERR_OK)
+        return e;
+    e = work(db, context);
+    if (e == ERR_OK)
+        return db_commit(db, detail);
+    db_rollback(db);
+    return e;
+}
+
+enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail)
+{
+    for (int tries = 1;; tries++) {
+        enum err e = try_transaction(db, work, context, detail);
+        if (e != ERR_TRY_AGAIN || tries == TRANSACTION_TRIES)
+            return e;
+        pause_randomly(tries);
+    }
+}

@@ -1,0 +1,14 @@
+/* The answer to one statement, around libpq's result. */
+#ifndef FAIRWAY_DB_ROWS_H
+#define FAIRWAY_DB_ROWS_H
+
+#include <libpq-fe.h>
+
+#include "db/db.h"
+
+/* Takes the result. */
+struct db_rows *rows_new(PGresult *result);
+/* The command tag, "INSERT 0 1". */
+const char *rows_tag(const struct db_rows *rows);
+
+#endif

@@ -1,0 +1,46 @@
+#include "sqlstate.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+/* The first prefix that fits. */
+static const struct {
+    const char *prefix;
+    enum err e;
+} meanings[] = {
+    {"40001", ERR_TRY_AGAIN},         /* serialization_failure */
+    {"40P01", ERR_TRY_AGAIN},         /* deadlock_detected */
+    {"0A000", ERR_TRY_AGAIN},         /* feature_not_supported: "cached plan must not change result type" */
+    {"26000", ERR_TRY_AGAIN},         /* invalid_sql_statement_name: somebody deallocated it */
+    {"23", ERR_CONFLICT},             /* integrity constraints */
+    {"P0001", ERR_CONFLICT},          /* raise_exception: a trigger refused it */
+    {"08", ERR_DATABASE_UNAVAILABLE}, /* connection exceptions; also what PgBouncer answers by itself */
+    {"25006", ERR_DATABASE_UNAVAILABLE}, /* read_only_sql_transaction: a standby, or fenced */
+    {"25P03", ERR_DATABASE_UNAVAILABLE}, /* idle_in_transaction_session_timeout */
+    {"25P04", ERR_DATABASE_UNAVAILABLE}, /* transaction_timeout */
+    {"28", ERR_DATABASE_UNAVAILABLE},    /* invalid authorization */
+    {"3D000", ERR_DATABASE_UNAVAILABLE}, /* invalid_catalog_name: the database does not exist */
+    {"53", ERR_DATABASE_UNAVAILABLE},    /* insufficient resources: disk full, too many connections */
+    {"55P03", ERR_DATABASE_UNAVAILABLE}, /* lock_not_available: lock_timeout */
+    {"57", ERR_DATABASE_UNAVAILABLE},    /* operator intervention: cancelled, shutting down, crashed */
+    {"58", ERR_DATABASE_UNAVAILABLE},    /* system errors */
+};
+
+enum err sqlstate_err(const char *state)
+{
+    if (state == NULL)
+        return ERR_DATABASE_UNAVAILABLE;
+    for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
+        if (text_starts(state, meanings[i].prefix))
+            return meanings[i].e;
+    return ERR_INTERNAL;
+}
+
+bool sqlstate_spoils_session(const char *state)
+{
+    return state != NULL &&
+           (strcmp(state, "25006") == 0 || strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0);
+}

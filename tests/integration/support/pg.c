@@ -1,0 +1,253 @@
+#include "pg.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "../../../src/db/script.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "db/migrate.h"
+
+#define SCRIPT_TIMEOUT_MS 30000
+#define CHILDREN_MAX 512
+
+/* Tests run from the top folder, as make does. */
+#define PG_SH "tests/integration/support/pg.sh"
+
+static char *server_url; /* NULL: not started */
+static char *server_dir; /* NULL: shared */
+static struct test_db template;
+static unsigned databases;
+
+static _Noreturn void give_up(const char *what, const char *why)
+{
+    fprintf(stderr, "test PostgreSQL: %s: %s\n", what, why);
+    exit(1);
+}
+
+/* The last line that the command prints. */
+static char *output_of(const char *command)
+{
+    char line[512] = "";
+    FILE *pipe = popen(command, "r");
+    if (pipe == NULL)
+        give_up(command, strerror(errno));
+    while (fgets(line, sizeof line, pipe) != NULL)
+        line[strcspn(line, "\n")] = '\0';
+    if (pclose(pipe) != 0)
+        give_up(command, "failed");
+    return mem_copy_text(line);
+}
+
+static void start_server(void)
+{
+    AUTO_FREE char *command = mem_format("sh " PG_SH " start '%s' %d", server_dir, (int)getpid());
+    free(server_url);
+    server_url = output_of(command);
+}
+
+int test_pg_start_private(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/fairway-pg-XXXXXX";
+    if (mkdtemp(folder) == NULL)
+        give_up(folder, strerror(errno));
+    server_dir = mem_copy_text(folder);
+    start_server();
+    return 0;
+}
+
+int test_pg_start(void **state)
+{
+    const char *shared = getenv("FAIRWAY_TEST_PG_URL");
+    if (shared == NULL || shared[0] == '\0')
+        return test_pg_start_private(state);
+    server_url = mem_copy_text(shared);
+    return 0;
+}
+
+int test_pg_stop(void **state)
+{
+    (void)state;
+    if (template.url != NULL)
+        test_db_drop(&template);
+    if (server_dir != NULL) {
+        AUTO_FREE char *command =
+            mem_format("sh " PG_SH " stop '%s' immediate && rm -rf '%s'", server_dir, server_dir);
+        free(output_of(command));
+    }
+    free(server_dir);
+    free(server_url);
+    server_dir = server_url = NULL;
+    return 0;
+}
+
+const char *test_pg_url(void)
+{
+    return server_url;
+}
+
+unsigned test_pg_port(void)
+{
+    const char *at = strrchr(server_url, ':');
+    return (unsigned)strtoul(at + 1, NULL, 10);
+}
+
+/* The server's URL with another database: pg.sh's ends with the name, "/postgres". */
+static char *url_of(const char *database)
+{
+    const char *slash = strrchr(server_url, '/');
+    return mem_format("%.*s/%s", (int)(slash - server_url), server_url, database);
+}
+
+static struct db *connection(const char *url, enum db_kind kind)
+{
+    return db_new(&(struct db_settings){.url = url, .kind = kind, .name = "fairway test"});
+}
+
+static void exec(const char *url, const char *sql)
+{
+    struct detail detail = {""};
+    struct db *db = connection(url, DB_DIRECT);
+    if (script_run(db, sql, SCRIPT_TIMEOUT_MS, &detail) != ERR_OK)
+        give_up(sql, detail.text);
+    db_free(db);
+}
+
+static void migrate_template(void)
+{
+    struct detail detail = {""};
+    size_t applied;
+    template = test_db_new(TEST_DB_EMPTY);
+    struct db *db = connection(template.url, DB_DIRECT);
+    if (migrate(db, &applied, &detail) != ERR_OK)
+        give_up("migrate", detail.text);
+    db_free(db);
+}
+
+struct test_db test_db_new(enum test_db_kind kind)
+{
+    struct test_db db;
+    if (kind == TEST_DB_MIGRATED && template.url == NULL)
+        migrate_template();
+    snprintf(db.name, sizeof db.name, "test_%d_%u", (int)getpid(), ++databases);
+    AUTO_FREE char *create = mem_format(
+        "CREATE DATABASE %s TEMPLATE %s", db.name, kind == TEST_DB_MIGRATED ? template.name : "template0");
+    exec(server_url, create);
+    db.url = url_of(db.name);
+    return db;
+}
+
+void test_db_drop(struct test_db *db)
+{
+    AUTO_FREE char *drop = mem_format("DROP DATABASE IF EXISTS %s WITH (FORCE)", db->name);
+    exec(server_url, drop);
+    free(db->url);
+    db->url = NULL;
+}
+
+struct db *test_db_open(const struct test_db *db, enum db_kind kind)
+{
+    return connection(db->url, kind);
+}
+
+void test_db_exec(const struct test_db *db, const char *sql)
+{
+    exec(db->url, sql);
+}
+
+int64_t test_db_number(const struct test_db *db, const char *sql)
+{
+    struct detail detail = {""};
+    struct db *one = connection(db->url, DB_DIRECT);
+    AUTO_ROWS rows = NULL;
+    if (db_query(one, DB_SQL0(sql), &rows, &detail) != ERR_OK || db_count(rows) != 1)
+        give_up(sql, detail.text);
+    int64_t number = db_i64(rows, 0, 0);
+    db_free(one);
+    return number;
+}
+
+static pid_t postmaster(void)
+{
+    if (server_dir == NULL)
+        give_up("signal", "the server is shared");
+    AUTO_FREE char *path = mem_format("%s/data/postmaster.pid", server_dir);
+    FILE *file = fopen(path, "r");
+    int pid = 0;
+    if (file == NULL || fscanf(file, "%d", &pid) != 1)
+        give_up(path, "unreadable");
+    fclose(file);
+    return pid;
+}
+
+/* The parent of a process by /proc/PID/stat, whose second field, the name, stands in parentheses; 0 when it
+ * is gone. */
+static pid_t parent_of(const char *pid)
+{
+    AUTO_FREE char *path = mem_format("/proc/%s/stat", pid);
+    char line[512];
+    int parent = 0;
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    const char *name_end = fgets(line, sizeof line, file) == NULL ? NULL : strrchr(line, ')');
+    if (name_end == NULL || sscanf(name_end, ") %*c %d", &parent) != 1)
+        parent = 0;
+    fclose(file);
+    return parent;
+}
+
+static size_t children_of(pid_t parent, pid_t children[CHILDREN_MAX])
+{
+    size_t count = 0;
+    DIR *processes = opendir("/proc");
+    for (struct dirent *entry; processes != NULL && (entry = readdir(processes)) != NULL;)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && parent_of(entry->d_name) == parent &&
+            count < CHILDREN_MAX)
+            children[count++] = (pid_t)strtol(entry->d_name, NULL, 10);
+    closedir(processes);
+    return count;
+}
+
+static void signal_all(int number)
+{
+    pid_t children[CHILDREN_MAX], parent = postmaster();
+    kill(parent, number); /* first, so that a stopped one starts no further children */
+    size_t count = children_of(parent, children);
+    for (size_t i = 0; i < count; i++)
+        kill(children[i], number);
+}
+
+void test_pg_kill(void)
+{
+    pid_t children[CHILDREN_MAX], parent = postmaster();
+    size_t count = children_of(parent, children);
+    kill(parent, SIGKILL);
+    for (size_t i = 0; i < count;
+         i++) /* they end by themselves when they notice; until then the data is in use */
+        kill(children[i], SIGKILL);
+    for (int64_t deadline_ms = clock_ms() + 10000; kill(parent, 0) == 0 && clock_left_ms(deadline_ms) > 0;)
+        clock_sleep_ms(5);
+}
+
+void test_pg_restart(void)
+{
+    start_server();
+}
+
+void test_pg_freeze(void)
+{
+    signal_all(SIGSTOP);
+}
+
+void test_pg_thaw(void)
+{
+    signal_all(SIGCONT);
+}

@@ -1,0 +1,49 @@
+/*
+ * A real PostgreSQL server for integration tests (pg.sh), and a database of its own for each test. The server
+ * is private to the test program and gone with it however it ends; a runner that sets FAIRWAY_TEST_PG_URL (a
+ * superuser's URL) shares one among programs that do not harm it. Everything here ends the program with a
+ * message when it fails.
+ */
+#ifndef FAIRWAY_TESTS_PG_H
+#define FAIRWAY_TESTS_PG_H
+
+#include "db/db.h"
+
+/* cmocka group set-up and tear-down. The second form never shares: for tests that kill or stop the server. */
+int test_pg_start(void **state);
+int test_pg_start_private(void **state);
+int test_pg_stop(void **state);
+
+/* The superuser's URL of the server's database postgres. */
+const char *test_pg_url(void);
+/* Its loopback port. */
+unsigned test_pg_port(void);
+
+struct test_db {
+    char *url;
+    char name[48];
+};
+enum test_db_kind {
+    TEST_DB_EMPTY,
+    TEST_DB_MIGRATED /* as `fairway migrate` leaves it: a copy of a template, made once a program */
+};
+struct test_db test_db_new(enum test_db_kind kind);
+/* Also with connections open. */
+void test_db_drop(struct test_db *db);
+
+/* A connection with the defaults of db_settings; the caller frees it. */
+struct db *test_db_open(const struct test_db *db, enum db_kind kind);
+/* Runs SQL of any number of statements, literal or not, in a connection of its own (whose search_path is
+ * pg_catalog). */
+void test_db_exec(const struct test_db *db, const char *sql);
+/* The one number (int8) that a query gives. sql is a literal. */
+int64_t test_db_number(const struct test_db *db, const char *sql);
+
+/* Private server only. Kill: SIGKILL to the postmaster, as a crash. Freeze: SIGSTOP to it and to all its
+ * children. */
+void test_pg_kill(void);
+void test_pg_restart(void); /* on the same port */
+void test_pg_freeze(void);
+void test_pg_thaw(void);
+
+#endif

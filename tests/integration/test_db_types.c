@@ -1,0 +1,263 @@
+/* db.h against a real server: every type in both directions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "support/pg.h"
+
+static struct test_db database;
+static struct detail detail;
+
+static int open_database(void **state)
+{
+    test_pg_start(state);
+    database = test_db_new(TEST_DB_EMPTY);
+    return 0;
+}
+
+static int close_database(void **state)
+{
+    test_db_drop(&database);
+    return test_pg_stop(state);
+}
+
+#define FOR_BOTH_KINDS(db)                                                                                   \
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++)                                           \
+        for (struct db *db = test_db_open(&database, kind); db != NULL; db_free(db), db = NULL)
+
+static void single_values_come_back_as_sent(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {0, 1, 0xff, '\\', '\''};
+    FOR_BOTH_KINDS(db)
+    {
+        AUTO_ROWS rows = NULL;
+        assert_int_equal(db_query(db,
+                             DB_SQL("SELECT $1, $2, $3, $4, $5, $6, $7", DB_I64(INT64_MIN), DB_I64(INT64_MAX),
+                                 DB_I32(INT32_MIN), DB_BOOL(true), DB_BOOL(false),
+                                 DB_TEXT("g\xc3\xa4 'x' \\"), DB_BYTEA(BYTES_OF(bytes))),
+                             &rows, &detail),
+            ERR_OK);
+        assert_int_equal(db_count(rows), 1);
+        assert_true(db_i64(rows, 0, 0) == INT64_MIN);
+        assert_true(db_i64(rows, 0, 1) == INT64_MAX);
+        assert_true(db_i32(rows, 0, 2) == INT32_MIN);
+        assert_true(db_bool(rows, 0, 3));
+        assert_false(db_bool(rows, 0, 4));
+        assert_string_equal(db_text(rows, 0, 5), "g\xc3\xa4 'x' \\");
+        assert_true(bytes_equal(db_bytea(rows, 0, 6), BYTES_OF(bytes)));
+    }
+}
+
+static void empty_is_not_null(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        AUTO_ROWS rows = NULL;
+        const struct bytes empty = {(const uint8_t *)"", 0};
+        assert_int_equal(db_query(db,
+                             DB_SQL("SELECT $1, $2, $3, $4, $5::int8, $1 = '', $2 = ''::bytea", DB_TEXT(""),
+                                 DB_BYTEA(empty), DB_TEXT(NULL), DB_BYTEA((struct bytes){0}), DB_NONE),
+                             &rows, &detail),
+            ERR_OK);
+        assert_string_equal(db_text(rows, 0, 0), "");
+        assert_int_equal(db_bytea(rows, 0, 1).len, 0);
+        assert_non_null(db_bytea(rows, 0, 1).data);
+        for (int column = 0; column < 5; column++)
+            assert_int_equal(db_is_null(rows, 0, column), column >= 2);
+        assert_null(db_text(rows, 0, 2));
+        assert_null(db_bytea(rows, 0, 3).data);
+        assert_true(db_bool(rows, 0, 5));
+        assert_true(db_bool(rows, 0, 6));
+    }
+}
+
+static void arrays_keep_order_and_nulls(void **state)
+{
+    (void)state;
+    const int64_t longs[] = {INT64_MIN, 0, INT64_MAX};
+    const int32_t ints[] = {-1, 0, 7};
+    const bool bools[] = {true, false, true};
+    const char *const texts[] = {"a", NULL, ""};
+    const struct bytes byteas[] = {{(const uint8_t *)"\0z", 2}, {NULL, 0}, {(const uint8_t *)"", 0}};
+    FOR_BOTH_KINDS(db)
+    {
+        AUTO_ROWS rows = NULL;
+        assert_int_equal(db_query(db,
+                             DB_SQL("SELECT l, i, b, t, y FROM unnest($1, $2, $3, $4, $5)"
+                                    " WITH ORDINALITY AS u (l, i, b, t, y, n) ORDER BY n",
+                                 DB_I64S(longs, 3), DB_I32S(ints, 3), DB_BOOLS(bools, 3), DB_TEXTS(texts, 3),
+                                 DB_BYTEAS(byteas, 3)),
+                             &rows, &detail),
+            ERR_OK);
+        assert_int_equal(db_count(rows), 3);
+        for (size_t i = 0; i < 3; i++) {
+            assert_true(db_i64(rows, i, 0) == longs[i]);
+            assert_int_equal(db_i32(rows, i, 1), ints[i]);
+            assert_int_equal(db_bool(rows, i, 2), bools[i]);
+            assert_int_equal(db_is_null(rows, i, 3), texts[i] == NULL);
+            assert_int_equal(db_is_null(rows, i, 4), byteas[i].data == NULL);
+            assert_true(bytes_equal(db_bytea(rows, i, 4), byteas[i]));
+        }
+        assert_string_equal(db_text(rows, 0, 3), "a");
+        assert_string_equal(db_text(rows, 2, 3), "");
+    }
+}
+
+static void empty_arrays_are_empty_and_typed(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        AUTO_ROWS rows = NULL;
+        assert_int_equal(db_query(db,
+                             DB_SQL("SELECT $1 = '{}', $2 = '{}', $3 = '{}', $4 = '{}', $5 = '{}',"
+                                    " pg_typeof($1) = 'int8[]'::regtype, pg_typeof($2) = 'int4[]'::regtype,"
+                                    " pg_typeof($3) = 'bool[]'::regtype, pg_typeof($4) = 'text[]'::regtype,"
+                                    " pg_typeof($5) = 'bytea[]'::regtype",
+                                 DB_I64S(NULL, 0), DB_I32S(NULL, 0), DB_BOOLS(NULL, 0), DB_TEXTS(NULL, 0),
+                                 DB_BYTEAS(NULL, 0)),
+                             &rows, &detail),
+            ERR_OK);
+        for (int column = 0; column < 10; column++)
+            assert_true(db_bool(rows, 0, column));
+    }
+}
+
+static void a_null_may_stand_where_a_value_stood_before(void **state)
+{
+    (void)state;
+    static const char sql[] = "SELECT coalesce($1, 7::int8)";
+    const struct db_param params[] = {DB_I64(3), DB_NONE, DB_I64(4)};
+    const int64_t expected[] = {3, 7, 4};
+    FOR_BOTH_KINDS(db)
+    {
+        for (size_t i = 0; i < 3; i++) {
+            AUTO_ROWS rows = NULL;
+            assert_int_equal(db_query(db, (struct db_statement){sql, &params[i], 1}, &rows, &detail), ERR_OK);
+            assert_int_equal(db_i64(rows, 0, 0), expected[i]);
+        }
+    }
+}
+
+static void affected_rows_are_counted(void **state)
+{
+    (void)state;
+    test_db_exec(&database, "CREATE TABLE public.counted (n int8)");
+    FOR_BOTH_KINDS(db)
+    {
+        AUTO_ROWS inserted = NULL;
+        AUTO_ROWS deleted = NULL;
+        AUTO_ROWS none = NULL;
+        assert_int_equal(db_query(db, DB_SQL0("INSERT INTO public.counted SELECT generate_series(1, 1000)"),
+                             &inserted, &detail),
+            ERR_OK);
+        assert_int_equal(db_affected(inserted), 1000);
+        assert_int_equal(db_count(inserted), 0);
+        assert_int_equal(
+            db_query(db, DB_SQL0("DELETE FROM public.counted WHERE n <= 10 RETURNING n"), &deleted, &detail),
+            ERR_OK);
+        assert_int_equal(db_affected(deleted), 10);
+        assert_int_equal(db_count(deleted), 10);
+        assert_int_equal(db_query(db, DB_SQL0("TRUNCATE public.counted"), &none, &detail), ERR_OK);
+        assert_int_equal(db_affected(none), 0);
+    }
+}
+
+static void large_values_pass_in_both_directions(void **state)
+{
+    (void)state;
+    const size_t len = 8 << 20;
+    AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
+    for (size_t i = 0; i < len; i++)
+        data[i] = (uint8_t)(i * 2654435761u >> 13);
+    FOR_BOTH_KINDS(db)
+    {
+        struct db_param param = DB_BYTEA(((struct bytes){data, len}));
+        const struct db_statement one = {"SELECT $1", &param, 1};
+        struct db_rows *rows[3];
+        assert_int_equal(db_run(db, (const struct db_statement[]){one, one, one}, 3, rows, &detail), ERR_OK);
+        for (size_t i = 0; i < 3; i++) {
+            assert_true(bytes_equal(db_bytea(rows[i], 0, 0), (struct bytes){data, len}));
+            db_rows_free(rows[i]);
+        }
+    }
+}
+
+/* Runs read in a child; the exit status. */
+static int exit_code_of(void (*read)(const struct db_rows *rows), const struct db_rows *rows)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        close(STDERR_FILENO);
+        read(rows);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+static void read_int4_as_int8(const struct db_rows *rows)
+{
+    (void)db_i64(rows, 0, 0);
+}
+
+static void read_int4(const struct db_rows *rows)
+{
+    (void)db_i32(rows, 0, 0);
+}
+
+static void read_null(const struct db_rows *rows)
+{
+    (void)db_i32(rows, 0, 1);
+}
+
+static void read_next_row(const struct db_rows *rows)
+{
+    (void)db_i32(rows, 1, 0);
+}
+
+static void read_next_column(const struct db_rows *rows)
+{
+    (void)db_is_null(rows, 0, 2);
+}
+
+static void reading_a_column_wrongly_ends_the_process(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        AUTO_ROWS rows = NULL;
+        assert_int_equal(db_query(db, DB_SQL0("SELECT 1::int4, NULL::int4"), &rows, &detail), ERR_OK);
+        assert_int_equal(exit_code_of(read_int4, rows), 0);
+        assert_int_equal(exit_code_of(read_int4_as_int8, rows), EX_SOFTWARE);
+        assert_int_equal(exit_code_of(read_null, rows), EX_SOFTWARE);
+        assert_int_equal(exit_code_of(read_next_row, rows), EX_SOFTWARE);
+        assert_int_equal(exit_code_of(read_next_column, rows), EX_SOFTWARE);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(single_values_come_back_as_sent),
+        cmocka_unit_test(empty_is_not_null),
+        cmocka_unit_test(arrays_keep_order_and_nulls),
+        cmocka_unit_test(empty_arrays_are_empty_and_typed),
+        cmocka_unit_test(a_null_may_stand_where_a_value_stood_before),
+        cmocka_unit_test(affected_rows_are_counted),
+        cmocka_unit_test(large_values_pass_in_both_directions),
+        cmocka_unit_test(reading_a_column_wrongly_ends_the_process),
+    };
+    return cmocka_run_group_tests_name("db types", tests, open_database, close_database);
+}
