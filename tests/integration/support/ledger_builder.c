@@ -1,0 +1,205 @@
+#include "ledger_builder.h"
+
+#define PROTOCOL 28
+#define FEE_STROOPS 100
+#define TX_FEE_BUMP_INNER_SUCCESS 1
+#define TX_FEE_BUMP_INNER_FAILED (-13)
+#define TX_FAILED (-1)
+
+enum change {
+    CREATED,
+    UPDATED,
+    REMOVED
+};
+
+static void add_hash(struct buf *out, const struct hash *hash)
+{
+    buf_add(out, hash->bytes, sizeof hash->bytes);
+}
+
+static void add_zeros(struct buf *out, size_t words)
+{
+    for (size_t i = 0; i < words; i++)
+        buf_add_u32(out, 0);
+}
+
+static void add_account_id(struct buf *out, const struct public_key *key)
+{
+    buf_add_u32(out, 0); /* PUBLIC_KEY_TYPE_ED25519 */
+    buf_add(out, key->bytes, sizeof key->bytes);
+}
+
+static void add_account_entry(struct buf *out, const struct built_account *account)
+{
+    static const uint8_t thresholds[] = {1, 0, 0, 0};
+    add_account_id(out, &account->key);
+    buf_add_u64(out, (uint64_t)account->balance_stroops);
+    buf_add_u64(out, (uint64_t)account->sequence);
+    buf_add_u32(out, account->foreign_signer); /* numSubEntries */
+    add_zeros(out, 3);                         /* inflationDest, flags, homeDomain */
+    buf_add(out, thresholds, sizeof thresholds);
+    buf_add_u32(out, account->foreign_signer);
+    if (account->foreign_signer) {
+        struct public_key signer = built_key(UINT64_MAX);
+        add_account_id(out, &signer); /* SIGNER_KEY_TYPE_ED25519 looks the same */
+        buf_add_u32(out, 1);          /* weight */
+    }
+    buf_add_u32(out, 0); /* ext */
+}
+
+static void add_change(struct buf *out, const struct built_account *account, uint32_t ledger)
+{
+    buf_add_u32(out, account->removed ? REMOVED : account->created ? CREATED : UPDATED);
+    if (account->removed) {
+        buf_add_u32(out, 0); /* LedgerKey of an ACCOUNT */
+        add_account_id(out, &account->key);
+        return;
+    }
+    buf_add_u32(out, ledger);
+    buf_add_u32(out, 0); /* LedgerEntryData: ACCOUNT */
+    add_account_entry(out, account);
+    buf_add_u32(out, 0); /* ext */
+}
+
+static void add_changes(struct buf *out, const struct built_account accounts[], size_t count, uint32_t ledger)
+{
+    buf_add_u32(out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        add_change(out, &accounts[i], ledger);
+}
+
+/* The union behind feeCharged and its extension. */
+static void add_plain_result(struct buf *out, int32_t code)
+{
+    buf_add_u64(out, FEE_STROOPS);
+    buf_add_u32(out, (uint32_t)code);
+    if (code == 0 || code == TX_FAILED)
+        buf_add_u32(out, 0); /* no operation results */
+    buf_add_u32(out, 0);
+}
+
+static void add_result_pair(struct buf *out, const struct built_transaction *transaction)
+{
+    add_hash(out, &transaction->hash);
+    if (!transaction->has_inner) {
+        add_plain_result(out, transaction->code);
+        return;
+    }
+    buf_add_u64(out, 2 * FEE_STROOPS);
+    buf_add_u32(out, transaction->code == 0 ? TX_FEE_BUMP_INNER_SUCCESS : (uint32_t)TX_FEE_BUMP_INNER_FAILED);
+    add_hash(out, &transaction->inner_hash);
+    add_plain_result(out, transaction->code);
+    buf_add_u32(out, 0);
+}
+
+/* TransactionMeta V2, V3 or V4: what core wrote with each kind of LedgerCloseMeta. */
+static void add_meta(struct buf *out, uint32_t ledger_meta_version, const struct built_account accounts[],
+    size_t count, uint32_t ledger)
+{
+    buf_add_u32(out, 2 + ledger_meta_version);
+    if (ledger_meta_version > 0)
+        buf_add_u32(out, 0); /* ext */
+    add_changes(out, accounts, count, ledger);
+    add_zeros(out, 2); /* operations, changes after */
+    if (ledger_meta_version == 1)
+        add_zeros(out, 1); /* sorobanMeta */
+    if (ledger_meta_version == 2)
+        add_zeros(out, 3); /* sorobanMeta, events, diagnosticEvents */
+}
+
+static void add_transactions(struct buf *out, const struct built_ledger *ledger)
+{
+    size_t next = 0;
+    buf_add_u32(out, (uint32_t)ledger->transaction_count);
+    for (size_t i = 0; i < ledger->transaction_count; i++) {
+        bool last = i + 1 == ledger->transaction_count;
+        size_t left = ledger->account_count - next, mine = last ? left : left > 0;
+        if (ledger->meta_version == 2)
+            buf_add_u32(out, 0);
+        add_result_pair(out, &ledger->transactions[i]);
+        buf_add_u32(out, 0); /* feeProcessing */
+        add_meta(out, ledger->meta_version, ledger->accounts + next, mine, ledger->sequence);
+        if (ledger->meta_version == 2)
+            buf_add_u32(out, 0); /* postTxApplyFeeProcessing */
+        next += mine;
+    }
+}
+
+static struct hash result_set_hash(const struct built_ledger *ledger)
+{
+    struct buf results = {0};
+    buf_add_u32(&results, (uint32_t)ledger->transaction_count);
+    for (size_t i = 0; i < ledger->transaction_count; i++)
+        add_result_pair(&results, &ledger->transactions[i]);
+    struct hash hash = sha256(buf_bytes(&results));
+    buf_free(&results);
+    return hash;
+}
+
+static void add_header(struct buf *out, const struct built_ledger *ledger, struct hash *hash)
+{
+    struct buf header = {0};
+    struct hash results = result_set_hash(ledger);
+    buf_add_u32(&header, ledger->protocol != 0 ? ledger->protocol : PROTOCOL);
+    add_hash(&header, &ledger->previous_hash);
+    add_zeros(&header, 8); /* txSetHash */
+    buf_add_u64(&header, ledger->close_time_s);
+    add_zeros(&header, 2); /* upgrades, ext: STELLAR_VALUE_BASIC */
+    add_hash(&header, &results);
+    add_zeros(&header, 8); /* bucketListHash */
+    buf_add_u32(&header, ledger->sequence);
+    /* totalCoins, feePool, inflationSeq, idPool, baseFee, baseReserve, maxTxSetSize, skipList, ext */
+    add_zeros(&header, 2 + 2 + 1 + 2 + 1 + 1 + 1 + 4 * 8 + 1);
+    *hash = sha256(buf_bytes(&header));
+    add_hash(out, hash);
+    buf_add_bytes(out, buf_bytes(&header));
+    buf_add_u32(out, 0); /* LedgerHeaderHistoryEntry.ext */
+    buf_free(&header);
+}
+
+/* Changes that no transaction made. */
+static void add_upgrades(struct buf *out, const struct built_ledger *ledger)
+{
+    bool needed = ledger->transaction_count == 0 && ledger->account_count > 0;
+    buf_add_u32(out, needed);
+    if (!needed)
+        return;
+    buf_add_u32(out, 1); /* LEDGER_UPGRADE_VERSION */
+    buf_add_u32(out, PROTOCOL);
+    add_changes(out, ledger->accounts, ledger->account_count, ledger->sequence);
+}
+
+void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash)
+{
+    buf_add_u32(out, ledger->meta_version);
+    if (ledger->meta_version > 0)
+        buf_add_u32(out, 0); /* ext */
+    add_header(out, ledger, hash);
+    if (ledger->meta_version > 0)
+        buf_add_u32(out, 1); /* GeneralizedTransactionSet V1 */
+    add_hash(out, &ledger->previous_hash);
+    buf_add_u32(out, 0); /* no transactions in the set: joined by hash, never needed */
+    add_transactions(out, ledger);
+    add_upgrades(out, ledger);
+    add_zeros(out, 1); /* scpInfo */
+    if (ledger->meta_version > 0)
+        add_zeros(out, 3); /* totalByteSizeOfLiveSorobanState, evictedKeys */
+    if (ledger->meta_version == 1)
+        add_zeros(out, 1); /* unused */
+}
+
+struct hash built_hash(uint64_t number)
+{
+    uint8_t bytes[8];
+    be64_put(bytes, number);
+    return sha256(BYTES_OF(bytes));
+}
+
+struct public_key built_key(uint64_t number)
+{
+    struct public_key key;
+    struct hash hash = built_hash(~number);
+    for (size_t i = 0; i < sizeof key.bytes; i++)
+        key.bytes[i] = hash.bytes[i];
+    return key;
+}

@@ -1,0 +1,50 @@
+/*
+ * LedgerCloseMeta for tests and benchmarks: small ledgers of a chain of our own, with every proof that a real
+ * one carries (header hash, result set hash, link to the ledger before). Encodes by hand, so that it does not
+ * lean on the decoder that it tests.
+ */
+#ifndef FAIRWAY_TESTS_LEDGER_BUILDER_H
+#define FAIRWAY_TESTS_LEDGER_BUILDER_H
+
+#include "stellar/ids.h"
+
+/* A processed transaction. With has_inner it is a fee bump, and code is the inner transaction's. */
+struct built_transaction {
+    struct hash hash;
+    bool has_inner;
+    struct hash inner_hash;
+    int32_t code; /* TransactionResultCode */
+};
+
+/* How the ledger leaves an account. */
+struct built_account {
+    struct public_key key;
+    int64_t sequence;
+    bool created;        /* LEDGER_ENTRY_CREATED instead of UPDATED */
+    bool removed;        /* LEDGER_ENTRY_REMOVED: sequence does not matter */
+    bool foreign_signer; /* a second signer: not its own authority any more */
+    int64_t balance_stroops;
+};
+
+struct built_ledger {
+    uint32_t meta_version; /* 0, 1 or 2 */
+    uint32_t protocol;     /* 0: 28 */
+    uint32_t sequence;
+    struct hash previous_hash;
+    uint64_t close_time_s;
+    const struct built_transaction *transactions;
+    size_t transaction_count;
+    /* Account i is changed by transaction i, those that are left by the last one; without transactions by an
+     * upgrade. */
+    const struct built_account *accounts;
+    size_t account_count;
+};
+
+/* Appends the XDR LedgerCloseMeta; *hash is the header's. */
+void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash);
+
+/* A hash, and a key that no one has the secret of, which differ for each number. */
+struct hash built_hash(uint64_t number);
+struct public_key built_key(uint64_t number);
+
+#endif

@@ -1,0 +1,97 @@
+/* The ledgers that other tests are fed with are what they claim: all proofs hold, in each form of the
+ * metadata. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "stellar/ledger.h"
+#include "support/ledger_builder.h"
+
+static struct ledger decode(const struct built_ledger *built, struct hash *hash)
+{
+    struct buf meta = {0};
+    struct ledger ledger;
+    struct detail detail = {0};
+    ledger_build(built, &meta, hash);
+    enum err e = ledger_decode(buf_bytes(&meta), &ledger, &detail);
+    buf_free(&meta);
+    if (e != ERR_OK)
+        fail_msg("metadata %u: %s", built->meta_version, detail.text);
+    return ledger;
+}
+
+static void a_built_ledger_proves_itself_in_each_form_of_the_metadata(void **state)
+{
+    (void)state;
+    for (uint32_t version = 0; version <= 2; version++) {
+        struct hash hash, previous = built_hash(1);
+        const struct built_ledger built = {
+            .meta_version = version, .sequence = 7, .previous_hash = previous, .close_time_s = 1234567890123};
+        struct ledger ledger = decode(&built, &hash);
+        assert_int_equal(ledger.meta_version, version);
+        assert_int_equal(ledger.sequence, 7);
+        assert_int_equal(ledger.close_time_s, 1234567890123);
+        assert_int_equal(ledger.protocol, 28);
+        assert_true(hash_equal(&ledger.hash, &hash));
+        assert_true(hash_equal(&ledger.previous_hash, &previous));
+        assert_true(ledger.hash_proved && ledger.results_proved);
+        ledger_free(&ledger);
+    }
+}
+
+static void its_transactions_and_accounts_are_those_asked_for(void **state)
+{
+    (void)state;
+    const struct built_transaction transactions[] = {
+        {.hash = built_hash(1), .code = 0},
+        {.hash = built_hash(2), .has_inner = true, .inner_hash = built_hash(3), .code = -1},
+        {.hash = built_hash(4), .code = -5},
+    };
+    const struct built_account accounts[] = {
+        {.key = built_key(1), .sequence = 11, .created = true},
+        {.key = built_key(2), .sequence = 12, .balance_stroops = 5},
+        {.key = built_key(3), .removed = true},
+        {.key = built_key(4), .sequence = 14, .foreign_signer = true},
+    };
+    for (uint32_t version = 0; version <= 2; version++)
+        for (size_t count = 0; count <= ARRAY_LEN(transactions); count += ARRAY_LEN(transactions)) {
+            struct hash hash;
+            const struct built_ledger built = {.meta_version = version,
+                .sequence = 8,
+                .close_time_s = 1,
+                .transactions = transactions,
+                .transaction_count = count,
+                .accounts = accounts,
+                .account_count = ARRAY_LEN(accounts)};
+            struct ledger ledger = decode(&built, &hash);
+            assert_true(ledger.hash_proved && ledger.results_proved);
+            assert_int_equal(ledger.transaction_count, count);
+            if (count != 0) {
+                assert_true(hash_equal(&ledger.transactions[0].hash, &transactions[0].hash));
+                assert_int_equal(ledger.transactions[0].code, 0);
+                assert_true(ledger.transactions[1].fee_bump);
+                assert_true(hash_equal(&ledger.transactions[1].inner_hash, &transactions[1].inner_hash));
+                assert_int_equal(ledger.transactions[1].inner_code, -1);
+                assert_int_equal(ledger.transactions[2].code, -5);
+            }
+            assert_int_equal(ledger.account_count, ARRAY_LEN(accounts));
+            assert_int_equal(ledger_account(&ledger, &accounts[0].key)->sequence, 11);
+            assert_int_equal(ledger_account(&ledger, &accounts[1].key)->balance_stroops, 5);
+            assert_true(ledger_account(&ledger, &accounts[1].key)->own_authority);
+            assert_true(ledger_account(&ledger, &accounts[2].key)->removed);
+            assert_false(ledger_account(&ledger, &accounts[3].key)->own_authority);
+            ledger_free(&ledger);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_built_ledger_proves_itself_in_each_form_of_the_metadata),
+        cmocka_unit_test(its_transactions_and_accounts_are_those_asked_for),
+    };
+    return cmocka_run_group_tests_name("ingest/builder", tests, NULL, NULL);
+}
