@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "connection.h"
 #include "migrations.h"
 #include "script.h"
 
@@ -101,6 +102,8 @@ static enum err apply(struct db *db, const struct embedded_migration *migration,
     enum err e = db_query(db, DB_SQL(sql_patience, DB_TEXT(limit_ms)), NULL, &why);
     if (e == ERR_OK)
         e = script_run(db, migration->sql, FILE_TIMEOUT_MS, &why);
+    if (e == ERR_OK && !db->in_transaction)
+        e = detail_set(&why, ERR_INTERNAL, "the file ends the transaction that it runs in");
     if (e == ERR_OK)
         e = db_query(db,
             DB_SQL(sql_record, DB_I32(migration->number), DB_TEXT(migration->name),

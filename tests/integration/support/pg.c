@@ -11,6 +11,7 @@
 
 #include "../../../src/db/script.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "db/migrate.h"
 
@@ -55,6 +56,8 @@ static void start_server(void)
 int test_pg_start_private(void **state)
 {
     (void)state;
+    if (log_set_level("warn") != ERR_OK)
+        give_up("log", "unknown level");
     char folder[] = "/tmp/fairway-pg-XXXXXX";
     if (mkdtemp(folder) == NULL)
         give_up(folder, strerror(errno));

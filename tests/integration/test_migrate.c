@@ -1,0 +1,206 @@
+/* Rules of db/migrate.h, with migrations of the test's own, and once with those of the program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../src/db/migrations.h"
+#include "base/mem.h"
+#include "db/migrate.h"
+#include "support/pg.h"
+
+static const struct embedded_migration two[] = {
+    {1, "0001_first", "CREATE TABLE fairway.first (n integer); INSERT INTO fairway.first VALUES (1), (2);"},
+    {2, "0002_second", "-- a comment; with a semicolon\nCREATE TABLE fairway.second (n integer);"},
+};
+
+static struct test_db database;
+static struct db *db;
+static struct detail detail;
+static size_t applied;
+
+static int open_database(void **state)
+{
+    (void)state;
+    database = test_db_new(TEST_DB_EMPTY);
+    db = test_db_open(&database, DB_DIRECT);
+    memset(&detail, 0, sizeof detail);
+    return 0;
+}
+
+static int close_database(void **state)
+{
+    (void)state;
+    db_free(db);
+    test_db_drop(&database);
+    return 0;
+}
+
+static void migrations_apply_once(void **state)
+{
+    (void)state;
+    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 2);
+    assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.first, fairway.migrations"), 4);
+    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 0);
+    assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.first"), 2);
+}
+
+static void only_what_is_missing_is_applied(void **state)
+{
+    (void)state;
+    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 1);
+    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 1);
+}
+
+static void a_failing_file_leaves_nothing_and_those_before_it(void **state)
+{
+    (void)state;
+    const struct embedded_migration list[] = {
+        two[0], {2, "0002_broken",
+                    "CREATE TABLE fairway.half (n integer); SELECT 1 / 0; CREATE TABLE fairway.rest ()"}};
+    assert_int_equal(migrations_apply(db, list, 2, &applied, &detail), ERR_INTERNAL);
+    assert_int_equal(applied, 1);
+    assert_non_null(strstr(detail.text, "0002_broken"));
+    assert_non_null(strstr(detail.text, "division by zero"));
+    assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.migrations"), 1);
+    assert_int_equal(test_db_number(&database, "SELECT (to_regclass('fairway.half') IS NULL)::int::int8"), 1);
+    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 1);
+}
+
+static void a_file_that_ends_its_transaction_is_refused(void **state)
+{
+    (void)state;
+    const struct embedded_migration list[] = {{1, "0001_commits", "CREATE TABLE fairway.t (); COMMIT"}};
+    assert_int_equal(migrations_apply(db, list, 1, &applied, &detail), ERR_INTERNAL);
+    assert_int_equal(applied, 0);
+    assert_non_null(strstr(detail.text, "0001_commits"));
+}
+
+static void a_changed_text_is_a_conflict(void **state)
+{
+    (void)state;
+    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    const struct embedded_migration changed[] = {{1, "0001_first", "CREATE TABLE fairway.other ()"}, two[1]};
+    assert_int_equal(migrations_apply(db, changed, 2, &applied, &detail), ERR_CONFLICT);
+    assert_int_equal(migrations_check(db, changed, 2, &detail), ERR_CONFLICT);
+    assert_non_null(strstr(detail.text, "migration 1"));
+    const struct embedded_migration renamed[] = {two[0], {2, "0002_other", two[1].sql}};
+    assert_int_equal(migrations_check(db, renamed, 2, &detail), ERR_CONFLICT);
+    assert_non_null(strstr(detail.text, "migration 2"));
+}
+
+static void an_older_program_refuses_a_newer_database(void **state)
+{
+    (void)state;
+    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_CONFLICT);
+    assert_non_null(strstr(detail.text, "migration 2"));
+    assert_int_equal(migrations_check(db, two, 1, &detail), ERR_CONFLICT);
+    assert_int_equal(migrations_check(db, two, 0, &detail), ERR_CONFLICT);
+}
+
+static void check_wants_exactly_the_programs_migrations(void **state)
+{
+    (void)state;
+    struct db *pooled = test_db_open(&database, DB_POOLED);
+    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_CONFLICT); /* never migrated */
+    assert_non_null(strstr(detail.text, "fairway migrate"));
+    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_OK);
+    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_CONFLICT);
+    assert_non_null(strstr(detail.text, "migration 2 is not applied"));
+    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_OK);
+    db_free(pooled);
+}
+
+struct runner {
+    pthread_t thread;
+    struct db *db;
+    enum err e;
+    size_t applied;
+};
+
+static void *run_migrations(void *context)
+{
+    struct runner *runner = context;
+    runner->e = migrations_apply(runner->db, two, 2, &runner->applied, NULL);
+    return NULL;
+}
+
+static void many_may_migrate_at_the_same_time(void **state)
+{
+    (void)state;
+    struct runner runners[8];
+    size_t total = 0;
+    for (size_t i = 0; i < ARRAY_LEN(runners); i++) {
+        runners[i] = (struct runner){.db = test_db_open(&database, DB_DIRECT)};
+        assert_int_equal(db_connect(runners[i].db, &detail), ERR_OK);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(runners); i++)
+        assert_int_equal(pthread_create(&runners[i].thread, NULL, run_migrations, &runners[i]), 0);
+    for (size_t i = 0; i < ARRAY_LEN(runners); i++) {
+        pthread_join(runners[i].thread, NULL);
+        assert_int_equal(runners[i].e, ERR_OK);
+        total += runners[i].applied;
+        db_free(runners[i].db);
+    }
+    assert_int_equal(total, 2);
+}
+
+static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **state)
+{
+    (void)state;
+    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_OK);
+    test_db_exec(&database, "DROP ROLE IF EXISTS fairway_small; CREATE ROLE fairway_small LOGIN PASSWORD 'p';"
+                            "GRANT ALL ON SCHEMA fairway TO fairway_small;"
+                            "GRANT ALL ON ALL TABLES IN SCHEMA fairway TO fairway_small");
+    AUTO_FREE char *url =
+        mem_format("postgresql://fairway_small:p@127.0.0.1:%u/%s", test_pg_port(), database.name);
+    struct db *small = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "small"});
+    assert_int_equal(migrations_apply(small, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 1);
+    db_free(small);
+    test_db_exec(&database, "DROP OWNED BY fairway_small; DROP ROLE fairway_small");
+}
+
+static void the_programs_own_migrations_apply(void **state)
+{
+    (void)state;
+    assert_true(embedded_migration_count > 0);
+    assert_int_equal(migrate_check(db, &detail), ERR_CONFLICT);
+    assert_int_equal(migrate(db, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, embedded_migration_count);
+    assert_int_equal(migrate_check(db, &detail), ERR_OK);
+    struct test_db copy = test_db_new(TEST_DB_MIGRATED);
+    struct db *other = test_db_open(&copy, DB_POOLED);
+    assert_int_equal(migrate_check(other, &detail), ERR_OK);
+    db_free(other);
+    test_db_drop(&copy);
+}
+
+int main(void)
+{
+#define ON_ITS_OWN_DATABASE(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
+    const struct CMUnitTest tests[] = {
+        ON_ITS_OWN_DATABASE(migrations_apply_once),
+        ON_ITS_OWN_DATABASE(only_what_is_missing_is_applied),
+        ON_ITS_OWN_DATABASE(a_failing_file_leaves_nothing_and_those_before_it),
+        ON_ITS_OWN_DATABASE(a_file_that_ends_its_transaction_is_refused),
+        ON_ITS_OWN_DATABASE(a_changed_text_is_a_conflict),
+        ON_ITS_OWN_DATABASE(an_older_program_refuses_a_newer_database),
+        ON_ITS_OWN_DATABASE(check_wants_exactly_the_programs_migrations),
+        ON_ITS_OWN_DATABASE(many_may_migrate_at_the_same_time),
+        ON_ITS_OWN_DATABASE(a_role_that_may_not_create_schemas_can_migrate_what_exists),
+        ON_ITS_OWN_DATABASE(the_programs_own_migrations_apply),
+    };
+    return cmocka_run_group_tests_name("migrate", tests, test_pg_start, test_pg_stop);
+}
