@@ -1,0 +1,45 @@
+/* What policy says of a sample. */
+#ifndef FAIRWAY_TESTS_STELLAR_JUDGE_H
+#define FAIRWAY_TESTS_STELLAR_JUDGE_H
+
+#include "sample.h"
+
+static const struct policy_limits sample_limits = {
+    .base_fee_stroops = 100, .max_resource_fee_stroops = 1000000};
+
+struct judgement {
+    struct named_accounts named;
+    struct detail detail;
+};
+
+static inline enum err judge(struct sample *sample, struct judgement *out)
+{
+    *out = (struct judgement){0};
+    assert_int_equal(sample_decode(sample, &out->detail), ERR_OK);
+    return policy_check(&sample->view, &sample_limits, &out->named, &out->detail);
+}
+
+/* A refusal carries the code and a sentence that has the words in it. */
+static inline void assert_refused(struct sample *sample, enum err expected, const char *words)
+{
+    struct judgement judgement;
+    assert_int_equal(judge(sample, &judgement), expected);
+    assert_non_null(strstr(judgement.detail.text, words));
+}
+
+/* Accepted, and exactly sample_key(names[...]) are named, in that order. */
+static inline void assert_names(struct sample *sample, size_t count, const uint8_t names[])
+{
+    struct judgement judgement;
+    assert_int_equal(judge(sample, &judgement), ERR_OK);
+    assert_int_equal(judgement.named.count, count);
+    for (size_t i = 0; i < count; i++) {
+        struct public_key key = sample_key(names[i]);
+        assert_true(public_key_equal(&judgement.named.keys[i], &key));
+    }
+}
+#define NAMES(sample, ...)                                                                                   \
+    assert_names(sample, sizeof((uint8_t[]){__VA_ARGS__}), (const uint8_t[]){__VA_ARGS__})
+#define NAMES_NOBODY(sample) assert_names(sample, 0, NULL)
+
+#endif

@@ -1,0 +1,296 @@
+/* Transactions as clients might send them, put together by hand so that each field can be what a rule
+ * forbids. */
+#ifndef FAIRWAY_TESTS_STELLAR_SAMPLE_H
+#define FAIRWAY_TESTS_STELLAR_SAMPLE_H
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "stellar/policy.h"
+
+enum sample_source {
+    NO_SOURCE,
+    PLAIN,
+    MUXED
+};
+
+enum sample_address {
+    ACCOUNT = 0,
+    CONTRACT = 1,
+    MUXED_ACCOUNT = 2,
+    CLAIMABLE_BALANCE = 3,
+    LIQUIDITY_POOL = 4,
+};
+
+struct sample {
+    enum envelope_form form;
+    enum sample_source source; /* of the transaction: PLAIN unless said */
+    bool memo;
+    struct buf preconditions; /* PRECOND_NONE when empty; of V0 the optional time bounds */
+    uint32_t operation_count;
+    struct buf operations; /* without the count */
+    bool soroban;
+    int64_t resource_fee_stroops;
+    struct buf xdr;
+    struct envelope view; /* of xdr */
+};
+
+/* A client's sample in V1 form; sample_wipe frees it. */
+#define SAMPLE                                                                                               \
+    {                                                                                                        \
+        .form = ENVELOPE_V1, .source = PLAIN                                                                 \
+    }
+
+static inline void sample_wipe(struct sample *sample)
+{
+    buf_free(&sample->preconditions);
+    buf_free(&sample->operations);
+    buf_free(&sample->xdr);
+}
+
+static inline struct public_key sample_key(uint8_t n)
+{
+    struct public_key key;
+    memset(key.bytes, n, sizeof key.bytes);
+    return key;
+}
+
+enum {
+    CLIENT = 7 /* sample_key(CLIENT) is the source of sample transactions */
+};
+
+static inline void add_key(struct buf *out, uint8_t n)
+{
+    struct public_key key = sample_key(n);
+    buf_add(out, key.bytes, sizeof key.bytes);
+}
+
+static inline void add_muxed_account(struct buf *out, enum sample_source form, uint8_t n)
+{
+    buf_add_u32(out, form == MUXED ? 0x100 : 0);
+    if (form == MUXED)
+        buf_add_u64(out, 99);
+    add_key(out, n);
+}
+
+/* The head of an operation; its body follows. */
+static inline void add_operation(struct sample *sample, enum sample_source source, uint8_t n, uint32_t kind)
+{
+    sample->operation_count++;
+    buf_add_u32(&sample->operations, source != NO_SOURCE);
+    if (source != NO_SOURCE)
+        add_muxed_account(&sample->operations, source, n);
+    buf_add_u32(&sample->operations, kind);
+}
+
+static inline void add_payment(struct sample *sample, enum sample_source source, uint8_t n)
+{
+    add_operation(sample, source, n, 1);
+    add_muxed_account(&sample->operations, PLAIN, 200);
+    buf_add_u32(&sample->operations, 0); /* native */
+    buf_add_u64(&sample->operations, 1);
+}
+
+static inline void add_extend(struct sample *sample, enum sample_source source, uint8_t n)
+{
+    sample->soroban = true;
+    add_operation(sample, source, n, 25);
+    buf_add_u32(&sample->operations, 0);
+    buf_add_u32(&sample->operations, 1000);
+}
+
+static inline void add_restore(struct sample *sample, enum sample_source source, uint8_t n)
+{
+    sample->soroban = true;
+    add_operation(sample, source, n, 26);
+    buf_add_u32(&sample->operations, 0);
+}
+
+static inline void add_address(struct buf *out, enum sample_address kind, uint8_t n)
+{
+    buf_add_u32(out, kind);
+    if (kind == ACCOUNT || kind == CLAIMABLE_BALANCE)
+        buf_add_u32(out, 0);
+    if (kind == MUXED_ACCOUNT)
+        buf_add_u64(out, 99);
+    add_key(out, n);
+}
+
+static inline void add_symbol_f(struct buf *out)
+{
+    buf_add_u32(out, 1);
+    buf_add(out, "f\0\0", 4);
+}
+
+static inline void add_contract_call(struct buf *out)
+{
+    add_address(out, CONTRACT, 201);
+    add_symbol_f(out);
+    buf_add_u32(out, 0); /* args */
+}
+
+/* InvokeHostFunction of a contract's function; auth is count SorobanAuthorizationEntry. */
+static inline void add_invoke(
+    struct sample *sample, enum sample_source source, uint8_t n, uint32_t count, const struct buf *auth)
+{
+    sample->soroban = true;
+    add_operation(sample, source, n, 24);
+    buf_add_u32(&sample->operations, 0);
+    add_contract_call(&sample->operations);
+    buf_add_u32(&sample->operations, count);
+    if (auth != NULL)
+        buf_add_bytes(&sample->operations, buf_bytes(auth));
+}
+
+static inline void add_deployer(struct buf *out, enum sample_address kind, uint8_t n)
+{
+    buf_add_u32(out, 0); /* CONTRACT_ID_PREIMAGE_FROM_ADDRESS */
+    add_address(out, kind, n);
+    add_key(out, 202);   /* salt */
+    buf_add_u32(out, 0); /* executable: Wasm */
+    add_key(out, 203);
+}
+
+/* InvokeHostFunction that creates a contract: function 1, or 3 with constructor arguments. */
+static inline void add_create_contract(
+    struct sample *sample, uint32_t function, enum sample_address deployer, uint8_t n)
+{
+    sample->soroban = true;
+    add_operation(sample, NO_SOURCE, 0, 24);
+    buf_add_u32(&sample->operations, function);
+    add_deployer(&sample->operations, deployer, n);
+    if (function == 3)
+        buf_add_u32(&sample->operations, 0);
+    buf_add_u32(&sample->operations, 0); /* auth */
+}
+
+/* What an authorization entry has after its credentials. */
+static inline void add_invocation(struct buf *auth)
+{
+    buf_add_u32(auth, 0);
+    add_contract_call(auth);
+    buf_add_u32(auth, 0); /* subInvocations */
+}
+
+static inline void add_source_account_entry(struct buf *auth)
+{
+    buf_add_u32(auth, 0);
+    add_invocation(auth);
+}
+
+/* Credentials of kind 1, 2 or 3 up to where the delegates of kind 3 follow. */
+static inline void add_credentials(struct buf *auth, uint32_t kind, enum sample_address address, uint8_t n)
+{
+    buf_add_u32(auth, kind);
+    add_address(auth, address, n);
+    buf_add_u64(auth, 1); /* nonce */
+    buf_add_u32(auth, 2); /* signatureExpirationLedger */
+    buf_add_u32(auth, 1); /* signature: void */
+}
+
+static inline void add_address_entry(struct buf *auth, uint32_t kind, enum sample_address address, uint8_t n)
+{
+    add_credentials(auth, kind, address, n);
+    if (kind == 3)
+        buf_add_u32(auth, 0);
+    add_invocation(auth);
+}
+
+/* A SorobanDelegateSignature up to its nested delegates, of which there are nested. */
+static inline void add_delegate(struct buf *auth, enum sample_address address, uint8_t n, uint32_t nested)
+{
+    add_address(auth, address, n);
+    buf_add_u32(auth, 1); /* signature: void */
+    buf_add_u32(auth, nested);
+}
+
+static inline void add_transaction(struct sample *sample, struct buf *out)
+{
+    if (sample->form == ENVELOPE_V0)
+        add_key(out, CLIENT);
+    else
+        add_muxed_account(out, sample->source, CLIENT);
+    buf_add_u32(out, 100);
+    buf_add_u64(out, 17);
+    if (sample->preconditions.len == 0)
+        buf_add_u32(out, 0);
+    buf_add_bytes(out, buf_bytes(&sample->preconditions));
+    buf_add_u32(out, sample->memo ? 2 : 0);
+    if (sample->memo)
+        buf_add_u64(out, 5);
+    buf_add_u32(out, sample->operation_count);
+    buf_add_bytes(out, buf_bytes(&sample->operations));
+    buf_add_u32(out, sample->soroban);
+    if (sample->soroban) {
+        static const uint8_t resources[4 + 4 + 4 + 12] = {0}; /* ext, two footprints, limits */
+        buf_add(out, resources, sizeof resources);
+        buf_add_u64(out, (uint64_t)sample->resource_fee_stroops);
+    }
+}
+
+/* Fills sample->xdr and gives what envelope_decode says of it. */
+static inline enum err sample_decode(struct sample *sample, struct detail *detail)
+{
+    struct buf *out = &sample->xdr;
+    buf_clear(out);
+    if (sample->form == ENVELOPE_FEE_BUMP) {
+        buf_add_u32(out, 5);
+        add_muxed_account(out, PLAIN, 204);
+        buf_add_u64(out, 1000);
+    }
+    buf_add_u32(out, sample->form == ENVELOPE_V0 ? 0 : 2);
+    add_transaction(sample, out);
+    buf_add_u32(out, 0); /* signatures */
+    if (sample->form == ENVELOPE_FEE_BUMP) {
+        buf_add_u32(out, 0); /* ext */
+        buf_add_u32(out, 0); /* outer signatures */
+    }
+    return envelope_decode(buf_bytes(out), &sample->view, detail);
+}
+
+/* PRECOND_V2 without anything in it but what is asked for. */
+struct sample_v2 {
+    bool times, ledgers, min_sequence;
+    uint64_t min_time_s, max_time_s;
+    uint32_t min_ledger, max_ledger;
+    int64_t min_sequence_number;
+    uint64_t min_sequence_age_s;
+    uint32_t min_sequence_ledger_gap;
+    uint32_t signer_count;
+    const struct buf *signers;
+};
+
+static inline void set_times(struct sample *sample, uint64_t min_time_s, uint64_t max_time_s)
+{
+    buf_clear(&sample->preconditions);
+    buf_add_u32(&sample->preconditions, 1);
+    buf_add_u64(&sample->preconditions, min_time_s);
+    buf_add_u64(&sample->preconditions, max_time_s);
+}
+
+static inline void set_v2(struct sample *sample, struct sample_v2 v2)
+{
+    struct buf *out = &sample->preconditions;
+    buf_clear(out);
+    buf_add_u32(out, 2);
+    buf_add_u32(out, v2.times);
+    if (v2.times) {
+        buf_add_u64(out, v2.min_time_s);
+        buf_add_u64(out, v2.max_time_s);
+    }
+    buf_add_u32(out, v2.ledgers);
+    if (v2.ledgers) {
+        buf_add_u32(out, v2.min_ledger);
+        buf_add_u32(out, v2.max_ledger);
+    }
+    buf_add_u32(out, v2.min_sequence);
+    if (v2.min_sequence)
+        buf_add_u64(out, (uint64_t)v2.min_sequence_number);
+    buf_add_u64(out, v2.min_sequence_age_s);
+    buf_add_u32(out, v2.min_sequence_ledger_gap);
+    buf_add_u32(out, v2.signer_count);
+    if (v2.signers != NULL)
+        buf_add_bytes(out, buf_bytes(v2.signers));
+}
+
+#endif

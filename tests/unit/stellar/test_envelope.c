@@ -1,0 +1,223 @@
+/* Rules of stellar/envelope.h that do not need the SDK's word: strictness, views, signatures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <sodium.h>
+
+#include "sample.h"
+
+#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
+
+static void every_truncation_is_refused_and_names_the_place(void **state)
+{
+    (void)state;
+    static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        sample.form = forms[i];
+        add_payment(&sample, MUXED, 1);
+        assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+        for (size_t len = 0; len < sample.xdr.len; len++) {
+            /* Memory of its own, so that the sanitizer sees a read behind the end. */
+            uint8_t *part = mem_copy(sample.xdr.data, len);
+            struct envelope view;
+            struct detail detail = {0};
+            assert_int_equal(
+                envelope_decode((struct bytes){part, len}, &view, &detail), ERR_INVALID_TRANSACTION_XDR);
+            assert_non_null(strstr(detail.text, "Not a TransactionEnvelope: at byte "));
+            free(part);
+        }
+    }
+}
+
+static void trailing_bytes_are_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 1);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    buf_add_u32(&sample.xdr, 0);
+    assert_int_equal(
+        envelope_decode(buf_bytes(&sample.xdr), &sample.view, NULL), ERR_INVALID_TRANSACTION_XDR);
+}
+
+static void more_than_100_operations_do_not_decode(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    for (int i = 0; i < OPERATIONS_MAX; i++)
+        add_payment(&sample, PLAIN, 1);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(sample.view.operation_count, 100);
+    add_payment(&sample, PLAIN, 1);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_INVALID_TRANSACTION_XDR);
+}
+
+static void DA6_unknown_operations_and_envelopes_do_not_decode(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_operation(&sample, PLAIN, 1, 27);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_INVALID_TRANSACTION_XDR);
+    static const uint32_t types[] = {1, 3, 4, 6, 7, 8, 9, 10, 11, UINT32_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        AUTO_SAMPLE other = SAMPLE;
+        add_payment(&other, PLAIN, 1);
+        assert_int_equal(sample_decode(&other, NULL), ERR_OK);
+        be32_put(other.xdr.data, types[i]);
+        assert_int_equal(
+            envelope_decode(buf_bytes(&other.xdr), &other.view, NULL), ERR_INVALID_TRANSACTION_XDR);
+    }
+}
+
+static void A4_unknown_kinds_of_credentials_do_not_decode(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 4; kind < 8; kind++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        CLEANUP(buf_free) struct buf auth = {0};
+        add_address_entry(&auth, kind, ACCOUNT, 1);
+        add_invoke(&sample, PLAIN, 1, 1, &auth);
+        assert_int_equal(sample_decode(&sample, NULL), ERR_INVALID_TRANSACTION_XDR);
+    }
+}
+
+static void preconditions_of_every_form_come_to_one(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    CLEANUP(buf_free) struct buf signer = {0};
+    buf_add_u32(&signer, 2);
+    add_key(&signer, 9);
+    set_v2(&sample, (struct sample_v2){true, true, true, 1, 2, 3, 4, -5, 6, 7, 1, &signer});
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    const struct preconditions *seen = &sample.view.preconditions;
+    assert_int_equal(seen->min_time_s, 1);
+    assert_int_equal(seen->max_time_s, 2);
+    assert_int_equal(seen->min_ledger, 3);
+    assert_int_equal(seen->max_ledger, 4);
+    assert_true(seen->has_min_sequence);
+    assert_int_equal(seen->min_sequence, -5);
+    assert_int_equal(seen->min_sequence_age_s, 6);
+    assert_int_equal(seen->min_sequence_ledger_gap, 7);
+    assert_int_equal(seen->extra_signer_count, 1);
+    assert_int_equal(seen->extra_signers.len, 4 + signer.len);
+
+    set_v2(&sample, (struct sample_v2){0});
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_true(
+        seen->min_time_s == 0 && seen->max_time_s == 0 && seen->min_ledger == 0 && seen->max_ledger == 0);
+    assert_true(
+        !seen->has_min_sequence && seen->min_sequence_age_s == 0 && seen->min_sequence_ledger_gap == 0);
+    assert_true(seen->extra_signer_count == 0 && seen->extra_signers.len == 0);
+
+    set_times(&sample, 8, 9);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(sample.view.preconditions.min_time_s, 8);
+    assert_int_equal(sample.view.preconditions.max_time_s, 9);
+    sample.form = ENVELOPE_V0; /* the flag of an option is the same number as PRECOND_TIME */
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(sample.view.preconditions.min_time_s, 8);
+    assert_int_equal(sample.view.preconditions.max_time_s, 9);
+}
+
+/* A signed sample: its network is "n", its source the key that is given back. */
+static struct public_key sign_sample(struct sample *sample, struct buf *xdr, struct hash *hash)
+{
+    struct public_key key;
+    struct signature signature;
+    struct network_id network = network_id_of("n");
+    uint8_t secret[crypto_sign_SECRETKEYBYTES], seed[crypto_sign_SEEDBYTES] = {1};
+    crypto_sign_seed_keypair(key.bytes, secret, seed);
+    add_payment(sample, PLAIN, 1);
+    assert_int_equal(sample_decode(sample, NULL), ERR_OK);
+    *hash = envelope_hash(&network, &sample->view);
+    crypto_sign_detached(signature.bytes, NULL, hash->bytes, sizeof hash->bytes, secret);
+    envelope_build(sample->view.body, &key, &signature, xdr);
+    return key;
+}
+
+static void F3_a_signature_counts_by_hint_and_hash_and_length(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    CLEANUP(buf_free) struct buf xdr = {0};
+    struct hash hash, other = {{0}};
+    struct envelope view;
+    struct public_key key = sign_sample(&sample, &xdr, &hash), stranger = sample_key(3);
+    assert_int_equal(envelope_decode(buf_bytes(&xdr), &view, NULL), ERR_OK);
+    assert_true(envelope_signed_by(&view, &key, &hash));
+    assert_false(envelope_signed_by(&view, &key, &other));
+    assert_false(envelope_signed_by(&view, &stranger, &hash));
+
+    struct envelope bad = view;
+    bad.signatures[0].hint[3] ^= 1;
+    assert_false(envelope_signed_by(&bad, &key, &hash));
+    bad = view;
+    bad.signatures[0].signature.len = 63;
+    assert_false(envelope_signed_by(&bad, &key, &hash));
+    bad = view;
+    bad.signature_count = 0;
+    assert_false(envelope_signed_by(&bad, &key, &hash));
+    /* Behind 19 others it is found. */
+    bad = view;
+    bad.signature_count = SIGNATURES_MAX;
+    bad.signatures[SIGNATURES_MAX - 1] = view.signatures[0];
+    bad.signatures[0].hint[0] ^= 1;
+    assert_true(envelope_signed_by(&bad, &key, &hash));
+}
+
+static void a_transaction_without_envelope_decodes_alone(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    struct envelope view;
+    struct detail detail = {0};
+    add_payment(&sample, PLAIN, 1);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(transaction_decode(sample.view.body, &view, &detail), ERR_OK);
+    assert_true(bytes_equal(view.tail, sample.view.tail));
+    assert_int_equal(view.signature_count, 0);
+    assert_int_equal(transaction_decode(buf_bytes(&sample.xdr), &view, &detail), ERR_INVALID_TRANSACTION_XDR);
+    assert_non_null(strstr(detail.text, "Not a Transaction: "));
+    struct bytes shorter = {sample.view.body.data, sample.view.body.len - 4};
+    assert_int_equal(transaction_decode(shorter, &view, &detail), ERR_INVALID_TRANSACTION_XDR);
+}
+
+static void a_lease_does_not_keep_the_clients_signatures(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    CLEANUP(buf_free) struct buf xdr = {0}, transaction = {0}, lease = {0};
+    struct hash hash;
+    struct envelope client, leased;
+    struct public_key key = sign_sample(&sample, &xdr, &hash);
+    assert_int_equal(envelope_decode(buf_bytes(&xdr), &client, NULL), ERR_OK);
+    struct transaction_head head = {sample_key(4), 1, 2, 3};
+    transaction_build(&client, &head, &transaction);
+    envelope_build(buf_bytes(&transaction), &head.source, &(struct signature){{0}}, &lease);
+    assert_int_equal(envelope_decode(buf_bytes(&lease), &leased, NULL), ERR_OK);
+    assert_int_equal(leased.signature_count, 1);
+    assert_true(public_key_equal(&leased.source, &head.source));
+    assert_false(envelope_signed_by(&leased, &key, &hash));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_truncation_is_refused_and_names_the_place),
+        cmocka_unit_test(trailing_bytes_are_refused),
+        cmocka_unit_test(more_than_100_operations_do_not_decode),
+        cmocka_unit_test(DA6_unknown_operations_and_envelopes_do_not_decode),
+        cmocka_unit_test(A4_unknown_kinds_of_credentials_do_not_decode),
+        cmocka_unit_test(preconditions_of_every_form_come_to_one),
+        cmocka_unit_test(F3_a_signature_counts_by_hint_and_hash_and_length),
+        cmocka_unit_test(a_transaction_without_envelope_decodes_alone),
+        cmocka_unit_test(a_lease_does_not_keep_the_clients_signatures),
+    };
+    return cmocka_run_group_tests_name("stellar/envelope", tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/* DESIGN section 7 on operations and on what a channel account may sign. The ids are those of the ancestors'
+ * tests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "judge.h"
+#include "operation.h"
+#include "vectors.h"
+
+#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
+
+static void T3_plain_source_of_an_operation_is_named(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 3);
+    NAMES(&sample, 3);
+}
+
+static void T4_muxed_source_of_an_operation_is_named_by_its_account(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, MUXED, 3);
+    NAMES(&sample, 3);
+}
+
+static void named_accounts_are_sorted_and_each_once(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    static const uint8_t sources[] = {5, 2, 9, 2, 5, 1, 9};
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+        add_payment(&sample, i % 2 == 0 ? PLAIN : MUXED, sources[i]);
+    NAMES(&sample, 1, 2, 5, 9);
+}
+
+static void the_source_of_the_transaction_is_not_named_since_it_is_replaced(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    sample.source = MUXED;
+    add_payment(&sample, PLAIN, 3);
+    NAMES(&sample, 3);
+}
+
+static void T5_classic_operation_without_source_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, NO_SOURCE, 0);
+    assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[0]");
+
+    AUTO_SAMPLE last = SAMPLE;
+    for (int i = 0; i < 99; i++)
+        add_payment(&last, PLAIN, 3);
+    add_payment(&last, NO_SOURCE, 0);
+    assert_refused(&last, ERR_INVALID_OPERATION_STRUCTURE, "operations[99]");
+}
+
+static void T5_holds_in_every_form_of_envelope(void **state)
+{
+    (void)state;
+    static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        AUTO_SAMPLE bad = SAMPLE, good = SAMPLE;
+        bad.form = good.form = forms[i];
+        add_payment(&bad, NO_SOURCE, 0);
+        assert_refused(&bad, ERR_INVALID_OPERATION_STRUCTURE, "operations[0]");
+        add_payment(&good, MUXED, 3);
+        NAMES(&good, 3);
+    }
+}
+
+/* The SDK's vectors have every kind with a plain, a muxed and no source. */
+static void T5_holds_for_every_classic_kind(void **state)
+{
+    (void)state;
+    struct vectors vectors;
+    vectors_open(&vectors);
+    size_t refused = 0, accepted = 0;
+    while (vectors_next(&vectors, "lease")) {
+        unsigned kind;
+        char form[16], source[16];
+        if (sscanf(vector_text(&vectors), "%15s operation %u source %15s", form, &kind, source) != 3 ||
+            kind > 23)
+            continue;
+        vectors.column = 4;
+        CLEANUP(buf_free) struct buf xdr = vector_bytes(&vectors);
+        struct envelope view;
+        struct named_accounts named;
+        assert_int_equal(envelope_decode(buf_bytes(&xdr), &view, NULL), ERR_OK);
+        enum err e = policy_check(&view, &sample_limits, &named, NULL);
+        if (strcmp(source, "none") == 0) {
+            assert_int_equal(e, ERR_INVALID_OPERATION_STRUCTURE);
+            refused++;
+        } else {
+            assert_int_equal(e, ERR_OK);
+            assert_int_equal(named.count, 1);
+            assert_true(public_key_equal(&named.keys[0], &view.source));
+            accepted++;
+        }
+    }
+    vectors_close(&vectors);
+    assert_int_equal(refused, 24 * 3);
+    assert_int_equal(accepted, 24 * 3 * 2);
+}
+
+static void A7_three_kinds_are_soroban(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 0; kind < 24; kind++)
+        assert_int_equal(operation_family(kind), OPERATION_CLASSIC);
+    for (uint32_t kind = 24; kind < 27; kind++)
+        assert_int_equal(operation_family(kind), OPERATION_SOROBAN);
+    assert_int_equal(operation_family(27), OPERATION_UNKNOWN);
+    assert_int_equal(operation_family(UINT32_MAX), OPERATION_UNKNOWN);
+}
+
+static void a_transaction_without_operation_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "no operation");
+}
+
+static void a_hundred_operations_of_a_hundred_sources_pass(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    uint8_t names[100];
+    for (uint8_t i = 0; i < 100; i++) {
+        add_payment(&sample, PLAIN, (uint8_t)(99 - i));
+        names[i] = i;
+    }
+    assert_names(&sample, 100, names);
+}
+
+static void T13_memo_and_bounds_of_a_classic_transaction_pass(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    sample.memo = true;
+    set_v2(&sample, (struct sample_v2){true, true, .min_time_s = 5, .max_time_s = 6, .min_ledger = 7});
+    add_payment(&sample, PLAIN, 3);
+    NAMES(&sample, 3);
+}
+
+static void client_must_sign_for_operation_sources_and_extra_signers(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE source = SAMPLE, nobody = SAMPLE, extra = SAMPLE;
+    CLEANUP(buf_free) struct buf signer = {0};
+    add_payment(&source, PLAIN, 3);
+    assert_int_equal(sample_decode(&source, NULL), ERR_OK);
+    assert_true(policy_client_must_sign(&source.view));
+    add_restore(&nobody, NO_SOURCE, 0);
+    assert_int_equal(sample_decode(&nobody, NULL), ERR_OK);
+    assert_false(policy_client_must_sign(&nobody.view));
+    buf_add_u32(&signer, 2);
+    add_key(&signer, 9);
+    set_v2(&extra, (struct sample_v2){.signer_count = 1, .signers = &signer});
+    add_restore(&extra, NO_SOURCE, 0);
+    assert_int_equal(sample_decode(&extra, NULL), ERR_OK);
+    assert_true(policy_client_must_sign(&extra.view));
+}
+
+/* A lease as the front process would have it signed by sample_key(1) at now = 1000. */
+struct lease_case {
+    struct transaction_head head;
+    int64_t max_fee_stroops;
+    uint64_t now_s;
+};
+#define LEASE_CASE                                                                                           \
+    {                                                                                                        \
+        {sample_key(1), 100, 5, 1300}, 100, 1000                                                             \
+    }
+
+static enum err check_lease(struct sample *sample, struct lease_case lease)
+{
+    CLEANUP(buf_free) struct buf transaction = {0};
+    struct public_key signer = sample_key(1);
+    assert_int_equal(sample_decode(sample, NULL), ERR_OK);
+    transaction_build(&sample->view, &lease.head, &transaction);
+    return policy_check_lease(buf_bytes(&transaction), &signer, &sample_limits, lease.max_fee_stroops,
+        lease.now_s, &(struct detail){0});
+}
+
+static void a_lease_within_all_limits_may_be_signed(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 3);
+    assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_OK);
+}
+
+static void a_lease_has_the_plain_signer_as_source(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    struct lease_case lease = LEASE_CASE;
+    add_payment(&sample, PLAIN, 3);
+    lease.head.source = sample_key(2);
+    assert_int_equal(check_lease(&sample, lease), ERR_INVALID_TRANSACTION);
+
+    struct public_key client = sample_key(CLIENT);
+    set_times(&sample, 0, 1300);
+    sample.source = MUXED;
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(policy_check_lease(sample.view.body, &client, &sample_limits, 100, 1000, NULL),
+        ERR_INVALID_TRANSACTION);
+    sample.source = PLAIN;
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(policy_check_lease(sample.view.body, &client, &sample_limits, 100, 1000, NULL), ERR_OK);
+}
+
+static void a_lease_never_uses_the_authority_of_its_signer(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, soroban = SAMPLE;
+    CLEANUP(buf_free) struct buf auth = {0};
+    add_payment(&plain, PLAIN, 1);
+    assert_int_equal(check_lease(&plain, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
+    add_payment(&muxed, PLAIN, 3);
+    add_payment(&muxed, MUXED, 1);
+    assert_int_equal(check_lease(&muxed, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
+    add_address_entry(&auth, 2, ACCOUNT, 1);
+    add_invoke(&soroban, NO_SOURCE, 0, 1, &auth);
+    assert_int_equal(check_lease(&soroban, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
+}
+
+static void a_lease_passes_the_policy_again(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, NO_SOURCE, 0);
+    assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_INVALID_OPERATION_STRUCTURE);
+}
+
+static void a_lease_costs_no_more_than_the_cap(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    struct lease_case lease = LEASE_CASE;
+    add_payment(&sample, PLAIN, 3);
+    lease.head.fee_stroops = 101;
+    assert_int_equal(check_lease(&sample, lease), ERR_FEE_EXCEEDS_MAXIMUM);
+    lease.max_fee_stroops = INT64_MAX;
+    lease.head.fee_stroops = UINT32_MAX;
+    assert_int_equal(check_lease(&sample, lease), ERR_OK);
+    lease.max_fee_stroops = -1;
+    assert_int_equal(check_lease(&sample, lease), ERR_FEE_EXCEEDS_MAXIMUM);
+}
+
+static void a_lease_ends_within_300_seconds(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    struct lease_case lease = LEASE_CASE;
+    add_payment(&sample, PLAIN, 3);
+    static const struct {
+        uint64_t max_time_s, now_s;
+        enum err expected;
+    } cases[] = {
+        {1301, 1000, ERR_INVALID_TRANSACTION},
+        {1300, 1000, ERR_OK},
+        {999, 1000, ERR_OK}, /* dead on arrival is harmless */
+        {0, 1000, ERR_INVALID_TRANSACTION},
+        {0, 0, ERR_INVALID_TRANSACTION},
+        {UINT64_MAX, 1000, ERR_INVALID_TRANSACTION},
+        {UINT64_MAX, UINT64_MAX - 300, ERR_OK},
+        {100, UINT64_MAX, ERR_OK},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        lease.head.max_time_s = cases[i].max_time_s;
+        lease.now_s = cases[i].now_s;
+        assert_int_equal(check_lease(&sample, lease), cases[i].expected);
+    }
+}
+
+static void a_lease_is_exactly_one_transaction(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    CLEANUP(buf_free) struct buf transaction = {0};
+    struct lease_case lease = LEASE_CASE;
+    add_payment(&sample, PLAIN, 3);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    transaction_build(&sample.view, &lease.head, &transaction);
+    buf_add_u32(&transaction, 0);
+    assert_int_equal(
+        policy_check_lease(buf_bytes(&transaction), &lease.head.source, &sample_limits, 100, 1000, NULL),
+        ERR_INVALID_TRANSACTION_XDR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(T3_plain_source_of_an_operation_is_named),
+        cmocka_unit_test(T4_muxed_source_of_an_operation_is_named_by_its_account),
+        cmocka_unit_test(named_accounts_are_sorted_and_each_once),
+        cmocka_unit_test(the_source_of_the_transaction_is_not_named_since_it_is_replaced),
+        cmocka_unit_test(T5_classic_operation_without_source_is_refused),
+        cmocka_unit_test(T5_holds_in_every_form_of_envelope),
+        cmocka_unit_test(T5_holds_for_every_classic_kind),
+        cmocka_unit_test(A7_three_kinds_are_soroban),
+        cmocka_unit_test(a_transaction_without_operation_is_refused),
+        cmocka_unit_test(a_hundred_operations_of_a_hundred_sources_pass),
+        cmocka_unit_test(T13_memo_and_bounds_of_a_classic_transaction_pass),
+        cmocka_unit_test(client_must_sign_for_operation_sources_and_extra_signers),
+        cmocka_unit_test(a_lease_within_all_limits_may_be_signed),
+        cmocka_unit_test(a_lease_has_the_plain_signer_as_source),
+        cmocka_unit_test(a_lease_never_uses_the_authority_of_its_signer),
+        cmocka_unit_test(a_lease_passes_the_policy_again),
+        cmocka_unit_test(a_lease_costs_no_more_than_the_cap),
+        cmocka_unit_test(a_lease_ends_within_300_seconds),
+        cmocka_unit_test(a_lease_is_exactly_one_transaction),
+    };
+    return cmocka_run_group_tests_name("stellar/policy", tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* T12: how long a lease lasts, and which transactions are dead on arrival. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "stellar/policy.h"
+
+#define NOW 1000000u
+#define TIP 5000u
+#define REFUSED 0u
+
+struct time_case {
+    uint64_t max_time_s;
+    uint32_t timeout_s;
+    uint64_t expected_s; /* after NOW; REFUSED */
+};
+
+static enum err max_time(
+    struct preconditions preconditions, uint64_t now_s, uint32_t timeout_s, uint64_t *max_time_s)
+{
+    struct detail detail = {0};
+    enum err e = policy_max_time(&preconditions, now_s, timeout_s, TIP, max_time_s, &detail);
+    assert_true((e == ERR_OK) == (detail.text[0] == '\0'));
+    return e;
+}
+
+static void T12_the_earliest_of_client_timeout_and_300_s_counts(void **state)
+{
+    (void)state;
+    static const struct time_case cases[] = {
+        {0, 0, 60},
+        {0, 20, 20},
+        {0, 19, REFUSED},
+        {0, 1, REFUSED},
+        {0, 300, 300},
+        {0, 301, 300},
+        {0, UINT32_MAX, 300},
+        {NOW + 500, 0, 300},
+        {NOW + 300, 0, 300},
+        {NOW + 299, 0, 299},
+        {NOW + 20, 0, 20},
+        {NOW + 19, 0, REFUSED},
+        {NOW + 90, 30, 30},
+        {NOW + 30, 90, 30},
+        {NOW + 90, 90, 90},
+        {NOW, 0, REFUSED},
+        {NOW - 1, 0, REFUSED},
+        {NOW - 1, 60, REFUSED},
+        {1, 0, REFUSED},
+        {UINT64_MAX, 0, 300},
+        {UINT64_MAX, UINT32_MAX, 300},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t chosen_s = 0;
+        struct preconditions preconditions = {.max_time_s = cases[i].max_time_s};
+        enum err e = max_time(preconditions, NOW, cases[i].timeout_s, &chosen_s);
+        assert_int_equal(e, cases[i].expected_s == REFUSED ? ERR_INVALID_TRANSACTION : ERR_OK);
+        assert_int_equal(chosen_s, cases[i].expected_s == REFUSED ? 0 : NOW + cases[i].expected_s);
+    }
+}
+
+static void T12_a_min_time_after_the_chosen_max_time_is_refused(void **state)
+{
+    (void)state;
+    uint64_t chosen_s;
+    struct preconditions p = {.min_time_s = NOW + 61};
+    assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_INVALID_TRANSACTION);
+    assert_int_equal(max_time(p, NOW, 61, &chosen_s), ERR_OK);
+    p.min_time_s = NOW + 60;
+    assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_OK);
+    p = (struct preconditions){.min_time_s = UINT64_MAX, .max_time_s = UINT64_MAX};
+    assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_INVALID_TRANSACTION);
+}
+
+static void T12_no_value_of_now_overflows(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {0, 1, 299, 300, UINT64_MAX - 301, UINT64_MAX - 300, UINT64_MAX - 60,
+        UINT64_MAX - 20, UINT64_MAX - 19, UINT64_MAX - 1, UINT64_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(edges); i++)
+        for (size_t k = 0; k < ARRAY_LEN(edges); k++) {
+            uint64_t now_s = edges[i], chosen_s = 0;
+            enum err e = max_time((struct preconditions){.max_time_s = edges[k]}, now_s, 0, &chosen_s);
+            if (e != ERR_OK)
+                continue;
+            assert_true(chosen_s >= now_s && chosen_s - now_s >= LEASE_SECONDS_MIN);
+            assert_true(chosen_s - now_s <= LEASE_SECONDS_MAX);
+            assert_true(edges[k] == 0 || chosen_s <= edges[k]);
+        }
+    uint64_t chosen_s;
+    struct preconditions none = {0};
+    assert_int_equal(max_time(none, UINT64_MAX, 0, &chosen_s), ERR_INVALID_TRANSACTION);
+    assert_int_equal(max_time(none, UINT64_MAX - 20, 0, &chosen_s), ERR_OK);
+    assert_int_equal(chosen_s, UINT64_MAX);
+}
+
+static void a_max_ledger_that_is_reached_too_soon_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t max_ledger;
+        enum err expected;
+    } cases[] = {
+        {1, ERR_INVALID_TRANSACTION},
+        {TIP, ERR_INVALID_TRANSACTION},
+        {TIP + 1, ERR_INVALID_TRANSACTION},
+        {TIP + 2, ERR_INVALID_TRANSACTION}, /* exclusive: only TIP + 1 would do */
+        {TIP + 3, ERR_OK},
+        {UINT32_MAX, ERR_OK},
+        {0, ERR_OK},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t chosen_s;
+        struct preconditions p = {.max_ledger = cases[i].max_ledger};
+        assert_int_equal(max_time(p, NOW, 0, &chosen_s), cases[i].expected);
+    }
+    uint64_t chosen_s;
+    struct preconditions last = {.max_ledger = UINT32_MAX};
+    assert_int_equal(policy_max_time(&last, NOW, 0, UINT32_MAX, &chosen_s, NULL), ERR_INVALID_TRANSACTION);
+}
+
+static void a_min_ledger_out_of_reach_is_refused(void **state)
+{
+    (void)state;
+    uint64_t chosen_s;
+    struct preconditions p = {.min_ledger = TIP + 60};
+    assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_OK);
+    p.min_ledger = TIP + 61;
+    assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_INVALID_TRANSACTION);
+    assert_int_equal(max_time(p, NOW, 300, &chosen_s), ERR_OK);
+    p.min_ledger = TIP;
+    assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_OK);
+    p.min_ledger = UINT32_MAX;
+    assert_int_equal(max_time(p, NOW, 300, &chosen_s), ERR_INVALID_TRANSACTION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(T12_the_earliest_of_client_timeout_and_300_s_counts),
+        cmocka_unit_test(T12_a_min_time_after_the_chosen_max_time_is_refused),
+        cmocka_unit_test(T12_no_value_of_now_overflows),
+        cmocka_unit_test(a_max_ledger_that_is_reached_too_soon_is_refused),
+        cmocka_unit_test(a_min_ledger_out_of_reach_is_refused),
+    };
+    return cmocka_run_group_tests_name("stellar/policy_time", tests, NULL, NULL);
+}

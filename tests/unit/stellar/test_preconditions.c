@@ -1,0 +1,136 @@
+/* H12: the client's preconditions do not pass through unseen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "judge.h"
+
+#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
+#define AUTO_BUF CLEANUP(buf_free) struct buf
+
+static void assert_preconditions(struct sample_v2 v2, enum err expected, const char *words)
+{
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 3);
+    set_v2(&sample, v2);
+    if (expected == ERR_OK)
+        NAMES(&sample, 3);
+    else
+        assert_refused(&sample, expected, words);
+}
+
+static void H12_conditions_on_the_clients_sequence_are_refused(void **state)
+{
+    (void)state;
+    /* Present is enough: minSeqNum 0 accepts every state of the account. */
+    assert_preconditions((struct sample_v2){.min_sequence = true}, ERR_INVALID_TRANSACTION, "minSeqNum");
+    assert_preconditions((struct sample_v2){.min_sequence = true, .min_sequence_number = 5},
+        ERR_INVALID_TRANSACTION, "minSeqNum");
+    assert_preconditions((struct sample_v2){.min_sequence_age_s = 1}, ERR_INVALID_TRANSACTION, "minSeqAge");
+    assert_preconditions(
+        (struct sample_v2){.min_sequence_age_s = UINT64_MAX}, ERR_INVALID_TRANSACTION, "minSeqAge");
+    assert_preconditions(
+        (struct sample_v2){.min_sequence_ledger_gap = 1}, ERR_INVALID_TRANSACTION, "minSeqLedgerGap");
+    assert_preconditions((struct sample_v2){0}, ERR_OK, NULL);
+}
+
+static void min_time_after_max_time_is_refused(void **state)
+{
+    (void)state;
+    assert_preconditions((struct sample_v2){.times = true, .min_time_s = 11, .max_time_s = 10},
+        ERR_INVALID_TRANSACTION, "min time is after the max time");
+    assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10, .max_time_s = 10}, ERR_OK, NULL);
+    assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10}, ERR_OK, NULL);
+}
+
+static void the_same_holds_for_plain_time_bounds(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 3);
+    set_times(&sample, 11, 10);
+    assert_refused(&sample, ERR_INVALID_TRANSACTION, "min time");
+    sample.form = ENVELOPE_V0;
+    assert_refused(&sample, ERR_INVALID_TRANSACTION, "min time");
+    set_times(&sample, 10, 10);
+    NAMES(&sample, 3);
+}
+
+static void ledger_bounds_that_admit_no_ledger_are_refused(void **state)
+{
+    (void)state;
+    assert_preconditions((struct sample_v2){.ledgers = true, .min_ledger = 10, .max_ledger = 10},
+        ERR_INVALID_TRANSACTION, "ledger bounds");
+    assert_preconditions(
+        (struct sample_v2){.ledgers = true, .min_ledger = 9, .max_ledger = 10}, ERR_OK, NULL);
+    assert_preconditions((struct sample_v2){.ledgers = true, .min_ledger = 10}, ERR_OK, NULL);
+}
+
+static void add_signer(struct buf *out, uint32_t kind, uint8_t n)
+{
+    buf_add_u32(out, kind);
+    add_key(out, n);
+}
+
+static void add_payload_signer(struct buf *out, uint8_t n, uint32_t payload_len)
+{
+    add_signer(out, 3, n);
+    buf_add_u32(out, payload_len);
+    buf_add(out, "abcd", payload_len);
+}
+
+static void DA5_keys_that_extra_signers_ask_for_are_named(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF signers = {0};
+    add_payment(&sample, PLAIN, 3);
+    add_signer(&signers, 0, 5);
+    add_payload_signer(&signers, 4, 4);
+    set_v2(&sample, (struct sample_v2){.signer_count = 2, .signers = &signers});
+    NAMES(&sample, 3, 4, 5);
+}
+
+static void extra_signers_that_are_hashes_name_nobody(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF signers = {0};
+    add_payment(&sample, PLAIN, 3);
+    add_signer(&signers, 1, 5);
+    add_signer(&signers, 2, 5);
+    set_v2(&sample, (struct sample_v2){.signer_count = 2, .signers = &signers});
+    NAMES(&sample, 3);
+}
+
+static void extra_signers_that_the_network_calls_malformed_are_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE twice = SAMPLE, empty = SAMPLE;
+    AUTO_BUF same = {0}, nothing = {0};
+    add_payment(&twice, PLAIN, 3);
+    add_signer(&same, 2, 5);
+    add_signer(&same, 2, 5);
+    set_v2(&twice, (struct sample_v2){.signer_count = 2, .signers = &same});
+    assert_refused(&twice, ERR_INVALID_TRANSACTION, "the same");
+    add_payment(&empty, PLAIN, 3);
+    add_payload_signer(&nothing, 4, 0);
+    set_v2(&empty, (struct sample_v2){.signer_count = 1, .signers = &nothing});
+    assert_refused(&empty, ERR_INVALID_TRANSACTION, "payload is empty");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(H12_conditions_on_the_clients_sequence_are_refused),
+        cmocka_unit_test(min_time_after_max_time_is_refused),
+        cmocka_unit_test(the_same_holds_for_plain_time_bounds),
+        cmocka_unit_test(ledger_bounds_that_admit_no_ledger_are_refused),
+        cmocka_unit_test(DA5_keys_that_extra_signers_ask_for_are_named),
+        cmocka_unit_test(extra_signers_that_are_hashes_name_nobody),
+        cmocka_unit_test(extra_signers_that_the_network_calls_malformed_are_refused),
+    };
+    return cmocka_run_group_tests_name("stellar/preconditions", tests, NULL, NULL);
+}

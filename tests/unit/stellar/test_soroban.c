@@ -1,0 +1,351 @@
+/* DESIGN section 7 on Soroban operations: nobody of the pool authorizes anything in them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "judge.h"
+#include "soroban.h"
+
+#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
+#define AUTO_BUF CLEANUP(buf_free) struct buf
+
+static void T11_extend_and_restore_pass_and_use_nobodys_authority(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
+    add_extend(&extend, NO_SOURCE, 0);
+    NAMES_NOBODY(&extend);
+    add_restore(&restore, NO_SOURCE, 0);
+    restore.memo = true;
+    NAMES_NOBODY(&restore);
+}
+
+static void T11_their_sources_are_named_muxed_or_not(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
+    add_extend(&extend, PLAIN, 3);
+    NAMES(&extend, 3);
+    add_restore(&restore, MUXED, 4);
+    NAMES(&restore, 4);
+}
+
+static void T14_one_of_several_operations_soroban_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 3);
+    add_restore(&sample, PLAIN, 3);
+    sample.soroban = false;
+    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[1]");
+}
+
+static void T14_all_of_several_operations_soroban_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_restore(&sample, PLAIN, 3);
+    add_restore(&sample, PLAIN, 3);
+    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "exactly one operation");
+}
+
+static void T15_soroban_data_missing_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
+    add_invoke(&invoke, PLAIN, 3, 0, NULL);
+    add_extend(&extend, PLAIN, 3);
+    add_restore(&restore, PLAIN, 3);
+    struct sample *const samples[] = {&invoke, &extend, &restore};
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        NAMES(samples[i], 3);
+        samples[i]->soroban = false;
+        assert_refused(samples[i], ERR_INVALID_SOROBAN_TRANSACTION, "lacks the SorobanTransactionData");
+    }
+}
+
+static void soroban_data_on_a_classic_operation_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 3);
+    sample.soroban = true;
+    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[0] is not a Soroban operation");
+}
+
+static void a_memo_on_invoke_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_invoke(&sample, PLAIN, 3, 0, NULL);
+    NAMES(&sample, 3);
+    sample.memo = true;
+    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "memo");
+}
+
+static void a_muxed_source_on_invoke_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE, replaced = SAMPLE;
+    add_invoke(&sample, MUXED, 3, 0, NULL);
+    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "muxed");
+    replaced.source = MUXED;
+    add_invoke(&replaced, PLAIN, 3, 0, NULL);
+    NAMES(&replaced, 3);
+}
+
+static void A2_T16_source_account_credentials_of_the_channel_account_are_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE, second = SAMPLE;
+    AUTO_BUF auth = {0}, two = {0};
+    add_source_account_entry(&auth);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    assert_refused(&sample, ERR_FORBIDDEN_SIGNER, "source-account credentials");
+    add_address_entry(&two, 1, ACCOUNT, 3);
+    add_source_account_entry(&two);
+    add_invoke(&second, NO_SOURCE, 0, 2, &two);
+    assert_refused(&second, ERR_FORBIDDEN_SIGNER, "operations[0]");
+}
+
+static void A3_source_account_credentials_of_the_operations_source_pass_and_it_is_named(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF auth = {0};
+    add_source_account_entry(&auth);
+    add_invoke(&sample, PLAIN, 3, 1, &auth);
+    NAMES(&sample, 3);
+}
+
+static void T10_T16_addresses_of_every_kind_of_credentials_are_named(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 1; kind <= 3; kind++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        AUTO_BUF auth = {0};
+        add_address_entry(&auth, kind, ACCOUNT, 4);
+        add_address_entry(&auth, kind, CONTRACT, 5);
+        add_address_entry(&auth, kind, ACCOUNT, 3);
+        add_invoke(&sample, NO_SOURCE, 0, 3, &auth);
+        NAMES(&sample, 3, 4);
+    }
+}
+
+static void A5_H11_muxed_addresses_are_named_by_their_account(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 1; kind <= 3; kind++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        AUTO_BUF auth = {0};
+        add_address_entry(&auth, kind, MUXED_ACCOUNT, 4);
+        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+        NAMES(&sample, 4);
+    }
+}
+
+static void addresses_that_have_no_key_are_not_named(void **state)
+{
+    (void)state;
+    static const enum sample_address keyless[] = {CONTRACT, CLAIMABLE_BALANCE, LIQUIDITY_POOL};
+    for (size_t i = 0; i < ARRAY_LEN(keyless); i++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        AUTO_BUF auth = {0};
+        add_address_entry(&auth, 1, keyless[i], 4);
+        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+        NAMES_NOBODY(&sample);
+    }
+}
+
+static void T16_delegates_are_named_at_every_depth(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF auth = {0};
+    add_credentials(&auth, 3, CONTRACT, 9);
+    buf_add_u32(&auth, 2);
+    add_delegate(&auth, ACCOUNT, 6, 0);
+    add_delegate(&auth, CONTRACT, 9, 2);
+    add_delegate(&auth, MUXED_ACCOUNT, 5, 1);
+    add_delegate(&auth, ACCOUNT, 4, 0);
+    add_delegate(&auth, CONTRACT, 9, 0);
+    add_invocation(&auth);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    NAMES(&sample, 4, 5, 6);
+}
+
+static void T16_a_delegate_is_named_below_hundreds_of_others(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF auth = {0};
+    add_credentials(&auth, 3, CONTRACT, 9);
+    buf_add_u32(&auth, 1);
+    for (int depth = 0; depth < 400; depth++)
+        add_delegate(&auth, CONTRACT, 9, 1);
+    add_delegate(&auth, ACCOUNT, 4, 0);
+    add_invocation(&auth);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    NAMES(&sample, 4);
+}
+
+static void deployers_are_named(void **state)
+{
+    (void)state;
+    static const uint32_t functions[] = {1, 3};
+    for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
+        AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, contract = SAMPLE;
+        add_create_contract(&plain, functions[i], ACCOUNT, 4);
+        NAMES(&plain, 4);
+        add_create_contract(&muxed, functions[i], MUXED_ACCOUNT, 5);
+        NAMES(&muxed, 5);
+        add_create_contract(&contract, functions[i], CONTRACT, 6);
+        NAMES_NOBODY(&contract);
+    }
+}
+
+static void deployers_inside_authorized_invocations_are_named(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF auth = {0};
+    add_credentials(&auth, 1, CONTRACT, 9);
+    buf_add_u32(&auth, 0);
+    add_contract_call(&auth);
+    buf_add_u32(&auth, 1); /* subInvocations */
+    buf_add_u32(&auth, 1); /* create contract */
+    add_deployer(&auth, ACCOUNT, 4);
+    buf_add_u32(&auth, 0);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    NAMES(&sample, 4);
+}
+
+static void accounts_that_are_only_arguments_are_not_named(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    sample.soroban = true;
+    add_operation(&sample, PLAIN, 3, 24);
+    buf_add_u32(&sample.operations, 0);
+    add_address(&sample.operations, CONTRACT, 9);
+    add_symbol_f(&sample.operations);
+    buf_add_u32(&sample.operations, 1);
+    buf_add_u32(&sample.operations, 18); /* SCV_ADDRESS: a payee, say */
+    add_address(&sample.operations, ACCOUNT, 4);
+    buf_add_u32(&sample.operations, 0);
+    NAMES(&sample, 3);
+}
+
+/* Two entries for each of count accounts, which differ in the first four bytes of their keys. */
+static enum err judge_many(uint32_t count, struct judgement *judgement)
+{
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF auth = {0};
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        size_t start = auth.len;
+        add_address_entry(&auth, 1, ACCOUNT, 4);
+        be32_put(auth.data + start + 12, i / 2); /* behind the kinds of credentials, address and key */
+    }
+    add_invoke(&sample, NO_SOURCE, 0, 2 * count, &auth);
+    return judge(&sample, judgement);
+}
+
+static void more_accounts_than_can_be_named_are_refused(void **state)
+{
+    (void)state;
+    struct judgement judgement;
+    assert_int_equal(judge_many(POLICY_NAMED_MAX, &judgement), ERR_OK);
+    assert_int_equal(judgement.named.count, POLICY_NAMED_MAX);
+    assert_int_equal(judge_many(POLICY_NAMED_MAX + 1, &judgement), ERR_INVALID_SOROBAN_TRANSACTION);
+    assert_non_null(strstr(judgement.detail.text, "more than 256 accounts"));
+}
+
+static void T18_resource_fee_at_the_cap_passes_and_above_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_invoke(&sample, PLAIN, 3, 0, NULL);
+    sample.resource_fee_stroops = sample_limits.max_resource_fee_stroops;
+    NAMES(&sample, 3);
+    sample.resource_fee_stroops++;
+    assert_refused(&sample, ERR_FEE_EXCEEDS_MAXIMUM, "1000001 stroops exceeds the maximum of 1000000");
+    sample.resource_fee_stroops = INT64_MAX;
+    assert_refused(&sample, ERR_FEE_EXCEEDS_MAXIMUM, "resource fee");
+}
+
+static void T18_a_negative_resource_fee_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_invoke(&sample, PLAIN, 3, 0, NULL);
+    sample.resource_fee_stroops = -1;
+    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "negative");
+    sample.resource_fee_stroops = INT64_MIN;
+    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "negative");
+    sample.resource_fee_stroops = 0;
+    NAMES(&sample, 3);
+}
+
+/* The schema refuses these first; should it learn them before the rules do, the rules still refuse. */
+static void A4_credentials_newer_than_the_rules_are_refused(void **state)
+{
+    (void)state;
+    struct operation with_source = {.has_source = true}, without = {0};
+    for (uint32_t kind = 0; kind < 6; kind++) {
+        AUTO_BUF credentials = {0};
+        buf_add_u32(&credentials, kind);
+        enum err expected = kind > 3 ? ERR_INVALID_SOROBAN_TRANSACTION : ERR_OK;
+        assert_int_equal(credentials_check(buf_bytes(&credentials), &with_source, NULL), expected);
+        if (kind == 0)
+            expected = ERR_FORBIDDEN_SIGNER;
+        assert_int_equal(credentials_check(buf_bytes(&credentials), &without, NULL), expected);
+    }
+}
+
+static void A4_addresses_newer_than_the_rules_are_refused(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 0; kind < 8; kind++) {
+        AUTO_BUF address = {0};
+        struct public_key account, expected = sample_key(4);
+        bool is_account = true;
+        add_address(&address, (enum sample_address)kind, 4);
+        enum err e = sc_address_account(buf_bytes(&address), &is_account, &account, NULL);
+        assert_int_equal(e, kind > 4 ? ERR_INVALID_SOROBAN_TRANSACTION : ERR_OK);
+        assert_int_equal(is_account, kind == ACCOUNT || kind == MUXED_ACCOUNT);
+        if (is_account)
+            assert_true(public_key_equal(&account, &expected));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(T11_extend_and_restore_pass_and_use_nobodys_authority),
+        cmocka_unit_test(T11_their_sources_are_named_muxed_or_not),
+        cmocka_unit_test(T14_one_of_several_operations_soroban_is_refused),
+        cmocka_unit_test(T14_all_of_several_operations_soroban_is_refused),
+        cmocka_unit_test(T15_soroban_data_missing_is_refused),
+        cmocka_unit_test(soroban_data_on_a_classic_operation_is_refused),
+        cmocka_unit_test(a_memo_on_invoke_is_refused),
+        cmocka_unit_test(a_muxed_source_on_invoke_is_refused),
+        cmocka_unit_test(A2_T16_source_account_credentials_of_the_channel_account_are_refused),
+        cmocka_unit_test(A3_source_account_credentials_of_the_operations_source_pass_and_it_is_named),
+        cmocka_unit_test(T10_T16_addresses_of_every_kind_of_credentials_are_named),
+        cmocka_unit_test(A5_H11_muxed_addresses_are_named_by_their_account),
+        cmocka_unit_test(addresses_that_have_no_key_are_not_named),
+        cmocka_unit_test(T16_delegates_are_named_at_every_depth),
+        cmocka_unit_test(T16_a_delegate_is_named_below_hundreds_of_others),
+        cmocka_unit_test(deployers_are_named),
+        cmocka_unit_test(deployers_inside_authorized_invocations_are_named),
+        cmocka_unit_test(accounts_that_are_only_arguments_are_not_named),
+        cmocka_unit_test(more_accounts_than_can_be_named_are_refused),
+        cmocka_unit_test(T18_resource_fee_at_the_cap_passes_and_above_is_refused),
+        cmocka_unit_test(T18_a_negative_resource_fee_is_refused),
+        cmocka_unit_test(A4_credentials_newer_than_the_rules_are_refused),
+        cmocka_unit_test(A4_addresses_newer_than_the_rules_are_refused),
+    };
+    return cmocka_run_group_tests_name("stellar/soroban", tests, NULL, NULL);
+}
