@@ -87,15 +87,24 @@ static void header_fields_and_proofs_of_every_version(void **state)
 static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
 {
     (void)state;
-    struct ledger ledger = decoded(&sample);
-    assert_int_equal(ledger.transactions[0].hash.bytes[0], 1);
-    assert_int_equal(ledger.transactions[0].code, -1);
-    assert_false(ledger.transactions[0].fee_bump);
-    assert_int_equal(ledger.transactions[1].hash.bytes[0], 2);
-    assert_int_equal(ledger.transactions[1].code, 1);
-    assert_true(ledger.transactions[1].fee_bump);
-    assert_int_equal(ledger.transactions[1].inner_hash.bytes[31], 3);
-    assert_int_equal(ledger.transactions[1].inner_code, 0);
+    static const struct test_transaction results[] = {
+        {.hash = 1, .code = -1},
+        {.hash = 2, .code = 1, .inner_hash = 3, .inner_code = 0},
+        {.hash = 4, .code = -13, .inner_hash = 5, .inner_code = -8},
+        {.hash = 6, .code = -11},
+    };
+    struct test_meta meta = {.version = 1, .transaction_count = ARRAY_LEN(results), .transactions = results};
+    struct ledger ledger = decoded(&meta);
+    assert_true(ledger.results_proved);
+    assert_int_equal(ledger.transaction_count, ARRAY_LEN(results));
+    for (size_t i = 0; i < ARRAY_LEN(results); i++) {
+        const struct ledger_transaction *transaction = &ledger.transactions[i];
+        assert_int_equal(transaction->hash.bytes[0], results[i].hash);
+        assert_int_equal(transaction->code, results[i].code);
+        assert_int_equal(transaction->fee_bump, results[i].inner_hash != 0);
+        assert_int_equal(transaction->inner_hash.bytes[31], results[i].inner_hash);
+        assert_int_equal(transaction->inner_code, results[i].inner_code);
+    }
     ledger_free(&ledger);
 }
 
