@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands.h"
+#include "keys/secrets.h"
 #include "options.h"
 
 static const struct command {
@@ -83,7 +84,12 @@ static int run(const struct command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    struct detail detail = {0};
     signal(SIGPIPE, SIG_IGN); /* a peer that hangs up is an error of that write, not the end of the process */
+    if (secrets_hide(argv, &detail) != ERR_OK) {
+        fprintf(stderr, "fairway: %s\n", detail.text);
+        return EX_CONFIG;
+    }
     if (argc < 2) {
         usage(stderr);
         return EX_USAGE;

@@ -1,0 +1,39 @@
+/*
+ * fairway-keyd: the process that holds the keys. It has the master key, the distribution account's key and,
+ * for the time of a signature, one channel account's seed. It can reach one socket, to the fairway that
+ * started it; no file, no network, no database. It refuses to sign anything that it has not decoded and
+ * judged itself, and it ends when that socket closes or when a message comes that should not.
+ *
+ * Started by fairway only: fairway-keyd serve|provision SOCKET MASTER_KEY PASSPHRASE DISTRIBUTION, the last
+ * four being inherited descriptors, -1 for none.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "keys/process.h"
+
+static bool descriptor(const char *text, int *out)
+{
+    int64_t value;
+    if (text_to_i64(text, &value) != ERR_OK || value < -1 || value > 1023)
+        return false;
+    *out = (int)value;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct keyd_secrets secrets;
+    struct detail detail = {0};
+    int socket_fd;
+    signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C reaches the whole group; fairway decides when it ends */
+    if (argc != 6 || (strcmp(argv[1], "serve") != 0 && strcmp(argv[1], "provision") != 0) ||
+        !descriptor(argv[2], &socket_fd) || socket_fd < 0 || !descriptor(argv[3], &secrets.master_key_fd) ||
+        !descriptor(argv[4], &secrets.passphrase_fd) || !descriptor(argv[5], &secrets.distribution_fd))
+        log_fatal(EX_USAGE, "fairway-keyd is started by fairway", NULL);
+    enum keyd_mode mode = strcmp(argv[1], "serve") == 0 ? KEYD_SERVE : KEYD_PROVISION;
+    return keyd_process(socket_fd, mode, &secrets, &detail);
+}

@@ -1,0 +1,11 @@
+/* The key process from its walls to its end. */
+#ifndef FAIRWAY_KEYS_PROCESS_H
+#define FAIRWAY_KEYS_PROCESS_H
+
+#include "keys/keyd.h"
+
+/* Raises the walls, reads the secrets, serves; answers the exit code (sysexits.h). */
+int keyd_process(
+    int socket_fd, enum keyd_mode mode, const struct keyd_secrets *secrets, struct detail *detail);
+
+#endif

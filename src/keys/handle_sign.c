@@ -1,0 +1,165 @@
+/*
+ * The messages that sign. None of them takes a hash: each gets the transaction itself, judges it by its own
+ * rules, computes the hash and signs that.
+ */
+#include "handlers.h"
+#include "wire.h"
+
+static enum err sign_lease(struct keyd_state *state, uint64_t now_s, const struct lease_signing *item,
+    struct hash *hash, struct signature *signature)
+{
+    enum err e = policy_check_lease(
+        item->transaction, &item->signer, &state->limits, state->max_lease_fee_stroops, now_s, NULL);
+    if (e != ERR_OK)
+        return e;
+    *hash = transaction_hash(&state->ring->network, item->transaction);
+    return ring_sign(state->ring, &item->signer, &item->sealed, hash, signature);
+}
+
+enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+{
+    uint64_t now_s;
+    uint32_t count;
+    enum err e;
+    if ((e = xdr_u64(request, &now_s)) != ERR_OK || (e = xdr_u32(request, &count)) != ERR_OK)
+        return e;
+    if (count > SIGN_BATCH_MAX)
+        return ERR_XDR_INVALID;
+    for (uint32_t i = 0; i < count; i++) {
+        struct lease_signing item;
+        struct hash hash = {0};
+        struct signature signature = {0};
+        if ((e = xdr_opaque(request, item.signer.bytes, sizeof item.signer.bytes)) != ERR_OK ||
+            (e = wire_get_sealed(request, &item.sealed)) != ERR_OK ||
+            (e = wire_get_bytes(request, &item.transaction)) != ERR_OK)
+            return e;
+        enum err result = sign_lease(state, now_s, &item, &hash, &signature);
+        buf_add_u32(answer, result);
+        buf_add(answer, hash.bytes, sizeof hash.bytes);
+        buf_add(
+            answer, result == ERR_OK ? signature.bytes : (struct signature){0}.bytes, sizeof signature.bytes);
+    }
+    return ERR_OK;
+}
+
+/* Result and detail, then hash and envelope, which are empty unless the result is ERR_OK. */
+static void put_signed(struct buf *answer, enum err result, const struct detail *detail,
+    const struct hash *hash, struct bytes envelope)
+{
+    buf_add_u32(answer, result);
+    wire_put_bytes(answer, (struct bytes){(const uint8_t *)detail->text, sizeof detail->text});
+    buf_add(answer, hash->bytes, sizeof hash->bytes);
+    wire_put_bytes(answer, result == ERR_OK ? envelope : (struct bytes){0});
+}
+
+/* The seal proves that the source is of the pool; the signature, that fairway has signed exactly this as a
+ * lease. */
+static enum err check_inner(struct keyd_state *state, const struct envelope *inner,
+    const struct sealed_seed *sealed, int64_t fee_stroops, struct detail *detail)
+{
+    const struct hash hash = envelope_hash(&state->ring->network, inner);
+    if (inner->form == ENVELOPE_FEE_BUMP)
+        return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
+    if (fee_stroops <= 0 || fee_stroops > state->max_bump_fee_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is not within the key process's maximum");
+    if (ring_proves_member(state->ring, &inner->source, sealed) != ERR_OK)
+        return detail_set(detail, ERR_SEAL_BROKEN, "the source's sealed seed does not open");
+    if (!envelope_signed_by(inner, &inner->source, &hash))
+        return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED, "the channel account's signature is missing");
+    return ERR_OK;
+}
+
+enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+{
+    struct sealed_seed sealed;
+    struct bytes xdr;
+    struct envelope inner;
+    struct buf transaction = {0}, envelope = {0};
+    struct hash hash = {0};
+    struct signature signature;
+    struct detail detail = {0};
+    int64_t fee_stroops;
+    enum err e;
+    if ((e = xdr_i64(request, &fee_stroops)) != ERR_OK || (e = wire_get_sealed(request, &sealed)) != ERR_OK ||
+        (e = wire_get_bytes(request, &xdr)) != ERR_OK)
+        return e;
+    enum err result = envelope_decode(xdr, &inner, &detail);
+    if (result == ERR_OK)
+        result = check_inner(state, &inner, &sealed, fee_stroops, &detail);
+    if (result == ERR_OK) {
+        fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
+        hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));
+        result = ring_sign_as_distribution(state->ring, &hash, &signature);
+    }
+    if (result == ERR_OK)
+        fee_bump_envelope_build(buf_bytes(&transaction), &state->ring->distribution, &signature, &envelope);
+    put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
+    buf_free(&transaction);
+    buf_free(&envelope);
+    return ERR_OK;
+}
+
+static enum err read_template(
+    struct xdr_reader *request, struct template *template, struct sealed_seed sealed[])
+{
+    uint32_t kind, count;
+    enum err e;
+    if ((e = xdr_u32(request, &kind)) != ERR_OK || (e = xdr_i64(request, &template->sequence)) != ERR_OK ||
+        (e = xdr_u32(request, &template->fee_stroops)) != ERR_OK ||
+        (e = xdr_u64(request, &template->max_time_s)) != ERR_OK || (e = xdr_u32(request, &count)) != ERR_OK)
+        return e;
+    if (kind > TEMPLATE_MERGE || count == 0 || count > TEMPLATE_ACCOUNTS_MAX)
+        return ERR_XDR_INVALID;
+    template->kind = (enum template_kind)kind;
+    template->account_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        if ((e = xdr_opaque(request, template->accounts[i].bytes, sizeof template->accounts[i].bytes)) !=
+                ERR_OK ||
+            (e = wire_get_sealed(request, &sealed[i])) != ERR_OK)
+            return e;
+    return ERR_OK;
+}
+
+/* The distribution account signs first, then each account, in the order of the template. */
+static enum err sign_template(struct keyd_state *state, const struct template *template,
+    const struct sealed_seed sealed[], const struct hash *hash, struct public_key signers[],
+    struct signature signatures[])
+{
+    signers[0] = state->ring->distribution;
+    enum err e = ring_sign_as_distribution(state->ring, hash, &signatures[0]);
+    for (size_t i = 0; e == ERR_OK && i < template->account_count; i++) {
+        signers[i + 1] = template->accounts[i];
+        e = ring_sign(state->ring, &template->accounts[i], &sealed[i], hash, &signatures[i + 1]);
+    }
+    return e;
+}
+
+/* Nothing but the template's few fields comes from outside; the distribution account is keyd's own. */
+enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+{
+    struct template template = {.distribution = state->ring->distribution};
+    struct sealed_seed sealed[TEMPLATE_ACCOUNTS_MAX];
+    struct public_key signers[TEMPLATE_ACCOUNTS_MAX + 1];
+    struct signature signatures[TEMPLATE_ACCOUNTS_MAX + 1];
+    struct buf transaction = {0}, envelope = {0};
+    struct detail detail = {0};
+    enum err e = read_template(request, &template, sealed);
+    if (e != ERR_OK)
+        return e;
+    template_build(&template, &transaction);
+    struct hash hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
+    enum err result = ERR_OK;
+    if (template.fee_stroops > state->max_bump_fee_stroops)
+        result = detail_set(&detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is above the key process's maximum");
+    else if (template.max_time_s == 0)
+        result = detail_set(&detail, ERR_INVALID_TRANSACTION, "a transaction without a max time never dies");
+    else
+        result = sign_template(state, &template, sealed, &hash, signers, signatures);
+    if (result == ERR_OK)
+        template_envelope_build(
+            buf_bytes(&transaction), signers, signatures, template.account_count + 1, &envelope);
+    put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
+    buf_free(&transaction);
+    buf_free(&envelope);
+    return ERR_OK;
+}

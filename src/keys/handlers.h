@@ -1,0 +1,26 @@
+/* One function a message: reads the request, appends the answer. A request that is malformed ends the
+ * process. */
+#ifndef FAIRWAY_KEYS_HANDLERS_H
+#define FAIRWAY_KEYS_HANDLERS_H
+
+#include "ring.h"
+#include "xdr/xdr.h"
+
+/* What the process has learnt from WIRE_LOAD. */
+struct keyd_state {
+    struct ring *ring;
+    struct policy_limits limits;
+    int64_t max_lease_fee_stroops, max_bump_fee_stroops;
+};
+
+/* ERR_OK: the answer is complete, also when it refuses. Anything else: the request is not of its type's
+ * shape. */
+typedef enum err (*keyd_handler)(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+
+enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_generate(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+
+#endif

@@ -1,0 +1,150 @@
+#include "ring.h"
+
+#include <sodium.h>
+#include <string.h>
+
+enum err ring_open(struct ring *ring, struct detail *detail)
+{
+    *ring = (struct ring){.secrets = sodium_malloc(sizeof *ring->secrets)};
+    /* sodium_malloc locks too but does not say when it could not */
+    if (ring->secrets == NULL || sodium_mlock(ring->secrets, sizeof *ring->secrets) != 0)
+        return detail_set(detail, ERR_CONFIG, "the pages for secrets cannot be locked: raise RLIMIT_MEMLOCK");
+    sodium_memzero(ring->secrets, sizeof *ring->secrets);
+    return ERR_OK;
+}
+
+static struct ring_key *add(struct ring_secrets *secrets, const struct master_key_row *row)
+{
+    struct ring_key *key = &secrets->keys[secrets->key_count++];
+    key->row = *row;
+    return key;
+}
+
+/* A key from the passphrase and the row's salt, at the end of the ring. */
+static enum err derive(struct ring_secrets *secrets, const struct master_key_row *row, struct ring_key **out)
+{
+    struct ring_key *key = add(secrets, row);
+    enum err e = key_derive(secrets->passphrase, secrets->passphrase_len, row->salt, key->bytes);
+    if (e == ERR_OK)
+        key_id_of(key->bytes, key->row.key_id);
+    *out = key;
+    return e;
+}
+
+static struct ring_key *add_file_key(struct ring_secrets *secrets)
+{
+    struct ring_key *key = add(secrets, &(struct master_key_row){.derived = false});
+    memcpy(key->bytes, secrets->file_key, MASTER_KEY_SIZE);
+    key_id_of(key->bytes, key->row.key_id);
+    return key;
+}
+
+/* The secret that a known row needs must be there: a pool whose seeds do not open is found now, not at the
+ * first signature. */
+static enum err add_row(struct ring *ring, const struct master_key_row *row, const struct ring_key *file_key,
+    struct detail *detail)
+{
+    struct ring_secrets *secrets = ring->secrets;
+    struct ring_key *key;
+    if (!row->derived && (file_key == NULL || strcmp(file_key->row.key_id, row->key_id) != 0))
+        return detail_set(detail, ERR_CONFIG,
+            "master key %s, which the database needs, is not in MASTER_KEY_FILE", row->key_id);
+    if (!row->derived)
+        return ERR_OK;
+    if (secrets->passphrase_len == 0)
+        return detail_set(
+            detail, ERR_CONFIG, "master key %s needs CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", row->key_id);
+    if (derive(secrets, row, &key) != ERR_OK)
+        return detail_set(
+            detail, ERR_CONFIG, "no memory (%u MiB) to derive master key %s", KDF_MEMORY >> 20, row->key_id);
+    if (strcmp(key->row.key_id, row->key_id) != 0)
+        return detail_set(detail, ERR_CONFIG,
+            "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE is not that of master key %s", row->key_id);
+    ring->current = key;
+    return ERR_OK;
+}
+
+enum err ring_load(
+    struct ring *ring, const struct master_key_row rows[], size_t count, bool *is_new, struct detail *detail)
+{
+    struct ring_secrets *secrets = ring->secrets;
+    struct ring_key *file_key = secrets->has_file_key ? add_file_key(secrets) : NULL, *fresh;
+    if (count > RING_KEYS_MAX - 2)
+        return detail_set(detail, ERR_CONFIG, "more than %d master keys", RING_KEYS_MAX - 2);
+    *is_new = true;
+    for (size_t i = 0; i < count; i++) {
+        enum err e = add_row(ring, &rows[i], file_key, detail);
+        if (e != ERR_OK)
+            return e;
+        *is_new &= rows[i].derived && file_key != NULL;
+    }
+    if (file_key != NULL)
+        ring->current = file_key;
+    else if (ring->current == NULL) {
+        struct master_key_row row = {.derived = true};
+        if (secrets->passphrase_len == 0)
+            return detail_set(detail, ERR_CONFIG, "no master key: set MASTER_KEY_FILE (see fairway keygen)");
+        randombytes_buf(row.salt, sizeof row.salt);
+        if (derive(secrets, &row, &fresh) != ERR_OK)
+            return detail_set(
+                detail, ERR_CONFIG, "no memory (%u MiB) to derive the master key", KDF_MEMORY >> 20);
+        ring->current = fresh;
+    }
+    sodium_memzero(secrets->passphrase, sizeof secrets->passphrase);
+    sodium_memzero(secrets->file_key, sizeof secrets->file_key);
+    return ERR_OK;
+}
+
+static const struct ring_key *find(const struct ring *ring, const char *key_id)
+{
+    for (size_t i = 0; i < ring->secrets->key_count; i++)
+        if (strcmp(ring->secrets->keys[i].row.key_id, key_id) == 0)
+            return &ring->secrets->keys[i];
+    return NULL;
+}
+
+static enum err open_seed(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
+{
+    const struct ring_key *master = find(ring, sealed->key_id);
+    return master == NULL ? ERR_SEAL_BROKEN
+                          : unseal(master->bytes, &ring->network, key, sealed, ring->secrets->open);
+}
+
+/* A fault in memory or in the arithmetic must not leave as a signature. */
+static enum err sign(
+    const uint8_t *secret, const struct public_key *key, const struct hash *hash, struct signature *out)
+{
+    crypto_sign_detached(out->bytes, NULL, hash->bytes, sizeof hash->bytes, secret);
+    return signature_valid(out, hash, key) ? ERR_OK : ERR_INTERNAL;
+}
+
+void ring_generate(struct ring *ring, struct generated_key *out)
+{
+    uint8_t *open = ring->secrets->open;
+    crypto_sign_keypair(out->public_key.bytes, open);
+    memcpy(out->sealed.key_id, ring->current->row.key_id, KEY_ID_SIZE);
+    seal(ring->current->bytes, &ring->network, &out->public_key, open, &out->sealed);
+    sodium_memzero(open, SECRET_KEY_SIZE);
+}
+
+enum err ring_sign(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed,
+    const struct hash *hash, struct signature *signature)
+{
+    enum err e = open_seed(ring, key, sealed);
+    if (e == ERR_OK)
+        e = sign(ring->secrets->open, key, hash, signature);
+    sodium_memzero(ring->secrets->open, SECRET_KEY_SIZE);
+    return e;
+}
+
+enum err ring_sign_as_distribution(struct ring *ring, const struct hash *hash, struct signature *signature)
+{
+    return sign(ring->secrets->distribution, &ring->distribution, hash, signature);
+}
+
+enum err ring_proves_member(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
+{
+    enum err e = open_seed(ring, key, sealed);
+    sodium_memzero(ring->secrets->open, SECRET_KEY_SIZE);
+    return e;
+}

@@ -1,0 +1,97 @@
+#include "ring_read.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "stellar/strkey.h"
+
+enum err secret_read(int fd, void *out, size_t max, size_t *len)
+{
+    enum err e = ERR_OK;
+    for (*len = 0; e == ERR_OK;) {
+        uint8_t beyond;
+        bool full = *len == max;
+        ssize_t n = read(fd, full ? &beyond : (uint8_t *)out + *len, full ? 1 : max - *len);
+        if (n == 0)
+            break;
+        if (n > 0 && !full)
+            *len += (size_t)n;
+        else if (n > 0 || errno != EINTR)
+            e = ERR_CONFIG;
+    }
+    close(fd);
+    return e;
+}
+
+static size_t without_newline(const char *text, size_t len)
+{
+    return len > 0 && text[len - 1] == '\n' ? len - 1 : len;
+}
+
+/* A place in guarded memory to read text into, used again for each secret. */
+static char *scratch(struct ring *ring)
+{
+    return ring->secrets->passphrase;
+}
+
+static enum err read_file_key(struct ring *ring, int fd, struct detail *detail)
+{
+    size_t len;
+    char *text = scratch(ring);
+    uint8_t *key = ring->secrets->file_key;
+    enum err e = secret_read(fd, text, PASSPHRASE_MAX, &len);
+    if (e == ERR_OK && len == MASTER_KEY_SIZE)
+        memcpy(key, text, MASTER_KEY_SIZE);
+    else if (e == ERR_OK)
+        e = hex_decode(text, without_newline(text, len), key, MASTER_KEY_SIZE);
+    sodium_memzero(text, PASSPHRASE_MAX);
+    ring->secrets->has_file_key = e == ERR_OK;
+    return e == ERR_OK ? e
+                       : detail_set(detail, ERR_CONFIG,
+                             "MASTER_KEY_FILE must hold 32 bytes, or 64 hexadecimal digits");
+}
+
+static enum err read_distribution(struct ring *ring, int fd, struct detail *detail)
+{
+    size_t len;
+    char *text = scratch(ring);
+    uint8_t *secret = ring->secrets->distribution;
+    enum err e = secret_read(fd, text, PASSPHRASE_MAX - 1, &len);
+    if (e == ERR_OK) {
+        text[without_newline(text, len)] = '\0';
+        e = strkey_decode(STRKEY_SEED, text, secret, SEED_SIZE);
+    }
+    sodium_memzero(text, PASSPHRASE_MAX);
+    if (e != ERR_OK)
+        return detail_set(
+            detail, ERR_CONFIG, "DISTRIBUTION_ACCOUNT_PRIVATE_KEY must be a secret seed (S...)");
+    crypto_sign_seed_keypair(ring->distribution.bytes, secret, secret);
+    ring->secrets->has_distribution = true;
+    return ERR_OK;
+}
+
+static enum err read_passphrase(struct ring *ring, int fd, struct detail *detail)
+{
+    size_t len;
+    if (secret_read(fd, ring->secrets->passphrase, PASSPHRASE_MAX, &len) != ERR_OK)
+        return detail_set(
+            detail, ERR_CONFIG, "the passphrase is longer than %d bytes or unreadable", PASSPHRASE_MAX);
+    ring->secrets->passphrase_len = without_newline(ring->secrets->passphrase, len);
+    return ring->secrets->passphrase_len > 0 ? ERR_OK
+                                             : detail_set(detail, ERR_CONFIG, "the passphrase is empty");
+}
+
+enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct detail *detail)
+{
+    enum err e = ERR_OK;
+    if (from->master_key_fd >= 0)
+        e = read_file_key(ring, from->master_key_fd, detail);
+    if (e == ERR_OK && from->distribution_fd >= 0)
+        e = read_distribution(ring, from->distribution_fd, detail);
+    if (e == ERR_OK && from->passphrase_fd >= 0) /* last: the others pass through its memory */
+        e = read_passphrase(ring, from->passphrase_fd, detail);
+    return e;
+}

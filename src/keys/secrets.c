@@ -1,0 +1,113 @@
+#include "keys/secrets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+/* Carries the numbers of the pipes, one a secret, across the second execution. */
+#define PIPES_VARIABLE "FAIRWAY_SECRET_PIPES"
+
+static const struct source {
+    const char *value, *file; /* environment variables; a key file has no value form */
+} sources[] = {
+    {NULL, "MASTER_KEY_FILE"},
+    {"CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE"},
+    {"DISTRIBUTION_ACCOUNT_PRIVATE_KEY", "DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE"},
+};
+enum {
+    MASTER_KEY,
+    PASSPHRASE,
+    DISTRIBUTION,
+    SECRETS
+};
+
+static const char *given(const char *variable)
+{
+    const char *value = variable != NULL ? getenv(variable) : NULL;
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* A pipe that holds the value; its read end survives exec. */
+static enum err into_pipe(const struct source *source, int *fd, struct detail *detail)
+{
+    int ends[2];
+    const char *value = given(source->value);
+    size_t len = strlen(value);
+    if (len > PIPE_BUF)
+        return detail_set(detail, ERR_CONFIG, "%s is longer than %d bytes", source->value, PIPE_BUF);
+    if (pipe(ends) != 0)
+        return detail_set(detail, ERR_CONFIG, "pipe: %s", strerror(errno));
+    bool written = write(ends[1], value, len) == (ssize_t)len;
+    close(ends[1]);
+    *fd = ends[0];
+    return written ? ERR_OK : detail_set(detail, ERR_CONFIG, "cannot write %s to a pipe", source->value);
+}
+
+enum err secrets_hide(char **argv, struct detail *detail)
+{
+    int pipes[SECRETS] = {-1, -1, -1};
+    bool found = false;
+    for (size_t i = 0; i < SECRETS; i++) {
+        if (given(sources[i].value) == NULL)
+            continue;
+        if (given(sources[i].file) != NULL)
+            return detail_set(
+                detail, ERR_CONFIG, "give %s or %s, not both", sources[i].value, sources[i].file);
+        enum err e = into_pipe(&sources[i], &pipes[i], detail);
+        if (e != ERR_OK)
+            return e;
+        unsetenv(sources[i].value);
+        found = true;
+    }
+    if (!found)
+        return ERR_OK;
+    AUTO_FREE char *numbers = mem_format("%d %d %d", pipes[0], pipes[1], pipes[2]);
+    setenv(PIPES_VARIABLE, numbers, 1);
+    execv("/proc/self/exe", argv);
+    return detail_set(detail, ERR_CONFIG, "cannot execute itself anew: %s", strerror(errno));
+}
+
+static enum err open_file(const struct source *source, int *fd, struct detail *detail)
+{
+    struct stat status;
+    const char *path = given(source->file);
+    if (path == NULL)
+        return ERR_OK;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (*fd < 0 || fstat(*fd, &status) != 0)
+        return detail_set(detail, ERR_CONFIG, "%s: cannot read %s: %s", source->file, path, strerror(errno));
+    if ((status.st_mode & (S_IRWXO | S_IWGRP)) != 0)
+        return detail_set(detail, ERR_CONFIG, "%s: %s is open to others; chmod 0400 it", source->file, path);
+    return ERR_OK;
+}
+
+enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
+{
+    int fds[SECRETS] = {-1, -1, -1};
+    enum err e = ERR_OK;
+    const char *numbers = getenv(PIPES_VARIABLE);
+    if (numbers != NULL) {
+        if (sscanf(numbers, "%d %d %d", &fds[0], &fds[1], &fds[2]) != SECRETS)
+            return detail_set(detail, ERR_CONFIG, PIPES_VARIABLE " is not for people to set");
+        unsetenv(PIPES_VARIABLE);
+    }
+    for (size_t i = 0; i < SECRETS; i++) {
+        if (fds[i] >= 0)
+            fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+        else if (e == ERR_OK)
+            e = open_file(&sources[i], &fds[i], detail);
+    }
+    for (size_t i = 0; e != ERR_OK && i < SECRETS; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    *out = (struct keyd_secrets){fds[MASTER_KEY], fds[PASSPHRASE], fds[DISTRIBUTION]};
+    return e;
+}

@@ -1,0 +1,67 @@
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* Between fork and exec only what is safe there: system calls. */
+static _Noreturn void become_keyd(
+    const char *program, char *const argv[], const int inherited[], size_t count)
+{
+    static char *const no_environment[] = {NULL};
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* beside the socket, which closes when fairway ends */
+    for (size_t i = 0; i < count; i++)
+        if (inherited[i] >= 0)
+            fcntl(inherited[i], F_SETFD, 0);
+    execve(program, argv, no_environment);
+    _exit(EX_OSFILE);
+}
+
+static void close_secrets(const struct keyd_secrets *secrets)
+{
+    const int fds[] = {secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
+    struct spawned *out, struct detail *detail)
+{
+    int pair[2];
+    char numbers[4][12];
+    if (access(program, X_OK) != 0) {
+        close_secrets(secrets);
+        return detail_set(detail, ERR_CONFIG, "cannot execute %s: %s", program, strerror(errno));
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        close_secrets(secrets);
+        return detail_set(detail, ERR_KEYD_UNAVAILABLE, "socketpair: %s", strerror(errno));
+    }
+    const int inherited[] = {
+        pair[1], secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
+    for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
+        snprintf(numbers[i], sizeof numbers[i], "%d", inherited[i]);
+    char *const argv[] = {"fairway-keyd", mode == KEYD_SERVE ? "serve" : "provision", numbers[0], numbers[1],
+        numbers[2], numbers[3], NULL};
+    pid_t pid = fork();
+    if (pid == 0)
+        become_keyd(program, argv, inherited, ARRAY_LEN(inherited));
+    close(pair[1]);
+    close_secrets(secrets);
+    if (pid < 0) {
+        close(pair[0]);
+        return detail_set(detail, ERR_KEYD_UNAVAILABLE, "fork: %s", strerror(errno));
+    }
+    *out = (struct spawned){.fd = pair[0], .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+    return ERR_OK;
+}

@@ -1,0 +1,127 @@
+/* DS4: a sealed seed opens for its own account, network and master key, and for nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "seal.h"
+
+struct fixture {
+    uint8_t master[MASTER_KEY_SIZE], seed[SEED_SIZE], expected[SECRET_KEY_SIZE];
+    struct network_id network;
+    struct public_key key;
+    struct sealed_seed sealed;
+};
+
+static struct fixture fixture(void)
+{
+    struct fixture f = {.network = network_id_of("Test SDF Network ; September 2015")};
+    memset(f.master, 7, sizeof f.master);
+    memset(f.seed, 9, sizeof f.seed);
+    crypto_sign_seed_keypair(f.key.bytes, f.expected, f.seed);
+    key_id_of(f.master, f.sealed.key_id);
+    seal(f.master, &f.network, &f.key, f.seed, &f.sealed);
+    return f;
+}
+
+static enum err open_fixture(const struct fixture *f)
+{
+    uint8_t secret[SECRET_KEY_SIZE];
+    const uint8_t nothing[SECRET_KEY_SIZE] = {0};
+    enum err e = unseal(f->master, &f->network, &f->key, &f->sealed, secret);
+    if (e == ERR_OK)
+        assert_memory_equal(secret, f->expected, sizeof secret);
+    else
+        assert_memory_equal(secret, nothing, sizeof secret); /* no partial key */
+    return e;
+}
+
+static void opens_for_its_own(void **state)
+{
+    (void)state;
+    struct fixture f = fixture();
+    assert_int_equal(open_fixture(&f), ERR_OK);
+}
+
+static void DS4_every_flipped_bit_is_refused(void **state)
+{
+    (void)state;
+    for (size_t bit = 0; bit < SEAL_SIZE * 8; bit++) {
+        struct fixture f = fixture();
+        f.sealed.box[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+    }
+}
+
+static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state)
+{
+    (void)state;
+    struct fixture f = fixture();
+    f.master[0] ^= 1;
+    assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+    f = fixture();
+    f.network = network_id_of("Public Global Stellar Network ; September 2015");
+    assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+    f = fixture();
+    f.key.bytes[31] ^= 1;
+    assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+    f = fixture();
+    f.sealed.key_id[0] = f.sealed.key_id[0] == '0' ? '1' : '0';
+    assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+}
+
+static void a_seed_of_another_key_is_refused_although_it_authenticates(void **state)
+{
+    (void)state;
+    struct fixture f = fixture();
+    f.seed[0] ^= 1; /* sealed for the old public key */
+    seal(f.master, &f.network, &f.key, f.seed, &f.sealed);
+    assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+}
+
+static void two_seals_of_one_seed_differ(void **state)
+{
+    (void)state;
+    struct fixture a = fixture(), b = fixture();
+    assert_memory_not_equal(a.sealed.box, b.sealed.box, SEAL_SIZE);
+}
+
+static void a_key_id_is_sixteen_digits_of_the_master_key(void **state)
+{
+    (void)state;
+    struct fixture f = fixture();
+    char id[KEY_ID_SIZE];
+    assert_int_equal(strspn(f.sealed.key_id, "0123456789abcdef"), KEY_ID_SIZE - 1);
+    f.master[31] ^= 1;
+    key_id_of(f.master, id);
+    assert_string_not_equal(id, f.sealed.key_id);
+}
+
+static void a_passphrase_gives_one_key_a_salt(void **state)
+{
+    (void)state;
+    uint8_t one[MASTER_KEY_SIZE], same[MASTER_KEY_SIZE], other[MASTER_KEY_SIZE], salt[KDF_SALT_SIZE] = {1};
+    assert_int_equal(key_derive("correct horse", 13, salt, one), ERR_OK);
+    assert_int_equal(key_derive("correct horse", 13, salt, same), ERR_OK);
+    salt[0] = 2;
+    assert_int_equal(key_derive("correct horse", 13, salt, other), ERR_OK);
+    assert_memory_equal(one, same, sizeof one);
+    assert_memory_not_equal(one, other, sizeof one);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_for_its_own),
+        cmocka_unit_test(DS4_every_flipped_bit_is_refused),
+        cmocka_unit_test(DS4_another_master_key_network_row_or_key_id_is_refused),
+        cmocka_unit_test(a_seed_of_another_key_is_refused_although_it_authenticates),
+        cmocka_unit_test(two_seals_of_one_seed_differ),
+        cmocka_unit_test(a_key_id_is_sixteen_digits_of_the_master_key),
+        cmocka_unit_test(a_passphrase_gives_one_key_a_salt),
+    };
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/seal", tests, NULL, NULL);
+}
