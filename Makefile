@@ -153,6 +153,15 @@ run: install-run
 demo:
 	@$(NODE) tests/dev/demo.mjs
 
+# ---- measured, beside what fairway replaces
+
+BENCH := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/*.c)))
+.PHONY: bench bench-programs
+bench: install-bench
+	@$(MAKE) --no-print-directory build bench-programs
+	@$(NODE) tests/bench/bench.mjs
+bench-programs: $(BENCH)
+
 .PHONY: install-build install-run install-test install-bench
 install-build install-run install-test install-bench: install-%:
 	@sh tests/install.sh $*
