@@ -26,7 +26,11 @@ const removeOneTimeSigner = (layer, id, hash) => {
   const key = oneTimeSigner(hash);
   if (!layer.peek(accountKey(id))?.signers.some((signer) => signer.key === key)) return;
   const account = layer.load(accountKey(id));
-  removeSigner(layer, account.signers.find((signer) => signer.key === key), account);
+  removeSigner(
+    layer,
+    account.signers.find((signer) => signer.key === key),
+    account,
+  );
 };
 
 const removeOneTimeSigners = (layer, transaction) => {
@@ -58,7 +62,8 @@ const begin = (transaction, ledgerLayer, verifier, outcome, isFeeBump) => {
   const { ledger } = layer;
   const checker = new SignatureChecker(transaction, verifier);
   const standing = assess(transaction, layer, ledger, checker, outcome, { chargeFee: !isFeeBump, applying: true });
-  if (standing >= Standing.CONSUMES) recordSequence(ledger, layer.load(accountKey(transaction.source)), transaction.sequence);
+  if (standing >= Standing.CONSUMES)
+    recordSequence(ledger, layer.load(accountKey(transaction.source)), transaction.sequence);
   if (standing === Standing.VALID) checkAuthorization(transaction, layer, checker, outcome);
   removeOneTimeSigners(layer, transaction);
   if (outcome.ok && !checker.allUsed()) outcome.fail(Tx.BAD_AUTH_EXTRA);

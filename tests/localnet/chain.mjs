@@ -40,7 +40,12 @@ export class Chain extends EventEmitter {
     const { head, state, ledgers } = await this.#store.load(this.#network);
     this.head = head;
     this.state = state;
-    this.history = new History({ store: this.#store, network: this.#network, retention: this.#retention, header: head.header });
+    this.history = new History({
+      store: this.#store,
+      network: this.#network,
+      retention: this.#retention,
+      header: head.header,
+    });
     for (const ledger of ledgers) this.history.add(ledger);
     if (ledgers.length === 0) await this.closeLedger();
     return this;
@@ -59,16 +64,18 @@ export class Chain extends EventEmitter {
     return this.queue.submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
   }
 
-  /** Closes one ledger with what is queued; resolves to its header. Calls are carried out one after the other. */
+  /**
+   * Closes one ledger with what is queued; resolves to its header. Calls are carried out one after the other; after one that
+   * failed no other is tried, as what it left behind is not known.
+   */
   closeLedger() {
-    const closed = this.#closing.then(() => this.#closeNow());
-    this.#closing = closed.catch(() => {});
-    return closed;
+    this.#closing = this.#closing.then(() => this.#closeNow());
+    return this.#closing;
   }
 
   /** Resolves once no ledger is being closed. */
   async settled() {
-    await this.#closing;
+    await this.#closing.catch(() => {});
   }
 
   async #closeNow() {
@@ -109,7 +116,9 @@ export class Chain extends EventEmitter {
   }
 
   #noteFees(items) {
-    const rates = items.map(({ transaction, outcome }) => outcome.feeCharged / BigInt(Math.max(1, transaction.operationCount)));
+    const rates = items.map(
+      ({ transaction, outcome }) => outcome.feeCharged / BigInt(Math.max(1, transaction.operationCount)),
+    );
     this.recentFees.push(rates);
     if (this.recentFees.length > FEE_LEDGERS) this.recentFees.shift();
   }

@@ -15,7 +15,8 @@ export const accountOf = (muxed) => hex(muxed.type === 0 ? muxed.ed25519 : muxed
 
 export const accountKey = (id) => id;
 export const dataKey = (id, name) => `${id}:${hex(name)}`;
-export const keyOf = (entry) => (entry.kind === 'data' ? dataKey(entry.id, entry.name) : (entry.key ?? accountKey(entry.id)));
+export const keyOf = (entry) =>
+  entry.kind === 'data' ? dataKey(entry.id, entry.name) : (entry.key ?? accountKey(entry.id));
 
 export const newAccount = ({ id, balance, sequence }) => ({
   kind: 'account',
@@ -92,7 +93,8 @@ const dataToWire = (entry) => ({
 
 export const entryToWire = (entry) => ({
   lastModifiedLedgerSeq: entry.modified,
-  data: entry.kind === 'data' ? { type: DATA, data: dataToWire(entry) } : { type: ACCOUNT, account: accountToWire(entry) },
+  data:
+    entry.kind === 'data' ? { type: DATA, data: dataToWire(entry) } : { type: ACCOUNT, account: accountToWire(entry) },
   ext:
     entry.sponsor === undefined
       ? { v: 0 }
@@ -100,7 +102,12 @@ export const entryToWire = (entry) => ({
 });
 
 /** A signer knows its own wire form, and its XDR in hex, by which signers are ordered and found. */
-export const newSigner = (wire, weight, sponsor = null) => ({ key: encode('SignerKey', wire).toString('hex'), wire, weight, sponsor });
+export const newSigner = (wire, weight, sponsor = null) => ({
+  key: encode('SignerKey', wire).toString('hex'),
+  wire,
+  weight,
+  sponsor,
+});
 
 const accountFromWire = (wire) => {
   const account = newAccount({ id: hex(wire.accountId.ed25519), balance: wire.balance, sequence: wire.seqNum });
@@ -131,7 +138,11 @@ export const entryFromWire = ({ lastModifiedLedgerSeq, data, ext }) => {
   let entry;
   if (data.type === ACCOUNT) entry = accountFromWire(data.account);
   else if (data.type === DATA) {
-    entry = newData({ id: hex(data.data.accountId.ed25519), name: data.data.dataName.bytes, value: data.data.dataValue });
+    entry = newData({
+      id: hex(data.data.accountId.ed25519),
+      name: data.data.dataName.bytes,
+      value: data.data.dataValue,
+    });
   } else throw new Error(`ledger entries of type ${data.type} do not exist on this network`);
   entry.modified = lastModifiedLedgerSeq;
   if (ext.v === 1) entry.sponsor = ext.v1.sponsoringId ? hex(ext.v1.sponsoringId.ed25519) : null;

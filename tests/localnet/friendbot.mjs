@@ -37,7 +37,8 @@ export class Friendbot {
   }
 
   #refuseExisting(id) {
-    if (this.#chain.state.peek(accountKey(id))) throw new FriendbotRefusal('account already funded (createAccountAlreadyExist)');
+    if (this.#chain.state.peek(accountKey(id)))
+      throw new FriendbotRefusal('account already funded (createAccountAlreadyExist)');
   }
 
   #submitBatch() {
@@ -58,7 +59,8 @@ export class Friendbot {
       fee: String(this.#network.baseFee),
       networkPassphrase: this.#network.passphrase,
     });
-    for (const destination of addresses) builder.addOperation(Operation.createAccount({ destination, startingBalance: STARTING_BALANCE }));
+    for (const destination of addresses)
+      builder.addOperation(Operation.createAccount({ destination, startingBalance: STARTING_BALANCE }));
     const transaction = builder.setTimeout(0).build();
     transaction.sign(this.#root);
     return decodeTransaction(Buffer.from(transaction.toXdr(), 'base64'), this.#network);

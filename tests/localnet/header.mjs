@@ -61,12 +61,14 @@ const signedValue = (network, txSetHash, closeTime) => ({
     v: 1,
     lcValueSignature: {
       nodeId: publicKey(network.validator.id),
-      signature: network.validator.sign(Buffer.concat([network.id, uint(4, ENVELOPE_TYPE_SCPVALUE), txSetHash, uint(8, closeTime)])),
+      signature: network.validator.sign(
+        Buffer.concat([network.id, uint(4, ENVELOPE_TYPE_SCPVALUE), txSetHash, uint(8, closeTime)]),
+      ),
     },
   },
 });
 
-/** The header above `previous`. The hash of the state is a running hash over what changed, which is enough to tell chains apart. */
+/** The header above `previous`. In place of the bucket list there is a running hash over what changed. */
 export const nextHeader = (network, previous, { txSetHash, closeTime, txSetResultHash, stateHash, feesCharged }) => {
   const ledgerSeq = previous.header.ledgerSeq + 1;
   const bucketListHash = sha256(previous.header.bucketListHash, stateHash);
@@ -81,4 +83,17 @@ export const nextHeader = (network, previous, { txSetHash, closeTime, txSetResul
     feePool: previous.header.feePool + feesCharged,
     skipList: skipListAt(ledgerSeq, bucketListHash, previous.header.skipList),
   };
+};
+
+/** The length of a LedgerHeaderHistoryEntry, which is the same for all ledgers: none has upgrades, all values are signed. */
+export const headerEntryLength = (network, header) => {
+  const nothing = {
+    txSetHash: ZERO_HASH,
+    closeTime: 0n,
+    txSetResultHash: ZERO_HASH,
+    stateHash: ZERO_HASH,
+    feesCharged: 0n,
+  };
+  const next = nextHeader(network, { header, hash: ZERO_HASH }, nothing);
+  return encode('LedgerHeaderHistoryEntry', { hash: ZERO_HASH, header: next, ext: { v: 0 } }).length;
 };

@@ -1,6 +1,7 @@
 // The closed ledgers that are still served, and where each transaction is among them.
 
 import { base64, decode, encode } from './xdr.mjs';
+import { headerEntryLength } from './header.mjs';
 import { hex } from './network.mjs';
 import { decodeTransaction } from './transaction.mjs';
 
@@ -29,8 +30,7 @@ export class History {
     this.#store = store;
     this.#network = network;
     this.#retention = retention;
-    const like = { ...header, scpValue: { ...header.scpValue, ext: { v: 1, lcValueSignature: { nodeId: { type: 0, ed25519: Buffer.alloc(32) }, signature: Buffer.alloc(64) } } } };
-    this.#headerLength = encode('LedgerHeaderHistoryEntry', { hash: Buffer.alloc(32), header: like, ext: { v: 0 } }).length;
+    this.#headerLength = headerEntryLength(network, header);
     this.latest = header.ledgerSeq;
     this.oldest = header.ledgerSeq + 1;
   }
@@ -44,7 +44,11 @@ export class History {
     if (this.#ledgers.size === 1) this.oldest = sequence;
     this.latest = sequence;
     if (decodedTransactions) this.#remember(sequence, decodedTransactions);
-    if (decodedTransactions) this.#index(sequence, decodedTransactions.map(({ hash: own, innerHash }) => ({ own, innerHash })));
+    if (decodedTransactions)
+      this.#index(
+        sequence,
+        decodedTransactions.map(({ hash: own, innerHash }) => ({ own, innerHash })),
+      );
     else if (meta) this.#index(sequence, this.#hashesIn(meta));
     else this.#unindexed.push(sequence);
     while (this.oldest + this.#retention <= this.latest) this.#forget(this.oldest++);
@@ -55,7 +59,11 @@ export class History {
     const ledger = this.#ledgers.get(sequence);
     if (!ledger) return null;
     const xdr = this.#store.read(ledger.place);
-    return { ...this.summary(sequence), headerXdr: xdr.subarray(HEADER_OFFSET, HEADER_OFFSET + this.#headerLength), metadataXdr: xdr };
+    return {
+      ...this.summary(sequence),
+      headerXdr: xdr.subarray(HEADER_OFFSET, HEADER_OFFSET + this.#headerLength),
+      metadataXdr: xdr,
+    };
   }
 
   summary(sequence) {
@@ -71,7 +79,9 @@ export class History {
     }
     const sequence = this.#byHash.get(hash);
     if (sequence === undefined) return null;
-    const transaction = this.transactions(sequence).find((candidate) => candidate.hash === hash || candidate.innerHash === hash);
+    const transaction = this.transactions(sequence).find(
+      (candidate) => candidate.hash === hash || candidate.innerHash === hash,
+    );
     return { ledger: sequence, ...transaction };
   }
 
@@ -110,7 +120,10 @@ export class History {
   }
 
   #hashesIn(meta) {
-    return meta.v2.txProcessing.map(({ result }) => ({ own: hex(result.transactionHash), innerHash: innerHashOf(result) }));
+    return meta.v2.txProcessing.map(({ result }) => ({
+      own: hex(result.transactionHash),
+      innerHash: innerHashOf(result),
+    }));
   }
 
   #index(sequence, hashes) {

@@ -18,9 +18,10 @@ const throwLater = (error) => {
 };
 
 /**
- * Starts a network. Options: `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand only),
- * `passphrase`, `retention`, `maxOperations`, `baseReserve`; for tests `clock` (milliseconds), `verifier`, `segmentLedgers`,
- * `log` (one line) and `onFatal` (an error after which nothing can be trusted). Throws UnusableData for a data directory that is not its own.
+ * Starts a network. Options: `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand
+ * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `log` (takes one line) and `onFatal` (takes an error
+ * after which nothing can be trusted); for tests `clock` (milliseconds), `verifier`, `segmentLedgers`. Throws
+ * UnusableData for a data directory that is not its own.
  */
 export const startLocalnet = async (options = {}) => {
   const { port = 0, data = null, ledgerMs = DEFAULTS.ledgerMs, retention = DEFAULTS.retention } = options;
@@ -38,7 +39,14 @@ export const startLocalnet = async (options = {}) => {
   const friendbot = new Friendbot(chain, network);
   const closing = new Closing(chain, ledgerMs, onFatal);
   const server = new RpcServer({ friendbot, log, onFatal });
-  server.methods = createMethods({ network, chain, closing, log, retention, friendbotUrl: () => `${server.url}/friendbot` });
+  server.methods = createMethods({
+    network,
+    chain,
+    closing,
+    log,
+    retention,
+    friendbotUrl: () => `${server.url}/friendbot`,
+  });
   try {
     await server.listen(port);
   } catch (error) {
@@ -47,6 +55,14 @@ export const startLocalnet = async (options = {}) => {
   }
   closing.resume();
 
+  const stop = async () => {
+    closing.pause();
+    await server.close();
+    await chain.settled();
+    await store.close();
+  };
+  let stopped;
+
   return {
     url: server.url,
     network,
@@ -54,12 +70,8 @@ export const startLocalnet = async (options = {}) => {
     closeLedger: () => chain.closeLedger(),
     pause: () => closing.pause(),
     resume: () => closing.resume(),
-    async close() {
-      closing.pause();
-      await server.close();
-      await chain.settled();
-      await store.close();
-    },
+    /** Lets a ledger that is being closed finish. May be called again. */
+    close: () => (stopped ??= stop()),
   };
 };
 

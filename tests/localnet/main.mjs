@@ -26,13 +26,21 @@ const integer = (values, name, { fallback, min, max }) => {
   const text = values[name];
   if (text === undefined) return fallback;
   const value = /^\d{1,10}$/.test(text) ? Number(text) : NaN;
-  if (!(value >= min && value <= max)) throw new UsageError(`--${name} takes a number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+  if (!(value >= min && value <= max))
+    throw new UsageError(`--${name} takes a number from ${min} to ${max}, not ${JSON.stringify(text)}`);
   return value;
 };
 
 const parseOptions = (args) => {
   const string = { type: 'string' };
-  const options = { port: string, data: string, 'ledger-ms': string, passphrase: string, retention: string, 'max-operations': string };
+  const options = {
+    port: string,
+    data: string,
+    'ledger-ms': string,
+    passphrase: string,
+    retention: string,
+    'max-operations': string,
+  };
   let values;
   try {
     ({ values } = parseArgs({ args, options: { ...options, help: { type: 'boolean' } }, strict: true }));

@@ -38,7 +38,12 @@ class Signer {
 }
 
 export class Network {
-  constructor({ passphrase = STANDALONE_PASSPHRASE, baseFee = 100, baseReserve = 5_000_000, maxOperations = 10_000 } = {}) {
+  constructor({
+    passphrase = STANDALONE_PASSPHRASE,
+    baseFee = 100,
+    baseReserve = 5_000_000,
+    maxOperations = 10_000,
+  } = {}) {
     this.passphrase = passphrase;
     this.baseFee = BigInt(baseFee);
     this.baseReserve = BigInt(baseReserve);

@@ -12,7 +12,12 @@ const MAX_AGE = 4;
 const BAN_LEDGERS = 10;
 const LEDGERS_HELD = 2;
 
-export const Status = Object.freeze({ PENDING: 'PENDING', DUPLICATE: 'DUPLICATE', TRY_AGAIN_LATER: 'TRY_AGAIN_LATER', ERROR: 'ERROR' });
+export const Status = Object.freeze({
+  PENDING: 'PENDING',
+  DUPLICATE: 'DUPLICATE',
+  TRY_AGAIN_LATER: 'TRY_AGAIN_LATER',
+  ERROR: 'ERROR',
+});
 
 const operations = ({ operationCount }) => BigInt(Math.max(1, operationCount));
 
@@ -82,6 +87,7 @@ export class Queue {
   /** What may be in `ledger`, whose close time is known now; what may not is dropped and banned. */
   nominate(state, ledger) {
     this.#banInvalid(state, ledger, 0n);
+    this.#banUnpaid(state, ledger);
     return [...this.#bySource.values()].map(({ transaction }) => transaction);
   }
 
@@ -101,6 +107,17 @@ export class Queue {
   #banInvalid(state, ledger, late) {
     for (const { transaction } of [...this.#bySource.values()]) {
       if (!checkValid(transaction, state, ledger, this.#verifier, late).ok) this.#drop(transaction);
+    }
+  }
+
+  /** Since protocol 26 a set is invalid if a fee source cannot pay all of its fees; the last ones to come have to go. */
+  #banUnpaid(state, ledger) {
+    const fees = new Map();
+    for (const { transaction } of [...this.#bySource.values()]) {
+      const { feeSource, fee } = transaction;
+      const total = (fees.get(feeSource) ?? 0n) + fee;
+      if (total > availableBalance(ledger, state.peek(accountKey(feeSource)))) this.#drop(transaction);
+      else fees.set(feeSource, total);
     }
   }
 

@@ -6,7 +6,19 @@
 // Both are streams of record-marked frames as core writes them: 4 bytes big-endian length with the top bit set, then one
 // value. A process that is killed can leave half a frame at the end of the ledgers, which is cut off.
 
-import { closeSync, fdatasync, fsyncSync, ftruncateSync, openSync, readFileSync, readSync, renameSync, rmSync, write, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fdatasync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  write,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { entryFromWire, entryToWire } from './entries.mjs';
@@ -111,7 +123,7 @@ export class Segment {
   async append(meta) {
     const framed = frame(meta);
     const place = { segment: this, offset: this.#end + HEADER_LENGTH, length: meta.length };
-    for (let written = 0; written < framed.length; ) {
+    for (let written = 0; written < framed.length;) {
       written += (await writeAt(this.#descriptor, framed, written, framed.length - written)).bytesWritten;
     }
     await sync(this.#descriptor);

@@ -29,8 +29,10 @@ const genesis = (network) => {
 const follow = (head, state, meta) => {
   const { ledgerHeader, txProcessing } = meta.v2;
   const { header, hash } = ledgerHeader;
-  if (!hashHeader(header).equals(hash)) throw new UnusableData(`ledger ${header.ledgerSeq} does not have the hash that it claims`);
-  if (!head.hash.equals(header.previousLedgerHash)) throw new UnusableData(`ledger ${header.ledgerSeq} does not follow its predecessor`);
+  if (!hashHeader(header).equals(hash))
+    throw new UnusableData(`ledger ${header.ledgerSeq} does not have the hash that it claims`);
+  if (!head.hash.equals(header.previousLedgerHash))
+    throw new UnusableData(`ledger ${header.ledgerSeq} does not follow its predecessor`);
   for (const { feeProcessing } of txProcessing) state.replay(feeProcessing);
   for (const { txApplyProcessing } of txProcessing) {
     const { txChangesBefore, operations, txChangesAfter } = txApplyProcessing.v4;
@@ -105,9 +107,12 @@ export class DirectoryStore {
     } catch {
       throw new UnusableData(`${path} is not readable as JSON`);
     }
-    if (identity?.format !== FORMAT) throw new UnusableData(`${this.#directory} has format ${identity?.format}, not ${FORMAT}`);
+    if (identity?.format !== FORMAT)
+      throw new UnusableData(`${this.#directory} has format ${identity?.format}, not ${FORMAT}`);
     if (identity.passphrase !== network.passphrase) {
-      throw new UnusableData(`${this.#directory} holds the network "${identity.passphrase}", not "${network.passphrase}"`);
+      throw new UnusableData(
+        `${this.#directory} holds the network "${identity.passphrase}", not "${network.passphrase}"`,
+      );
     }
   }
 

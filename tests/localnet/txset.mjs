@@ -24,7 +24,9 @@ export const selectTransactions = (candidates, { baseFee, maxOperations }) => {
 };
 
 const lowestRate = (transactions, baseFee) => {
-  const lowest = transactions.reduce((least, transaction) => (compareFeeRates(transaction, least) < 0 ? transaction : least));
+  const lowest = transactions.reduce((least, transaction) =>
+    compareFeeRates(transaction, least) < 0 ? transaction : least,
+  );
   const rate = lowest.fee / BigInt(Math.max(1, lowest.operationCount));
   return rate > baseFee ? rate : baseFee;
 };

@@ -56,7 +56,8 @@ export const assess = (transaction, view, ledger, checker, outcome, { chargeFee,
   if (isTooEarlyForAccount(ledger, source, transaction)) outcome.fail(Tx.BAD_MIN_SEQ_AGE_OR_GAP);
   else if (!checker.accountMeets(source, source.thresholds[thresholdIndex.low])) outcome.fail(Tx.BAD_AUTH);
   else if (!checker.extraSignersMeet(transaction.extraSigners)) outcome.fail(Tx.BAD_AUTH);
-  else if (chargeFee && availableBalance(ledger, source) < (applying ? 0n : transaction.fee)) outcome.fail(Tx.INSUFFICIENT_BALANCE);
+  else if (chargeFee && availableBalance(ledger, source) < (applying ? 0n : transaction.fee))
+    outcome.fail(Tx.INSUFFICIENT_BALANCE);
   return outcome.ok ? Standing.VALID : Standing.CONSUMES;
 };
 
@@ -64,7 +65,9 @@ export const assess = (transaction, view, ledger, checker, outcome, { chargeFee,
 export const authorizationError = (operation, view, checker) => {
   const account = view.peek(accountKey(operation.source));
   if (account) {
-    return checker.accountMeets(account, account.thresholds[thresholdIndex[operation.level]]) ? null : operationError(Op.BAD_AUTH);
+    return checker.accountMeets(account, account.thresholds[thresholdIndex[operation.level]])
+      ? null
+      : operationError(Op.BAD_AUTH);
   }
   if (!operation.hasOwnSource) return operationError(Op.NO_ACCOUNT);
   return checker.masterSigned(operation.source) ? null : operationError(Op.BAD_AUTH);

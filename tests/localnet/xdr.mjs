@@ -13,9 +13,23 @@ const schema = (name) => {
 
 export const schemas = Object.fromEntries(
   [
-    'DecoratedSignature', 'FeeBumpTransaction', 'GeneralizedTransactionSet', 'LedgerCloseMeta', 'LedgerEntry', 'LedgerEntryData',
-    'LedgerEntryExt', 'LedgerHeader', 'LedgerHeaderHistoryEntry', 'LedgerKey', 'OperationResultTr', 'OperationType', 'SignerKey',
-    'Transaction', 'TransactionEnvelope', 'TransactionMeta', 'TransactionResult', 'TransactionResultSet',
+    'FeeBumpTransaction',
+    'GeneralizedTransactionSet',
+    'LedgerCloseMeta',
+    'LedgerEntry',
+    'LedgerEntryData',
+    'LedgerEntryExt',
+    'LedgerHeader',
+    'LedgerHeaderHistoryEntry',
+    'LedgerKey',
+    'OperationResultTr',
+    'OperationType',
+    'SignerKey',
+    'Transaction',
+    'TransactionEnvelope',
+    'TransactionMeta',
+    'TransactionResult',
+    'TransactionResultSet',
   ].map((name) => [name, schema(name)]),
 );
 

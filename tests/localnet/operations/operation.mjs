@@ -21,7 +21,9 @@ import { beginSponsoring, endSponsoring } from './sponsoring.mjs';
  *   apply        ({body, source, layer, fail, failAny, succeed}) -> OperationResult
  */
 const kinds = new Map(
-  [createAccount, payment, setOptions, accountMerge, manageData, bumpSequence, beginSponsoring, endSponsoring].map((kind) => [kind.type, kind]),
+  [createAccount, payment, setOptions, accountMerge, manageData, bumpSequence, beginSponsoring, endSponsoring].map(
+    (kind) => [kind.type, kind],
+  ),
 );
 
 const SOROBAN = new Set([24, 25, 26]);

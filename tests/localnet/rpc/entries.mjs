@@ -28,7 +28,8 @@ export const entryMethods = ({ chain }) => ({
     requireBase64(params);
     const { keys = [] } = params;
     if (!Array.isArray(keys)) throw invalidParams('invalid parameters');
-    if (keys.length > MAX_KEYS) throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${MAX_KEYS})`);
+    if (keys.length > MAX_KEYS)
+      throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${MAX_KEYS})`);
     const entries = keys.map(parseKey).flatMap((key, index) => {
       const name = keyFromWire(key);
       const entry = name === null ? null : chain.state.peek(name);

@@ -9,7 +9,7 @@ import { transactionMethods } from './transactions.mjs';
 
 export const createMethods = (context) =>
   new Map(
-    [networkMethods, ledgerMethods, entryMethods, submissionMethods, transactionMethods, controlMethods].flatMap((create) =>
-      Object.entries(create(context)),
+    [networkMethods, ledgerMethods, entryMethods, submissionMethods, transactionMethods, controlMethods].flatMap(
+      (create) => Object.entries(create(context)),
     ),
   );

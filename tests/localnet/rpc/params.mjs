@@ -28,7 +28,8 @@ export const object = (params, name) => {
 /** Only base64 is served; the JSON form of XDR is not implemented here. */
 export const requireBase64 = (params) => {
   const format = text(params, 'xdrFormat');
-  if (format !== '' && format !== 'base64') throw invalidParams(`xdrFormat ${JSON.stringify(format)} is not supported by this network`);
+  if (format !== '' && format !== 'base64')
+    throw invalidParams(`xdrFormat ${JSON.stringify(format)} is not supported by this network`);
 };
 
 /** The bytes of strict base64, or null. */

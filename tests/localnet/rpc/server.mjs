@@ -24,7 +24,11 @@ const isObject = (value) => typeof value === 'object' && value !== null && !Arra
 
 const send = (response, status, body, headers = {}) => {
   const text = body === undefined ? '' : JSON.stringify(body);
-  response.writeHead(status, { ...(text && { 'Content-Type': 'application/json' }), 'Content-Length': Buffer.byteLength(text), ...headers });
+  response.writeHead(status, {
+    ...(text && { 'Content-Type': 'application/json' }),
+    'Content-Length': Buffer.byteLength(text),
+    ...headers,
+  });
   response.end(text);
 };
 
@@ -67,7 +71,8 @@ export class RpcServer {
     const url = new URL(request.url, this.url);
     if (url.pathname === '/friendbot') return this.#serveFriendbot(request, response, url);
     if (request.method !== 'POST') return send(response, 405, undefined, { Allow: 'POST' });
-    if (!/^application\/json(;\s*charset=utf-8)?$/i.test(request.headers['content-type'] ?? '')) return send(response, 415);
+    if (!/^application\/json(;\s*charset=utf-8)?$/i.test(request.headers['content-type'] ?? ''))
+      return send(response, 415);
     let body;
     try {
       body = await readBody(request);
@@ -119,7 +124,8 @@ export class RpcServer {
   }
 
   async #serveFriendbot(request, response, url) {
-    if (request.method !== 'GET' && request.method !== 'POST') return send(response, 405, undefined, { Allow: 'GET, POST' });
+    if (request.method !== 'GET' && request.method !== 'POST')
+      return send(response, 405, undefined, { Allow: 'GET, POST' });
     const body = request.method === 'POST' ? (await readBody(request)).toString('utf8') : '';
     const address = url.searchParams.get('addr') ?? new URLSearchParams(body).get('addr');
     try {

@@ -45,7 +45,8 @@ export const submissionMethods = ({ network, chain, log }) => ({
     if (!transaction) return failure('Could not unmarshal transaction');
     const { operations } = transaction;
     if (operations.length !== 1) return failure('Transaction contains more than one operation');
-    if (!operations[0].isSoroban) return failure(`Transaction contains unsupported operation type: ${operations[0].name}`);
+    if (!operations[0].isSoroban)
+      return failure(`Transaction contains unsupported operation type: ${operations[0].name}`);
     return failure('this network has no contracts');
   },
 });

@@ -29,7 +29,9 @@ const collide = async (client, takeAway, build, { prepare = async () => {}, sign
     const source = client.account(victim)?.id;
     const consumed = result.meta.txChangesBefore.some(({ updated }) => {
       const account = updated?.data.account;
-      return account && Buffer.from(account.accountId.ed25519).toString('hex') === source && account.seqNum === before + 1n;
+      return (
+        account && Buffer.from(account.accountId.ed25519).toString('hex') === source && account.seqNum === before + 1n
+      );
     });
     return { result, consumed };
   }
@@ -42,7 +44,8 @@ const start = async (t) => {
   return { client, bob, payer, plain: (victim) => client.build(victim, [payment(bob)]) };
 };
 
-const merge = (destination) => (victim) => Operation.accountMerge({ source: victim.publicKey(), destination: destination.publicKey() });
+const merge = (destination) => (victim) =>
+  Operation.accountMerge({ source: victim.publicKey(), destination: destination.publicKey() });
 
 test('txNO_ACCOUNT: the source was merged; the fee is paid, nothing is consumed', async (t) => {
   const { client, bob, plain } = await start(t);
@@ -59,14 +62,16 @@ test('txFEE_BUMP_INNER_FAILED with txNO_ACCOUNT inside: the same of a fee bump',
 
 test('txBAD_SEQ: the sequence was bumped past it; nothing is consumed', async (t) => {
   const { client, plain } = await start(t);
-  const bump = (victim) => Operation.bumpSequence({ source: victim.publicKey(), bumpTo: String(client.account(victim).sequence + 50n) });
+  const bump = (victim) =>
+    Operation.bumpSequence({ source: victim.publicKey(), bumpTo: String(client.account(victim).sequence + 50n) });
   const { result, consumed } = await collide(client, bump, plain);
   assert.deepEqual([result.code, consumed], [Tx.BAD_SEQ, false]);
 });
 
 test('txBAD_AUTH: the threshold was raised; the sequence is consumed', async (t) => {
   const { client, plain } = await start(t);
-  const raise = (victim) => Operation.setOptions({ source: victim.publicKey(), lowThreshold: 5, medThreshold: 5, highThreshold: 5 });
+  const raise = (victim) =>
+    Operation.setOptions({ source: victim.publicKey(), lowThreshold: 5, medThreshold: 5, highThreshold: 5 });
   const { result, consumed } = await collide(client, raise, plain);
   assert.deepEqual([result.code, consumed], [Tx.BAD_AUTH, true]);
 });
@@ -81,7 +86,10 @@ test('txBAD_AUTH_EXTRA: the threshold was lowered, one signature is too many; th
   };
   const lower = (victim) => Operation.setOptions({ source: victim.publicKey(), ...thresholds(1) });
   const build = (victim) => client.build(victim, [payment(bob)], { signers: [extra] });
-  const { result, consumed } = await collide(client, lower, build, { prepare: demandTwo, signers: (victim) => [victim, extra] });
+  const { result, consumed } = await collide(client, lower, build, {
+    prepare: demandTwo,
+    signers: (victim) => [victim, extra],
+  });
   assert.deepEqual([result.code, consumed], [Tx.BAD_AUTH_EXTRA, true]);
 });
 

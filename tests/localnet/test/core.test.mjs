@@ -19,27 +19,36 @@ const captures = /\.xdr\.gz$/;
 
 function* ledgers(path) {
   const bytes = gunzipSync(readFileSync(path));
-  for (let offset = 0; offset < bytes.length; ) {
+  for (let offset = 0; offset < bytes.length;) {
     const length = bytes.readUInt32BE(offset) & 0x7fffffff;
     yield decode('LedgerCloseMeta', bytes.subarray(offset + 4, offset + 4 + length)).v2;
     offset += 4 + length;
   }
 }
 
-const plain = (_, value) => (typeof value === 'bigint' ? String(value) : value instanceof Uint8Array ? hex(value) : value);
+const plain = (_, value) =>
+  typeof value === 'bigint' ? String(value) : value instanceof Uint8Array ? hex(value) : value;
 
 /** Core lists changes in no particular order. */
 const unordered = (changes) => changes.map((change) => JSON.stringify(change, plain)).sort();
 
 const compareTransaction = (ours, theirs, where) => {
   assert.equal(hex(ours.result.transactionHash), hex(theirs.result.transactionHash), where);
-  assert.deepEqual(encode('TransactionResult', ours.result.result), encode('TransactionResult', theirs.result.result), where);
+  assert.deepEqual(
+    encode('TransactionResult', ours.result.result),
+    encode('TransactionResult', theirs.result.result),
+    where,
+  );
   assert.deepEqual(unordered(ours.feeProcessing), unordered(theirs.feeProcessing), `${where}, fees`);
   const [mine, cores] = [ours.txApplyProcessing.v4, theirs.txApplyProcessing.v4];
   assert.deepEqual(unordered(mine.txChangesBefore), unordered(cores.txChangesBefore), `${where}, before`);
   assert.equal(mine.operations.length, cores.operations.length, where);
   mine.operations.forEach((operation, index) => {
-    assert.deepEqual(unordered(operation.changes), unordered(cores.operations[index].changes), `${where}, operation ${index}`);
+    assert.deepEqual(
+      unordered(operation.changes),
+      unordered(cores.operations[index].changes),
+      `${where}, operation ${index}`,
+    );
   });
 };
 
@@ -49,7 +58,8 @@ const isWithin = (core, transactions) =>
   core.txSet.v1TxSet.phases.every((phase) => !phase.parallelTxsComponent?.executionStages.length) &&
   transactions.every(({ operations }) => operations.every((operation) => operation.isSupported));
 
-const classicComponent = (core) => core?.txSet.v1TxSet.phases.flatMap((phase) => phase.v0Components ?? [])[0]?.txsMaybeDiscountedFee;
+const classicComponent = (core) =>
+  core?.txSet.v1TxSet.phases.flatMap((phase) => phase.v0Components ?? [])[0]?.txsMaybeDiscountedFee;
 
 const replay = async (path, network, verifier) => {
   const state = new State();
@@ -57,14 +67,19 @@ const replay = async (path, network, verifier) => {
   let applied = 0;
   for (const core of ledgers(path)) {
     const component = classicComponent(core);
-    const transactions = (component?.txs ?? []).map((wire) => decodeTransaction(encode('TransactionEnvelope', wire), network));
+    const transactions = (component?.txs ?? []).map((wire) =>
+      decodeTransaction(encode('TransactionEnvelope', wire), network),
+    );
     if (!isWithin(core, transactions)) break;
     const { header } = core.ledgerHeader;
     const closed = await closeLedger({
       network,
       verifier,
       state,
-      previous: { header: { ...header, ledgerSeq: header.ledgerSeq - 1 }, hash: Buffer.from(header.previousLedgerHash) },
+      previous: {
+        header: { ...header, ledgerSeq: header.ledgerSeq - 1 },
+        hash: Buffer.from(header.previousLedgerHash),
+      },
       transactions,
       baseFee: component?.baseFee ?? 100n,
       closeTime: header.scpValue.closeTime,
@@ -80,10 +95,15 @@ const replay = async (path, network, verifier) => {
   return applied;
 };
 
-test('core: ledgers of stellar-core come out the same here', { skip: existsSync(directory) ? false : `no ${directory}` }, async () => {
-  const network = new Network({ passphrase: '(V) (;,,;) (V)' });
-  const verifier = new Verifier({ sampleEvery: 1_000 });
-  let applied = 0;
-  for (const name of readdirSync(directory).filter((file) => captures.test(file))) applied += await replay(directory + name, network, verifier);
-  assert.ok(applied > 400, `${applied} transactions were compared`);
-});
+test(
+  'core: ledgers of stellar-core come out the same here',
+  { skip: existsSync(directory) ? false : `no ${directory}` },
+  async () => {
+    const network = new Network({ passphrase: '(V) (;,,;) (V)' });
+    const verifier = new Verifier({ sampleEvery: 1_000 });
+    let applied = 0;
+    for (const name of readdirSync(directory).filter((file) => captures.test(file)))
+      applied += await replay(directory + name, network, verifier);
+    assert.ok(applied > 400, `${applied} transactions were compared`);
+  },
+);

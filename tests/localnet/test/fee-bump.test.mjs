@@ -19,7 +19,10 @@ const rebuilt = (client, bump, change, signer) => {
   const wire = bump.toEnvelope().toXdrObject();
   change(wire.feeBump.tx);
   wire.feeBump.signatures = [];
-  const transaction = TransactionBuilder.fromXdr(Buffer.from(xdr.TransactionEnvelope.schema.encode(wire)).toString('base64'), client.passphrase);
+  const transaction = TransactionBuilder.fromXdr(
+    Buffer.from(xdr.TransactionEnvelope.schema.encode(wire)).toString('base64'),
+    client.passphrase,
+  );
   transaction.sign(signer);
   return transaction;
 };
@@ -32,7 +35,16 @@ test('the payer pays, the inner fee may be 0, and both hashes find it', async (t
   const result = await client.include(bump);
   assert.deepEqual(
     { ...result, meta: undefined, ledger: undefined },
-    { status: 'SUCCESS', code: Tx.FEE_BUMP_INNER_SUCCESS, inner: 0, operations: [{ own: 0 }], feeCharged: 200n, innerFeeCharged: 0n, meta: undefined, ledger: undefined },
+    {
+      status: 'SUCCESS',
+      code: Tx.FEE_BUMP_INNER_SUCCESS,
+      inner: 0,
+      operations: [{ own: 0 }],
+      feeCharged: 200n,
+      innerFeeCharged: 0n,
+      meta: undefined,
+      ledger: undefined,
+    },
   );
   assert.equal(before.payer - client.balance(payer), 200n);
   assert.equal(before.alice - client.balance(alice), 10_000_000n);
@@ -73,7 +85,21 @@ test('txINSUFFICIENT_FEE: below base fee x (operations + 1), or below the rate o
   const { client, alice, bob, payer } = await start(t);
   const inner = client.build(alice, [payment(bob)]);
   const cheap = rebuilt(client, client.bump(payer, inner, 200), (tx) => (tx.fee = 199n), payer);
-  assert.deepEqual(await client.send(cheap), { status: 'ERROR', hash: hashOf(cheap), code: Tx.INSUFFICIENT_FEE, inner: undefined, operations: [], feeCharged: 200n, innerFeeCharged: undefined });
+  assert.deepEqual(await client.send(cheap), {
+    status: 'ERROR',
+    hash: hashOf(cheap),
+    code: Tx.INSUFFICIENT_FEE,
+    inner: undefined,
+    operations: [],
+    feeCharged: 200n,
+    innerFeeCharged: undefined,
+  });
+
+  const free = client.build(alice, [payment(bob)], { fee: '0' });
+  assert.equal(
+    (await client.send(rebuilt(client, client.bump(payer, free, 200), (tx) => (tx.fee = 199n), payer))).code,
+    Tx.INSUFFICIENT_FEE,
+  );
 
   const dear = client.build(alice, [payment(bob)], { fee: '1000' });
   const tooLow = rebuilt(client, client.bump(payer, dear, 2000), (tx) => (tx.fee = 1999n), payer);
@@ -97,7 +123,10 @@ test('the errors of the outer transaction: no account, bad auth, extra signature
   assert.equal(await code(client.bump(payer, inner, 200, { signers: [bob] })), Tx.BAD_AUTH);
   assert.equal(await code(client.bump(payer, inner, 200, { signers: [payer, bob] })), Tx.BAD_AUTH_EXTRA);
   assert.equal(await code(client.bump(poor, inner, 200)), Tx.INSUFFICIENT_BALANCE);
-  assert.equal(await code(rebuilt(client, client.bump(payer, inner, 200), (tx) => (tx.fee = -1n), payer)), Tx.MALFORMED);
+  assert.equal(
+    await code(rebuilt(client, client.bump(payer, inner, 200), (tx) => (tx.fee = -1n), payer)),
+    Tx.MALFORMED,
+  );
 });
 
 test('the errors of the inner transaction come inside txFEE_BUMP_INNER_FAILED, under its hash', async (t) => {
@@ -116,7 +145,12 @@ test('the errors of the inner transaction come inside txFEE_BUMP_INNER_FAILED, u
   assert.equal(await refused(client.build(alice, [payment(bob)], { unsigned: true })), Tx.BAD_AUTH);
   assert.equal(await refused(client.build(alice, [payment(bob)], { signers: [bob] })), Tx.BAD_AUTH_EXTRA);
   assert.equal(await refused(client.build(keypair('nobody'), [payment(bob)], { sequence: 1 })), Tx.NO_ACCOUNT);
-  assert.equal(await refused(client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 5) })), Tx.TOO_LATE);
+  assert.equal(
+    await refused(
+      client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 5) }),
+    ),
+    Tx.TOO_LATE,
+  );
   assert.deepEqual(await refused(client.build(alice, [payment(alice, '1', bob)])), [Tx.FAILED, [Op.BAD_AUTH]]);
 });
 

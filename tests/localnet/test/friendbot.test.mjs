@@ -8,13 +8,19 @@ import { Client, keypair, payment, xlm } from './harness.mjs';
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const ask = async (client, addr, method = 'GET') => {
-  const response = await fetch(`${client.net.url}/friendbot?addr=${addr}`, { method, signal: AbortSignal.timeout(10_000) });
+  const response = await fetch(`${client.net.url}/friendbot?addr=${addr}`, {
+    method,
+    signal: AbortSignal.timeout(10_000),
+  });
   return { status: response.status, body: await response.json() };
 };
 
 test('GET and POST create an account with 10,000 XLM through a transaction that can be looked up', async (t) => {
   const client = await Client.start(t);
-  for (const [method, key] of [['GET', keypair('one')], ['POST', keypair('two')]]) {
+  for (const [method, key] of [
+    ['GET', keypair('one')],
+    ['POST', keypair('two')],
+  ]) {
     const asked = ask(client, key.publicKey(), method);
     await wait(50);
     await client.close();
@@ -63,7 +69,10 @@ test('a request waits while somebody else uses the root account, and survives an
   await client.create(['two']);
   for (let ledger = 0; ledger < 2; ledger++) await client.close();
   const answers = await Promise.all(late);
-  assert.deepEqual(answers.map(({ status }) => status), [400, 200]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [400, 200],
+  );
 });
 
 test('refusals: no address, a bad one, one that exists, another method', async (t) => {

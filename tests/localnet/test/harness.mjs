@@ -24,7 +24,12 @@ export const outcomeOf = (resultXdr) => {
 };
 
 export const payment = (destination, amount = '1', source) =>
-  Operation.payment({ destination: destination.publicKey(), asset: Asset.native(), amount, source: source?.publicKey() });
+  Operation.payment({
+    destination: destination.publicKey(),
+    asset: Asset.native(),
+    amount,
+    source: source?.publicKey(),
+  });
 
 export class Client {
   #clock;
@@ -75,7 +80,9 @@ export class Client {
   async create(names, balance = '1000') {
     const keys = names.map(keypair);
     for (let first = 0; first < keys.length; first += 100) {
-      const operations = keys.slice(first, first + 100).map((key) => Operation.createAccount({ destination: key.publicKey(), startingBalance: balance }));
+      const operations = keys
+        .slice(first, first + 100)
+        .map((key) => Operation.createAccount({ destination: key.publicKey(), startingBalance: balance }));
       await this.include(this.build(this.root, operations));
     }
     return keys;
@@ -85,10 +92,17 @@ export class Client {
    * An envelope with the next sequence number, signed by its source and `signers`. `unsigned` leaves it unsigned;
    * `configure` may set what else there is on the builder.
    */
-  build(source, operations, { fee = '100', sequence, signers = [], unsigned = false, configure = () => {}, timeout = 0, muxed } = {}) {
+  build(
+    source,
+    operations,
+    { fee = '100', sequence, signers = [], unsigned = false, configure = () => {}, timeout = 0, muxed } = {},
+  ) {
     const last = sequence === undefined ? (this.account(source)?.sequence ?? 0n) : BigInt(sequence) - 1n;
     const account = new Account(source.publicKey(), String(last));
-    const builder = new TransactionBuilder(muxed ? muxed(account) : account, { fee, networkPassphrase: this.passphrase });
+    const builder = new TransactionBuilder(muxed ? muxed(account) : account, {
+      fee,
+      networkPassphrase: this.passphrase,
+    });
     for (const operation of operations) builder.addOperation(operation);
     configure(builder);
     if (timeout !== null && !builder.timebounds) builder.setTimeout(timeout);
@@ -100,7 +114,12 @@ export class Client {
   /** A fee bump that pays `fee` stroops in all. */
   bump(source, inner, fee, { signers = [source] } = {}) {
     const operations = BigInt(inner.operations.length + 1);
-    const transaction = TransactionBuilder.buildFeeBumpTransaction(source, String(BigInt(fee) / operations), inner, this.passphrase);
+    const transaction = TransactionBuilder.buildFeeBumpTransaction(
+      source,
+      String(BigInt(fee) / operations),
+      inner,
+      this.passphrase,
+    );
     transaction.sign(...signers);
     return transaction;
   }
@@ -128,14 +147,21 @@ export class Client {
   /** Sends, closes a ledger and returns the result; throws if it was not accepted. */
   async include(transaction) {
     const sent = await this.send(transaction);
-    if (sent.status !== 'PENDING') throw new Error(`not accepted: ${JSON.stringify(sent, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`);
+    if (sent.status !== 'PENDING')
+      throw new Error(
+        `not accepted: ${JSON.stringify(sent, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`,
+      );
     await this.close();
     return this.result(sent.hash);
   }
 }
 
 export const rpcCall = async (url, body, headers = { 'Content-Type': 'application/json' }) => {
-  const response = await fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
+  const response = await fetch(url, {
+    method: 'POST',
+    headers,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
   return response.json();
 };
 

@@ -10,7 +10,9 @@ import { Operation, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
 import * as xdrJson from '@stellar/stellar-xdr-json';
 import { Client, START_MS, keypair, payment } from './harness.mjs';
 
-const wasmPath = createRequire(import.meta.url).resolve('@stellar/stellar-xdr-json').replace(/[^/]*$/, 'stellar_xdr_json_bg.wasm');
+const wasmPath = createRequire(import.meta.url)
+  .resolve('@stellar/stellar-xdr-json')
+  .replace(/[^/]*$/, 'stellar_xdr_json_bg.wasm');
 xdrJson.initSync(readFileSync(wasmPath));
 
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest();
@@ -21,7 +23,12 @@ const ledgers = async (client) => {
   const { result } = await client.call('getLedgers', { startLedger: 2, pagination: { limit: 200 } });
   return result.ledgers.map((ledger) => {
     const bytes = Buffer.from(ledger.metadataXdr, 'base64');
-    return { ...ledger, bytes, meta: xdr.LedgerCloseMeta.fromXdr(bytes), wire: xdr.LedgerCloseMeta.schema.decode(bytes).v2 };
+    return {
+      ...ledger,
+      bytes,
+      meta: xdr.LedgerCloseMeta.fromXdr(bytes),
+      wire: xdr.LedgerCloseMeta.schema.decode(bytes).v2,
+    };
   });
 };
 
@@ -47,7 +54,9 @@ const busy = async (t) => {
   await client.send(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
   await client.close();
   await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: null })]));
-  await client.include(client.bump(payer, client.build(channel, [Operation.accountMerge({ destination: payer.publicKey() })]), 200));
+  await client.include(
+    client.bump(payer, client.build(channel, [Operation.accountMerge({ destination: payer.publicKey() })]), 200),
+  );
   await client.close(0);
   return { client, alice, bob, payer, channel };
 };
@@ -65,7 +74,10 @@ test('every ledger: encoding, hash, link, result hash, set hash, signature of th
     assert.equal(header.ledgerSeq, sequence);
     assert.equal(String(header.scpValue.closeTime), ledgerCloseTime);
     assert.equal(header.ledgerVersion, 28);
-    assert.equal(headerXdr, Buffer.from(xdr.LedgerHeaderHistoryEntry.schema.encode(wire.ledgerHeader)).toString('base64'));
+    assert.equal(
+      headerXdr,
+      Buffer.from(xdr.LedgerHeaderHistoryEntry.schema.encode(wire.ledgerHeader)).toString('base64'),
+    );
     const results = xdr.TransactionResultSet.schema.encode({ results: wire.txProcessing.map(({ result }) => result) });
     assert.equal(hex(sha256(results)), hex(header.txSetResultHash));
     assert.equal(hex(sha256(xdr.GeneralizedTransactionSet.schema.encode(wire.txSet))), hex(header.scpValue.txSetHash));
@@ -76,7 +88,11 @@ test('every ledger: encoding, hash, link, result hash, set hash, signature of th
     const value = Buffer.alloc(8);
     value.writeBigUInt64BE(header.scpValue.closeTime);
     const signed = Buffer.concat([networkId, Buffer.from([0, 0, 0, 4]), header.scpValue.txSetHash, value]);
-    const key = createPublicKey({ key: Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), nodeId.ed25519]), format: 'der', type: 'spki' });
+    const key = createPublicKey({
+      key: Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), nodeId.ed25519]),
+      format: 'der',
+      type: 'spki',
+    });
     assert.ok(verify(null, signed, key, signature));
   });
 });
@@ -96,23 +112,50 @@ test('the set is in hash order, processing in another one that covers the same t
   const { client, alice } = await start(t);
   const keys = await client.create(Array.from({ length: 30 }, (_, index) => `many ${index}`));
   const submitted = [];
-  for (const key of keys) submitted.push((await client.send(client.build(key, [payment(alice)]))).hash);
+  for (const [index, key] of keys.entries())
+    submitted.push((await client.send(client.build(key, [payment(alice)], { fee: String(100 + index) }))).hash);
   await client.close();
   const { wire } = (await ledgers(client)).at(-1);
   const { txs } = wire.txSet.v1TxSet.phases[0].v0Components[0].txsMaybeDiscountedFee;
   const setOrder = txs.map((envelope) => hex(sha256(xdr.TransactionEnvelope.schema.encode(envelope))));
   assert.deepEqual(setOrder, [...setOrder].sort());
-  const inSet = txs.map((envelope) => hex(TransactionBuilder.fromXdr(Buffer.from(xdr.TransactionEnvelope.schema.encode(envelope)).toString('base64'), client.passphrase).hash()));
+  const inSet = txs.map((envelope) =>
+    hex(
+      TransactionBuilder.fromXdr(
+        Buffer.from(xdr.TransactionEnvelope.schema.encode(envelope)).toString('base64'),
+        client.passphrase,
+      ).hash(),
+    ),
+  );
   const processed = wire.txProcessing.map(({ result }) => hex(result.transactionHash));
   assert.deepEqual([...processed].sort(), [...submitted].sort());
   assert.notDeepEqual(processed, inSet);
+  const { txSetHash } = wire.ledgerHeader.header.scpValue;
+  const rank = (index) => Buffer.from(setOrder[index], 'hex').map((byte, position) => byte ^ txSetHash[position]);
+  const expected = inSet
+    .map((hash, index) => ({ hash, rank: rank(index) }))
+    .sort((a, b) => Buffer.compare(a.rank, b.rank));
+  assert.deepEqual(
+    processed,
+    expected.map(({ hash }) => hash),
+    'by full hash XOR set hash',
+  );
   assert.notDeepEqual(processed, submitted);
 });
 
 const accountsIn = (changes, id) =>
   changes.flatMap((change) => {
     const entry = change.state ?? change.updated ?? change.created;
-    return entry?.data.account && hex(entry.data.account.accountId.ed25519) === id ? [{ kind: Object.keys(change).find((name) => name !== 'type'), modified: entry.lastModifiedLedgerSeq, ...entry.data.account, ext: entry.data.account.ext }] : [];
+    return entry?.data.account && hex(entry.data.account.accountId.ed25519) === id
+      ? [
+          {
+            kind: Object.keys(change).find((name) => name !== 'type'),
+            modified: entry.lastModifiedLedgerSeq,
+            ...entry.data.account,
+            ext: entry.data.account.ext,
+          },
+        ]
+      : [];
   });
 
 test('feeProcessing changes the payer, txChangesBefore consumes the sequence of the source and dates it', async (t) => {
@@ -122,7 +165,10 @@ test('feeProcessing changes the payer, txChangesBefore consumes the sequence of 
   const { wire, sequence: ledger, ledgerCloseTime } = (await ledgers(client)).at(-1);
   const [{ feeProcessing, txApplyProcessing, postTxApplyFeeProcessing }] = wire.txProcessing;
   const [before, after] = accountsIn(feeProcessing, client.account(payer).id);
-  assert.deepEqual([before.kind, after.kind, before.balance - after.balance, after.modified], ['state', 'updated', 200n, ledger]);
+  assert.deepEqual(
+    [before.kind, after.kind, before.balance - after.balance, after.modified],
+    ['state', 'updated', 200n, ledger],
+  );
   assert.deepEqual(postTxApplyFeeProcessing, []);
   const [unused, used] = accountsIn(txApplyProcessing.v4.txChangesBefore, client.account(alice).id);
   assert.deepEqual([unused.kind, unused.seqNum, used.kind, used.seqNum], ['state', sequence, 'updated', sequence + 1n]);
@@ -133,14 +179,23 @@ test('feeProcessing changes the payer, txChangesBefore consumes the sequence of 
 test('entries that the RPC gives out are the last ones of the metadata', async (t) => {
   const { client, alice, bob, payer } = await busy(t);
   for (const key of [alice, bob, payer, client.root]) {
-    const ledgerKey = xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: key.rawPublicKey() } } });
+    const ledgerKey = xdr.LedgerKey.schema.encode({
+      type: 0,
+      account: { accountId: { type: 0, ed25519: key.rawPublicKey() } },
+    });
     const { result } = await client.call('getLedgerEntries', { keys: [Buffer.from(ledgerKey).toString('base64')] });
     const [{ xdr: data, lastModifiedLedgerSeq, extXdr }] = result.entries;
     const processing = (await ledgers(client)).flatMap(({ wire }) => [
       ...wire.txProcessing.flatMap(({ feeProcessing }) => feeProcessing),
-      ...wire.txProcessing.flatMap(({ txApplyProcessing: { v4 } }) => [...v4.txChangesBefore, ...v4.operations.flatMap(({ changes }) => changes)]),
+      ...wire.txProcessing.flatMap(({ txApplyProcessing: { v4 } }) => [
+        ...v4.txChangesBefore,
+        ...v4.operations.flatMap(({ changes }) => changes),
+      ]),
     ]);
-    const last = processing.map((change) => change.updated ?? change.created).filter((entry) => entry?.data.account && hex(entry.data.account.accountId.ed25519) === hex(key.rawPublicKey())).at(-1);
+    const last = processing
+      .map((change) => change.updated ?? change.created)
+      .filter((entry) => entry?.data.account && hex(entry.data.account.accountId.ed25519) === hex(key.rawPublicKey()))
+      .at(-1);
     assert.equal(data, Buffer.from(xdr.LedgerEntryData.schema.encode(last.data)).toString('base64'));
     assert.equal(extXdr, Buffer.from(xdr.LedgerEntryExt.schema.encode(last.ext)).toString('base64'));
     assert.equal(lastModifiedLedgerSeq, last.lastModifiedLedgerSeq);
@@ -172,5 +227,8 @@ test('an empty ledger has an empty set and consumes nothing', async (t) => {
   await client.close();
   const { wire } = (await ledgers(client)).at(-1);
   assert.deepEqual(wire.txProcessing, []);
-  assert.deepEqual(wire.txSet.v1TxSet.phases, [{ v: 0, v0Components: [] }, { v: 1, parallelTxsComponent: { baseFee: null, executionStages: [] } }]);
+  assert.deepEqual(wire.txSet.v1TxSet.phases, [
+    { v: 0, v0Components: [] },
+    { v: 1, parallelTxsComponent: { baseFee: null, executionStages: [] } },
+  ]);
 });

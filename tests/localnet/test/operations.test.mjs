@@ -20,7 +20,8 @@ const start = async (t) => {
       const result = await client.include(client.build(source, [operation].flat(), { signers }));
       if (client.account(source)) assert.ok(client.account(source).sequence > before.sequence);
       assert.equal(result.code, result.operations.every(({ own }) => own === 0) ? Tx.SUCCESS : Tx.FAILED);
-      if (result.code === Tx.FAILED) assert.deepEqual(result.meta.operations, [], 'a failed transaction changes nothing else');
+      if (result.code === Tx.FAILED)
+        assert.deepEqual(result.meta.operations, [], 'a failed transaction changes nothing else');
       return result.operations.at(-1).own ?? result.operations.at(-1);
     },
     /** The code with which it is refused at submission. */
@@ -82,7 +83,8 @@ test('payment and merge: LINE_FULL and DEST_FULL, when the destination would hol
 
 test('accountMerge: the balance moves, the account is gone, and its failures', async (t) => {
   const { client, alice, bob, applied, refused } = await start(t);
-  const merge = (destination, source) => Operation.accountMerge({ destination: destination.publicKey(), source: source?.publicKey() });
+  const merge = (destination, source) =>
+    Operation.accountMerge({ destination: destination.publicKey(), source: source?.publicKey() });
   assert.equal(await applied(merge(keypair('nobody'))), -2, 'NO_ACCOUNT');
   assert.equal(await refused(merge(alice)), -1, 'MALFORMED');
 
@@ -107,7 +109,10 @@ test('accountMerge: the balance moves, the account is gone, and its failures', a
 test('accountMerge: an account that was created in the same ledger is too young', async (t) => {
   const { alice, bob, applied } = await start(t);
   const young = keypair('young');
-  const operations = [create(young, '5'), Operation.accountMerge({ source: young.publicKey(), destination: bob.publicKey() })];
+  const operations = [
+    create(young, '5'),
+    Operation.accountMerge({ source: young.publicKey(), destination: bob.publicKey() }),
+  ];
   assert.equal(await applied(operations, { source: alice, signers: [young] }), -5);
 });
 
@@ -151,15 +156,24 @@ test('an account has at most 1,000 subentries', async (t) => {
   state.add({ ...client.account(alice), subEntries: MAX_SUBENTRIES });
   const set = Operation.manageData({ name: 'one more', value: 'x' });
   assert.deepEqual(await applied(set), { any: Op.TOO_MANY_SUBENTRIES });
-  assert.deepEqual(await applied(Operation.setOptions({ signer: { ed25519PublicKey: keypair('x').publicKey(), weight: 1 } })), { any: Op.TOO_MANY_SUBENTRIES });
+  assert.deepEqual(
+    await applied(Operation.setOptions({ signer: { ed25519PublicKey: keypair('x').publicKey(), weight: 1 } })),
+    {
+      any: Op.TOO_MANY_SUBENTRIES,
+    },
+  );
 });
 
 test('setOptions: signers are added in order, changed and removed', async (t) => {
   const { client, alice, applied } = await start(t);
-  const signer = (name, weight) => Operation.setOptions({ signer: { ed25519PublicKey: keypair(name).publicKey(), weight } });
+  const signer = (name, weight) =>
+    Operation.setOptions({ signer: { ed25519PublicKey: keypair(name).publicKey(), weight } });
   for (const name of ['x', 'y', 'z']) assert.equal(await applied(signer(name, 1)), 0);
   const { signers, subEntries } = client.account(alice);
-  assert.deepEqual(signers.map(({ key }) => key), signers.map(({ key }) => key).sort());
+  assert.deepEqual(
+    signers.map(({ key }) => key),
+    signers.map(({ key }) => key).sort(),
+  );
   assert.equal(subEntries, 3);
   assert.equal(await applied(signer('y', 9)), 0);
   assert.equal(client.account(alice).signers.find(({ weight }) => weight === 9) !== undefined, true);
@@ -170,7 +184,15 @@ test('setOptions: signers are added in order, changed and removed', async (t) =>
 
 test('setOptions: thresholds, home domain, inflation destination, flags', async (t) => {
   const { client, alice, bob, applied } = await start(t);
-  const options = { masterWeight: 9, lowThreshold: 1, medThreshold: 2, highThreshold: 3, homeDomain: 'example.org', setFlags: 3, inflationDest: bob.publicKey() };
+  const options = {
+    masterWeight: 9,
+    lowThreshold: 1,
+    medThreshold: 2,
+    highThreshold: 3,
+    homeDomain: 'example.org',
+    setFlags: 3,
+    inflationDest: bob.publicKey(),
+  };
   assert.equal(await applied(Operation.setOptions(options)), 0);
   const { thresholds, homeDomain, flags, inflationDestination } = client.account(alice);
   assert.deepEqual(thresholds, [9, 1, 2, 3]);
@@ -183,12 +205,17 @@ test('setOptions: thresholds, home domain, inflation destination, flags', async 
 
 test('setOptions: its failures in a ledger', async (t) => {
   const { client, alice, applied } = await start(t);
-  const signer = (name, source) => Operation.setOptions({ source, signer: { ed25519PublicKey: keypair(name).publicKey(), weight: 1 } });
+  const signer = (name, source) =>
+    Operation.setOptions({ source, signer: { ed25519PublicKey: keypair(name).publicKey(), weight: 1 } });
   const [poor] = await client.create(['poor'], '1.4');
   assert.equal(await applied(signer('x'), { source: poor }), -1, 'LOW_RESERVE');
   await applied(Array.from({ length: 20 }, (_, index) => signer(`signer ${index}`)));
   assert.equal(await applied(signer('one more')), -2, 'TOO_MANY_SIGNERS');
-  assert.equal(await applied(Operation.setOptions({ inflationDest: keypair('nobody').publicKey() })), -4, 'INVALID_INFLATION');
+  assert.equal(
+    await applied(Operation.setOptions({ inflationDest: keypair('nobody').publicKey() })),
+    -4,
+    'INVALID_INFLATION',
+  );
   assert.equal(await applied(Operation.setOptions({ setFlags: 8 })), -10, 'AUTH_REVOCABLE_REQUIRED');
   assert.equal(await applied(Operation.setOptions({ setFlags: 4 })), 0);
   assert.equal(await applied(Operation.setOptions({ setFlags: 1 })), -5, 'CANT_CHANGE');
@@ -202,7 +229,11 @@ test('setOptions: its failures at submission', async (t) => {
   assert.equal(await refused(options({}, (body) => (body.clearFlags = 16))), -6, 'UNKNOWN_FLAG');
   assert.equal(await refused(options({ setFlags: 1, clearFlags: 1 })), -3, 'BAD_FLAGS');
   assert.equal(await refused(options({}, (body) => (body.medThreshold = 256))), -7, 'THRESHOLD_OUT_OF_RANGE');
-  assert.equal(await refused(options({ signer: { ed25519PublicKey: alice.publicKey(), weight: 1 } })), -8, 'BAD_SIGNER');
+  assert.equal(
+    await refused(options({ signer: { ed25519PublicKey: alice.publicKey(), weight: 1 } })),
+    -8,
+    'BAD_SIGNER',
+  );
   assert.equal(await refused(options({ homeDomain: 'caf\u00e9.org' })), -9, 'INVALID_HOME_DOMAIN');
 });
 

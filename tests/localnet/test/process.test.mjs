@@ -26,7 +26,9 @@ class Program {
     this.child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     t.after(() => this.child.kill('SIGKILL'));
     this.exited = new Promise((resolve) => this.child.once('exit', (code, signal) => resolve(code ?? signal)));
-    this.ready = new Promise((resolve) => this.child.stdout.on('data', (chunk) => ((this.output += chunk), this.output.includes('\n') && resolve())));
+    this.ready = new Promise((resolve) =>
+      this.child.stdout.on('data', (chunk) => ((this.output += chunk), this.output.includes('\n') && resolve())),
+    );
     this.child.stderr.on('data', (chunk) => (this.errors += chunk));
   }
 
@@ -52,7 +54,16 @@ test('SIGTERM and SIGINT end it with 0', async (t) => {
 });
 
 test('bad options: a message and 64', async (t) => {
-  const bad = [['--prot', '1'], ['--port', 'x'], ['--port', '65536'], ['--ledger-ms', '-1'], ['--retention', '0'], ['extra'], ['--data', ''], ['--passphrase', '']];
+  const bad = [
+    ['--prot', '1'],
+    ['--port', 'x'],
+    ['--port', '65536'],
+    ['--ledger-ms', '-1'],
+    ['--retention', '0'],
+    ['extra'],
+    ['--data', ''],
+    ['--passphrase', ''],
+  ];
   const programs = bad.map((args) => new Program(t, args));
   for (const [index, program] of programs.entries()) {
     assert.equal(await program.exited, 64, bad[index].join(' '));

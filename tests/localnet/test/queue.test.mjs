@@ -84,9 +84,26 @@ test('a payer must be able to pay for everything that it has in the queue', asyn
   assert.deepEqual([second.status, second.code], ['ERROR', Tx.INSUFFICIENT_BALANCE]);
 });
 
+test('a payer that lost its balance meanwhile pays for as many as it can; the others are dropped', async (t) => {
+  const { client, alice, bob, payer } = await start(t);
+  const sent = [];
+  for (const [source, target] of [
+    [alice, bob],
+    [bob, alice],
+  ])
+    sent.push(await client.send(client.bump(payer, client.build(source, [payment(target)]), 200)));
+  client.net.chain.state.add({ ...client.account(payer), balance: 10_000_000n + 399n });
+  await client.close();
+  const statuses = [];
+  for (const { hash } of sent) statuses.push((await client.result(hash)).status);
+  assert.deepEqual(statuses, ['SUCCESS', 'NOT_FOUND']);
+});
+
 test('what became invalid while it waited does not get into the ledger', async (t) => {
   const { client, alice, bob } = await start(t);
-  const soon = client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 15) });
+  const soon = client.build(alice, [payment(bob)], {
+    configure: (builder) => builder.setTimebounds(0, client.now + 15),
+  });
   const { hash } = await client.send(soon);
   await client.close(16);
   assert.equal((await client.result(hash)).status, 'NOT_FOUND');
@@ -95,7 +112,9 @@ test('what became invalid while it waited does not get into the ledger', async (
 
 test('a transaction may be in the ledger that closes at its very maxTime', async (t) => {
   const { client, alice, bob } = await start(t);
-  const { hash } = await client.send(client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 15) }));
+  const { hash } = await client.send(
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 15) }),
+  );
   await client.close(15);
   assert.equal((await client.result(hash)).status, 'SUCCESS');
 });
@@ -110,13 +129,17 @@ test('a full ledger takes the best fee rates, all at the lowest of them; the oth
   for (const [index, fee] of fees.entries()) {
     sent.push(await client.send(client.build(sources[index], [payment(sink), payment(sink)], { fee })));
   }
-  assert.deepEqual(sent.map((answer) => answer.status), ['PENDING', 'PENDING', 'PENDING']);
+  assert.deepEqual(
+    sent.map((answer) => answer.status),
+    ['PENDING', 'PENDING', 'PENDING'],
+  );
   await client.close();
   const [first, second, third] = await Promise.all(sent.map(({ hash }) => client.result(hash)));
   assert.deepEqual([first.feeCharged, second.feeCharged, third.status], [400n, 400n, 'NOT_FOUND']);
 
   for (let ledger = 0; ledger < 3; ledger++) {
-    for (const [index, fee] of ['300', '200'].entries()) await client.send(client.build(sources[index], [payment(sink), payment(sink)], { fee }));
+    for (const [index, fee] of ['300', '200'].entries())
+      await client.send(client.build(sources[index], [payment(sink), payment(sink)], { fee }));
     await client.close();
   }
   assert.equal((await client.result(sent[2].hash)).status, 'NOT_FOUND');

@@ -9,7 +9,11 @@ const CLOSE_TIME = START_MS / 1000;
 const hashOf = (transaction) => Buffer.from(transaction.hash()).toString('hex');
 
 const post = (client, body, headers = { 'Content-Type': 'application/json' }, path = '') =>
-  fetch(client.net.url + path, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
+  fetch(client.net.url + path, {
+    method: 'POST',
+    headers,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
 
 const request = (method, params, id = 1) => ({ jsonrpc: '2.0', id, method, ...(params !== undefined && { params }) });
 
@@ -42,8 +46,18 @@ test('JSON-RPC: errors come with HTTP 200, batches work, notifications get nothi
   assert.equal(await code(request('getLedgers', [2])), -32602);
   assert.equal(await code(request('getLedgers', { startLedger: '2' })), -32602);
   assert.equal(await code(request('getLedgers', { startLedger: 2, xdrFormat: 'json' })), -32602);
-  const batch = await rpcCall(client.net.url, [request('getNetwork', {}, 'a'), { jsonrpc: '2.0', method: 'getNetwork' }, request('nothing', {}, 'b')]);
-  assert.deepEqual(batch.map(({ id, error }) => [id, error?.code]), [['a', undefined], ['b', -32601]]);
+  const batch = await rpcCall(client.net.url, [
+    request('getNetwork', {}, 'a'),
+    { jsonrpc: '2.0', method: 'getNetwork' },
+    request('nothing', {}, 'b'),
+  ]);
+  assert.deepEqual(
+    batch.map(({ id, error }) => [id, error?.code]),
+    [
+      ['a', undefined],
+      ['b', -32601],
+    ],
+  );
   assert.equal((await post(client, { jsonrpc: '2.0', method: 'getNetwork' })).status, 204);
 });
 
@@ -60,18 +74,28 @@ test('getHealth: fields, and the error once the last ledger is too old', async (
   });
   client.pass(31);
   const { error } = await client.call('getHealth');
-  assert.deepEqual(error, { code: -32603, message: '[-32603] latency (31s) since last known ledger closed is too high (>30s)' });
+  assert.deepEqual(error, {
+    code: -32603,
+    message: '[-32603] latency (31s) since last known ledger closed is too high (>30s)',
+  });
 });
 
 test('getNetwork and getLatestLedger, read by the SDK too', async (t) => {
   const client = await Client.start(t, { passphrase: 'some other network' });
-  const network = { friendbotUrl: `${client.net.url}/friendbot`, passphrase: 'some other network', protocolVersion: 28 };
+  const network = {
+    friendbotUrl: `${client.net.url}/friendbot`,
+    passphrase: 'some other network',
+    protocolVersion: 28,
+  };
   assert.deepEqual((await client.call('getNetwork')).result, network);
   assert.deepEqual({ ...(await client.server.getNetwork()) }, network);
 
   const { result } = await client.call('getLatestLedger');
   const { header, hash } = client.net.chain.head;
-  assert.deepEqual([result.id, result.protocolVersion, result.sequence, result.closeTime], [hash.toString('hex'), 28, 2, String(CLOSE_TIME)]);
+  assert.deepEqual(
+    [result.id, result.protocolVersion, result.sequence, result.closeTime],
+    [hash.toString('hex'), 28, 2, String(CLOSE_TIME)],
+  );
   assert.equal(result.headerXdr, Buffer.from(xdr.LedgerHeader.schema.encode(header)).toString('base64'));
   assert.equal((await client.server.getLatestLedger()).sequence, 2);
 });
@@ -80,15 +104,27 @@ test('getLedgers: pages, cursor, default limit, and which times are strings', as
   const client = await Client.start(t);
   for (let ledger = 0; ledger < 60; ledger++) await client.close();
   const { result: first } = await client.call('getLedgers', { startLedger: 3, pagination: { limit: 2 } });
-  assert.deepEqual(first.ledgers.map(({ sequence }) => sequence), [3, 4]);
-  assert.deepEqual(Object.keys(first.ledgers[0]).sort(), ['hash', 'headerXdr', 'ledgerCloseTime', 'metadataXdr', 'sequence']);
+  assert.deepEqual(
+    first.ledgers.map(({ sequence }) => sequence),
+    [3, 4],
+  );
+  assert.deepEqual(Object.keys(first.ledgers[0]).sort(), [
+    'hash',
+    'headerXdr',
+    'ledgerCloseTime',
+    'metadataXdr',
+    'sequence',
+  ]);
   assert.equal(first.ledgers[0].ledgerCloseTime, String(CLOSE_TIME + 5));
   assert.deepEqual(
     [first.latestLedger, first.latestLedgerCloseTime, first.oldestLedger, first.oldestLedgerCloseTime, first.cursor],
     [62, CLOSE_TIME + 300, 2, CLOSE_TIME, '4'],
   );
   const { result: next } = await client.call('getLedgers', { pagination: { cursor: '4', limit: 2 } });
-  assert.deepEqual(next.ledgers.map(({ sequence }) => sequence), [5, 6]);
+  assert.deepEqual(
+    next.ledgers.map(({ sequence }) => sequence),
+    [5, 6],
+  );
   const { result: usual } = await client.call('getLedgers', { startLedger: 2, pagination: { limit: 0 } });
   assert.equal(usual.ledgers.length, 50);
   const { result: tip } = await client.call('getLedgers', { startLedger: 61, pagination: { limit: 200 } });
@@ -107,38 +143,66 @@ test('getLedgers: out of range before and behind, with both forms of the error; 
   assert.deepEqual(await error({}), { code: -32600, message: `start ledger (0) ${range}` });
   assert.deepEqual(await error({ pagination: { cursor: '6' } }), { code: -32602, message: `cursor ('6') ${range}` });
   assert.deepEqual(await error({ pagination: { cursor: '10' } }), { code: -32602, message: `cursor ('10') ${range}` });
-  assert.deepEqual(await error({ startLedger: 8, pagination: { limit: 201 } }), { code: -32600, message: 'limit must not exceed 200' });
+  assert.deepEqual(await error({ startLedger: 8, pagination: { limit: 201 } }), {
+    code: -32600,
+    message: 'limit must not exceed 200',
+  });
   assert.equal((await error({ startLedger: 8, pagination: { cursor: '8' } })).code, -32600);
   assert.equal((await error({ pagination: { cursor: 'x' } })).code, -32602);
   const { result } = await client.call('getLedgers', { pagination: { cursor: '7' } });
-  assert.deepEqual(result.ledgers.map(({ sequence }) => sequence), [8, 9, 10]);
+  assert.deepEqual(
+    result.ledgers.map(({ sequence }) => sequence),
+    [8, 9, 10],
+  );
 });
 
-const accountKey = (key) => xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: key.rawPublicKey() } } });
+const accountKey = (key) =>
+  xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: key.rawPublicKey() } } });
 const base64 = (bytes) => Buffer.from(bytes).toString('base64');
 
 test('getLedgerEntries: the order of the request, nothing for what is missing, at most 200 keys', async (t) => {
   const client = await Client.start(t);
   const [alice, bob] = await client.create(['alice', 'bob']);
   await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
-  const data = xdr.LedgerKey.schema.encode({ type: 3, data: { accountId: { type: 0, ed25519: alice.rawPublicKey() }, dataName: new xdr.XdrString('key') } });
+  const data = xdr.LedgerKey.schema.encode({
+    type: 3,
+    data: { accountId: { type: 0, ed25519: alice.rawPublicKey() }, dataName: new xdr.XdrString('key') },
+  });
   const keys = [bob, keypair('nobody'), alice].map(accountKey).concat([data]).map(base64);
   const { result } = await client.call('getLedgerEntries', { keys });
-  assert.deepEqual(result.entries.map(({ key }) => key), [keys[0], keys[2], keys[3]]);
+  assert.deepEqual(
+    result.entries.map(({ key }) => key),
+    [keys[0], keys[2], keys[3]],
+  );
   assert.equal(result.latestLedger, 4);
   assert.deepEqual(Object.keys(result.entries[0]).sort(), ['extXdr', 'key', 'lastModifiedLedgerSeq', 'xdr']);
   const { dataValue } = xdr.LedgerEntryData.schema.decode(Buffer.from(result.entries[2].xdr, 'base64')).data;
   assert.equal(Buffer.from(dataValue).toString(), 'value');
-  assert.equal((await client.server.getAccount(alice.publicKey())).sequenceNumber(), String(client.account(alice).sequence));
+  assert.equal(
+    (await client.server.getAccount(alice.publicKey())).sequenceNumber(),
+    String(client.account(alice).sequence),
+  );
 
   const error = async (list) => (await client.call('getLedgerEntries', { keys: list })).error;
-  assert.deepEqual(await error(Array(201).fill(keys[0])), { code: -32602, message: 'key count (201) exceeds maximum supported (200)' });
+  assert.deepEqual(await error(Array(201).fill(keys[0])), {
+    code: -32602,
+    message: 'key count (201) exceeds maximum supported (200)',
+  });
   assert.equal((await client.call('getLedgerEntries', { keys: Array(200).fill(keys[0]) })).result.entries.length, 200);
   assert.equal((await error(['AAAA'])).code, -32602);
   assert.equal((await error([1])).code, -32602);
-  assert.equal((await error([base64(xdr.LedgerKey.schema.encode({ type: 9, ttl: { keyHash: Buffer.alloc(32) } }))])).code, -32602);
-  const trustline = { type: 1, trustLine: { accountId: { type: 0, ed25519: alice.rawPublicKey() }, asset: { type: 0 } } };
-  assert.deepEqual((await client.call('getLedgerEntries', { keys: [base64(xdr.LedgerKey.schema.encode(trustline))] })).result.entries, []);
+  assert.equal(
+    (await error([base64(xdr.LedgerKey.schema.encode({ type: 9, ttl: { keyHash: Buffer.alloc(32) } }))])).code,
+    -32602,
+  );
+  const trustline = {
+    type: 1,
+    trustLine: { accountId: { type: 0, ed25519: alice.rawPublicKey() }, asset: { type: 0 } },
+  };
+  assert.deepEqual(
+    (await client.call('getLedgerEntries', { keys: [base64(xdr.LedgerKey.schema.encode(trustline))] })).result.entries,
+    [],
+  );
 });
 
 test('sendTransaction: fields with and without an error', async (t) => {
@@ -161,13 +225,37 @@ test('getTransaction: found, failed, not found, and bad hashes', async (t) => {
   await client.send(good);
   await client.send(failing);
   const nothing = (await client.call('getTransaction', { hash: hashOf(good) })).result;
-  const window = { latestLedger: 3, latestLedgerCloseTime: String(CLOSE_TIME + 5), oldestLedger: 2, oldestLedgerCloseTime: String(CLOSE_TIME) };
-  assert.deepEqual(nothing, { ...window, status: 'NOT_FOUND', txHash: hashOf(good), applicationOrder: 0, feeBump: false, events: {}, ledger: 0, createdAt: '0' });
+  const window = {
+    latestLedger: 3,
+    latestLedgerCloseTime: String(CLOSE_TIME + 5),
+    oldestLedger: 2,
+    oldestLedgerCloseTime: String(CLOSE_TIME),
+  };
+  assert.deepEqual(nothing, {
+    ...window,
+    status: 'NOT_FOUND',
+    txHash: hashOf(good),
+    applicationOrder: 0,
+    feeBump: false,
+    events: {},
+    ledger: 0,
+    createdAt: '0',
+  });
 
   await client.close();
   const { result } = await client.call('getTransaction', { hash: hashOf(good).toUpperCase() });
   const { ledger, createdAt, status, feeBump, envelopeXdr, txHash } = result;
-  assert.deepEqual({ ledger, createdAt, status, feeBump, envelopeXdr, txHash }, { ledger: 4, createdAt: String(CLOSE_TIME + 10), status: 'SUCCESS', feeBump: false, envelopeXdr: good.toXdr(), txHash: hashOf(good).toUpperCase() });
+  assert.deepEqual(
+    { ledger, createdAt, status, feeBump, envelopeXdr, txHash },
+    {
+      ledger: 4,
+      createdAt: String(CLOSE_TIME + 10),
+      status: 'SUCCESS',
+      feeBump: false,
+      envelopeXdr: good.toXdr(),
+      txHash: hashOf(good).toUpperCase(),
+    },
+  );
   assert.equal((await client.server.getTransaction(hashOf(good))).status, 'SUCCESS');
   assert.equal((await client.call('getTransaction', { hash: hashOf(failing) })).result.status, 'FAILED');
   assert.equal((await client.call('getTransaction', { hash: 'ab' })).error.code, -32602);
@@ -182,7 +270,10 @@ test('getTransactions: in order, in pages', async (t) => {
   await client.close();
   await client.close();
   const { result: first } = await client.call('getTransactions', { startLedger: 4, pagination: { limit: 3 } });
-  assert.deepEqual(first.transactions.map(({ applicationOrder }) => applicationOrder), [1, 2, 3]);
+  assert.deepEqual(
+    first.transactions.map(({ applicationOrder }) => applicationOrder),
+    [1, 2, 3],
+  );
   assert.equal(first.transactions[0].createdAt, CLOSE_TIME + 10);
   assert.deepEqual([first.latestLedgerCloseTimestamp, first.oldestLedgerCloseTimestamp], [CLOSE_TIME + 15, CLOSE_TIME]);
   const { result: rest } = await client.call('getTransactions', { pagination: { cursor: first.cursor, limit: 3 } });
@@ -195,7 +286,10 @@ test('getFeeStats: strings, and the fees of the last ledgers', async (t) => {
   const client = await Client.start(t);
   await client.create(['alice']);
   const { result } = await client.call('getFeeStats');
-  assert.deepEqual([result.inclusionFee.max, result.inclusionFee.p50, result.inclusionFee.transactionCount], ['100', '100', '1']);
+  assert.deepEqual(
+    [result.inclusionFee.max, result.inclusionFee.p50, result.inclusionFee.transactionCount],
+    ['100', '100', '1'],
+  );
   assert.equal(result.latestLedger, 3);
   assert.equal((await client.server.getFeeStats()).sorobanInclusionFee.max, '0');
 });
@@ -209,7 +303,10 @@ test('simulateTransaction: the error is inside the result', async (t) => {
   const soroban = client.build(alice, [Operation.invokeHostFunction({ func: host, auth: [] })], { configure });
   assert.deepEqual(await simulate(soroban.toXdr()), { error: 'this network has no contracts', latestLedger: 3 });
   assert.match((await simulate(client.build(alice, [payment(bob)]).toXdr())).error, /unsupported operation type/);
-  assert.match((await simulate(client.build(alice, [payment(bob), payment(bob)]).toXdr())).error, /more than one operation/);
+  assert.match(
+    (await simulate(client.build(alice, [payment(bob), payment(bob)]).toXdr())).error,
+    /more than one operation/,
+  );
   assert.match((await simulate('AAAA')).error, /unmarshal/);
 });
 

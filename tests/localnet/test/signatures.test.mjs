@@ -12,7 +12,8 @@ const start = async (t) => {
   const client = await Client.start(t);
   const [alice, bob] = await client.create(['alice', 'bob']);
   const carol = keypair('carol');
-  const setOptions = (options, signers = []) => client.include(client.build(alice, [Operation.setOptions(options)], { signers }));
+  const setOptions = (options, signers = []) =>
+    client.include(client.build(alice, [Operation.setOptions(options)], { signers }));
   const codes = async (transaction) => {
     const { status, code, operations } = await client.send(transaction);
     return status === 'ERROR' ? [code, ...operations.map(({ any, own }) => any ?? own)] : status;
@@ -22,7 +23,13 @@ const start = async (t) => {
 
 test('weights add up to the threshold of the operation: low, medium, high', async (t) => {
   const { client, alice, bob, carol, setOptions, codes } = await start(t);
-  await setOptions({ signer: { ed25519PublicKey: carol.publicKey(), weight: 2 }, masterWeight: 1, lowThreshold: 1, medThreshold: 2, highThreshold: 3 });
+  await setOptions({
+    signer: { ed25519PublicKey: carol.publicKey(), weight: 2 },
+    masterWeight: 1,
+    lowThreshold: 1,
+    medThreshold: 2,
+    highThreshold: 3,
+  });
   const bySigners = (operation, signers) => {
     const transaction = client.build(alice, [operation], { unsigned: true });
     transaction.sign(...signers);
@@ -33,10 +40,20 @@ test('weights add up to the threshold of the operation: low, medium, high', asyn
   const high = Operation.setOptions({ lowThreshold: 1 });
   assert.deepEqual(await codes(bySigners(medium, [alice])), [Tx.FAILED, Op.BAD_AUTH]);
   assert.deepEqual(await codes(bySigners(high, [carol])), [Tx.FAILED, Op.BAD_AUTH]);
-  assert.deepEqual(await codes(bySigners(low, [alice, carol])), [Tx.BAD_AUTH_EXTRA], 'one is enough, so two are one too many');
+  assert.deepEqual(
+    await codes(bySigners(low, [alice, carol])),
+    [Tx.BAD_AUTH_EXTRA],
+    'one is enough, so two are one too many',
+  );
   assert.equal((await client.include(bySigners(low, [alice]))).status, 'SUCCESS');
   assert.equal((await client.include(bySigners(medium, [carol]))).status, 'SUCCESS');
   assert.equal((await client.include(bySigners(high, [alice, carol]))).status, 'SUCCESS');
+});
+
+test('a signer counts once, however often it signs', async (t) => {
+  const { client, alice, bob, setOptions, codes } = await start(t);
+  await setOptions({ lowThreshold: 2, medThreshold: 2, highThreshold: 2 });
+  assert.deepEqual(await codes(client.build(alice, [payment(bob)], { signers: [alice] })), [Tx.BAD_AUTH]);
 });
 
 test('a master key of weight 0 signs nothing any more', async (t) => {
@@ -75,7 +92,10 @@ test('a signed payload is a signature of that payload, not of the transaction', 
   Buffer.from(carol.rawPublicKey()).copy(key);
   key.writeUInt32BE(payload.length, 32);
   payload.copy(key, 36);
-  const demand = () => client.build(alice, [payment(bob)], { configure: (builder) => builder.setExtraSigners([StrKey.encodeSignedPayload(key)]) });
+  const demand = () =>
+    client.build(alice, [payment(bob)], {
+      configure: (builder) => builder.setExtraSigners([StrKey.encodeSignedPayload(key)]),
+    });
   const wrong = demand();
   wrong.sign(carol);
   assert.deepEqual(await codes(wrong), [Tx.BAD_AUTH]);
@@ -88,7 +108,11 @@ test('twenty signatures fit, each verified', async (t) => {
   const { client } = await start(t);
   const keys = await client.create(Array.from({ length: 20 }, (_, index) => `many ${index}`));
   const [first, ...others] = keys;
-  const transaction = client.build(first, keys.map((key) => payment(first, '1', key)), { signers: others });
+  const transaction = client.build(
+    first,
+    keys.map((key) => payment(first, '1', key)),
+    { signers: others },
+  );
   assert.equal((await client.include(transaction)).status, 'SUCCESS');
 });
 
@@ -110,7 +134,8 @@ test('a disagreement about a signature is not survived, and the SDK is asked abo
   const key = Keypair.random();
   const message = Buffer.alloc(32);
   const counting = new Verifier({ secondOpinion: () => ++asked > 0 });
-  for (let round = 0; round < 101; round++) counting.verify(Buffer.from(key.rawPublicKey()), message, Buffer.from(key.sign(message)));
+  for (let round = 0; round < 101; round++)
+    counting.verify(Buffer.from(key.rawPublicKey()), message, Buffer.from(key.sign(message)));
   assert.equal(asked, 3);
 
   const fatal = [];
@@ -124,7 +149,12 @@ test('a disagreement about a signature is not survived, and the SDK is asked abo
 test('a fee bump of a payer with signers takes their low threshold', async (t) => {
   const { client, alice, bob, carol, setOptions, codes } = await start(t);
   await setOptions({ signer: { ed25519PublicKey: carol.publicKey(), weight: 1 }, masterWeight: 0 });
-  const bump = TransactionBuilder.buildFeeBumpTransaction(alice, '100', client.build(bob, [payment(alice)]), client.passphrase);
+  const bump = TransactionBuilder.buildFeeBumpTransaction(
+    alice,
+    '100',
+    client.build(bob, [payment(alice)]),
+    client.passphrase,
+  );
   bump.sign(carol);
   assert.equal(await codes(bump), 'PENDING');
 });

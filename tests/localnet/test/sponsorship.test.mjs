@@ -6,9 +6,11 @@ import { Operation } from '@stellar/stellar-sdk';
 import { Op, Tx } from '../results.mjs';
 import { Client, keypair, payment } from './harness.mjs';
 
-const begin = (sponsored, source) => Operation.beginSponsoringFutureReserves({ sponsoredId: sponsored.publicKey(), source: source?.publicKey() });
+const begin = (sponsored, source) =>
+  Operation.beginSponsoringFutureReserves({ sponsoredId: sponsored.publicKey(), source: source?.publicKey() });
 const end = (sponsored) => Operation.endSponsoringFutureReserves({ source: sponsored.publicKey() });
-const create = (key, startingBalance = '0') => Operation.createAccount({ destination: key.publicKey(), startingBalance });
+const create = (key, startingBalance = '0') =>
+  Operation.createAccount({ destination: key.publicKey(), startingBalance });
 const sponsoredCreation = (keys) => keys.flatMap((key) => [begin(key), create(key), end(key)]);
 
 const start = async (t, balance) => {
@@ -29,10 +31,16 @@ test('nineteen accounts without a balance in one transaction of twenty signature
   const id = client.account(sponsor).id;
   for (const key of keys) {
     const account = client.account(key);
-    assert.deepEqual([account.balance, account.sponsored, account.sponsoring, account.sponsor, account.extension], [0n, 2, 0, id, 2]);
+    assert.deepEqual(
+      [account.balance, account.sponsored, account.sponsoring, account.sponsor, account.extension],
+      [0n, 2, 0, id, 2],
+    );
   }
   assert.equal(client.account(sponsor).sponsoring, 38);
-  assert.deepEqual(meta.operations.map(({ changes }) => changes.length), keys.flatMap(() => [0, 3, 0]));
+  assert.deepEqual(
+    meta.operations.map(({ changes }) => changes.length),
+    keys.flatMap(() => [0, 3, 0]),
+  );
 });
 
 test('without a sponsor an account needs its reserve', async (t) => {
@@ -44,7 +52,11 @@ test('the sponsor must have the reserve to spare', async (t) => {
   const { client, apply } = await start(t, '2.5');
   const [one, two] = [keypair('one'), keypair('two')];
   assert.equal((await apply(sponsoredCreation([one]), [one])).status, 'SUCCESS');
-  assert.deepEqual((await apply(sponsoredCreation([two]), [two])).codes, [0, -3, -2], 'LOW_RESERVE; the end then has no source account');
+  assert.deepEqual(
+    (await apply(sponsoredCreation([two]), [two])).codes,
+    [0, -3, -2],
+    'LOW_RESERVE; the end then has no source account',
+  );
   assert.equal(client.account(two), null);
 });
 
@@ -78,9 +90,21 @@ test('begin: itself, twice, and in chains are refused; end without begin too', a
   const [third] = await client.create(['third']);
   const { code, operations } = await client.send(client.build(sponsor, [begin(sponsor)]));
   assert.deepEqual([code, operations], [Tx.FAILED, [{ own: -1 }]], 'MALFORMED');
-  assert.deepEqual((await apply([begin(other), begin(other), end(other)], [other])).codes, [0, -2, 0], 'ALREADY_SPONSORED');
-  assert.deepEqual((await apply([begin(other), begin(third, other), end(other)], [other])).codes, [0, -3, 0], 'RECURSIVE');
-  assert.deepEqual((await apply([begin(other), begin(sponsor, third), end(other)], [other, third])).codes, [0, -3, 0], 'RECURSIVE');
+  assert.deepEqual(
+    (await apply([begin(other), begin(other), end(other)], [other])).codes,
+    [0, -2, 0],
+    'ALREADY_SPONSORED',
+  );
+  assert.deepEqual(
+    (await apply([begin(other), begin(third, other), end(other)], [other])).codes,
+    [0, -3, 0],
+    'RECURSIVE',
+  );
+  assert.deepEqual(
+    (await apply([begin(other), begin(sponsor, third), end(other)], [other, third])).codes,
+    [0, -3, 0],
+    'RECURSIVE',
+  );
   assert.deepEqual((await apply([Operation.endSponsoringFutureReserves({})])).codes, [-1], 'NOT_SPONSORED');
 });
 
@@ -88,13 +112,24 @@ test('signers and data entries can be sponsored, and give the reserve back', asy
   const { client, sponsor, other, apply } = await start(t);
   const signer = { ed25519PublicKey: keypair('signer').publicKey() };
   const source = other.publicKey();
-  const operations = [begin(other), Operation.setOptions({ source, signer: { ...signer, weight: 1 } }), Operation.manageData({ source, name: 'key', value: 'value' }), end(other)];
+  const operations = [
+    begin(other),
+    Operation.setOptions({ source, signer: { ...signer, weight: 1 } }),
+    Operation.manageData({ source, name: 'key', value: 'value' }),
+    end(other),
+  ];
   assert.equal((await apply(operations, [other])).status, 'SUCCESS');
   assert.equal(client.account(sponsor).sponsoring, 2);
   const account = client.account(other);
-  assert.deepEqual([account.sponsored, account.subEntries, account.signers[0].sponsor], [2, 2, client.account(sponsor).id]);
+  assert.deepEqual(
+    [account.sponsored, account.subEntries, account.signers[0].sponsor],
+    [2, 2, client.account(sponsor).id],
+  );
 
-  const removal = [Operation.setOptions({ signer: { ...signer, weight: 0 } }), Operation.manageData({ name: 'key', value: null })];
+  const removal = [
+    Operation.setOptions({ signer: { ...signer, weight: 0 } }),
+    Operation.manageData({ name: 'key', value: null }),
+  ];
   assert.equal((await apply(removal, [], other)).status, 'SUCCESS');
   assert.equal(client.account(sponsor).sponsoring, 0);
   assert.deepEqual([client.account(other).sponsored, client.account(other).subEntries], [0, 0]);
@@ -104,7 +139,10 @@ test('a sponsored account merges into its sponsor, which gets the reserve back',
   const { client, sponsor, other, apply } = await start(t);
   const channel = keypair('channel');
   const signer = { ed25519PublicKey: keypair('signer').publicKey(), weight: 1 };
-  await apply([begin(channel), create(channel), Operation.setOptions({ source: channel.publicKey(), signer }), end(channel)], [channel]);
+  await apply(
+    [begin(channel), create(channel), Operation.setOptions({ source: channel.publicKey(), signer }), end(channel)],
+    [channel],
+  );
   assert.equal(client.account(sponsor).sponsoring, 3);
   const merge = Operation.accountMerge({ source: channel.publicKey(), destination: sponsor.publicKey() });
   const { status } = await client.include(client.build(other, [merge], { signers: [channel] }));
@@ -120,13 +158,22 @@ test('who sponsors anything, or is about to, cannot be merged', async (t) => {
   const merge = Operation.accountMerge({ destination: other.publicKey() });
   assert.deepEqual((await apply([merge])).codes, [-7], 'IS_SPONSOR');
   const [third] = await client.create(['third']);
-  const open = [begin(other, third), Operation.accountMerge({ source: third.publicKey(), destination: sponsor.publicKey() }), end(other)];
+  const open = [
+    begin(other, third),
+    Operation.accountMerge({ source: third.publicKey(), destination: sponsor.publicKey() }),
+    end(other),
+  ];
   assert.deepEqual((await apply(open, [third, other])).codes, [0, -7, 0], 'IS_SPONSOR');
 });
 
 test('opTOO_MANY_SPONSORING: counters do not overflow', async (t) => {
   const { client, sponsor, apply } = await start(t, '1000000000');
-  client.net.chain.state.add({ ...client.account(sponsor), sponsoring: 0xffffffff, sponsored: 0xffffffff, extension: 2 });
+  client.net.chain.state.add({
+    ...client.account(sponsor),
+    sponsoring: 0xffffffff,
+    sponsored: 0xffffffff,
+    extension: 2,
+  });
   const channel = keypair('channel');
   assert.deepEqual((await apply(sponsoredCreation([channel]), [channel])).codes[1], Op.TOO_MANY_SPONSORING);
 });

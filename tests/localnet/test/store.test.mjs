@@ -1,16 +1,27 @@
 // The data directory: what is served is durable, a restart continues where it was, and other people's data is not touched.
 
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Operation } from '@stellar/stellar-sdk';
+import { Chain } from '../chain.mjs';
+import { Verifier } from '../ed25519.mjs';
 import { entryToWire } from '../entries.mjs';
-import { startLocalnet } from '../localnet.mjs';
-import { UnusableData } from '../store.mjs';
+import { Network } from '../network.mjs';
+import { MemoryStore, UnusableData } from '../store.mjs';
 import { encode } from '../xdr.mjs';
-import { Client, START_MS, payment } from './harness.mjs';
+import { Client, payment } from './harness.mjs';
 
 const directory = (t) => {
   const path = mkdtempSync(join(tmpdir(), 'localnet-'));
@@ -18,15 +29,18 @@ const directory = (t) => {
   return path;
 };
 
-const open = async (data, options = {}) => {
-  const clock = { now: START_MS };
-  return new Client(await startLocalnet({ ledgerMs: 0, data, clock: () => clock.now, ...options }), clock);
-};
+const open = (t, data, options = {}) => Client.start(t, { data, ...options });
 
 const stateOf = (client) =>
   [...client.net.chain.state.values()].map((entry) => encode('LedgerEntry', entryToWire(entry)).toString('hex')).sort();
 
-const ledgerFile = (path) => join(path, readdirSync(path).filter((name) => name.startsWith('ledgers-')).at(-1));
+const ledgerFile = (path) =>
+  join(
+    path,
+    readdirSync(path)
+      .filter((name) => name.startsWith('ledgers-'))
+      .at(-1),
+  );
 
 /** Accounts, sponsorship, data entries, fee bumps, a failure and a merge. */
 const fill = async (client) => {
@@ -34,21 +48,65 @@ const fill = async (client) => {
   await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
   await client.include(client.build(gone, [Operation.accountMerge({ destination: bob.publicKey() })]));
   await client.include(client.build(alice, [payment(bob, '100000')]));
-  await client.include(client.build(alice, [Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 }, homeDomain: 'example.org' })]));
+  await client.include(
+    client.build(alice, [
+      Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 }, homeDomain: 'example.org' }),
+    ]),
+  );
   const bump = client.bump(bob, client.build(alice, [payment(bob)]), 200);
   await client.include(bump);
   return { alice, bob, bump };
 };
 
+test('a ledger is served once it is durable, not before; and after a failed one there is no other', async (t) => {
+  let release;
+  let fail;
+  class SlowStore extends MemoryStore {
+    append(meta) {
+      return release === undefined
+        ? super.append(meta)
+        : new Promise((resolve, reject) => ([release, fail] = [() => resolve(meta), reject]));
+    }
+  }
+  const network = new Network();
+  const chain = await new Chain({
+    network,
+    verifier: new Verifier(),
+    store: new SlowStore(),
+    clock: Date.now,
+    targetMs: 0,
+    retention: 10,
+  }).open();
+  t.after(() => chain.settled());
+  release = null;
+  const turn = () => new Promise((resolve) => setTimeout(resolve, 20));
+  const closing = chain.closeLedger();
+  await turn();
+  assert.deepEqual([chain.history.latest, chain.head.header.ledgerSeq], [2, 2]);
+  release();
+  await closing;
+  assert.deepEqual([chain.history.latest, chain.head.header.ledgerSeq], [3, 3]);
+
+  const failing = chain.closeLedger();
+  await turn();
+  fail(new Error('no space left'));
+  await assert.rejects(failing, /no space/);
+  await assert.rejects(chain.closeLedger(), /no space/);
+  assert.equal(chain.history.latest, 3);
+});
+
 test('a restart finds state, ledgers and transactions as they were', async (t) => {
   const path = directory(t);
-  const before = await open(path);
+  const before = await open(t, path);
   const { bump } = await fill(before);
-  const saved = { state: stateOf(before), head: before.net.chain.head.hash, ledgers: (await before.call('getLedgers', { startLedger: 2 })).result };
+  const saved = {
+    state: stateOf(before),
+    head: before.net.chain.head.hash,
+    ledgers: (await before.call('getLedgers', { startLedger: 2 })).result,
+  };
   await before.net.close();
 
-  const after = await open(path);
-  t.after(() => after.net.close());
+  const after = await open(t, path);
   assert.deepEqual(stateOf(after), saved.state);
   assert.deepEqual(after.net.chain.head.hash, saved.head);
   assert.deepEqual((await after.call('getLedgers', { startLedger: 2 })).result, saved.ledgers);
@@ -62,7 +120,7 @@ test('a restart finds state, ledgers and transactions as they were', async (t) =
 test('segments: the same across several, and old ones are removed with their ledgers', async (t) => {
   const path = directory(t);
   const options = { segmentLedgers: 4, retention: 10 };
-  const before = await open(path, options);
+  const before = await open(t, path, options);
   const { alice, bob } = await fill(before);
   const kept = await before.send(before.build(bob, [payment(alice)]));
   for (let ledger = 0; ledger < 9; ledger++) await before.close();
@@ -74,8 +132,7 @@ test('segments: the same across several, and old ones are removed with their led
   assert.equal(oldestLedger, latestLedger - 9);
   await before.net.close();
 
-  const after = await open(path, options);
-  t.after(() => after.net.close());
+  const after = await open(t, path, options);
   assert.deepEqual(stateOf(after), saved);
   const { result } = await after.call('getLedgers', { startLedger: oldestLedger });
   assert.equal(result.ledgers.length, 10);
@@ -84,45 +141,63 @@ test('segments: the same across several, and old ones are removed with their led
 
 test('half a ledger at the end of the file is cut off', async (t) => {
   const path = directory(t);
-  const before = await open(path);
+  const before = await open(t, path);
   await fill(before);
   const sequence = before.net.chain.head.header.ledgerSeq;
   await before.net.close();
   const { size } = statSync(ledgerFile(path));
-  for (const damage of [() => truncateSync(ledgerFile(path), size - 1), () => appendFileSync(ledgerFile(path), Buffer.from([0x80, 0]))]) {
+  for (const damage of [
+    () => truncateSync(ledgerFile(path), size - 1),
+    () => appendFileSync(ledgerFile(path), Buffer.from([0x80, 0])),
+  ]) {
     damage();
-    const after = await open(path);
+    const after = await open(t, path);
     assert.ok([sequence, sequence - 1].includes(after.net.chain.head.header.ledgerSeq));
     await after.close();
     await after.net.close();
-    const again = await open(path);
+    const again = await open(t, path);
     await again.net.close();
   }
 });
 
 test('a ledger that was tampered with is refused', async (t) => {
   const path = directory(t);
-  const client = await open(path);
+  const client = await open(t, path);
   await fill(client);
   await client.net.close();
   const bytes = readFileSync(ledgerFile(path));
   bytes[4 + 8 + 32 + 8] ^= 1; // in the first ledger's previous hash
   writeFileSync(ledgerFile(path), bytes);
-  await assert.rejects(open(path), UnusableData);
+  await assert.rejects(open(t, path), UnusableData);
+});
+
+test('a ledger that is missing in the middle is noticed', async (t) => {
+  const path = directory(t);
+  const client = await open(t, path);
+  await fill(client);
+  await client.net.close();
+  const bytes = readFileSync(ledgerFile(path));
+  const length = 4 + (bytes.readUInt32BE(0) & 0x7fffffff);
+  const second = length + 4 + (bytes.readUInt32BE(length) & 0x7fffffff);
+  writeFileSync(ledgerFile(path), Buffer.concat([bytes.subarray(0, length), bytes.subarray(second)]));
+  await assert.rejects(open(t, path), /does not follow its predecessor/);
 });
 
 test('another passphrase, another format, other files, and a second process are refused', async (t) => {
   const path = directory(t);
-  const first = await open(path);
-  await assert.rejects(open(path), /in use/);
+  const first = await open(t, path);
+  await assert.rejects(open(t, path), /in use/);
   await first.net.close();
-  await assert.rejects(open(path, { passphrase: 'another' }), /holds the network "Standalone Network ; February 2017", not "another"/);
+  await assert.rejects(
+    open(t, path, { passphrase: 'another' }),
+    /holds the network "Standalone Network ; February 2017", not "another"/,
+  );
   writeFileSync(join(path, 'network.json'), '{"format":99}');
-  await assert.rejects(open(path), /format 99/);
+  await assert.rejects(open(t, path), /format 99/);
   writeFileSync(join(path, 'network.json'), 'nonsense');
-  await assert.rejects(open(path), /not readable/);
+  await assert.rejects(open(t, path), /not readable/);
   const foreign = directory(t);
   writeFileSync(join(foreign, 'letter.txt'), 'dear');
-  await assert.rejects(open(foreign), /holds no local network/);
+  await assert.rejects(open(t, foreign), /holds no local network/);
   assert.deepEqual(readdirSync(foreign), ['letter.txt']);
 });

@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Account, Asset, Claimant, Memo, MuxedAccount, Operation, SorobanDataBuilder, xdr } from '@stellar/stellar-sdk';
+import { Verifier } from '../ed25519.mjs';
 import { Op, Tx } from '../results.mjs';
+import { decodeTransaction } from '../transaction.mjs';
+import { checkValid } from '../validity.mjs';
 import { Client, keypair, payment } from './harness.mjs';
 
 const start = async (t, options) => {
@@ -46,14 +49,21 @@ test('muxed accounts mean the account behind them', async (t) => {
   const muxed = (account) => new MuxedAccount(account, '7');
   const destination = new MuxedAccount(new Account(bob.publicKey(), '0'), '9').accountId();
   const before = client.balance(bob);
-  await accepts(client.build(alice, [Operation.payment({ destination, asset: Asset.native(), amount: '1' })], { muxed }));
+  await accepts(
+    client.build(alice, [Operation.payment({ destination, asset: Asset.native(), amount: '1' })], { muxed }),
+  );
   assert.equal(client.balance(bob) - before, 10_000_000n);
 });
 
 test('malformed XDR is an invalid_xdr error, not a result', async (t) => {
   const { client, alice, bob } = await start(t);
   const good = Buffer.from(client.build(alice, [payment(bob)]).toXdr(), 'base64');
-  const bad = [good.subarray(0, -4), Buffer.concat([good, Buffer.alloc(4)]), Buffer.from([0, 0, 0, 9]), Buffer.alloc(0)];
+  const bad = [
+    good.subarray(0, -4),
+    Buffer.concat([good, Buffer.alloc(4)]),
+    Buffer.from([0, 0, 0, 9]),
+    Buffer.alloc(0),
+  ];
   for (const bytes of bad) {
     const { error } = await client.send(bytes.toString('base64'));
     assert.deepEqual(error, { code: -32602, message: 'invalid_xdr' });
@@ -86,7 +96,10 @@ test('minSeqNum relaxes the sequence, within its bounds', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
   const current = client.account(alice).sequence;
   const withMinimum = (sequence, minimum) =>
-    client.build(alice, [payment(bob)], { sequence, configure: (builder) => builder.setMinAccountSequence(String(minimum)) });
+    client.build(alice, [payment(bob)], {
+      sequence,
+      configure: (builder) => builder.setMinAccountSequence(String(minimum)),
+    });
   await refuses(withMinimum(current + 5n, current + 1n), Tx.BAD_SEQ);
   await refuses(withMinimum(current, current - 1n), Tx.BAD_SEQ);
   await accepts(withMinimum(current + 5n, current));
@@ -96,8 +109,10 @@ test('minSeqNum relaxes the sequence, within its bounds', async (t) => {
 test('txBAD_MIN_SEQ_AGE_OR_GAP: the sequence changed too recently', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
   await accepts(client.build(alice, [payment(bob)]));
-  const aged = (seconds) => client.build(alice, [payment(bob)], { configure: (builder) => builder.setMinAccountSequenceAge(BigInt(seconds)) });
-  const apart = (ledgers) => client.build(alice, [payment(bob)], { configure: (builder) => builder.setMinAccountSequenceLedgerGap(ledgers) });
+  const aged = (seconds) =>
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setMinAccountSequenceAge(BigInt(seconds)) });
+  const apart = (ledgers) =>
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setMinAccountSequenceLedgerGap(ledgers) });
   await refuses(aged(60), Tx.BAD_MIN_SEQ_AGE_OR_GAP);
   await refuses(apart(60), Tx.BAD_MIN_SEQ_AGE_OR_GAP);
   await accepts(aged(5));
@@ -106,8 +121,10 @@ test('txBAD_MIN_SEQ_AGE_OR_GAP: the sequence changed too recently', async (t) =>
 
 test('txTOO_EARLY: before minTime or minLedger', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
-  const from = (minTime) => client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(minTime, 0) });
-  const fromLedger = (minLedger) => client.build(alice, [payment(bob)], { configure: (builder) => builder.setLedgerbounds(minLedger, 0) });
+  const from = (minTime) =>
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(minTime, 0) });
+  const fromLedger = (minLedger) =>
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setLedgerbounds(minLedger, 0) });
   await refuses(from(client.now + 1), Tx.TOO_EARLY);
   await accepts(from(client.now));
   await refuses(fromLedger(client.net.chain.head.header.ledgerSeq + 2), Tx.TOO_EARLY);
@@ -116,7 +133,8 @@ test('txTOO_EARLY: before minTime or minLedger', async (t) => {
 
 test('txTOO_LATE: past maxTime, or so close to it that two ledgers might not do', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
-  const until = (maxTime) => client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, maxTime) });
+  const until = (maxTime) =>
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, maxTime) });
   await refuses(until(client.now - 1), Tx.TOO_LATE);
   await refuses(until(client.now + 9), Tx.TOO_LATE);
   await accepts(until(client.now + 10));
@@ -126,14 +144,17 @@ test('txTOO_LATE: past maxTime, or so close to it that two ledgers might not do'
 
 test('txTOO_LATE: maxLedger is exclusive', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
-  const until = (maxLedger) => client.build(alice, [payment(bob)], { configure: (builder) => builder.setLedgerbounds(0, maxLedger) });
+  const until = (maxLedger) =>
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setLedgerbounds(0, maxLedger) });
   await refuses(until(client.net.chain.head.header.ledgerSeq + 1), Tx.TOO_LATE);
   await accepts(until(client.net.chain.head.header.ledgerSeq + 2));
 });
 
 test('txINSUFFICIENT_FEE: less than the base fee for each operation', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
-  await refuses(client.build(alice, [payment(bob), payment(bob)], { fee: '99' }), Tx.INSUFFICIENT_FEE, { feeCharged: 200n });
+  await refuses(client.build(alice, [payment(bob), payment(bob)], { fee: '99' }), Tx.INSUFFICIENT_FEE, {
+    feeCharged: 200n,
+  });
   const { feeCharged } = await accepts(client.build(alice, [payment(bob), payment(bob)], { fee: '1000' }));
   assert.equal(feeCharged, 200n, 'no more than the base fee is charged while there is room');
 });
@@ -146,6 +167,23 @@ test('txINSUFFICIENT_BALANCE: the fee does not fit above the reserve', async (t)
   assert.equal((await client.send(client.build(poor, [payment(bob)]))).status, 'PENDING');
 });
 
+test('txINSUFFICIENT_BALANCE again when the ledger is nominated: what could be paid before cannot be paid any more', async (t) => {
+  const { client, alice, bob } = await start(t);
+  const { chain, network } = client.net;
+  const ledger = { sequence: 4, closeTime: BigInt(client.now), baseFee: 100n, baseReserve: 5_000_000n };
+  const plain = client.build(alice, [payment(bob)]);
+  for (const [transaction, payer] of [
+    [plain, alice],
+    [client.bump(bob, plain, 200), bob],
+  ]) {
+    const decoded = decodeTransaction(Buffer.from(transaction.toXdr(), 'base64'), network);
+    const poor = { ...client.account(payer), balance: 10_000_000n + decoded.fee - 1n };
+    const view = { peek: (key) => (key === poor.id ? poor : chain.state.peek(key)) };
+    assert.equal(checkValid(decoded, chain.state, ledger, new Verifier()).outerCode >= 0, true);
+    assert.equal(checkValid(decoded, view, ledger, new Verifier()).outerCode, Tx.INSUFFICIENT_BALANCE);
+  }
+});
+
 test('txBAD_AUTH: unsigned, signed by another, for another network, or by a wrong hint', async (t) => {
   const { client, alice, bob, refuses } = await start(t);
   await refuses(client.build(alice, [payment(bob)], { unsigned: true }), Tx.BAD_AUTH);
@@ -155,7 +193,10 @@ test('txBAD_AUTH: unsigned, signed by another, for another network, or by a wron
   const elsewhere = await Client.start(t, { passphrase: 'another network' });
   await refuses(elsewhere.build(alice, [payment(bob)], { sequence: client.account(alice).sequence + 1n }), Tx.BAD_AUTH);
 
-  const wire = client.build(alice, [payment(bob)]).toEnvelope().toXdrObject();
+  const wire = client
+    .build(alice, [payment(bob)])
+    .toEnvelope()
+    .toXdrObject();
   wire.v1.signatures[0].hint = Buffer.alloc(4);
   await refuses(Buffer.from(xdr.TransactionEnvelope.schema.encode(wire)).toString('base64'), Tx.BAD_AUTH);
 });
@@ -169,7 +210,10 @@ test('txBAD_AUTH_EXTRA: a signature that nothing needs, or the same one twice', 
 test('extra signers must sign, and must not be given twice', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
   const demand = (keys, signers) =>
-    client.build(alice, [payment(bob)], { signers, configure: (builder) => builder.setExtraSigners(keys.map((key) => key.publicKey())) });
+    client.build(alice, [payment(bob)], {
+      signers,
+      configure: (builder) => builder.setExtraSigners(keys.map((key) => key.publicKey())),
+    });
   const carol = keypair('carol');
   await refuses(demand([carol], []), Tx.BAD_AUTH);
   await refuses(demand([carol, bob], [carol]), Tx.BAD_AUTH);
@@ -200,33 +244,71 @@ test('opNOT_SUPPORTED: every operation that this network does not have', async (
   const id = '00000000da0d57da7d4850e7fc10d2a9d0ebc731f7afb40574c03395b17d49149b91f5be';
   const pool = 'dd7b1ab831c273310ddbec6f97870aa83c2fbd78ce22aded37ecbf4f3380fac7';
   const unsupported = {
-    pathPaymentStrictReceive: Operation.pathPaymentStrictReceive({ sendAsset: native, sendMax: '1', destination: bob.publicKey(), destAsset: native, destAmount: '1' }),
-    pathPaymentStrictSend: Operation.pathPaymentStrictSend({ sendAsset: native, sendAmount: '1', destination: bob.publicKey(), destAsset: native, destMin: '1' }),
+    pathPaymentStrictReceive: Operation.pathPaymentStrictReceive({
+      sendAsset: native,
+      sendMax: '1',
+      destination: bob.publicKey(),
+      destAsset: native,
+      destAmount: '1',
+    }),
+    pathPaymentStrictSend: Operation.pathPaymentStrictSend({
+      sendAsset: native,
+      sendAmount: '1',
+      destination: bob.publicKey(),
+      destAsset: native,
+      destMin: '1',
+    }),
     manageSellOffer: Operation.manageSellOffer({ selling: native, buying: asset, amount: '1', price: '1' }),
     manageBuyOffer: Operation.manageBuyOffer({ selling: native, buying: asset, buyAmount: '1', price: '1' }),
-    createPassiveSellOffer: Operation.createPassiveSellOffer({ selling: native, buying: asset, amount: '1', price: '1' }),
+    createPassiveSellOffer: Operation.createPassiveSellOffer({
+      selling: native,
+      buying: asset,
+      amount: '1',
+      price: '1',
+    }),
     changeTrust: Operation.changeTrust({ asset }),
     allowTrust: Operation.allowTrust({ trustor: bob.publicKey(), assetCode: 'USD', authorize: true }),
     inflation: Operation.inflation(),
-    createClaimableBalance: Operation.createClaimableBalance({ asset: native, amount: '1', claimants: [new Claimant(bob.publicKey())] }),
+    createClaimableBalance: Operation.createClaimableBalance({
+      asset: native,
+      amount: '1',
+      claimants: [new Claimant(bob.publicKey())],
+    }),
     claimClaimableBalance: Operation.claimClaimableBalance({ balanceId: id }),
     revokeSponsorship: Operation.revokeAccountSponsorship({ account: bob.publicKey() }),
     clawback: Operation.clawback({ asset, from: bob.publicKey(), amount: '1' }),
     clawbackClaimableBalance: Operation.clawbackClaimableBalance({ balanceId: id }),
     setTrustLineFlags: Operation.setTrustLineFlags({ trustor: bob.publicKey(), asset, flags: { authorized: true } }),
-    liquidityPoolDeposit: Operation.liquidityPoolDeposit({ liquidityPoolId: pool, maxAmountA: '1', maxAmountB: '1', minPrice: '1', maxPrice: '1' }),
-    liquidityPoolWithdraw: Operation.liquidityPoolWithdraw({ liquidityPoolId: pool, amount: '1', minAmountA: '1', minAmountB: '1' }),
+    liquidityPoolDeposit: Operation.liquidityPoolDeposit({
+      liquidityPoolId: pool,
+      maxAmountA: '1',
+      maxAmountB: '1',
+      minPrice: '1',
+      maxPrice: '1',
+    }),
+    liquidityPoolWithdraw: Operation.liquidityPoolWithdraw({
+      liquidityPoolId: pool,
+      amount: '1',
+      minAmountA: '1',
+      minAmountB: '1',
+    }),
     'payment of a credit asset': Operation.payment({ destination: bob.publicKey(), asset, amount: '1' }),
   };
   for (const [name, operation] of Object.entries(unsupported)) {
-    await t.test(name, () => refuses(client.build(alice, [operation]), Tx.FAILED, { operations: [{ any: Op.NOT_SUPPORTED }] }));
+    await t.test(name, () =>
+      refuses(client.build(alice, [operation]), Tx.FAILED, { operations: [{ any: Op.NOT_SUPPORTED }] }),
+    );
   }
 });
 
 test('txNOT_SUPPORTED: every Soroban operation', async (t) => {
   const { client, alice, refuses } = await start(t);
   const host = xdr.HostFunction.hostFunctionTypeUploadContractWasm(Buffer.from([0]));
-  const soroban = [Operation.invokeHostFunction({ func: host, auth: [] }), Operation.extendFootprintTtl({ extendTo: 100 }), Operation.restoreFootprint({})];
+  const soroban = [
+    Operation.invokeHostFunction({ func: host, auth: [] }),
+    Operation.extendFootprintTtl({ extendTo: 100 }),
+    Operation.restoreFootprint({}),
+  ];
   for (const operation of soroban) {
     const configure = (builder) => builder.setSorobanData(new SorobanDataBuilder().build());
     await refuses(client.build(alice, [operation], { configure }), Tx.NOT_SUPPORTED);
@@ -235,14 +317,22 @@ test('txNOT_SUPPORTED: every Soroban operation', async (t) => {
 
 test('txMALFORMED: Soroban data on a classic transaction', async (t) => {
   const { client, alice, bob, refuses } = await start(t);
-  const wire = client.build(alice, [payment(bob)]).toEnvelope().toXdrObject();
+  const wire = client
+    .build(alice, [payment(bob)])
+    .toEnvelope()
+    .toXdrObject();
   wire.v1.tx.ext = { v: 1, sorobanData: new SorobanDataBuilder().build().toXdrObject() };
   await refuses(Buffer.from(xdr.TransactionEnvelope.schema.encode(wire)).toString('base64'), Tx.MALFORMED);
 });
 
 test('a memo of any kind is accepted', async (t) => {
   const { client, alice, bob, accepts } = await start(t);
-  for (const memo of [Memo.text('hello'), Memo.id('1'), Memo.hash(Buffer.alloc(32, 1)), Memo.return(Buffer.alloc(32, 2))]) {
+  for (const memo of [
+    Memo.text('hello'),
+    Memo.id('1'),
+    Memo.hash(Buffer.alloc(32, 1)),
+    Memo.return(Buffer.alloc(32, 2)),
+  ]) {
     await accepts(client.build(alice, [payment(bob)], { configure: (builder) => builder.addMemo(memo) }));
   }
 });
