@@ -107,7 +107,7 @@ static enum err open_seed(struct ring *ring, const struct public_key *key, const
 {
     const struct ring_key *master = find(ring, sealed->key_id);
     return master == NULL ? ERR_SEAL_BROKEN
-                          : unseal(master->bytes, &ring->network, key, sealed, ring->secrets->open);
+                          : unseal(master->bytes, &ring->network, key, sealed, &ring->secrets->open);
 }
 
 /* A fault in memory or in the arithmetic must not leave as a signature. */
@@ -120,11 +120,12 @@ static enum err sign(
 
 void ring_generate(struct ring *ring, struct generated_key *out)
 {
-    uint8_t *open = ring->secrets->open;
-    crypto_sign_keypair(out->public_key.bytes, open);
+    struct opened *open = &ring->secrets->open;
+    randombytes_buf(open->seed, sizeof open->seed);
+    crypto_sign_seed_keypair(out->public_key.bytes, open->secret, open->seed);
     memcpy(out->sealed.key_id, ring->current->row.key_id, KEY_ID_SIZE);
-    seal(ring->current->bytes, &ring->network, &out->public_key, open, &out->sealed);
-    sodium_memzero(open, SECRET_KEY_SIZE);
+    seal(ring->current->bytes, &ring->network, &out->public_key, open->seed, &out->sealed);
+    opened_wipe(open);
 }
 
 enum err ring_sign(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed,
@@ -132,19 +133,19 @@ enum err ring_sign(struct ring *ring, const struct public_key *key, const struct
 {
     enum err e = open_seed(ring, key, sealed);
     if (e == ERR_OK)
-        e = sign(ring->secrets->open, key, hash, signature);
-    sodium_memzero(ring->secrets->open, SECRET_KEY_SIZE);
+        e = sign(ring->secrets->open.secret, key, hash, signature);
+    opened_wipe(&ring->secrets->open);
     return e;
 }
 
 enum err ring_sign_as_distribution(struct ring *ring, const struct hash *hash, struct signature *signature)
 {
-    return sign(ring->secrets->distribution, &ring->distribution, hash, signature);
+    return sign(ring->secrets->distribution.secret, &ring->distribution, hash, signature);
 }
 
 enum err ring_proves_member(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
 {
     enum err e = open_seed(ring, key, sealed);
-    sodium_memzero(ring->secrets->open, SECRET_KEY_SIZE);
+    opened_wipe(&ring->secrets->open);
     return e;
 }

@@ -21,10 +21,10 @@ struct ring_secrets {
     uint8_t file_key[MASTER_KEY_SIZE];
     size_t passphrase_len;
     char passphrase[PASSPHRASE_MAX];
-    uint8_t distribution[SECRET_KEY_SIZE];
+    struct opened distribution;
     size_t key_count;
     struct ring_key keys[RING_KEYS_MAX];
-    uint8_t open[SECRET_KEY_SIZE]; /* the seed in use */
+    struct opened open; /* the seed in use */
 };
 
 struct ring {

@@ -58,17 +58,17 @@ static enum err read_distribution(struct ring *ring, int fd, struct detail *deta
 {
     size_t len;
     char *text = scratch(ring);
-    uint8_t *secret = ring->secrets->distribution;
+    struct opened *key = &ring->secrets->distribution;
     enum err e = secret_read(fd, text, PASSPHRASE_MAX - 1, &len);
     if (e == ERR_OK) {
         text[without_newline(text, len)] = '\0';
-        e = strkey_decode(STRKEY_SEED, text, secret, SEED_SIZE);
+        e = strkey_decode(STRKEY_SEED, text, key->seed, SEED_SIZE);
     }
     sodium_memzero(text, PASSPHRASE_MAX);
     if (e != ERR_OK)
         return detail_set(
             detail, ERR_CONFIG, "DISTRIBUTION_ACCOUNT_PRIVATE_KEY must be a secret seed (S...)");
-    crypto_sign_seed_keypair(ring->distribution.bytes, secret, secret);
+    crypto_sign_seed_keypair(ring->distribution.bytes, key->secret, key->seed);
     ring->secrets->has_distribution = true;
     return ERR_OK;
 }

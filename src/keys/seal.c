@@ -58,17 +58,21 @@ void seal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id 
         (const uint8_t *)&data, sizeof data, NULL, sealed->box, master);
 }
 
+void opened_wipe(struct opened *opened)
+{
+    sodium_memzero(opened, sizeof *opened);
+}
+
 enum err unseal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
-    const struct public_key *key, const struct sealed_seed *sealed, uint8_t secret[static SECRET_KEY_SIZE])
+    const struct public_key *key, const struct sealed_seed *sealed, struct opened *opened)
 {
     const struct associated data = associated_of(network, key, sealed);
     uint8_t public[crypto_sign_PUBLICKEYBYTES];
-    /* the seed opens into the first half of the guarded memory that the secret key is made in */
-    if (crypto_aead_xchacha20poly1305_ietf_decrypt(secret, NULL, NULL, sealed->box + NONCE_SIZE,
+    if (crypto_aead_xchacha20poly1305_ietf_decrypt(opened->seed, NULL, NULL, sealed->box + NONCE_SIZE,
             SEAL_SIZE - NONCE_SIZE, (const uint8_t *)&data, sizeof data, sealed->box, master) != 0 ||
-        crypto_sign_seed_keypair(public, secret, secret) != 0 ||
+        crypto_sign_seed_keypair(public, opened->secret, opened->seed) != 0 ||
         memcmp(public, key->bytes, sizeof public) != 0) {
-        sodium_memzero(secret, SECRET_KEY_SIZE);
+        opened_wipe(opened);
         return ERR_SEAL_BROKEN;
     }
     return ERR_OK;

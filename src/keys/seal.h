@@ -12,6 +12,13 @@
 #define SEED_SIZE 32
 #define SECRET_KEY_SIZE 64 /* libsodium's: seed and public key */
 
+/* A key that is open. Lives in guarded memory only; opened_wipe when it has served. */
+struct opened {
+    uint8_t secret[SECRET_KEY_SIZE];
+    uint8_t seed[SEED_SIZE]; /* apart: libsodium expands it out of place */
+};
+void opened_wipe(struct opened *opened);
+
 /*
  * Argon2id (RFC 9106) at 64 MiB and 3 passes, the RFC's second recommended choice (section 4), in one lane as
  * libsodium has it: a guess costs an attacker about 0.1 s, and a small container can still start.
@@ -31,10 +38,10 @@ void seal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id 
     const struct public_key *key, const uint8_t seed[static SEED_SIZE], struct sealed_seed *sealed);
 
 /*
- * Opens and expands to libsodium's secret key. ERR_SEAL_BROKEN: wrong master key, network, public key or
- * altered bytes, or a seed that is not the public key's; secret holds nothing then.
+ * Opens and expands. ERR_SEAL_BROKEN: wrong master key, network, public key or altered bytes, or a seed that
+ * is not the public key's; opened holds nothing then.
  */
 MUST_CHECK enum err unseal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
-    const struct public_key *key, const struct sealed_seed *sealed, uint8_t secret[static SECRET_KEY_SIZE]);
+    const struct public_key *key, const struct sealed_seed *sealed, struct opened *opened);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * seed_pool KEYD MASTER_KEY_FILE DISTRIBUTION_FILE DATABASE_URL PASSPHRASE COUNT: fills a migrated, empty database with COUNT idle
- * channel accounts that no network knows, whose seeds a fairway with the same master key can open; and a first ledger.
+ * seed_pool KEYD MASTER_KEY_FILE DISTRIBUTION_FILE DATABASE_URL PASSPHRASE COUNT: fills a migrated, empty
+ * database with COUNT idle channel accounts that no network knows, whose seeds a fairway with the same master
+ * key can open; and a first ledger.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,34 +39,40 @@ static void store(struct db *db, const struct generated_key keys[], size_t count
         ids[i] = keys[i].sealed.key_id;
         boxes[i] = BYTES_OF(keys[i].sealed.box);
     }
-    run(db, DB_SQL("INSERT INTO fairway.channel_accounts"
-                   " (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger, state)"
-                   " SELECT n.public_key, $4::int4 + n.ordinal - 1, n.box, n.key_id, $5::int8 << 32, $5, 'active'"
-                   " FROM unnest($1::text[], $2::bytea[], $3::text[]) WITH ORDINALITY"
-                   " AS n (public_key, box, key_id, ordinal)",
-                DB_TEXTS(texts, count), DB_BYTEAS(boxes, count), DB_TEXTS(ids, count), DB_I32(first_slot),
-                DB_I64(FIRST_LEDGER)));
+    run(db,
+        DB_SQL("INSERT INTO fairway.channel_accounts"
+               " (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger, state)"
+               " SELECT n.public_key, $4::int4 + n.ordinal - 1, n.box, n.key_id, $5::int8 << 32, $5, 'active'"
+               " FROM unnest($1::text[], $2::bytea[], $3::text[]) WITH ORDINALITY"
+               " AS n (public_key, box, key_id, ordinal)",
+            DB_TEXTS(texts, count), DB_BYTEAS(boxes, count), DB_TEXTS(ids, count), DB_I32(first_slot),
+            DB_I64(FIRST_LEDGER)));
 }
 
-static void bind(struct db *db, const char *passphrase, const struct public_key *distribution, const char *key_id)
+static void bind(
+    struct db *db, const char *passphrase, const struct public_key *distribution, const char *key_id)
 {
     char address[ADDRESS_SIZE];
     address_encode(distribution, address);
-    run(db, DB_SQL("INSERT INTO fairway.network (passphrase, distribution_account) VALUES ($1, $2)", DB_TEXT(passphrase),
-                DB_TEXT(address)));
+    run(db, DB_SQL("INSERT INTO fairway.network (passphrase, distribution_account) VALUES ($1, $2)",
+                DB_TEXT(passphrase), DB_TEXT(address)));
     run(db, DB_SQL("INSERT INTO fairway.master_keys (key_id) VALUES ($1)", DB_TEXT(key_id)));
-    run(db, DB_SQL("INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
-                   " settled_count) VALUES ($1, decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
+    run(db, DB_SQL("INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, "
+                   "transaction_count,"
+                   " settled_count) VALUES ($1, decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), "
+                   "'hex'), 28,"
                    " extract(epoch FROM clock_timestamp())::int8, 0, 0)",
                 DB_I64(FIRST_LEDGER)));
-    run(db, DB_SQL0("INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
-                    " FROM fairway.ledgers"));
+    run(db,
+        DB_SQL0("INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
+                " FROM fairway.ledgers"));
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 7) {
-        fprintf(stderr, "usage: seed_pool KEYD MASTER_KEY_FILE DISTRIBUTION_FILE DATABASE_URL PASSPHRASE COUNT\n");
+        fprintf(stderr,
+            "usage: seed_pool KEYD MASTER_KEY_FILE DISTRIBUTION_FILE DATABASE_URL PASSPHRASE COUNT\n");
         return 64;
     }
     struct detail detail = {0};
@@ -81,7 +88,8 @@ int main(int argc, char **argv)
     struct public_key distribution;
     bool is_new;
     check(keyd_start(argv[1], KEYD_PROVISION, &secrets, &keyd, &detail), &detail, "key process");
-    check(keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, &detail), &detail, "master key");
+    check(keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, &detail), &detail,
+        "master key");
     struct db *db = db_new(&(struct db_settings){.url = argv[4], .kind = DB_DIRECT, .name = "seed_pool"});
     bind(db, argv[5], &distribution, current.key_id);
     static struct generated_key keys[SIGN_BATCH_MAX];

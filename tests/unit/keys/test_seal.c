@@ -29,13 +29,13 @@ static struct fixture fixture(void)
 
 static enum err open_fixture(const struct fixture *f)
 {
-    uint8_t secret[SECRET_KEY_SIZE];
-    const uint8_t nothing[SECRET_KEY_SIZE] = {0};
-    enum err e = unseal(f->master, &f->network, &f->key, &f->sealed, secret);
+    struct opened opened;
+    const struct opened nothing = {0};
+    enum err e = unseal(f->master, &f->network, &f->key, &f->sealed, &opened);
     if (e == ERR_OK)
-        assert_memory_equal(secret, f->expected, sizeof secret);
+        assert_memory_equal(opened.secret, f->expected, sizeof opened.secret);
     else
-        assert_memory_equal(secret, nothing, sizeof secret); /* no partial key */
+        assert_memory_equal(&opened, &nothing, sizeof opened); /* no partial key */
     return e;
 }
 
