@@ -18,19 +18,23 @@ struct rpc_settings {
     int cancel_fd;   /* becomes readable when the process stops: calls end with ERR_CANCELLED; -1: none */
 };
 
+/* Never fails and does not connect. Proxy variables of the environment are ignored, redirects not followed.
+ */
 struct rpc *rpc_new(const struct rpc_settings *settings);
-void rpc_free(struct rpc *rpc);
+void rpc_free(struct rpc *rpc); /* NULL is fine */
 
 /*
- * Errors of all calls: ERR_RPC_UNAVAILABLE (no connection, timeout, 429, 5xx, body too large, not JSON-RPC:
- * trying again may help), ERR_RPC_REFUSED (a JSON-RPC error; detail has code and message), ERR_CANCELLED.
+ * Errors of all calls: ERR_RPC_UNAVAILABLE (no connection, timeout, HTTP 429, 5xx or redirect, body too
+ * large, not an answer to this request, and the JSON-RPC errors with which a server speaks of itself, -32603
+ * and -32099 to -32000: trying again may help), ERR_RPC_REFUSED (any other JSON-RPC error; detail has code
+ * and message), ERR_CANCELLED, ERR_CONFIG (url is not http or https).
  */
 
 struct rpc_health {
     bool healthy;
     uint32_t latest_ledger, oldest_ledger;
 };
-/* Unhealthy is an answer, not an error. */
+/* Unhealthy is an answer, not an error; detail then has the reason. */
 MUST_CHECK enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail);
 
 /* passphrase: new memory. friendbot: new memory or NULL. */
@@ -56,13 +60,15 @@ struct rpc_ledgers {
 /*
  * Ledgers from start on, at most limit. ERR_LEDGER_AHEAD: start is above the tip (wait; also when a load
  * balancer's other node is behind); ERR_LEDGER_GAP: start is below what this RPC keeps. latest and oldest are
- * set in both cases.
+ * set in both cases. On success there is at least one; that they are the ones asked for is for the caller to
+ * check.
  */
 MUST_CHECK enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
 void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 
-/* Account entries: found[i] tells whether keys[i] exists as of *ledger. At most 200 keys a call. */
+/* Account entries: out[i].found tells whether keys[i] exists as of *ledger. 1 to 200 keys a call.
+ * ERR_RPC_REFUSED also for an entry that is another's or no account. */
 #define RPC_ENTRIES_MAX 200
 struct rpc_account {
     bool found;

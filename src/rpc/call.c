@@ -1,0 +1,105 @@
+#include "call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "field.h"
+
+/* The code that a server gives when the fault is its own: internal, and all that JSON-RPC leaves to
+ * implementations (queue full, processing limit, panic, cancelled, deadline). */
+static bool speaks_of_itself(int64_t code)
+{
+    return code == CALL_INTERNAL_ERROR || (code >= -32099 && code <= -32000);
+}
+
+static char *write_request(struct rpc *rpc, const char *method, json_t *params)
+{
+    json_t *request = json_pack("{s:s, s:I, s:s}", "jsonrpc", "2.0", "id", ++rpc->last_id, "method", method);
+    if (params != NULL)
+        json_object_set_new(request, "params", params);
+    char *text = json_dumps(request, JSON_COMPACT);
+    json_decref(request);
+    if (text == NULL)
+        log_fatal(EX_OSERR, "out of memory for a JSON-RPC request", NULL);
+    return text;
+}
+
+/* An error may come without id, since a server that could not read the request does not know it. */
+static bool id_fits(const json_t *answer, json_int_t id, bool is_error)
+{
+    const json_t *theirs = json_object_get(answer, "id");
+    if (theirs == NULL || json_is_null(theirs))
+        return is_error;
+    uint64_t number;
+    return field_number(theirs, UINT64_MAX, &number) && number == (uint64_t)id;
+}
+
+static void read_error(const json_t *object, struct call_error *error)
+{
+    const json_t *code = json_object_get(object, "code");
+    const char *message = json_string_value(json_object_get(object, "message"));
+    error->code = json_is_integer(code) ? json_integer_value(code) : 0;
+    snprintf(error->message, sizeof error->message, "%s", message != NULL ? message : "");
+    for (char *at = error->message; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == '"' || *at == 0x7f)
+            *at = '\'';
+}
+
+static enum err refuse(const char *method, const struct call_error *error, struct detail *detail)
+{
+    enum err e = speaks_of_itself(error->code) ? ERR_RPC_UNAVAILABLE : ERR_RPC_REFUSED;
+    return detail_set(detail, e, "%s: error %" PRId64 " %s", method, error->code, error->message);
+}
+
+static enum err not_an_answer(const char *method, long status, const char *what, struct detail *detail)
+{
+    if (status != 200)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: HTTP status %ld", method, status);
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: the answer %s", method, what);
+}
+
+static enum err read_answer(struct rpc *rpc, const char *method, long status, struct bytes body,
+    json_t **result, struct call_error *error, struct detail *detail)
+{
+    json_error_t fault;
+    bool readable = status == 200 || (status >= 400 && status < 500 && status != 429);
+    AUTO_JSON answer =
+        readable ? json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES, &fault) : NULL;
+    if (!json_is_object(answer))
+        return not_an_answer(method, status, "is not a JSON object", detail);
+    json_t *error_object = json_object_get(answer, "error");
+    bool is_error = json_is_object(error_object);
+    if (!id_fits(answer, rpc->last_id, is_error))
+        return not_an_answer(method, status, "is to another request", detail);
+    if (is_error) {
+        read_error(error_object, error);
+        return refuse(method, error, detail);
+    }
+    json_t *value = json_object_get(answer, "result");
+    if (status != 200 || !json_is_object(value))
+        return not_an_answer(method, status, "has no result", detail);
+    *result = json_incref(value);
+    return ERR_OK;
+}
+
+enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
+    struct detail *detail)
+{
+    struct call_error own;
+    struct bytes body;
+    struct detail why = {""};
+    long status;
+    error = error != NULL ? error : &own;
+    *error = (struct call_error){0};
+    *result = NULL;
+    AUTO_FREE char *request = write_request(rpc, method, params);
+    enum err e = transport_post(rpc->transport, request, &status, &body, &why);
+    if (e != ERR_OK)
+        return detail_set(detail, e, "%s: %s", method, why.text);
+    return read_answer(rpc, method, status, body, result, error, detail);
+}

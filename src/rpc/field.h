@@ -1,0 +1,24 @@
+/* Members of an answer. Integers come as number or as decimal string, depending on method and server version.
+ */
+#ifndef FAIRWAY_RPC_FIELD_H
+#define FAIRWAY_RPC_FIELD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+/* A whole number from 0 to max in either form. */
+bool field_number(const json_t *value, uint64_t max, uint64_t *out);
+
+/* ERR_RPC_UNAVAILABLE, naming the member, when it is missing or malformed. */
+MUST_CHECK enum err field_u32(const json_t *object, const char *name, uint32_t *out, struct detail *detail);
+MUST_CHECK enum err field_u64(const json_t *object, const char *name, uint64_t *out, struct detail *detail);
+/* Borrowed from object. */
+MUST_CHECK enum err field_text(
+    const json_t *object, const char *name, const char **out, struct detail *detail);
+/* Base64, appended to out. */
+MUST_CHECK enum err field_xdr(const json_t *object, const char *name, struct buf *out, struct detail *detail);
+
+#endif

@@ -1,0 +1,131 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "call.h"
+#include "field.h"
+
+/* What stellar-rpc says when start is outside what it keeps, below or above. Handlers repeat the code in the
+ * text, and cursors have another beginning, so only this part is looked for. */
+static const char range_text[] = "between the oldest ledger: ";
+static const char range_middle[] = "and the latest ledger: ";
+
+/* The number at the beginning of *text, which is moved behind it. */
+static bool take_number(const char **text, uint32_t *out)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return false;
+    unsigned long long number = strtoull(*text, &end, 10);
+    *text = end;
+    *out = (uint32_t)number;
+    return number <= UINT32_MAX;
+}
+
+static bool parse_range(const char *message, uint32_t *oldest, uint32_t *latest)
+{
+    const char *at = strstr(message, range_text);
+    if (at == NULL)
+        return false;
+    at += strlen(range_text);
+    if (!take_number(&at, oldest))
+        return false;
+    at += strspn(at, " ");
+    if (!text_starts(at, range_middle))
+        return false;
+    at += strlen(range_middle);
+    return take_number(&at, latest);
+}
+
+/* Turns a refusal into "wait" or "gap" where it is about the range, else leaves it. */
+static enum err out_of_range(struct rpc *rpc, uint32_t start, const struct call_error *error,
+    struct rpc_ledgers *out, struct detail *detail)
+{
+    uint32_t oldest = 0, latest = 0;
+    if (!parse_range(error->message, &oldest, &latest)) {
+        struct rpc_health health;
+        enum err e = rpc_health(rpc, &health, NULL);
+        if (e == ERR_CANCELLED)
+            return e;
+        if (e != ERR_OK || !health.healthy ||
+            (start >= health.oldest_ledger && start <= health.latest_ledger))
+            return ERR_RPC_REFUSED;
+        oldest = health.oldest_ledger;
+        latest = health.latest_ledger;
+    }
+    out->oldest_ledger = oldest;
+    out->latest_ledger = latest;
+    /* Between the two: the nodes behind a load balancer disagree. Asking again is right. */
+    return detail_set(detail, start < oldest ? ERR_LEDGER_GAP : ERR_LEDGER_AHEAD,
+        "ledger %" PRIu32 " is outside %" PRIu32 " to %" PRIu32, start, oldest, latest);
+}
+
+static enum err read_ledger(
+    const json_t *item, struct rpc_ledger *ledger, struct buf *storage, struct detail *detail)
+{
+    const char *hash;
+    size_t before = storage->len;
+    enum err e = field_u32(item, "sequence", &ledger->sequence, detail);
+    if (e == ERR_OK)
+        e = field_text(item, "hash", &hash, detail);
+    if (e == ERR_OK && hash_decode(hash, &ledger->hash) != ERR_OK)
+        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "a ledger's hash is malformed in the answer");
+    if (e == ERR_OK)
+        e = field_xdr(item, "metadataXdr", storage, detail);
+    ledger->meta.len = storage->len - before;
+    return e;
+}
+
+static enum err read_ledgers(
+    const json_t *result, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    enum err e = field_u32(result, "latestLedger", &out->latest_ledger, detail);
+    if (e == ERR_OK)
+        e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail);
+    if (e != ERR_OK)
+        return e;
+    const json_t *items = json_object_get(result, "ledgers");
+    size_t count = json_array_size(items); /* 0 when it is no array */
+    if (count == 0 && start > out->latest_ledger)
+        return ERR_LEDGER_AHEAD;
+    if (count == 0 || count > limit)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "getLedgers: %zu ledgers where 1 to %" PRIu32 " were due", count, limit);
+    out->items = NEW_ARRAY(count, struct rpc_ledger);
+    for (out->count = 0; out->count < count && e == ERR_OK; out->count++)
+        e = read_ledger(json_array_get(items, out->count), &out->items[out->count], &out->storage, detail);
+    const uint8_t *at = out->storage.data; /* only now does it stay where it is */
+    for (size_t i = 0; i < out->count; at += out->items[i++].meta.len)
+        out->items[i].meta.data = at;
+    return e;
+}
+
+enum err rpc_ledgers(
+    struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    struct call_error error;
+    AUTO_JSON result = NULL;
+    json_t *params = json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
+        (json_int_t)limit, "xdrFormat", "base64");
+    *out = (struct rpc_ledgers){0};
+    enum err e = call(rpc, "getLedgers", params, &result, &error, detail);
+    if (e == ERR_RPC_REFUSED && (error.code == CALL_INVALID_REQUEST || error.code == CALL_INVALID_PARAMS))
+        return out_of_range(rpc, start, &error, out, detail);
+    if (e == ERR_OK)
+        e = read_ledgers(result, start, limit, out, detail);
+    if (e != ERR_OK) {
+        struct rpc_ledgers range = {.latest_ledger = out->latest_ledger, .oldest_ledger = out->oldest_ledger};
+        rpc_ledgers_free(out);
+        *out = range;
+    }
+    return e;
+}
+
+void rpc_ledgers_free(struct rpc_ledgers *ledgers)
+{
+    free(ledgers->items);
+    buf_free(&ledgers->storage);
+    *ledgers = (struct rpc_ledgers){0};
+}

@@ -1,0 +1,170 @@
+#include "transport.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define TIMEOUT_MS 15000
+#define CONNECT_TIMEOUT_MS 5000
+#define MAX_BODY ((size_t)256 << 20)
+
+struct transport {
+    CURL *easy;
+    CURLM *multi; /* owns the connection between calls */
+    struct curl_slist *headers;
+    char *url;
+    int timeout_ms;
+    size_t max_body;
+    int cancel_fd;
+    struct buf body;
+    char complaint[CURL_ERROR_SIZE];
+};
+
+static void initialize(void)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        log_fatal(EX_SOFTWARE, "libcurl does not initialize", NULL);
+}
+
+/* Fewer bytes than given end the transfer. */
+static size_t receive(char *data, size_t size, size_t count, void *context)
+{
+    struct transport *transport = context;
+    size_t len = size * count;
+    if (len > transport->max_body - transport->body.len)
+        return 0;
+    buf_add(&transport->body, data, len);
+    return len;
+}
+
+/* An option that is refused is one that this libcurl lacks: better to stop than to run without its
+ * protection. */
+#define SET(option, value)                                                                                   \
+    do {                                                                                                     \
+        if (curl_easy_setopt(transport->easy, option, value) != CURLE_OK)                                    \
+            log_fatal(EX_SOFTWARE, "libcurl refuses an option", "option=" #option);                          \
+    } while (0)
+
+static void set_options(struct transport *transport)
+{
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    SET(CURLOPT_PROXY, "");
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_POST, 1L);
+    SET(CURLOPT_HTTPHEADER, transport->headers);
+    SET(CURLOPT_USERAGENT, "fairway");
+    SET(CURLOPT_TIMEOUT_MS, (long)transport->timeout_ms);
+    SET(CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(transport->timeout_ms < CONNECT_TIMEOUT_MS ? transport->timeout_ms : CONNECT_TIMEOUT_MS));
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transport->max_body);
+    SET(CURLOPT_WRITEFUNCTION, receive);
+    SET(CURLOPT_WRITEDATA, transport);
+    SET(CURLOPT_ERRORBUFFER, transport->complaint);
+}
+
+struct transport *transport_new(const struct rpc_settings *settings)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, initialize);
+    struct transport *transport = NEW(struct transport);
+    transport->url = mem_copy_text(settings->url);
+    transport->timeout_ms = settings->timeout_ms != 0 ? settings->timeout_ms : TIMEOUT_MS;
+    transport->max_body = settings->max_body != 0 ? settings->max_body : MAX_BODY;
+    transport->cancel_fd = settings->cancel_fd;
+    transport->easy = curl_easy_init();
+    transport->multi = curl_multi_init();
+    transport->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    if (transport->easy == NULL || transport->multi == NULL || transport->headers == NULL)
+        log_fatal(EX_OSERR, "libcurl is out of memory", NULL);
+    set_options(transport);
+    return transport;
+}
+
+void transport_free(struct transport *transport)
+{
+    if (transport == NULL)
+        return;
+    curl_easy_cleanup(transport->easy);
+    curl_multi_cleanup(transport->multi);
+    curl_slist_free_all(transport->headers);
+    buf_free(&transport->body);
+    free(transport->url);
+    free(transport);
+}
+
+/* Runs the transfer to its end. libcurl keeps to its own timeouts; ours, a little later, holds whatever it
+ * does. */
+static enum err run(struct transport *transport, CURLcode *outcome)
+{
+    int64_t deadline_ms = clock_ms() + transport->timeout_ms + 1000;
+    struct curl_waitfd cancel = {.fd = transport->cancel_fd, .events = CURL_WAIT_POLLIN};
+    unsigned watched = transport->cancel_fd >= 0;
+    int running = 1, queued;
+    for (;;) {
+        cancel.revents = 0;
+        if (curl_multi_perform(transport->multi, &running) != CURLM_OK)
+            return ERR_RPC_UNAVAILABLE;
+        int wait_ms = running ? clock_left_ms(deadline_ms) : 0;
+        if (curl_multi_poll(transport->multi, &cancel, watched, wait_ms, NULL) != CURLM_OK)
+            return ERR_RPC_UNAVAILABLE;
+        if (cancel.revents != 0)
+            return ERR_CANCELLED;
+        if (!running)
+            break;
+        if (clock_left_ms(deadline_ms) == 0)
+            return ERR_RPC_UNAVAILABLE;
+    }
+    const CURLMsg *message = curl_multi_info_read(transport->multi, &queued);
+    if (message == NULL || message->msg != CURLMSG_DONE)
+        return ERR_RPC_UNAVAILABLE;
+    *outcome = message->data.result;
+    return ERR_OK;
+}
+
+static enum err explain(const struct transport *transport, CURLcode outcome, struct detail *detail)
+{
+    switch (outcome) {
+    case CURLE_OK:
+        return ERR_OK;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+        return detail_set(detail, ERR_CONFIG, "the RPC URL is not an http or https URL");
+    case CURLE_WRITE_ERROR:
+    case CURLE_FILESIZE_EXCEEDED:
+        return detail_set(
+            detail, ERR_RPC_UNAVAILABLE, "the answer is larger than %zu bytes", transport->max_body);
+    default:
+        return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s",
+            transport->complaint[0] != '\0' ? transport->complaint : curl_easy_strerror(outcome));
+    }
+}
+
+enum err transport_post(
+    struct transport *transport, const char *json, long *status, struct bytes *body, struct detail *detail)
+{
+    CURLcode outcome = CURLE_OK;
+    *status = 0;
+    buf_clear(&transport->body);
+    transport->complaint[0] = '\0';
+    SET(CURLOPT_URL, transport->url);
+    SET(CURLOPT_POSTFIELDS, json);
+    if (curl_multi_add_handle(transport->multi, transport->easy) != CURLM_OK)
+        return detail_set(detail, ERR_INTERNAL, "libcurl does not take the request");
+    enum err e = run(transport, &outcome);
+    curl_multi_remove_handle(transport->multi, transport->easy);
+    if (e != ERR_OK)
+        return detail_set(detail, e, e == ERR_CANCELLED ? "stopping" : "no answer in time");
+    e = explain(transport, outcome, detail);
+    if (e != ERR_OK)
+        return e;
+    curl_easy_getinfo(transport->easy, CURLINFO_RESPONSE_CODE, status);
+    *body = buf_bytes(&transport->body);
+    return ERR_OK;
+}
