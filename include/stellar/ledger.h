@@ -23,8 +23,9 @@ struct ledger_account {
     struct public_key key;
     bool removed; /* then nothing below holds */
     int64_t sequence;
-    bool own_authority; /* the master key alone can sign everything: no other signer, master weight at least
-                           the high threshold and 1 (thresholds of the entry: master, low, medium, high) */
+    bool
+        own_authority; /* the master key alone can sign everything: no other signer, sponsored or not, and a
+                          master weight of at least 1 and each of the thresholds, which may be in any order */
     int64_t balance_stroops;
 };
 
@@ -54,7 +55,7 @@ void ledger_free(struct ledger *ledger);
 /* Whether an innermost result code in a ledger consumed the sequence number (all but txBAD_SEQ and
  * txNO_ACCOUNT). */
 bool result_consumes_sequence(int32_t code);
-/* "txSUCCESS", "txFAILED", ...; "tx(N)" never occurs, unknown codes do not decode. */
+/* "txSUCCESS", "txFAILED", ...; "tx?" for a code that the schema lacks, which no decoding gives. */
 const char *result_code_name(int32_t code);
 
 /* Looks a key up in ledger->accounts; NULL when the ledger did not touch it. */
