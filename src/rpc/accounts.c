@@ -65,8 +65,8 @@ enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t co
     if (count == 0 || count > RPC_ENTRIES_MAX)
         return detail_set(detail, ERR_INTERNAL, "%zu accounts asked for at once", count);
     memset(out, 0, count * sizeof out[0]);
-    json_t *answer,
-        *params = json_pack("{s:o, s:s}", "keys", ledger_keys(keys, count, texts), "xdrFormat", "base64");
+    AUTO_JSON result = NULL;
+    json_t *params = json_pack("{s:o, s:s}", "keys", ledger_keys(keys, count, texts), "xdrFormat", "base64");
     enum err e = call(rpc, "getLedgerEntries", params, &result, NULL, detail);
     if (e == ERR_OK)
         e = field_u32(result, "latestLedger", ledger, detail);
