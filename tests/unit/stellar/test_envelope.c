@@ -206,6 +206,33 @@ static void a_lease_does_not_keep_the_clients_signatures(void **state)
     assert_false(envelope_signed_by(&leased, &key, &hash));
 }
 
+static void an_inner_transaction_of_form_V0_is_sent_as_V1(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    CLEANUP(buf_free) struct buf bump = {0}, envelope = {0};
+    struct network_id network = network_id_of("n");
+    struct public_key fee_source = sample_key(4);
+    struct envelope inner;
+    sample.form = ENVELOPE_V0;
+    add_payment(&sample, PLAIN, 1);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    /* One signature, put behind by hand. */
+    be32_put(sample.xdr.data + sample.xdr.len - 4, 1);
+    buf_add(&sample.xdr, "hint\0\0\0\4sign", 12);
+    assert_int_equal(envelope_decode(buf_bytes(&sample.xdr), &sample.view, NULL), ERR_OK);
+
+    fee_bump_build(&sample.view, &fee_source, 5, &bump);
+    fee_bump_envelope_build(buf_bytes(&bump), &fee_source, &(struct signature){{0}}, &envelope);
+    assert_int_equal(envelope_decode(buf_bytes(&envelope), &inner, NULL), ERR_OK);
+    assert_int_equal(inner.form, ENVELOPE_FEE_BUMP);
+    assert_true(public_key_equal(&inner.source, &sample.view.source));
+    assert_true(bytes_equal(inner.tail, sample.view.tail));
+    assert_true(bytes_equal(inner.signature_list, sample.view.signature_list));
+    struct hash before = envelope_hash(&network, &sample.view), after = envelope_hash(&network, &inner);
+    assert_true(hash_equal(&before, &after));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +245,7 @@ int main(void)
         cmocka_unit_test(F3_a_signature_counts_by_hint_and_hash_and_length),
         cmocka_unit_test(a_transaction_without_envelope_decodes_alone),
         cmocka_unit_test(a_lease_does_not_keep_the_clients_signatures),
+        cmocka_unit_test(an_inner_transaction_of_form_V0_is_sent_as_V1),
     };
     return cmocka_run_group_tests_name("stellar/envelope", tests, NULL, NULL);
 }

@@ -1,0 +1,84 @@
+/* The set of named accounts: sorted, each once, and nothing behind its end counts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "named.h"
+#include "sample.h"
+
+static void add(struct named_accounts *named, uint8_t n)
+{
+    struct public_key key = sample_key(n);
+    assert_int_equal(named_add(named, &key, NULL), ERR_OK);
+}
+
+static bool has(const struct named_accounts *named, uint8_t n)
+{
+    struct public_key key = sample_key(n);
+    return named_has(named, &key);
+}
+
+static void what_was_added_in_any_order_is_found_and_nothing_else(void **state)
+{
+    (void)state;
+    struct named_accounts named = {0};
+    assert_false(has(&named, 0));
+    for (unsigned i = 0; i < 100; i++)
+        add(&named,
+            (uint8_t)(2 * (i * 37 % 100) + 1)); /* 37 and 100 have no common divisor: all odd numbers */
+    assert_int_equal(named.count, 100);
+    for (unsigned n = 0; n < 202; n++)
+        assert_int_equal(has(&named, (uint8_t)n), n % 2 == 1 && n < 200);
+    for (size_t i = 1; i < named.count; i++)
+        assert_true(public_key_compare(&named.keys[i - 1], &named.keys[i]) < 0);
+}
+
+static void an_account_is_added_once(void **state)
+{
+    (void)state;
+    struct named_accounts named = {0};
+    add(&named, 1);
+    add(&named, 2);
+    add(&named, 1);
+    add(&named, 2);
+    assert_int_equal(named.count, 2);
+}
+
+static void what_an_earlier_transaction_left_behind_does_not_count(void **state)
+{
+    (void)state;
+    struct named_accounts named = {0};
+    add(&named, 1);
+    add(&named, 2);
+    named.count = 1;
+    assert_false(has(&named, 2));
+    add(&named, 2);
+    assert_int_equal(named.count, 2);
+    assert_true(has(&named, 2));
+}
+
+static void a_full_set_still_takes_what_it_has(void **state)
+{
+    (void)state;
+    struct named_accounts named = {0};
+    for (unsigned i = 0; i < POLICY_NAMED_MAX; i++)
+        add(&named, (uint8_t)i);
+    add(&named, 255);
+    struct public_key other = {{1, 2, 3}};
+    assert_int_equal(named_add(&named, &other, NULL), ERR_INVALID_SOROBAN_TRANSACTION);
+    assert_int_equal(named.count, POLICY_NAMED_MAX);
+    assert_false(named_has(&named, &other));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_added_in_any_order_is_found_and_nothing_else),
+        cmocka_unit_test(an_account_is_added_once),
+        cmocka_unit_test(what_an_earlier_transaction_left_behind_does_not_count),
+        cmocka_unit_test(a_full_set_still_takes_what_it_has),
+    };
+    return cmocka_run_group_tests_name("stellar/named", tests, NULL, NULL);
+}
