@@ -119,7 +119,8 @@ test: install-test
 	@$(MAKE) --no-print-directory build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs
 test-programs: $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
-$(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/package-lock.json
+.DELETE_ON_ERROR:
+$(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	$(Q)$(NODE) $< > $@
 
 # The C suites again, instrumented. The sandbox's system call filter is left out of such builds.

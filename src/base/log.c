@@ -23,7 +23,8 @@ enum err log_set_level(const char *name)
 }
 
 /* One write(2) a line, so that lines of threads and processes that share the descriptor do not mix. */
-static void write_line(enum log_level level, const char *msg, const char *fields, va_list args)
+__attribute__((format(printf, 3, 0))) static void write_line(
+    enum log_level level, const char *msg, const char *fields, va_list args)
 {
     struct timespec now;
     struct tm utc;

@@ -134,6 +134,16 @@ static enum err sign_template(struct keyd_state *state, const struct template *t
     return e;
 }
 
+static enum err check_template(
+    const struct keyd_state *state, const struct template *template, struct detail *detail)
+{
+    if (template->fee_stroops > state->max_bump_fee_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is above the key process's maximum");
+    if (template->max_time_s == 0)
+        return detail_set(detail, ERR_INVALID_TRANSACTION, "a transaction without a max time never dies");
+    return ERR_OK;
+}
+
 /* Nothing but the template's few fields comes from outside; the distribution account is keyd's own. */
 enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
 {
@@ -142,19 +152,17 @@ enum err handle_template(struct keyd_state *state, struct xdr_reader *request, s
     struct public_key signers[TEMPLATE_ACCOUNTS_MAX + 1];
     struct signature signatures[TEMPLATE_ACCOUNTS_MAX + 1];
     struct buf transaction = {0}, envelope = {0};
+    struct hash hash = {0};
     struct detail detail = {0};
     enum err e = read_template(request, &template, sealed);
     if (e != ERR_OK)
         return e;
-    template_build(&template, &transaction);
-    struct hash hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
-    enum err result = ERR_OK;
-    if (template.fee_stroops > state->max_bump_fee_stroops)
-        result = detail_set(&detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is above the key process's maximum");
-    else if (template.max_time_s == 0)
-        result = detail_set(&detail, ERR_INVALID_TRANSACTION, "a transaction without a max time never dies");
-    else
+    enum err result = check_template(state, &template, &detail);
+    if (result == ERR_OK) {
+        template_build(&template, &transaction);
+        hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
         result = sign_template(state, &template, sealed, &hash, signers, signatures);
+    }
     if (result == ERR_OK)
         template_envelope_build(
             buf_bytes(&transaction), signers, signatures, template.account_count + 1, &envelope);

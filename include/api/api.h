@@ -1,0 +1,41 @@
+/*
+ * The endpoints of the HTTP API (DESIGN section 8), one file each in src/api. They read a request, have the
+ * pool answer it, and write the reply; none blocks an HTTP thread.
+ */
+#ifndef FAIRWAY_API_API_H
+#define FAIRWAY_API_API_H
+
+#include "http/http.h"
+#include "pool/engine.h"
+#include "pool/watch.h"
+
+struct api_settings {
+    struct engine *engine;
+    struct watch *watch;
+    struct keyd *keyd;
+    const char *database_url;
+    unsigned workers; /* threads with a connection each, for what reads the database; 0: 2 */
+    const char *passphrase;
+    struct network_id network;
+    struct public_key distribution;
+    struct policy_limits limits;
+    int64_t bump_base_fee_stroops; /* an operation, what fee bumps offer */
+    int64_t max_bump_fee_stroops;  /* cap of a fee bump, besides the resource fee */
+    size_t max_body;
+    unsigned ledger_seconds;
+    /* Whether ingestion is as it should be; a phrase for the operator otherwise. NULL: this process does not
+     * ingest. */
+    bool (*ingest_ready)(void *context, struct detail *why);
+    void *ingest_context;
+};
+
+struct api;
+
+/* The strings and what is pointed at must outlive it. */
+struct api *api_start(const struct api_settings *settings);
+/* For http_settings; lives as long as the api. */
+const struct http_route *api_routes(const struct api *api, size_t *count);
+/* After http_drain: requests that still wait are answered. */
+void api_stop(struct api *api);
+
+#endif

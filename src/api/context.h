@@ -1,0 +1,44 @@
+/* What every endpoint has at hand. */
+#ifndef FAIRWAY_API_CONTEXT_H
+#define FAIRWAY_API_CONTEXT_H
+
+#include <jansson.h>
+
+#include "api/api.h"
+#include "workers.h"
+
+struct api {
+    struct api_settings settings;
+    struct workers *workers;
+    struct http_route *routes;
+};
+
+void post_transaction(struct http_request *request, void *api);
+void get_transaction(struct http_request *request, void *api);
+void post_fee_bump(struct http_request *request, void *api);
+void get_pool(struct http_request *request, void *api);
+void get_channel_accounts(struct http_request *request, void *api);
+void get_livez(struct http_request *request, void *api);
+void get_readyz(struct http_request *request, void *api);
+
+/* The name under which this request's client owns leases. '' while nobody is authenticated. */
+const char *client_of(const struct http_request *request);
+
+/* Replies with the object, which is given away. */
+void reply(struct http_request *request, int status, json_t *object);
+/* Replies with the problem, and Retry-After where trying again helps. */
+void refuse(struct http_request *request, enum err e, const struct detail *detail);
+
+/* {transactionXdr, and what else `names` allows} of a body: the object and the decoded transactionXdr in xdr.
+ */
+MUST_CHECK enum err read_transaction_body(struct http_request *request, const char *const names[],
+    size_t name_count, json_t **body, struct buf *xdr, struct detail *detail);
+
+/* Values in the API's forms: int64 and times as decimal strings, hashes as hex, XDR as base64. New
+ * references. */
+json_t *json_decimal(int64_t value);
+json_t *json_hash(const struct hash *hash);
+json_t *json_address(const struct public_key *key);
+json_t *json_base64(struct bytes bytes);
+
+#endif

@@ -1,0 +1,77 @@
+/* Replies and values in the API's forms. */
+#include "base/mem.h"
+#include "base/text.h"
+#include "context.h"
+#include "http/json.h"
+
+const char *client_of(const struct http_request *request)
+{
+    (void)request;
+    return "";
+}
+
+void reply(struct http_request *request, int status, json_t *object)
+{
+    http_reply_json(request, status, json_dumps(object, JSON_COMPACT));
+    json_decref(object);
+}
+
+/* Seconds after which another try has a fair chance. A ledger frees accounts every few seconds; the rest is a
+ * blip or a restart. */
+static int retry_after_s(enum err e)
+{
+    switch (e) {
+    case ERR_CHANNEL_ACCOUNT_UNAVAILABLE:
+        return 5;
+    case ERR_GRANTS_SUSPENDED:
+        return 10;
+    default:
+        return err_status(e) == 503 ? 2 : 0;
+    }
+}
+
+void refuse(struct http_request *request, enum err e, const struct detail *detail)
+{
+    http_reply_problem(request, e, detail, retry_after_s(e), NULL);
+}
+
+enum err read_transaction_body(struct http_request *request, const char *const names[], size_t name_count,
+    json_t **body, struct buf *xdr, struct detail *detail)
+{
+    const char *text;
+    enum err e;
+    if ((e = json_read_object(http_body(request), body, detail)) != ERR_OK)
+        return e;
+    if ((e = json_read_only(*body, names, name_count, detail)) != ERR_OK ||
+        (e = json_read_text(*body, "transactionXdr", &text, detail)) != ERR_OK)
+        return e;
+    size_t len = json_string_length(json_object_get(*body, "transactionXdr"));
+    if (base64_decode(text, len, xdr) != ERR_OK)
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "transactionXdr is not canonical base64");
+    return ERR_OK;
+}
+
+json_t *json_decimal(int64_t value)
+{
+    return json_sprintf("%lld", (long long)value);
+}
+
+json_t *json_hash(const struct hash *hash)
+{
+    char text[HASH_HEX_SIZE];
+    hash_encode(hash, text);
+    return json_string(text);
+}
+
+json_t *json_address(const struct public_key *key)
+{
+    char text[ADDRESS_SIZE];
+    address_encode(key, text);
+    return json_string(text);
+}
+
+json_t *json_base64(struct bytes bytes)
+{
+    AUTO_FREE char *text = base64_encode(bytes);
+    return json_string(text);
+}
