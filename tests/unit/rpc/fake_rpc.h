@@ -1,0 +1,199 @@
+/* A Stellar RPC that says what a test tells it to: one thread, one connection at a time, on a loopback port.
+ */
+#ifndef FAIRWAY_TESTS_FAKE_RPC_H
+#define FAIRWAY_TESTS_FAKE_RPC_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "rpc/rpc.h"
+
+enum fake_manner {
+    FAKE_PLAIN,
+    FAKE_HANGS_UP, /* reads the request and closes */
+    FAKE_SILENT,   /* never answers */
+    FAKE_TRICKLES, /* a byte every 20 ms */
+    FAKE_ENDLESS,  /* a body without declared length that does not end */
+    FAKE_BOASTS    /* declares ten gigabytes */
+};
+
+struct fake_reply {
+    const char *method; /* NULL: any */
+    int status;         /* 0: 200 */
+    const char *body;   /* "$id" becomes the request's id */
+    const char *header; /* "Location: ...\r\n" or NULL */
+    enum fake_manner manner;
+};
+
+#define FAKE_REPLIES 4
+#define FAKE_TIMEOUT_MS 400
+#define FAKE_MAX_BODY 100000
+
+struct fake_rpc {
+    int listener, stop[2];
+    pthread_t thread;
+    struct fake_reply replies[FAKE_REPLIES];
+    char request[65536]; /* the last one, head and body */
+    unsigned requests, connections;
+    struct rpc *rpc; /* a client of this server */
+};
+
+static inline bool fake_wait(struct fake_rpc *fake, int fd, int timeout_ms)
+{
+    struct pollfd fds[] = {{.fd = fake->stop[0], .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    return poll(fds, 2, timeout_ms) > 0 && fds[0].revents == 0;
+}
+
+static inline bool fake_read_request(struct fake_rpc *fake, int fd)
+{
+    size_t len = 0;
+    for (;;) {
+        if (!fake_wait(fake, fd, -1))
+            return false;
+        ssize_t got = recv(fd, fake->request + len, sizeof fake->request - 1 - len, 0);
+        if (got <= 0)
+            return false;
+        len += (size_t)got;
+        fake->request[len] = '\0';
+        const char *head_end = strstr(fake->request, "\r\n\r\n");
+        const char *length = strstr(fake->request, "Content-Length: ");
+        if (head_end != NULL && length != NULL &&
+            strlen(head_end + 4) >= strtoul(length + strlen("Content-Length: "), NULL, 10))
+            return true;
+    }
+}
+
+static inline const struct fake_reply *fake_reply_to(const struct fake_rpc *fake)
+{
+    for (size_t i = 0; i < FAKE_REPLIES; i++) {
+        const char *method = fake->replies[i].method;
+        AUTO_FREE char *quoted = mem_format("\"method\":\"%s\"", method != NULL ? method : "");
+        if (method == NULL || strstr(fake->request, quoted) != NULL)
+            return &fake->replies[i];
+    }
+    return &fake->replies[0];
+}
+
+static inline char *fake_body(const struct fake_rpc *fake, const char *template)
+{
+    const char *id = strstr(fake->request, "\"id\":"), *hole = strstr(template, "$id");
+    if (hole == NULL || id == NULL)
+        return mem_copy_text(template);
+    return mem_format("%.*s%ld%s", (int)(hole - template), template, strtol(id + 5, NULL, 10), hole + 3);
+}
+
+static inline bool fake_send(int fd, const char *data, size_t len)
+{
+    return send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+/* False when the connection is to be closed. */
+static inline bool fake_answer(struct fake_rpc *fake, int fd, const struct fake_reply *reply)
+{
+    static const char filler[4096];
+    AUTO_FREE char *body = fake_body(fake, reply->body != NULL ? reply->body : "");
+    unsigned long long length = reply->manner == FAKE_BOASTS ? 10000000000 : strlen(body);
+    AUTO_FREE char *declared = mem_format("Content-Length: %llu\r\n", length);
+    AUTO_FREE char *head =
+        mem_format("HTTP/1.1 %d Whatever\r\n%s%s\r\n", reply->status != 0 ? reply->status : 200,
+            reply->header != NULL ? reply->header : "", reply->manner == FAKE_ENDLESS ? "" : declared);
+    switch (reply->manner) {
+    case FAKE_PLAIN:
+        return fake_send(fd, head, strlen(head)) && fake_send(fd, body, strlen(body));
+    case FAKE_HANGS_UP:
+        return false;
+    case FAKE_SILENT:
+        fake_wait(fake, fd, -1);
+        return false;
+    case FAKE_TRICKLES:
+        for (const char *at = head; *at != '\0' && fake_send(fd, at, 1) && !fake_wait(fake, fd, 20); at++)
+            ;
+        return false;
+    case FAKE_ENDLESS:
+    case FAKE_BOASTS:
+        for (bool more = fake_send(fd, head, strlen(head)); more;)
+            more = fake_send(fd, filler, sizeof filler);
+    }
+    return false;
+}
+
+static inline void *fake_serve(void *context)
+{
+    struct fake_rpc *fake = context;
+    while (fake_wait(fake, fake->listener, -1)) {
+        int fd = accept(fake->listener, NULL, NULL);
+        fake->connections++;
+        while (fake_read_request(fake, fd)) {
+            fake->requests++;
+            if (!fake_answer(fake, fd, fake_reply_to(fake)))
+                break;
+        }
+        close(fd);
+    }
+    return NULL;
+}
+
+static inline struct rpc *fake_client(const struct fake_rpc *fake, int cancel_fd)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    assert_int_equal(getsockname(fake->listener, (struct sockaddr *)&address, &len), 0);
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
+    return rpc_new(&(struct rpc_settings){
+        .url = url, .timeout_ms = FAKE_TIMEOUT_MS, .max_body = FAKE_MAX_BODY, .cancel_fd = cancel_fd});
+}
+
+/* Set-up and tear-down of each test: *state is a struct fake_rpc. */
+static inline int fake_start(void **state)
+{
+    struct fake_rpc *fake = NEW(struct fake_rpc);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    fake->listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fake->listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fake->listener, 8), 0);
+    assert_int_equal(pipe(fake->stop), 0);
+    assert_int_equal(pthread_create(&fake->thread, NULL, fake_serve, fake), 0);
+    fake->rpc = fake_client(fake, -1);
+    *state = fake;
+    return 0;
+}
+
+static inline int fake_stop(void **state)
+{
+    struct fake_rpc *fake = *state;
+    rpc_free(fake->rpc);
+    close(fake->stop[1]); /* the reading end becomes readable */
+    pthread_join(fake->thread, NULL);
+    close(fake->stop[0]);
+    close(fake->listener);
+    free(fake);
+    return 0;
+}
+
+/* The next answers, to any method. */
+static inline void fake_says(struct fake_rpc *fake, const char *body)
+{
+    memset(fake->replies, 0, sizeof fake->replies);
+    fake->replies[0].body = body;
+}
+
+#define FAKE_RESULT(json) "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":" json "}"
+#define FAKE_ERROR(code, message)                                                                            \
+    "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":" #code ",\"message\":\"" message "\"}}"
+#define FAKE_TEST(test) cmocka_unit_test_setup_teardown(test, fake_start, fake_stop)
+
+#endif

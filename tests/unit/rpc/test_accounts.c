@@ -1,0 +1,164 @@
+/* getLedgerEntries: whose entry is whose, and what is no account. R4. */
+#include "fake_rpc.h"
+
+#include "base/text.h"
+#include "stellar/ledger.h"
+
+static struct detail detail;
+
+static struct public_key key_of(uint8_t n)
+{
+    struct public_key key;
+    memset(key.bytes, n, sizeof key.bytes);
+    return key;
+}
+
+/* LedgerEntryData of an account; new memory, base64. */
+static char *account_entry(const struct public_key *key, int64_t balance, int64_t sequence)
+{
+    struct buf xdr = {0};
+    buf_add_u32(&xdr, 0); /* ACCOUNT */
+    buf_add_u32(&xdr, 0); /* PUBLIC_KEY_TYPE_ED25519 */
+    buf_add(&xdr, key->bytes, sizeof key->bytes);
+    buf_add_u64(&xdr, (uint64_t)balance);
+    buf_add_u64(&xdr, (uint64_t)sequence);
+    buf_add_u32(&xdr, 0);         /* numSubEntries */
+    buf_add_u32(&xdr, 0);         /* inflationDest */
+    buf_add_u32(&xdr, 0);         /* flags */
+    buf_add_u32(&xdr, 0);         /* homeDomain */
+    buf_add(&xdr, "\1\0\0\0", 4); /* thresholds */
+    buf_add_u32(&xdr, 0);         /* signers */
+    buf_add_u32(&xdr, 0);         /* ext */
+    char *text = base64_encode(buf_bytes(&xdr));
+    buf_free(&xdr);
+    return text;
+}
+
+static char *key_text(const struct public_key *key)
+{
+    struct buf xdr = {0};
+    account_ledger_key(key, &xdr);
+    char *text = base64_encode(buf_bytes(&xdr));
+    buf_free(&xdr);
+    return text;
+}
+
+static char *entry(const struct public_key *named, const struct public_key *inside, int64_t sequence)
+{
+    AUTO_FREE char *key = key_text(named);
+    AUTO_FREE char *xdr = account_entry(inside, 5, sequence);
+    return mem_format("{\"key\":\"%s\",\"xdr\":\"%s\",\"lastModifiedLedgerSeq\":2552504}", key, xdr);
+}
+
+static enum err ask(struct fake_rpc *fake, const char *entries, const struct public_key keys[], size_t count,
+    struct rpc_account out[], uint32_t *ledger)
+{
+    AUTO_FREE char *body = mem_format(FAKE_RESULT("{\"entries\":%s,\"latestLedger\":2552990}"), entries);
+    memset(&detail, 0, sizeof detail);
+    fake_says(fake, body);
+    enum err e = rpc_accounts(fake->rpc, keys, count, out, ledger, &detail);
+    fake_says(fake, NULL);
+    return e;
+}
+
+static void R4_entries_are_matched_by_key_whatever_their_order(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key keys[] = {key_of(1), key_of(2), key_of(3)};
+    struct rpc_account accounts[3];
+    uint32_t ledger = 0;
+    AUTO_FREE char *one = entry(&keys[0], &keys[0], 100);
+    AUTO_FREE char *three = entry(&keys[2], &keys[2], INT64_MAX);
+    AUTO_FREE char *entries = mem_format("[%s,%s]", three, one);
+    assert_int_equal(ask(fake, entries, keys, 3, accounts, &ledger), ERR_OK);
+    assert_int_equal(ledger, 2552990);
+    assert_true(accounts[0].found);
+    assert_true(accounts[0].sequence == 100);
+    assert_true(accounts[0].balance_stroops == 5);
+    assert_true(accounts[0].own_authority);
+    assert_false(accounts[1].found);
+    assert_true(accounts[2].found);
+    assert_true(accounts[2].sequence == INT64_MAX);
+    AUTO_FREE char *second = key_text(&keys[1]);
+    assert_non_null(strstr(fake->request, second));
+}
+
+static void none_found_is_no_error(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1);
+    struct rpc_account account = {.found = true};
+    uint32_t ledger = 0;
+    assert_int_equal(ask(fake, "[]", &key, 1, &account, &ledger), ERR_OK);
+    assert_false(account.found);
+    assert_int_equal(ask(fake, "null", &key, 1, &account, &ledger), ERR_OK);
+    assert_false(account.found);
+    assert_int_equal(ledger, 2552990);
+}
+
+static void R4_what_is_not_the_account_asked_for_is_refused(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1), other = key_of(2);
+    struct rpc_account account;
+    uint32_t ledger;
+    AUTO_FREE char *good = entry(&key, &key, 1);
+    AUTO_FREE char *foreign = entry(&other, &other, 1);
+    AUTO_FREE char *mislabelled = entry(&key, &other, 1);
+    AUTO_FREE char *name = key_text(&key);
+    /* TTL: keyHash and liveUntilLedgerSeq behind type 9. */
+    AUTO_FREE char *ttl = mem_format(
+        "{\"key\":\"%s\",\"xdr\":\"AAAACQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQ==\"}", name);
+    AUTO_FREE char *cut = mem_format("{\"key\":\"%s\",\"xdr\":\"AAAAAA==\"}", name);
+    AUTO_FREE char *twice = mem_format("%s,%s", good, good);
+    const char *const bad[] = {foreign, mislabelled, ttl, cut, twice};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        AUTO_FREE char *entries = mem_format("[%s]", bad[i]);
+        assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_RPC_REFUSED);
+        assert_non_null(strstr(detail.text, "getLedgerEntries"));
+    }
+    AUTO_FREE char *entries = mem_format("[%s]", good);
+    assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_OK);
+}
+
+static void members_that_lack_are_unavailable(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1);
+    struct rpc_account account;
+    uint32_t ledger;
+    AUTO_FREE char *name = key_text(&key);
+    AUTO_FREE char *without_xdr = mem_format("[{\"key\":\"%s\"}]", name);
+    assert_int_equal(ask(fake, without_xdr, &key, 1, &account, &ledger), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake, "[{\"xdr\":\"AAAA\"}]", &key, 1, &account, &ledger), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake, "[null]", &key, 1, &account, &ledger), ERR_RPC_UNAVAILABLE);
+    fake_says(fake, FAKE_RESULT("{\"entries\":[]}"));
+    assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
+}
+
+static void two_hundred_at_once_and_not_more(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct public_key keys[RPC_ENTRIES_MAX + 1];
+    struct rpc_account accounts[RPC_ENTRIES_MAX + 1];
+    uint32_t ledger;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        keys[i] = key_of((uint8_t)i);
+    assert_int_equal(ask(fake, "[]", keys, RPC_ENTRIES_MAX, accounts, &ledger), ERR_OK);
+    assert_int_equal(fake->requests, 1);
+    assert_int_equal(ask(fake, "[]", keys, RPC_ENTRIES_MAX + 1, accounts, &ledger), ERR_INTERNAL);
+    assert_int_equal(ask(fake, "[]", keys, 0, accounts, &ledger), ERR_INTERNAL);
+    assert_int_equal(fake->requests, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAKE_TEST(R4_entries_are_matched_by_key_whatever_their_order),
+        FAKE_TEST(none_found_is_no_error),
+        FAKE_TEST(R4_what_is_not_the_account_asked_for_is_refused),
+        FAKE_TEST(members_that_lack_are_unavailable),
+        FAKE_TEST(two_hundred_at_once_and_not_more),
+    };
+    return cmocka_run_group_tests_name("rpc/accounts", tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* Rules of call.h: what counts as an answer to our request, and what an error means. R2. */
+#include "fake_rpc.h"
+
+static struct detail detail;
+
+/* Asks for the network, which any result object but {} satisfies here. */
+static enum err ask(struct fake_rpc *fake)
+{
+    struct rpc_network network;
+    memset(&detail, 0, sizeof detail);
+    enum err e = rpc_network(fake->rpc, &network, &detail);
+    rpc_network_free(&network);
+    return e;
+}
+
+#define NETWORK "{\"passphrase\":\"p\",\"protocolVersion\":28}"
+
+static void R2_what_is_not_a_json_rpc_answer_is_unavailable(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const char *const bodies[] = {
+        "",
+        "<html>502</html>",
+        "null",
+        "[]",
+        "[" FAKE_RESULT(NETWORK) "]",
+        "{\"jsonrpc\":\"2.0\",\"id\":$id}",
+        FAKE_RESULT("null"),
+        FAKE_RESULT("[]"),
+        FAKE_RESULT("\"text\""),
+        FAKE_RESULT(NETWORK) "x",
+        "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"passphrase\":\"p\",\"protocolVersion\":28}",
+        "{\"id\":$id,\"result\":{\"passphrase\":\"a\\u0000b\",\"protocolVersion\":28}}",
+        "{\"id\":$id,\"result\":{\"passphrase\":\"\xff\",\"protocolVersion\":28}}",
+        "{\"id\":$id,\"result\":{\"passphrase\":\"p\",\"protocolVersion\":99999999999999999999999}}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        fake_says(fake, bodies[i]);
+        assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "getNetwork: "));
+    }
+    fake_says(fake, FAKE_RESULT(NETWORK)); /* the same with nothing wrong */
+    assert_int_equal(ask(fake), ERR_OK);
+}
+
+static void R2_duplicate_members_are_refused(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, FAKE_RESULT("{\"passphrase\":\"p\",\"passphrase\":\"q\",\"protocolVersion\":28}"));
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+    struct fake_rpc *fake = *state;
+    AUTO_FREE char *deep = NEW_ARRAY(50001, char);
+    memset(deep, '[', 50000);
+    fake_says(fake, deep);
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+}
+
+static void R2_a_result_must_carry_our_id(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const char *const bodies[] = {
+        "{\"result\":" NETWORK "}",
+        "{\"id\":null,\"result\":" NETWORK "}",
+        "{\"id\":0,\"result\":" NETWORK "}",
+        "{\"id\":$id5,\"result\":" NETWORK "}",
+        "{\"id\":-1,\"result\":" NETWORK "}",
+        "{\"id\":{},\"result\":" NETWORK "}",
+        "{\"id\":\"x\",\"result\":" NETWORK "}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        fake_says(fake, bodies[i]);
+        assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    }
+    fake_says(fake, "{\"id\":\"$id\",\"result\":" NETWORK "}"); /* some gateways make strings of numbers */
+    assert_int_equal(ask(fake), ERR_OK);
+}
+
+static void ids_differ_from_call_to_call(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, "{\"id\":1,\"result\":" NETWORK "}");
+    assert_int_equal(ask(fake), ERR_OK);
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* the first answer again */
+}
+
+static void an_error_about_the_request_is_refused_and_one_about_the_server_is_not(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const char *const refused[] = {FAKE_ERROR(-32600, "m"), FAKE_ERROR(-32601, "m"),
+        FAKE_ERROR(-32602, "m"), FAKE_ERROR(-32700, "m"), FAKE_ERROR(1, "m"), FAKE_ERROR(-31999, "m"),
+        FAKE_ERROR(-32100, "m")};
+    static const char *const unavailable[] = {FAKE_ERROR(-32603, "m"), FAKE_ERROR(-32000, "m"),
+        FAKE_ERROR(-32001, "m"), FAKE_ERROR(-32003, "m"), FAKE_ERROR(-32098, "m"), FAKE_ERROR(-32099, "m")};
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        fake_says(fake, refused[i]);
+        assert_int_equal(ask(fake), ERR_RPC_REFUSED);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(unavailable); i++) {
+        fake_says(fake, unavailable[i]);
+        assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    }
+    fake_says(fake, FAKE_ERROR(-32602, "bad \\n \\\"limit\\\""));
+    assert_int_equal(ask(fake), ERR_RPC_REFUSED);
+    assert_string_equal(detail.text, "getNetwork: error -32602 bad ' 'limit'");
+}
+
+static void an_error_may_come_without_id(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"parse\"}}");
+    assert_int_equal(ask(fake), ERR_RPC_REFUSED);
+    fake_says(fake, "{\"jsonrpc\":\"2.0\",\"error\":{}}"); /* without anything */
+    assert_int_equal(ask(fake), ERR_RPC_REFUSED);
+    fake_says(fake, "{\"jsonrpc\":\"2.0\",\"id\":77,\"error\":{\"code\":-32602,\"message\":\"other\"}}");
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* another request's */
+}
+
+static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const int statuses[] = {201, 204, 301, 400, 401, 403, 404, 415, 429, 500, 502, 503, 504};
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        AUTO_FREE char *number = mem_format("HTTP status %d", statuses[i]);
+        fake_says(fake, statuses[i] == 204 ? "" : FAKE_RESULT(NETWORK));
+        fake->replies[0].status = statuses[i];
+        assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, number));
+    }
+}
+
+static void a_json_rpc_error_counts_also_with_a_4xx_status(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, FAKE_ERROR(-32602, "limit"));
+    fake->replies[0].status = 400;
+    assert_int_equal(ask(fake), ERR_RPC_REFUSED);
+    fake->replies[0].status = 429; /* but not when it only says "too many" */
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAKE_TEST(R2_what_is_not_a_json_rpc_answer_is_unavailable),
+        FAKE_TEST(R2_duplicate_members_are_refused),
+        FAKE_TEST(deep_nesting_is_refused),
+        FAKE_TEST(R2_a_result_must_carry_our_id),
+        FAKE_TEST(ids_differ_from_call_to_call),
+        FAKE_TEST(an_error_about_the_request_is_refused_and_one_about_the_server_is_not),
+        FAKE_TEST(an_error_may_come_without_id),
+        FAKE_TEST(R2_http_errors_are_unavailable_whatever_the_body),
+        FAKE_TEST(a_json_rpc_error_counts_also_with_a_4xx_status),
+    };
+    return cmocka_run_group_tests_name("rpc/call", tests, NULL, NULL);
+}

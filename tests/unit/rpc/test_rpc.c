@@ -1,0 +1,105 @@
+/* getHealth and getNetwork. R3. */
+#include "fake_rpc.h"
+
+static struct detail detail;
+
+static void R3_health_is_read_with_numbers_in_either_form(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const char *const bodies[] = {
+        FAKE_RESULT(
+            "{\"status\":\"healthy\",\"latestLedger\":3730763,\"latestLedgerCloseTime\":\"1784671485\","
+            "\"oldestLedger\":3609804,\"ledgerRetentionWindow\":120960}"),
+        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":\"3730763\",\"oldestLedger\":\"3609804\"}"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct rpc_health health;
+        fake_says(fake, bodies[i]);
+        assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_OK);
+        assert_true(health.healthy);
+        assert_int_equal(health.latest_ledger, 3730763);
+        assert_int_equal(health.oldest_ledger, 3609804);
+    }
+}
+
+static void unhealthy_is_an_answer_with_its_reason(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_health health;
+    fake_says(
+        fake, FAKE_ERROR(-32603, "[-32603] latency (45s) since last known ledger closed is too high (>30s)"));
+    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_OK);
+    assert_false(health.healthy);
+    assert_int_equal(health.latest_ledger, 0);
+    assert_non_null(strstr(detail.text, "latency (45s)"));
+    fake_says(fake, FAKE_RESULT("{\"status\":\"catching up\",\"latestLedger\":7,\"oldestLedger\":1}"));
+    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_OK);
+    assert_false(health.healthy);
+    assert_int_equal(health.latest_ledger, 7);
+}
+
+static void no_health_is_not_unhealthy(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_health health;
+    fake_says(fake, FAKE_ERROR(-32601, "method not found"));
+    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_REFUSED);
+    fake_says(fake, "");
+    fake->replies[0].status = 503;
+    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+}
+
+static void numbers_out_of_range_are_no_ledgers(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const char *const bodies[] = {
+        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":4294967296,\"oldestLedger\":1}"),
+        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":-1,\"oldestLedger\":1}"),
+        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2.0,\"oldestLedger\":1}"),
+        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":\"0x2\",\"oldestLedger\":1}"),
+        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":\"\",\"oldestLedger\":1}"),
+        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":null,\"oldestLedger\":1}"),
+        FAKE_RESULT("{\"status\":\"healthy\",\"oldestLedger\":1}"),
+        FAKE_RESULT("{\"latestLedger\":2,\"oldestLedger\":1}"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct rpc_health health;
+        fake_says(fake, bodies[i]);
+        assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+        assert_false(health.healthy);
+    }
+}
+
+static void R3_the_network_is_its_passphrase(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_network network;
+    fake_says(
+        fake, FAKE_RESULT("{\"friendbotUrl\":\"https://friendbot.stellar.org/\","
+                          "\"passphrase\":\"Test SDF Network ; September 2015\",\"protocolVersion\":27}"));
+    assert_int_equal(rpc_network(fake->rpc, &network, &detail), ERR_OK);
+    assert_string_equal(network.passphrase, "Test SDF Network ; September 2015");
+    assert_string_equal(network.friendbot_url, "https://friendbot.stellar.org/");
+    assert_int_equal(network.protocol, 27);
+    rpc_network_free(&network);
+    fake_says(fake, FAKE_RESULT("{\"passphrase\":\"p\",\"protocolVersion\":\"28\"}"));
+    assert_int_equal(rpc_network(fake->rpc, &network, &detail), ERR_OK);
+    assert_null(network.friendbot_url);
+    assert_int_equal(network.protocol, 28);
+    rpc_network_free(&network);
+    fake_says(fake, FAKE_RESULT("{\"protocolVersion\":28}"));
+    assert_int_equal(rpc_network(fake->rpc, &network, &detail), ERR_RPC_UNAVAILABLE);
+    assert_non_null(strstr(detail.text, "passphrase"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAKE_TEST(R3_health_is_read_with_numbers_in_either_form),
+        FAKE_TEST(unhealthy_is_an_answer_with_its_reason),
+        FAKE_TEST(no_health_is_not_unhealthy),
+        FAKE_TEST(numbers_out_of_range_are_no_ledgers),
+        FAKE_TEST(R3_the_network_is_its_passphrase),
+    };
+    return cmocka_run_group_tests_name("rpc/rpc", tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* Rules of transport.h: bounded in time and size, to where the configuration says, ended by cancel_fd. R1,
+ * R2. */
+#include "fake_rpc.h"
+
+static const char healthy[] =
+    FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":3730763,\"oldestLedger\":3609804}");
+
+static struct detail detail;
+
+static enum err ask(struct fake_rpc *fake)
+{
+    struct rpc_health health;
+    memset(&detail, 0, sizeof detail);
+    return rpc_health(fake->rpc, &health, &detail);
+}
+
+static void R2_a_request_is_a_json_post_with_our_name(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, healthy);
+    assert_int_equal(ask(fake), ERR_OK);
+    assert_true(strstr(fake->request, "POST /rpc HTTP/1.1\r\n") == fake->request);
+    assert_non_null(strstr(fake->request, "Content-Type: application/json\r\n"));
+    assert_non_null(strstr(fake->request, "User-Agent: fairway\r\n"));
+    assert_non_null(strstr(fake->request, "\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHealth\"}"));
+}
+
+static void one_connection_serves_many_calls(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, healthy);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(ask(fake), ERR_OK);
+    assert_int_equal(fake->requests, 5);
+    assert_int_equal(fake->connections, 1);
+}
+
+static void R2_a_server_that_hangs_up_is_unavailable_and_then_asked_anew(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, healthy);
+    fake->replies[0].manner = FAKE_HANGS_UP;
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    fake->replies[0].manner = FAKE_PLAIN;
+    assert_int_equal(ask(fake), ERR_OK);
+}
+
+static void R2_nobody_there_is_unavailable(void **state)
+{
+    (void)state;
+    struct rpc_health health;
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/", .cancel_fd = -1});
+    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+    assert_non_null(strstr(detail.text, "getHealth: "));
+    rpc_free(rpc);
+}
+
+static void slow_is_unavailable_within_the_timeout(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const enum fake_manner manners[] = {FAKE_SILENT, FAKE_TRICKLES};
+    for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
+        fake_says(fake, healthy);
+        fake->replies[0].header = "X-Long: 0123456789012345678901234567890123456789\r\n";
+        fake->replies[0].manner = manners[i];
+        int64_t start_ms = clock_ms();
+        assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+        assert_in_range(clock_ms() - start_ms, FAKE_TIMEOUT_MS - 50, FAKE_TIMEOUT_MS + 900);
+    }
+}
+
+static void a_body_over_the_limit_ends_the_transfer(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const enum fake_manner manners[] = {FAKE_ENDLESS, FAKE_BOASTS};
+    for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
+        fake_says(fake, NULL);
+        fake->replies[0].manner = manners[i];
+        assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "larger than 100000 bytes"));
+    }
+}
+
+static void a_body_of_just_the_limit_is_read(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const char start[] = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2,\"oldestLedger\":1}");
+    AUTO_FREE char *body = mem_format("%s%*s", start, (int)(FAKE_MAX_BODY - strlen(start) + 2), "");
+    fake_says(fake, body); /* "$id" becomes one digit */
+    assert_int_equal(ask(fake), ERR_OK);
+    AUTO_FREE char *longer = mem_format("%s ", body);
+    fake_says(fake, longer);
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+}
+
+static void redirects_are_not_followed(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, healthy);
+    fake->replies[0].status = 307;
+    fake->replies[0].header = "Location: /elsewhere\r\n";
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    assert_non_null(strstr(detail.text, "307"));
+    assert_int_equal(fake->requests, 1);
+}
+
+static void proxies_of_the_environment_are_ignored(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, healthy);
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("all_proxy", "http://127.0.0.1:1", 1);
+    struct rpc *rpc = fake_client(fake, -1);
+    struct rpc_health health;
+    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
+    rpc_free(rpc);
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+}
+
+static void R1_only_http_and_https_are_asked(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {
+        "", "file:///etc/hostname", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://"};
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct rpc_health health;
+        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i], .cancel_fd = -1});
+        assert_int_equal(rpc_health(rpc, &health, &detail), ERR_CONFIG);
+        rpc_free(rpc);
+    }
+}
+
+static void the_url_is_never_quoted(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {"http://user:s3cret@127.0.0.1:1/s3cret?key=s3cret",
+        "http://127.0.0.1:s3cret/", "s3cret://127.0.0.1/"};
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct rpc_health health;
+        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i], .cancel_fd = -1});
+        assert_int_not_equal(rpc_health(rpc, &health, &detail), ERR_OK);
+        assert_null(strstr(detail.text, "s3cret"));
+        rpc_free(rpc);
+    }
+}
+
+static void *write_later(void *context)
+{
+    clock_sleep_ms(50);
+    close(*(int *)context);
+    return NULL;
+}
+
+static void cancel_ends_a_call_at_once(void **state)
+{
+    struct fake_rpc *fake = *state;
+    int wake[2];
+    pthread_t thread;
+    struct rpc_health health;
+    assert_int_equal(pipe(wake), 0);
+    struct rpc *rpc = fake_client(fake, wake[0]);
+    fake_says(fake, healthy);
+    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
+    fake->replies[0].manner = FAKE_SILENT;
+    int64_t start_ms = clock_ms();
+    assert_int_equal(pthread_create(&thread, NULL, write_later, &wake[1]), 0);
+    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED);
+    assert_in_range(clock_ms() - start_ms, 40, FAKE_TIMEOUT_MS - 50);
+    pthread_join(thread, NULL);
+    fake->replies[0].manner = FAKE_PLAIN;
+    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED); /* and all later ones */
+    rpc_free(rpc);
+    close(wake[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAKE_TEST(R2_a_request_is_a_json_post_with_our_name),
+        FAKE_TEST(one_connection_serves_many_calls),
+        FAKE_TEST(R2_a_server_that_hangs_up_is_unavailable_and_then_asked_anew),
+        FAKE_TEST(R2_nobody_there_is_unavailable),
+        FAKE_TEST(slow_is_unavailable_within_the_timeout),
+        FAKE_TEST(a_body_over_the_limit_ends_the_transfer),
+        FAKE_TEST(a_body_of_just_the_limit_is_read),
+        FAKE_TEST(redirects_are_not_followed),
+        FAKE_TEST(proxies_of_the_environment_are_ignored),
+        FAKE_TEST(R1_only_http_and_https_are_asked),
+        FAKE_TEST(the_url_is_never_quoted),
+        FAKE_TEST(cancel_ends_a_call_at_once),
+    };
+    return cmocka_run_group_tests_name("rpc/transport", tests, NULL, NULL);
+}
