@@ -100,7 +100,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(call objects,$(wildcard tests
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(call say,CC  )
-	$(Q)$(CC) $(ALL_CFLAGS) -Itests -Isrc/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests -Isrc -Isrc/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/tests/%.o
 
 # unit-MODULE runs one module's unit tests: make unit-xdr

@@ -4,6 +4,7 @@ import {execFileSync, spawn} from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import zlib from 'node:zlib'
 import {Account, Asset, Keypair, Operation, TransactionBuilder} from '@stellar/stellar-sdk'
 import {until} from '../e2e/harness.mjs'
 
@@ -72,7 +73,7 @@ async function service(pool) {
     run(`${build}/fairway`, ['migrate'], {DATABASE_URL: url, ...keys})
     run(`${build}/tests/bench/seed_pool`, [`${build}/fairway-keyd`, keys.MASTER_KEY_FILE, keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE,
         url, passphrase, String(pool)])
-    const feed = start(`${build}/tests/bench/feed_ledgers`, [url, String(process.env.BENCH_LEDGER_MS ?? 50)])
+    const feed = start(`${build}/tests/bench/feed_ledgers`, [url, passphrase, String(process.env.BENCH_LEDGER_MS ?? 50)])
     const serve = start(`${build}/fairway`, ['serve'], {DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, INGEST: 'off', AUTH: 'none',
         PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', ...keys})
     const api = await until(() => /listening on (http:\S+?)"?$/m.exec(serve.text)?.[1] ?? (serve.exitCode !== null &&
@@ -91,6 +92,19 @@ async function service(pool) {
     await stop(serve)
     await stop(feed)
     return {results, total, hot}
+}
+
+/** LedgerCloseMeta decoding, on the real ledgers when they are there. */
+function decoding() {
+    const source = path.join(root, '../shared/ledgers/pubnet')
+    if (!fs.existsSync(source))
+        return 'decoding: no real ledgers here to measure with'
+    const files = fs.readdirSync(source).filter(name => name.endsWith('.xdr.gz')).map(name => {
+        const file = path.join(folder, name.slice(0, -3))
+        fs.writeFileSync(file, zlib.gunzipSync(fs.readFileSync(path.join(source, name))))
+        return file
+    })
+    return run(`${build}/tests/bench/decode`, ['200', ...files]).trim()
 }
 
 const fmt = n => Math.round(n).toLocaleString('en-US')
@@ -112,9 +126,7 @@ try {
         console.log(`| ${fmt(pool)} | ${fmt(p[1].rate)}/s, mean ${ms(p[1].meanUs)} ms | ${fmt(p[32].rate)}/s | ${connections.map(c => cell(f.results[c])).join(' | ')} | ${(f.results[128].rate / best).toFixed(1)} |`)
         console.error(`# pool ${pool}: ${f.total} leases, ${f.hot} % HOT updates of channel_accounts`)
     }
-    const decode = `${build}/tests/bench/decode`, ledgers = path.join(root, '../shared/ledgers/pubnet')
-    if (fs.existsSync(decode))
-        console.log('\n' + run('sh', [path.join(root, 'tests/bench/decode.sh'), decode, ledgers]).trim())
+    console.log(`\n${decoding()}`)
 } finally {
     for (const child of children)
         child.kill('SIGKILL')

@@ -1,0 +1,115 @@
+/*
+ * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS: the network of a benchmark. Every LEDGER_MS it makes a
+ * ledger that includes every open lease, and has the real ingestion commit it, until SIGTERM.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "db/db.h"
+#include "ingest/feed.h"
+#include "integration/support/ledger_builder.h"
+
+struct source {
+    struct db *db;
+    int ledger_ms;
+    int64_t due_ms;
+};
+
+static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.cursor c";
+static const char sql_open[] =
+    "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL";
+
+static void include_leases(const struct db_rows *open, struct built_ledger *ledger,
+    struct built_transaction *transactions, struct built_account *accounts)
+{
+    for (size_t i = 0; i < db_count(open); i++) {
+        memcpy(transactions[i].hash.bytes, db_bytea(open, i, 0).data, sizeof transactions[i].hash.bytes);
+        if (address_decode(db_text(open, i, 1), &accounts[i].key) != ERR_OK)
+            abort();
+        accounts[i].sequence = db_i64(open, i, 2);
+    }
+    ledger->transactions = transactions;
+    ledger->accounts = accounts;
+    ledger->transaction_count = ledger->account_count = db_count(open);
+}
+
+static enum err build(
+    struct source *source, uint32_t sequence, struct rpc_ledgers *out, struct detail *detail)
+{
+    AUTO_ROWS cursor = NULL;
+    AUTO_ROWS open = NULL;
+    enum err e = db_query(source->db, DB_SQL0(sql_cursor), &cursor, detail);
+    if (e == ERR_OK)
+        e = db_query(source->db, DB_SQL0(sql_open), &open, detail);
+    if (e != ERR_OK)
+        return e;
+    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(db_count(open), struct built_transaction);
+    struct built_account *accounts AUTO_FREE = NEW_ARRAY(db_count(open), struct built_account);
+    struct built_ledger ledger = {.meta_version = 2, .sequence = sequence};
+    int64_t last_close_time_s = db_i64(cursor, 0, 1), now_s = time(NULL);
+    memcpy(ledger.previous_hash.bytes, db_bytea(cursor, 0, 0).data, sizeof ledger.previous_hash.bytes);
+    ledger.close_time_s = (uint64_t)(now_s > last_close_time_s ? now_s : last_close_time_s);
+    include_leases(open, &ledger, transactions, accounts);
+    out->items = NEW(struct rpc_ledger);
+    ledger_build(&ledger, &out->storage, &out->items[0].hash);
+    out->items[0].sequence = sequence;
+    out->items[0].meta = buf_bytes(&out->storage);
+    out->count = 1;
+    return ERR_OK;
+}
+
+static enum err next_ledger(
+    void *context, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    struct source *source = context;
+    (void)limit;
+    out->oldest_ledger = 1;
+    out->latest_ledger = start - 1;
+    if (clock_ms() < source->due_ms)
+        return ERR_LEDGER_AHEAD;
+    source->due_ms = clock_ms() + source->ledger_ms;
+    out->latest_ledger = start;
+    return build(source, start, out, detail);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS\n");
+        return 64;
+    }
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGINT);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+    if (log_set_level("warn") != ERR_OK)
+        return 70;
+    struct source source = {
+        .db = db_new(&(struct db_settings){.url = argv[1], .kind = DB_DIRECT, .name = "feed_ledgers"}),
+        .ledger_ms = atoi(argv[3]),
+    };
+    const struct ingest_settings settings = {.database_direct_url = argv[1],
+        .network = network_id_of(argv[2]),
+        .poll_ms = 5,
+        .ledger_seconds = 5,
+        .retention_s = 86400};
+    const struct feed feed = {next_ledger, &source};
+    struct ingest *ingest;
+    struct detail detail = {0};
+    if (ingest_start_from(&settings, &feed, &ingest, &detail) != ERR_OK) {
+        fprintf(stderr, "feed_ledgers: %s\n", detail.text);
+        return 1;
+    }
+    int signal_number;
+    sigwait(&stop, &signal_number);
+    ingest_stop(ingest);
+    db_free(source.db);
+    return 0;
+}
