@@ -1,0 +1,42 @@
+/* ingest: follows the network's ledgers without serving the API, until SIGTERM or SIGINT. For pools whose
+ * `serve` has INGEST=off. */
+#include <signal.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "commands.h"
+#include "ingest/ingest.h"
+#include "startup.h"
+
+int cmd_ingest(const struct config *config)
+{
+    struct startup base;
+    struct ingest *ingest;
+    struct detail detail = {0};
+    int code = startup(config, KEYD_SERVE, true, &base), signal_number;
+    if (code != EX_OK) {
+        startup_end(&base);
+        return code;
+    }
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    enum err e =
+        ingest_start(&(struct ingest_settings){.database_direct_url = base.database_direct_url,
+                         .rpc_url = base.rpc_url,
+                         .network = base.network,
+                         .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
+                         .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
+                         .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400},
+            &ingest, &detail);
+    if (e == ERR_OK) {
+        sigwait(&ends, &signal_number);
+        log_info("stopping", NULL);
+        ingest_stop(ingest);
+    } else
+        code = command_failed(e, &detail, "cannot start");
+    startup_end(&base);
+    return code;
+}

@@ -1,0 +1,182 @@
+/* serve: the API, the lease engine and ingestion in one process, until SIGTERM or SIGINT, or until the key
+ * process ends. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "commands.h"
+#include "ingest/ingest.h"
+#include "startup.h"
+
+/* Requests under way at SIGTERM get so long; a lease waits 6 s at most. */
+#define DRAIN_MS 10000
+
+struct service {
+    struct startup base;
+    struct ingest *ingest; /* NULL: another process ingests */
+    struct engine *engine;
+    struct watch *watch;
+    struct api *api;
+    struct http_server *http;
+};
+
+/* The lease engine lost the key process: the main thread must hear of it even where there are no pidfds. */
+static int keyd_lost_fd = -1;
+
+static void keyd_lost(enum err e)
+{
+    log_error("the key process does not answer", "error=%s", err_code(e));
+    if (eventfd_write(keyd_lost_fd, 1) != 0)
+        abort();
+}
+
+static enum err check_auth(const struct config *config, struct detail *detail)
+{
+    const char *auth = config_text(config, "AUTH");
+    if (text_equal(auth, "none"))
+        return ERR_OK;
+    return detail_set(detail, ERR_CONFIG,
+        "say AUTH=none: this version authenticates nobody, so whoever reaches the port can take leases");
+}
+
+static bool ingestion_ready(void *context, struct detail *why)
+{
+    return ingest_ready(context, why);
+}
+
+static enum err start_ingest(const struct config *config, struct service *service, struct detail *detail)
+{
+    if (text_equal(config_text(config, "INGEST"), "off"))
+        return ERR_OK;
+    return ingest_start(&(struct ingest_settings){.database_direct_url = service->base.database_direct_url,
+                            .rpc_url = service->base.rpc_url,
+                            .network = service->base.network,
+                            .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
+                            .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
+                            .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400},
+        &service->ingest, detail);
+}
+
+static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)
+{
+    const struct startup *base = &service->base;
+    const struct engine_settings engine = {.database_url = base->database_url,
+        .database_direct_url = base->database_direct_url,
+        .threads = (unsigned)config_number(config, "ENGINE_THREADS"),
+        .grant = {.network = base->network,
+            .limits = base->limits.limits,
+            .max_lease_fee_stroops = base->limits.max_lease_fee_stroops,
+            .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS")},
+        .keyd = base->keyd,
+        .fatal = keyd_lost};
+    enum err e = engine_start(&engine, &service->engine, detail);
+    return e != ERR_OK ? e : watch_start(base->database_direct_url, &service->watch, detail);
+}
+
+static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
+{
+    const struct startup *base = &service->base;
+    service->api = api_start(&(struct api_settings){.engine = service->engine,
+        .watch = service->watch,
+        .keyd = base->keyd,
+        .database_url = base->database_url,
+        .passphrase = base->passphrase,
+        .network = base->network,
+        .distribution = base->distribution,
+        .limits = base->limits.limits,
+        .bump_base_fee_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
+        .max_bump_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
+        .max_body = (size_t)config_number(config, "MAX_BODY"),
+        .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
+        .ingest_ready = service->ingest != NULL ? ingestion_ready : NULL,
+        .ingest_context = service->ingest});
+    AUTO_FREE char *address = mem_format("%s:%s", config_text(config, "LISTEN"), config_text(config, "PORT"));
+    struct http_settings http = {.address = address,
+        .threads = (unsigned)config_number(config, "HTTP_THREADS"),
+        .max_connections = (unsigned)config_number(config, "MAX_CONNECTIONS")};
+    http.routes = api_routes(service->api, &http.route_count);
+    enum err e = http_start(&http, &service->http, detail);
+    if (e == ERR_OK)
+        log_info("ready for requests", "address=\"listening on http://%s:%u\"", config_text(config, "LISTEN"),
+            http_port(service->http));
+    return e;
+}
+
+static enum err start(const struct config *config, struct service *service, struct detail *detail)
+{
+    enum err e;
+    if ((e = start_ingest(config, service, detail)) != ERR_OK ||
+        (e = start_pool(config, service, detail)) != ERR_OK)
+        return e;
+    return start_http(config, service, detail);
+}
+
+/* In the order that answers everybody: no new requests, then what waits, then what the answers stood on. */
+static void stop(struct service *service)
+{
+    if (service->http != NULL)
+        http_drain(service->http, DRAIN_MS);
+    if (service->engine != NULL)
+        engine_stop(service->engine);
+    if (service->watch != NULL)
+        watch_stop(service->watch);
+    if (service->api != NULL)
+        api_stop(service->api);
+    if (service->http != NULL)
+        http_free(service->http);
+    ingest_stop(service->ingest);
+    startup_end(&service->base);
+}
+
+/* Blocks until it is time to stop; the exit code. */
+static int wait_for_end(const struct service *service, int signals)
+{
+    struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+        {.fd = keyd_pidfd(service->base.keyd), .events = POLLIN}, {.fd = keyd_lost_fd, .events = POLLIN}};
+    while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
+        ;
+    if (fds[0].revents != 0) {
+        log_info("stopping", NULL);
+        return EX_OK;
+    }
+    log_error("the key process has ended, and without it nothing can be signed", NULL);
+    return EX_SOFTWARE;
+}
+
+int cmd_serve(const struct config *config)
+{
+    struct service service = {0};
+    struct detail detail = {0};
+    sigset_t ends;
+    enum err e = check_auth(config, &detail);
+    if (e != ERR_OK)
+        return command_failed(e, &detail, "cannot start");
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    const bool ingests = !text_equal(config_text(config, "INGEST"), "off");
+    int code = startup(config, KEYD_SERVE, ingests, &service.base);
+    if (code != EX_OK) {
+        startup_end(&service.base);
+        return code;
+    }
+    sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
+    int signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    keyd_lost_fd = eventfd(0, EFD_CLOEXEC);
+    e = signals < 0 || keyd_lost_fd < 0 ? ERR_INTERNAL : start(config, &service, &detail);
+    code = e == ERR_OK ? wait_for_end(&service, signals) : command_failed(e, &detail, "cannot start");
+    stop(&service);
+    close(signals);
+    close(keyd_lost_fd);
+    return code;
+}

@@ -1,0 +1,28 @@
+/*
+ * What every command that works on a pool needs first, in the one order that is safe: secrets and key process
+ * before any socket, then the database, then the network, each checked against the others.
+ */
+#ifndef FAIRWAY_STARTUP_H
+#define FAIRWAY_STARTUP_H
+
+#include "base/config.h"
+#include "db/db.h"
+#include "keys/keyd.h"
+
+struct startup {
+    struct keyd *keyd;
+    struct db *db; /* direct */
+    const char *database_url, *database_direct_url;
+    const char *rpc_url; /* NULL: not given */
+    char *passphrase;
+    struct network_id network;
+    struct public_key distribution;
+    struct keyd_settings limits; /* fee caps as configured */
+};
+
+/* 0, or the exit code of the command after logging why. needs_rpc: RPC_URL must be given and must answer. */
+int startup(const struct config *config, enum keyd_mode mode, bool needs_rpc, struct startup *out);
+/* Also after a startup that failed. */
+void startup_end(struct startup *startup);
+
+#endif

@@ -1,0 +1,17 @@
+/* Which master keys the sealed seeds of this database need: never the keys, only how each is found again. */
+#ifndef FAIRWAY_POOL_MASTER_KEYS_H
+#define FAIRWAY_POOL_MASTER_KEYS_H
+
+#include "db/db.h"
+#include "keys/keyd.h"
+
+#define MASTER_KEYS_MAX 6
+
+/* Oldest first. ERR_CONFIG: more than MASTER_KEYS_MAX. */
+MUST_CHECK enum err master_keys_read(
+    struct db *db, struct master_key_row rows[static MASTER_KEYS_MAX], size_t *count, struct detail *detail);
+
+/* Before the first seed is sealed under it: key row first, account second. The same row twice is fine. */
+MUST_CHECK enum err master_key_store(struct db *db, const struct master_key_row *row, struct detail *detail);
+
+#endif

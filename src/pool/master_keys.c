@@ -1,0 +1,38 @@
+#include "pool/master_keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const char sql_read[] =
+    "SELECT k.key_id, k.salt FROM fairway.master_keys k ORDER BY k.created_at, k.key_id";
+
+enum err master_keys_read(
+    struct db *db, struct master_key_row rows[static MASTER_KEYS_MAX], size_t *count, struct detail *detail)
+{
+    AUTO_ROWS found = NULL;
+    enum err e = db_query(db, DB_SQL0(sql_read), &found, detail);
+    *count = 0;
+    if (e != ERR_OK)
+        return e;
+    if (db_count(found) > MASTER_KEYS_MAX)
+        return detail_set(detail, ERR_CONFIG, "the database needs more than %d master keys", MASTER_KEYS_MAX);
+    for (; *count < db_count(found); (*count)++) {
+        struct master_key_row *row = &rows[*count];
+        *row = (struct master_key_row){.derived = !db_is_null(found, *count, 1)};
+        snprintf(row->key_id, sizeof row->key_id, "%s", db_text(found, *count, 0));
+        if (row->derived)
+            memcpy(row->salt, db_bytea(found, *count, 1).data, sizeof row->salt);
+    }
+    return ERR_OK;
+}
+
+static const char sql_store[] =
+    "INSERT INTO fairway.master_keys (key_id, salt) VALUES ($1, $2) ON CONFLICT (key_id) DO NOTHING";
+
+enum err master_key_store(struct db *db, const struct master_key_row *row, struct detail *detail)
+{
+    const struct db_param salt = row->derived ? DB_BYTEA(BYTES_OF(row->salt)) : DB_NONE;
+    return db_query(db, DB_SQL(sql_store, DB_TEXT(row->key_id), salt), NULL, detail);
+}
