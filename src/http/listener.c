@@ -15,13 +15,14 @@
 #include "linger.h"
 
 enum {
-    TICK_MS = 200 /* how late a deadline may be noticed */
+    TICK_MS = 250 /* how late a deadline may be noticed */
 };
 
 struct listener {
     struct listener_settings settings;
     int socket; /* the thread's; -1 when closed */
     int wake;
+    bool starved; /* the thread's: the last accept failed, which has been logged */
     pthread_t thread;
     atomic_bool refusing, refused, stopping;
     atomic_uint open; /* accepted and not yet closed */
@@ -49,10 +50,13 @@ static bool accept_all(struct listener *listener)
         if (fd < 0 && errno == EAGAIN)
             return true;
         if (fd < 0) {
-            log_warn("cannot accept connections", "reason=\"%s\" open=%u", strerror(errno),
-                atomic_load(&listener->open));
+            if (!listener->starved)
+                log_warn("cannot accept connections", "reason=\"%s\" open=%u", strerror(errno),
+                    atomic_load(&listener->open));
+            listener->starved = true;
             return false;
         }
+        listener->starved = false;
         atomic_fetch_add(&listener->open, 1);
         if (!listener->settings.accepted(listener->settings.context, fd, (struct sockaddr *)&address, len))
             atomic_fetch_sub(&listener->open, 1);
@@ -60,15 +64,31 @@ static bool accept_all(struct listener *listener)
     return true;
 }
 
-static void expire(struct listener *listener)
+/*
+ * The library reads until a read comes up short, and then waits for the next edge. Where the end of the
+ * stream came together with the last bytes there is none, and the connection would stay until its deadline.
+ * Shutting the receiving side again changes nothing but raises the edge; bytes that wait are still read.
+ */
+static void remind_of_end(const struct connection *connection)
+{
+    struct pollfd fd = {.fd = connection->fd, .events = POLLRDHUP};
+    if (poll(&fd, 1, 0) > 0)
+        shutdown(connection->fd, SHUT_RD);
+}
+
+static void look_after(struct listener *listener)
 {
     int64_t now = clock_ms();
     pthread_mutex_lock(&listener->lock);
     for (struct connection *c = listener->first; c != NULL; c = c->next) {
         int64_t deadline = atomic_load(&c->deadline_ms);
-        /* The owning thread sees the end of the stream and closes; the descriptor stays its own. */
-        if (deadline != 0 && deadline <= now)
+        if (deadline == 0)
+            continue;
+        /* The connection's own thread sees the end of the stream and closes; the descriptor stays its own. */
+        if (deadline <= now)
             shutdown(c->fd, SHUT_RDWR);
+        else
+            remind_of_end(c);
     }
     linger_expire(&listener->lingering, now);
     pthread_mutex_unlock(&listener->lock);
@@ -108,7 +128,7 @@ static void *run(void *context)
         linger_read(&listener->lingering, fds + 2, count - 2);
         pthread_mutex_unlock(&listener->lock);
         if (clock_ms() >= next_tick) {
-            expire(listener);
+            look_after(listener);
             breathless = false;
             next_tick = clock_ms() + TICK_MS;
         }

@@ -1,0 +1,436 @@
+/* Replies from other threads, at every moment; hang-ups while a request waits; drain. */
+#include "client.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Requests that were given to the answering threads, oldest first. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct http_request *waiting[4096];
+    size_t first, count;
+    bool stop;
+} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static void keep(struct http_request *request)
+{
+    pthread_mutex_lock(&queue.lock);
+    queue.waiting[(queue.first + queue.count++) % ARRAY_LEN(queue.waiting)] = request;
+    pthread_cond_broadcast(&queue.wake);
+    pthread_mutex_unlock(&queue.lock);
+}
+
+/* NULL: stopped. */
+static struct http_request *take(void)
+{
+    pthread_mutex_lock(&queue.lock);
+    while (queue.count == 0 && !queue.stop)
+        pthread_cond_wait(&queue.wake, &queue.lock);
+    struct http_request *request = NULL;
+    if (queue.count > 0) {
+        request = queue.waiting[queue.first];
+        queue.first = (queue.first + 1) % ARRAY_LEN(queue.waiting);
+        queue.count--;
+    }
+    pthread_mutex_unlock(&queue.lock);
+    return request;
+}
+
+static void answer(struct http_request *request)
+{
+    http_reply_json(request, 200, mem_format("{\"n\":\"%s\"}", http_path_parameter(request)));
+}
+
+static void at_once(struct http_request *request, void *context)
+{
+    (void)context;
+    answer(request);
+}
+
+static void later(struct http_request *request, void *context)
+{
+    (void)context;
+    keep(request);
+}
+
+/* Still running when another thread has answered. */
+static void overtaken(struct http_request *request, void *context)
+{
+    (void)context;
+    keep(request);
+    clock_sleep_ms(1);
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/now/{n}", 0, at_once, NULL},
+    {"GET", "/later/{n}", 0, later, NULL},
+    {"GET", "/overtaken/{n}", 0, overtaken, NULL},
+};
+
+static struct http_server *server;
+
+static int start(void **state)
+{
+    (void)state;
+    alarm(60); /* a request that nobody answers keeps http_free waiting */
+    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    http_free(server);
+    return 0;
+}
+
+static void *answer_all(void *context)
+{
+    (void)context;
+    for (struct http_request *request; (request = take()) != NULL;)
+        answer(request);
+    return NULL;
+}
+
+static void threads_start(pthread_t *threads, size_t count, void *(*run)(void *), void *context)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run, context), 0);
+}
+
+static void threads_join(pthread_t *threads, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void stop_answering(pthread_t *threads, size_t count)
+{
+    pthread_mutex_lock(&queue.lock);
+    queue.stop = true;
+    pthread_cond_broadcast(&queue.wake);
+    pthread_mutex_unlock(&queue.lock);
+    threads_join(threads, count);
+    queue.stop = false;
+}
+
+static void *ask_many(void *context)
+{
+    static const char *const kinds[] = {"now", "later", "overtaken"};
+    atomic_int *right = context;
+    struct client *client = NEW(struct client);
+    struct reply *reply = NEW(struct reply);
+    dial(client, server);
+    for (int i = 0; i < 300; i++) {
+        char request[100], wanted[40];
+        snprintf(request, sizeof request, "GET /%s/%d HTTP/1.1\r\n" HOST "\r\n", kinds[i % 3], i);
+        snprintf(wanted, sizeof wanted, "{\"n\":\"%d\"}", i);
+        say(client, request);
+        if (hear(client, reply) && reply->status == 200 && strcmp(reply->body, wanted) == 0)
+            atomic_fetch_add(right, 1);
+    }
+    hang_up(client);
+    free(reply);
+    free(client);
+    return NULL;
+}
+
+static void every_request_gets_its_own_answer_from_whatever_thread(void **state)
+{
+    (void)state;
+    enum {
+        CLIENTS = 32
+    };
+    atomic_int right = 0;
+    pthread_t answering[3], asking[CLIENTS];
+    threads_start(answering, ARRAY_LEN(answering), answer_all, NULL);
+    threads_start(asking, CLIENTS, ask_many, &right);
+    threads_join(asking, CLIENTS);
+    stop_answering(answering, ARRAY_LEN(answering));
+    assert_int_equal(atomic_load(&right), CLIENTS * 300);
+}
+
+static void answers_may_come_in_any_order(void **state)
+{
+    (void)state;
+    struct client clients[4];
+    struct http_request *requests[4];
+    for (size_t i = 0; i < 4; i++) {
+        char text[60];
+        snprintf(text, sizeof text, "GET /later/%zu HTTP/1.1\r\n" HOST "\r\n", i);
+        dial(&clients[i], server);
+        say(&clients[i], text);
+        requests[i] = take();
+    }
+    for (size_t i = 4; i-- > 0;) {
+        struct reply reply;
+        char wanted[20];
+        snprintf(wanted, sizeof wanted, "{\"n\":\"%zu\"}", i);
+        answer(requests[i]);
+        assert_true(hear(&clients[i], &reply));
+        assert_string_equal(reply.body, wanted);
+        hang_up(&clients[i]);
+    }
+}
+
+/* A waiting request must not be resumed by a timer: 200 round trips in far less time than any tick. */
+static void an_answer_leaves_at_once(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    dial(&client, server);
+    int64_t start_us = clock_us();
+    for (int i = 0; i < 200; i++) {
+        say(&client, GET("/later/1"));
+        answer(take());
+        assert_true(hear(&client, &reply));
+    }
+    assert_true(clock_us() - start_us < 200 * 5000);
+    hang_up(&client);
+}
+
+static void pipelined_requests_wait_for_the_one_before(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    dial(&client, server);
+    say(&client, GET("/later/1") GET("/now/2") GET("/later/3"));
+    struct http_request *first = take();
+    clock_sleep_ms(20);
+    assert_false(http_client_gone(first)); /* though bytes wait on its socket */
+    answer(first);
+    assert_true(hear(&client, &reply));
+    assert_string_equal(reply.body, "{\"n\":\"1\"}");
+    assert_true(hear(&client, &reply));
+    assert_string_equal(reply.body, "{\"n\":\"2\"}");
+    answer(take());
+    assert_true(hear(&client, &reply));
+    assert_string_equal(reply.body, "{\"n\":\"3\"}");
+    hang_up(&client);
+}
+
+static bool becomes_gone(const struct http_request *request)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (http_client_gone(request))
+            return true;
+        clock_sleep_ms(1);
+    }
+    return false;
+}
+
+static void half_close(struct client *client)
+{
+    shutdown(client->fd, SHUT_WR);
+}
+
+static void a_hang_up_is_seen_while_the_request_waits(void **state)
+{
+    (void)state;
+    static void (*const ways[])(struct client *) = {hang_up, reset, half_close};
+    static const char *const requests[] = {GET("/later/1"), GET("/later/1") GET("/now/2")};
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        for (size_t k = 0; k < ARRAY_LEN(requests); k++) {
+            struct client client, other;
+            dial(&client, server);
+            dial(&other, server);
+            say(&client, requests[k]);
+            struct http_request *request = take();
+            say(&other, GET("/later/9"));
+            struct http_request *stays = take();
+            assert_false(http_client_gone(request));
+            ways[i](&client);
+            assert_true(becomes_gone(request));
+            assert_false(http_client_gone(stays));
+            http_reply_problem(request, ERR_CANCELLED, NULL, 0, NULL);
+            answer(stays);
+            struct reply reply;
+            assert_true(hear(&other, &reply));
+            hang_up(&other);
+            if (ways[i] == half_close)
+                hang_up(&client);
+        }
+}
+
+static void an_answer_to_a_client_that_is_gone_is_harmless(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct client client;
+        dial(&client, server);
+        say(&client, GET("/later/1"));
+        struct http_request *request = take();
+        if (i % 2 == 0)
+            reset(&client);
+        else
+            hang_up(&client);
+        answer(request);
+    }
+}
+
+static void *answer_slowly(void *context)
+{
+    (void)context;
+    for (struct http_request *request; (request = take()) != NULL;) {
+        clock_sleep_ms(100);
+        answer(request);
+    }
+    return NULL;
+}
+
+static void *drain_for_two_seconds(void *context)
+{
+    http_drain(context, 2000);
+    return NULL;
+}
+
+static void drain_answers_what_is_under_way_and_refuses_connections(void **state)
+{
+    (void)state;
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct client waiting, keeping;
+    struct reply reply;
+    pthread_t answering, draining;
+    dial(&waiting, own);
+    dial(&keeping, own);
+    ask(&keeping, &reply, GET("/now/0"));
+    threads_start(&answering, 1, answer_slowly, NULL);
+    say(&waiting, GET("/later/1"));
+    clock_sleep_ms(30);
+    threads_start(&draining, 1, drain_for_two_seconds, own);
+    clock_sleep_ms(30);
+    /* An open connection may still ask, once. */
+    ask(&keeping, &reply, GET("/now/2"));
+    assert_int_equal(reply.status, 200);
+    assert_string_equal(reply_header(&reply, "Connection"), "close");
+    assert_true(ended(&keeping));
+    assert_true(hear(&waiting, &reply));
+    assert_string_equal(reply.body, "{\"n\":\"1\"}");
+    assert_string_equal(reply_header(&reply, "Connection"), "close");
+    threads_join(&draining, 1);
+    struct sockaddr_in to = {.sin_family = AF_INET,
+        .sin_port = htons((uint16_t)http_port(own)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int late = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(late, (struct sockaddr *)&to, sizeof to), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    close(late);
+    http_free(own);
+    stop_answering(&answering, 1);
+    hang_up(&waiting);
+    hang_up(&keeping);
+}
+
+static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **state)
+{
+    (void)state;
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct client waiting, open;
+    struct reply reply;
+    dial(&waiting, own);
+    dial(&open, own);
+    ask(&open, &reply, GET("/now/0"));
+    say(&waiting, GET("/later/1"));
+    struct http_request *request = take();
+    int64_t before = clock_ms();
+    http_drain(own, 100);
+    assert_in_range(clock_ms() - before, 95, 2000);
+    ask(&open, &reply, GET("/later/2"));
+    assert_problem(&reply, 503, "SHUTTING_DOWN");
+    assert_string_equal(reply_header(&reply, "Retry-After"), "1");
+    assert_true(ended(&open));
+    http_reply_problem(request, ERR_SHUTTING_DOWN, NULL, 1, NULL);
+    http_free(own);
+    assert_true(hear(&waiting, &reply)); /* though the server was freed right behind the reply */
+    assert_problem(&reply, 503, "SHUTTING_DOWN");
+    hang_up(&waiting);
+    hang_up(&open);
+}
+
+static void *free_server(void *context)
+{
+    http_free(context);
+    return NULL;
+}
+
+static void free_waits_for_the_last_answer(void **state)
+{
+    (void)state;
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct client client;
+    struct reply reply;
+    pthread_t freeing;
+    dial(&client, own);
+    say(&client, GET("/later/1"));
+    struct http_request *request = take();
+    threads_start(&freeing, 1, free_server, own);
+    clock_sleep_ms(100);
+    answer(request);
+    assert_true(hear(&client, &reply));
+    assert_int_equal(reply.status, 200);
+    threads_join(&freeing, 1);
+    hang_up(&client);
+}
+
+static atomic_bool hammering;
+
+static void *hammer(void *context)
+{
+    while (atomic_load(&hammering)) {
+        struct client *client = NEW(struct client);
+        struct sockaddr_in to = {.sin_family = AF_INET,
+            .sin_port = htons((uint16_t)(uintptr_t)context),
+            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        client->fd = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(client->fd, (struct sockaddr *)&to, sizeof to) == 0)
+            for (int i = 0; i < 20; i++) {
+                static const char request[] = GET("/later/1");
+                if (send(client->fd, request, strlen(request), MSG_NOSIGNAL) < 0 ||
+                    recv(client->fd, client->heard, sizeof client->heard, 0) <= 0)
+                    break;
+            }
+        close(client->fd);
+        free(client);
+    }
+    return NULL;
+}
+
+static void starting_and_stopping_under_load_loses_nothing(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        struct http_server *own =
+            serve(routes, ARRAY_LEN(routes), (struct http_settings){.max_connections = 5});
+        pthread_t answering[2], clients[8];
+        atomic_store(&hammering, true);
+        threads_start(answering, ARRAY_LEN(answering), answer_all, NULL);
+        threads_start(clients, ARRAY_LEN(clients), hammer, (void *)(uintptr_t)http_port(own));
+        clock_sleep_ms(60);
+        http_drain(own, round % 2 == 0 ? 0 : 50);
+        http_free(own);
+        atomic_store(&hammering, false);
+        threads_join(clients, ARRAY_LEN(clients));
+        stop_answering(answering, ARRAY_LEN(answering));
+        assert_int_equal(queue.count, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_request_gets_its_own_answer_from_whatever_thread),
+        cmocka_unit_test(answers_may_come_in_any_order),
+        cmocka_unit_test(an_answer_leaves_at_once),
+        cmocka_unit_test(pipelined_requests_wait_for_the_one_before),
+        cmocka_unit_test(a_hang_up_is_seen_while_the_request_waits),
+        cmocka_unit_test(an_answer_to_a_client_that_is_gone_is_harmless),
+        cmocka_unit_test(drain_answers_what_is_under_way_and_refuses_connections),
+        cmocka_unit_test(drain_gives_up_after_its_grace_and_calls_no_handler_any_more),
+        cmocka_unit_test(free_waits_for_the_last_answer),
+        cmocka_unit_test(starting_and_stopping_under_load_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,199 @@
+/* Rules of http/json.h: what the client meant, or a refusal that names the member. */
+#include "client.h"
+
+#include "http/json.h"
+
+static enum err read_text(const char *text, json_t **out, struct detail *detail)
+{
+    *detail = (struct detail){0};
+    return json_read_object((struct bytes){(const uint8_t *)text, strlen(text)}, out, detail);
+}
+
+static json_t *object_of(const char *text)
+{
+    json_t *object;
+    struct detail detail;
+    if (read_text(text, &object, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    return object;
+}
+
+static void anything_but_one_strict_object_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        {"", "empty"},
+        {" ", "ends early"},
+        {"[]", "not an object"},
+        {"null", "not an object"},
+        {"\"{}\"", "not an object"},
+        {"{", "ends early"},
+        {"{}{}", "follows its end"},
+        {"{} x", "follows its end"},
+        {"{\"a\":1,\"a\":1}", "twice"},
+        {"{\"a\":1,\"\\u0061\":2}", "twice"},
+        {"{\"a\":\"\\u0000\"}", "NUL"},
+        {"{\"\\u0000\":1}", "NUL"},
+        {"{\"a\":\"\xff\"}", "UTF-8"},
+        {"{\"a\":\"\xc0\x80\"}", "UTF-8"},
+        {"{\"a\":\"\xed\xa0\x80\"}", "UTF-8"},
+        {"\xef\xbb\xbf{}", "not JSON"},
+        {"{\"a\":01}", "syntax"},
+        {"{a:1}", "syntax"},
+        {"{\"a\":1,}", "syntax"},
+        {"{'a':1}", "syntax"},
+        {"{\"a\":NaN}", "syntax"},
+        {"{\"a\":1e400}", "too large"},
+        {"{\"a\":9223372036854775808}", "too large"},
+        {"{\"a\":\"\\ud800\"}", "syntax"},
+        {"{\"a\":\"\n\"}", "syntax"},
+        {"{\"a\":[[[[[[[[1]]]]]]]]}", "deep"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        json_t *object = (json_t *)&object;
+        struct detail detail;
+        if (read_text(bad[i].text, &object, &detail) != ERR_INVALID_JSON)
+            fail_msg("taken: %s", bad[i].text);
+        assert_null(object);
+        if (strstr(detail.text, bad[i].why) == NULL)
+            fail_msg("%s: %s", bad[i].text, detail.text);
+    }
+    json_t *object;
+    struct detail detail;
+    static const uint8_t raw_nul[] = "{\"a\":\"b\0c\"}";
+    assert_int_equal(
+        json_read_object((struct bytes){raw_nul, sizeof raw_nul - 1}, &object, &detail), ERR_INVALID_JSON);
+}
+
+static void brackets_inside_strings_are_not_depth(void **state)
+{
+    (void)state;
+    AUTO_JSON json_t *object =
+        object_of("{\"a\":\"[[[[[[[[[[{{{{{{\\\"[[[[[[[[[\\\\\",\"b\":[[[[[[[]]]]]]]}");
+    assert_true(json_read_has(object, "a"));
+}
+
+static void malicious_sizes_end_quickly(void **state)
+{
+    (void)state;
+    enum {
+        SIZE = 1 << 20
+    };
+    AUTO_FREE char *text = NEW_ARRAY(SIZE + 16, char);
+    json_t *object;
+    struct detail detail;
+    int64_t start = clock_ms();
+    memset(text, '[', SIZE);
+    assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
+    for (size_t i = 0; i + 5 <= SIZE; i += 5)
+        memcpy(text + i, "{\"a\":", 6);
+    assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
+    memset(text, '9', SIZE);
+    memcpy(text, "{\"a\":", 5);
+    memcpy(text + SIZE, "}", 2);
+    assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
+    char *at = text;
+    *at++ = '{';
+    for (int i = 0; i < 100000; i++)
+        at += sprintf(at, "\"a\":%d,", 1);
+    strcpy(at - 1, "}");
+    assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
+    assert_true(clock_ms() - start < 2000);
+}
+
+static void unknown_members_are_refused_by_name(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"transactionXdr", "timeoutSeconds"};
+    struct detail detail;
+    AUTO_JSON json_t *good = object_of("{\"timeoutSeconds\":30,\"transactionXdr\":\"A\"}");
+    assert_int_equal(json_read_only(good, known, ARRAY_LEN(known), &detail), ERR_OK);
+    AUTO_JSON json_t *typo = object_of("{\"transactionXdr\":\"A\",\"timeout\":30}");
+    assert_int_equal(json_read_only(typo, known, ARRAY_LEN(known), &detail), ERR_INVALID_REQUEST);
+    assert_non_null(strstr(detail.text, "\"timeout\""));
+    AUTO_JSON json_t *empty = object_of("{}");
+    assert_int_equal(json_read_only(empty, NULL, 0, &detail), ERR_OK);
+}
+
+static void null_counts_as_absent(void **state)
+{
+    (void)state;
+    struct detail detail;
+    const char *text;
+    AUTO_JSON json_t *object = object_of("{\"a\":null,\"b\":0}");
+    assert_false(json_read_has(object, "a"));
+    assert_true(json_read_has(object, "b"));
+    assert_false(json_read_has(object, "c"));
+    assert_int_equal(json_read_text(object, "a", &text, &detail), ERR_INVALID_REQUEST);
+    assert_string_equal(detail.text, "a is missing.");
+}
+
+static void text_must_be_a_string(void **state)
+{
+    (void)state;
+    struct detail detail;
+    const char *text;
+    AUTO_JSON json_t *object = object_of("{\"a\":\"b\",\"n\":1}");
+    assert_int_equal(json_read_text(object, "a", &text, &detail), ERR_OK);
+    assert_string_equal(text, "b");
+    assert_int_equal(json_read_text(object, "n", &text, &detail), ERR_INVALID_REQUEST);
+    assert_string_equal(detail.text, "n must be a string.");
+    assert_int_equal(json_read_text(object, "x", &text, &detail), ERR_INVALID_REQUEST);
+    assert_string_equal(detail.text, "x is missing.");
+}
+
+static void numbers_are_whole_and_within_bounds(void **state)
+{
+    (void)state;
+    struct detail detail;
+    uint64_t value;
+    AUTO_JSON json_t *object = object_of(
+        "{\"lo\":19,\"min\":20,\"max\":300,\"hi\":301,\"neg\":-1,\"real\":20.0,\"exp\":2e1,\"text\":\"20\"}");
+    assert_int_equal(json_read_number(object, "min", 20, 300, &value, &detail), ERR_OK);
+    assert_int_equal(value, 20);
+    assert_int_equal(json_read_number(object, "max", 20, 300, &value, &detail), ERR_OK);
+    assert_int_equal(value, 300);
+    static const char *const bad[] = {"lo", "hi", "neg", "real", "exp", "text", "none"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_int_equal(json_read_number(object, bad[i], 20, 300, &value, &detail), ERR_INVALID_REQUEST);
+        assert_int_equal(strncmp(detail.text, bad[i], strlen(bad[i])), 0);
+    }
+    assert_int_equal(json_read_number(object, "lo", 20, 300, &value, &detail), ERR_INVALID_REQUEST);
+    assert_string_equal(detail.text, "lo must be from 20 to 300.");
+}
+
+static void decimals_are_strings_within_bounds(void **state)
+{
+    (void)state;
+    struct detail detail;
+    uint64_t value;
+    AUTO_JSON json_t *object =
+        object_of("{\"max\":\"18446744073709551615\",\"over\":\"18446744073709551616\","
+                  "\"zero\":\"0\",\"lead\":\"01\",\"plus\":\"+1\",\"neg\":\"-1\","
+                  "\"space\":\" 1\",\"empty\":\"\",\"number\":1}");
+    assert_int_equal(json_read_decimal(object, "max", 0, UINT64_MAX, &value, &detail), ERR_OK);
+    assert_true(value == UINT64_MAX);
+    assert_int_equal(json_read_decimal(object, "zero", 0, 5, &value, &detail), ERR_OK);
+    assert_int_equal(json_read_decimal(object, "zero", 1, 5, &value, &detail), ERR_INVALID_REQUEST);
+    static const char *const bad[] = {"over", "lead", "plus", "neg", "space", "empty", "number", "none"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_int_equal(
+            json_read_decimal(object, bad[i], 0, UINT64_MAX, &value, &detail), ERR_INVALID_REQUEST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(anything_but_one_strict_object_is_refused),
+        cmocka_unit_test(brackets_inside_strings_are_not_depth),
+        cmocka_unit_test(malicious_sizes_end_quickly),
+        cmocka_unit_test(unknown_members_are_refused_by_name),
+        cmocka_unit_test(null_counts_as_absent),
+        cmocka_unit_test(text_must_be_a_string),
+        cmocka_unit_test(numbers_are_whole_and_within_bounds),
+        cmocka_unit_test(decimals_are_strings_within_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

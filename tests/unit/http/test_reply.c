@@ -1,0 +1,273 @@
+/* Rules of http/http.h: what is answered, by whom, and with which headers. */
+#include "client.h"
+
+static void hello(struct http_request *request, void *context)
+{
+    (void)context;
+    http_reply_json(request, 200, mem_copy_text("{\"hello\":1}"));
+}
+
+/* What the handler was given, as JSON. */
+static void mirror(struct http_request *request, void *context)
+{
+    (void)context;
+    const char *parameter = http_path_parameter(request), *wait = http_query(request, "wait"),
+               *key = http_header(request, "idempotency-key");
+    http_reply_json(request, 201,
+        mem_format("{\"parameter\":\"%s\",\"wait\":\"%s\",\"key\":\"%s\",\"body\":%zu,\"id\":\"%s\"}",
+            parameter == NULL ? "-" : parameter, wait == NULL ? "-" : wait, key == NULL ? "-" : key,
+            http_body(request).len, http_request_id(request)));
+}
+
+static void unavailable(struct http_request *request, void *context)
+{
+    (void)context;
+    const struct detail detail = {"pool row 17"};
+    http_reply_problem(request, ERR_CHANNEL_ACCOUNT_UNAVAILABLE, &detail, 2, "{\"idle\":0}");
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/hello", 0, hello, NULL},
+    {"GET", "/v1/things/{id}", 0, mirror, NULL},
+    {"POST", "/v1/things", 1000, mirror, NULL},
+    {"GET", "/unavailable", 0, unavailable, NULL},
+};
+
+static struct http_server *server;
+
+static int start(void **state)
+{
+    (void)state;
+    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    http_free(server);
+    return 0;
+}
+
+static void reply_carries_its_headers_and_no_others_of_ours(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, GET("/hello"));
+    assert_int_equal(reply.status, 200);
+    assert_string_equal(reply.body, "{\"hello\":1}");
+    assert_string_equal(reply_header(&reply, "Content-Type"), "application/json");
+    assert_string_equal(reply_header(&reply, "Cache-Control"), "no-store");
+    assert_int_equal(strlen(reply_header(&reply, "X-Request-Id")), 32);
+    assert_null(reply_header(&reply, "Server"));
+    assert_null(reply_header(&reply, "Connection"));
+}
+
+static void request_ids_are_generated_and_unique(void **state)
+{
+    (void)state;
+    struct http_server *other = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    char seen[3][33];
+    for (size_t i = 0; i < 3; i++) {
+        struct reply reply;
+        ask_once(i == 2 ? other : server, &reply,
+            "GET /v1/things/a HTTP/1.1\r\n" HOST "X-Request-Id: mine\r\n\r\n");
+        strcpy(seen[i], reply_header(&reply, "X-Request-Id"));
+        assert_string_not_equal(seen[i], "mine");
+        assert_non_null(strstr(reply.body, seen[i]));
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(seen[i], seen[k]);
+    }
+    http_free(other);
+}
+
+static void handler_sees_parameter_query_header_and_body(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, GET("/v1/things/a%62c?wait=6%30&x"));
+    assert_int_equal(reply.status, 201);
+    assert_non_null(strstr(reply.body, "\"parameter\":\"abc\",\"wait\":\"60\",\"key\":\"-\",\"body\":0"));
+    ask_once(server, &reply,
+        "POST /v1/things HTTP/1.1\r\n" HOST JSON_TYPE
+        "Idempotency-Key: k1\r\nContent-Length: 4\r\n\r\n{\r\n}");
+    assert_non_null(strstr(reply.body, "\"parameter\":\"-\",\"wait\":\"-\",\"key\":\"k1\",\"body\":4"));
+}
+
+static void head_is_the_get_without_its_body(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    dial(&client, server);
+    say(&client, "HEAD /hello HTTP/1.1\r\n" HOST "\r\n");
+    assert_true(hear_as(&client, &reply, true));
+    assert_int_equal(reply.status, 200);
+    assert_string_equal(reply_header(&reply, "Content-Length"), "11");
+    ask(&client, &reply, GET("/hello")); /* nothing of a body came in between */
+    assert_int_equal(reply.status, 200);
+    hang_up(&client);
+}
+
+static void unknown_path_is_not_found(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {
+        GET("/"), GET("/hello/"), GET("//hello"), GET("/v1/things/"), GET("/v1/things/a/b"), GET("/hell%6f")};
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        struct reply reply;
+        ask_once(server, &reply, requests[i]);
+        assert_problem(&reply, 404, "NOT_FOUND");
+        assert_non_null(strstr(reply.body, reply_header(&reply, "X-Request-Id")));
+    }
+}
+
+static void unknown_method_is_refused_with_allow(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, "DELETE /hello HTTP/1.1\r\n" HOST "\r\n");
+    assert_problem(&reply, 405, "METHOD_NOT_ALLOWED");
+    assert_string_equal(reply_header(&reply, "Allow"), "GET, HEAD");
+    ask_once(server, &reply, GET("/v1/things"));
+    assert_problem(&reply, 405, "METHOD_NOT_ALLOWED");
+    assert_string_equal(reply_header(&reply, "Allow"), "POST");
+}
+
+static void broken_escapes_and_double_parameters_are_refused(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {GET("/v1/things/%zz"), GET("/v1/things/a%00"), GET("/hello?a=%"),
+        GET("/hello?a=1&a=2"), GET("http://x/hello"), "OPTIONS * HTTP/1.1\r\n" HOST "\r\n"};
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        struct reply reply;
+        ask_once(server, &reply, requests[i]);
+        assert_problem(&reply, 400, "INVALID_REQUEST");
+    }
+}
+
+static void post_must_be_json(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {"", "Content-Type: text/plain\r\n",
+        "Content-Type: application/jsonx\r\n", "Content-Type: application/json-patch+json\r\n",
+        "Content-Type: x, application/json\r\n", "Content-Type: application/x-www-form-urlencoded\r\n",
+        JSON_TYPE JSON_TYPE};
+    static const char *const taken[] = {JSON_TYPE, "content-type:APPLICATION/Json ; charset=utf-8\r\n",
+        "Content-Type: application/json;charset=utf-8\r\n"};
+    for (size_t i = 0; i < ARRAY_LEN(refused) + ARRAY_LEN(taken); i++) {
+        struct reply reply;
+        bool good = i >= ARRAY_LEN(refused);
+        AUTO_FREE char *text = mem_format("POST /v1/things HTTP/1.1\r\n" HOST "%sContent-Length: 2\r\n\r\n{}",
+            good ? taken[i - ARRAY_LEN(refused)] : refused[i]);
+        ask_once(server, &reply, text);
+        if (good)
+            assert_int_equal(reply.status, 201);
+        else
+            assert_problem(&reply, 415, "UNSUPPORTED_MEDIA_TYPE");
+    }
+}
+
+static void problem_of_a_handler_has_retry_after_and_members_but_no_inside_text(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, GET("/unavailable"));
+    assert_problem(&reply, 503, "CHANNEL_ACCOUNT_UNAVAILABLE");
+    assert_string_equal(reply_header(&reply, "Retry-After"), "2");
+    assert_non_null(strstr(reply.body, "\"idle\":0"));
+    assert_null(strstr(reply.body, "row 17"));
+}
+
+static void refusals_keep_the_connection_where_its_state_is_certain(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int status;
+    } requests[] = {
+        {GET("/nowhere"), 404},
+        {"POST /nowhere HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nGET /", 404},
+        {"POST /v1/things HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nGET /", 415},
+        {"DELETE /hello HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 405},
+        {GET("/hello?a=%"), 400},
+        {GET("/unavailable"), 503},
+        {GET("/hello"), 200},
+    };
+    struct client client;
+    dial(&client, server);
+    for (int round = 0; round < 20; round++)
+        for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+            struct reply reply;
+            ask(&client, &reply, requests[i].text);
+            assert_int_equal(reply.status, requests[i].status);
+        }
+    hang_up(&client);
+}
+
+static void http_1_0_is_answered_and_closed(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    dial(&client, server);
+    ask(&client, &reply, "GET /hello HTTP/1.0\r\n\r\n");
+    assert_int_equal(reply.status, 200);
+    assert_true(ended(&client));
+    hang_up(&client);
+}
+
+static void addresses_that_cannot_be_had_are_named(void **state)
+{
+    (void)state;
+    AUTO_FREE char *taken = mem_format("127.0.0.1:%u", http_port(server));
+    const char *const bad[] = {"", "8001", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
+        "::1:8001", "192.0.2.1:0", taken};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct http_server *none = NULL;
+        struct detail detail = {0};
+        struct http_settings settings = {.address = bad[i], .routes = routes, .route_count = 1};
+        assert_int_equal(http_start(&settings, &none, &detail), ERR_CONFIG);
+        assert_non_null(strstr(detail.text, bad[i]));
+        assert_null(none);
+    }
+    const char *const good[] = {":0", "127.0.0.1:0", "localhost:0"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct http_server *second;
+        struct http_settings settings = {.address = good[i], .routes = routes, .route_count = 1};
+        assert_int_equal(http_start(&settings, &second, NULL), ERR_OK);
+        struct reply reply;
+        ask_once(second, &reply, GET("/hello"));
+        assert_int_equal(reply.status, 200);
+        http_free(second);
+    }
+}
+
+static void routes_that_cannot_be_served_do_not_start(void **state)
+{
+    (void)state;
+    struct http_server *none = NULL;
+    struct http_route two = {"GET", "/{a}/{b}", 0, hello, NULL};
+    struct http_settings settings = {.address = ":0", .routes = &two, .route_count = 1};
+    assert_int_equal(http_start(&settings, &none, NULL), ERR_INTERNAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reply_carries_its_headers_and_no_others_of_ours),
+        cmocka_unit_test(request_ids_are_generated_and_unique),
+        cmocka_unit_test(handler_sees_parameter_query_header_and_body),
+        cmocka_unit_test(head_is_the_get_without_its_body),
+        cmocka_unit_test(unknown_path_is_not_found),
+        cmocka_unit_test(unknown_method_is_refused_with_allow),
+        cmocka_unit_test(broken_escapes_and_double_parameters_are_refused),
+        cmocka_unit_test(post_must_be_json),
+        cmocka_unit_test(problem_of_a_handler_has_retry_after_and_members_but_no_inside_text),
+        cmocka_unit_test(refusals_keep_the_connection_where_its_state_is_certain),
+        cmocka_unit_test(http_1_0_is_answered_and_closed),
+        cmocka_unit_test(addresses_that_cannot_be_had_are_named),
+        cmocka_unit_test(routes_that_cannot_be_served_do_not_start),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

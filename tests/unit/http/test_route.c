@@ -1,0 +1,109 @@
+/* Rules of src/http/route.h. */
+#include "client.h"
+
+#include "route.h"
+
+static void handler(struct http_request *request, void *context)
+{
+    (void)request, (void)context;
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/", 0, handler, NULL},
+    {"POST", "/v1/transactions", 100, handler, NULL},
+    {"GET", "/v1/transactions/{hash}", 0, handler, NULL},
+    {"POST", "/v1/transactions/{hash}", 0, handler, NULL},
+    {"GET", "/v1/{a}/lease", 0, handler, NULL},
+};
+
+static enum err find(struct route_match *match, const char *method, const char *path)
+{
+    return route_find(routes, ARRAY_LEN(routes), method, path, match, NULL);
+}
+
+static void parameter_takes_one_segment_decoded(void **state)
+{
+    (void)state;
+    struct route_match match;
+    assert_int_equal(find(&match, "GET", "/v1/transactions/ab%2fC%25"), ERR_OK);
+    assert_ptr_equal(match.route, &routes[2]);
+    assert_string_equal(match.parameter, "ab/C%");
+    free(match.parameter);
+    assert_int_equal(find(&match, "GET", "/v1/G1/lease"), ERR_OK);
+    assert_ptr_equal(match.route, &routes[4]);
+    assert_string_equal(match.parameter, "G1");
+    free(match.parameter);
+    assert_int_equal(find(&match, "GET", "/"), ERR_OK);
+    assert_null(match.parameter);
+}
+
+static void other_spellings_of_a_path_are_not_found(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/v1", "/v1/transactions/", "/v1/transactions/a/",
+        "/v1/transactions/a/b", "//v1/transactions", "/v1//transactions", "/V1/transactions",
+        "/v1/transaction%73", "/v1/../v1/transactions", "/v1//lease", "/v1/a/lease/", "/v1/transactionsx",
+        ""};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct route_match match;
+        assert_int_equal(find(&match, "GET", paths[i]), ERR_NOT_FOUND);
+        assert_int_equal(find(&match, "POST", paths[i]), ERR_NOT_FOUND);
+        assert_null(match.route);
+    }
+}
+
+static void broken_escape_in_the_parameter_is_refused(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "/v1/transactions/%", "/v1/transactions/%4", "/v1/transactions/%gg", "/v1/transactions/a%00"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct route_match match;
+        assert_int_equal(find(&match, "GET", paths[i]), ERR_INVALID_REQUEST);
+        free(match.parameter);
+    }
+}
+
+static void known_path_with_another_method_names_the_allowed_ones(void **state)
+{
+    (void)state;
+    struct route_match match;
+    assert_int_equal(find(&match, "DELETE", "/v1/transactions/a"), ERR_METHOD_NOT_ALLOWED);
+    assert_string_equal(match.allow, "GET, HEAD, POST");
+    assert_int_equal(find(&match, "get", "/"), ERR_METHOD_NOT_ALLOWED);
+    assert_string_equal(match.allow, "GET, HEAD");
+    assert_int_equal(find(&match, "HEAD", "/v1/transactions"), ERR_METHOD_NOT_ALLOWED);
+    assert_string_equal(match.allow, "POST");
+}
+
+static void head_is_answered_by_get(void **state)
+{
+    (void)state;
+    struct route_match match;
+    assert_int_equal(find(&match, "HEAD", "/"), ERR_OK);
+    assert_ptr_equal(match.route, &routes[0]);
+}
+
+static void routes_that_cannot_be_served_are_told_apart(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+        assert_true(route_valid(&routes[i]));
+    static const char *const bad[] = {"v1", "", "/a{b}", "/{a", "/a}", "/{a}/{b}", "/{a}b", "/}a{"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(route_valid(&(struct http_route){"GET", bad[i], 0, handler, NULL}));
+    assert_false(route_valid(&(struct http_route){"GET", "/", 0, NULL, NULL}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameter_takes_one_segment_decoded),
+        cmocka_unit_test(other_spellings_of_a_path_are_not_found),
+        cmocka_unit_test(broken_escape_in_the_parameter_is_refused),
+        cmocka_unit_test(known_path_with_another_method_names_the_allowed_ones),
+        cmocka_unit_test(head_is_answered_by_get),
+        cmocka_unit_test(routes_that_cannot_be_served_are_told_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* Clients that are slow on purpose: their connection ends with the idle timeout, and others notice nothing.
+ */
+#include "client.h"
+
+#include <pthread.h>
+
+enum {
+    IDLE_MS = 1000,
+    LATE_MS = 700 /* the listener's tick, and a busy machine */
+};
+
+static void quick(struct http_request *request, void *context)
+{
+    (void)context;
+    http_reply_json(request, 200, mem_copy_text("{}"));
+}
+
+static void *answer_after(void *request)
+{
+    clock_sleep_ms(IDLE_MS + LATE_MS);
+    quick(request, NULL);
+    return NULL;
+}
+
+static void slow(struct http_request *request, void *context)
+{
+    (void)context;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, answer_after, request), 0);
+    pthread_detach(thread);
+}
+
+/* More than the sockets' buffers hold. */
+static void huge(struct http_request *request, void *context)
+{
+    (void)context;
+    enum {
+        SIZE = 16 << 20
+    };
+    char *json = NEW_ARRAY(SIZE + 1, char);
+    memset(json, ' ', SIZE);
+    http_reply_json(request, 200, json);
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/quick", 0, quick, NULL},
+    {"POST", "/quick", 10000, quick, NULL},
+    {"GET", "/slow", 0, slow, NULL},
+    {"GET", "/huge", 0, huge, NULL},
+};
+
+static struct http_server *server;
+
+static int start(void **state)
+{
+    (void)state;
+    server =
+        serve(routes, ARRAY_LEN(routes), (struct http_settings){.idle_timeout_s = 1, .max_connections = 50});
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    http_free(server);
+    return 0;
+}
+
+static void trickling_does_not_prolong_a_request(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *start;
+        char byte;
+    } ways[] = {
+        {"G", 'E'},
+        {"GET /quick HTTP/1.1\r\nHost: x\r\nX-Long: ", 'a'},
+        {"POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 9999\r\n\r\n{", ' '},
+        {"POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Transfer-Encoding: chunked\r\n\r\n1;", 'x'},
+        {"POST /nowhere HTTP/1.1\r\n" HOST "Content-Length: 9999\r\n\r\n{", ' '},
+    };
+    struct client clients[ARRAY_LEN(ways)];
+    struct pollfd fds[ARRAY_LEN(ways)];
+    size_t open = ARRAY_LEN(ways);
+    int64_t before = clock_ms();
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        dial(&clients[i], server);
+        say(&clients[i], ways[i].start);
+        fds[i] = (struct pollfd){.fd = clients[i].fd, .events = POLLIN};
+    }
+    /* One byte each 20 ms until the server has closed every one. */
+    while (open > 0 && clock_ms() - before < PATIENCE_MS) {
+        poll(fds, ARRAY_LEN(ways), 0);
+        for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+            if (fds[i].fd >= 0 &&
+                (fds[i].revents != 0 || send(clients[i].fd, &ways[i].byte, 1, MSG_NOSIGNAL) < 0)) {
+                assert_in_range(clock_ms() - before, IDLE_MS - 100, IDLE_MS + LATE_MS);
+                fds[i].fd = -1;
+                open--;
+            }
+        clock_sleep_ms(20);
+    }
+    assert_int_equal(open, 0);
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        hang_up(&clients[i]);
+}
+
+static void silence_ends_a_connection_in_every_phase(void **state)
+{
+    (void)state;
+    static const char *const starts[] = {"", "GE", "GET /quick HTTP/1.1\r\nHo", GET("/quick"),
+        "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 10\r\n\r\n{",
+        "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n"};
+    struct client clients[ARRAY_LEN(starts)];
+    int64_t before = clock_ms();
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        dial(&clients[i], server);
+        say(&clients[i], starts[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        while (listen_more(&clients[i]))
+            ;
+        assert_in_range(clock_ms() - before, IDLE_MS - 100, IDLE_MS + LATE_MS);
+        hang_up(&clients[i]);
+    }
+}
+
+static void the_handlers_own_time_is_not_limited(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    dial(&client, server);
+    ask(&client, &reply, GET("/slow"));
+    assert_int_equal(reply.status, 200);
+    ask(&client, &reply, GET("/quick"));
+    assert_int_equal(reply.status, 200);
+    hang_up(&client);
+}
+
+static void a_reply_that_is_not_taken_is_given_up(void **state)
+{
+    (void)state;
+    struct client client;
+    dial(&client, server);
+    say(&client, GET("/huge"));
+    clock_sleep_ms(IDLE_MS + LATE_MS);
+    size_t got = 0;
+    while (client.len = 0, listen_more(&client))
+        got += client.len;
+    assert_in_range(got, 1, (16 << 20) - 1);
+    hang_up(&client);
+}
+
+static void slow_clients_do_not_slow_others(void **state)
+{
+    (void)state;
+    struct client idlers[40], client;
+    struct reply reply;
+    for (size_t i = 0; i < ARRAY_LEN(idlers); i++) {
+        dial(&idlers[i], server);
+        say(&idlers[i], i % 2 == 0 ? "GET /qui" : "POST /quick HTTP/1.1\r\nHost: x\r\n");
+    }
+    dial(&client, server);
+    int64_t before = clock_ms();
+    for (int i = 0; i < 100; i++) {
+        ask(&client, &reply, GET("/quick"));
+        assert_int_equal(reply.status, 200);
+    }
+    assert_true(clock_ms() - before < 500);
+    hang_up(&client);
+    for (size_t i = 0; i < ARRAY_LEN(idlers); i++)
+        hang_up(&idlers[i]);
+}
+
+static void connections_over_the_maximum_wait_for_one_that_closes(void **state)
+{
+    (void)state;
+    struct http_server *small =
+        serve(routes, ARRAY_LEN(routes), (struct http_settings){.max_connections = 2});
+    struct client first, second, third;
+    struct reply reply;
+    dial(&first, small);
+    dial(&second, small);
+    ask(&first, &reply, GET("/quick"));
+    ask(&second, &reply, GET("/quick"));
+    dial(&third, small);
+    say(&third, GET("/quick"));
+    struct pollfd fd = {.fd = third.fd, .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, 300), 0);
+    ask(&first, &reply, GET("/quick"));
+    hang_up(&first);
+    assert_true(hear(&third, &reply));
+    assert_int_equal(reply.status, 200);
+    hang_up(&second);
+    hang_up(&third);
+    http_free(small);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trickling_does_not_prolong_a_request),
+        cmocka_unit_test(silence_ends_a_connection_in_every_phase),
+        cmocka_unit_test(the_handlers_own_time_is_not_limited),
+        cmocka_unit_test(a_reply_that_is_not_taken_is_given_up),
+        cmocka_unit_test(slow_clients_do_not_slow_others),
+        cmocka_unit_test(connections_over_the_maximum_wait_for_one_that_closes),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
