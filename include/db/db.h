@@ -129,9 +129,9 @@ MUST_CHECK enum err db_query(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail);
 
 /* Runs several statements in one round trip (a pipeline); rows[i] belongs to statements[i], NULL from the
- * first error on; rows may be NULL. Outside a transaction the statements of one call are one transaction of
- * their own, with the limits of db_settings on either kind of connection; a lost connection then leaves open
- * whether it happened. */
+ * first error on (free the others also then); rows may be NULL. Outside a transaction the statements of one
+ * call are one transaction of their own, with the limits of db_settings on either kind of connection; a lost
+ * connection then leaves open whether it happened. */
 MUST_CHECK enum err db_run(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail);
 

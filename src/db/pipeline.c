@@ -8,10 +8,12 @@
 
 /* One message group that gets an answer: a Parse of its own, or a statement. */
 struct step {
-    size_t statement;
-    size_t prepares; /* place in db->prepared, or NOTHING */
+    size_t statement; /* or NOTHING */
+    size_t prepares;  /* place in db->prepared, or NOTHING */
 };
 #define NOTHING SIZE_MAX
+
+static const struct step implied_commit = {NOTHING, NOTHING};
 
 struct pipeline {
     struct db *db;
@@ -71,7 +73,7 @@ static enum err take(struct pipeline *pipeline, const struct step *step, PGresul
     case PGRES_TUPLES_OK:
         if (step->prepares != NOTHING)
             db->prepared.items[step->prepares].state = PREPARED_READY;
-        else if (rows != NULL) {
+        else if (rows != NULL && step->statement != NOTHING) {
             rows[step->statement] = rows_new(result);
             return ERR_OK;
         }
@@ -81,8 +83,8 @@ static enum err take(struct pipeline *pipeline, const struct step *step, PGresul
     case PGRES_FATAL_ERROR:
         e = connection_refusal(db, result, detail);
         break;
-    default:
-        db->spoiled = true;
+    default: /* COPY and the like, which this protocol here cannot get out of */
+        db_disconnect(db);
         e = detail_set(
             detail, ERR_INTERNAL, "a statement answers with %s", PQresStatus(PQresultStatus(result)));
     }
@@ -90,6 +92,8 @@ static enum err take(struct pipeline *pipeline, const struct step *step, PGresul
     return e;
 }
 
+/* Behind the last step there is one more that can fail: the COMMIT that the Sync implies, with its deferred
+ * constraints. */
 static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], struct detail *detail)
 {
     struct db *db = pipeline->db;
@@ -100,21 +104,22 @@ static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], stru
         if (!connection_wait(db->conn, deadline_ms))
             return connection_lost(db, "the server does not answer", detail);
         PGresult *result = PQgetResult(db->conn);
-        if (result == NULL && PQstatus(db->conn) == CONNECTION_OK && at < pipeline->count) {
-            at++; /* the statement's answer is complete */
+        if (result == NULL && PQstatus(db->conn) == CONNECTION_OK && at <= pipeline->count) {
+            at++; /* this step's answer is complete */
             continue;
         }
         if (result != NULL && PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
             PQclear(result);
             return e;
         }
-        if (result == NULL || at == pipeline->count) {
-            PQclear(result);
+        if (result == NULL)
             return connection_lost(db, NULL, e == ERR_OK ? detail : NULL);
-        }
         /* What follows the first error only says that it was not run. */
-        enum err mine = take(pipeline, &pipeline->steps[at], result, rows, e == ERR_OK ? detail : NULL);
+        const struct step *step = at < pipeline->count ? &pipeline->steps[at] : &implied_commit;
+        enum err mine = take(pipeline, step, result, rows, e == ERR_OK ? detail : NULL);
         e = e == ERR_OK ? mine : e;
+        if (db->conn == NULL)
+            return e;
     }
 }
 

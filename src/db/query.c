@@ -76,7 +76,12 @@ enum err db_run(struct db *db, const struct db_statement statements[], size_t co
 
 enum err db_query(struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail)
 {
-    return db_run(db, &statement, 1, rows, detail);
+    enum err e = db_run(db, &statement, 1, rows, detail);
+    if (e != ERR_OK && rows != NULL) { /* there may be rows although the COMMIT behind them failed */
+        db_rows_free(*rows);
+        *rows = NULL;
+    }
+    return e;
 }
 
 enum err db_begin(struct db *db, struct detail *detail)

@@ -1,0 +1,35 @@
+/*
+ * A network of built ledgers, and an RPC in front of it that can be told to misbehave. Thread-safe: the test
+ * closes ledgers while an ingester reads.
+ */
+#ifndef FAIRWAY_TESTS_LEDGER_FEED_H
+#define FAIRWAY_TESTS_LEDGER_FEED_H
+
+#include "../../../src/ingest/feed.h"
+#include "ledger_builder.h"
+
+struct ledger_feed;
+
+/* Has the one ledger `first`, closed now less age_s; each later one closes a second after the one before. */
+struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s);
+void ledger_feed_free(struct ledger_feed *feed);
+
+/* Closes the next ledger. what (NULL: empty) gives transactions and accounts; a close time above 0 is taken.
+ */
+void ledger_feed_close(struct ledger_feed *feed, const struct built_ledger *what);
+
+/* The ledgers in the form of the RPC client's answer; sequence must be there. meta lives as long as feed. */
+struct rpc_ledger ledger_feed_named(struct ledger_feed *feed, uint32_t sequence);
+/* The metadata's bytes, to be spoiled. */
+struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence);
+
+/* What ingest_start_from takes. */
+struct feed ledger_feed_source(struct ledger_feed *feed);
+/* Ledgers below are not to be had any more. */
+void ledger_feed_forget_below(struct ledger_feed *feed, uint32_t oldest);
+/* Each request fails with this until it is ERR_OK again. */
+void ledger_feed_fail(struct ledger_feed *feed, enum err e);
+/* Requests that were answered so far. */
+unsigned ledger_feed_requests(struct ledger_feed *feed);
+
+#endif

@@ -1,0 +1,23 @@
+/* A TCP proxy on a loopback port in front of the test server, for one connection at a time, that breaks it on
+ * demand. */
+#ifndef FAIRWAY_TESTS_PROXY_H
+#define FAIRWAY_TESTS_PROXY_H
+
+enum proxy_fault {
+    PROXY_NONE,
+    PROXY_CUT_BEFORE, /* closes both sides instead of forwarding what the client sent */
+    PROXY_CUT_AFTER,  /* forwards it, waits for the server's answer, and closes both sides instead of
+                         forwarding that */
+    PROXY_SILENT      /* from then on forwards nothing in either direction, and stays open */
+};
+
+struct proxy;
+
+struct proxy *proxy_new(unsigned target_port);
+void proxy_free(struct proxy *proxy);
+unsigned proxy_port(const struct proxy *proxy);
+
+/* Arms the fault for the next data from the client that contains text. It happens once. */
+void proxy_arm(struct proxy *proxy, enum proxy_fault fault, const char *text);
+
+#endif

@@ -1,0 +1,434 @@
+/* Transactions of db.h against a real server: what is atomic, what each refusal means, what is tried again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/pg.h"
+
+static struct test_db database;
+static struct detail detail;
+
+static int open_database(void **state)
+{
+    test_pg_start(state);
+    database = test_db_new(TEST_DB_EMPTY);
+    test_db_exec(&database,
+        "CREATE TABLE public.t (n int8 PRIMARY KEY CHECK (n >= 0), v int8 DEFAULT 0);"
+        "CREATE TABLE public.child (n int8 REFERENCES public.t DEFERRABLE INITIALLY DEFERRED);"
+        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no "
+        "such'; END $$;"
+        "CREATE TABLE public.guarded (n int8);"
+        "CREATE TRIGGER g BEFORE INSERT ON public.guarded FOR EACH ROW EXECUTE FUNCTION public.refuse();"
+        "CREATE SEQUENCE public.tries;");
+    return 0;
+}
+
+static int close_database(void **state)
+{
+    test_db_drop(&database);
+    return test_pg_stop(state);
+}
+
+static int empty_tables(void **state)
+{
+    (void)state;
+    memset(&detail, 0, sizeof detail);
+    test_db_exec(&database, "TRUNCATE public.t, public.child; INSERT INTO public.t VALUES (1), (2);"
+                            "ALTER SEQUENCE public.tries RESTART");
+    return 0;
+}
+
+#define FOR_BOTH_KINDS(db)                                                                                   \
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++)                                           \
+        for (struct db *db = test_db_open(&database, kind); db != NULL; db_free(db), db = NULL)
+
+static enum err run(struct db *db, const char *sql)
+{
+    return db_query(db, DB_SQL0(sql), NULL, &detail);
+}
+
+static int64_t rows_in_t(void)
+{
+    return test_db_number(&database, "SELECT count(*) FROM public.t");
+}
+
+static void a_rollback_leaves_nothing_and_a_commit_all(void **state)
+{
+    FOR_BOTH_KINDS(db)
+    {
+        empty_tables(state);
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
+        assert_int_equal(rows_in_t(), 2);
+        db_rollback(db);
+        db_rollback(db); /* a second one does nothing */
+        assert_int_equal(rows_in_t(), 2);
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
+        assert_int_equal(db_commit(db, &detail), ERR_OK);
+        assert_int_equal(rows_in_t(), 3);
+    }
+}
+
+static void statements_of_one_run_are_one_transaction(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        const struct db_statement statements[] = {DB_SQL0("INSERT INTO public.t VALUES (7) RETURNING n"),
+            DB_SQL0("INSERT INTO public.t VALUES (1)"), DB_SQL0("INSERT INTO public.t VALUES (8)")};
+        struct db_rows *rows[3] = {(void *)1, (void *)1, (void *)1};
+        assert_int_equal(db_run(db, statements, 3, rows, &detail), ERR_CONFLICT);
+        assert_non_null(strstr(detail.text, "23505"));
+        assert_int_equal(db_i64(rows[0], 0, 0), 7);
+        assert_null(rows[1]);
+        assert_null(rows[2]);
+        db_rows_free(rows[0]);
+        assert_int_equal(rows_in_t(), 2);
+        assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* and the connection goes on */
+    }
+}
+
+static void begin_travels_with_the_first_statements(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        struct db_statement statements[DB_BEGIN_STATEMENTS + 1];
+        struct db_rows *rows[DB_BEGIN_STATEMENTS + 1];
+        size_t count = db_begin_statements(db, statements);
+        assert_true(count <= DB_BEGIN_STATEMENTS);
+        statements[count] = DB_SQL0("INSERT INTO public.t VALUES (3)");
+        assert_int_equal(db_run(db, statements, count + 1, rows, &detail), ERR_OK);
+        assert_int_equal(db_affected(rows[count]), 1);
+        for (size_t i = 0; i <= count; i++)
+            db_rows_free(rows[i]);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (4)"), ERR_OK);
+        assert_int_equal(rows_in_t(), 2);
+        db_rollback(db);
+        assert_int_equal(rows_in_t(), 2);
+    }
+}
+
+static void run_commit_commits_all_or_nothing(void **state)
+{
+    FOR_BOTH_KINDS(db)
+    {
+        empty_tables(state);
+        struct db_rows *rows[2];
+        const struct db_statement good[] = {DB_SQL0("INSERT INTO public.t VALUES (3)"),
+            DB_SQL0("INSERT INTO public.t VALUES (4) RETURNING n")};
+        const struct db_statement bad[] = {
+            DB_SQL0("INSERT INTO public.t VALUES (5)"), DB_SQL0("INSERT INTO public.t VALUES (-1)")};
+        assert_int_equal(db_run_commit(db, good, 2, rows, &detail), ERR_INTERNAL); /* without a transaction */
+        assert_int_equal(rows_in_t(), 2);
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(db_run_commit(db, good, 2, rows, &detail), ERR_OK);
+        assert_int_equal(db_i64(rows[1], 0, 0), 4);
+        db_rows_free(rows[0]);
+        db_rows_free(rows[1]);
+        assert_int_equal(rows_in_t(), 4);
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(db_run_commit(db, bad, 2, NULL, &detail), ERR_CONFLICT);
+        db_rollback(db);
+        assert_int_equal(rows_in_t(), 4);
+        assert_int_equal(run(db, "SELECT 1"), ERR_OK);
+    }
+}
+
+static void each_refusal_has_its_meaning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql;
+        enum err e;
+        const char *text;
+    } cases[] = {
+        {"INSERT INTO public.t VALUES (1)", ERR_CONFLICT, "23505"},
+        {"INSERT INTO public.t VALUES (-1)", ERR_CONFLICT, "23514"},
+        {"INSERT INTO public.t VALUES (NULL)", ERR_CONFLICT, "23502"},
+        {"INSERT INTO public.child VALUES (99)", ERR_CONFLICT, "23503"}, /* at the implicit COMMIT */
+        {"INSERT INTO public.guarded VALUES (1)", ERR_CONFLICT, "P0001 no such"},
+        {"SELECT nothing", ERR_INTERNAL, "42703"},
+        {"SELEKT", ERR_INTERNAL, "42601"},
+        {"SELECT 1 / 0", ERR_INTERNAL, "22012"},
+        {"SELECT 1; SELECT 2", ERR_INTERNAL, "42601"},
+        {"COPY public.t TO STDOUT", ERR_INTERNAL, "COPY"},
+        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", ERR_TRY_AGAIN, "40001"},
+        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$", ERR_TRY_AGAIN, "40P01"},
+        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$", ERR_DATABASE_UNAVAILABLE, "53100"},
+        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '25006'; END $$", ERR_DATABASE_UNAVAILABLE, "25006"},
+        {"SELECT pg_terminate_backend(pg_backend_pid())", ERR_DATABASE_UNAVAILABLE, "57P01"},
+    };
+    FOR_BOTH_KINDS(db)
+    {
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+            struct db_rows *rows = NULL;
+            assert_int_equal(db_query(db, DB_SQL0(cases[i].sql), &rows, &detail), cases[i].e);
+            assert_null(rows);
+            assert_non_null(strstr(detail.text, cases[i].text));
+            assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* whatever it was, the next call works */
+        }
+    }
+    assert_int_equal(rows_in_t(), 2);
+}
+
+static void a_deferred_constraint_refuses_the_commit(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(run(db, "INSERT INTO public.child VALUES (99)"), ERR_OK);
+        assert_int_equal(db_commit(db, &detail), ERR_CONFLICT);
+        assert_int_equal(db_begin(db, &detail), ERR_OK); /* that one is over */
+        assert_int_equal(db_commit(db, &detail), ERR_OK);
+    }
+}
+
+static void committing_what_has_failed_is_an_error(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
+        assert_int_equal(run(db, "SELECT 1 / 0"), ERR_INTERNAL);
+        assert_int_equal(db_commit(db, &detail), ERR_INTERNAL);
+        assert_int_equal(rows_in_t(), 2);
+        assert_int_equal(db_commit(db, &detail), ERR_INTERNAL); /* there is none */
+    }
+}
+
+static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
+        test_db_exec(&database,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
+            " 'fairway test' AND state = 'idle in transaction'");
+        clock_sleep_ms(50);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (4)"), ERR_DATABASE_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "57P01")); /* the reason is told */
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (5)"), ERR_DATABASE_UNAVAILABLE);
+        assert_int_equal(db_commit(db, &detail), ERR_DATABASE_UNAVAILABLE);
+        assert_int_equal(rows_in_t(), 2);
+        assert_int_equal(run(db, "SELECT 1"), ERR_OK);
+    }
+}
+
+static void a_commit_that_was_never_sent_did_not_happen(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
+        test_db_exec(&database,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
+            " 'fairway test' AND state = 'idle in transaction'");
+        clock_sleep_ms(50);
+        assert_int_equal(db_commit(db, &detail), ERR_DATABASE_UNAVAILABLE); /* not: outcome unknown */
+        assert_int_equal(rows_in_t(), 2);
+    }
+}
+
+/* Two transactions that lock the rows 1 and 2 in opposite order; a barrier makes the first tries meet. */
+struct locker {
+    pthread_t thread;
+    struct db *db;
+    int64_t order[2];
+    pthread_barrier_t *barrier;
+    int tries;
+    enum err e;
+};
+
+static enum err lock_both(struct db *db, void *context)
+{
+    struct locker *locker = context;
+    locker->tries++;
+    for (int i = 0; i < 2; i++) {
+        enum err e = db_query(
+            db, DB_SQL("UPDATE public.t SET v = v + 1 WHERE n = $1", DB_I64(locker->order[i])), NULL, NULL);
+        if (e != ERR_OK)
+            return e;
+        if (i == 0 && locker->tries == 1)
+            pthread_barrier_wait(locker->barrier);
+    }
+    return ERR_OK;
+}
+
+static void *run_locker(void *context)
+{
+    struct locker *locker = context;
+    locker->e = db_transaction(locker->db, lock_both, locker, NULL);
+    return NULL;
+}
+
+static void a_deadlock_is_tried_again(void **state)
+{
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        empty_tables(state);
+        pthread_barrier_t barrier;
+        pthread_barrier_init(&barrier, NULL, 2);
+        struct locker lockers[2] = {{.order = {1, 2}}, {.order = {2, 1}}};
+        for (int i = 0; i < 2; i++) {
+            lockers[i].barrier = &barrier;
+            lockers[i].db = test_db_open(&database, kind);
+            assert_int_equal(pthread_create(&lockers[i].thread, NULL, run_locker, &lockers[i]), 0);
+        }
+        for (int i = 0; i < 2; i++) {
+            pthread_join(lockers[i].thread, NULL);
+            assert_int_equal(lockers[i].e, ERR_OK);
+            db_free(lockers[i].db);
+        }
+        assert_int_equal(lockers[0].tries + lockers[1].tries, 3);
+        assert_int_equal(test_db_number(&database, "SELECT sum(v)::int8 FROM public.t"), 4);
+        pthread_barrier_destroy(&barrier);
+    }
+}
+
+static enum err fail_with_serialization(struct db *db, void *context)
+{
+    (*(int *)context)++;
+    return run(db, "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$");
+}
+
+static enum err fail_with_conflict(struct db *db, void *context)
+{
+    (*(int *)context)++;
+    return run(db, "INSERT INTO public.t VALUES (1)");
+}
+
+static enum err insert_one(struct db *db, void *context)
+{
+    (*(int *)context)++;
+    return run(db, "INSERT INTO public.t VALUES (3)");
+}
+
+static void a_transaction_is_tried_five_times_and_other_errors_once(void **state)
+{
+    FOR_BOTH_KINDS(db)
+    {
+        int tries = 0;
+        empty_tables(state);
+        assert_int_equal(db_transaction(db, fail_with_serialization, &tries, &detail), ERR_TRY_AGAIN);
+        assert_int_equal(tries, 5);
+        tries = 0;
+        assert_int_equal(db_transaction(db, fail_with_conflict, &tries, &detail), ERR_CONFLICT);
+        assert_int_equal(tries, 1);
+        tries = 0;
+        assert_int_equal(db_transaction(db, insert_one, &tries, &detail), ERR_OK);
+        assert_int_equal(tries, 1);
+        assert_int_equal(rows_in_t(), 3);
+    }
+}
+
+/* A connection with short limits beside one that holds a lock on row 1. */
+static void with_short_limits(void (*test)(struct db *db, struct db *holder))
+{
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *holder = test_db_open(&database, DB_DIRECT);
+        struct db *db = db_new(&(struct db_settings){.url = database.url,
+            .kind = kind,
+            .name = "fairway short",
+            .statement_timeout_ms = 300,
+            .lock_timeout_ms = 100,
+            .idle_transaction_timeout_ms = 200});
+        test(db, holder);
+        db_free(db);
+        db_free(holder);
+    }
+}
+
+static void wait_for_lock(struct db *db, struct db *holder)
+{
+    assert_int_equal(db_begin(holder, &detail), ERR_OK);
+    assert_int_equal(run(holder, "UPDATE public.t SET v = 9 WHERE n = 1"), ERR_OK);
+    for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
+        if (in_transaction)
+            assert_int_equal(db_begin(db, &detail), ERR_OK);
+        int64_t start_ms = clock_ms();
+        assert_int_equal(run(db, "UPDATE public.t SET v = 8 WHERE n = 1"), ERR_DATABASE_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "55P03"));
+        assert_in_range(clock_ms() - start_ms, 80, 290);
+        db_rollback(db);
+    }
+}
+
+static void a_lock_is_waited_for_no_longer_than_the_limit(void **state)
+{
+    (void)state;
+    with_short_limits(wait_for_lock);
+}
+
+static void run_long(struct db *db, struct db *holder)
+{
+    (void)holder;
+    for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
+        if (in_transaction)
+            assert_int_equal(db_begin(db, &detail), ERR_OK);
+        int64_t start_ms = clock_ms();
+        assert_int_equal(run(db, "SELECT pg_sleep(20)"), ERR_DATABASE_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "57014"));
+        assert_in_range(clock_ms() - start_ms, 250, 900);
+        db_rollback(db);
+    }
+}
+
+static void a_statement_runs_no_longer_than_the_limit(void **state)
+{
+    (void)state;
+    with_short_limits(run_long);
+}
+
+static void idle_in_transaction(struct db *db, struct db *holder)
+{
+    assert_int_equal(db_begin(db, &detail), ERR_OK);
+    assert_int_equal(run(db, "UPDATE public.t SET v = 8 WHERE n = 1"), ERR_OK);
+    clock_sleep_ms(400);
+    assert_int_equal(
+        run(holder, "UPDATE public.t SET v = 7 WHERE n = 1"), ERR_OK); /* the lock is free again */
+    assert_int_equal(run(db, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+    db_rollback(db);
+    assert_int_equal(run(db, "SELECT 1"), ERR_OK);
+}
+
+static void a_stalled_transaction_does_not_block_others_for_long(void **state)
+{
+    (void)state;
+    with_short_limits(idle_in_transaction);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup(test, empty_tables)
+    const struct CMUnitTest tests[] = {
+        TEST(a_rollback_leaves_nothing_and_a_commit_all),
+        TEST(statements_of_one_run_are_one_transaction),
+        TEST(begin_travels_with_the_first_statements),
+        TEST(run_commit_commits_all_or_nothing),
+        TEST(each_refusal_has_its_meaning),
+        TEST(a_deferred_constraint_refuses_the_commit),
+        TEST(committing_what_has_failed_is_an_error),
+        TEST(after_a_lost_connection_nothing_runs_outside_the_transaction),
+        TEST(a_commit_that_was_never_sent_did_not_happen),
+        TEST(a_deadlock_is_tried_again),
+        TEST(a_transaction_is_tried_five_times_and_other_errors_once),
+        TEST(a_lock_is_waited_for_no_longer_than_the_limit),
+        TEST(a_statement_runs_no_longer_than_the_limit),
+        TEST(a_stalled_transaction_does_not_block_others_for_long),
+    };
+    return cmocka_run_group_tests_name("db transactions", tests, open_database, close_database);
+}

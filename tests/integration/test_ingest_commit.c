@@ -1,0 +1,457 @@
+/*
+ * The ledger transaction on a real PostgreSQL: ledger row, cursor, leases and provisioning change together or
+ * not at all, whatever fails, and only under the leader's term.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/ingest/lead.h"
+#include "base/mem.h"
+#include "support/ledger_feed.h"
+#include "support/pg.h"
+
+#define FIRST 100
+#define TX_FAILED (-1)
+/* Version, extension, hash and header at the front of a LedgerCloseMeta V1. */
+#define PROVED_BYTES (4 + 4 + 32 + 324)
+
+/* A database, a network at its first ledger, and a leader that has committed that one. */
+struct world {
+    struct test_db db;
+    struct ledger_feed *feed;
+    struct lead lead;
+};
+
+static struct network_id network;
+
+static struct lead new_lead(const struct world *world)
+{
+    return (struct lead){.db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&network)};
+}
+
+static enum err commit(struct world *world, uint32_t sequence)
+{
+    struct ledger_committed committed;
+    struct detail detail = {0};
+    struct rpc_ledger named = ledger_feed_named(world->feed, sequence);
+    return lead_commit(&world->lead, &named, &committed, &detail);
+}
+
+static int set_up(void **state)
+{
+    struct world *world = NEW(struct world);
+    network = network_id_of("commit test");
+    world->db = test_db_new(TEST_DB_MIGRATED);
+    world->feed = ledger_feed_new(FIRST, 0);
+    world->lead = new_lead(world);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    assert_int_equal(commit(world, FIRST), ERR_OK);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    db_free(world->lead.db);
+    ledger_feed_free(world->feed);
+    test_db_drop(&world->db);
+    free(world);
+    return 0;
+}
+
+static void exec(struct world *world, const char *format, ...)
+{
+    char sql[4096];
+    va_list args;
+    va_start(args, format);
+    assert_true(vsnprintf(sql, sizeof sql, format, args) < (int)sizeof sql);
+    va_end(args);
+    test_db_exec(&world->db, sql);
+}
+
+/* An active account with an open lease whose hash is built_hash(n); sequence 50 consumed, 51 leased. */
+static void lease(struct world *world, uint64_t n)
+{
+    struct public_key key = built_key(n);
+    struct hash hash = built_hash(n);
+    char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
+    address_encode(&key, address);
+    hash_encode(&hash, hex);
+    exec(world,
+        "BEGIN;"
+        "INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000aa') ON CONFLICT DO NOTHING;"
+        "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, "
+        "sequence_ledger,"
+        " state, lease_hash, locked_at, locked_until) VALUES ('%s', %d, decode(repeat('00', 72), 'hex'),"
+        " '00000000000000aa', 50, %d, 'active', '\\x%s', now(), now());"
+        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
+        " VALUES ('\\x%s', '%s', 51, '', '', extract(epoch FROM now())::int8 + 300, 'r');"
+        "COMMIT",
+        address, (int)n, FIRST, hex, hex, address);
+}
+
+/* The next ledger includes the leased transactions 1 to count. */
+static void close_with(struct world *world, size_t count)
+{
+    struct built_transaction transactions[8] = {0};
+    struct built_account accounts[8] = {0};
+    for (size_t i = 0; i < count; i++) {
+        transactions[i] = (struct built_transaction){.hash = built_hash(i + 1)};
+        accounts[i] = (struct built_account){.key = built_key(i + 1), .sequence = 51};
+    }
+    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = transactions,
+                                       .transaction_count = count,
+                                       .accounts = accounts,
+                                       .account_count = count});
+}
+
+static int64_t cursor(struct world *world)
+{
+    return test_db_number(&world->db, "SELECT sequence FROM fairway.cursor");
+}
+
+static int64_t ledgers(struct world *world)
+{
+    return test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers");
+}
+
+static int64_t leased(struct world *world)
+{
+    return test_db_number(&world->db, "SELECT count(*) FROM fairway.channel_accounts a JOIN fairway.leases l"
+                                      " ON l.hash = a.lease_hash AND l.account = a.public_key"
+                                      " WHERE l.settled_at IS NULL");
+}
+
+static int64_t settled(struct world *world)
+{
+    return test_db_number(&world->db, "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a"
+                                      " ON a.public_key = l.account WHERE l.result = 'confirmed'"
+                                      " AND l.ledger = (SELECT sequence FROM fairway.cursor)"
+                                      " AND a.lease_hash IS NULL AND a.sequence = 51");
+}
+
+static void an_empty_database_begins_with_the_first_ledger_it_is_given(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(cursor(world), FIRST);
+    assert_int_equal(ledgers(world), 1);
+    assert_true(world->lead.at.known);
+    assert_int_equal(world->lead.at.sequence, FIRST);
+}
+
+static void I2_a_ledger_writes_its_row_moves_the_cursor_and_releases(void **state)
+{
+    struct world *world = *state;
+    lease(world, 1);
+    lease(world, 2);
+    lease(world, 3);
+    close_with(world, 2);
+    assert_int_equal(leased(world), 3);
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    assert_int_equal(cursor(world), FIRST + 1);
+    assert_int_equal(ledgers(world), 2);
+    assert_int_equal(settled(world), 2);
+    assert_int_equal(leased(world), 1);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers l JOIN fairway.cursor c"
+                                                " USING (sequence, hash, close_time) WHERE settled_count = 2"
+                                                " AND transaction_count = 2 AND protocol = 28"),
+        1);
+}
+
+/* Where the ledger transaction is made to fail: at a statement, or (deferred) at COMMIT. */
+static const struct fault {
+    const char *table, *event;
+    bool at_commit;
+} faults[] = {
+    {"ledgers", "INSERT", false},
+    {"ledgers", "INSERT", true},
+    {"cursor", "UPDATE", false},
+    {"cursor", "UPDATE", true},
+    {"leases", "UPDATE", false},
+    {"leases", "UPDATE", true},
+    {"channel_accounts", "UPDATE", false},
+    {"channel_accounts", "UPDATE", true},
+};
+
+static void put_fault(struct world *world, const struct fault *fault)
+{
+    exec(world,
+        "CREATE OR REPLACE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'put fault'; END $$;"
+        "CREATE %s TRIGGER fault AFTER %s ON fairway.%s %s FOR EACH ROW EXECUTE FUNCTION public.fail()",
+        fault->at_commit ? "CONSTRAINT" : "", fault->event, fault->table,
+        fault->at_commit ? "DEFERRABLE INITIALLY DEFERRED" : "");
+}
+
+static void I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once(void **state)
+{
+    struct world *world = *state;
+    for (uint64_t n = 1; n <= ARRAY_LEN(faults); n++)
+        lease(world, n);
+    close_with(world, ARRAY_LEN(faults));
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        put_fault(world, &faults[i]);
+        assert_int_equal(commit(world, FIRST + 1), ERR_CONFLICT);
+        assert_int_equal(cursor(world), FIRST);
+        assert_int_equal(ledgers(world), 1);
+        assert_int_equal(leased(world), ARRAY_LEN(faults));
+        assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.channel_accounts"
+                                                    " WHERE sequence <> 50"),
+            0);
+        exec(world, "DROP TRIGGER fault ON fairway.%s", faults[i].table);
+    }
+    /* every update of a lease is counted from here on */
+    exec(world, "CREATE TABLE public.released (hash bytea);"
+                "CREATE FUNCTION public.count_release() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN INSERT INTO public.released VALUES (NEW.hash); RETURN NULL; END $$;"
+                "CREATE TRIGGER count AFTER UPDATE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION "
+                "public.count_release()");
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    assert_int_equal(cursor(world), FIRST + 1);
+    assert_int_equal(settled(world), ARRAY_LEN(faults));
+    assert_int_equal(commit(world, FIRST + 1), ERR_LEDGER_MISMATCH); /* a second time */
+    int64_t released = test_db_number(&world->db, "SELECT count(*) FROM public.released");
+    assert_int_equal(released, ARRAY_LEN(faults));
+    assert_int_equal(
+        test_db_number(&world->db, "SELECT count(DISTINCT hash) FROM public.released"), released);
+}
+
+static void a_session_that_dies_in_the_ledger_transaction_keeps_its_leases(void **state)
+{
+    struct world *world = *state;
+    lease(world, 1);
+    close_with(world, 1);
+    exec(world,
+        "CREATE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;"
+        "CREATE TRIGGER fault AFTER UPDATE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.die()");
+    assert_int_equal(commit(world, FIRST + 1), ERR_DATABASE_UNAVAILABLE);
+    assert_int_equal(leased(world), 1);
+    assert_int_equal(cursor(world), FIRST);
+    exec(world, "DROP TRIGGER fault ON fairway.leases");
+    /* the new session does not hold the lock: nothing may be committed before it is taken again */
+    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
+    assert_int_equal(leased(world), 1);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    assert_int_equal(settled(world), 1);
+}
+
+static void a_commit_whose_answer_was_lost_is_found_in_the_cursor(void **state)
+{
+    struct world *world = *state;
+    lease(world, 1);
+    close_with(world, 1);
+    ledger_feed_close(world->feed, NULL);
+    struct position before = world->lead.at;
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    world->lead.at = before; /* what the ingester believes when the answer does not reach it */
+    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    assert_int_equal(world->lead.at.sequence, FIRST + 1);
+    assert_int_equal(commit(world, FIRST + 2), ERR_OK);
+    assert_int_equal(cursor(world), FIRST + 2);
+    assert_int_equal(ledgers(world), 3);
+}
+
+static void DR4_what_cannot_be_trusted_or_understood_commits_nothing(void **state)
+{
+    struct world *world = *state;
+    lease(world, 1);
+    close_with(world, 1);
+    ledger_feed_close(world->feed, NULL);
+    struct ledger_committed committed;
+    struct detail detail;
+    struct rpc_ledger named = ledger_feed_named(world->feed, FIRST + 1);
+    struct buf *meta = ledger_feed_meta(world->feed, FIRST + 1);
+    assert_int_equal(commit(world, FIRST + 2), ERR_LEDGER_MISMATCH); /* one is skipped */
+    for (size_t i = 0; i < PROVED_BYTES; i++) {
+        meta->data[i] ^= 0x40;
+        if (lead_commit(&world->lead, &named, &committed, &detail) == ERR_OK)
+            fail_msg("byte %zu may be anything", i);
+        meta->data[i] ^= 0x40;
+    }
+    for (size_t cut = 1; cut < meta->len; cut += 7) {
+        struct rpc_ledger short_one = named;
+        short_one.meta.len -= cut;
+        assert_int_not_equal(lead_commit(&world->lead, &short_one, &committed, &detail), ERR_OK);
+    }
+    named.hash.bytes[0] ^= 1;
+    assert_int_equal(lead_commit(&world->lead, &named, &committed, &detail), ERR_LEDGER_MISMATCH);
+    assert_int_equal(cursor(world), FIRST);
+    assert_int_equal(leased(world), 1);
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    assert_int_equal(settled(world), 1);
+}
+
+static void DR7_only_the_newest_term_commits(void **state)
+{
+    struct world *world = *state;
+    lease(world, 1);
+    close_with(world, 1);
+    ledger_feed_close(world->feed, NULL);
+    struct lead other = new_lead(world), old = world->lead;
+    assert_int_equal(lead_take(&other, NULL), ERR_NOT_LEADER);
+    exec(world, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
+    while (lead_take(&other, NULL) == ERR_NOT_LEADER)
+        ;
+    assert_true(other.held && other.term == old.term + 1);
+    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
+    assert_int_equal(cursor(world), FIRST);
+    world->lead = other;
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    assert_int_equal(settled(world), 1);
+    world->lead = old;
+    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_NOT_LEADER);
+    assert_int_equal(cursor(world), FIRST + 1);
+    db_free(other.db);
+}
+
+static void DR7_a_term_that_was_raised_under_a_living_session_is_a_fence_too(void **state)
+{
+    struct world *world = *state;
+    close_with(world, 0);
+    exec(world, "UPDATE fairway.cursor SET term = term + 1");
+    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
+    assert_int_equal(cursor(world), FIRST);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+}
+
+static void a_session_without_the_lock_commits_nothing_even_under_its_own_term(void **state)
+{
+    struct world *world = *state;
+    close_with(world, 0);
+    db_disconnect(world->lead.db);
+    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
+    assert_int_equal(cursor(world), FIRST);
+}
+
+static void a_ledger_transaction_waits_for_no_other_ingester(void **state)
+{
+    struct world *world = *state;
+    struct lead other = new_lead(world);
+    close_with(world, 0);
+    assert_int_equal(db_begin(other.db, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(other.db, DB_SQL("SELECT pg_advisory_xact_lock($1)", DB_I64(world->lead.locks.transaction)),
+            NULL, NULL),
+        ERR_OK);
+    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
+    db_rollback(other.db);
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    db_free(other.db);
+}
+
+static void a_gap_suspends_grants_until_its_ledger_is_committed(void **state)
+{
+    struct world *world = *state;
+    static const char allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
+    close_with(world, 0);
+    ledger_feed_close(world->feed, NULL);
+    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(test_db_number(&world->db, allowed), 0);
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    assert_int_equal(test_db_number(&world->db, allowed), 1);
+    exec(world, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'hold'");
+    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(commit(world, FIRST + 2), ERR_OK);
+    assert_int_equal(test_db_number(&world->db, allowed), 0); /* somebody else's reason stays */
+}
+
+/* A provisioning transaction with hash built_hash(n) and the distribution account built_key(1000). */
+static void send(struct world *world, uint64_t n, uint64_t max_time_s)
+{
+    struct public_key source = built_key(1000);
+    struct hash hash = built_hash(n);
+    char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
+    address_encode(&source, address);
+    hash_encode(&hash, hex);
+    exec(world,
+        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('commit test', '%s')"
+        " ON CONFLICT DO NOTHING;"
+        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
+        " VALUES ('creation', '{G}', '\\x%s', '', 7, %llu)",
+        address, hex, (unsigned long long)max_time_s);
+}
+
+static int64_t count_in(struct world *world, const char *state)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM fairway.provisioning WHERE state = '%s'", state);
+    return test_db_number(&world->db, sql);
+}
+
+static void what_ensure_accounts_sent_is_decided_by_the_ledger_transaction(void **state)
+{
+    struct world *world = *state;
+    const struct built_transaction included = {.hash = built_hash(11)},
+                                   refused = {.hash = built_hash(12), .code = TX_FAILED};
+    const struct built_account used = {.key = built_key(1000), .sequence = 7};
+    send(world, 11, UINT32_MAX);
+    ledger_feed_close(world->feed, NULL);
+    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
+    assert_int_equal(count_in(world, "pending"), 1);
+    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &included, .transaction_count = 1});
+    put_fault(world, &(struct fault){"cursor", "UPDATE", true});
+    assert_int_equal(commit(world, FIRST + 2), ERR_CONFLICT);
+    assert_int_equal(count_in(world, "pending"), 1);
+    exec(world, "DROP TRIGGER fault ON fairway.cursor");
+    assert_int_equal(commit(world, FIRST + 2), ERR_OK);
+    assert_int_equal(count_in(world, "succeeded"), 1);
+    send(world, 12, UINT32_MAX);
+    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &refused, .transaction_count = 1});
+    assert_int_equal(commit(world, FIRST + 3), ERR_OK);
+    assert_int_equal(count_in(world, "failed"), 1);
+    send(world, 13, UINT32_MAX);
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &used, .account_count = 1});
+    assert_int_equal(commit(world, FIRST + 4), ERR_OK);
+    assert_int_equal(count_in(world, "superseded"), 1);
+    send(world, 14, 1);
+    ledger_feed_close(world->feed, NULL);
+    assert_int_equal(commit(world, FIRST + 5), ERR_OK);
+    assert_int_equal(count_in(world, "expired"), 1);
+    assert_int_equal(count_in(world, "pending"), 0);
+}
+
+static void a_second_first_ledger_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct lead other = new_lead(world);
+    lead_drop(&world->lead);
+    assert_int_equal(lead_take(&other, NULL), ERR_OK);
+    other.at = (struct position){0}; /* it believes that the database is empty */
+    world->lead = (db_free(world->lead.db), other);
+    assert_int_equal(commit(world, FIRST), ERR_NOT_LEADER);
+    assert_int_equal(ledgers(world), 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(an_empty_database_begins_with_the_first_ledger_it_is_given),
+        TEST(I2_a_ledger_writes_its_row_moves_the_cursor_and_releases),
+        TEST(I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once),
+        TEST(a_session_that_dies_in_the_ledger_transaction_keeps_its_leases),
+        TEST(a_commit_whose_answer_was_lost_is_found_in_the_cursor),
+        TEST(DR4_what_cannot_be_trusted_or_understood_commits_nothing),
+        TEST(DR7_only_the_newest_term_commits),
+        TEST(DR7_a_term_that_was_raised_under_a_living_session_is_a_fence_too),
+        TEST(a_session_without_the_lock_commits_nothing_even_under_its_own_term),
+        TEST(a_ledger_transaction_waits_for_no_other_ingester),
+        TEST(a_gap_suspends_grants_until_its_ledger_is_committed),
+        TEST(what_ensure_accounts_sent_is_decided_by_the_ledger_transaction),
+        TEST(a_second_first_ledger_is_refused),
+    };
+    return cmocka_run_group_tests_name("ingest/commit", tests, test_pg_start, test_pg_stop);
+}
