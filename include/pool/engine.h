@@ -41,9 +41,6 @@ MUST_CHECK enum err engine_start(
 MUST_CHECK enum err engine_submit(struct engine *engine, struct engine_ticket *ticket);
 /* Answers everything that waits with ERR_SHUTTING_DOWN, finishes the batches under way, ends the threads. */
 void engine_stop(struct engine *engine);
-/* Whether the last batch could reach the database and grants were allowed; *why (may be NULL) says what it
- * was. */
-bool engine_ready(struct engine *engine, struct detail *why);
 size_t engine_waiting(struct engine *engine);
 
 #endif

@@ -35,7 +35,6 @@ struct engine {
     bool dry, stopping;
     uint64_t releases;
     enum err last_error;
-    struct detail last_detail;
     int wake_fd; /* ends the listener's wait */
     struct db *listener_db;
     pthread_t listener;
@@ -116,7 +115,6 @@ static void remember(struct engine *engine, enum err e, const struct detail *det
             log_warn("no lease can be granted", "error=%s detail=\"%s\"", err_code(e), detail->text);
     }
     engine->last_error = e;
-    engine->last_detail = *detail;
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -316,16 +314,6 @@ void engine_stop(struct engine *engine)
     pthread_mutex_destroy(&engine->mutex);
     free(engine->workers);
     free(engine);
-}
-
-bool engine_ready(struct engine *engine, struct detail *why)
-{
-    pthread_mutex_lock(&engine->mutex);
-    bool ready = engine->last_error == ERR_OK;
-    if (why != NULL)
-        *why = engine->last_detail;
-    pthread_mutex_unlock(&engine->mutex);
-    return ready;
 }
 
 size_t engine_waiting(struct engine *engine)
