@@ -1,0 +1,120 @@
+/* The ledger transaction: everything that a ledger changes becomes visible by one COMMIT, or nothing does. */
+#include "base/mem.h"
+#include "lead.h"
+#include "underway.h"
+
+static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
+
+static const char sql_cursor[] = "SELECT c.sequence, c.term FROM fairway.cursor c FOR UPDATE";
+
+static const char sql_ledger[] =
+    "INSERT INTO fairway.ledgers"
+    " (sequence, hash, previous_hash, protocol, close_time, transaction_count, settled_count)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7)";
+
+#define LAG " floor(extract(epoch FROM clock_timestamp()))::int8 - close_time"
+
+static const char sql_begin_cursor[] = "INSERT INTO fairway.cursor (sequence, hash, close_time, term)"
+                                       " VALUES ($1, $2, $3, $4) RETURNING" LAG;
+
+static const char sql_move_cursor[] = "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3,"
+                                      " grants_allowed = grants_allowed OR grants_reason = '" GAP_REASON "',"
+                                      " grants_reason = nullif(grants_reason, '" GAP_REASON "')"
+                                      " WHERE term = $4 RETURNING" LAG;
+
+struct writing {
+    struct lead *lead;
+    const struct ledger *ledger;
+    struct underway underway;
+    struct ledger_committed *out;
+};
+
+/* Whether the cursor is still where this leader left it, under its term and in its session. */
+static enum err check_lead(const struct lead *lead, const struct db_rows *entered,
+    const struct db_rows *cursor, struct detail *detail)
+{
+    if (db_i32(entered, 0, 1) != lead->backend)
+        return detail_set(detail, ERR_NOT_LEADER, "the session that held the lock is gone");
+    if (!db_bool(entered, 0, 0))
+        return detail_set(detail, ERR_NOT_LEADER, "another ingester is in a ledger transaction");
+    bool there = db_count(cursor) == 1;
+    if (there != lead->at.known)
+        return detail_set(detail, ERR_NOT_LEADER, "another ingester began this database");
+    if (there && (db_i64(cursor, 0, 1) != lead->term || db_i64(cursor, 0, 0) != lead->at.sequence))
+        return detail_set(detail, ERR_NOT_LEADER, "another ingester has taken over");
+    return ERR_OK;
+}
+
+static enum err enter(struct writing *writing, struct detail *detail)
+{
+    struct db_statement statements[DB_BEGIN_STATEMENTS + 3];
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    size_t begin = db_begin_statements(writing->lead->db, statements), count = begin;
+    const struct db_param lock = DB_I64(writing->lead->locks.transaction);
+    statements[count++] = (struct db_statement){sql_enter, &lock, 1};
+    statements[count++] = DB_SQL0(sql_cursor);
+    statements[count++] = underway_statement();
+    enum err e = db_run(writing->lead->db, statements, count, rows, detail);
+    if (e == ERR_OK)
+        e = check_lead(writing->lead, rows[begin], rows[begin + 1], detail);
+    if (e == ERR_OK)
+        e = underway_read(rows[begin + 2], &writing->underway, detail);
+    for (size_t i = 0; i < count; i++)
+        db_rows_free(rows[i]);
+    return e;
+}
+
+static enum err leave(struct writing *writing, struct detail *detail)
+{
+    const struct ledger *ledger = writing->ledger;
+    const struct settled *settled = &writing->out->settled;
+    struct underway_fate fate = {NULL, NULL};
+    if (writing->underway.any)
+        fate = underway_judge(&writing->underway, ledger);
+    const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
+                          close_time = DB_I64((int64_t)ledger->close_time_s);
+    const struct db_statement statements[] = {
+        DB_SQL(writing->lead->at.known ? sql_move_cursor : sql_begin_cursor, sequence, hash, close_time,
+            DB_I64(writing->lead->term)),
+        DB_SQL(sql_ledger, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
+            DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
+            DB_I32((int32_t)settled->released)),
+        DB_SQL(underway_decide_sql, DB_I64(writing->underway.id), DB_TEXT(fate.state),
+            DB_TEXT(fate.result_code), sequence),
+    };
+    size_t count = ARRAY_LEN(statements) - (fate.state == NULL);
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    enum err e = db_run_commit(writing->lead->db, statements, count, rows, detail);
+    if (e == ERR_OK)
+        writing->out->lag_s = db_i64(rows[0], 0, 0);
+    for (size_t i = 0; i < count; i++)
+        db_rows_free(rows[i]);
+    return e;
+}
+
+static enum err write_ledger(struct writing *writing, struct detail *detail)
+{
+    enum err e = enter(writing, detail);
+    if (e == ERR_OK)
+        e = pool_settle(writing->lead->db, writing->ledger, &writing->out->settled, detail);
+    if (e == ERR_OK)
+        e = leave(writing, detail);
+    if (e != ERR_OK)
+        db_rollback(writing->lead->db);
+    return e;
+}
+
+enum err lead_commit(
+    struct lead *lead, const struct rpc_ledger *named, struct ledger_committed *out, struct detail *detail)
+{
+    struct ledger ledger CLEANUP(ledger_free) = {0};
+    *out = (struct ledger_committed){0};
+    enum err e = ledger_decode(named->meta, &ledger, detail);
+    if (e == ERR_OK)
+        e = position_check(&lead->at, named, &ledger, detail);
+    if (e == ERR_OK)
+        e = write_ledger(&(struct writing){.lead = lead, .ledger = &ledger, .out = out}, detail);
+    if (e == ERR_OK)
+        lead->at = position_after(&ledger);
+    return e;
+}

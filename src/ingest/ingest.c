@@ -1,0 +1,287 @@
+#include "ingest/ingest.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "feed.h"
+#include "janitor.h"
+#include "lead.h"
+#include "status.h"
+
+/* Pauses in polls: between tries while something is away they grow up to this, and after a stop they are it.
+ */
+#define PAUSE_POLLS_MAX 20
+
+struct ingest {
+    struct feed feed;
+    struct rpc *rpc; /* NULL: the feed is a test's */
+    struct lead lead;
+    struct janitor janitor;
+    struct status status;
+    unsigned poll_ms;
+    unsigned pause_polls;
+    uint32_t tip; /* the network's last ledger, as far as is known */
+    int stop_fd;  /* readable from ingest_stop on */
+    pthread_t thread;
+};
+
+static bool wait_or_stop(struct ingest *ingest, int ms)
+{
+    struct pollfd stop = {.fd = ingest->stop_fd, .events = POLLIN};
+    int64_t deadline_ms = clock_ms() + ms;
+    int ready;
+    while ((ready = poll(&stop, 1, clock_left_ms(deadline_ms))) < 0 && errno == EINTR)
+        ;
+    return ready == 0;
+}
+
+static enum err fetch(
+    struct ingest *ingest, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    enum err e = ingest->feed.ledgers(ingest->feed.source, start, limit, out, detail);
+    if (e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_LEDGER_GAP)
+        ingest->tip = out->latest_ledger;
+    return e;
+}
+
+static enum err commit(struct ingest *ingest, const struct rpc_ledger *named, struct detail *detail)
+{
+    struct ledger_committed committed;
+    bool first = !ingest->lead.at.known;
+    enum err e = lead_commit(&ingest->lead, named, &committed, detail);
+    if (e == ERR_XDR_UNKNOWN_ARM)
+        return detail_set(detail, e,
+            "ledger %u has what this fairway does not know: the network was upgraded, install a newer "
+            "fairway",
+            named->sequence);
+    if (e != ERR_OK)
+        return e;
+    const struct settled *settled = &committed.settled;
+    struct cursor_sight sight = {true, ingest->lead.at.sequence, committed.lag_s};
+    status_saw(&ingest->status, &sight);
+    status_well(&ingest->status);
+    bool quiet =
+        !first && settled->released + settled->created + settled->retired + settled->quarantined == 0;
+    log_line(quiet ? LOG_DEBUG : LOG_INFO, first ? "ingestion begins with this ledger" : "ledger committed",
+        "ledger=%u lag_s=%lld confirmed=%zu failed=%zu superseded=%zu expired=%zu created=%zu retired=%zu"
+        " quarantined=%zu",
+        sight.sequence, (long long)sight.lag_s, settled->confirmed, settled->failed, settled->superseded,
+        settled->expired, settled->created, settled->retired, settled->quarantined);
+    return ERR_OK;
+}
+
+/* An empty database begins with the RPC's latest ledger, which the answer to an impossible number names. */
+static enum err begin(struct ingest *ingest, struct detail *detail)
+{
+    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0}, none CLEANUP(rpc_ledgers_free) = {0};
+    enum err e = fetch(ingest, UINT32_MAX, 1, &none, detail);
+    if (e == ERR_OK)
+        return detail_set(detail, ERR_RPC_REFUSED, "Stellar RPC claims to have ledger %u", UINT32_MAX);
+    if (e != ERR_LEDGER_AHEAD)
+        return e;
+    e = fetch(ingest, none.latest_ledger, 1, &ledgers, detail);
+    if (e == ERR_LEDGER_GAP) /* a network that has closed none yet, or a node that moved on meanwhile */
+        return ERR_LEDGER_AHEAD;
+    return e != ERR_OK ? e : commit(ingest, &ledgers.items[0], detail);
+}
+
+/* Grants stop with the gap: what happened in it is not known. */
+static enum err stop_at_gap(struct ingest *ingest, uint32_t oldest, struct detail *detail)
+{
+    enum err e = lead_suspend_grants(&ingest->lead, detail);
+    if (e != ERR_OK)
+        return e;
+    return detail_set(detail, ERR_LEDGER_GAP,
+        "ledger %u is due, but Stellar RPC keeps only those from %u on; no lease is granted until an RPC with"
+        " a longer history is configured (recovery without the missing ledgers does not exist yet)",
+        ingest->lead.at.sequence + 1, oldest);
+}
+
+static enum err advance(struct ingest *ingest, struct detail *detail)
+{
+    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
+    uint32_t due = ingest->lead.at.sequence + 1;
+    uint32_t behind = ingest->tip > due ? ingest->tip - due : 0;
+    uint32_t limit = behind < FEED_LIMIT_BEHIND ? behind + 1 : FEED_LIMIT_BEHIND;
+    enum err e = fetch(ingest, due, limit, &ledgers, detail);
+    if (e == ERR_LEDGER_GAP)
+        return stop_at_gap(ingest, ledgers.oldest_ledger, detail);
+    for (size_t i = 0; e == ERR_OK && i < ledgers.count; i++)
+        e = commit(ingest, &ledgers.items[i], detail);
+    return e;
+}
+
+static enum err lead_or_follow(struct ingest *ingest, struct detail *detail)
+{
+    enum err e = lead_take(&ingest->lead, detail);
+    struct cursor_sight sight;
+    if (e != ERR_OK && e != ERR_NOT_LEADER)
+        return e;
+    enum err seen = cursor_look(ingest->lead.db, &sight, detail);
+    if (seen != ERR_OK)
+        return seen;
+    status_saw(&ingest->status, &sight);
+    if (e == ERR_OK)
+        log_info("this replica ingests", "after_ledger=%u term=%lld", ingest->lead.at.sequence,
+            (long long)ingest->lead.term);
+    return e;
+}
+
+static enum err step(struct ingest *ingest, struct detail *detail)
+{
+    enum err e = ERR_OK;
+    if (!ingest->lead.held)
+        e = lead_or_follow(ingest, detail);
+    if (e == ERR_OK)
+        e = ingest->lead.at.known ? advance(ingest, detail) : begin(ingest, detail);
+    if (e == ERR_LEDGER_AHEAD && janitor_step(&ingest->janitor, ingest->lead.db, detail) != ERR_OK)
+        e = ERR_DATABASE_UNAVAILABLE;
+    return e;
+}
+
+/* Milliseconds until the next step. */
+static unsigned after(struct ingest *ingest, enum err e, const struct detail *detail)
+{
+    unsigned polls = ingest->pause_polls;
+    ingest->pause_polls = 1;
+    switch (e) {
+    case ERR_OK:
+        return 0;
+    case ERR_LEDGER_AHEAD: /* the usual: the next ledger has not closed yet */
+    case ERR_NOT_LEADER:
+        status_well(&ingest->status);
+        return ingest->poll_ms;
+    case ERR_CANCELLED:
+        return ingest->poll_ms;
+    case ERR_RPC_UNAVAILABLE:
+    case ERR_RPC_REFUSED:
+    case ERR_DATABASE_UNAVAILABLE:
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_TRY_AGAIN:
+        status_failed(&ingest->status, e, false, detail);
+        ingest->pause_polls = polls * 2 < PAUSE_POLLS_MAX ? polls * 2 : PAUSE_POLLS_MAX;
+        return ingest->poll_ms * polls;
+    default:
+        status_failed(&ingest->status, e, true, detail);
+        return ingest->poll_ms * PAUSE_POLLS_MAX;
+    }
+}
+
+/*
+ * Behind any trouble with the database stands a new session, which reads from the cursor what is true. Who
+ * cannot go on lets another replica try: it may have a better RPC or a newer binary.
+ */
+static bool keeps_lead(const struct ingest *ingest, enum err e)
+{
+    switch (e) {
+    case ERR_OK:
+    case ERR_LEDGER_AHEAD:
+    case ERR_CANCELLED:
+        return true;
+    case ERR_RPC_UNAVAILABLE:
+    case ERR_RPC_REFUSED:
+        return ingest->pause_polls < PAUSE_POLLS_MAX;
+    default:
+        return false;
+    }
+}
+
+static void *run(void *context)
+{
+    struct ingest *ingest = context;
+    unsigned pause_ms = 0;
+    while (wait_or_stop(ingest, (int)pause_ms)) {
+        struct detail detail = {0};
+        enum err e = step(ingest, &detail);
+        pause_ms = after(ingest, e, &detail);
+        if (ingest->lead.held && !keeps_lead(ingest, e))
+            lead_drop(&ingest->lead);
+    }
+    return NULL;
+}
+
+static enum err from_rpc(
+    void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    return rpc_ledgers(source, start, limit, out, detail);
+}
+
+static void ingest_free(struct ingest *ingest)
+{
+    db_free(ingest->lead.db);
+    rpc_free(ingest->rpc);
+    status_wipe(&ingest->status);
+    close(ingest->stop_fd);
+    free(ingest);
+}
+
+/* Signals are for the program's own thread. */
+static int start_thread(struct ingest *ingest)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&ingest->thread, NULL, run, ingest);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+enum err ingest_start_from(const struct ingest_settings *settings, const struct feed *feed,
+    struct ingest **out, struct detail *detail)
+{
+    struct ingest *ingest = NEW(struct ingest);
+    const struct db_settings db = {
+        .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway ingest"};
+    ingest->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (ingest->stop_fd < 0) {
+        free(ingest);
+        return detail_set(detail, ERR_INTERNAL, "eventfd: %s", strerror(errno));
+    }
+    status_init(&ingest->status, settings->ledger_seconds);
+    ingest->lead = (struct lead){.db = db_new(&db), .locks = lead_locks_of(&settings->network)};
+    ingest->janitor = (struct janitor){.retention_s = settings->retention_s};
+    ingest->poll_ms = settings->poll_ms;
+    ingest->pause_polls = 1;
+    if (feed != NULL)
+        ingest->feed = *feed;
+    else {
+        ingest->rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url, .cancel_fd = ingest->stop_fd});
+        ingest->feed = (struct feed){from_rpc, ingest->rpc};
+    }
+    int error = start_thread(ingest);
+    if (error != 0) {
+        ingest_free(ingest);
+        return detail_set(detail, ERR_INTERNAL, "no thread for ingestion: %s", strerror(error));
+    }
+    *out = ingest;
+    return ERR_OK;
+}
+
+enum err ingest_start(const struct ingest_settings *settings, struct ingest **out, struct detail *detail)
+{
+    return ingest_start_from(settings, NULL, out, detail);
+}
+
+void ingest_stop(struct ingest *ingest)
+{
+    if (ingest == NULL)
+        return;
+    if (eventfd_write(ingest->stop_fd, 1) != 0)
+        log_error("ingestion cannot be woken", "error=\"%s\"", strerror(errno));
+    pthread_join(ingest->thread, NULL);
+    ingest_free(ingest);
+}
+
+bool ingest_ready(struct ingest *ingest, struct detail *why)
+{
+    return status_ready(&ingest->status, why);
+}

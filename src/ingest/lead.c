@@ -1,0 +1,98 @@
+#include "lead.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+static const char sql_lock[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
+
+/* From here on no transaction of an earlier term commits a ledger; one that is under way is waited for. */
+static const char sql_take[] = "WITH taken AS MATERIALIZED ("
+                               " UPDATE fairway.cursor SET term = term + 1"
+                               " RETURNING sequence, hash, close_time, term)"
+                               " SELECT t.sequence, t.hash, t.close_time, l.protocol, t.term"
+                               " FROM taken t JOIN fairway.ledgers l ON l.sequence = t.sequence";
+
+static const char sql_look[] =
+    "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time"
+    " FROM fairway.cursor c";
+
+/* What an operator or a failover suspended meanwhile keeps its own reason. */
+static const char sql_suspend[] =
+    "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = '" GAP_REASON "'"
+    " WHERE term = $1 AND grants_allowed";
+
+struct lead_locks lead_locks_of(const struct network_id *network)
+{
+    return (struct lead_locks){
+        .session = (int64_t)be64_get(network->bytes),
+        .transaction = (int64_t)be64_get(network->bytes + 8),
+    };
+}
+
+static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
+{
+    lead->at = (struct position){0};
+    lead->term = 0;
+    lead->held = true;
+    if (db_count(rows) == 0)
+        return ERR_OK;
+    struct bytes hash = db_bytea(rows, 0, 1);
+    if (hash.len != sizeof lead->at.hash.bytes)
+        return detail_set(detail, ERR_INTERNAL, "the cursor's hash has %zu bytes", hash.len);
+    lead->at.known = true;
+    lead->at.sequence = (uint32_t)db_i64(rows, 0, 0);
+    memcpy(lead->at.hash.bytes, hash.data, hash.len);
+    lead->at.close_time_s = (uint64_t)db_i64(rows, 0, 2);
+    lead->at.protocol = (uint32_t)db_i32(rows, 0, 3);
+    lead->term = db_i64(rows, 0, 4);
+    return ERR_OK;
+}
+
+static enum err take(struct lead *lead, struct detail *detail)
+{
+    AUTO_ROWS locked = NULL;
+    enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.session)), &locked, detail);
+    if (e != ERR_OK)
+        return e;
+    if (!db_bool(locked, 0, 0))
+        return detail_set(detail, ERR_NOT_LEADER, "another replica ingests");
+    lead->backend = db_i32(locked, 0, 1);
+    AUTO_ROWS taken = NULL;
+    if ((e = db_begin(lead->db, detail)) == ERR_OK &&
+        (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
+        e = db_commit(lead->db, detail);
+    return e != ERR_OK ? e : read_taken(lead, taken, detail);
+}
+
+enum err lead_take(struct lead *lead, struct detail *detail)
+{
+    if (lead->held) /* session locks count: none may be left of an earlier time */
+        lead_drop(lead);
+    enum err e = take(lead, detail);
+    if (e != ERR_OK && e != ERR_NOT_LEADER)
+        lead_drop(lead);
+    return e;
+}
+
+void lead_drop(struct lead *lead)
+{
+    lead->held = false;
+    db_rollback(lead->db);
+    db_disconnect(lead->db);
+}
+
+enum err cursor_look(struct db *db, struct cursor_sight *out, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    *out = (struct cursor_sight){0};
+    enum err e = db_query(db, DB_SQL0(sql_look), &rows, detail);
+    if (e == ERR_OK && db_count(rows) == 1)
+        *out = (struct cursor_sight){true, (uint32_t)db_i64(rows, 0, 0), db_i64(rows, 0, 1)};
+    return e;
+}
+
+enum err lead_suspend_grants(struct lead *lead, struct detail *detail)
+{
+    return db_query(lead->db, DB_SQL(sql_suspend, DB_I64(lead->term)), NULL, detail);
+}

@@ -1,0 +1,72 @@
+/*
+ * Leadership and the ledger transaction. One replica ingests at a time: it holds a session lock, and the term
+ * that it wrote into the cursor row when it took the lock. The term is the fence: a ledger transaction whose
+ * term is not the cursor's commits nothing, so an ingester that lost its session without noticing is
+ * harmless.
+ */
+#ifndef FAIRWAY_INGEST_LEAD_H
+#define FAIRWAY_INGEST_LEAD_H
+
+#include "db/db.h"
+#include "pool/settle.h"
+#include "position.h"
+
+/* Advisory lock numbers, derived from the network id: two networks never exclude each other. */
+struct lead_locks {
+    int64_t session;     /* held by the leader's session */
+    int64_t transaction; /* held by each ledger transaction */
+};
+struct lead_locks lead_locks_of(const struct network_id *network);
+
+struct lead {
+    struct db *db; /* direct; opened anew by each lead_take */
+    struct lead_locks locks;
+    bool held;
+    int64_t term;
+    int32_t backend; /* the server process of the session that holds the lock */
+    struct position at;
+};
+
+/*
+ * Becomes the leader: takes the session lock, raises the term and reads the position. ERR_NOT_LEADER: another
+ * session has the lock. On an empty database lead->at stays unknown until lead_begin.
+ */
+MUST_CHECK enum err lead_take(struct lead *lead, struct detail *detail);
+
+/* Gives the lock up, by ending the session. */
+void lead_drop(struct lead *lead);
+
+/* What is seen of the cursor by any replica. */
+struct cursor_sight {
+    bool known;
+    uint32_t sequence;
+    int64_t lag_s; /* database clock less the ledger's close time */
+};
+MUST_CHECK enum err cursor_look(struct db *db, struct cursor_sight *out, struct detail *detail);
+
+/* What a commit did, for the log. */
+struct ledger_committed {
+    struct settled settled;
+    int64_t lag_s;
+};
+
+/*
+ * Commits one ledger, whole or not at all: its row, the cursor, the end of leases, the state of accounts and
+ * what becomes of provisioning. With an unknown position it is the first one of this database. Moves
+ * lead->at.
+ *
+ * ERR_LEDGER_MISMATCH and the errors of xdr.h: nothing was written, the ledger is not to be trusted or not to
+ * be understood. ERR_NOT_LEADER: another ingester has taken over; ERR_OUTCOME_UNKNOWN: it may be committed.
+ * After both, and after any database error, lead_drop and lead_take: the cursor says what is true.
+ */
+MUST_CHECK enum err lead_commit(
+    struct lead *lead, const struct rpc_ledger *named, struct ledger_committed *out, struct detail *detail);
+
+/* Why grants stop when the next ledger is not to be had. The commit of that ledger takes this reason back,
+ * and no other. */
+#define GAP_REASON "the RPC no longer has the next ledger"
+
+/* Stops all grants, for GAP_REASON. */
+MUST_CHECK enum err lead_suspend_grants(struct lead *lead, struct detail *detail);
+
+#endif

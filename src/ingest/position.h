@@ -1,0 +1,30 @@
+/*
+ * The ledger that was committed last, and whether another one follows from it (DESIGN section 5). Pure: what
+ * a feed says is judged here, before any transaction begins.
+ */
+#ifndef FAIRWAY_INGEST_POSITION_H
+#define FAIRWAY_INGEST_POSITION_H
+
+#include "rpc/rpc.h"
+#include "stellar/ledger.h"
+
+struct position {
+    bool known; /* false: the database has no ledger yet */
+    uint32_t sequence;
+    struct hash hash;
+    uint64_t close_time_s;
+    uint32_t protocol;
+};
+
+/*
+ * Whether the ledger is the very next one, proved as far as a ledger proves itself, and the one that the RPC
+ * named. Without a known position its number is the RPC's and nothing is linked. ERR_LEDGER_MISMATCH: it is
+ * not; detail says what disagrees.
+ */
+MUST_CHECK enum err position_check(const struct position *position, const struct rpc_ledger *named,
+    const struct ledger *ledger, struct detail *detail);
+
+/* The position when the ledger is committed. */
+struct position position_after(const struct ledger *ledger);
+
+#endif

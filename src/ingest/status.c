@@ -1,0 +1,90 @@
+#include "status.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define COMPLAIN_EVERY_MS 60000
+/* One lost answer is no reason to take a replica out of service. */
+#define FAILURES_TOLERATED 2
+/* As grants allow it (pool/claim.c): a ledger that is due, and this much. */
+#define LAG_SLACK_S 30
+
+void status_init(struct status *status, unsigned ledger_seconds)
+{
+    *status = (struct status){.lag_limit_s = (int64_t)ledger_seconds + LAG_SLACK_S};
+    pthread_mutex_init(&status->mutex, NULL);
+}
+
+void status_wipe(struct status *status)
+{
+    pthread_mutex_destroy(&status->mutex);
+}
+
+void status_saw(struct status *status, const struct cursor_sight *sight)
+{
+    pthread_mutex_lock(&status->mutex);
+    status->sight = *sight;
+    status->seen_ms = clock_ms();
+    pthread_mutex_unlock(&status->mutex);
+}
+
+void status_well(struct status *status)
+{
+    pthread_mutex_lock(&status->mutex);
+    bool recovered = status->failures > FAILURES_TOLERATED || status->stopped;
+    status->failures = 0;
+    status->stopped = false;
+    status->complain_ms = 0;
+    status->problem = (struct detail){0};
+    pthread_mutex_unlock(&status->mutex);
+    if (recovered)
+        log_info("ingestion goes on", NULL);
+}
+
+void status_failed(struct status *status, enum err e, bool stopped, const struct detail *detail)
+{
+    pthread_mutex_lock(&status->mutex);
+    status->failures += status->failures <= FAILURES_TOLERATED;
+    bool is_new = strcmp(status->problem.text, detail->text) != 0 || stopped != status->stopped;
+    bool complain = is_new || clock_left_ms(status->complain_ms) == 0;
+    status->stopped = stopped;
+    status->problem = *detail;
+    if (complain)
+        status->complain_ms = clock_ms() + COMPLAIN_EVERY_MS;
+    pthread_mutex_unlock(&status->mutex);
+    if (complain && stopped)
+        log_error("INGESTION STOPPED: no lease ends until this is mended", "error=%s detail=\"%s\"",
+            err_code(e), detail->text);
+    else if (complain)
+        log_warn("ingestion waits", "error=%s detail=\"%s\"", err_code(e), detail->text);
+}
+
+static bool judge(const struct status *status, struct detail *why)
+{
+    if (status->stopped || status->failures > FAILURES_TOLERATED) {
+        detail_set(
+            why, ERR_OK, "ingestion %s: %s", status->stopped ? "stopped" : "waits", status->problem.text);
+        return false;
+    }
+    if (!status->sight.known) {
+        detail_set(why, ERR_OK, "no ledger has been ingested yet");
+        return false;
+    }
+    int64_t lag_s = status->sight.lag_s + (clock_ms() - status->seen_ms) / 1000;
+    if (lag_s <= status->lag_limit_s)
+        return true;
+    detail_set(why, ERR_OK, "the last ledger committed, %u, closed %" PRId64 " s ago", status->sight.sequence,
+        lag_s);
+    return false;
+}
+
+bool status_ready(struct status *status, struct detail *why)
+{
+    pthread_mutex_lock(&status->mutex);
+    bool ready = judge(status, why);
+    pthread_mutex_unlock(&status->mutex);
+    return ready;
+}

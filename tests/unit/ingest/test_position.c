@@ -1,0 +1,134 @@
+/* Only the very next ledger, proved and linked, is committed: each check refuses what it is for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "position.h"
+
+static struct hash hash_of(uint8_t fill)
+{
+    struct hash hash;
+    memset(hash.bytes, fill, sizeof hash.bytes);
+    return hash;
+}
+
+/* A position, and the ledger that follows from it. */
+struct fixture {
+    struct position at;
+    struct rpc_ledger named;
+    struct ledger ledger;
+};
+
+static struct fixture good(void)
+{
+    return (struct fixture){
+        .at = {.known = true, .sequence = 9, .hash = hash_of(1), .close_time_s = 100, .protocol = 27},
+        .named = {.sequence = 10, .hash = hash_of(2)},
+        .ledger = {.protocol = 27,
+            .sequence = 10,
+            .close_time_s = 105,
+            .hash = hash_of(2),
+            .previous_hash = hash_of(1),
+            .hash_proved = true,
+            .results_proved = true},
+    };
+}
+
+static void assert_refused(const struct fixture *fixture, const char *word)
+{
+    struct detail detail = {0};
+    assert_int_equal(
+        position_check(&fixture->at, &fixture->named, &fixture->ledger, &detail), ERR_LEDGER_MISMATCH);
+    if (strstr(detail.text, word) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", detail.text, word);
+}
+
+static void the_next_ledger_is_accepted_and_becomes_the_position(void **state)
+{
+    (void)state;
+    struct fixture fixture = good();
+    assert_int_equal(position_check(&fixture.at, &fixture.named, &fixture.ledger, NULL), ERR_OK);
+    struct position after = position_after(&fixture.ledger);
+    assert_true(after.known);
+    assert_int_equal(after.sequence, 10);
+    assert_int_equal(after.close_time_s, 105);
+    assert_int_equal(after.protocol, 27);
+    assert_true(hash_equal(&after.hash, &fixture.ledger.hash));
+}
+
+static void DR4_a_ledger_with_another_number_is_refused(void **state)
+{
+    (void)state;
+    static const uint32_t wrong[] = {0, 8, 9, 11, UINT32_MAX};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct fixture named = good(), sent = good();
+        named.named.sequence = wrong[i];
+        sent.ledger.sequence = wrong[i];
+        assert_refused(&named, "ledger 10 is due");
+        assert_refused(&sent, "ledger 10 is due");
+    }
+}
+
+static void DR4_a_ledger_that_does_not_prove_itself_is_refused(void **state)
+{
+    (void)state;
+    struct fixture header = good(), results = good(), named = good();
+    header.ledger.hash_proved = false;
+    assert_refused(&header, "header");
+    results.ledger.results_proved = false;
+    assert_refused(&results, "results");
+    named.named.hash = hash_of(3);
+    assert_refused(&named, "named");
+}
+
+static void DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture = good();
+    fixture.ledger.previous_hash.bytes[31] ^= 1;
+    assert_refused(&fixture, "does not follow");
+}
+
+static void neither_close_time_nor_protocol_goes_back(void **state)
+{
+    (void)state;
+    struct fixture time = good(), protocol = good();
+    time.ledger.close_time_s = 99;
+    assert_refused(&time, "closed before");
+    protocol.ledger.protocol = 26;
+    assert_refused(&protocol, "protocol");
+    time.ledger.close_time_s = 100; /* CAP-88: two ledgers may close in one second */
+    protocol.ledger.protocol = 28;
+    assert_int_equal(position_check(&time.at, &time.named, &time.ledger, NULL), ERR_OK);
+    assert_int_equal(position_check(&protocol.at, &protocol.named, &protocol.ledger, NULL), ERR_OK);
+}
+
+static void the_first_ledger_needs_no_link_but_every_proof(void **state)
+{
+    (void)state;
+    struct fixture fixture = good();
+    fixture.at = (struct position){0};
+    assert_int_equal(position_check(&fixture.at, &fixture.named, &fixture.ledger, NULL), ERR_OK);
+    fixture.named.sequence = 11;
+    assert_refused(&fixture, "ledger 11 is due");
+    fixture.named.sequence = 10;
+    fixture.ledger.results_proved = false;
+    assert_refused(&fixture, "results");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_ledger_is_accepted_and_becomes_the_position),
+        cmocka_unit_test(DR4_a_ledger_with_another_number_is_refused),
+        cmocka_unit_test(DR4_a_ledger_that_does_not_prove_itself_is_refused),
+        cmocka_unit_test(DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused),
+        cmocka_unit_test(neither_close_time_nor_protocol_goes_back),
+        cmocka_unit_test(the_first_ledger_needs_no_link_but_every_proof),
+    };
+    return cmocka_run_group_tests_name("ingest/position", tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* When /readyz may be green. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "status.h"
+
+#define LEDGER_SECONDS 5
+
+static void assert_not_ready(struct status *status, const char *word)
+{
+    struct detail why = {0};
+    assert_false(status_ready(status, &why));
+    if (strstr(why.text, word) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", why.text, word);
+}
+
+static struct status seen(int64_t lag_s)
+{
+    struct status status;
+    status_init(&status, LEDGER_SECONDS);
+    status_saw(&status, &(struct cursor_sight){true, 7, lag_s});
+    return status;
+}
+
+static void nothing_is_ready_before_the_first_ledger(void **state)
+{
+    (void)state;
+    struct status status;
+    status_init(&status, LEDGER_SECONDS);
+    assert_not_ready(&status, "no ledger");
+    status_saw(&status, &(struct cursor_sight){true, 7, 0});
+    assert_true(status_ready(&status, NULL));
+    status_wipe(&status);
+}
+
+static void a_cursor_that_lags_by_more_than_a_ledger_and_thirty_seconds_is_not_ready(void **state)
+{
+    (void)state;
+    struct status good = seen(35), late = seen(36);
+    assert_true(status_ready(&good, NULL));
+    assert_not_ready(&late, "7, closed 36 s ago");
+    good.seen_ms -= 1000; /* time goes on without a ledger */
+    assert_not_ready(&good, "closed 36 s ago");
+    status_wipe(&good);
+    status_wipe(&late);
+}
+
+static void two_failures_are_tolerated_and_the_third_is_not_until_something_works(void **state)
+{
+    (void)state;
+    struct status status = seen(0);
+    const struct detail detail = {"connection refused"};
+    for (int i = 0; i < 2; i++) {
+        status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
+        assert_true(status_ready(&status, NULL));
+    }
+    status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
+    assert_not_ready(&status, "connection refused");
+    status_well(&status);
+    assert_true(status_ready(&status, NULL));
+    status_wipe(&status);
+}
+
+static void a_stop_is_red_at_once(void **state)
+{
+    (void)state;
+    struct status status = seen(0);
+    status_failed(&status, ERR_LEDGER_GAP, true, &(struct detail){"ledger 8 is due"});
+    assert_not_ready(&status, "stopped: ledger 8 is due");
+    status_well(&status);
+    assert_true(status_ready(&status, NULL));
+    status_wipe(&status);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_ready_before_the_first_ledger),
+        cmocka_unit_test(a_cursor_that_lags_by_more_than_a_ledger_and_thirty_seconds_is_not_ready),
+        cmocka_unit_test(two_failures_are_tolerated_and_the_third_is_not_until_something_works),
+        cmocka_unit_test(a_stop_is_red_at_once),
+    };
+    return cmocka_run_group_tests_name("ingest/status", tests, NULL, NULL);
+}
