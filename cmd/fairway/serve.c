@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -106,9 +107,10 @@ static enum err start_http(const struct config *config, struct service *service,
         .max_connections = (unsigned)config_number(config, "MAX_CONNECTIONS")};
     http.routes = api_routes(service->api, &http.route_count);
     enum err e = http_start(&http, &service->http, detail);
-    if (e == ERR_OK)
-        log_info("ready for requests", "address=\"listening on http://%s:%u\"", config_text(config, "LISTEN"),
-            http_port(service->http));
+    if (e == ERR_OK) { /* on standard output: with PORT=0 whoever started this waits for it */
+        printf("listening on http://%s:%u\n", config_text(config, "LISTEN"), http_port(service->http));
+        fflush(stdout);
+    }
     return e;
 }
 
