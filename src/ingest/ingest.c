@@ -102,7 +102,7 @@ static enum err stop_at_gap(struct ingest *ingest, uint32_t oldest, struct detai
         return e;
     return detail_set(detail, ERR_LEDGER_GAP,
         "ledger %u is due, but Stellar RPC keeps only those from %u on; no lease is granted until an RPC with"
-        " a longer history is configured (recovery without the missing ledgers does not exist yet)",
+        " a longer history is configured (there is no recovery without them yet)",
         ingest->lead.at.sequence + 1, oldest);
 }
 
