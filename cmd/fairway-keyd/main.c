@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -27,13 +28,16 @@ static bool descriptor(const char *text, int *out)
 int main(int argc, char **argv)
 {
     struct keyd_secrets secrets;
-    struct detail detail = {0};
     int socket_fd;
-    signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C reaches the whole group; fairway decides when it ends */
+    /* A terminal's Ctrl-C and a service manager's stop reach the whole group; fairway, which drains first,
+       decides when this process ends. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     if (argc != 6 || (strcmp(argv[1], "serve") != 0 && strcmp(argv[1], "provision") != 0) ||
         !descriptor(argv[2], &socket_fd) || socket_fd < 0 || !descriptor(argv[3], &secrets.master_key_fd) ||
         !descriptor(argv[4], &secrets.passphrase_fd) || !descriptor(argv[5], &secrets.distribution_fd))
         log_fatal(EX_USAGE, "fairway-keyd is started by fairway", NULL);
     enum keyd_mode mode = strcmp(argv[1], "serve") == 0 ? KEYD_SERVE : KEYD_PROVISION;
-    return keyd_process(socket_fd, mode, &secrets, &detail);
+    _exit(keyd_process(socket_fd, mode, &secrets)); /* nothing else may run in the sandbox */
 }

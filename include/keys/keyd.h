@@ -1,8 +1,8 @@
 /*
  * The key process, seen from its client. fairway-keyd holds the master key and the distribution key; fairway
  * holds sealed seeds only. Calls are batched, serialized by a mutex inside (any thread may call), block until
- * the answer or the deadline, and after a lost answer or a dead keyd return ERR_KEYD_UNAVAILABLE for ever:
- * the caller stops with EX_SOFTWARE.
+ * the answer or a deadline of 5 s (keyd_load: 30 s), and after a lost answer or a dead keyd return
+ * ERR_KEYD_UNAVAILABLE for ever: the caller stops with EX_SOFTWARE.
  */
 #ifndef FAIRWAY_KEYS_KEYD_H
 #define FAIRWAY_KEYS_KEYD_H
@@ -14,7 +14,9 @@
 #define SEAL_SIZE 72   /* nonce 24, ciphertext 32, tag 16 */
 #define KEY_ID_SIZE 17 /* 16 hexadecimal digits and the terminator */
 #define KDF_SALT_SIZE 16
-#define SIGN_BATCH_MAX 256
+#define SIGN_BATCH_MAX 256 /* of one message; longer arrays take several */
+#define MASTER_KEY_ROWS_MAX 6
+#define KEYD_TRANSACTION_MAX (1u << 20) /* bytes; the network takes an eighth of that */
 
 /* A secret seed under a master key: XChaCha20-Poly1305; public key, key id and network id are associated
  * data. */
@@ -23,9 +25,10 @@ struct sealed_seed {
     uint8_t box[SEAL_SIZE];
 };
 
+/* What a keyd does beside keyd_load. A call of the other mode ends it. */
 enum keyd_mode {
-    KEYD_SERVE,
-    KEYD_PROVISION
+    KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bump */
+    KEYD_PROVISION /* keyd_generate, keyd_sign_template */
 };
 
 /* Where secrets come from. Descriptors are handed over and closed here; -1: not given. */
@@ -46,9 +49,10 @@ struct master_key_row {
 struct keyd;
 
 /*
- * Forks and executes program over a socketpair, before the caller opens any other socket, and hands the
- * secrets over. The caller goes on with keyd_load. Errors: ERR_CONFIG (program or secrets unusable),
- * ERR_KEYD_UNAVAILABLE.
+ * Forks and executes program over a socketpair, before the caller opens any other socket, hands the secrets
+ * over and waits until its sandbox stands. The caller goes on with keyd_load. Call it from a thread that
+ * lives as long as the process: the kernel kills keyd when that thread ends. Errors: ERR_CONFIG (program or
+ * secrets unusable), ERR_KEYD_UNAVAILABLE.
  */
 MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
     struct keyd **out, struct detail *detail);
@@ -64,7 +68,8 @@ struct keyd_settings {
     const struct public_key *distribution;
     struct policy_limits limits;
     int64_t max_lease_fee_stroops; /* inner fee cap */
-    int64_t max_bump_fee_stroops;
+    int64_t max_bump_fee_stroops;  /* what the distribution account pays for one transaction: fee bump,
+                                      creation or merge */
 };
 MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct keyd_settings *settings,
     const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
@@ -74,11 +79,11 @@ struct generated_key {
     struct public_key public_key;
     struct sealed_seed sealed;
 };
-/* count new keys, at most SIGN_BATCH_MAX a call. */
+/* count new keys. */
 MUST_CHECK enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[]);
 
 /* One lease to sign; in: transaction (XDR Transaction), signer, sealed. out: result and, when ERR_OK, hash
-   and signature. An item that keyd refuses fails alone. */
+   and signature. An item that keyd refuses (or that is larger than KEYD_TRANSACTION_MAX) fails alone. */
 struct lease_signing {
     struct bytes transaction;
     struct public_key signer;
@@ -97,9 +102,12 @@ MUST_CHECK enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner,
     const struct sealed_seed *sealed, int64_t fee_stroops, struct buf *envelope, struct hash *hash,
     struct detail *detail);
 
-/* A creation or merge (template->distribution must be keyd's): sealed[i] belongs to template->accounts[i].
-   Answers the signed envelope. KEYD_PROVISION mode only. */
-MUST_CHECK enum err keyd_sign_template(struct keyd *keyd, const struct template *template,
+/*
+ * A creation or merge: sealed[i] belongs to template->accounts[i]. Answers the signed envelope. Refused:
+ * another distribution account than keyd's, a fee above max_bump_fee_stroops, a max time that is past now_s
+ * (as in keyd_sign_leases) or more than 300 s after it.
+ */
+MUST_CHECK enum err keyd_sign_template(struct keyd *keyd, uint64_t now_s, const struct template *template,
     const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, struct detail *detail);
 
 /* Closes the socket, which ends keyd, and waits for it. */
@@ -107,5 +115,9 @@ void keyd_stop(struct keyd *keyd);
 
 /* A descriptor that becomes readable when keyd has died, for the caller's main loop. */
 int keyd_pidfd(const struct keyd *keyd);
+
+/* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"): for the log line of the caller's
+ * end. */
+bool keyd_ended(const struct keyd *keyd, struct detail *detail);
 
 #endif

@@ -5,7 +5,6 @@
 #include "keys/keyd.h"
 
 /* Raises the walls, reads the secrets, serves; answers the exit code (sysexits.h). */
-int keyd_process(
-    int socket_fd, enum keyd_mode mode, const struct keyd_secrets *secrets, struct detail *detail);
+int keyd_process(int socket_fd, enum keyd_mode mode, const struct keyd_secrets *secrets);
 
 #endif

@@ -20,9 +20,9 @@
 MUST_CHECK enum err secrets_hide(char **argv, struct detail *detail);
 
 /*
- * Opens what secrets_hide left and the files, for keyd_start. A file that others than its owner and group can
- * read, or that its group can write, is refused (ERR_CONFIG). Each descriptor is -1 when its secret is not
- * given.
+ * Opens what secrets_hide left and the files, for keyd_start. A file that is open to others than its owner is
+ * refused (ERR_CONFIG), but for one of root's that its group may read: so do containers mount secrets (mode
+ * 0440). Each descriptor is -1 when its secret is not given.
  */
 MUST_CHECK enum err secrets_open(struct keyd_secrets *out, struct detail *detail);
 

@@ -30,7 +30,7 @@ static enum err check_distribution(
 
 enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
 {
-    struct master_key_row rows[RING_KEYS_MAX], none = {0};
+    struct master_key_row rows[MASTER_KEY_ROWS_MAX], none = {0};
     struct public_key distribution;
     struct detail detail = {0};
     bool configured, is_new = false;
@@ -39,7 +39,7 @@ enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struc
     if ((e = read_settings(state, request, &configured, &distribution)) != ERR_OK ||
         (e = xdr_u32(request, &count)) != ERR_OK)
         return e;
-    if (count > RING_KEYS_MAX)
+    if (count > MASTER_KEY_ROWS_MAX)
         return ERR_XDR_INVALID;
     for (uint32_t i = 0; i < count; i++)
         if ((e = wire_get_row(request, &rows[i])) != ERR_OK)
@@ -47,8 +47,8 @@ enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struc
     enum err result = check_distribution(state->ring, configured, &distribution, &detail);
     if (result == ERR_OK)
         result = ring_load(state->ring, rows, count, &is_new, &detail);
-    buf_add_u32(answer, result);
-    wire_put_bytes(answer, (struct bytes){(const uint8_t *)detail.text, sizeof detail.text});
+    state->loaded = result == ERR_OK; /* else this answer is the last */
+    wire_put_result(answer, result, &detail);
     wire_put_row(answer, result == ERR_OK ? &state->ring->current->row : &none);
     buf_add_u32(answer, is_new);
     buf_add(answer, state->ring->distribution.bytes, sizeof state->ring->distribution.bytes);
@@ -61,7 +61,7 @@ enum err handle_generate(struct keyd_state *state, struct xdr_reader *request, s
     enum err e = xdr_u32(request, &count);
     if (e != ERR_OK)
         return e;
-    if (count == 0 || count > SIGN_BATCH_MAX || state->ring->current == NULL)
+    if (count == 0 || count > SIGN_BATCH_MAX)
         return ERR_XDR_INVALID;
     for (uint32_t i = 0; i < count; i++) {
         struct generated_key key;

@@ -1,19 +1,34 @@
 /*
- * The messages that sign. None of them takes a hash: each gets the transaction itself, judges it by its own
- * rules, computes the hash and signs that.
+ * The messages that sign what clients submit. None takes a hash: each gets the transaction itself, judges it
+ * by its own rules, computes the hash and signs that.
  */
+#include "base/log.h"
 #include "handlers.h"
 #include "wire.h"
 
-static enum err sign_lease(struct keyd_state *state, uint64_t now_s, const struct lease_signing *item,
-    struct hash *hash, struct signature *signature)
+static enum err judge_and_sign(struct keyd_state *state, uint64_t now_s, const struct lease_signing *item,
+    struct hash *hash, struct signature *signature, struct detail *detail)
 {
     enum err e = policy_check_lease(
-        item->transaction, &item->signer, &state->limits, state->max_lease_fee_stroops, now_s, NULL);
+        item->transaction, &item->signer, &state->limits, state->max_lease_fee_stroops, now_s, detail);
     if (e != ERR_OK)
         return e;
     *hash = transaction_hash(&state->ring->network, item->transaction);
     return ring_sign(state->ring, &item->signer, &item->sealed, hash, signature);
+}
+
+/* fairway judges before it asks, so a refusal here is an event. */
+static enum err sign_lease(struct keyd_state *state, uint64_t now_s, const struct lease_signing *item,
+    struct hash *hash, struct signature *signature)
+{
+    struct detail detail = {0};
+    enum err e = judge_and_sign(state, now_s, item, hash, signature, &detail);
+    if (e != ERR_OK) {
+        char address[ADDRESS_SIZE];
+        address_encode(&item->signer, address);
+        log_warn("lease refused", "account=%s error=%s detail=\"%s\"", address, err_code(e), detail.text);
+    }
+    return e;
 }
 
 enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
@@ -42,12 +57,10 @@ enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, str
     return ERR_OK;
 }
 
-/* Result and detail, then hash and envelope, which are empty unless the result is ERR_OK. */
-static void put_signed(struct buf *answer, enum err result, const struct detail *detail,
+void handler_put_signed(struct buf *answer, enum err result, const struct detail *detail,
     const struct hash *hash, struct bytes envelope)
 {
-    buf_add_u32(answer, result);
-    wire_put_bytes(answer, (struct bytes){(const uint8_t *)detail->text, sizeof detail->text});
+    wire_put_result(answer, result, detail);
     buf_add(answer, hash->bytes, sizeof hash->bytes);
     wire_put_bytes(answer, result == ERR_OK ? envelope : (struct bytes){0});
 }
@@ -60,6 +73,8 @@ static enum err check_inner(struct keyd_state *state, const struct envelope *inn
     const struct hash hash = envelope_hash(&state->ring->network, inner);
     if (inner->form == ENVELOPE_FEE_BUMP)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
+    if (inner->source_muxed)
+        return detail_set(detail, ERR_NOT_ELIGIBLE, "a lease's source is never muxed");
     if (fee_stroops <= 0 || fee_stroops > state->max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is not within the key process's maximum");
     if (ring_proves_member(state->ring, &inner->source, sealed) != ERR_OK)
@@ -93,80 +108,7 @@ enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, s
     }
     if (result == ERR_OK)
         fee_bump_envelope_build(buf_bytes(&transaction), &state->ring->distribution, &signature, &envelope);
-    put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
-    buf_free(&transaction);
-    buf_free(&envelope);
-    return ERR_OK;
-}
-
-static enum err read_template(
-    struct xdr_reader *request, struct template *template, struct sealed_seed sealed[])
-{
-    uint32_t kind, count;
-    enum err e;
-    if ((e = xdr_u32(request, &kind)) != ERR_OK || (e = xdr_i64(request, &template->sequence)) != ERR_OK ||
-        (e = xdr_u32(request, &template->fee_stroops)) != ERR_OK ||
-        (e = xdr_u64(request, &template->max_time_s)) != ERR_OK || (e = xdr_u32(request, &count)) != ERR_OK)
-        return e;
-    if (kind > TEMPLATE_MERGE || count == 0 || count > TEMPLATE_ACCOUNTS_MAX)
-        return ERR_XDR_INVALID;
-    template->kind = (enum template_kind)kind;
-    template->account_count = count;
-    for (uint32_t i = 0; i < count; i++)
-        if ((e = xdr_opaque(request, template->accounts[i].bytes, sizeof template->accounts[i].bytes)) !=
-                ERR_OK ||
-            (e = wire_get_sealed(request, &sealed[i])) != ERR_OK)
-            return e;
-    return ERR_OK;
-}
-
-/* The distribution account signs first, then each account, in the order of the template. */
-static enum err sign_template(struct keyd_state *state, const struct template *template,
-    const struct sealed_seed sealed[], const struct hash *hash, struct public_key signers[],
-    struct signature signatures[])
-{
-    signers[0] = state->ring->distribution;
-    enum err e = ring_sign_as_distribution(state->ring, hash, &signatures[0]);
-    for (size_t i = 0; e == ERR_OK && i < template->account_count; i++) {
-        signers[i + 1] = template->accounts[i];
-        e = ring_sign(state->ring, &template->accounts[i], &sealed[i], hash, &signatures[i + 1]);
-    }
-    return e;
-}
-
-static enum err check_template(
-    const struct keyd_state *state, const struct template *template, struct detail *detail)
-{
-    if (template->fee_stroops > state->max_bump_fee_stroops)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is above the key process's maximum");
-    if (template->max_time_s == 0)
-        return detail_set(detail, ERR_INVALID_TRANSACTION, "a transaction without a max time never dies");
-    return ERR_OK;
-}
-
-/* Nothing but the template's few fields comes from outside; the distribution account is keyd's own. */
-enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
-{
-    struct template template = {.distribution = state->ring->distribution};
-    struct sealed_seed sealed[TEMPLATE_ACCOUNTS_MAX];
-    struct public_key signers[TEMPLATE_ACCOUNTS_MAX + 1];
-    struct signature signatures[TEMPLATE_ACCOUNTS_MAX + 1];
-    struct buf transaction = {0}, envelope = {0};
-    struct hash hash = {0};
-    struct detail detail = {0};
-    enum err e = read_template(request, &template, sealed);
-    if (e != ERR_OK)
-        return e;
-    enum err result = check_template(state, &template, &detail);
-    if (result == ERR_OK) {
-        template_build(&template, &transaction);
-        hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
-        result = sign_template(state, &template, sealed, &hash, signers, signatures);
-    }
-    if (result == ERR_OK)
-        template_envelope_build(
-            buf_bytes(&transaction), signers, signatures, template.account_count + 1, &envelope);
-    put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
+    handler_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     buf_free(&transaction);
     buf_free(&envelope);
     return ERR_OK;

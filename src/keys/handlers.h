@@ -8,6 +8,7 @@
 
 /* What the process has learnt from WIRE_LOAD. */
 struct keyd_state {
+    bool loaded;
     struct ring *ring;
     struct policy_limits limits;
     int64_t max_lease_fee_stroops, max_bump_fee_stroops;
@@ -22,5 +23,9 @@ enum err handle_generate(struct keyd_state *state, struct xdr_reader *request, s
 enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+
+/* The common answer of fee bump and template: result, detail, hash, envelope (empty unless ERR_OK). */
+void handler_put_signed(struct buf *answer, enum err result, const struct detail *detail,
+    const struct hash *hash, struct bytes envelope);
 
 #endif

@@ -13,6 +13,11 @@ enum err ring_open(struct ring *ring, struct detail *detail)
     return ERR_OK;
 }
 
+void ring_close(struct ring *ring)
+{
+    sodium_memzero(ring->secrets, sizeof *ring->secrets);
+}
+
 static struct ring_key *add(struct ring_secrets *secrets, const struct master_key_row *row)
 {
     struct ring_key *key = &secrets->keys[secrets->key_count++];
@@ -69,8 +74,6 @@ enum err ring_load(
 {
     struct ring_secrets *secrets = ring->secrets;
     struct ring_key *file_key = secrets->has_file_key ? add_file_key(secrets) : NULL, *fresh;
-    if (count > RING_KEYS_MAX - 2)
-        return detail_set(detail, ERR_CONFIG, "more than %d master keys", RING_KEYS_MAX - 2);
     *is_new = true;
     for (size_t i = 0; i < count; i++) {
         enum err e = add_row(ring, &rows[i], file_key, detail);

@@ -8,7 +8,7 @@
 
 #include "seal.h"
 
-#define RING_KEYS_MAX 8
+#define RING_KEYS_MAX (MASTER_KEY_ROWS_MAX + 2) /* the key file's and a new one beside the rows */
 #define PASSPHRASE_MAX 1024
 
 struct ring_key {
@@ -36,6 +36,9 @@ struct ring {
 
 /* Takes the guarded memory. ERR_CONFIG when it cannot be locked: a secret could reach the swap. */
 MUST_CHECK enum err ring_open(struct ring *ring, struct detail *detail);
+
+/* Wipes all; the pages themselves go with the process, whose sandbox has no call to unlock them. */
+void ring_close(struct ring *ring);
 
 /* Reads the secrets from descriptors and closes these; before the sandbox. */
 MUST_CHECK enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct detail *detail);

@@ -4,7 +4,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -55,6 +55,7 @@ static int close_others(const int keep[], unsigned count)
 
 enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail)
 {
+    /* No RLIMIT_FSIZE: it would silence the log where standard error is a file. */
     const struct rlimit none = {0, 0}, few = {16, 16};
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || setrlimit(RLIMIT_CORE, &none) != 0)
         return failed(detail, "core dumps");
@@ -71,23 +72,26 @@ enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail
 
 /*
  * Landlock by its numbers: the headers of older Debian releases do not know the later rights. A right that
- * the kernel knows and no rule grants is denied, so an empty rule set denies them all.
+ * the rule set handles and no rule grants is denied, so an empty one denies all that this kernel knows.
  */
 static enum err deny_files_and_network(struct detail *detail)
 {
     static const uint64_t file_rights[] = {
         0, (1u << 13) - 1, (1u << 14) - 1, (1u << 15) - 1, (1u << 15) - 1, (1u << 16) - 1};
-    struct {
-        uint64_t file, network;
-    } denied;
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* ask for the version */);
     if (version < 1) {
         log_warn("this kernel has no Landlock; the system call filter stands alone", NULL);
         return ERR_OK;
     }
-    denied.file = file_rights[version < 5 ? version : 5];
-    denied.network = version < 4 ? 0 : 3; /* bind and connect of TCP */
-    long rules = syscall(SYS_landlock_create_ruleset, &denied, version < 4 ? 8 : 16, 0u);
+    const struct {
+        uint64_t files, network, scopes;
+    } denied = {
+        .files = file_rights[version < 5 ? version : 5],
+        .network = version < 4 ? 0 : 3, /* bind and connect of TCP */
+        .scopes = version < 6 ? 0 : 3,  /* abstract UNIX sockets and signals to the outside */
+    };
+    size_t size = version < 4 ? 8 : version < 6 ? 16 : 24;
+    long rules = syscall(SYS_landlock_create_ruleset, &denied, size, 0u);
     if (rules < 0 || syscall(SYS_landlock_restrict_self, rules, 0u) != 0)
         return failed(detail, "Landlock");
     close((int)rules);
@@ -107,13 +111,16 @@ static enum err deny_files_and_network(struct detail *detail)
 #define ALLOW_ON(name, fd)                                                                                   \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD_ARGUMENT(0),                                 \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(fd), 0, 1), ALLOW, KILL
-/* Allowed when the third argument, the protection, does not make memory executable. */
-#define ALLOW_DATA(name)                                                                                     \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD_ARGUMENT(2),                                 \
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), ALLOW, KILL
+/* Allowed for memory of its own: the protection (third argument) without execution, the flags (fourth) with
+ * MAP_ANONYMOUS. */
+#define ALLOW_MEMORY(name)                                                                                   \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 6), LOAD_ARGUMENT(2),                                 \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 3, 0), LOAD_ARGUMENT(3),                             \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1), ALLOW, KILL
 
 static enum err filter_calls(int socket_fd, struct detail *detail)
 {
+    /* A call by its number of another architecture or of x32 is not in the list either. */
     const struct sock_filter filter[] = {
         LOAD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCHITECTURE, 1, 0),
@@ -122,20 +129,12 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
         ALLOW_ON(recvfrom, socket_fd),  /* requests */
         ALLOW_ON(sendto, socket_fd),    /* answers */
         ALLOW_ON(write, STDERR_FILENO), /* the log */
-#ifdef SYS_poll
-        ALLOW_CALL(poll), /* waiting for the socket */
-#endif
-        ALLOW_CALL(ppoll),           /* the same on aarch64 */
-        ALLOW_CALL(getrandom),       /* seeds, nonces, salts */
-        ALLOW_CALL(brk),             /* malloc */
-        ALLOW_DATA(mmap),            /* malloc of large buffers, Argon2id */
-        ALLOW_DATA(mprotect),        /* malloc's growing arenas */
-        ALLOW_CALL(mremap),          /* realloc of large buffers */
-        ALLOW_CALL(munmap),          /* free */
-        ALLOW_CALL(madvise),         /* free */
-        ALLOW_CALL(clock_gettime),   /* log times, where the vDSO does not serve */
-        ALLOW_CALL(restart_syscall), /* poll after SIGSTOP and SIGCONT */
-        ALLOW_CALL(exit_group),      /* the end */
+        ALLOW_CALL(clock_gettime),      /* its time, where the vDSO does not serve */
+        ALLOW_CALL(getrandom),          /* seeds, nonces, salts */
+        ALLOW_CALL(brk),                /* malloc */
+        ALLOW_MEMORY(mmap),             /* Argon2id's memory; malloc where brk finds no room */
+        ALLOW_CALL(munmap),             /* its end */
+        ALLOW_CALL(exit_group),         /* ours */
         KILL,
     };
     const struct sock_fprog program = {ARRAY_LEN(filter), (struct sock_filter *)filter};
@@ -156,7 +155,8 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
 
 enum err sandbox_enter(int socket_fd, struct detail *detail)
 {
-    tzset(); /* reads the time zone's file, which the first gmtime would do later */
+    tzset();                /* reads the time zone's file, which the first gmtime would do later */
+    mallopt(M_MMAP_MAX, 0); /* else large buffers would need mremap */
     enum err e = deny_files_and_network(detail);
     return e != ERR_OK ? e : filter_calls(socket_fd, detail);
 }

@@ -12,7 +12,7 @@
 MUST_CHECK enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail);
 
 /* Before the first byte of input. ERR_CONFIG: a wall could not be raised. Landlock alone may be missing in
- * the kernel. */
+ * the kernel, which is logged. */
 MUST_CHECK enum err sandbox_enter(int socket_fd, struct detail *detail);
 
 #endif

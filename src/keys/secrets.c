@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,9 +85,26 @@ static enum err open_file(const struct source *source, int *fd, struct detail *d
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (*fd < 0 || fstat(*fd, &status) != 0)
         return detail_set(detail, ERR_CONFIG, "%s: cannot read %s: %s", source->file, path, strerror(errno));
-    if ((status.st_mode & (S_IRWXO | S_IWGRP)) != 0)
+    mode_t closed_to = S_IRWXO | S_IRWXG;
+    if (status.st_uid == 0)
+        closed_to &=
+            ~(mode_t)S_IRGRP; /* as containers mount secrets: root's, readable for the service's group */
+    if ((status.st_mode & closed_to) != 0)
         return detail_set(detail, ERR_CONFIG, "%s: %s is open to others; chmod 0400 it", source->file, path);
     return ERR_OK;
+}
+
+/* What secrets_hide left: pipes, and nothing else that a descriptor could be. */
+static bool pipes_given(const char *numbers, int fds[static SECRETS])
+{
+    struct stat status;
+    if (sscanf(numbers, "%d %d %d", &fds[0], &fds[1], &fds[2]) != SECRETS)
+        return false;
+    for (size_t i = 0; i < SECRETS; i++)
+        if (fds[i] >= 0 &&
+            (fds[i] <= STDERR_FILENO || fstat(fds[i], &status) != 0 || !S_ISFIFO(status.st_mode)))
+            return false;
+    return true;
 }
 
 enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
@@ -95,9 +113,10 @@ enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
     enum err e = ERR_OK;
     const char *numbers = getenv(PIPES_VARIABLE);
     if (numbers != NULL) {
-        if (sscanf(numbers, "%d %d %d", &fds[0], &fds[1], &fds[2]) != SECRETS)
+        if (!pipes_given(numbers, fds))
             return detail_set(detail, ERR_CONFIG, PIPES_VARIABLE " is not for people to set");
         unsetenv(PIPES_VARIABLE);
+        prctl(PR_SET_NAME, program_invocation_short_name); /* executed anew, it is called "exe" */
     }
     for (size_t i = 0; i < SECRETS; i++) {
         if (fds[i] >= 0)

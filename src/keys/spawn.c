@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -63,5 +65,41 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
         return detail_set(detail, ERR_KEYD_UNAVAILABLE, "fork: %s", strerror(errno));
     }
     *out = (struct spawned){.fd = pair[0], .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+    if (out->pidfd < 0) {
+        close(out->fd);
+        spawned_reap(out, 0);
+        return detail_set(detail, ERR_KEYD_UNAVAILABLE, "pidfd_open: %s", strerror(errno));
+    }
     return ERR_OK;
+}
+
+static bool ends_within(const struct spawned *child, int wait_ms)
+{
+    struct pollfd ended = {.fd = child->pidfd, .events = POLLIN};
+    int ready;
+    do
+        ready = poll(&ended, 1, wait_ms);
+    while (ready < 0 && errno == EINTR);
+    return ready > 0;
+}
+
+bool spawned_ended(const struct spawned *child, int wait_ms, struct detail *detail)
+{
+    siginfo_t info = {0};
+    if (!ends_within(child, wait_ms) ||
+        waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+        return false;
+    snprintf(detail->text, sizeof detail->text, info.si_code == CLD_EXITED ? "exit code %d" : "signal %d",
+        info.si_status);
+    return true;
+}
+
+void spawned_reap(struct spawned *child, int patience_ms)
+{
+    if (child->pidfd < 0 || !ends_within(child, patience_ms))
+        kill(child->pid, SIGKILL); /* stopped, or stuck */
+    while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (child->pidfd >= 0)
+        close(child->pidfd);
 }

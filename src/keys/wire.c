@@ -7,48 +7,56 @@
 
 #include "base/clock.h"
 
+/* Waits with poll when there is a deadline. Without one the call itself blocks: the sandbox has no poll. */
 static bool wait_for(int fd, short events, int64_t deadline_ms)
 {
     struct pollfd poll_fd = {.fd = fd, .events = events};
     int ready;
+    if (deadline_ms < 0)
+        return true;
     do
-        ready = poll(&poll_fd, 1, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
+        ready = poll(&poll_fd, 1, clock_left_ms(deadline_ms));
     while (ready < 0 && errno == EINTR);
     return ready > 0;
 }
 
-/* Reads len bytes. *got tells how far it came when it does not end with WIRE_READ. */
-static enum wire_reads read_all(int fd, uint8_t *at, size_t len, size_t *got, int64_t deadline_ms)
+static int waiting(int64_t deadline_ms)
 {
-    for (*got = 0; *got < len;) {
+    return deadline_ms < 0 ? 0 : MSG_DONTWAIT;
+}
+
+/* Reads len bytes. WIRE_CLOSED: not one came. */
+static enum wire_reads read_all(int fd, uint8_t *at, size_t len, int64_t deadline_ms)
+{
+    for (size_t got = 0; got < len;) {
         if (!wait_for(fd, POLLIN, deadline_ms))
             return WIRE_TIMEOUT;
-        ssize_t n = recv(fd, at + *got, len - *got, MSG_DONTWAIT);
+        ssize_t n = recv(fd, at + got, len - got, waiting(deadline_ms));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
-            return WIRE_TORN;
-        *got += (size_t)n;
+            return got == 0 ? WIRE_CLOSED : WIRE_TORN;
+        got += (size_t)n;
     }
     return WIRE_READ;
 }
 
-enum wire_reads wire_read(int fd, uint32_t *type, struct buf *payload, uint32_t max, int64_t deadline_ms)
+enum wire_reads wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms)
 {
-    uint8_t header[WIRE_HEADER_SIZE];
-    size_t got;
-    buf_clear(payload);
-    enum wire_reads result = read_all(fd, header, sizeof header, &got, deadline_ms);
-    if (result != WIRE_READ)
-        return result == WIRE_TORN && got == 0 ? WIRE_CLOSED : result;
-    uint32_t len = be32_get(header);
-    *type = be32_get(header + 4);
-    if (len > max)
-        return WIRE_OVERSIZED;
-    buf_reserve(payload, len);
-    result = read_all(fd, payload->data, len, &got, deadline_ms);
-    payload->len = result == WIRE_READ ? len : 0;
+    uint8_t bytes[WIRE_HEADER_SIZE];
+    enum wire_reads result = read_all(fd, bytes, sizeof bytes, deadline_ms);
+    if (result == WIRE_READ)
+        *header = (struct wire_header){be32_get(bytes), be32_get(bytes + 4)};
     return result;
+}
+
+enum wire_reads wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms)
+{
+    buf_clear(payload);
+    buf_reserve(payload, len);
+    enum wire_reads result = read_all(fd, payload->data, len, deadline_ms);
+    payload->len = result == WIRE_READ ? len : 0;
+    return result == WIRE_CLOSED ? WIRE_TORN : result;
 }
 
 bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms)
@@ -61,9 +69,8 @@ bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms
         for (size_t sent = 0; sent < parts[i].len;) {
             if (!wait_for(fd, POLLOUT, deadline_ms))
                 return false;
-            int more = i == 0 && payload.len > 0 ? MSG_MORE : 0;
             ssize_t n =
-                send(fd, parts[i].data + sent, parts[i].len - sent, MSG_NOSIGNAL | MSG_DONTWAIT | more);
+                send(fd, parts[i].data + sent, parts[i].len - sent, MSG_NOSIGNAL | waiting(deadline_ms));
             if (n < 0 && errno != EINTR && errno != EAGAIN)
                 return false;
             if (n > 0)
@@ -94,16 +101,34 @@ enum err wire_get_bytes(struct xdr_reader *reader, struct bytes *out)
     return ERR_OK;
 }
 
-enum err wire_get_detail(struct xdr_reader *reader, struct detail *detail)
+void wire_put_result(struct buf *out, enum err result, const struct detail *detail)
+{
+    buf_add_u32(out, result);
+    wire_put_bytes(out, (struct bytes){(const uint8_t *)detail->text, strlen(detail->text)});
+}
+
+enum err wire_get_err(struct xdr_reader *reader, enum err *result)
+{
+    uint32_t value;
+    enum err e = xdr_u32(reader, &value);
+    if (e == ERR_OK && value > ERR_INTERNAL)
+        e = ERR_XDR_INVALID;
+    if (e == ERR_OK)
+        *result = (enum err)value;
+    return e;
+}
+
+enum err wire_get_result(struct xdr_reader *reader, enum err *result, struct detail *detail)
 {
     struct bytes text;
-    enum err e = wire_get_bytes(reader, &text);
-    if (e == ERR_OK && detail != NULL) {
-        size_t len = text.len < sizeof detail->text - 1 ? text.len : sizeof detail->text - 1;
-        memcpy(detail->text, text.data, len);
-        detail->text[len] = '\0';
+    enum err e;
+    if ((e = wire_get_err(reader, result)) != ERR_OK || (e = wire_get_bytes(reader, &text)) != ERR_OK)
+        return e;
+    if (detail != NULL && text.len < sizeof detail->text) {
+        memcpy(detail->text, text.data, text.len);
+        detail->text[text.len] = '\0';
     }
-    return e;
+    return ERR_OK;
 }
 
 void wire_put_sealed(struct buf *out, const struct sealed_seed *sealed)
