@@ -1,0 +1,426 @@
+/*
+ * What the key process signs and what it refuses, through its real client and its real program, sandbox
+ * included (DESIGN 3).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/keyd.h"
+
+#define NOW_S 1800000000u
+
+static struct keyd *serving, *provisioning;
+static struct generated_key accounts[3];
+static struct network_id network;
+
+/* A lease of accounts[at] that is to succeed; tests spoil one thing in it. */
+static struct lease_signing good_lease(size_t at, struct buf *transaction)
+{
+    lease_transaction(&accounts[at].public_key, NOW_S + 60, transaction);
+    return (struct lease_signing){.transaction = buf_bytes(transaction),
+        .signer = accounts[at].public_key,
+        .sealed = accounts[at].sealed,
+        .result = ERR_INTERNAL};
+}
+
+static void sign(struct lease_signing items[], size_t count)
+{
+    assert_int_equal(keyd_sign_leases(serving, NOW_S, items, count), ERR_OK);
+}
+
+static void signs_a_lease_for_its_hash(void **state)
+{
+    (void)state;
+    struct buf transaction = {0};
+    struct lease_signing item = good_lease(0, &transaction);
+    struct hash hash = transaction_hash(&network, item.transaction);
+    sign(&item, 1);
+    assert_int_equal(item.result, ERR_OK);
+    assert_true(hash_equal(&item.hash, &hash));
+    assert_true(signature_valid(&item.signature, &hash, &item.signer));
+    buf_free(&transaction);
+}
+
+/* Each spoils one item in its own way and names the error that keyd must give. */
+struct spoiling {
+    const char *name;
+    enum err expected;
+    void (*spoil)(struct lease_signing *item, struct buf *transaction);
+};
+
+static void replace(struct lease_signing *item, struct buf *transaction, const struct template *by)
+{
+    buf_clear(transaction);
+    template_build(by, transaction);
+    item->transaction = buf_bytes(transaction);
+}
+
+static struct template lease_template(const struct lease_signing *item)
+{
+    return (struct template){.kind = TEMPLATE_MERGE,
+        .distribution = item->signer,
+        .sequence = 1,
+        .fee_stroops = 100,
+        .max_time_s = NOW_S + 60,
+        .account_count = 1,
+        .accounts = {{{1, 2, 3}}}};
+}
+
+static void spoil_seal(struct lease_signing *item, struct buf *transaction)
+{
+    (void)transaction;
+    item->sealed.box[30] ^= 1;
+}
+
+static void spoil_row(struct lease_signing *item, struct buf *transaction)
+{
+    (void)transaction;
+    item->sealed = accounts[2].sealed;
+}
+
+static void spoil_key_id(struct lease_signing *item, struct buf *transaction)
+{
+    (void)transaction;
+    memcpy(item->sealed.key_id, "0123456789abcdef", KEY_ID_SIZE);
+}
+
+static void spoil_source(struct lease_signing *item, struct buf *transaction)
+{
+    struct template other = lease_template(item);
+    other.distribution = accounts[2].public_key;
+    replace(item, transaction, &other);
+}
+
+static void spoil_authority(struct lease_signing *item, struct buf *transaction)
+{
+    struct template other = lease_template(item);
+    other.accounts[0] = item->signer; /* would merge the channel account away */
+    replace(item, transaction, &other);
+}
+
+static void spoil_fee(struct lease_signing *item, struct buf *transaction)
+{
+    struct template other = lease_template(item);
+    other.fee_stroops = 10001;
+    replace(item, transaction, &other);
+}
+
+static void spoil_max_time(struct lease_signing *item, struct buf *transaction)
+{
+    struct template other = lease_template(item);
+    other.max_time_s = NOW_S + LEASE_SECONDS_MAX + 1;
+    replace(item, transaction, &other);
+}
+
+/* The transaction's preconditions: PRECOND_TIME with max time 0 means for ever. */
+static void spoil_bound(struct lease_signing *item, struct buf *transaction)
+{
+    struct template other = lease_template(item);
+    other.max_time_s = UINT64_C(0x0102030405060708);
+    replace(item, transaction, &other);
+    uint8_t *at = memmem(transaction->data, transaction->len, "\1\2\3\4\5\6\7\10", 8);
+    assert_non_null(at);
+    memset(at, 0, 8);
+}
+
+static void spoil_end(struct lease_signing *item, struct buf *transaction)
+{
+    (void)transaction;
+    item->transaction.len -= 4;
+}
+
+static void spoil_tail(struct lease_signing *item, struct buf *transaction)
+{
+    buf_add_u32(transaction, 0);
+    item->transaction = buf_bytes(transaction);
+}
+
+static void spoil_size(struct lease_signing *item, struct buf *transaction)
+{
+    buf_reserve(transaction, KEYD_TRANSACTION_MAX);
+    memset(transaction->data + transaction->len, 0, KEYD_TRANSACTION_MAX + 4 - transaction->len);
+    item->transaction = (struct bytes){transaction->data, KEYD_TRANSACTION_MAX + 4};
+}
+
+static const struct spoiling spoilings[] = {
+    {"a flipped bit in the sealed seed", ERR_SEAL_BROKEN, spoil_seal},
+    {"another account's sealed seed", ERR_SEAL_BROKEN, spoil_row},
+    {"an unknown key id", ERR_SEAL_BROKEN, spoil_key_id},
+    {"another source than the signer", ERR_INVALID_TRANSACTION, spoil_source},
+    {"the channel account's own authority", ERR_FORBIDDEN_SIGNER, spoil_authority},
+    {"a fee above the cap", ERR_FEE_EXCEEDS_MAXIMUM, spoil_fee},
+    {"a max time too far away", ERR_INVALID_TRANSACTION, spoil_max_time},
+    {"no max time", ERR_INVALID_TRANSACTION, spoil_bound},
+    {"a truncated transaction", ERR_INVALID_TRANSACTION_XDR, spoil_end},
+    {"trailing bytes", ERR_INVALID_TRANSACTION_XDR, spoil_tail},
+    {"an oversized transaction", ERR_INVALID_TRANSACTION_XDR, spoil_size},
+};
+
+static void each_bad_item_fails_alone_in_its_batch(void **state)
+{
+    (void)state;
+    const struct signature none = {0};
+    for (size_t i = 0; i < ARRAY_LEN(spoilings); i++) {
+        struct buf transactions[3] = {0};
+        struct lease_signing items[3];
+        for (size_t at = 0; at < 3; at++)
+            items[at] = good_lease(at == 2 ? 0 : at, &transactions[at]);
+        spoilings[i].spoil(&items[1], &transactions[1]);
+        items[1].signature = none;
+        sign(items, 3);
+        if (items[1].result != spoilings[i].expected)
+            fail_msg("%s: %s", spoilings[i].name, err_code(items[1].result));
+        assert_memory_equal(&items[1].signature, &none, sizeof none);
+        assert_int_equal(items[0].result, ERR_OK);
+        assert_int_equal(items[2].result, ERR_OK);
+        for (size_t at = 0; at < 3; at++)
+            buf_free(&transactions[at]);
+    }
+}
+
+static void more_than_one_message_holds_is_signed_all_the_same(void **state)
+{
+    (void)state;
+    size_t count = 2 * SIGN_BATCH_MAX + 3;
+    struct buf transaction = {0};
+    struct lease_signing item = good_lease(0, &transaction);
+    AUTO_FREE struct lease_signing *items = NEW_ARRAY(count, struct lease_signing);
+    for (size_t i = 0; i < count; i++)
+        items[i] = item;
+    sign(items, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(items[i].result, ERR_OK);
+    AUTO_FREE struct generated_key *keys = NEW_ARRAY(count, struct generated_key);
+    assert_int_equal(keyd_generate(provisioning, count, keys), ERR_OK);
+    assert_memory_not_equal(&keys[0], &keys[count - 1], sizeof keys[0]);
+    buf_free(&transaction);
+}
+
+/* Twenty times the largest item that is let through is more than the payload of one message. */
+static void large_transactions_travel_in_several_messages(void **state)
+{
+    (void)state;
+    struct buf large = {0};
+    buf_reserve(&large, KEYD_TRANSACTION_MAX);
+    memset(large.data, 0, KEYD_TRANSACTION_MAX);
+    struct lease_signing items[20];
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        items[i] = (struct lease_signing){.transaction = {large.data, KEYD_TRANSACTION_MAX},
+            .signer = accounts[0].public_key,
+            .sealed = accounts[0].sealed};
+    sign(items, ARRAY_LEN(items));
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        assert_int_not_equal(items[i].result, ERR_OK);
+    buf_free(&large);
+}
+
+/* ---- fee bumps */
+
+/* A signed lease as a client gives it back. */
+static void signed_lease(size_t at, struct buf *envelope)
+{
+    struct buf transaction = {0};
+    struct lease_signing item = good_lease(at, &transaction);
+    sign(&item, 1);
+    assert_int_equal(item.result, ERR_OK);
+    envelope_build(item.transaction, &item.signer, &item.signature, envelope);
+    buf_free(&transaction);
+}
+
+static enum err bump(
+    const struct buf *inner, size_t sealed_of, int64_t fee, struct buf *out, struct hash *hash)
+{
+    struct detail detail = {0};
+    enum err e =
+        keyd_sign_fee_bump(serving, buf_bytes(inner), &accounts[sealed_of].sealed, fee, out, hash, &detail);
+    assert_true(e == ERR_OK || detail.text[0] != '\0');
+    return e;
+}
+
+static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
+{
+    (void)state;
+    struct buf inner = {0}, outer = {0}, body = {0};
+    struct envelope envelope;
+    struct hash hash;
+    struct public_key distribution = keyd_distribution();
+    signed_lease(0, &inner);
+    assert_int_equal(bump(&inner, 0, 100000, &outer, &hash), ERR_OK);
+    assert_int_equal(envelope_decode(buf_bytes(&inner), &envelope, NULL), ERR_OK);
+    fee_bump_build(&envelope, &distribution, 100000, &body);
+    struct hash expected = fee_bump_hash(&network, buf_bytes(&body));
+    assert_true(hash_equal(&hash, &expected));
+    assert_memory_equal(outer.data + 4, body.data, body.len);
+    assert_int_equal(envelope_decode(buf_bytes(&outer), &envelope, NULL), ERR_OK);
+    assert_int_equal(envelope.form, ENVELOPE_FEE_BUMP);
+    struct signature signature;
+    memcpy(signature.bytes, outer.data + outer.len - sizeof signature, sizeof signature);
+    assert_true(signature_valid(&signature, &hash, &distribution));
+    buf_free(&inner);
+    buf_free(&outer);
+    buf_free(&body);
+}
+
+static void fee_bumps_that_are_refused(void **state)
+{
+    (void)state;
+    struct buf inner = {0}, outer = {0}, unsigned_inner = {0}, nested = {0};
+    struct hash hash;
+    signed_lease(0, &inner);
+    assert_int_equal(bump(&inner, 0, 100001, &outer, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
+    assert_int_equal(bump(&inner, 0, 0, &outer, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
+    assert_int_equal(bump(&inner, 0, -1, &outer, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
+    assert_int_equal(bump(&inner, 1, 1000, &outer, &hash), ERR_SEAL_BROKEN); /* another account's seed */
+    struct signature forged = {{1}};
+    struct buf transaction = {0};
+    lease_transaction(&accounts[0].public_key, NOW_S + 60, &transaction);
+    envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &forged, &unsigned_inner);
+    assert_int_equal(bump(&unsigned_inner, 0, 1000, &outer, &hash), ERR_NO_SIGNATURES_PROVIDED);
+    assert_int_equal(bump(&inner, 0, 1000, &nested, &hash), ERR_OK);
+    assert_int_equal(bump(&nested, 0, 1000, &outer, &hash), ERR_FEE_BUMP_TX_NOT_ALLOWED);
+    inner.len -= 4;
+    assert_int_equal(bump(&inner, 0, 1000, &outer, &hash), ERR_INVALID_TRANSACTION_XDR);
+    assert_int_equal(outer.len, 0);
+    buf_free(&inner);
+    buf_free(&unsigned_inner);
+    buf_free(&transaction);
+    buf_free(&nested);
+    buf_free(&outer);
+}
+
+/* ---- creation and merge */
+
+static struct template good_template(enum template_kind kind)
+{
+    return (struct template){.kind = kind,
+        .distribution = keyd_distribution(),
+        .sequence = 5,
+        .fee_stroops = 900,
+        .max_time_s = NOW_S + LEASE_SECONDS_MAX,
+        .account_count = 3,
+        .accounts = {accounts[0].public_key, accounts[1].public_key, accounts[2].public_key}};
+}
+
+static enum err sign_template(
+    const struct template *template, const struct sealed_seed sealed[], struct buf *out, struct hash *hash)
+{
+    struct detail detail = {0};
+    enum err e = keyd_sign_template(provisioning, NOW_S, template, sealed, out, hash, &detail);
+    assert_true(e == ERR_OK || detail.text[0] != '\0');
+    return e;
+}
+
+static void creation_and_merge_carry_every_signature(void **state)
+{
+    (void)state;
+    const struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
+    for (int kind = TEMPLATE_CREATION; kind <= TEMPLATE_MERGE; kind++) {
+        const struct template template = good_template((enum template_kind)kind);
+        struct buf out = {0}, transaction = {0};
+        struct hash hash;
+        struct envelope envelope;
+        template_build(&template, &transaction);
+        struct hash expected = transaction_hash(&network, buf_bytes(&transaction));
+        assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_OK);
+        assert_true(hash_equal(&hash, &expected));
+        assert_int_equal(envelope_decode(buf_bytes(&out), &envelope, NULL), ERR_OK);
+        assert_int_equal(envelope.signature_count, 4);
+        assert_true(envelope_signed_by(&envelope, &template.distribution, &hash));
+        for (size_t i = 0; i < 3; i++)
+            assert_true(envelope_signed_by(&envelope, &accounts[i].public_key, &hash));
+        buf_free(&out);
+        buf_free(&transaction);
+    }
+}
+
+static void templates_that_are_refused(void **state)
+{
+    (void)state;
+    const struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
+    const struct sealed_seed swapped[] = {accounts[0].sealed, accounts[2].sealed, accounts[1].sealed};
+    struct buf out = {0};
+    struct hash hash;
+    struct template template = good_template(TEMPLATE_MERGE);
+    template.distribution = accounts[0].public_key;
+    assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_INVALID_TRANSACTION);
+    template = good_template(TEMPLATE_MERGE);
+    template.fee_stroops = 100001;
+    assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
+    const uint64_t bad_times[] = {0, NOW_S, NOW_S + LEASE_SECONDS_MAX + 1, UINT64_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(bad_times); i++) {
+        template = good_template(TEMPLATE_CREATION);
+        template.max_time_s = bad_times[i];
+        assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_INVALID_TRANSACTION);
+    }
+    template = good_template(TEMPLATE_CREATION);
+    assert_int_equal(sign_template(&template, swapped, &out, &hash), ERR_SEAL_BROKEN);
+    assert_int_equal(out.len, 0);
+}
+
+/* ---- figures */
+
+static void a_batch_of_64_takes_milliseconds(void **state)
+{
+    (void)state;
+    struct buf transaction = {0};
+    struct lease_signing items[64];
+    for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+        buf_clear(&transaction);
+        items[i] = good_lease(0, &transaction);
+    }
+    int64_t best_us = INT64_MAX;
+    for (int round = 0; round < 20; round++) {
+        int64_t begun_us = clock_us();
+        sign(items, ARRAY_LEN(items));
+        int64_t took_us = clock_us() - begun_us;
+        best_us = took_us < best_us ? took_us : best_us;
+    }
+    print_message("64 leases signed and verified: %.2f ms\n", (double)best_us / 1000);
+#ifndef FAIRWAY_SANITIZED
+    assert_true(best_us < 100000); /* about 10 ms on one slow core */
+#endif
+    buf_free(&transaction);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    network = network_id_of(KEYD_TEST_PASSPHRASE);
+    provisioning = keyd_loaded(KEYD_PROVISION);
+    serving = keyd_loaded(KEYD_SERVE);
+    return keyd_generate(provisioning, ARRAY_LEN(accounts), accounts) == ERR_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    keyd_stop(serving);
+    keyd_stop(provisioning);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signs_a_lease_for_its_hash),
+        cmocka_unit_test(each_bad_item_fails_alone_in_its_batch),
+        cmocka_unit_test(more_than_one_message_holds_is_signed_all_the_same),
+        cmocka_unit_test(large_transactions_travel_in_several_messages),
+        cmocka_unit_test(a_fee_bump_is_paid_by_the_distribution_account),
+        cmocka_unit_test(fee_bumps_that_are_refused),
+        cmocka_unit_test(creation_and_merge_carry_every_signature),
+        cmocka_unit_test(templates_that_are_refused),
+        cmocka_unit_test(a_batch_of_64_takes_milliseconds),
+    };
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd", tests, set_up, tear_down);
+}
