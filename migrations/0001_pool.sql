@@ -99,29 +99,47 @@ CREATE TABLE fairway.fee_bumps (
 -- Serves the cascade.
 CREATE INDEX fee_bumps_lease ON fairway.fee_bumps (lease_hash);
 
--- At every commit: an account is leased exactly when an open lease names it, and that lease is the one it names.
-CREATE FUNCTION fairway.check_account(key text) RETURNS void LANGUAGE plpgsql AS $$
+-- An account is leased exactly when an open lease names it, and that lease is the one it names. Two halves, because a
+-- transaction writes leases first and accounts last (and each account once):
+--   * whatever it did to a lease is checked at its COMMIT, row by row;
+--   * whatever it did to accounts is checked when it has done it, a statement at a time.
+-- Plans are cached for as long as a session lives; without sequential scans none is made that a growing table outgrows.
+
+CREATE FUNCTION fairway.check_lease() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    named boolean := EXISTS (
+        SELECT FROM fairway.channel_accounts a WHERE a.public_key = NEW.account AND a.lease_hash = NEW.hash);
 BEGIN
-    IF (SELECT a.lease_hash FROM fairway.channel_accounts a WHERE a.public_key = key)
-        IS DISTINCT FROM (SELECT l.hash FROM fairway.leases l WHERE l.account = key AND l.settled_at IS NULL)
+    -- the row may have changed again since the event
+    IF named IS DISTINCT FROM (NEW.settled_at IS NULL) AND named IS DISTINCT FROM EXISTS (
+        SELECT FROM fairway.leases l WHERE l.hash = NEW.hash AND l.settled_at IS NULL)
     THEN
         RAISE integrity_constraint_violation
-            USING MESSAGE = format('channel account %s and its open lease do not name each other', key);
+            USING MESSAGE = format('lease %s and account %s do not name each other', encode(NEW.hash, 'hex'), NEW.account);
     END IF;
-END $$;
-CREATE FUNCTION fairway.check_account_of_lease() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM fairway.check_account(NEW.account);
-    RETURN NULL;
-END $$;
-CREATE FUNCTION fairway.check_lease_of_account() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM fairway.check_account(NEW.public_key);
     RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER lease_names_account
     AFTER INSERT OR UPDATE OF settled_at, account ON fairway.leases
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fairway.check_account_of_lease();
-CREATE CONSTRAINT TRIGGER account_names_lease
-    AFTER INSERT OR UPDATE OF lease_hash ON fairway.channel_accounts
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fairway.check_lease_of_account();
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fairway.check_lease();
+
+CREATE FUNCTION fairway.check_accounts() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    wrong text := (
+        SELECT n.public_key FROM changed n
+        WHERE n.lease_hash IS DISTINCT FROM (
+            SELECT l.hash FROM fairway.leases l WHERE l.account = n.public_key AND l.settled_at IS NULL)
+        LIMIT 1);
+BEGIN
+    IF wrong IS NOT NULL THEN
+        RAISE integrity_constraint_violation
+            USING MESSAGE = format('account %s and its open lease do not name each other', wrong);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER accounts_name_leases
+    AFTER UPDATE ON fairway.channel_accounts REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION fairway.check_accounts();
+CREATE TRIGGER new_accounts_name_leases
+    AFTER INSERT ON fairway.channel_accounts REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION fairway.check_accounts();

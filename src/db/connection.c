@@ -19,7 +19,10 @@
 static const char sql_session[] =
     "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
     " pg_catalog.set_config('synchronous_commit', 'on', false), pg_catalog.set_config('jit', 'off', false),"
-    " pg_catalog.set_config('timezone', 'UTC', false), pg_catalog.set_config('statement_timeout', $1, false),"
+    " pg_catalog.set_config('timezone', 'UTC', false),"
+    /* plans from the tables as they are now: one made when they were empty would scan them for ever */
+    " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false), "
+    "pg_catalog.set_config('statement_timeout', $1, false),"
     " pg_catalog.set_config('lock_timeout', $2, false),"
     " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
 
@@ -29,16 +32,22 @@ static void ignore_notice(void *context, const PGresult *result)
     log_debug("database notice", "message=\"%s\"", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
 }
 
-/* The first line of libpq's words. It never prints the password, but a URL whose password holds an unescaped
- * '/', '?' or
- * '@' is split in the wrong place, and then parts of the password appear as host, port or database. */
+/* libpq never prints the password, but splits a URL whose password holds an unescaped '/' or '@' in the wrong
+ * place, and then prints parts of the password as host, port or database. */
+static bool url_misleads(const char *url)
+{
+    const char *scheme_end = strstr(url, "://");
+    const char *at = scheme_end == NULL ? NULL : strchr(scheme_end, '@');
+    const char *slash = scheme_end == NULL ? NULL : strchr(scheme_end + 3, '/');
+    return at != NULL && ((slash != NULL && slash < at) || strchr(at + 1, '@') != NULL);
+}
+
+/* The first line of libpq's words. */
 static enum err connection_words(struct db *db, struct detail *detail)
 {
-    const char *authority = strstr(db->url, "://");
-    const char *path = authority == NULL ? NULL : strpbrk(authority + 3, "/?");
-    if (path != NULL && strchr(path, '@') != NULL)
+    if (url_misleads(db->url))
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE,
-            "no connection; the database URL has an '@' behind its host: are reserved characters in the"
+            "no connection; the database URL has an '@' in an odd place: are reserved characters in user and"
             " password percent-encoded?");
     const char *words = PQerrorMessage(db->conn);
     return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "%.*s", (int)strcspn(words, "\n"), words);

@@ -9,8 +9,8 @@
 #include "transition.h"
 
 /* Which of the ledger's transactions fairway signed, whatever became of their leases since. */
-static const char sql_ours[] = "SELECT l.account, l.sequence FROM fairway.leases l WHERE l.hash = ANY "
-                               "($1::bytea[]) ORDER BY l.account COLLATE \"C\"";
+static const char sql_ours[] = "SELECT l.account, l.sequence FROM unnest($1::bytea[]) AS r (hash)"
+                               " JOIN fairway.leases l ON l.hash = r.hash ORDER BY l.account COLLATE \"C\"";
 
 static const char sql_settle[] =
     "UPDATE fairway.leases l SET settled_at = clock_timestamp(), ledger = $3, result_code = r.code,"
