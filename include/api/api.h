@@ -13,29 +13,33 @@ struct api_settings {
     struct engine *engine;
     struct watch *watch;
     struct keyd *keyd;
-    const char *database_url;
-    unsigned workers; /* threads with a connection each, for what reads the database; 0: 2 */
+    const char *database_url; /* may lead through a transaction pooler */
+    unsigned workers;         /* threads with a connection each, for what asks the database; 0: 4 */
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
     struct policy_limits limits;
     int64_t bump_base_fee_stroops; /* an operation, what fee bumps offer */
     int64_t max_bump_fee_stroops;  /* cap of a fee bump, besides the resource fee */
-    size_t max_body;
-    unsigned ledger_seconds;
-    /* Whether ingestion is as it should be; a phrase for the operator otherwise. NULL: this process does not
-     * ingest. */
+    size_t max_body;               /* bytes */
+    unsigned ledger_seconds;       /* expected between two ledgers */
+    /* Whether ingestion is as it should be. NULL: this process does not ingest. */
     bool (*ingest_ready)(void *context, struct detail *why);
     void *ingest_context;
+    /* The key process does not answer a fee bump; from a worker's thread, perhaps more than once. May be
+     * NULL.
+     */
+    void (*fatal)(enum err e);
 };
 
 struct api;
 
-/* The strings and what is pointed at must outlive it. */
+/* The strings and what is pointed at must outlive it. Does not connect yet: the database may be away. */
 struct api *api_start(const struct api_settings *settings);
 /* For http_settings; lives as long as the api. */
 const struct http_route *api_routes(const struct api *api, size_t *count);
-/* After http_drain: requests that still wait are answered. */
+/* After http_drain, engine_stop and watch_stop: requests that still wait for a worker are answered with
+ * ERR_SHUTTING_DOWN. */
 void api_stop(struct api *api);
 
 #endif

@@ -18,7 +18,8 @@ struct lease_status {
     int64_t ledger;                /* 0 while pending */
     int64_t closed_at_s;           /* close time of that ledger; 0 when unknown */
 };
-/* By the hash of the lease or of one of its fee bumps. ERR_TRANSACTION_NOT_FOUND. client NULL: anybody's. */
+/* By the hash of the lease or of one of its fee bumps. ERR_TRANSACTION_NOT_FOUND, also for another client's.
+ * client NULL: anybody's. */
 MUST_CHECK enum err lease_status(struct db *db, const struct hash *hash, const char *client,
     struct lease_status *out, struct detail *detail);
 
@@ -29,15 +30,17 @@ struct lease_key {
 };
 MUST_CHECK enum err lease_key(
     struct db *db, const struct hash *hash, const char *client, struct lease_key *out, struct detail *detail);
-/* Records a signed fee bump, before it is answered. ERR_NOT_ELIGIBLE when the lease was settled meanwhile. */
+/* Records a signed fee bump, before it is answered: on ERR_OK it is committed. The same one again is fine.
+ * ERR_NOT_ELIGIBLE when the lease was settled meanwhile. */
 MUST_CHECK enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struct hash *lease,
     int64_t fee_stroops, struct detail *detail);
 
 struct pool_status {
-    int64_t idle, leased, creating, retiring, quarantined;
+    int64_t idle, leased, creating, retiring, quarantined; /* accounts; idle + leased is active */
     int64_t oldest_lease_s;
-    int64_t cursor_sequence, cursor_close_time_s, cursor_lag_s; /* 0 before the first ledger */
-    bool grants_allowed;
+    int64_t cursor_sequence, cursor_close_time_s; /* 0 before the first ledger */
+    int64_t cursor_lag_s;                         /* database clock - close time: may be negative */
+    bool grants_allowed;                          /* by the cursor row */
 };
 MUST_CHECK enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail);
 

@@ -1,4 +1,4 @@
-/* What every endpoint has at hand. */
+/* What the endpoints share. */
 #ifndef FAIRWAY_API_CONTEXT_H
 #define FAIRWAY_API_CONTEXT_H
 
@@ -7,12 +7,16 @@
 #include "api/api.h"
 #include "workers.h"
 
+#define ROUTES_MAX 8
+
 struct api {
     struct api_settings settings;
     struct workers *workers;
-    struct http_route *routes;
+    struct http_route routes[ROUTES_MAX];
+    size_t route_count;
 };
 
+/* Handlers; the context is the struct api. */
 void post_transaction(struct http_request *request, void *api);
 void get_transaction(struct http_request *request, void *api);
 void post_fee_bump(struct http_request *request, void *api);
@@ -26,10 +30,17 @@ const char *client_of(const struct http_request *request);
 
 /* Replies with the object, which is given away. */
 void reply(struct http_request *request, int status, json_t *object);
-/* Replies with the problem, and Retry-After where trying again helps. */
+/*
+ * Replies with the problem, with Retry-After where trying again helps. What went wrong on our side goes to
+ * the log, under the request's id, and not to the client.
+ */
 void refuse(struct http_request *request, enum err e, const struct detail *detail);
+/* The same with further members, a JSON object text. */
+void refuse_with(struct http_request *request, enum err e, const struct detail *detail, const char *members);
 
-/* {transactionXdr, and what else `names` allows} of a body: the object and the decoded transactionXdr in xdr.
+/*
+ * Reads the body: an object of which nothing is there but what names allows (transactionXdr is one of them).
+ * *body is the caller's to free; the decoded base64 of transactionXdr is appended to *xdr.
  */
 MUST_CHECK enum err read_transaction_body(struct http_request *request, const char *const names[],
     size_t name_count, json_t **body, struct buf *xdr, struct detail *detail);

@@ -73,7 +73,7 @@ static enum err read_state(const char *text, const char **state, struct detail *
             *state = states[i];
     if (*state == NULL)
         return detail_set(detail, ERR_INVALID_REQUEST,
-            "state must be idle, leased, creating, retiring, retired or quarantined");
+            "state must be idle, leased, creating, retiring, retired or quarantined.");
     return ERR_OK;
 }
 
@@ -84,9 +84,9 @@ static enum err read_request(const struct http_request *request, struct page_job
     struct public_key key;
     if (limit != NULL && (text_to_u64(limit, ACCOUNT_PAGE_MAX, &count) != ERR_OK || count == 0))
         return detail_set(
-            detail, ERR_INVALID_REQUEST, "limit must be a whole number from 1 to %d", ACCOUNT_PAGE_MAX);
+            detail, ERR_INVALID_REQUEST, "limit must be a whole number from 1 to %d.", ACCOUNT_PAGE_MAX);
     if (after != NULL && address_decode(after, &key) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_REQUEST, "after must be an account (G...)");
+        return detail_set(detail, ERR_INVALID_REQUEST, "after must be an account (G...).");
     job->limit = (size_t)count;
     snprintf(job->after, sizeof job->after, "%s", after != NULL ? after : "");
     return read_state(http_query(request, "state"), &job->state, detail);

@@ -1,13 +1,14 @@
-/* GET /livez: the process runs. GET /readyz, /health: it can grant leases now, and if not, what is in the
- * way. */
+/* GET /livez: the process runs, and its key process. GET /readyz, /health: leases can be granted now, and if
+ * not, what is in the way. Nobody is authenticated here, so reasons are phrases of this file. */
 #include <poll.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "context.h"
 
-/* The same distance at which grants stop (DESIGN section 4). */
-#define LAG_MAX_S 30
+/* The distance between clock and close time at which grants stop, beyond the ledger that is due (DESIGN 4).
+ */
+#define CLOCK_SLACK_S 30
 
 struct ready_job {
     struct work work; /* first: the workers give it back */
@@ -15,13 +16,20 @@ struct ready_job {
     struct http_request *http;
 };
 
-void get_livez(struct http_request *request, void *context)
+static bool keyd_runs(const struct keyd *keyd)
 {
-    (void)context;
-    reply(request, 200, json_pack("{s:s}", "status", "alive"));
+    struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
+    return ended.fd < 0 || poll(&ended, 1, 0) == 0;
 }
 
-/* One more line of the answer; reasons are phrases of ours, nothing that a library said. */
+void get_livez(struct http_request *request, void *context)
+{
+    const struct api *api = context;
+    bool alive = keyd_runs(api->settings.keyd);
+    reply(request, alive ? 200 : 503, json_pack("{s:s}", "status", alive ? "alive" : "not alive"));
+}
+
+/* Adds one line to the answer. */
 static bool check(json_t *checks, const char *name, bool ok, const char *reason)
 {
     json_t *line = json_pack("{s:s, s:b}", "name", name, "ok", ok);
@@ -31,30 +39,39 @@ static bool check(json_t *checks, const char *name, bool ok, const char *reason)
     return ok;
 }
 
-static bool keyd_runs(const struct keyd *keyd)
+/* Why, stands in the log of ingestion. */
+static bool ingestion_well(const struct api_settings *settings)
 {
-    struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
-    return ended.fd < 0 || poll(&ended, 1, 0) == 0;
+    struct detail why;
+    return settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why);
 }
 
+static bool check_pool(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
+{
+    int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
+    bool current = pool->cursor_sequence > 0 && apart_s <= CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
+    bool ready = check(checks, "ledgers", current,
+        "the close time of the last committed ledger is too far from the database's clock");
+    ready &= check(checks, "grants", pool->grants_allowed, "grants are suspended");
+    return ready & check(checks, "accounts", pool->idle + pool->leased > 0, "no channel account is active");
+}
+
+/*
+ * Every line is looked up anew: a replica that is taken out of service gets no requests from which it could
+ * learn that all is well again.
+ */
 static bool check_all(const struct api_settings *settings, struct db *db, json_t *checks)
 {
-    struct pool_status pool = {0};
+    struct pool_status pool;
     struct detail detail = {0};
-    bool database = db != NULL && pool_status(db, &pool, &detail) == ERR_OK, ready;
-    ready = check(checks, "database", database, "the database does not answer");
+    bool database = db != NULL && pool_status(db, &pool, &detail) == ERR_OK;
+    bool ready = check(checks, "database", database, "the database does not answer");
     ready &= check(checks, "keys", keyd_runs(settings->keyd), "the key process has ended");
-    if (settings->ingest_ready != NULL) {
-        detail = (struct detail){0};
-        bool ok = settings->ingest_ready(settings->ingest_context, &detail);
-        ready &= check(checks, "ingestion", ok, detail.text);
-    }
-    if (!database)
-        return false;
-    bool current =
-        pool.cursor_sequence > 0 && pool.cursor_lag_s <= LAG_MAX_S + (int64_t)settings->ledger_seconds;
-    ready &= check(checks, "ledgers", current, "the last committed ledger is too old");
-    return ready & check(checks, "grants", pool.grants_allowed, "grants are suspended");
+    ready &= check(
+        checks, "ingestion", ingestion_well(settings), "ledgers do not come in as they should; see the log");
+    if (database)
+        ready &= check_pool(settings, &pool, checks);
+    return ready;
 }
 
 static void run(struct work *work, struct db *db)

@@ -1,7 +1,6 @@
 /* GET /v1/pool: how the pool stands, in counts. */
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "context.h"
 
@@ -10,14 +9,23 @@ struct pool_job {
     struct http_request *http;
 };
 
+/* Before the first ledger there is no cursor: null, rather than a lag of 0. */
+static json_t *cursor_json(const struct pool_status *pool)
+{
+    if (pool->cursor_sequence == 0)
+        return json_null();
+    /* close times may run ahead of the database's clock by a second or two */
+    json_int_t lag_s = pool->cursor_lag_s > 0 ? pool->cursor_lag_s : 0;
+    return json_pack("{s:I, s:o, s:I}", "sequence", (json_int_t)pool->cursor_sequence, "closeTime",
+        json_decimal(pool->cursor_close_time_s), "lagSeconds", lag_s);
+}
+
 static json_t *pool_json(const struct pool_status *pool)
 {
-    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I}, s:I, s:{s:I, s:o, s:I}}", "accounts", "idle",
-        (json_int_t)pool->idle, "leased", (json_int_t)pool->leased, "creating", (json_int_t)pool->creating,
-        "retiring", (json_int_t)pool->retiring, "quarantined", (json_int_t)pool->quarantined,
-        "oldestLeaseSeconds", (json_int_t)pool->oldest_lease_s, "cursor", "sequence",
-        (json_int_t)pool->cursor_sequence, "closeTime", json_decimal(pool->cursor_close_time_s), "lagSeconds",
-        (json_int_t)pool->cursor_lag_s);
+    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I}, s:I, s:o}", "accounts", "idle", (json_int_t)pool->idle,
+        "leased", (json_int_t)pool->leased, "creating", (json_int_t)pool->creating, "retiring",
+        (json_int_t)pool->retiring, "quarantined", (json_int_t)pool->quarantined, "oldestLeaseSeconds",
+        (json_int_t)pool->oldest_lease_s, "cursor", cursor_json(pool));
 }
 
 static void run(struct work *work, struct db *db)

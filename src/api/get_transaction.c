@@ -1,7 +1,6 @@
 /* GET /v1/transactions/{hash}?wait=SECONDS: what became of a lease, at once or when it has ended. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -52,7 +51,8 @@ static enum err read_request(
     if (hash_decode(http_path_parameter(request), &job->ticket.hash) != ERR_OK)
         return ERR_INVALID_HASH;
     if (wait != NULL && text_to_u64(wait, WAIT_MAX_S, &wait_s) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d", WAIT_MAX_S);
+        return detail_set(
+            detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", WAIT_MAX_S);
     job->ticket.deadline_ms = clock_ms() + (int64_t)wait_s * 1000;
     snprintf(job->ticket.client, sizeof job->ticket.client, "%s", client_of(request));
     return ERR_OK;

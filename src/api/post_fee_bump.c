@@ -1,10 +1,8 @@
 /* POST /v1/fee-bumps: the distribution account pays for a transaction that is a live lease of this client, as
  * often as it asks. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "context.h"
 #include "http/json.h"
@@ -31,7 +29,7 @@ static void job_free(struct bump_job *job)
     free(job);
 }
 
-/* Of the fee without the resource fee, which the network takes whatever the bid. */
+/* The cap is on what is bid; the resource fee was capped when the lease was granted. */
 static int64_t maximum_fee(const struct bump_job *job)
 {
     return job->settings->max_bump_fee_stroops + job->inner.resource_fee_stroops;
@@ -41,10 +39,10 @@ static enum err check_signatures(const struct bump_job *job, const struct public
     const struct hash *hash, struct detail *detail)
 {
     if (!envelope_signed_by(&job->inner, account, hash))
-        return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED, "the channel account's signature is missing");
+        return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED, "The channel account's signature is missing.");
     if (policy_client_must_sign(&job->inner) && job->inner.signature_count < 2)
-        return detail_set(
-            detail, ERR_NO_SIGNATURES_PROVIDED, "the signatures of the operations' sources are missing");
+        return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
+            "No signature of the operations' sources or of the extra signers is there.");
     return ERR_OK;
 }
 
@@ -67,15 +65,14 @@ static enum err make_bump(const struct bump_job *job, struct db *db, struct bump
 
 static void refuse_bump(struct bump_job *job, enum err e, const struct detail *detail)
 {
-    if (e == ERR_FEE_EXCEEDS_MAXIMUM) {
-        AUTO_FREE char *extra = mem_format("{\"maximumFee\":\"%" PRId64 "\"}", maximum_fee(job));
-        http_reply_problem(job->http, e, detail, 0, extra);
+    if (e == ERR_KEYD_UNAVAILABLE && job->settings->fatal != NULL)
+        job->settings->fatal(e);
+    if (e != ERR_FEE_EXCEEDS_MAXIMUM) {
+        refuse(job->http, e, detail);
         return;
     }
-    if (err_status(e) >= 500)
-        log_error("fee bump not signed", "request_id=%s error=%s detail=\"%s\"", http_request_id(job->http),
-            err_code(e), detail->text);
-    refuse(job->http, e, detail);
+    AUTO_FREE char *members = mem_format("{\"maximumFee\":\"%" PRId64 "\"}", maximum_fee(job));
+    refuse_with(job->http, e, detail, members);
 }
 
 static void run(struct work *work, struct db *db)
@@ -109,7 +106,8 @@ static enum err read_request(struct bump_job *job, struct detail *detail)
     if (e == ERR_OK)
         e = envelope_decode(buf_bytes(&job->xdr), &job->inner, detail);
     if (e == ERR_OK && job->inner.form == ENVELOPE_FEE_BUMP)
-        return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "send the inner transaction, not a fee bump");
+        return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED,
+            "transactionXdr is a fee bump already; send the transaction inside.");
     return e;
 }
 

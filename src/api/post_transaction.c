@@ -2,10 +2,9 @@
  * POST /v1/transactions: everything that can be refused is refused here, before an account is taken; then the
  * request waits in the lease engine.
  */
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "context.h"
 #include "http/json.h"
@@ -66,7 +65,8 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
     /* a client that sends the header counts on it: taking a second lease for a retry would be worse than
      * refusing */
     if (http_header(job->http, "Idempotency-Key") != NULL)
-        return detail_set(detail, ERR_INVALID_REQUEST, "Idempotency-Key is not supported yet");
+        return detail_set(detail, ERR_INVALID_REQUEST,
+            "Idempotency-Key is not supported yet; without it each request takes a lease of its own.");
     if ((e = read_transaction_body(job->http, names, ARRAY_LEN(names), &body, &job->xdr, detail)) != ERR_OK ||
         (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = envelope_decode(buf_bytes(&job->xdr), &request->envelope, detail)) != ERR_OK)

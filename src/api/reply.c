@@ -1,4 +1,5 @@
 /* Replies and values in the API's forms. */
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "context.h"
@@ -16,23 +17,37 @@ void reply(struct http_request *request, int status, json_t *object)
     json_decref(object);
 }
 
-/* Seconds after which another try has a fair chance. A ledger frees accounts every few seconds; the rest is a
- * blip or a restart. */
+/* Seconds after which another try has a fair chance. What is not here is a blip or a restart. */
+static const struct {
+    enum err e;
+    int seconds;
+} retry_table[] = {
+    {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5}, /* a ledger releases accounts every few seconds */
+    {ERR_GRANTS_SUSPENDED, 10},           /* recovery reads all accounts, or waits for ledgers */
+    {ERR_OVERLOADED, 1},
+};
+#define RETRY_DEFAULT_S 2
+
 static int retry_after_s(enum err e)
 {
-    switch (e) {
-    case ERR_CHANNEL_ACCOUNT_UNAVAILABLE:
-        return 5;
-    case ERR_GRANTS_SUSPENDED:
-        return 10;
-    default:
-        return err_status(e) == 503 ? 2 : 0;
-    }
+    for (size_t i = 0; i < ARRAY_LEN(retry_table); i++)
+        if (retry_table[i].e == e)
+            return retry_table[i].seconds;
+    return err_status(e) == 503 ? RETRY_DEFAULT_S : 0;
+}
+
+void refuse_with(struct http_request *request, enum err e, const struct detail *detail, const char *members)
+{
+    int status = err_status(e);
+    if (status >= 500 && detail != NULL && detail->text[0] != '\0')
+        log_line(status == 500 ? LOG_ERROR : LOG_WARN, "request failed",
+            "request_id=%s error=%s detail=\"%s\"", http_request_id(request), err_code(e), detail->text);
+    http_reply_problem(request, e, detail, retry_after_s(e), members);
 }
 
 void refuse(struct http_request *request, enum err e, const struct detail *detail)
 {
-    http_reply_problem(request, e, detail, retry_after_s(e), NULL);
+    refuse_with(request, e, detail, NULL);
 }
 
 enum err read_transaction_body(struct http_request *request, const char *const names[], size_t name_count,
@@ -47,7 +62,7 @@ enum err read_transaction_body(struct http_request *request, const char *const n
         return e;
     size_t len = json_string_length(json_object_get(*body, "transactionXdr"));
     if (base64_decode(text, len, xdr) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "transactionXdr is not canonical base64");
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "transactionXdr is not canonical base64.");
     return ERR_OK;
 }
 

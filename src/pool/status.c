@@ -90,16 +90,15 @@ enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struc
 
 static const char sql_pool_status[] =
     "SELECT count(*) FILTER (WHERE a.state = 'active' AND a.lease_hash IS NULL),"
-    " count(*) FILTER (WHERE a.lease_hash IS NOT NULL AND a.state = 'active'),"
+    " count(*) FILTER (WHERE a.state = 'active' AND a.lease_hash IS NOT NULL),"
     " count(*) FILTER (WHERE a.state = 'creating'), count(*) FILTER (WHERE a.state = 'retiring'),"
     " count(*) FILTER (WHERE a.state = 'quarantined'),"
-    " coalesce(extract(epoch FROM clock_timestamp() - min(a.locked_at)), 0)::int8 FROM "
-    "fairway.channel_accounts a";
+    " greatest(floor(extract(epoch FROM clock_timestamp() - min(a.locked_at))), 0)::int8"
+    " FROM fairway.channel_accounts a";
 
 static const char sql_cursor_status[] =
-    "SELECT c.sequence, c.close_time,"
-    " greatest(floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time, 0), c.grants_allowed"
-    " FROM fairway.cursor c";
+    "SELECT c.sequence, c.close_time, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time,"
+    " c.grants_allowed FROM fairway.cursor c";
 
 enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail)
 {
@@ -133,15 +132,16 @@ enum err pool_status(struct db *db, struct pool_status *out, struct detail *deta
 
 /* idle and leased are the two faces of active. */
 static const char sql_account_page[] =
-    "WITH accounts AS ("
-    "   SELECT a.*, CASE WHEN a.state <> 'active' THEN a.state WHEN a.lease_hash IS NULL THEN 'idle' ELSE "
-    "'leased' END AS face"
-    "   FROM fairway.channel_accounts a WHERE a.public_key > $2 COLLATE \"C\")"
-    " SELECT a.public_key, a.face, a.quarantine_reason, coalesce(a.sequence, -1), "
-    "coalesce(a.sequence_ledger, -1),"
-    " a.lease_hash, coalesce(extract(epoch FROM a.locked_until), 0)::int8 FROM accounts a"
-    " WHERE CASE WHEN $1::text IS NULL THEN a.state <> 'retired' ELSE a.face = $1 END"
-    " ORDER BY a.public_key COLLATE \"C\" LIMIT $3";
+    "SELECT f.public_key, f.face, f.quarantine_reason, coalesce(f.sequence, -1), coalesce(f.sequence_ledger, "
+    "-1),"
+    " f.lease_hash, coalesce(floor(extract(epoch FROM f.locked_until)), 0)::int8"
+    " FROM (SELECT a.public_key, a.quarantine_reason, a.sequence, a.sequence_ledger, a.lease_hash, "
+    "a.locked_until,"
+    "   CASE WHEN a.state <> 'active' THEN a.state WHEN a.lease_hash IS NULL THEN 'idle' ELSE 'leased' END "
+    "AS face"
+    "   FROM fairway.channel_accounts a WHERE a.public_key > $2 COLLATE \"C\") f"
+    " WHERE CASE WHEN $1::text IS NULL THEN f.face <> 'retired' ELSE f.face = $1 END"
+    " ORDER BY f.public_key COLLATE \"C\" LIMIT $3";
 
 enum err account_page(struct db *db, const char *state, const char *after, size_t limit,
     struct account_status out[], size_t *count, struct detail *detail)

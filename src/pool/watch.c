@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,7 +13,8 @@
 #include "pool/settle.h"
 #include "status_row.h"
 
-/* How often hang-ups are looked for while anyone waits, and how long a missed NOTIFY can cost. */
+/* How often hang-ups and deadlines are looked for while anyone waits, and how long a missed NOTIFY can cost.
+ */
 #define SWEEP_MS 100
 #define SLOW_POLL_MS 1000
 
@@ -35,53 +37,74 @@ static void answer(struct watch *watch, struct watch_ticket *ticket, enum err e)
     ticket->done(ticket);
 }
 
-/* Hashes may be of fee bumps; ordinal tells whose row it is. */
-static const char sql_watched[] = "SELECT " LEASE_STATUS_COLUMNS ", n.ordinal - 1, l.client"
-                                  " FROM unnest($1::bytea[]) WITH ORDINALITY AS n (hash, ordinal)"
-                                  " LEFT JOIN fairway.fee_bumps b ON b.hash = n.hash"
-                                  " JOIN fairway.leases l ON l.hash = coalesce(b.lease_hash, n.hash)"
-                                  " LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger";
+/* Hashes may be of fee bumps; the ordinal tells whose row it is. */
+static const char sql_watched[] =
+    "SELECT " LEASE_STATUS_COLUMNS ", n.ordinal - 1"
+    " FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS n (hash, client, ordinal)"
+    " LEFT JOIN fairway.fee_bumps b ON b.hash = n.hash"
+    " JOIN fairway.leases l ON l.hash = coalesce(b.lease_hash, n.hash)"
+    " AND l.client = n.client"
+    " LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger";
 
-static bool has_status(const struct watch_ticket *ticket)
+static enum err read_rows(struct watch_ticket *const tickets[], size_t count, const struct db_rows *rows)
 {
-    return ticket->status.status[0] != '\0';
-}
-
-/* One query for all; what it does not find is unknown to this client. */
-static enum err look(struct db *db, struct watch_ticket *const tickets[], size_t count)
-{
-    struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes);
-    AUTO_ROWS rows = NULL;
-    struct detail detail = {0};
+    enum err e = ERR_OK;
     for (size_t i = 0; i < count; i++)
-        hashes[i] = BYTES_OF(tickets[i]->hash.bytes);
-    enum err e = db_query(db, DB_SQL(sql_watched, DB_BYTEAS(hashes, count)), &rows, &detail);
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
         tickets[i]->error = ERR_TRANSACTION_NOT_FOUND;
     for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
         struct watch_ticket *ticket = tickets[db_i64(rows, row, LEASE_STATUS_COLUMN_COUNT)];
-        if (strcmp(db_text(rows, row, LEASE_STATUS_COLUMN_COUNT + 1), ticket->client) == 0)
-            ticket->error = e = lease_status_row(rows, row, &ticket->status);
+        ticket->error = e = lease_status_row(rows, row, &ticket->status);
     }
-    if (e != ERR_OK)
-        log_debug("waiting transactions not looked up", "detail=\"%s\"", detail.text);
     return e;
 }
 
-/* Whether the ticket is to be answered now, and with what. */
-static bool is_over(struct watch_ticket *ticket, bool looked, int64_t now_ms, enum err *e)
+static enum err read_tickets(
+    struct db *db, struct watch_ticket *const tickets[], size_t count, struct detail *detail)
 {
-    bool ended = has_status(ticket) && strcmp(ticket->status.status, "pending") != 0;
-    *e = ERR_OK;
-    if (looked && ticket->error != ERR_OK)
-        *e = ticket->error;
-    else if (ticket->gone(ticket))
-        *e = ERR_CANCELLED;
-    else if (!ended && now_ms < ticket->deadline_ms)
-        return false;
-    else if (!has_status(ticket))
-        *e = ERR_DATABASE_UNAVAILABLE;
-    return true;
+    struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes);
+    const char **clients AUTO_FREE = NEW_ARRAY(count, const char *);
+    AUTO_ROWS rows = NULL;
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = BYTES_OF(tickets[i]->hash.bytes);
+        clients[i] = tickets[i]->client;
+    }
+    enum err e =
+        db_query(db, DB_SQL(sql_watched, DB_BYTEAS(hashes, count), DB_TEXTS(clients, count)), &rows, detail);
+    return e != ERR_OK ? e : read_rows(tickets, count, rows);
+}
+
+/* One query for all. Without an answer nothing is known any more: what was pending may have ended. */
+static void look(struct db *db, struct watch_ticket *const tickets[], size_t count, bool *blind)
+{
+    struct detail detail = {0};
+    if (count == 0)
+        return;
+    enum err e = read_tickets(db, tickets, count, &detail);
+    for (size_t i = 0; e != ERR_OK && i < count; i++) {
+        tickets[i]->error = ERR_OK;
+        tickets[i]->status = (struct lease_status){0};
+    }
+    if (e != ERR_OK && !*blind)
+        log_warn("cannot look up waiting transactions", "error=%s detail=\"%s\"", err_code(e), detail.text);
+    if (e == ERR_OK && *blind)
+        log_info("waiting transactions are looked up again", NULL);
+    *blind = e != ERR_OK;
+}
+
+/* Whether the ticket is to be answered now, and with what. */
+static bool is_over(struct watch_ticket *ticket, int64_t now_ms, enum err *e)
+{
+    bool known = ticket->status.status[0] != '\0';
+    bool ended = known && strcmp(ticket->status.status, "pending") != 0;
+    *e = ticket->error;
+    if (*e != ERR_OK || ended)
+        return true;
+    if (now_ms >= ticket->deadline_ms) {
+        *e = known ? ERR_OK : ERR_DATABASE_UNAVAILABLE;
+        return true;
+    }
+    *e = ERR_CANCELLED;
+    return ticket->gone(ticket);
 }
 
 /* The thread's own list. */
@@ -90,15 +113,14 @@ struct waiting {
     size_t count, room;
 };
 
-/* Takes in what has arrived; true: there was something. */
-static bool take_arrived(struct watch *watch, struct waiting *waiting, bool *stopping)
+/* Takes in what has arrived, behind those that wait. */
+static void take_arrived(struct watch *watch, struct waiting *waiting, bool *stopping)
 {
     pthread_mutex_lock(&watch->mutex);
     struct watch_ticket *ticket = watch->arrived;
     watch->arrived = NULL;
     *stopping = watch->stopping;
     pthread_mutex_unlock(&watch->mutex);
-    bool any = ticket != NULL;
     for (struct watch_ticket *next; ticket != NULL; ticket = next) {
         next = ticket->next;
         if (waiting->count == waiting->room) {
@@ -107,16 +129,15 @@ static bool take_arrived(struct watch *watch, struct waiting *waiting, bool *sto
         }
         waiting->tickets[waiting->count++] = ticket;
     }
-    return any;
 }
 
-static void answer_all(struct watch *watch, struct waiting *waiting, bool looked, bool stopping)
+static void answer_from(struct watch *watch, struct waiting *waiting, size_t first, bool stopping)
 {
     int64_t now_ms = clock_ms();
-    size_t kept = 0;
-    for (size_t i = 0; i < waiting->count; i++) {
+    size_t kept = first;
+    for (size_t i = first; i < waiting->count; i++) {
         enum err e = ERR_SHUTTING_DOWN;
-        if (stopping || is_over(waiting->tickets[i], looked, now_ms, &e))
+        if (stopping || is_over(waiting->tickets[i], now_ms, &e))
             answer(watch, waiting->tickets[i], e);
         else
             waiting->tickets[kept++] = waiting->tickets[i];
@@ -124,27 +145,44 @@ static void answer_all(struct watch *watch, struct waiting *waiting, bool looked
     waiting->count = kept;
 }
 
+/* Until something may have happened: true when leases may have ended. */
+static bool wait_for_news(struct watch *watch, int timeout_ms)
+{
+    struct detail detail = {0};
+    eventfd_t drained;
+    bool notified = false;
+    if (db_wait_notify(watch->db, timeout_ms, watch->wake_fd, &notified, &detail) != ERR_OK) {
+        log_debug("no notifications", "detail=\"%s\"", detail.text);
+        clock_sleep_ms(SWEEP_MS);
+    }
+    (void)!eventfd_read(watch->wake_fd, &drained);
+    return notified;
+}
+
+/* Arrivals are looked up by themselves, so that many that wait do not make each arrival dear. */
 static void *run(void *context)
 {
     struct watch *watch = context;
     struct waiting waiting = {0};
-    int64_t next_look_ms = 0;
+    struct detail detail = {0};
+    int64_t look_ms = 0, sweep_ms = 0;
+    bool blind = false;
+    if (db_listen(watch->db, POOL_CHANNEL, &detail) != ERR_OK) /* the next connection will do it */
+        log_debug("no notifications", "detail=\"%s\"", detail.text);
     for (bool stopping = false; !stopping;) {
-        struct detail detail = {0};
-        eventfd_t drained;
-        bool notified = false;
-        if (db_listen(watch->db, POOL_CHANNEL, &detail) != ERR_OK ||
-            db_wait_notify(watch->db, waiting.count > 0 ? SWEEP_MS : SLOW_POLL_MS, watch->wake_fd, &notified,
-                &detail) != ERR_OK)
-            clock_sleep_ms(SWEEP_MS);
-        (void)!eventfd_read(watch->wake_fd, &drained);
-        bool arrived = take_arrived(watch, &waiting, &stopping);
-        bool due = arrived || notified || clock_ms() >= next_look_ms, looked = false;
-        if (due && waiting.count > 0 && !stopping) {
-            looked = look(watch->db, waiting.tickets, waiting.count) == ERR_OK;
-            next_look_ms = clock_ms() + SLOW_POLL_MS;
-        }
-        answer_all(watch, &waiting, looked, stopping);
+        bool look_at_all = wait_for_news(watch, waiting.count > 0 ? SWEEP_MS : SLOW_POLL_MS);
+        size_t first_new = waiting.count;
+        take_arrived(watch, &waiting, &stopping);
+        look_at_all |= clock_ms() >= look_ms;
+        bool sweep = look_at_all || stopping || clock_ms() >= sweep_ms;
+        size_t first_looked = look_at_all ? 0 : first_new;
+        if (!stopping)
+            look(watch->db, waiting.tickets + first_looked, waiting.count - first_looked, &blind);
+        answer_from(watch, &waiting, sweep ? 0 : first_new, stopping);
+        if (look_at_all)
+            look_ms = clock_ms() + SLOW_POLL_MS;
+        if (sweep)
+            sweep_ms = clock_ms() + SWEEP_MS;
     }
     free(waiting.tickets);
     return NULL;
@@ -162,25 +200,31 @@ enum err watch_start(const char *database_direct_url, struct watch **out, struct
     watch->db =
         db_new(&(struct db_settings){.url = database_direct_url, .kind = DB_DIRECT, .name = "fairway watch"});
     if (pthread_create(&watch->thread, NULL, run, watch) != 0)
-        log_fatal(71, "cannot create a thread", NULL);
+        log_fatal(EX_OSERR, "cannot create a thread", NULL);
     *out = watch;
     return ERR_OK;
 }
 
+static void wake(struct watch *watch)
+{
+    if (eventfd_write(watch->wake_fd, 1) != 0)
+        log_error("eventfd_write failed", NULL);
+}
+
 enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
 {
+    ticket->error = ERR_OK;
+    ticket->status = (struct lease_status){0};
     pthread_mutex_lock(&watch->mutex);
     enum err e = watch->stopping ? ERR_SHUTTING_DOWN : watch->count >= WATCH_MAX ? ERR_OVERLOADED : ERR_OK;
     if (e == ERR_OK) {
-        ticket->error = ERR_OK;
-        ticket->status = (struct lease_status){0};
         ticket->next = watch->arrived;
         watch->arrived = ticket;
         watch->count++;
     }
     pthread_mutex_unlock(&watch->mutex);
-    if (e == ERR_OK && eventfd_write(watch->wake_fd, 1) != 0)
-        log_error("eventfd_write failed", NULL);
+    if (e == ERR_OK)
+        wake(watch);
     return e;
 }
 
@@ -189,8 +233,7 @@ void watch_stop(struct watch *watch)
     pthread_mutex_lock(&watch->mutex);
     watch->stopping = true;
     pthread_mutex_unlock(&watch->mutex);
-    if (eventfd_write(watch->wake_fd, 1) != 0)
-        log_error("eventfd_write failed", NULL);
+    wake(watch);
     pthread_join(watch->thread, NULL);
     db_free(watch->db);
     close(watch->wake_fd);
