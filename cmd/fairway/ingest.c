@@ -13,7 +13,7 @@ int cmd_ingest(const struct config *config)
     struct startup base;
     struct ingest *ingest;
     struct detail detail = {0};
-    int code = startup(config, KEYD_SERVE, true, &base), signal_number;
+    int code = startup_without_keys(config, &base), signal_number;
     if (code != EX_OK) {
         startup_end(&base);
         return code;

@@ -132,20 +132,45 @@ static enum err load_keys(const struct config *config, struct startup *out, stru
     return e;
 }
 
+/* Everything behind the key process, which is started before any of these sockets is opened. */
+static enum err connect_all(const struct config *config, struct startup *out, struct detail *detail)
+{
+    enum err e;
+    out->db = db_new(
+        &(struct db_settings){.url = out->database_direct_url, .kind = DB_DIRECT, .name = "fairway start"});
+    if ((e = db_connect_patiently(out->db, (int)config_number(config, "START_TIMEOUT"), detail)) != ERR_OK ||
+        (e = migrate_check(out->db, detail)) != ERR_OK)
+        return e;
+    return agree_on_network(config, out, detail);
+}
+
 static enum err start(const struct config *config, enum keyd_mode mode, bool needs_rpc, struct startup *out,
     struct detail *detail)
 {
     enum err e;
     if ((e = read_options(config, needs_rpc, out, detail)) != ERR_OK ||
-        (e = start_keyd(config, mode, out, detail)) != ERR_OK)
-        return e;
-    out->db = db_new(
-        &(struct db_settings){.url = out->database_direct_url, .kind = DB_DIRECT, .name = "fairway start"});
-    if ((e = db_connect_patiently(out->db, (int)config_number(config, "START_TIMEOUT"), detail)) != ERR_OK ||
-        (e = migrate_check(out->db, detail)) != ERR_OK ||
-        (e = agree_on_network(config, out, detail)) != ERR_OK)
+        (e = start_keyd(config, mode, out, detail)) != ERR_OK ||
+        (e = connect_all(config, out, detail)) != ERR_OK)
         return e;
     return load_keys(config, out, detail);
+}
+
+static enum err start_without_keys(const struct config *config, struct startup *out, struct detail *detail)
+{
+    struct network bound CLEANUP(network_free) = {0};
+    enum err e;
+    if ((e = read_options(config, true, out, detail)) != ERR_OK ||
+        (e = connect_all(config, out, detail)) != ERR_OK ||
+        (e = network_read(out->db, &bound, detail)) != ERR_OK)
+        return e;
+    if (bound.passphrase == NULL)
+        return detail_set(detail, ERR_CONFIG,
+            "the database is bound to no network yet: run a command that has the keys first "
+            "(ensure-accounts)");
+    if (!text_equal(bound.passphrase, out->passphrase))
+        return detail_set(
+            detail, ERR_CONFIG, "the database is bound to the network \"%.60s\"", bound.passphrase);
+    return ERR_OK;
 }
 
 int startup(const struct config *config, enum keyd_mode mode, bool needs_rpc, struct startup *out)
@@ -153,6 +178,14 @@ int startup(const struct config *config, enum keyd_mode mode, bool needs_rpc, st
     struct detail detail = {0};
     *out = (struct startup){0};
     enum err e = start(config, mode, needs_rpc, out, &detail);
+    return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
+}
+
+int startup_without_keys(const struct config *config, struct startup *out)
+{
+    struct detail detail = {0};
+    *out = (struct startup){0};
+    enum err e = start_without_keys(config, out, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
 

@@ -22,6 +22,9 @@ struct startup {
 
 /* 0, or the exit code of the command after logging why. needs_rpc: RPC_URL must be given and must answer. */
 int startup(const struct config *config, enum keyd_mode mode, bool needs_rpc, struct startup *out);
+/* For a command that reads ledgers only: no key process, and the database must be bound to its network
+ * already. */
+int startup_without_keys(const struct config *config, struct startup *out);
 /* Also after a startup that failed. */
 void startup_end(struct startup *startup);
 

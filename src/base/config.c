@@ -176,9 +176,11 @@ void config_print(const struct config_option options[], size_t option_count, FIL
     for (size_t i = 0; i < option_count; i++) {
         const struct config_option *option = &options[i];
         AUTO_FREE char *flag = flag_name(option->name);
+        const size_t len = strlen(option->name);
+        const bool is_file = len > 5 && text_equal(option->name + len - 5, "_FILE");
         if (option->kind == CONFIG_SECRET)
-            fprintf(
-                to, "  %s, %s_FILE (environment only)\n      %s\n", option->name, option->name, option->help);
+            fprintf(to, "  %s%s%s%s (environment only)\n      %s\n", option->name, is_file ? "" : ", ",
+                is_file ? "" : option->name, is_file ? "" : "_FILE", option->help);
         else
             fprintf(to, "  --%s, %s%s%s\n      %s%s%s%s\n", flag, option->name, option->alias ? ", " : "",
                 option->alias ? option->alias : "", option->help, option->fallback ? " [" : "",
