@@ -1,0 +1,154 @@
+#include "dispatch.h"
+
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "shipment.h"
+
+#define MIN_FEE_STROOPS 100 /* of the network, an operation */
+#define BASE_RESERVE_STROOPS                                                                                 \
+    5000000 /* of the network; an account needs two, and so does each it sponsors                            \
+             */
+#define STROOPS_PER_XLM 10000000
+#define VALID_SECONDS 60 /* a few ledgers, and not long to wait for when it is not included */
+
+/* What the network says, at least as new as the cursor. */
+struct surroundings {
+    uint32_t ledger;
+    struct rpc_account distribution;
+    struct rpc_account accounts[TEMPLATE_ACCOUNTS_MAX];
+};
+
+static size_t operations(enum template_kind kind, size_t accounts)
+{
+    return kind == TEMPLATE_CREATION ? 3 * accounts : accounts;
+}
+
+size_t dispatch_limit(enum template_kind kind, int64_t max_fee_stroops)
+{
+    int64_t affordable = max_fee_stroops / (MIN_FEE_STROOPS * (int64_t)operations(kind, 1));
+    return affordable < TEMPLATE_ACCOUNTS_MAX ? (size_t)affordable : TEMPLATE_ACCOUNTS_MAX;
+}
+
+uint32_t dispatch_fee(
+    enum template_kind kind, size_t accounts, unsigned failures, const struct provision_settings *settings)
+{
+    int64_t cap = settings->max_fee_stroops < UINT32_MAX ? settings->max_fee_stroops : UINT32_MAX;
+    int64_t fee = settings->fee_per_operation_stroops * (int64_t)operations(kind, accounts);
+    for (unsigned i = 0; i < failures && fee < cap; i++)
+        fee *= 2;
+    return (uint32_t)(fee < cap ? fee : cap);
+}
+
+static enum err look_around(
+    struct provision *provision, const struct batch *batch, struct surroundings *out, struct detail *detail)
+{
+    struct public_key keys[1 + TEMPLATE_ACCOUNTS_MAX];
+    struct rpc_account accounts[1 + TEMPLATE_ACCOUNTS_MAX];
+    keys[0] = provision->settings->distribution;
+    for (size_t i = 0; i < batch->count; i++)
+        keys[1 + i] = batch->keys[i];
+    enum err e = rpc_accounts(provision->rpc, keys, 1 + batch->count, accounts, &out->ledger, detail);
+    if (e != ERR_OK)
+        return e;
+    out->distribution = accounts[0];
+    for (size_t i = 0; i < batch->count; i++)
+        out->accounts[i] = accounts[1 + i];
+    return ERR_OK;
+}
+
+/* An account that exists before it was created, or is gone before it was merged: a ledger that is still to be
+ * ingested says so. */
+static enum err check_accounts(enum template_kind kind, const struct batch *batch,
+    const struct surroundings *around, struct detail *detail)
+{
+    char address[ADDRESS_SIZE];
+    for (size_t i = 0; i < batch->count; i++) {
+        if (around->accounts[i].found == (kind == TEMPLATE_MERGE))
+            continue;
+        address_encode(&batch->keys[i], address);
+        return detail_set(detail, ERR_TRY_AGAIN, "account %s %s, but no ingested ledger has shown it",
+            address, kind == TEMPLATE_MERGE ? "is gone" : "exists already");
+    }
+    return ERR_OK;
+}
+
+static enum err check_funds(const struct provision *provision, const struct census *census,
+    enum template_kind kind, const struct surroundings *around, uint32_t fee, struct detail *detail)
+{
+    char address[ADDRESS_SIZE];
+    address_encode(&provision->settings->distribution, address);
+    if (!around->distribution.found)
+        return detail_set(detail, ERR_CONFIG,
+            "the distribution account %s does not exist on this network: create and fund it", address);
+    int64_t sponsored = census->active + census->retiring + census->quarantined;
+    int64_t more = kind == TEMPLATE_CREATION ? (int64_t)provision->wanted - census->active : 0;
+    int64_t needed = 2 * BASE_RESERVE_STROOPS * (1 + sponsored + more) + fee;
+    if (kind == TEMPLATE_CREATION && around->distribution.balance_stroops < needed)
+        return detail_set(detail, ERR_CONFIG,
+            "the distribution account %s has %" PRId64 " XLM and needs %" PRId64 " XLM to sponsor %" PRId64
+            " more channel accounts: fund it",
+            address, around->distribution.balance_stroops / STROOPS_PER_XLM,
+            (needed + STROOPS_PER_XLM - 1) / STROOPS_PER_XLM, more);
+    return ERR_OK;
+}
+
+static struct template fill(const struct provision *provision, enum template_kind kind,
+    const struct batch *batch, const struct surroundings *around, uint64_t now_s)
+{
+    struct template template = {
+        .kind = kind,
+        .distribution = provision->settings->distribution,
+        .sequence = around->distribution.sequence + 1,
+        .fee_stroops = dispatch_fee(kind, batch->count, provision->failures, provision->settings),
+        .max_time_s = now_s + VALID_SECONDS,
+        .account_count = batch->count,
+    };
+    for (size_t i = 0; i < batch->count; i++)
+        template.accounts[i] = batch->keys[i];
+    return template;
+}
+
+/* In the transaction. What was asked of the RPC must not be older than what the ledgers have told. */
+static enum err sign_and_store(struct provision *provision, enum template_kind kind,
+    const struct batch *batch, const struct surroundings *around, struct detail *detail)
+{
+    struct census census;
+    struct buf envelope CLEANUP(buf_free) = {0};
+    struct hash hash;
+    enum err e = census_read(provision->session.db, &census, detail);
+    if (e != ERR_OK)
+        return e;
+    if (census.pending || around->ledger < census.cursor)
+        return detail_set(detail, ERR_TRY_AGAIN, "Stellar RPC answered as of ledger %u, %u is committed",
+            around->ledger, census.cursor);
+    struct template template = fill(provision, kind, batch, around, census.now_s);
+    if ((e = check_funds(provision, &census, kind, around, template.fee_stroops, detail)) != ERR_OK ||
+        (e = check_accounts(kind, batch, around, detail)) != ERR_OK ||
+        (e = keyd_sign_template(provision->settings->keyd, census.now_s, &template, batch->sealed, &envelope,
+             &hash, detail)) != ERR_OK)
+        return e;
+    return shipment_store(provision->session.db, &template, buf_bytes(&envelope), &hash, detail);
+}
+
+enum err dispatch(struct provision *provision, enum template_kind kind, size_t count, struct detail *detail)
+{
+    struct batch batch;
+    struct surroundings around;
+    size_t limit = dispatch_limit(kind, provision->settings->max_fee_stroops);
+    if (limit == 0)
+        return detail_set(
+            detail, ERR_CONFIG, "MAX_FEE does not cover the network's minimum fee for one account");
+    enum err e = accounts_pick(provision->session.db, kind, count < limit ? count : limit, &batch, detail);
+    if (e != ERR_OK || batch.count == 0)
+        return e;
+    if ((e = look_around(provision, &batch, &around, detail)) != ERR_OK ||
+        (e = session_begin(&provision->session, detail)) != ERR_OK)
+        return e;
+    e = sign_and_store(provision, kind, &batch, &around, detail);
+    if (e == ERR_OK)
+        e = db_commit(provision->session.db, detail);
+    else
+        db_rollback(provision->session.db);
+    return e;
+}
