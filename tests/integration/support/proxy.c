@@ -1,6 +1,7 @@
 #include "proxy.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -70,7 +71,7 @@ static bool forward(struct proxy *proxy, int from, int to, bool from_client)
 static void serve(struct proxy *proxy, int client)
 {
     struct sockaddr_in address = loopback(proxy->target_port);
-    int server = socket(AF_INET, SOCK_STREAM, 0);
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     bool open = connect(server, (struct sockaddr *)&address, sizeof address) == 0;
     while (open) {
@@ -93,7 +94,7 @@ static void *run(void *context)
             {.fd = proxy->stop[0], .events = POLLIN}, {.fd = proxy->listener, .events = POLLIN}};
         if (poll(fds, ARRAY_LEN(fds), -1) <= 0 || fds[0].revents != 0)
             return NULL;
-        int client = accept(proxy->listener, NULL, NULL);
+        int client = accept4(proxy->listener, NULL, NULL, SOCK_CLOEXEC);
         setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         serve(proxy, client);
         close(client);
@@ -106,12 +107,12 @@ struct proxy *proxy_new(unsigned target_port)
     struct sockaddr_in address = loopback(0);
     socklen_t len = sizeof address;
     proxy->target_port = target_port;
-    proxy->listener = socket(AF_INET, SOCK_STREAM, 0);
+    proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     pthread_mutex_init(&proxy->lock, NULL);
     if (bind(proxy->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         listen(proxy->listener, 8) != 0 ||
-        getsockname(proxy->listener, (struct sockaddr *)&address, &len) != 0 || pipe(proxy->stop) != 0 ||
-        pthread_create(&proxy->thread, NULL, run, proxy) != 0) {
+        getsockname(proxy->listener, (struct sockaddr *)&address, &len) != 0 ||
+        pipe2(proxy->stop, O_CLOEXEC) != 0 || pthread_create(&proxy->thread, NULL, run, proxy) != 0) {
         perror("test proxy");
         exit(1);
     }

@@ -1,0 +1,346 @@
+/* A server, or the way to it, that fails: nothing hangs, nothing is guessed, and everything recovers by
+ * itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/pg.h"
+#include "support/proxy.h"
+
+/* What the calls under test may take: connecting is bounded by 2 s, a statement by 400 ms and a margin of 1
+ * s. */
+#define STATEMENT_TIMEOUT_MS 400
+#define STATEMENT_BOUND_MS (STATEMENT_TIMEOUT_MS + 1000 + 400)
+#define CONNECT_BOUND_MS (2000 + 600)
+
+static struct test_db database;
+static struct proxy *proxy;
+static struct detail detail;
+
+static int open_database(void **state)
+{
+    test_pg_start_private(state);
+    database = test_db_new(TEST_DB_EMPTY);
+    test_db_exec(&database, "CREATE TABLE public.t (n int8)");
+    proxy = proxy_new(test_pg_port());
+    return 0;
+}
+
+static int close_database(void **state)
+{
+    proxy_free(proxy);
+    test_db_drop(&database);
+    return test_pg_stop(state);
+}
+
+static struct db *open_through(unsigned port, enum db_kind kind)
+{
+    AUTO_FREE char *credentials = mem_copy_text(test_pg_url());
+    *strchr(credentials, '@') = '\0';
+    AUTO_FREE char *url = mem_format("%s@127.0.0.1:%u/%s", credentials, port, database.name);
+    return db_new(&(struct db_settings){.url = url,
+        .kind = kind,
+        .name = "fairway failing",
+        .connect_timeout_s = 2,
+        .statement_timeout_ms = STATEMENT_TIMEOUT_MS});
+}
+
+static enum err run(struct db *db, const char *sql)
+{
+    return db_query(db, DB_SQL0(sql), NULL, &detail);
+}
+
+static int64_t rows_in_t(void)
+{
+    return test_db_number(&database, "SELECT count(*) FROM public.t");
+}
+
+static int empty_table(void **state)
+{
+    (void)state;
+    test_db_exec(&database, "TRUNCATE public.t");
+    return 0;
+}
+
+/* Up to COMMIT on a pooled connection, where its text passes the proxy each time. */
+static struct db *about_to_commit(enum proxy_fault fault)
+{
+    struct db *db = open_through(proxy_port(proxy), DB_POOLED);
+    assert_int_equal(db_begin(db, &detail), ERR_OK);
+    assert_int_equal(run(db, "INSERT INTO public.t VALUES (1)"), ERR_OK);
+    proxy_arm(proxy, fault, "COMMIT");
+    return db;
+}
+
+static void DR2_a_commit_whose_answer_is_lost_has_an_unknown_outcome(void **state)
+{
+    (void)state;
+    struct db *db = about_to_commit(PROXY_CUT_AFTER);
+    assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
+    assert_int_equal(rows_in_t(), 1); /* it did happen */
+    assert_int_equal(run(db, "SELECT 1"), ERR_OK);
+    db_free(db);
+}
+
+static void DR2_a_commit_that_got_lost_has_an_unknown_outcome_too(void **state)
+{
+    (void)state;
+    struct db *db = about_to_commit(PROXY_CUT_BEFORE);
+    assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
+    assert_int_equal(rows_in_t(), 0); /* it did not */
+    db_free(db);
+}
+
+static void a_commit_into_silence_has_an_unknown_outcome_in_time(void **state)
+{
+    (void)state;
+    struct db *db = about_to_commit(PROXY_SILENT);
+    int64_t start_ms = clock_ms();
+    assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
+    assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, STATEMENT_BOUND_MS);
+    db_free(db);
+}
+
+static void run_commit_has_an_unknown_outcome_too(void **state)
+{
+    (void)state;
+    struct db *db = about_to_commit(PROXY_CUT_AFTER);
+    const struct db_statement more = DB_SQL0("INSERT INTO public.t VALUES (2)");
+    assert_int_equal(db_run_commit(db, &more, 1, NULL, &detail), ERR_OUTCOME_UNKNOWN);
+    db_rollback(db);
+    assert_int_equal(rows_in_t(), 2);
+    db_free(db);
+}
+
+static enum err insert_and_count(struct db *db, void *context)
+{
+    (*(int *)context)++;
+    enum err e = run(db, "INSERT INTO public.t VALUES (1)");
+    proxy_arm(proxy, PROXY_CUT_AFTER, "COMMIT"); /* not before: BEGIN speaks of READ COMMITTED */
+    return e;
+}
+
+static void a_transaction_is_not_repeated_after_an_unknown_outcome(void **state)
+{
+    (void)state;
+    struct db *db = open_through(proxy_port(proxy), DB_POOLED);
+    int tries = 0;
+    assert_int_equal(db_transaction(db, insert_and_count, &tries, &detail), ERR_OUTCOME_UNKNOWN);
+    assert_int_equal(tries, 1);
+    assert_int_equal(rows_in_t(), 1);
+    db_free(db);
+}
+
+static void DX7_a_silent_network_is_given_up_in_time(void **state)
+{
+    (void)state;
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *db = open_through(proxy_port(proxy), kind);
+        assert_int_equal(db_connect(db, &detail), ERR_OK);
+        proxy_arm(proxy, PROXY_SILENT, "into silence");
+        int64_t start_ms = clock_ms();
+        assert_int_equal(run(db, "SELECT 'into silence'"), ERR_DATABASE_UNAVAILABLE);
+        assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, STATEMENT_BOUND_MS);
+        assert_int_equal(run(db, "SELECT 1"), ERR_OK);
+        db_free(db);
+    }
+}
+
+static void a_large_request_into_silence_is_given_up_in_time(void **state)
+{
+    (void)state;
+    const size_t len = 64 << 20; /* more than all buffers on the way */
+    AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
+    struct proxy *stuck = proxy_new(test_pg_port()); /* its one connection stays full */
+    struct db *db = open_through(proxy_port(stuck), DB_POOLED);
+    proxy_arm(stuck, PROXY_SILENT, "octet_length");
+    int64_t start_ms = clock_ms();
+    assert_int_equal(
+        db_query(db, DB_SQL("SELECT octet_length($1)", DB_BYTEA(((struct bytes){data, len}))), NULL, &detail),
+        ERR_DATABASE_UNAVAILABLE);
+    assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, STATEMENT_BOUND_MS + 600);
+    db_free(db);
+    proxy_free(stuck);
+}
+
+static void DX7_a_stopped_server_is_given_up_in_time(void **state)
+{
+    (void)state;
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *open = open_through(test_pg_port(), kind), *closed = open_through(test_pg_port(), kind);
+        assert_int_equal(db_connect(open, &detail), ERR_OK);
+        test_pg_freeze();
+        int64_t start_ms = clock_ms();
+        assert_int_equal(run(open, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+        assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, STATEMENT_BOUND_MS);
+        start_ms = clock_ms();
+        assert_int_equal(db_connect(closed, &detail), ERR_DATABASE_UNAVAILABLE);
+        assert_in_range(clock_ms() - start_ms, 1000, CONNECT_BOUND_MS);
+        test_pg_thaw();
+        assert_int_equal(run(open, "SELECT 1"), ERR_OK);
+        assert_int_equal(run(closed, "SELECT 1"), ERR_OK);
+        db_free(open);
+        db_free(closed);
+    }
+}
+
+static void DX7_a_crash_is_survived_without_help(void **state)
+{
+    (void)state;
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *in_transaction = open_through(test_pg_port(), kind),
+                  *idle = open_through(test_pg_port(), kind);
+        test_db_exec(&database, "TRUNCATE public.t");
+        assert_int_equal(run(idle, "INSERT INTO public.t VALUES (1)"), ERR_OK);
+        assert_int_equal(db_begin(in_transaction, &detail), ERR_OK);
+        assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (2)"), ERR_OK);
+        test_pg_kill();
+        assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (3)"), ERR_DATABASE_UNAVAILABLE);
+        assert_int_equal(run(idle, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+        assert_int_equal(run(idle, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+        test_pg_restart();
+        assert_int_equal(run(idle, "SELECT 1"), ERR_OK);
+        assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (4)"), ERR_DATABASE_UNAVAILABLE);
+        db_rollback(in_transaction);
+        assert_int_equal(run(in_transaction, "SELECT 1"), ERR_OK);
+        assert_int_equal(rows_in_t(), 1);
+        db_free(in_transaction);
+        db_free(idle);
+    }
+}
+
+static void *restart_later(void *context)
+{
+    (void)context;
+    clock_sleep_ms(300);
+    test_pg_restart();
+    return NULL;
+}
+
+static void patience_waits_for_a_server_that_comes_and_no_longer_than_told(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct db *db = open_through(test_pg_port(), DB_DIRECT);
+    test_pg_kill();
+    int64_t start_ms = clock_ms();
+    assert_int_equal(db_connect_patiently(db, 1, &detail), ERR_DATABASE_UNAVAILABLE);
+    assert_in_range(clock_ms() - start_ms, 900, 1900);
+    assert_true(strlen(detail.text) > 0);
+    assert_int_equal(pthread_create(&thread, NULL, restart_later, NULL), 0);
+    assert_int_equal(db_connect_patiently(db, 20, &detail), ERR_OK);
+    pthread_join(thread, NULL);
+    db_free(db);
+}
+
+static bool notified_within(struct db *db, int timeout_ms)
+{
+    bool notified;
+    assert_int_equal(db_wait_notify(db, timeout_ms, -1, &notified, &detail), ERR_OK);
+    return notified;
+}
+
+static void a_notification_wakes_and_silence_does_not(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
+    assert_true(notified_within(db, 1000)); /* a new session: something may have been missed */
+    int64_t start_ms = clock_ms();
+    assert_false(notified_within(db, 100));
+    assert_in_range(clock_ms() - start_ms, 90, 400);
+    test_db_exec(&database, "NOTIFY released; NOTIFY other");
+    test_db_exec(&database, "NOTIFY released");
+    start_ms = clock_ms();
+    assert_true(notified_within(db, 5000));
+    assert_in_range(clock_ms() - start_ms, 0, 1000);
+    clock_sleep_ms(50);
+    notified_within(db, 0);
+    assert_false(notified_within(db, 50)); /* all are drained */
+    test_db_exec(&database, "NOTIFY released");
+    clock_sleep_ms(50);
+    assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* read on the way by another call */
+    assert_true(notified_within(db, 0));
+    db_free(db);
+}
+
+static void a_wait_ends_when_its_wake_fd_is_readable(void **state)
+{
+    (void)state;
+    int wake[2];
+    bool notified;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    assert_int_equal(pipe(wake), 0);
+    assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
+    assert_true(notified_within(db, 0));
+    assert_int_equal(write(wake[1], "x", 1), 1);
+    int64_t start_ms = clock_ms();
+    assert_int_equal(db_wait_notify(db, 5000, wake[0], &notified, &detail), ERR_OK);
+    assert_false(notified);
+    assert_in_range(clock_ms() - start_ms, 0, 1000);
+    close(wake[0]);
+    close(wake[1]);
+    db_free(db);
+}
+
+static void listening_goes_on_in_the_next_session(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    bool notified;
+    assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
+    assert_int_equal(db_listen(db, "other_channel", &detail), ERR_OK);
+    assert_true(notified_within(db, 0));
+    test_pg_kill();
+    assert_int_equal(db_wait_notify(db, 5000, -1, &notified, &detail), ERR_DATABASE_UNAVAILABLE);
+    assert_false(notified);
+    test_pg_restart();
+    assert_true(notified_within(db, 0)); /* what was sent in between is lost, so it counts as one */
+    assert_false(notified_within(db, 50));
+    test_db_exec(&database, "NOTIFY other_channel");
+    assert_true(notified_within(db, 5000));
+    db_free(db);
+}
+
+static void listening_begins_late_when_the_server_was_away(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    test_pg_kill();
+    assert_int_equal(db_listen(db, "released", &detail), ERR_DATABASE_UNAVAILABLE);
+    test_pg_restart();
+    assert_true(notified_within(db, 0));
+    test_db_exec(&database, "NOTIFY released");
+    assert_true(notified_within(db, 5000));
+    db_free(db);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup(test, empty_table)
+    const struct CMUnitTest tests[] = {
+        TEST(DR2_a_commit_whose_answer_is_lost_has_an_unknown_outcome),
+        TEST(DR2_a_commit_that_got_lost_has_an_unknown_outcome_too),
+        TEST(a_commit_into_silence_has_an_unknown_outcome_in_time),
+        TEST(run_commit_has_an_unknown_outcome_too),
+        TEST(a_transaction_is_not_repeated_after_an_unknown_outcome),
+        TEST(DX7_a_silent_network_is_given_up_in_time),
+        TEST(a_large_request_into_silence_is_given_up_in_time),
+        TEST(DX7_a_stopped_server_is_given_up_in_time),
+        TEST(DX7_a_crash_is_survived_without_help),
+        TEST(patience_waits_for_a_server_that_comes_and_no_longer_than_told),
+        TEST(a_notification_wakes_and_silence_does_not),
+        TEST(a_wait_ends_when_its_wake_fd_is_readable),
+        TEST(listening_goes_on_in_the_next_session),
+        TEST(listening_begins_late_when_the_server_was_away),
+    };
+    return cmocka_run_group_tests_name("db failures", tests, open_database, close_database);
+}

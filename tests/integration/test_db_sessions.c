@@ -1,0 +1,356 @@
+/* What a session is, whatever the role's defaults: its settings, its prepared statements, whom it talks to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../src/db/script.h"
+#include "base/mem.h"
+#include "support/pg.h"
+
+static struct test_db database;
+static struct detail detail;
+
+/* A role whose every default is against us, and a schema that would catch unqualified names. */
+static int open_database(void **state)
+{
+    test_pg_start(state);
+    database = test_db_new(TEST_DB_EMPTY);
+    test_db_exec(&database,
+        "DROP ROLE IF EXISTS fairway_hostile; CREATE ROLE fairway_hostile SUPERUSER LOGIN PASSWORD 'p';"
+        "ALTER ROLE fairway_hostile SET default_transaction_isolation = 'serializable';"
+        "ALTER ROLE fairway_hostile SET synchronous_commit = 'off';"
+        "ALTER ROLE fairway_hostile SET search_path = evil, public, pg_catalog;"
+        "ALTER ROLE fairway_hostile SET DateStyle = 'SQL, DMY';"
+        "ALTER ROLE fairway_hostile SET TimeZone = 'America/New_York';"
+        "ALTER ROLE fairway_hostile SET statement_timeout = 100;"
+        "ALTER ROLE fairway_hostile SET lock_timeout = 10;"
+        "ALTER ROLE fairway_hostile SET idle_in_transaction_session_timeout = 100;"
+        "ALTER ROLE fairway_hostile SET bytea_output = 'escape';"
+        "ALTER ROLE fairway_hostile SET jit = 'on';"
+        "CREATE SCHEMA evil;"
+        "CREATE FUNCTION evil.wrong(int8, int8) RETURNS bool LANGUAGE sql AS 'SELECT false';"
+        "CREATE OPERATOR evil.= (LEFTARG = int8, RIGHTARG = int8, FUNCTION = evil.wrong);"
+        "CREATE FUNCTION evil.set_config(text, text, bool) RETURNS text LANGUAGE sql AS 'SELECT $2';"
+        "CREATE TABLE public.t (n int8); CREATE TABLE public.seen (value text)");
+    return 0;
+}
+
+static int close_database(void **state)
+{
+    test_db_exec(&database, "DROP ROLE fairway_hostile");
+    test_db_drop(&database);
+    return test_pg_stop(state);
+}
+
+#define FOR_BOTH_KINDS(db)                                                                                   \
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++)                                           \
+        for (struct db *db = test_db_open(&database, kind); db != NULL; db_free(db), db = NULL)
+
+static struct db *open_as(const char *user, enum db_kind kind)
+{
+    AUTO_FREE char *url =
+        mem_format("postgresql://%s:p@127.0.0.1:%u/%s", user, test_pg_port(), database.name);
+    return db_new(&(struct db_settings){.url = url, .kind = kind, .name = "fairway hostile"});
+}
+
+static const char sql_settings[] =
+    "SELECT current_setting('search_path'), current_setting('synchronous_commit'), current_setting('jit'),"
+    " current_setting('TimeZone'), current_setting('statement_timeout'), current_setting('lock_timeout'),"
+    " current_setting('idle_in_transaction_session_timeout'), current_setting('transaction_isolation'),"
+    " 1::int8 = 1::int8";
+
+static void check_settings(struct db *db, const char *isolation)
+{
+    const char *const expected[] = {"pg_catalog, pg_temp", "on", "off", "UTC", "5s", "2s", "5s", isolation};
+    AUTO_ROWS rows = NULL;
+    assert_int_equal(db_query(db, DB_SQL0(sql_settings), &rows, &detail), ERR_OK);
+    for (int i = 0; i < (int)ARRAY_LEN(expected); i++)
+        if (expected[i] != NULL)
+            assert_string_equal(db_text(rows, 0, i), expected[i]);
+    assert_true(db_bool(rows, 0, 8)); /* '=' is the built-in one */
+}
+
+static void DL12_a_transaction_has_our_settings_whatever_the_roles_defaults(void **state)
+{
+    (void)state;
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *db = open_as("fairway_hostile", kind);
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        check_settings(db, "read committed");
+        assert_int_equal(db_commit(db, &detail), ERR_OK);
+        db_free(db);
+    }
+}
+
+static void DL12_so_has_a_statement_alone_but_for_its_isolation(void **state)
+{
+    (void)state;
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *db = open_as("fairway_hostile", kind);
+        check_settings(db, NULL);
+        db_free(db);
+    }
+}
+
+static void DL12_values_are_the_same_under_hostile_defaults(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {0, 0xff, '\\'};
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *db = open_as("fairway_hostile", kind);
+        AUTO_ROWS rows = NULL;
+        assert_int_equal(
+            db_query(db,
+                DB_SQL("SELECT $1, extract(epoch FROM date_trunc('day', to_timestamp($2)))::int8",
+                    DB_BYTEA(BYTES_OF(bytes)), DB_I64(1700000000)),
+                &rows, &detail),
+            ERR_OK);
+        assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(bytes)));
+        assert_int_equal(db_i64(rows, 0, 1), 1699920000); /* midnight in UTC */
+        db_free(db);
+    }
+}
+
+static void DL13_a_pooled_connection_leaves_nothing_in_the_session(void **state)
+{
+    (void)state;
+    struct db *db = open_as("fairway_hostile", DB_POOLED);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            db_query(db, DB_SQL("INSERT INTO public.t VALUES ($1)", DB_I64(i)), NULL, &detail), ERR_OK);
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(
+            db_query(db, DB_SQL("INSERT INTO public.t VALUES ($1)", DB_I64(i)), NULL, &detail), ERR_OK);
+        if (i == 1)
+            db_rollback(db);
+        else
+            assert_int_equal(db_commit(db, &detail), ERR_OK);
+    }
+    /* The script goes through the same session, without any setting of ours. */
+    assert_int_equal(
+        script_run(db,
+            "INSERT INTO public.seen SELECT pg_catalog.concat_ws('/',"
+            " pg_catalog.current_setting('search_path'), pg_catalog.current_setting('synchronous_commit'),"
+            " pg_catalog.current_setting('TimeZone'), pg_catalog.current_setting('statement_timeout'),"
+            " pg_catalog.current_setting('lock_timeout'), pg_catalog.current_setting('jit'),"
+            " (SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements),"
+            " (SELECT pg_catalog.count(*) FROM pg_catalog.pg_listening_channels()))",
+            5000, &detail),
+        ERR_OK);
+    AUTO_ROWS rows = NULL;
+    assert_int_equal(db_query(db, DB_SQL0("SELECT value FROM public.seen"), &rows, &detail), ERR_OK);
+    assert_string_equal(
+        db_text(rows, 0, 0), "evil, public, pg_catalog/off/America/New_York/100ms/10ms/on/0/0");
+    db_free(db);
+}
+
+static int64_t prepared_count(struct db *db)
+{
+    AUTO_ROWS rows = NULL;
+    assert_int_equal(db_query(db,
+                         DB_SQL0("SELECT count(*) FROM pg_prepared_statements"
+                                 " WHERE statement LIKE 'SELECT \\$1 + 1%'"),
+                         &rows, &detail),
+        ERR_OK);
+    return db_i64(rows, 0, 0);
+}
+
+static int64_t backend(struct db *db)
+{
+    AUTO_ROWS rows = NULL;
+    assert_int_equal(db_query(db, DB_SQL0("SELECT pg_backend_pid()::int8"), &rows, &detail), ERR_OK);
+    return db_i64(rows, 0, 0);
+}
+
+static void add_one(struct db *db, int64_t n, enum err expected)
+{
+    AUTO_ROWS rows = NULL;
+    assert_int_equal(db_query(db, DB_SQL("SELECT $1 + 1", DB_I64(n)), &rows, &detail), expected);
+    if (expected == ERR_OK)
+        assert_true(db_i64(rows, 0, 0) == n + 1);
+}
+
+static void a_direct_connection_prepares_each_statement_once(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    for (int n = 0; n < 5; n++)
+        add_one(db, n, ERR_OK);
+    assert_int_equal(prepared_count(db), 1);
+    db_disconnect(db);
+    add_one(db, 7, ERR_OK); /* prepared anew in the new session */
+    assert_int_equal(prepared_count(db), 1);
+    db_free(db);
+}
+
+static void the_same_statement_twice_in_one_run_is_prepared_once(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    const struct db_param one = DB_I64(1);
+    const struct db_statement statement = {"SELECT $1 + 1 -- twice", &one, 1};
+    struct db_rows *rows[2];
+    assert_int_equal(
+        db_run(db, (const struct db_statement[]){statement, statement}, 2, rows, &detail), ERR_OK);
+    assert_true(db_i64(rows[1], 0, 0) == 2);
+    db_rows_free(rows[0]);
+    db_rows_free(rows[1]);
+    assert_int_equal(prepared_count(db), 1);
+    db_free(db);
+}
+
+static void a_statement_behind_a_failed_one_can_be_prepared_later(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    const struct db_param one = DB_I64(1);
+    const struct db_statement later = {"SELECT $1 + 1 -- later", &one, 1};
+    const struct db_statement statements[] = {DB_SQL0("SELECT 1 / 0"), later};
+    assert_int_equal(db_run(db, statements, 2, NULL, &detail), ERR_INTERNAL);
+    assert_int_equal(db_query(db, later, NULL, &detail), ERR_OK);
+    assert_int_equal(db_query(db, later, NULL, &detail), ERR_OK);
+    db_free(db);
+}
+
+static void statements_that_somebody_deallocated_are_prepared_again(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    add_one(db, 1, ERR_OK);
+    assert_int_equal(script_run(db, "DEALLOCATE ALL", 5000, &detail), ERR_OK);
+    add_one(db, 1, ERR_TRY_AGAIN);
+    add_one(db, 1, ERR_OK);
+    db_free(db);
+}
+
+static enum err select_all(struct db *db, void *context)
+{
+    AUTO_ROWS rows = NULL;
+    (*(int *)context)++;
+    return db_query(db, DB_SQL0("SELECT * FROM public.t LIMIT 0"), &rows, &detail);
+}
+
+static void a_plan_that_a_migration_outdated_is_made_again(void **state)
+{
+    (void)state;
+    struct db *db = test_db_open(&database, DB_DIRECT);
+    int tries = 0;
+    assert_int_equal(db_transaction(db, select_all, &tries, &detail), ERR_OK);
+    test_db_exec(&database, "ALTER TABLE public.t ADD COLUMN more int8");
+    assert_int_equal(db_transaction(db, select_all, &tries, &detail), ERR_OK);
+    assert_int_equal(tries, 3);
+    db_free(db);
+}
+
+static void a_connection_that_was_closed_while_idle_is_opened_unnoticed(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        int64_t before = backend(db);
+        AUTO_FREE char *kill = mem_format("SELECT pg_terminate_backend(%d)", (int)before);
+        test_db_exec(&database, kill);
+        for (int64_t left = 1; left != 0;)
+            left = test_db_number(&database, "SELECT count(*) FROM pg_stat_activity WHERE application_name ="
+                                             " 'fairway test' AND pid <> pg_backend_pid()");
+        assert_true(backend(db) != before);
+    }
+}
+
+static void a_server_that_takes_no_writes_is_unavailable(void **state)
+{
+    (void)state;
+    test_db_exec(&database,
+        "DROP ROLE IF EXISTS fairway_reader; CREATE ROLE fairway_reader LOGIN PASSWORD 'p';"
+        "ALTER ROLE fairway_reader SET default_transaction_read_only = on");
+    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+        struct db *db = open_as("fairway_reader", kind);
+        assert_int_equal(db_connect(db, &detail), ERR_DATABASE_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "read-only"));
+        db_free(db);
+    }
+    test_db_exec(&database, "DROP ROLE fairway_reader");
+}
+
+static void a_session_that_turned_out_read_only_is_not_used_again(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        int64_t before = backend(db);
+        assert_int_equal(db_begin(db, &detail), ERR_OK);
+        assert_int_equal(db_query(db, DB_SQL0("SET TRANSACTION READ ONLY"), NULL, &detail), ERR_OK);
+        assert_int_equal(db_query(db, DB_SQL0("INSERT INTO public.t VALUES (1)"), NULL, &detail),
+            ERR_DATABASE_UNAVAILABLE);
+        db_rollback(db);
+        assert_true(backend(db) != before);
+    }
+}
+
+static void no_detail_holds_the_password(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {
+        "postgresql://fairway:S3cret@127.0.0.1:%u/postgres",
+        "postgresql://fairway:S3/cret@127.0.0.1:%u/postgres",
+        "postgresql://fairway:/S3cret@127.0.0.1:%u/postgres",
+        "postgresql://fairway:S3@S3cret@127.0.0.1:%u/postgres",
+        "postgresql://fairway:S3?cret@127.0.0.1:%u/postgres",
+        "postgresql://fairway:S3#cret@127.0.0.1:%u/postgres",
+        "postgresql://fairway:S3%%zzcret@127.0.0.1:%u/postgres",
+        "postgresql://fairway:S3[cret@127.0.0.1:%u/postgres",
+        "postgresql://127.0.0.1:%u/postgres?user=fairway&password=S3cret",
+        "postgresql://127.0.0.1:%u/postgres?user=fairway&passwort=S3cret",
+        "host=127.0.0.1 port=%u user=fairway dbname=postgres password=S3cret",
+        "host=127.0.0.1 port=%u user=fairway dbname=postgres password=S3 cret",
+        "host=127.0.0.1 port=%u user=fairway dbname=postgres password='S3cret",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        AUTO_FREE char *url = mem_format(urls[i], test_pg_port());
+#pragma GCC diagnostic pop
+        struct db *db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "leaky"});
+        enum err e = db_connect(db, &detail);
+        assert_true(e == ERR_DATABASE_UNAVAILABLE || e == ERR_CONFIG);
+        assert_true(strlen(detail.text) > 20);
+        assert_null(strstr(detail.text, "S3"));
+        assert_null(strstr(detail.text, "cret"));
+        db_free(db);
+    }
+}
+
+static void a_malformed_url_is_not_tried_again(void **state)
+{
+    (void)state;
+    struct db *db =
+        db_new(&(struct db_settings){.url = "postgresql://host:5432/x?nonsense=1", .name = "bad"});
+    assert_int_equal(db_connect_patiently(db, 30, &detail), ERR_CONFIG);
+    db_free(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(DL12_a_transaction_has_our_settings_whatever_the_roles_defaults),
+        cmocka_unit_test(DL12_so_has_a_statement_alone_but_for_its_isolation),
+        cmocka_unit_test(DL12_values_are_the_same_under_hostile_defaults),
+        cmocka_unit_test(DL13_a_pooled_connection_leaves_nothing_in_the_session),
+        cmocka_unit_test(a_direct_connection_prepares_each_statement_once),
+        cmocka_unit_test(the_same_statement_twice_in_one_run_is_prepared_once),
+        cmocka_unit_test(a_statement_behind_a_failed_one_can_be_prepared_later),
+        cmocka_unit_test(statements_that_somebody_deallocated_are_prepared_again),
+        cmocka_unit_test(a_plan_that_a_migration_outdated_is_made_again),
+        cmocka_unit_test(a_connection_that_was_closed_while_idle_is_opened_unnoticed),
+        cmocka_unit_test(a_server_that_takes_no_writes_is_unavailable),
+        cmocka_unit_test(a_session_that_turned_out_read_only_is_not_used_again),
+        cmocka_unit_test(no_detail_holds_the_password),
+        cmocka_unit_test(a_malformed_url_is_not_tried_again),
+    };
+    return cmocka_run_group_tests_name("db sessions", tests, open_database, close_database);
+}
