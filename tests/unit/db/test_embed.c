@@ -1,0 +1,153 @@
+/* Rules of embed.sh: the text arrives byte for byte, in order, and a wrong name stops the build. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "embedded.h"
+
+static char folder[] = "/tmp/fairway-embed-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    AUTO_FREE char *command = mem_format("rm -rf '%s'", folder);
+    return system(command);
+}
+
+static void put(const char *name, const char *data, size_t len)
+{
+    AUTO_FREE char *path = mem_format("%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Runs embed.sh on the files of the folder (space separated); its exit code. What it prints is in out.c
+ * there. */
+static int embed(const char *files)
+{
+    AUTO_FREE char *command =
+        mem_format("here=$PWD; cd '%s' && sh \"$here/src/db/embed.sh\" %s >out.c 2>err", folder, files);
+    return WEXITSTATUS(system(command));
+}
+
+/* What the lines after the array's head hold: the bytes of the first migration with the terminator. */
+static size_t read_array(uint8_t out[], size_t size)
+{
+    AUTO_FREE char *path = mem_format("%s/out.c", folder);
+    char line[256];
+    size_t len = 0;
+    bool inside = false;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        for (char *at = line, *end; inside && len < size; at = end + strspn(end, ", \n")) {
+            unsigned long byte = strtoul(at, &end, 10);
+            if (end == at)
+                break;
+            out[len++] = (uint8_t)byte;
+        }
+        inside = strstr(line, "sql_1[]") != NULL || (inside && strchr(line, '}') == NULL);
+    }
+    fclose(file);
+    return len;
+}
+
+static void every_byte_arrives(void **state)
+{
+    (void)state;
+    char all[3 * 255];
+    uint8_t out[sizeof all + 1];
+    for (size_t i = 0; i < sizeof all; i++)
+        all[i] = (char)(1 + i / 3); /* also repeated ones, which od would fold */
+    put("0001_all.sql", all, sizeof all);
+    assert_int_equal(embed("0001_all.sql"), 0);
+    assert_int_equal(read_array(out, sizeof out), sizeof out);
+    assert_memory_equal(out, all, sizeof all);
+    assert_int_equal(out[sizeof all], 0);
+}
+
+static void an_empty_file_is_an_empty_text(void **state)
+{
+    (void)state;
+    uint8_t out[4];
+    put("0001_empty.sql", "", 0);
+    assert_int_equal(embed("0001_empty.sql"), 0);
+    assert_int_equal(read_array(out, sizeof out), 1);
+}
+
+static void what_is_printed_compiles_and_counts(void **state)
+{
+    (void)state;
+    put("0001_a.sql", "SELECT 1;\n", 10);
+    put("0002_b.sql", "SELECT 2;\n", 10);
+    static const struct {
+        const char *files, *count;
+    } cases[] = {{"0001_a.sql 0002_b.sql", "count = 2;"}, {"'none/*.sql'", "count = 0;"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(embed(cases[i].files), 0);
+        AUTO_FREE char *command =
+            mem_format("grep -q '%s' '%s/out.c' && ${CC:-cc} -std=c17 -Wall -Werror -pedantic"
+                       " -Isrc/db -c -o /dev/null '%s/out.c'",
+                cases[i].count, folder, folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+static void a_wrong_number_or_name_stops_the_build(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"0002_b.sql", "0001_a.sql 0003_c.sql", "0001_a.sql 0001_b.sql",
+        "1_a.sql", "0001.sql", "0001_.sql", "a.sql", "0002_b.sql 0001_a.sql"};
+    static const char *const names[] = {
+        "0001_a.sql", "0001_b.sql", "0002_b.sql", "0003_c.sql", "1_a.sql", "0001.sql", "0001_.sql", "a.sql"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        put(names[i], "SELECT 1", 8);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_int_equal(embed(bad[i]), 1);
+}
+
+static void this_binary_has_its_migrations(void **state)
+{
+    (void)state;
+    assert_true(embedded_migration_count >= 1);
+    for (size_t i = 0; i < embedded_migration_count; i++) {
+        assert_int_equal(embedded_migrations[i].number, i + 1);
+        AUTO_FREE char *path = mem_format("migrations/%s.sql", embedded_migrations[i].name);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        size_t len = strlen(embedded_migrations[i].sql);
+        AUTO_FREE char *text = NEW_ARRAY(len + 2, char);
+        assert_int_equal(fread(text, 1, len + 1, file), len);
+        assert_string_equal(text, embedded_migrations[i].sql);
+        fclose(file);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_byte_arrives),
+        cmocka_unit_test(an_empty_file_is_an_empty_text),
+        cmocka_unit_test(what_is_printed_compiles_and_counts),
+        cmocka_unit_test(a_wrong_number_or_name_stops_the_build),
+        cmocka_unit_test(this_binary_has_its_migrations),
+    };
+    return cmocka_run_group_tests_name("db/embed", tests, make_folder, remove_folder);
+}

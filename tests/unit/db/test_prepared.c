@@ -1,0 +1,62 @@
+/* Rules of prepared.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "prepared.h"
+
+static const char first_sql[] = "SELECT $1", second_sql[] = "SELECT $1";
+static const struct db_param number = DB_I64(1), text = DB_TEXT("a"), none = DB_NONE;
+
+static size_t find(struct prepared *prepared, const char *sql, const struct db_param *param, size_t count)
+{
+    struct params params = {0};
+    params_encode(&params, param, count);
+    size_t at = prepared_find(prepared, sql, &params);
+    params_free(&params);
+    return at;
+}
+
+static void a_statement_is_its_address_and_its_types(void **state)
+{
+    (void)state;
+    struct prepared prepared = {0};
+    size_t at = find(&prepared, first_sql, &number, 1);
+    assert_int_equal(find(&prepared, first_sql, &number, 1), at);
+    assert_int_not_equal(find(&prepared, second_sql, &number, 1), at);
+    assert_int_not_equal(find(&prepared, first_sql, &text, 1), at);
+    assert_int_not_equal(find(&prepared, first_sql, &none, 1), at);
+    assert_int_not_equal(find(&prepared, first_sql, NULL, 0), at);
+    assert_int_equal(find(&prepared, first_sql, &number, 1), at);
+    assert_int_equal(prepared.count, 5);
+    for (size_t i = 0; i < prepared.count; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(prepared.items[i].name, prepared.items[j].name);
+    prepared_forget(&prepared);
+    assert_int_equal(prepared.count, 0);
+}
+
+static void what_was_not_confirmed_was_not_prepared(void **state)
+{
+    (void)state;
+    struct prepared prepared = {0};
+    size_t sent = find(&prepared, first_sql, &number, 1), ready = find(&prepared, second_sql, &number, 1);
+    prepared.items[sent].state = PREPARED_SENT;
+    prepared.items[ready].state = PREPARED_READY;
+    prepared_settle(&prepared);
+    assert_int_equal(prepared.items[sent].state, PREPARED_NOT);
+    assert_int_equal(prepared.items[ready].state, PREPARED_READY);
+    prepared_forget(&prepared);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_statement_is_its_address_and_its_types),
+        cmocka_unit_test(what_was_not_confirmed_was_not_prepared),
+    };
+    return cmocka_run_group_tests_name("db/prepared", tests, NULL, NULL);
+}

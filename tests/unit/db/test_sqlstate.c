@@ -1,0 +1,73 @@
+/* Rules of sqlstate.h: three families, and nothing unknown is taken for the world's fault. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "sqlstate.h"
+
+static void each_state_has_its_family(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *state;
+        enum err e;
+    } cases[] = {
+        {"40001", ERR_TRY_AGAIN},
+        {"40P01", ERR_TRY_AGAIN},
+        {"0A000", ERR_TRY_AGAIN},
+        {"26000", ERR_TRY_AGAIN},
+        {"23505", ERR_CONFLICT},
+        {"23503", ERR_CONFLICT},
+        {"23514", ERR_CONFLICT},
+        {"23P01", ERR_CONFLICT},
+        {"P0001", ERR_CONFLICT},
+        {"08006", ERR_DATABASE_UNAVAILABLE},
+        {"08P01", ERR_DATABASE_UNAVAILABLE},
+        {"25006", ERR_DATABASE_UNAVAILABLE},
+        {"25P03", ERR_DATABASE_UNAVAILABLE},
+        {"25P04", ERR_DATABASE_UNAVAILABLE},
+        {"28P01", ERR_DATABASE_UNAVAILABLE},
+        {"3D000", ERR_DATABASE_UNAVAILABLE},
+        {"53100", ERR_DATABASE_UNAVAILABLE},
+        {"53300", ERR_DATABASE_UNAVAILABLE},
+        {"55P03", ERR_DATABASE_UNAVAILABLE},
+        {"57014", ERR_DATABASE_UNAVAILABLE},
+        {"57P01", ERR_DATABASE_UNAVAILABLE},
+        {"57P03", ERR_DATABASE_UNAVAILABLE},
+        {"58030", ERR_DATABASE_UNAVAILABLE},
+        {NULL, ERR_DATABASE_UNAVAILABLE},
+        {"42P01", ERR_INTERNAL},
+        {"42501", ERR_INTERNAL},
+        {"22P03", ERR_INTERNAL},
+        {"25P02", ERR_INTERNAL},
+        {"40002", ERR_INTERNAL},
+        {"P0002", ERR_INTERNAL},
+        {"XX000", ERR_INTERNAL},
+        {"", ERR_INTERNAL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(sqlstate_err(cases[i].state), cases[i].e);
+}
+
+static void only_what_outlives_the_statement_spoils_the_session(void **state)
+{
+    (void)state;
+    assert_true(sqlstate_spoils_session("25006"));
+    assert_true(sqlstate_spoils_session("0A000"));
+    assert_true(sqlstate_spoils_session("26000"));
+    assert_false(sqlstate_spoils_session("40001"));
+    assert_false(sqlstate_spoils_session("57014"));
+    assert_false(sqlstate_spoils_session(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_state_has_its_family),
+        cmocka_unit_test(only_what_outlives_the_statement_spoils_the_session),
+    };
+    return cmocka_run_group_tests_name("db/sqlstate", tests, NULL, NULL);
+}
