@@ -88,7 +88,7 @@ void keyd_stop(struct keyd *keyd)
     if (keyd == NULL)
         return;
     close(keyd->child.fd); /* ends it */
-    spawned_reap(&keyd->child, CALL_MS);
+    spawned_reap(&keyd->child, keyd->dead ? 0 : CALL_MS);
     pthread_mutex_destroy(&keyd->mutex);
     buf_free(&keyd->request);
     buf_free(&keyd->answer);

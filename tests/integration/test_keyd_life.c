@@ -1,0 +1,435 @@
+/*
+ * The key process from start to end, through its client: which secrets it starts with and which it refuses,
+ * and that its client never waits for one that is gone (DESIGN 3; DS4, DS6, DS7).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/capability.h>
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/keyd.h"
+
+/* ---- starting */
+
+static enum err start(const struct keyd_secrets *secrets, struct keyd **keyd, struct detail *detail)
+{
+    *detail = (struct detail){0};
+    return keyd_start(keyd_program(), KEYD_PROVISION, secrets, keyd, detail);
+}
+
+static void refuses_to_start(struct keyd_secrets secrets, const char *because)
+{
+    struct keyd *keyd;
+    struct detail detail;
+    assert_int_equal(start(&secrets, &keyd, &detail), ERR_CONFIG);
+    if (strstr(detail.text, because) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", detail.text, because);
+}
+
+static void malformed_secrets_are_refused_at_start(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"", "short",
+        "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1",
+        "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1g",
+        "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n\n",
+        "thirty-three bytes are not a key!"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        refuses_to_start(
+            (struct keyd_secrets){secret_of_text(keys[i]), -1, -1}, "MASTER_KEY_FILE must hold 32 bytes");
+    static const char *const seeds[] = {"", "SAFQWCYLBMFQWCYL",
+        "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF",
+        "SAFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWAAA"};
+    for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
+        refuses_to_start((struct keyd_secrets){-1, -1, secret_of_text(seeds[i])},
+            "DISTRIBUTION_ACCOUNT_PRIVATE_KEY must be a secret seed");
+    refuses_to_start((struct keyd_secrets){-1, secret_of_text("\n"), -1}, "passphrase is empty");
+    char *long_passphrase = NEW_ARRAY(1026, char);
+    memset(long_passphrase, 'x', 1025);
+    refuses_to_start((struct keyd_secrets){-1, secret_of_text(long_passphrase), -1}, "longer than 1024");
+    free(long_passphrase);
+}
+
+static void a_program_that_is_not_a_key_process_is_refused(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"/nonexistent", "/bin/true", "/bin/false"};
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        struct keyd *keyd;
+        struct detail detail = {0};
+        struct keyd_secrets secrets = keyd_known_secrets();
+        assert_int_equal(keyd_start(programs[i], KEYD_SERVE, &secrets, &keyd, &detail), ERR_CONFIG);
+        assert_non_null(strstr(detail.text, i == 0 ? "/nonexistent" : "exit code"));
+        assert_int_equal(fcntl(secrets.master_key_fd, F_GETFD), -1); /* handed over, whatever came of it */
+    }
+}
+
+/* ---- loading */
+
+struct loaded {
+    struct keyd *keyd;
+    struct master_key_row current;
+    bool is_new;
+    struct detail detail;
+};
+
+static enum err load(struct loaded *out, struct keyd_secrets secrets, const struct public_key *configured,
+    const struct master_key_row rows[], size_t count)
+{
+    struct keyd_settings settings = keyd_test_settings();
+    struct public_key distribution, expected = keyd_distribution();
+    settings.distribution = configured;
+    *out = (struct loaded){0};
+    if (start(&secrets, &out->keyd, &out->detail) != ERR_OK)
+        fail_msg("%s", out->detail.text);
+    enum err e = keyd_load(
+        out->keyd, &settings, rows, count, &out->current, &out->is_new, &distribution, &out->detail);
+    if (e == ERR_OK)
+        assert_memory_equal(&distribution, &expected, sizeof expected);
+    return e;
+}
+
+/* A refused ring is the end of the process: exit code 78, and every call says so at once. */
+static void refuses_to_load(struct keyd_secrets secrets, const struct public_key *configured,
+    const struct master_key_row rows[], size_t count, const char *because)
+{
+    struct loaded loaded;
+    struct generated_key key;
+    struct detail end;
+    assert_int_equal(load(&loaded, secrets, configured, rows, count), ERR_CONFIG);
+    if (strstr(loaded.detail.text, because) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", loaded.detail.text, because);
+    assert_int_equal(keyd_generate(loaded.keyd, 1, &key), ERR_KEYD_UNAVAILABLE);
+    struct pollfd ended = {.fd = keyd_pidfd(loaded.keyd), .events = POLLIN};
+    assert_int_equal(poll(&ended, 1, 5000), 1);
+    assert_true(keyd_ended(loaded.keyd, &end));
+    assert_string_equal(end.text, "exit code 78");
+    keyd_stop(loaded.keyd);
+}
+
+static void the_configured_distribution_account_must_be_the_secrets(void **state)
+{
+    (void)state;
+    struct public_key right = keyd_distribution(), wrong = right;
+    struct loaded loaded;
+    wrong.bytes[31] ^= 1;
+    assert_int_equal(load(&loaded, keyd_known_secrets(), &right, NULL, 0), ERR_OK);
+    keyd_stop(loaded.keyd);
+    refuses_to_load(keyd_known_secrets(), &wrong, NULL, 0, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
+    struct keyd_secrets without = keyd_known_secrets();
+    close(without.distribution_fd);
+    without.distribution_fd = -1;
+    refuses_to_load(without, NULL, NULL, 0, "DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
+    without = keyd_known_secrets();
+    close(without.master_key_fd);
+    without.master_key_fd = -1;
+    refuses_to_load(without, NULL, NULL, 0, "MASTER_KEY_FILE");
+}
+
+static void a_key_file_is_new_until_its_row_is_known(void **state)
+{
+    (void)state;
+    struct loaded first, second;
+    assert_int_equal(load(&first, keyd_known_secrets(), NULL, NULL, 0), ERR_OK);
+    assert_true(first.is_new);
+    assert_false(first.current.derived);
+    assert_int_equal(load(&second, keyd_known_secrets(), NULL, &first.current, 1), ERR_OK);
+    assert_false(second.is_new);
+    assert_string_equal(second.current.key_id, first.current.key_id);
+    struct master_key_row other = first.current;
+    memcpy(other.key_id, "0123456789abcdef", KEY_ID_SIZE);
+    keyd_stop(first.keyd);
+    keyd_stop(second.keyd);
+    refuses_to_load(keyd_known_secrets(), NULL, &other, 1, "0123456789abcdef");
+}
+
+static struct keyd_secrets with_passphrase(const char *passphrase, bool with_file)
+{
+    struct keyd_secrets secrets = keyd_known_secrets();
+    secrets.passphrase_fd = secret_of_text(passphrase);
+    if (!with_file) {
+        close(secrets.master_key_fd);
+        secrets.master_key_fd = -1;
+    }
+    return secrets;
+}
+
+/* Seals with one process and signs a creation with another, which opens the seed. */
+static void opens_in(struct keyd *keyd, const struct generated_key *key, enum err expected)
+{
+    const struct template template = {.distribution = keyd_distribution(),
+        .fee_stroops = 300,
+        .max_time_s = 60,
+        .account_count = 1,
+        .accounts = {key->public_key}};
+    struct buf envelope = {0};
+    struct hash hash;
+    assert_int_equal(keyd_sign_template(keyd, 1, &template, &key->sealed, &envelope, &hash, NULL), expected);
+    buf_free(&envelope);
+}
+
+static void a_passphrase_derives_the_same_key_from_its_row(void **state)
+{
+    (void)state;
+    struct loaded first, second, both;
+    struct generated_key key;
+    assert_int_equal(load(&first, with_passphrase("correct horse", false), NULL, NULL, 0), ERR_OK);
+    assert_true(first.is_new && first.current.derived);
+    assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
+    assert_string_equal(key.sealed.key_id, first.current.key_id);
+    keyd_stop(first.keyd);
+
+    assert_int_equal(
+        load(&second, with_passphrase("correct horse\n", false), NULL, &first.current, 1), ERR_OK);
+    assert_false(second.is_new);
+    opens_in(second.keyd, &key, ERR_OK);
+    keyd_stop(second.keyd);
+
+    /* Beside a key file it still opens the old seeds; new ones go under the file's key. */
+    assert_int_equal(load(&both, with_passphrase("correct horse", true), NULL, &first.current, 1), ERR_OK);
+    assert_true(both.is_new && !both.current.derived);
+    opens_in(both.keyd, &key, ERR_OK);
+    keyd_stop(both.keyd);
+
+    refuses_to_load(with_passphrase("wrong horse", false), NULL, &first.current, 1,
+        "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
+    refuses_to_load(keyd_known_secrets(), NULL, &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
+}
+
+static void a_seed_sealed_elsewhere_does_not_open(void **state)
+{
+    (void)state;
+    struct loaded first, second;
+    struct generated_key key;
+    assert_int_equal(load(&first, with_passphrase("one", false), NULL, NULL, 0), ERR_OK);
+    assert_int_equal(load(&second, with_passphrase("one", false), NULL, NULL, 0), ERR_OK); /* another salt */
+    assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
+    opens_in(first.keyd, &key, ERR_OK);
+    opens_in(second.keyd, &key, ERR_SEAL_BROKEN);
+    keyd_stop(first.keyd);
+    keyd_stop(second.keyd);
+}
+
+/* ---- ending */
+
+static void signal_to(const struct keyd *keyd, int signal)
+{
+    assert_int_equal(pidfd_send_signal(keyd_pidfd(keyd), signal, NULL, 0), 0);
+}
+
+static enum err call(struct keyd *keyd)
+{
+    struct generated_key key;
+    return keyd_generate(keyd, 1, &key);
+}
+
+static void a_killed_key_process_is_known_at_once_and_for_ever(void **state)
+{
+    (void)state;
+    struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
+    struct detail end;
+    assert_false(keyd_ended(keyd, &end));
+    assert_int_equal(call(keyd), ERR_OK);
+    signal_to(keyd, SIGKILL);
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
+    assert_true(clock_ms() - begun_ms < 1000);
+    struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
+    assert_int_equal(poll(&ended, 1, 1000), 1);
+    assert_true(keyd_ended(keyd, &end));
+    assert_string_equal(end.text, "signal 9");
+    assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
+    keyd_stop(keyd);
+}
+
+static void a_stopped_key_process_is_given_up_within_its_deadline(void **state)
+{
+    (void)state;
+    struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
+    signal_to(keyd, SIGSTOP);
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
+    assert_in_range(clock_ms() - begun_ms, 4900, 6000);
+    signal_to(keyd, SIGCONT); /* its late answer must never be taken for the next one's */
+    begun_ms = clock_ms();
+    assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
+    assert_true(clock_ms() - begun_ms < 100);
+    keyd_stop(keyd);
+}
+
+static void a_pause_and_a_terminals_signals_do_no_harm(void **state)
+{
+    (void)state;
+    struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
+    static const int signals[] = {SIGSTOP, SIGCONT, SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+        signal_to(keyd, signals[i]);
+    clock_sleep_ms(50);
+    assert_int_equal(call(keyd), ERR_OK);
+    keyd_stop(keyd);
+}
+
+static void stopping_ends_it(void **state)
+{
+    (void)state;
+    struct keyd *keyd = keyd_loaded(KEYD_SERVE);
+    int pidfd = fcntl(keyd_pidfd(keyd), F_DUPFD_CLOEXEC, 0);
+    keyd_stop(keyd);
+    assert_int_equal(pidfd_send_signal(pidfd, 0, NULL, 0), -1);
+    assert_int_equal(errno, ESRCH);
+    close(pidfd);
+    keyd_stop(NULL);
+}
+
+/* Runs work in a process of its own; what it answers is that process's exit code. */
+static int apart(int (*work)(void *context), void *context)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(work(context));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+static int start_and_die(void *context)
+{
+    struct keyd *keyd = keyd_loaded(KEYD_SERVE);
+    char line[64];
+    AUTO_FREE char *path = mem_format("/proc/self/fdinfo/%d", keyd_pidfd(keyd));
+    FILE *info = fopen(path, "re");
+    pid_t pid = 0;
+    while (info != NULL && fgets(line, sizeof line, info) != NULL)
+        sscanf(line, "Pid: %d", &pid);
+    if (write(*(int *)context, &pid, sizeof pid) != sizeof pid)
+        return 1;
+    kill(getpid(), SIGKILL);
+    return 1;
+}
+
+static void it_dies_with_fairway(void **state)
+{
+    (void)state;
+    int ends[2];
+    pid_t pid = 0;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(apart(start_and_die, &ends[1]), 256 + SIGKILL);
+    assert_int_equal(read(ends[0], &pid, sizeof pid), sizeof pid);
+    assert_true(pid > 1);
+    struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+    if (ended.fd >= 0) { /* else it is gone already */
+        assert_int_equal(poll(&ended, 1, 5000), 1);
+        close(ended.fd);
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* ---- what the machine must give */
+
+static int start_without_locked_memory(void *context)
+{
+    (void)context;
+    const struct rlimit none = {0, 0};
+    struct keyd *keyd;
+    struct detail detail = {0};
+    struct keyd_secrets secrets = keyd_known_secrets();
+    prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0); /* root may lock without limit */
+    if (setrlimit(RLIMIT_MEMLOCK, &none) != 0)
+        return 2;
+    enum err e = keyd_start(keyd_program(), KEYD_SERVE, &secrets, &keyd, &detail);
+    return e == ERR_CONFIG && strstr(detail.text, "RLIMIT_MEMLOCK") != NULL ? 0 : 1;
+}
+
+static void DS6_without_locked_memory_it_refuses_to_start(void **state)
+{
+    (void)state;
+    assert_int_equal(apart(start_without_locked_memory, NULL), 0);
+}
+
+/* As an ordinary user: the parent itself, with the same user id, can neither trace it nor read its memory. */
+static int look_into_it(void *context)
+{
+    struct keyd *keyd;
+    struct detail detail = {0};
+    struct keyd_secrets secrets = keyd_known_secrets();
+    if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
+        return 2;
+    prctl(PR_SET_DUMPABLE, 1); /* changing the user took it away from us */
+    if (keyd_start(context, KEYD_SERVE, &secrets, &keyd, &detail) != ERR_OK) {
+        print_error("%s\n", detail.text);
+        return 3;
+    }
+    char line[64];
+    AUTO_FREE char *path = mem_format("/proc/self/fdinfo/%d", keyd_pidfd(keyd));
+    FILE *info = fopen(path, "re");
+    pid_t pid = 0, open_one = fork();
+    while (info != NULL && fgets(line, sizeof line, info) != NULL)
+        sscanf(line, "Pid: %d", &pid);
+    if (open_one == 0) {
+        pause();
+        _exit(0);
+    }
+    AUTO_FREE char *memory = mem_format("/proc/%d/mem", pid);
+    bool control = ptrace(PTRACE_SEIZE, open_one, NULL, NULL) == 0; /* tracing works here at all */
+    bool traced = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+    bool read = open(memory, O_RDONLY | O_CLOEXEC) >= 0;
+    kill(open_one, SIGKILL);
+    keyd_stop(keyd);
+    return !control ? 4 : traced ? 5 : read ? 6 : 0;
+}
+
+static void DS7_no_debugger_attaches(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/keyd-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    AUTO_FREE char *copy = mem_format("%s/fairway-keyd", folder);
+    AUTO_FREE char *command = mem_format("cp '%s' '%s'", keyd_program(), copy);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(chmod(copy, 0755), 0);
+    assert_int_equal(apart(look_into_it, copy), 0);
+    unlink(copy);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(malformed_secrets_are_refused_at_start),
+        cmocka_unit_test(a_program_that_is_not_a_key_process_is_refused),
+        cmocka_unit_test(the_configured_distribution_account_must_be_the_secrets),
+        cmocka_unit_test(a_key_file_is_new_until_its_row_is_known),
+        cmocka_unit_test(a_passphrase_derives_the_same_key_from_its_row),
+        cmocka_unit_test(a_seed_sealed_elsewhere_does_not_open),
+        cmocka_unit_test(a_killed_key_process_is_known_at_once_and_for_ever),
+        cmocka_unit_test(a_stopped_key_process_is_given_up_within_its_deadline),
+        cmocka_unit_test(a_pause_and_a_terminals_signals_do_no_harm),
+        cmocka_unit_test(stopping_ends_it),
+        cmocka_unit_test(it_dies_with_fairway),
+        cmocka_unit_test(DS6_without_locked_memory_it_refuses_to_start),
+        cmocka_unit_test(DS7_no_debugger_attaches),
+    };
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd life", tests, NULL, NULL);
+}
