@@ -62,7 +62,22 @@ static void overtaken(struct http_request *request, void *context)
     clock_sleep_ms(1);
 }
 
+/* For a thread that does not sleep: with a pause that varies, answers land all around the moment of
+ * suspension. */
+static struct http_request *_Atomic slot;
+static atomic_bool spinning;
+
+static void to_slot(struct http_request *request, void *context)
+{
+    (void)context;
+    static unsigned round; /* one client: one handler at a time */
+    atomic_store(&slot, request);
+    for (volatile unsigned pause = round++ % 4096; pause > 0; pause--)
+        ;
+}
+
 static const struct http_route routes[] = {
+    {"GET", "/slot/{n}", 0, to_slot, NULL},
     {"GET", "/now/{n}", 0, at_once, NULL},
     {"GET", "/later/{n}", 0, later, NULL},
     {"GET", "/overtaken/{n}", 0, overtaken, NULL},
@@ -149,6 +164,35 @@ static void every_request_gets_its_own_answer_from_whatever_thread(void **state)
     threads_join(asking, CLIENTS);
     stop_answering(answering, ARRAY_LEN(answering));
     assert_int_equal(atomic_load(&right), CLIENTS * 300);
+}
+
+static void *answer_slot(void *context)
+{
+    (void)context;
+    while (atomic_load(&spinning)) {
+        struct http_request *request = atomic_exchange(&slot, NULL);
+        if (request != NULL)
+            answer(request);
+    }
+    return NULL;
+}
+
+static void an_answer_may_land_at_the_very_moment_of_suspension(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    pthread_t answering;
+    atomic_store(&spinning, true);
+    threads_start(&answering, 1, answer_slot, NULL);
+    dial(&client, server);
+    for (int i = 0; i < 15000; i++) {
+        say(&client, GET("/slot/1"));
+        assert_true(hear(&client, &reply));
+    }
+    atomic_store(&spinning, false);
+    threads_join(&answering, 1);
+    hang_up(&client);
 }
 
 static void answers_may_come_in_any_order(void **state)
@@ -300,6 +344,7 @@ static void drain_answers_what_is_under_way_and_refuses_connections(void **state
     threads_start(&answering, 1, answer_slowly, NULL);
     say(&waiting, GET("/later/1"));
     clock_sleep_ms(30);
+    int64_t before = clock_ms();
     threads_start(&draining, 1, drain_for_two_seconds, own);
     clock_sleep_ms(30);
     /* An open connection may still ask, once. */
@@ -311,6 +356,7 @@ static void drain_answers_what_is_under_way_and_refuses_connections(void **state
     assert_string_equal(reply.body, "{\"n\":\"1\"}");
     assert_string_equal(reply_header(&reply, "Connection"), "close");
     threads_join(&draining, 1);
+    assert_true(clock_ms() - before < 1500); /* no longer than needed */
     struct sockaddr_in to = {.sin_family = AF_INET,
         .sin_port = htons((uint16_t)http_port(own)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -328,13 +374,16 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
 {
     (void)state;
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
-    struct client waiting, open;
+    struct client waiting[40], open;
+    struct http_request *requests[ARRAY_LEN(waiting)];
     struct reply reply;
-    dial(&waiting, own);
     dial(&open, own);
     ask(&open, &reply, GET("/now/0"));
-    say(&waiting, GET("/later/1"));
-    struct http_request *request = take();
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
+        dial(&waiting[i], own);
+        say(&waiting[i], GET("/later/1"));
+        requests[i] = take();
+    }
     int64_t before = clock_ms();
     http_drain(own, 100);
     assert_in_range(clock_ms() - before, 95, 2000);
@@ -342,12 +391,16 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
     assert_problem(&reply, 503, "SHUTTING_DOWN");
     assert_string_equal(reply_header(&reply, "Retry-After"), "1");
     assert_true(ended(&open));
-    http_reply_problem(request, ERR_SHUTTING_DOWN, NULL, 1, NULL);
-    http_free(own);
-    assert_true(hear(&waiting, &reply)); /* though the server was freed right behind the reply */
-    assert_problem(&reply, 503, "SHUTTING_DOWN");
-    hang_up(&waiting);
     hang_up(&open);
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
+        http_reply_problem(requests[i], ERR_SHUTTING_DOWN, NULL, 1, NULL);
+    http_free(own);
+    /* Though the server was freed right behind the replies. */
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
+        assert_true(hear(&waiting[i], &reply));
+        assert_problem(&reply, 503, "SHUTTING_DOWN");
+        hang_up(&waiting[i]);
+    }
 }
 
 static void *free_server(void *context)
@@ -367,7 +420,7 @@ static void free_waits_for_the_last_answer(void **state)
     say(&client, GET("/later/1"));
     struct http_request *request = take();
     threads_start(&freeing, 1, free_server, own);
-    clock_sleep_ms(100);
+    clock_sleep_ms(800);
     answer(request);
     assert_true(hear(&client, &reply));
     assert_int_equal(reply.status, 200);
@@ -422,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_request_gets_its_own_answer_from_whatever_thread),
+        cmocka_unit_test(an_answer_may_land_at_the_very_moment_of_suspension),
         cmocka_unit_test(answers_may_come_in_any_order),
         cmocka_unit_test(an_answer_leaves_at_once),
         cmocka_unit_test(pipelined_requests_wait_for_the_one_before),

@@ -281,6 +281,8 @@ static void ambiguous_heads_are_refused_and_closed(void **state)
         POST_HEAD "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" INNER,
         POST_HEAD "Transfer-Encoding:\x0b"
                   "chunked\r\n\r\n0\r\n\r\n" INNER,
+        POST_HEAD "X-Name: a\rContent-Length: 32\r\nContent-Length: 2\r\n\r\n{}" INNER,
+        POST_HEAD "X-Name: a\x01\r\nContent-Length: 2\r\n\r\n{}" INNER,
         POST_HEAD "Content-Length : 2\r\n\r\n{}" INNER,
         POST_HEAD "Content-Length\t: 2\r\n\r\n{}" INNER,
         POST_HEAD "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" INNER,
