@@ -1,0 +1,343 @@
+/* Reading the pool: counts, pages of accounts, one lease's fate, and what a fee bump needs and leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pool/status.h"
+#include "support/pool_rows.h"
+
+static struct test_db database;
+static struct db *db;
+static struct detail detail;
+
+static int open_database(void **state)
+{
+    (void)state;
+    database = test_db_new(TEST_DB_MIGRATED);
+    db = test_db_open(&database, DB_POOLED);
+    detail = (struct detail){0};
+    return 0;
+}
+
+static int close_database(void **state)
+{
+    (void)state;
+    db_free(db);
+    test_db_drop(&database);
+    return 0;
+}
+
+/* Nothing else than what the members name. */
+static void assert_pool(struct pool_status wanted)
+{
+    struct pool_status pool;
+    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool.idle, wanted.idle);
+    assert_int_equal(pool.leased, wanted.leased);
+    assert_int_equal(pool.creating, wanted.creating);
+    assert_int_equal(pool.retiring, wanted.retiring);
+    assert_int_equal(pool.quarantined, wanted.quarantined);
+}
+
+static void an_empty_pool_has_neither_accounts_nor_a_cursor(void **state)
+{
+    (void)state;
+    struct pool_status pool;
+    assert_pool((struct pool_status){0});
+    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool.oldest_lease_s, 0);
+    assert_int_equal(pool.cursor_sequence, 0);
+    assert_int_equal(pool.cursor_close_time_s, 0);
+    assert_false(pool.grants_allowed);
+}
+
+static void each_account_is_counted_once_under_its_state(void **state)
+{
+    (void)state;
+    static const char *const states[] = {"active", "active", "active", "active", "active", "creating",
+        "retiring", "retiring", "retiring", "retired", "quarantined", "quarantined"};
+    for (unsigned n = 0; n < ARRAY_LEN(states); n++)
+        account_row(&database, n, states[n]);
+    lease_row(&database, 0, "", 0);
+    lease_row(&database, 1, "", 0);
+    lease_row(&database, 6, "", 0);  /* retiring */
+    lease_row(&database, 10, "", 0); /* quarantined */
+    assert_pool((struct pool_status){.idle = 3, .leased = 2, .creating = 1, .retiring = 3, .quarantined = 2});
+}
+
+static void the_oldest_lease_is_the_one_taken_first_whatever_its_accounts_state(void **state)
+{
+    (void)state;
+    struct pool_status pool;
+    account_row(&database, 1, "active");
+    account_row(&database, 2, "retiring");
+    lease_row(&database, 1, "", 5);
+    lease_row(&database, 2, "", 40);
+    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_in_range(pool.oldest_lease_s, 40, 45);
+    lease_row_end(&database, 2, "expired", NULL);
+    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_in_range(pool.oldest_lease_s, 5, 10);
+}
+
+static void the_lag_is_the_databases_clock_less_the_close_time_in_either_direction(void **state)
+{
+    (void)state;
+    struct pool_status pool;
+    ledger_row(&database, 100);
+    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool.cursor_sequence, POOL_ROWS_LEDGER);
+    assert_in_range(pool.cursor_lag_s, 100, 105);
+    assert_true(pool.grants_allowed);
+    test_db_exec(&database, "UPDATE fairway.cursor SET close_time = close_time + 200, grants_allowed = false,"
+                            " grants_reason = 'held'");
+    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_true(pool.cursor_lag_s >= -100 && pool.cursor_lag_s <= -95);
+    assert_false(pool.grants_allowed);
+}
+
+#define MANY 25
+
+static struct account_status page[ACCOUNT_PAGE_MAX];
+
+static size_t read_page(const char *state, const char *after, size_t limit)
+{
+    size_t count;
+    assert_int_equal(account_page(db, state, after, limit, page, &count, &detail), ERR_OK);
+    return count;
+}
+
+static void pages_of_any_size_show_each_account_once_in_order(void **state)
+{
+    (void)state;
+    static const size_t limits[] = {1, 7, MANY - 1, MANY, MANY + 1, ACCOUNT_PAGE_MAX};
+    for (unsigned n = 0; n < MANY; n++)
+        account_row(&database, n, "active");
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        char after[ADDRESS_SIZE] = "";
+        size_t seen = 0;
+        for (size_t count; (count = read_page(NULL, after, limits[i])) > 0; seen += count) {
+            assert_true(count <= limits[i]);
+            for (size_t k = 0; k < count; k++) {
+                assert_true(strcmp(page[k].public_key, after) > 0);
+                strcpy(after, page[k].public_key);
+            }
+        }
+        assert_int_equal(seen, MANY);
+    }
+}
+
+static void a_page_can_begin_after_an_account_that_does_not_exist(void **state)
+{
+    (void)state;
+    char absent[ADDRESS_SIZE];
+    struct public_key key = {{0x80}};
+    address_encode(&key, absent);
+    for (unsigned n = 0; n < MANY; n++)
+        account_row(&database, n, "active");
+    size_t behind = read_page(NULL, absent, ACCOUNT_PAGE_MAX);
+    assert_in_range(behind, 1, MANY - 1);
+    assert_true(strcmp(page[0].public_key, absent) > 0);
+}
+
+static void a_state_selects_idle_and_leased_apart_and_retired_only_by_name(void **state)
+{
+    (void)state;
+    static const char *const states[] = {
+        "active", "active", "active", "creating", "retiring", "retired", "quarantined"};
+    static const struct {
+        const char *state;
+        size_t count;
+    } wanted[] = {{"idle", 2}, {"leased", 1}, {"creating", 1}, {"retiring", 1}, {"retired", 1},
+        {"quarantined", 1}, {"active", 0}, {NULL, 6}};
+    for (unsigned n = 0; n < ARRAY_LEN(states); n++)
+        account_row(&database, n, states[n]);
+    lease_row(&database, 0, "", 0);
+    lease_row(&database, 4, "", 0);
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        assert_int_equal(read_page(wanted[i].state, "", ACCOUNT_PAGE_MAX), wanted[i].count);
+        for (size_t k = 0; k < wanted[i].count && wanted[i].state != NULL; k++)
+            assert_string_equal(page[k].state, wanted[i].state);
+    }
+}
+
+static void an_account_shows_what_is_known_of_it(void **state)
+{
+    (void)state;
+    struct hash hash = built_hash(1);
+    account_row(&database, 1, "active");
+    lease_row(&database, 1, "", 0);
+    assert_int_equal(read_page("leased", "", 1), 1);
+    assert_int_equal(page[0].sequence, 50);
+    assert_int_equal(page[0].sequence_ledger, POOL_ROWS_LEDGER);
+    assert_true(page[0].leased);
+    assert_true(hash_equal(&page[0].lease_hash, &hash));
+    assert_int_equal(
+        page[0].lease_max_time_s, test_db_number(&database, "SELECT max_time FROM fairway.leases"));
+    assert_string_equal(page[0].reason, "");
+    account_row(&database, 2, "creating");
+    assert_int_equal(read_page("creating", "", 1), 1);
+    assert_int_equal(page[0].sequence, -1);
+    assert_int_equal(page[0].sequence_ledger, -1);
+    assert_false(page[0].leased);
+    account_row(&database, 3, "quarantined");
+    assert_int_equal(read_page("quarantined", "", 1), 1);
+    assert_string_equal(page[0].reason, "its signers changed");
+}
+
+static void an_open_lease_gives_its_own_client_the_accounts_key_and_sealed_seed(void **state)
+{
+    (void)state;
+    struct hash hash = built_hash(7), unknown = built_hash(8);
+    struct public_key account = built_key(7);
+    struct lease_key key;
+    uint8_t box[SEAL_SIZE];
+    memset(box, 7, sizeof box);
+    account_row(&database, 7, "active");
+    lease_row(&database, 7, "somebody", 0);
+    assert_int_equal(lease_key(db, &hash, "somebody", &key, &detail), ERR_OK);
+    assert_true(public_key_equal(&key.account, &account));
+    assert_string_equal(key.sealed.key_id, POOL_ROWS_KEY_ID);
+    assert_memory_equal(key.sealed.box, box, sizeof box);
+    assert_int_equal(lease_key(db, &hash, "", &key, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(lease_key(db, &unknown, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
+    lease_row_end(&database, 7, "confirmed", "txSUCCESS");
+    assert_int_equal(lease_key(db, &hash, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
+}
+
+static int64_t recorded(void)
+{
+    return test_db_number(&database, "SELECT count(*) FROM fairway.fee_bumps");
+}
+
+static void a_fee_bump_is_recorded_once_and_any_number_of_them_for_one_lease(void **state)
+{
+    (void)state;
+    struct hash lease = built_hash(1), first = built_hash(100), second = built_hash(101);
+    account_row(&database, 1, "active");
+    lease_row(&database, 1, "", 0);
+    assert_int_equal(fee_bump_record(db, &first, &lease, 400, &detail), ERR_OK);
+    assert_int_equal(fee_bump_record(db, &first, &lease, 400, &detail), ERR_OK);
+    assert_int_equal(recorded(), 1);
+    assert_int_equal(fee_bump_record(db, &second, &lease, 800, &detail), ERR_OK);
+    assert_int_equal(recorded(), 2);
+    assert_int_equal(test_db_number(&database, "SELECT sum(fee)::int8 FROM fairway.fee_bumps"), 1200);
+}
+
+static void no_fee_bump_is_recorded_for_a_lease_that_has_ended(void **state)
+{
+    (void)state;
+    struct hash lease = built_hash(1), unknown = built_hash(2), bump = built_hash(100);
+    account_row(&database, 1, "active");
+    lease_row(&database, 1, "", 0);
+    lease_row_end(&database, 1, "expired", NULL);
+    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_record(db, &bump, &unknown, 400, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(recorded(), 0);
+}
+
+static void *record_bump(void *context)
+{
+    struct hash lease = built_hash(1), bump = built_hash(100);
+    *(enum err *)context = fee_bump_record(db, &bump, &lease, 400, NULL);
+    return NULL;
+}
+
+/* The ledger transaction has ended the lease and has not committed yet. */
+static enum err record_while_it_ends(const char *verdict)
+{
+    static const char sql_end[] =
+        "UPDATE fairway.leases SET settled_at = now(), ledger = 100, result = 'expired'";
+    static const char sql_free[] = "UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL,"
+                                   " locked_until = NULL";
+    struct db *ledger = test_db_open(&database, DB_DIRECT);
+    enum err e = ERR_INTERNAL;
+    pthread_t thread;
+    account_row(&database, 1, "active");
+    lease_row(&database, 1, "", 0);
+    assert_int_equal(db_begin(ledger, &detail), ERR_OK);
+    assert_int_equal(db_query(ledger, DB_SQL0(sql_end), NULL, &detail), ERR_OK);
+    assert_int_equal(db_query(ledger, DB_SQL0(sql_free), NULL, &detail), ERR_OK);
+    assert_int_equal(pthread_create(&thread, NULL, record_bump, &e), 0);
+    while (test_db_number(&database, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0)
+        clock_sleep_ms(5);
+    assert_int_equal(recorded(), 0);
+    if (strcmp(verdict, "commit") == 0)
+        assert_int_equal(db_commit(ledger, &detail), ERR_OK);
+    else
+        db_rollback(ledger);
+    pthread_join(thread, NULL);
+    db_free(ledger);
+    return e;
+}
+
+static void a_fee_bump_waits_for_the_ledger_that_ends_its_lease(void **state)
+{
+    (void)state;
+    assert_int_equal(record_while_it_ends("commit"), ERR_NOT_ELIGIBLE);
+    assert_int_equal(recorded(), 0);
+}
+
+static void I3_a_ledger_that_rolls_back_leaves_the_lease_open_to_fee_bumps(void **state)
+{
+    (void)state;
+    assert_int_equal(record_while_it_ends("roll back"), ERR_OK);
+    assert_int_equal(recorded(), 1);
+}
+
+static void a_fate_is_found_by_the_hash_of_lease_or_fee_bump_and_by_its_client_only(void **state)
+{
+    (void)state;
+    struct hash hash = built_hash(3), bump = built_hash(100), unknown = built_hash(9);
+    struct lease_status status;
+    ledger_row(&database, 10);
+    account_row(&database, 3, "active");
+    lease_row(&database, 3, "somebody", 0);
+    assert_int_equal(fee_bump_record(db, &bump, &hash, 400, &detail), ERR_OK);
+    assert_int_equal(lease_status(db, &hash, "somebody", &status, &detail), ERR_OK);
+    assert_string_equal(status.status, "pending");
+    assert_string_equal(status.result_code, "");
+    assert_int_equal(status.ledger, 0);
+    assert_int_equal(status.closed_at_s, 0);
+    lease_row_end(&database, 3, "failed", "txFAILED");
+    assert_int_equal(lease_status(db, &bump, "somebody", &status, &detail), ERR_OK);
+    assert_true(hash_equal(&status.hash, &hash));
+    assert_string_equal(status.status, "failed");
+    assert_string_equal(status.result_code, "txFAILED");
+    assert_int_equal(status.sequence, 51);
+    assert_int_equal(status.ledger, POOL_ROWS_LEDGER);
+    assert_int_equal(status.closed_at_s, test_db_number(&database, "SELECT close_time FROM fairway.cursor"));
+    assert_int_equal(lease_status(db, &hash, NULL, &status, &detail), ERR_OK);
+    assert_int_equal(lease_status(db, &hash, "", &status, &detail), ERR_TRANSACTION_NOT_FOUND);
+    assert_int_equal(lease_status(db, &bump, "", &status, &detail), ERR_TRANSACTION_NOT_FOUND);
+    assert_int_equal(lease_status(db, &unknown, NULL, &status, &detail), ERR_TRANSACTION_NOT_FOUND);
+}
+
+int main(void)
+{
+#define ON_ITS_OWN_DATABASE(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
+    const struct CMUnitTest tests[] = {
+        ON_ITS_OWN_DATABASE(an_empty_pool_has_neither_accounts_nor_a_cursor),
+        ON_ITS_OWN_DATABASE(each_account_is_counted_once_under_its_state),
+        ON_ITS_OWN_DATABASE(the_oldest_lease_is_the_one_taken_first_whatever_its_accounts_state),
+        ON_ITS_OWN_DATABASE(the_lag_is_the_databases_clock_less_the_close_time_in_either_direction),
+        ON_ITS_OWN_DATABASE(pages_of_any_size_show_each_account_once_in_order),
+        ON_ITS_OWN_DATABASE(a_page_can_begin_after_an_account_that_does_not_exist),
+        ON_ITS_OWN_DATABASE(a_state_selects_idle_and_leased_apart_and_retired_only_by_name),
+        ON_ITS_OWN_DATABASE(an_account_shows_what_is_known_of_it),
+        ON_ITS_OWN_DATABASE(an_open_lease_gives_its_own_client_the_accounts_key_and_sealed_seed),
+        ON_ITS_OWN_DATABASE(a_fee_bump_is_recorded_once_and_any_number_of_them_for_one_lease),
+        ON_ITS_OWN_DATABASE(no_fee_bump_is_recorded_for_a_lease_that_has_ended),
+        ON_ITS_OWN_DATABASE(a_fee_bump_waits_for_the_ledger_that_ends_its_lease),
+        ON_ITS_OWN_DATABASE(I3_a_ledger_that_rolls_back_leaves_the_lease_open_to_fee_bumps),
+        ON_ITS_OWN_DATABASE(a_fate_is_found_by_the_hash_of_lease_or_fee_bump_and_by_its_client_only),
+    };
+    return cmocka_run_group_tests_name("status", tests, test_pg_start, test_pg_stop);
+}
