@@ -1,0 +1,364 @@
+#include "service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "keyd.h"
+#include "pool/master_keys.h"
+#include "pool/settle.h"
+#include "unit/http/client.h"
+
+#define FIRST_LEDGER 1000
+
+static void must(enum err e, const struct detail *detail, const char *doing)
+{
+    if (e != ERR_OK)
+        fail_msg("%s: %s %s", doing, err_code(e), detail->text);
+}
+
+static void run(struct service *service, struct db_statement statement)
+{
+    struct detail detail = {0};
+    must(db_query(service->sql, statement, NULL, &detail), &detail, statement.sql);
+}
+
+static struct keyd *start_keyd(struct service *service)
+{
+    const struct keyd_secrets secrets = keyd_known_secrets();
+    const struct keyd_settings settings = {.network = service->network,
+        .limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE},
+        .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
+        .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE + SERVICE_MAX_RESOURCE_FEE};
+    struct master_key_row row;
+    struct detail detail = {0};
+    struct keyd *keyd = NULL;
+    bool is_new;
+    must(keyd_start(keyd_program(), KEYD_SERVE, &secrets, &keyd, &detail), &detail, keyd_program());
+    must(keyd_load(keyd, &settings, NULL, 0, &row, &is_new, &service->distribution, &detail), &detail,
+        "master key");
+    must(master_key_store(service->sql, &row, &detail), &detail, "master key row");
+    return keyd;
+}
+
+static void store_account(struct service *service, const struct generated_key *key, int32_t slot)
+{
+    char address[ADDRESS_SIZE];
+    address_encode(&key->public_key, address);
+    run(service, DB_SQL("INSERT INTO fairway.channel_accounts"
+                        " (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger, state)"
+                        " VALUES ($1, $2, $3, $4, $5, $6, 'active')",
+                     DB_TEXT(address), DB_I32(slot), DB_BYTEA(BYTES_OF(key->sealed.box)),
+                     DB_TEXT(key->sealed.key_id), DB_I64((int64_t)FIRST_LEDGER << 32), DB_I64(FIRST_LEDGER)));
+}
+
+static void make_accounts(struct service *service)
+{
+    struct generated_key *keys AUTO_FREE = NEW_ARRAY(service->account_count, struct generated_key);
+    keyd_accounts(keys, service->account_count);
+    service->accounts = NEW_ARRAY(service->account_count, struct public_key);
+    for (size_t i = 0; i < service->account_count; i++) {
+        store_account(service, &keys[i], (int32_t)i);
+        service->accounts[i] = keys[i].public_key;
+    }
+}
+
+static bool ingest_ready(void *context, struct detail *why)
+{
+    struct service *service = context;
+    *why = service->ingestion_says;
+    return service->ingestion_well;
+}
+
+static struct service *running;
+
+static void fatal(enum err e)
+{
+    assert_int_equal(e, ERR_KEYD_UNAVAILABLE);
+    __atomic_add_fetch(&running->fatal, 1, __ATOMIC_SEQ_CST);
+}
+
+static void start_threads(struct service *service)
+{
+    struct detail detail = {0};
+    const struct policy_limits limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE};
+    const struct engine_settings engine = {.database_url = service->db.url,
+        .database_direct_url = service->db.url,
+        .grant = {.network = service->network,
+            .limits = limits,
+            .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
+            .ledger_seconds = 5},
+        .keyd = service->keyd,
+        .fatal = fatal};
+    must(engine_start(&engine, &service->engine, &detail), &detail, "engine");
+    must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
+    service->api = api_start(&(struct api_settings){.engine = service->engine,
+        .watch = service->watch,
+        .keyd = service->keyd,
+        .database_url = service->db.url,
+        .passphrase = SERVICE_PASSPHRASE,
+        .network = service->network,
+        .distribution = service->distribution,
+        .limits = limits,
+        .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
+        .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE,
+        .max_body = SERVICE_MAX_BODY,
+        .ledger_seconds = 5,
+        .ingest_ready = ingest_ready,
+        .ingest_context = service,
+        .fatal = fatal});
+    struct http_settings http = {0};
+    const struct http_route *routes = api_routes(service->api, &http.route_count);
+    service->http = serve(routes, http.route_count, http);
+}
+
+void service_start(struct service *service, size_t accounts)
+{
+    *service = (struct service){.account_count = accounts, .ingestion_well = true};
+    running = service;
+    if (log_set_level("error") != ERR_OK) /* refusals are what most of these tests are about */
+        abort();
+    service->network = network_id_of(SERVICE_PASSPHRASE);
+    service->db = test_db_new(TEST_DB_MIGRATED);
+    service->sql = test_db_open(&service->db, DB_DIRECT);
+    service->keyd = start_keyd(service);
+    make_accounts(service);
+    test_db_exec(&service->db,
+        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
+        " settled_count) VALUES (1000, decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
+        " extract(epoch FROM clock_timestamp())::int8, 0, 0);"
+        "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
+        " FROM fairway.ledgers");
+    start_threads(service);
+}
+
+void service_stop(struct service *service)
+{
+    http_drain(service->http, 1000);
+    engine_stop(service->engine);
+    watch_stop(service->watch);
+    api_stop(service->api);
+    http_free(service->http);
+    keyd_stop(service->keyd);
+    db_free(service->sql);
+    test_db_drop(&service->db);
+    free(service->accounts);
+}
+
+void service_reset(struct service *service)
+{
+    test_db_exec(&service->db,
+        "DELETE FROM fairway.leases;"
+        "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
+        " locked_at = NULL, locked_until = NULL;"
+        "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"
+        " grants_allowed = true, grants_reason = NULL;"
+        "NOTIFY fairway_pool");
+    service->ingestion_well = true;
+}
+
+static void commit_ledger(struct service *service, struct ledger *ledger)
+{
+    struct detail detail = {0};
+    struct settled settled;
+    AUTO_ROWS cursor = NULL;
+    must(db_begin(service->sql, &detail), &detail, "begin");
+    must(db_query(service->sql,
+             DB_SQL0("UPDATE fairway.cursor SET sequence = sequence + 1,"
+                     " close_time = greatest(close_time, extract(epoch FROM clock_timestamp())::int8)"
+                     " RETURNING sequence, close_time"),
+             &cursor, &detail),
+        &detail, "cursor");
+    ledger->sequence = (uint32_t)db_i64(cursor, 0, 0);
+    ledger->close_time_s = (uint64_t)db_i64(cursor, 0, 1);
+    must(pool_settle(service->sql, ledger, &settled, &detail), &detail, "settle");
+    run(service, DB_SQL("INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time,"
+                        " transaction_count, settled_count) VALUES ($1, $2, $2, 28, $3, 0, 0)",
+                     DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
+                     DB_I64((int64_t)ledger->close_time_s)));
+    must(db_commit(service->sql, &detail), &detail, "commit");
+}
+
+void service_include(
+    struct service *service, const struct hash *lease, const struct hash *fee_bump, int32_t result_code)
+{
+    struct detail detail = {0};
+    AUTO_ROWS rows = NULL;
+    must(db_query(service->sql,
+             DB_SQL("SELECT l.account, l.sequence FROM fairway.leases l WHERE l.hash = $1",
+                 DB_BYTEA(BYTES_OF(lease->bytes))),
+             &rows, &detail),
+        &detail, "lease");
+    struct ledger_account account = {.sequence = db_i64(rows, 0, 1), .own_authority = true};
+    must(address_decode(db_text(rows, 0, 0), &account.key), &detail, "account");
+    struct ledger_transaction transaction = {.hash = *lease, .code = result_code};
+    if (fee_bump != NULL)
+        transaction = (struct ledger_transaction){.hash = *fee_bump,
+            .code = result_code == 0 ? 1 : -13,
+            .fee_bump = true,
+            .inner_hash = *lease,
+            .inner_code = result_code};
+    commit_ledger(service,
+        &(struct ledger){
+            .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
+}
+
+void service_close_ledger(struct service *service)
+{
+    commit_ledger(service, &(struct ledger){0});
+}
+
+void answer_wipe(struct answer *answer)
+{
+    json_decref(answer->json);
+    answer->json = NULL;
+}
+
+static void take(struct client *client, struct answer *answer, bool bodiless)
+{
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    answer_wipe(answer);
+    if (!hear_as(client, reply, bodiless))
+        fail_msg("the connection ended without an answer");
+    answer->status = reply->status;
+    snprintf(answer->head, sizeof answer->head, "%s", reply->head);
+    answer->json = json_loadb(reply->body, reply->body_len, JSON_REJECT_DUPLICATES, NULL);
+    if (!bodiless && answer->json == NULL)
+        fail_msg("not JSON: %s", reply->body);
+    hang_up(client);
+}
+
+void service_ask(struct service *service, struct answer *answer, const char *method, const char *path,
+    const char *head, struct bytes body)
+{
+    AUTO_FREE struct client *client = NEW(struct client);
+    AUTO_FREE char *length =
+        body.data == NULL ? mem_copy_text("") : mem_format("Content-Length: %zu\r\n", body.len);
+    AUTO_FREE char *lines = mem_format("%s %s HTTP/1.1\r\nHost: x\r\n%s%s\r\n", method, path, length, head);
+    dial(client, service->http);
+    say(client, lines);
+    if (body.len > 0)
+        say_bytes(client, body.data, body.len);
+    take(client, answer, strcmp(method, "HEAD") == 0);
+}
+
+void service_get(struct service *service, struct answer *answer, const char *path)
+{
+    service_ask(service, answer, "GET", path, "", (struct bytes){0});
+}
+
+void service_post(struct service *service, struct answer *answer, const char *path, json_t *body)
+{
+    AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
+    json_decref(body);
+    service_ask(service, answer, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
+}
+
+int service_say(struct service *service, const char *method, const char *path, json_t *body)
+{
+    AUTO_FREE struct client *client = NEW(struct client);
+    AUTO_FREE char *text = body == NULL ? mem_copy_text("") : json_dumps(body, JSON_COMPACT);
+    AUTO_FREE char *lines =
+        mem_format("%s %s HTTP/1.1\r\nHost: x\r\n" JSON_TYPE "Content-Length: %zu\r\n\r\n%s", method, path,
+            strlen(text), text);
+    json_decref(body);
+    dial(client, service->http);
+    say(client, lines);
+    return client->fd;
+}
+
+void service_hear(int fd, struct answer *answer)
+{
+    AUTO_FREE struct client *client = NEW(struct client);
+    client->fd = fd;
+    for (int64_t end = clock_ms() + 20000; clock_left_ms(end) > 0;) {
+        struct pollfd readable = {.fd = fd, .events = POLLIN};
+        if (poll(&readable, 1, 1000) == 1)
+            break;
+    }
+    take(client, answer, false);
+}
+
+const char *answer_header(const struct answer *answer, const char *name)
+{
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    reply->head = (char *)answer->head;
+    return reply_header(reply, name);
+}
+
+json_t *service_body(struct bytes xdr)
+{
+    AUTO_FREE char *text = base64_encode(xdr);
+    return json_pack("{s:s}", "transactionXdr", text);
+}
+
+const char *answer_text(const struct answer *answer, const char *member)
+{
+    const char *text = json_string_value(json_object_get(answer->json, member));
+    if (text == NULL) {
+        AUTO_FREE char *all = json_dumps(answer->json, 0);
+        fail_msg("no %s in %d %s", member, answer->status, all);
+    }
+    return text;
+}
+
+struct hash answer_hash(const struct answer *answer, const char *member)
+{
+    struct hash hash = {0};
+    assert_int_equal(hash_decode(answer_text(answer, member), &hash), ERR_OK);
+    return hash;
+}
+
+void answer_xdr(const struct answer *answer, const char *member, struct buf *out)
+{
+    const char *text = answer_text(answer, member);
+    assert_int_equal(base64_decode(text, strlen(text), out), ERR_OK);
+}
+
+void assert_json_members(const json_t *object, const char *const names[])
+{
+    size_t count = 0;
+    for (; names[count] != NULL; count++)
+        if (json_object_get(object, names[count]) == NULL)
+            fail_msg("no member %s", names[count]);
+    assert_int_equal(json_object_size(object), count);
+}
+
+void assert_answer_refused(const struct answer *answer, int status, const char *code)
+{
+    static const char *const members[] = {"type", "title", "status", "detail", "code", "requestId", NULL};
+    const char *got = answer_text(answer, "code");
+    if (answer->status != status || strcmp(got, code) != 0)
+        fail_msg("%d %s (%s), not %d %s", answer->status, got, answer_text(answer, "detail"), status, code);
+    for (size_t i = 0; members[i] != NULL; i++)
+        assert_non_null(json_object_get(answer->json, members[i]));
+    assert_int_equal(json_integer_value(json_object_get(answer->json, "status")), status);
+    assert_string_equal(answer_header(answer, "Content-Type"), "application/problem+json");
+    assert_string_equal(answer_header(answer, "X-Request-Id"), answer_text(answer, "requestId"));
+    assert_true((status == 503) == (answer_header(answer, "Retry-After") != NULL));
+}
+
+int64_t service_number(struct service *service, const char *sql, ...)
+{
+    va_list args;
+    char text[1000];
+    va_start(args, sql);
+    vsnprintf(text, sizeof text, sql, args);
+    va_end(args);
+    return test_db_number(&service->db, text);
+}
+
+int64_t service_leases(struct service *service)
+{
+    return test_db_number(&service->db, "SELECT count(*) FROM fairway.leases");
+}
+
+int64_t service_leased_accounts(struct service *service)
+{
+    return test_db_number(
+        &service->db, "SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NOT NULL");
+}

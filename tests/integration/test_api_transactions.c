@@ -1,0 +1,476 @@
+/* POST /v1/transactions: what is signed, what is refused, and that a refusal leaves nothing behind (DL5). Ids
+ * are those of the ancestors' tests. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "support/service.h"
+#include "unit/stellar/sample.h"
+
+#define ACCOUNTS 3
+#define PATH "/v1/transactions"
+#define OURS 250 /* sample_key(OURS) stands for a pool account until the sample is posted */
+
+static struct service service;
+
+static int start(void **state)
+{
+    test_pg_start(state);
+    service_start(&service, ACCOUNTS);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    service_stop(&service);
+    return test_pg_stop(state);
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    service_reset(&service);
+    return 0;
+}
+
+static struct sample a_payment(void)
+{
+    struct sample sample = SAMPLE;
+    add_payment(&sample, PLAIN, 9);
+    return sample;
+}
+
+static void put_our_key(struct buf *buf)
+{
+    const struct public_key stand_in = sample_key(OURS);
+    for (size_t i = 0; i + sizeof stand_in.bytes <= buf->len; i += 4)
+        if (memcmp(buf->data + i, stand_in.bytes, sizeof stand_in.bytes) == 0)
+            memcpy(buf->data + i, service.accounts[0].bytes, sizeof stand_in.bytes);
+}
+
+/* Posts the sample, with the further members of more (given away). */
+static void post_sample(struct answer *answer, struct sample *sample, json_t *more)
+{
+    struct detail detail = {0};
+    put_our_key(&sample->operations);
+    put_our_key(&sample->preconditions);
+    if (sample_decode(sample, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    json_t *body = service_body(buf_bytes(&sample->xdr));
+    if (more != NULL)
+        json_object_update(body, more);
+    json_decref(more);
+    service_post(&service, answer, PATH, body);
+}
+
+static void assert_nothing_leased(void)
+{
+    assert_int_equal(service_leases(&service), 0);
+    assert_int_equal(service_leased_accounts(&service), 0);
+}
+
+/* Posts, wants this refusal and that nothing was taken for it, and wipes the sample. */
+static void refused(struct sample *sample, json_t *more, const char *code)
+{
+    AUTO_ANSWER answer = {0};
+    post_sample(&answer, sample, more);
+    assert_answer_refused(&answer, 400, code);
+    assert_nothing_leased();
+    sample_wipe(sample);
+}
+
+/* What was signed: an answer's envelope, decoded over bytes that live as long as it. */
+struct leased {
+    struct buf xdr;
+    struct envelope envelope;
+};
+
+static void leased_wipe(struct leased *leased)
+{
+    buf_free(&leased->xdr);
+}
+#define AUTO_LEASED CLEANUP(leased_wipe) struct leased
+
+static struct leased leased_of(const struct answer *answer)
+{
+    struct leased leased = {0};
+    if (answer->status != 201)
+        fail_msg("%d %s", answer->status, answer_text(answer, "detail"));
+    answer_xdr(answer, "transactionXdr", &leased.xdr);
+    assert_int_equal(envelope_decode(buf_bytes(&leased.xdr), &leased.envelope, NULL), ERR_OK);
+    return leased;
+}
+
+/* Posts, wants a lease, and wipes the sample. */
+static struct leased leased(struct sample *sample, json_t *more)
+{
+    AUTO_ANSWER answer = {0};
+    post_sample(&answer, sample, more);
+    sample_wipe(sample);
+    return leased_of(&answer);
+}
+
+static int64_t number(const struct answer *answer, const char *member)
+{
+    int64_t value = 0;
+    assert_int_equal(text_to_i64(answer_text(answer, member), &value), ERR_OK);
+    return value;
+}
+
+static void S2_G6_the_answer_is_a_lease_with_our_valid_signature(void **state)
+{
+    (void)state;
+    static const char *const members[] = {"hash", "transactionXdr", "channelAccount", "sequence",
+        "sequenceLedger", "maxTime", "networkPassphrase", NULL};
+    AUTO_ANSWER answer = {0};
+    struct sample sample = a_payment();
+    post_sample(&answer, &sample, NULL);
+    AUTO_LEASED signed_one = leased_of(&answer);
+    const struct envelope *envelope = &signed_one.envelope;
+    const struct hash hash = envelope_hash(&service.network, envelope), said = answer_hash(&answer, "hash");
+    char address[ADDRESS_SIZE];
+    address_encode(&envelope->source, address);
+    assert_json_members(answer.json, members);
+    assert_string_equal(answer_text(&answer, "channelAccount"), address);
+    assert_string_equal(answer_text(&answer, "networkPassphrase"), SERVICE_PASSPHRASE);
+    assert_int_equal(json_integer_value(json_object_get(answer.json, "sequenceLedger")), 1000);
+    assert_int_equal(envelope->sequence, number(&answer, "sequence"));
+    assert_int_equal(envelope->sequence, (1000LL << 32) + 1);
+    assert_int_equal(envelope->preconditions.max_time_s, number(&answer, "maxTime"));
+    assert_true(hash_equal(&hash, &said));
+    assert_int_equal(envelope->signature_count, 1);
+    assert_true(envelope_signed_by(envelope, &envelope->source, &hash));
+    sample_wipe(&sample);
+}
+
+static void S2_the_lease_row_and_its_account_name_each_other_and_the_request(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct sample sample = a_payment();
+    post_sample(&answer, &sample, NULL);
+    assert_int_equal(answer.status, 201);
+    assert_int_equal(
+        service_number(&service,
+            "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a ON a.lease_hash = l.hash"
+            " WHERE l.hash = decode('%s', 'hex') AND l.account = '%s' AND a.public_key = l.account"
+            " AND l.request_id = '%s' AND l.client = '' AND l.settled_at IS NULL"
+            " AND l.max_time = %s AND l.sequence = %s AND a.locked_until = to_timestamp(l.max_time)",
+            answer_text(&answer, "hash"), answer_text(&answer, "channelAccount"),
+            answer_header(&answer, "X-Request-Id"), answer_text(&answer, "maxTime"),
+            answer_text(&answer, "sequence")),
+        1);
+    sample_wipe(&sample);
+}
+
+static void V0_V1_and_the_inner_of_a_fee_bump_keep_their_operations(void **state)
+{
+    (void)state;
+    for (enum envelope_form form = ENVELOPE_V0; form <= ENVELOPE_FEE_BUMP; form++) {
+        AUTO_ANSWER answer = {0};
+        struct sample sample = a_payment();
+        add_payment(&sample, MUXED, 10);
+        sample.form = form;
+        sample.memo = true;
+        post_sample(&answer, &sample, NULL);
+        AUTO_LEASED signed_one = leased_of(&answer);
+        assert_int_equal(signed_one.envelope.form, ENVELOPE_V1);
+        assert_int_equal(signed_one.envelope.fee_stroops, 2 * SERVICE_BASE_FEE);
+        assert_true(bytes_equal(signed_one.envelope.tail, sample.view.tail));
+        sample_wipe(&sample);
+    }
+}
+
+static void T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed(void **state)
+{
+    (void)state;
+    for (enum sample_source source = PLAIN; source <= MUXED; source++) {
+        struct sample sample = a_payment();
+        add_payment(&sample, source, OURS);
+        refused(&sample, NULL, "FORBIDDEN_SIGNER");
+    }
+}
+
+static void T5_a_classic_operation_without_source_is_refused(void **state)
+{
+    (void)state;
+    struct sample sample = a_payment();
+    add_payment(&sample, NO_SOURCE, 0);
+    refused(&sample, NULL, "INVALID_OPERATION_STRUCTURE");
+}
+
+static void T8_no_operation_is_refused(void **state)
+{
+    (void)state;
+    struct sample sample = SAMPLE;
+    refused(&sample, NULL, "INVALID_OPERATION_STRUCTURE");
+}
+
+static void T9_T17_a_soroban_transaction_pays_its_resource_fee(void **state)
+{
+    (void)state;
+    struct sample sample = SAMPLE;
+    struct buf auth = {0};
+    add_address_entry(&auth, 1, ACCOUNT, 9);
+    add_invoke(&sample, PLAIN, 9, 1, &auth);
+    sample.resource_fee_stroops = 1234;
+    AUTO_LEASED signed_one = leased(&sample, NULL);
+    assert_true(signed_one.envelope.soroban);
+    assert_int_equal(signed_one.envelope.fee_stroops, SERVICE_BASE_FEE + 1234);
+    buf_free(&auth);
+}
+
+static void T10_T16_a_pool_account_in_authorization_is_refused(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 1; kind <= 3; kind++) {
+        struct sample sample = SAMPLE;
+        struct buf auth = {0};
+        add_address_entry(&auth, kind, kind == 2 ? MUXED_ACCOUNT : ACCOUNT, OURS);
+        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+        refused(&sample, NULL, "FORBIDDEN_SIGNER");
+        buf_free(&auth);
+    }
+}
+
+static void T16_A2_credentials_of_the_source_account_are_refused_where_that_is_the_channel(void **state)
+{
+    (void)state;
+    struct sample sample = SAMPLE;
+    struct buf auth = {0};
+    add_source_account_entry(&auth);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    refused(&sample, NULL, "FORBIDDEN_SIGNER");
+    buf_free(&auth);
+}
+
+static void T10_an_extra_signer_of_the_pool_is_refused(void **state)
+{
+    (void)state;
+    struct sample sample = a_payment();
+    struct buf signer = {0};
+    buf_add_u32(&signer, 0);
+    add_key(&signer, OURS);
+    set_v2(&sample, (struct sample_v2){.signer_count = 1, .signers = &signer});
+    refused(&sample, NULL, "FORBIDDEN_SIGNER");
+    buf_free(&signer);
+}
+
+static void T11_extend_and_restore_keep_their_extension(void **state)
+{
+    (void)state;
+    for (int restore = 0; restore < 2; restore++) {
+        AUTO_ANSWER answer = {0};
+        struct sample sample = SAMPLE;
+        (restore ? add_restore : add_extend)(&sample, PLAIN, 9);
+        sample.resource_fee_stroops = 77;
+        post_sample(&answer, &sample, NULL);
+        AUTO_LEASED signed_one = leased_of(&answer);
+        assert_int_equal(signed_one.envelope.resource_fee_stroops, 77);
+        assert_true(bytes_equal(signed_one.envelope.tail, sample.view.tail));
+        sample_wipe(&sample);
+    }
+}
+
+static void T12_max_time_is_at_most_300_s_away(void **state)
+{
+    (void)state;
+    struct sample sample = a_payment();
+    int64_t now_s = time(NULL);
+    set_times(&sample, 0, (uint64_t)now_s + 500);
+    AUTO_LEASED signed_one = leased(&sample, NULL);
+    assert_in_range(signed_one.envelope.preconditions.max_time_s, now_s + 300, now_s + 303);
+}
+
+static void T12_max_time_is_the_earliest_of_the_transactions_and_timeoutSeconds(void **state)
+{
+    (void)state;
+    static const struct {
+        int own_s, timeout_s, expected_s;
+    } cases[] = {{0, 0, 60}, {100, 0, 100}, {0, 20, 20}, {0, 300, 300}, {100, 50, 50}, {50, 100, 50}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int64_t now_s = time(NULL);
+        struct sample sample = a_payment();
+        service_reset(&service);
+        set_times(&sample, 0, cases[i].own_s == 0 ? 0 : (uint64_t)(now_s + cases[i].own_s));
+        json_t *more = cases[i].timeout_s == 0 ? json_pack("{s:n}", "timeoutSeconds")
+                                               : json_pack("{s:i}", "timeoutSeconds", cases[i].timeout_s);
+        AUTO_LEASED signed_one = leased(&sample, more);
+        int64_t from_s = now_s + cases[i].expected_s;
+        assert_in_range(signed_one.envelope.preconditions.max_time_s, from_s, from_s + 3);
+    }
+}
+
+static void T12_bounds_that_nothing_can_meet_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t now_s = (uint64_t)time(NULL);
+    const uint64_t times[][2] = {{0, now_s - 1}, {0, now_s + 10}, {now_s + 100, now_s + 50}, {now_s + 400, 0},
+        {UINT64_MAX, UINT64_MAX}, {0, 1}};
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        struct sample sample = a_payment();
+        set_times(&sample, times[i][0], times[i][1]);
+        refused(&sample, NULL, "INVALID_TRANSACTION");
+    }
+    const uint32_t ledgers[][2] = {{0, 1002}, {0, 1}, {9, 9}, {UINT32_MAX, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(ledgers); i++) {
+        struct sample sample = a_payment();
+        set_v2(&sample,
+            (struct sample_v2){.ledgers = true, .min_ledger = ledgers[i][0], .max_ledger = ledgers[i][1]});
+        refused(&sample, NULL, "INVALID_TRANSACTION");
+    }
+}
+
+static void sequence_preconditions_are_refused(void **state)
+{
+    (void)state;
+    const struct sample_v2 conditions[] = {
+        {.min_sequence = true}, {.min_sequence_age_s = 1}, {.min_sequence_ledger_gap = 1}};
+    for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
+        struct sample sample = a_payment();
+        set_v2(&sample, conditions[i]);
+        refused(&sample, NULL, "INVALID_TRANSACTION");
+    }
+}
+
+static void T14_soroban_beside_another_operation_is_refused(void **state)
+{
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        struct sample sample = SAMPLE;
+        add_invoke(&sample, PLAIN, 9, 0, NULL);
+        if (all)
+            add_invoke(&sample, PLAIN, 9, 0, NULL);
+        else
+            add_payment(&sample, PLAIN, 9);
+        refused(&sample, NULL, "INVALID_SOROBAN_TRANSACTION");
+    }
+}
+
+static void T15_missing_soroban_data_is_refused(void **state)
+{
+    (void)state;
+    struct sample sample = SAMPLE;
+    add_extend(&sample, PLAIN, 9);
+    sample.soroban = false;
+    refused(&sample, NULL, "INVALID_SOROBAN_TRANSACTION");
+}
+
+static void T18_the_resource_fee_is_capped(void **state)
+{
+    (void)state;
+    const int64_t above[] = {SERVICE_MAX_RESOURCE_FEE + 1, INT64_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(above); i++) {
+        struct sample sample = SAMPLE;
+        add_extend(&sample, PLAIN, 9);
+        sample.resource_fee_stroops = above[i];
+        refused(&sample, NULL, "FEE_EXCEEDS_MAXIMUM");
+    }
+    struct sample sample = SAMPLE;
+    add_extend(&sample, PLAIN, 9);
+    sample.resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE;
+    AUTO_LEASED signed_one = leased(&sample, NULL);
+    assert_int_equal(signed_one.envelope.fee_stroops, SERVICE_BASE_FEE + SERVICE_MAX_RESOURCE_FEE);
+}
+
+static void timeoutSeconds_is_a_whole_number_from_20_to_300(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "19", "301", "0", "-1", "60.0", "6e1", "\"60\"", "true", "[60]", "18446744073709551616"};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        AUTO_ANSWER answer = {0};
+        struct sample sample = a_payment();
+        assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+        AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample.xdr));
+        AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\",\"timeoutSeconds\":%s}", xdr, wrong[i]);
+        service_ask(&service, &answer, "POST", PATH, "Content-Type: application/json\r\n",
+            (struct bytes){(uint8_t *)body, strlen(body)});
+        /* a number that no int64 holds is no JSON that we read */
+        assert_answer_refused(&answer, 400, i == ARRAY_LEN(wrong) - 1 ? "INVALID_JSON" : "INVALID_REQUEST");
+        sample_wipe(&sample);
+    }
+    assert_nothing_leased();
+}
+
+static void Idempotency_Key_is_refused_rather_than_ignored(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct sample sample = a_payment();
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample.xdr));
+    AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\"}", xdr);
+    service_ask(&service, &answer, "POST", PATH, "Content-Type: application/json\r\nIdempotency-Key: 7\r\n",
+        (struct bytes){(uint8_t *)body, strlen(body)});
+    assert_answer_refused(&answer, 400, "INVALID_REQUEST");
+    assert_non_null(strstr(answer_text(&answer, "detail"), "Idempotency-Key"));
+    assert_nothing_leased();
+    sample_wipe(&sample);
+}
+
+static void suspended_grants_are_503_without_the_operators_words(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct sample sample = a_payment();
+    test_db_exec(&service.db,
+        "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'for operators only'");
+    post_sample(&answer, &sample, NULL);
+    assert_answer_refused(&answer, 503, "GRANTS_SUSPENDED");
+    assert_null(strstr(answer_text(&answer, "detail"), "operators"));
+    assert_nothing_leased();
+    sample_wipe(&sample);
+}
+
+/* F8: the database's words stay in the log; the account is idle at once. */
+static void F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct sample sample = a_payment();
+    test_db_exec(&service.db, "CREATE FUNCTION fairway.refuse() RETURNS trigger LANGUAGE plpgsql AS $$"
+                              " BEGIN RAISE EXCEPTION 'words of a trigger'; END $$;"
+                              "CREATE TRIGGER refuse BEFORE INSERT ON fairway.leases FOR EACH ROW EXECUTE "
+                              "FUNCTION fairway.refuse()");
+    post_sample(&answer, &sample, NULL);
+    test_db_exec(&service.db, "DROP FUNCTION fairway.refuse CASCADE");
+    AUTO_FREE char *text = json_dumps(answer.json, 0);
+    assert_answer_refused(&answer, 500, "CONFLICT");
+    assert_null(strstr(text, "trigger"));
+    assert_null(json_object_get(answer.json, "transactionXdr"));
+    assert_nothing_leased();
+    sample_wipe(&sample);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(S2_G6_the_answer_is_a_lease_with_our_valid_signature, reset),
+        cmocka_unit_test_setup(S2_the_lease_row_and_its_account_name_each_other_and_the_request, reset),
+        cmocka_unit_test_setup(V0_V1_and_the_inner_of_a_fee_bump_keep_their_operations, reset),
+        cmocka_unit_test_setup(T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed, reset),
+        cmocka_unit_test_setup(T5_a_classic_operation_without_source_is_refused, reset),
+        cmocka_unit_test_setup(T8_no_operation_is_refused, reset),
+        cmocka_unit_test_setup(T9_T17_a_soroban_transaction_pays_its_resource_fee, reset),
+        cmocka_unit_test_setup(T10_T16_a_pool_account_in_authorization_is_refused, reset),
+        cmocka_unit_test_setup(
+            T16_A2_credentials_of_the_source_account_are_refused_where_that_is_the_channel, reset),
+        cmocka_unit_test_setup(T10_an_extra_signer_of_the_pool_is_refused, reset),
+        cmocka_unit_test_setup(T11_extend_and_restore_keep_their_extension, reset),
+        cmocka_unit_test_setup(T12_max_time_is_at_most_300_s_away, reset),
+        cmocka_unit_test_setup(T12_max_time_is_the_earliest_of_the_transactions_and_timeoutSeconds, reset),
+        cmocka_unit_test_setup(T12_bounds_that_nothing_can_meet_are_refused, reset),
+        cmocka_unit_test_setup(sequence_preconditions_are_refused, reset),
+        cmocka_unit_test_setup(T14_soroban_beside_another_operation_is_refused, reset),
+        cmocka_unit_test_setup(T15_missing_soroban_data_is_refused, reset),
+        cmocka_unit_test_setup(T18_the_resource_fee_is_capped, reset),
+        cmocka_unit_test_setup(timeoutSeconds_is_a_whole_number_from_20_to_300, reset),
+        cmocka_unit_test_setup(Idempotency_Key_is_refused_rather_than_ignored, reset),
+        cmocka_unit_test_setup(suspended_grants_are_503_without_the_operators_words, reset),
+        cmocka_unit_test_setup(F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text, reset),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
