@@ -1,0 +1,357 @@
+/* Clients that wait for a transaction's fate: when each is answered, with what, and at what cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/ingest/lead.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pool/watch.h"
+#include "support/ledger_feed.h"
+#include "support/pool_rows.h"
+
+#define PATIENCE_MS 10000
+
+static struct test_db database;
+static struct watch *watch;
+static struct detail detail;
+
+/* A client that waits. */
+struct waiter {
+    struct watch_ticket ticket; /* first */
+    _Atomic int64_t answered_us;
+    atomic_uint answers;
+    atomic_bool gone;
+};
+
+static void on_done(struct watch_ticket *ticket)
+{
+    struct waiter *waiter = (struct waiter *)ticket;
+    atomic_store(&waiter->answered_us, clock_us());
+    atomic_fetch_add(&waiter->answers, 1);
+}
+
+static bool is_gone(struct watch_ticket *ticket)
+{
+    return atomic_load(&((struct waiter *)ticket)->gone);
+}
+
+static enum err submit(struct waiter *waiter, struct hash hash, const char *client, int wait_ms)
+{
+    *waiter = (struct waiter){
+        .ticket = {.hash = hash, .deadline_ms = clock_ms() + wait_ms, .done = on_done, .gone = is_gone}};
+    snprintf(waiter->ticket.client, sizeof waiter->ticket.client, "%s", client);
+    return watch_submit(watch, &waiter->ticket);
+}
+
+static void begin(struct waiter *waiter, unsigned n, int wait_ms)
+{
+    assert_int_equal(submit(waiter, built_hash(n), "", wait_ms), ERR_OK);
+}
+
+static bool answered(const struct waiter *waiter)
+{
+    return atomic_load(&waiter->answers) > 0;
+}
+
+static void await(const struct waiter *waiter)
+{
+    for (int64_t end_ms = clock_ms() + PATIENCE_MS; !answered(waiter); clock_sleep_ms(1))
+        if (clock_left_ms(end_ms) == 0)
+            fail_msg("nobody answered");
+}
+
+static void assert_answer(const struct waiter *waiter, enum err e, const char *status)
+{
+    await(waiter);
+    assert_int_equal(atomic_load(&waiter->answers), 1);
+    assert_string_equal(err_code(waiter->ticket.error), err_code(e));
+    assert_string_equal(waiter->ticket.status.status, status);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    database = test_db_new(TEST_DB_MIGRATED);
+    detail = (struct detail){0};
+    assert_int_equal(watch_start(database.url, &watch, &detail), ERR_OK);
+    for (unsigned n = 1; n <= 3; n++) {
+        account_row(&database, n, "active");
+        lease_row(&database, n, "", 0);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (watch != NULL)
+        watch_stop(watch);
+    watch = NULL;
+    test_db_drop(&database);
+    return 0;
+}
+
+static void notify(void)
+{
+    test_db_exec(&database, "NOTIFY " POOL_CHANNEL);
+}
+
+static void without_a_wait_a_pending_lease_is_answered_at_once(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    int64_t begun_us = clock_us();
+    begin(&waiter, 1, 0);
+    assert_answer(&waiter, ERR_OK, "pending");
+    assert_in_range(atomic_load(&waiter.answered_us) - begun_us, 0, 1000000);
+    assert_int_equal(waiter.ticket.status.sequence, 51);
+}
+
+static void an_unknown_hash_is_answered_at_once_however_long_the_client_would_wait(void **state)
+{
+    (void)state;
+    struct waiter waiter, stranger;
+    begin(&waiter, 99, 60000);
+    assert_int_equal(submit(&stranger, built_hash(1), "somebody else", 60000), ERR_OK);
+    assert_answer(&waiter, ERR_TRANSACTION_NOT_FOUND, "");
+    assert_answer(&stranger, ERR_TRANSACTION_NOT_FOUND, "");
+}
+
+static void a_lease_that_has_ended_is_answered_at_once(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    lease_row_end(&database, 1, "failed", "txFAILED");
+    begin(&waiter, 1, 60000);
+    assert_answer(&waiter, ERR_OK, "failed");
+    assert_string_equal(waiter.ticket.status.result_code, "txFAILED");
+    assert_int_equal(waiter.ticket.status.ledger, POOL_ROWS_LEDGER);
+}
+
+static void at_its_deadline_a_client_hears_that_the_lease_is_pending(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    int64_t begun_us = clock_us();
+    begin(&waiter, 1, 300);
+    assert_answer(&waiter, ERR_OK, "pending");
+    assert_in_range(atomic_load(&waiter.answered_us) - begun_us, 300000, 900000);
+}
+
+static void a_notification_answers_those_whose_lease_ended_and_nobody_else(void **state)
+{
+    (void)state;
+    struct waiter ended, other;
+    begin(&ended, 1, 60000);
+    begin(&other, 2, 60000);
+    clock_sleep_ms(200);
+    lease_row_end(&database, 1, "expired", NULL);
+    notify();
+    assert_answer(&ended, ERR_OK, "expired");
+    clock_sleep_ms(200);
+    assert_false(answered(&other));
+}
+
+static void a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    struct hash lease = built_hash(1), bump = built_hash(100);
+    struct db *db = test_db_open(&database, DB_POOLED);
+    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_OK);
+    db_free(db);
+    begin(&waiter, 100, 60000);
+    lease_row_end(&database, 1, "confirmed", "txSUCCESS");
+    notify();
+    assert_answer(&waiter, ERR_OK, "confirmed");
+    assert_true(hash_equal(&waiter.ticket.status.hash, &lease));
+}
+
+static void a_notification_that_was_missed_costs_about_a_second(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    begin(&waiter, 1, 60000);
+    clock_sleep_ms(100);
+    int64_t ended_us = clock_us();
+    lease_row_end(&database, 1, "expired", NULL);
+    assert_answer(&waiter, ERR_OK, "expired");
+    assert_in_range(atomic_load(&waiter.answered_us) - ended_us, 0, 2000000);
+}
+
+static void a_client_that_hangs_up_is_given_back_soon(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    begin(&waiter, 1, 60000);
+    clock_sleep_ms(50);
+    assert_false(answered(&waiter));
+    int64_t left_us = clock_us();
+    atomic_store(&waiter.gone, true);
+    await(&waiter);
+    assert_int_equal(waiter.ticket.error, ERR_CANCELLED);
+    assert_in_range(atomic_load(&waiter.answered_us) - left_us, 0, 1000000);
+}
+
+static void stopping_answers_everybody_who_waits_and_takes_no_more(void **state)
+{
+    (void)state;
+    struct waiter *waiters AUTO_FREE = NEW_ARRAY(100, struct waiter);
+    for (unsigned i = 0; i < 100; i++)
+        begin(&waiters[i], 1 + i % 3, 60000);
+    watch_stop(watch);
+    watch = NULL;
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(atomic_load(&waiters[i].answers), 1);
+        assert_int_equal(waiters[i].ticket.error, ERR_SHUTTING_DOWN);
+    }
+}
+
+static void more_than_the_watch_can_hold_are_refused_and_room_is_given_back(void **state)
+{
+    (void)state;
+    struct waiter *waiters AUTO_FREE = NEW_ARRAY(WATCH_MAX, struct waiter), extra;
+    for (unsigned i = 0; i < WATCH_MAX; i++)
+        begin(&waiters[i], 1 + i % 3, 60000);
+    assert_int_equal(submit(&extra, built_hash(1), "", 0), ERR_OVERLOADED);
+    lease_row_end(&database, 1, "expired", NULL);
+    notify();
+    for (unsigned i = 0; i < WATCH_MAX; i += 3)
+        assert_answer(&waiters[i], ERR_OK, "expired");
+    begin(&extra, 2, 0);
+    assert_answer(&extra, ERR_OK, "pending");
+    assert_false(answered(&waiters[1]));
+    watch_stop(watch);
+    watch = NULL;
+}
+
+/* What its session has said to the server; statements are counted by the server's own clock of them. */
+static int64_t last_statement_us(void)
+{
+    return test_db_number(&database,
+        "SELECT coalesce(max((extract(epoch FROM query_start) * 1000000)::int8), 0)"
+        " FROM pg_stat_activity WHERE application_name = 'fairway watch' AND datname = current_database()");
+}
+
+static void while_nobody_waits_the_database_hears_nothing(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    begin(&waiter, 1, 0);
+    await(&waiter);
+    clock_sleep_ms(100);
+    int64_t before = last_statement_us();
+    assert_true(before > 0);
+    clock_sleep_ms(2500);
+    assert_int_equal(last_statement_us(), before);
+}
+
+/* The network of the test below. */
+struct chain {
+    struct ledger_feed *feed;
+    struct lead lead;
+    uint32_t sequence;
+};
+
+static void commit_next(struct chain *chain)
+{
+    struct ledger_committed committed;
+    struct rpc_ledger ledger = ledger_feed_named(chain->feed, chain->sequence++);
+    if (lead_commit(&chain->lead, &ledger, &committed, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+}
+
+static int compare_i64(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+#define ROUNDS 40
+
+/* From the return of the ledger's COMMIT to the client's answer. */
+static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state)
+{
+    (void)state;
+    const struct network_id network = network_id_of("watch test");
+    struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
+    int64_t took_us[ROUNDS];
+    chain.lead = (struct lead){.db = test_db_open(&database, DB_DIRECT), .locks = lead_locks_of(&network)};
+    assert_int_equal(lead_take(&chain.lead, &detail), ERR_OK);
+    commit_next(&chain);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const struct built_transaction transaction = {.hash = built_hash(10 + i)};
+        const struct built_account after = {.key = built_key(10 + i), .sequence = 51};
+        struct waiter waiter;
+        account_row(&database, 10 + i, "active");
+        lease_row(&database, 10 + i, "", 0);
+        begin(&waiter, 10 + i, 60000);
+        clock_sleep_ms(20);
+        assert_false(answered(&waiter));
+        ledger_feed_close(chain.feed, &(struct built_ledger){.transactions = &transaction,
+                                          .transaction_count = 1,
+                                          .accounts = &after,
+                                          .account_count = 1});
+        commit_next(&chain);
+        int64_t committed_us = clock_us();
+        assert_answer(&waiter, ERR_OK, "confirmed");
+        assert_string_equal(waiter.ticket.status.result_code, "txSUCCESS");
+        assert_int_equal(waiter.ticket.status.ledger, chain.sequence - 1);
+        took_us[i] = atomic_load(&waiter.answered_us) - committed_us;
+    }
+    qsort(took_us, ROUNDS, sizeof took_us[0], compare_i64);
+    print_message("commit to answer: median %.2f ms, slowest %.2f ms\n", (double)took_us[ROUNDS / 2] / 1000,
+        (double)took_us[ROUNDS - 1] / 1000);
+    assert_true(took_us[ROUNDS / 2] < 50000);
+    db_free(chain.lead.db);
+    ledger_feed_free(chain.feed);
+}
+
+static void with_the_database_away_nothing_is_guessed_and_waiting_goes_on_when_it_is_back(void **state)
+{
+    (void)state;
+    struct waiter patient, at_once, brief, late;
+    begin(&patient, 1, 60000);
+    begin(&brief, 2, 2500); /* pending, when the database was still there */
+    clock_sleep_ms(50);
+    test_pg_kill();
+    begin(&at_once, 1, 0);
+    assert_answer(&at_once, ERR_DATABASE_UNAVAILABLE, "");
+    assert_answer(&brief, ERR_DATABASE_UNAVAILABLE, "");
+    assert_false(answered(&patient));
+    test_pg_restart();
+    lease_row_end(&database, 1, "expired", NULL);
+    assert_answer(&patient, ERR_OK, "expired");
+    begin(&late, 2, 0);
+    assert_answer(&late, ERR_OK, "pending");
+}
+
+int main(void)
+{
+#define WATCHED(test) cmocka_unit_test_setup_teardown(test, start, stop)
+    const struct CMUnitTest tests[] = {
+        WATCHED(without_a_wait_a_pending_lease_is_answered_at_once),
+        WATCHED(an_unknown_hash_is_answered_at_once_however_long_the_client_would_wait),
+        WATCHED(a_lease_that_has_ended_is_answered_at_once),
+        WATCHED(at_its_deadline_a_client_hears_that_the_lease_is_pending),
+        WATCHED(a_notification_answers_those_whose_lease_ended_and_nobody_else),
+        WATCHED(a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease),
+        WATCHED(a_notification_that_was_missed_costs_about_a_second),
+        WATCHED(a_client_that_hangs_up_is_given_back_soon),
+        WATCHED(stopping_answers_everybody_who_waits_and_takes_no_more),
+        WATCHED(more_than_the_watch_can_hold_are_refused_and_room_is_given_back),
+        WATCHED(while_nobody_waits_the_database_hears_nothing),
+        WATCHED(with_the_database_away_nothing_is_guessed_and_waiting_goes_on_when_it_is_back),
+        WATCHED(a_committed_ledger_wakes_its_client_within_milliseconds),
+    };
+    return cmocka_run_group_tests_name("watch", tests, test_pg_start_private, test_pg_stop);
+}
