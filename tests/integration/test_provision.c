@@ -1,0 +1,279 @@
+/* The statements of provisioning on a real PostgreSQL: slots, retirement beside grants, one transaction under
+ * way, the lock. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/provision/session.h"
+#include "../../src/provision/shipment.h"
+#include "base/mem.h"
+#include "support/ledger_builder.h"
+#include "support/pg.h"
+
+struct world {
+    struct test_db db;
+    struct session session;
+};
+
+static struct session new_session(const struct world *world)
+{
+    struct network_id network = network_id_of("provision test");
+    return session_new(world->db.url, &network);
+}
+
+static int set_up(void **state)
+{
+    struct world *world = NEW(struct world);
+    world->db = test_db_new(TEST_DB_MIGRATED);
+    test_db_exec(&world->db, "INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000aa')");
+    world->session = new_session(world);
+    assert_int_equal(session_take(&world->session, NULL), ERR_OK);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    session_free(&world->session);
+    test_db_drop(&world->db);
+    free(world);
+    return 0;
+}
+
+/* Stores the keys first to first + count - 1. */
+static void store(struct world *world, uint64_t first, size_t count)
+{
+    struct generated_key keys[TEMPLATE_ACCOUNTS_MAX] = {0};
+    for (size_t i = 0; i < count; i++) {
+        keys[i].public_key = built_key(first + i);
+        memcpy(keys[i].sealed.key_id, "00000000000000aa", KEY_ID_SIZE);
+        keys[i].sealed.box[0] = (uint8_t)(first + i);
+    }
+    assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
+    assert_int_equal(accounts_store(world->session.db, keys, count, NULL), ERR_OK);
+    assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
+}
+
+/* Ten active accounts on slots 0 to 9; those on slots below leased have an open lease. */
+static void ten_active(struct world *world, int leased)
+{
+    store(world, 1, 10);
+    test_db_exec(&world->db,
+        "UPDATE fairway.channel_accounts SET state = 'active', sequence = 1, sequence_ledger = 1");
+    AUTO_FREE char *sql = mem_format(
+        "BEGIN;"
+        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
+        " SELECT sha256(public_key::bytea), public_key, 2, '', '', 9, 'r' FROM fairway.channel_accounts"
+        " WHERE slot < %d;"
+        "UPDATE fairway.channel_accounts SET lease_hash = sha256(public_key::bytea), locked_at = now(),"
+        " locked_until = now() WHERE slot < %d;"
+        "COMMIT",
+        leased, leased);
+    test_db_exec(&world->db, sql);
+}
+
+static struct census census(struct world *world)
+{
+    struct census census;
+    assert_int_equal(census_read(world->session.db, &census, NULL), ERR_OK);
+    return census;
+}
+
+static size_t retire(struct world *world, int64_t count)
+{
+    size_t retired;
+    assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
+    assert_int_equal(accounts_retire(world->session.db, count, &retired, NULL), ERR_OK);
+    assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
+    return retired;
+}
+
+static void S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots(void **state)
+{
+    struct world *world = *state;
+    store(world, 1, 0);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.channel_accounts"), 0);
+    store(world, 1, 6);
+    test_db_exec(&world->db,
+        "UPDATE fairway.channel_accounts SET state = 'retired', slot = NULL WHERE slot IN (1, 4)");
+    store(world, 7, 4);
+    assert_int_equal(
+        test_db_number(&world->db, "SELECT count(*) FROM fairway.channel_accounts WHERE slot <= 7"), 8);
+    assert_int_equal(test_db_number(&world->db,
+                         "SELECT count(*) FROM fairway.channel_accounts WHERE get_byte(sealed_seed, 0) ="
+                         " CASE slot WHEN 1 THEN 7 WHEN 4 THEN 8 WHEN 6 THEN 9 WHEN 7 THEN 10 END"),
+        4);
+    struct batch batch;
+    assert_int_equal(accounts_pick(world->session.db, TEMPLATE_CREATION, 3, &batch, NULL), ERR_OK);
+    assert_int_equal(batch.count, 3);
+    struct public_key expected[] = {built_key(1), built_key(7), built_key(3)};
+    for (size_t i = 0; i < batch.count; i++) {
+        assert_true(public_key_equal(&batch.keys[i], &expected[i]));
+        assert_string_equal(batch.sealed[i].key_id, "00000000000000aa");
+    }
+    assert_int_equal(batch.sealed[1].box[0], 7);
+}
+
+static void a_key_that_is_stored_already_is_refused_and_nothing_of_its_batch_is_stored(void **state)
+{
+    struct world *world = *state;
+    struct generated_key keys[2] = {{.public_key = built_key(2)}, {.public_key = built_key(1)}};
+    store(world, 1, 1);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        memcpy(keys[i].sealed.key_id, "00000000000000aa", KEY_ID_SIZE);
+    assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
+    assert_int_equal(accounts_store(world->session.db, keys, ARRAY_LEN(keys), NULL), ERR_CONFLICT);
+    db_rollback(world->session.db);
+    assert_int_equal(census(world).creating, 1);
+}
+
+static void S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones(void **state)
+{
+    struct world *world = *state;
+    ten_active(world, 7);
+    assert_int_equal(retire(world, 2), 2);
+    assert_int_equal(
+        test_db_number(&world->db,
+            "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring' AND slot >= 8"),
+        2);
+    assert_int_equal(retire(world, 2), 2);
+    assert_int_equal(test_db_number(&world->db, "SELECT slot::int8 FROM fairway.channel_accounts"
+                                                " WHERE state = 'retiring' AND lease_hash IS NOT NULL"),
+        6);
+    struct census after = census(world);
+    assert_int_equal(after.active, 6);
+    assert_int_equal(after.retiring, 4);
+    assert_int_equal(after.retiring_leased, 1);
+    struct batch batch;
+    assert_int_equal(accounts_pick(world->session.db, TEMPLATE_MERGE, 19, &batch, NULL), ERR_OK);
+    assert_int_equal(batch.count, 3); /* not the leased one */
+    assert_int_equal(retire(world, 0), 0);
+}
+
+static void an_account_that_a_grant_holds_at_this_instant_is_left_alone_without_waiting(void **state)
+{
+    struct world *world = *state;
+    ten_active(world, 0);
+    struct db *grant = test_db_open(&world->db, DB_DIRECT);
+    assert_int_equal(db_begin(grant, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(
+            grant, DB_SQL0("SELECT 1 FROM fairway.channel_accounts WHERE slot >= 4 FOR UPDATE"), NULL, NULL),
+        ERR_OK);
+    assert_int_equal(retire(world, 10), 4);
+    db_rollback(grant);
+    assert_int_equal(retire(world, 6), 6);
+    db_free(grant);
+}
+
+static enum err ship(struct world *world, uint64_t n)
+{
+    struct template template = {.kind = TEMPLATE_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 2};
+    template.accounts[0] = built_key(1);
+    template.accounts[1] = built_key(2);
+    struct hash hash = built_hash(n);
+    uint8_t envelope[] = {1, 2, 3, (uint8_t)n};
+    enum err e = session_begin(&world->session, NULL);
+    if (e == ERR_OK &&
+        (e = shipment_store(world->session.db, &template, BYTES_OF(envelope), &hash, NULL)) == ERR_OK)
+        return db_commit(world->session.db, NULL);
+    db_rollback(world->session.db);
+    return e;
+}
+
+static void one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_stored(void **state)
+{
+    struct world *world = *state;
+    struct shipment shipment CLEANUP(shipment_wipe) = {0};
+    struct shipment_fate fate;
+    bool any;
+    assert_int_equal(shipment_read(world->session.db, &any, &shipment, NULL), ERR_OK);
+    assert_false(any);
+    assert_int_equal(shipment_fate(world->session.db, &fate, NULL), ERR_OK);
+    assert_false(fate.any);
+    assert_int_equal(ship(world, 1), ERR_OK);
+    assert_int_equal(ship(world, 2), ERR_CONFLICT);
+    assert_true(census(world).pending);
+    assert_int_equal(shipment_read(world->session.db, &any, &shipment, NULL), ERR_OK);
+    struct hash hash = built_hash(1);
+    assert_true(any && hash_equal(&shipment.hash, &hash) && shipment.kind == TEMPLATE_MERGE);
+    assert_true(bytes_equal(buf_bytes(&shipment.envelope), BYTES_OF(((uint8_t[]){1, 2, 3, 1}))));
+    assert_int_equal(shipment_fate(world->session.db, &fate, NULL), ERR_OK);
+    assert_true(fate.any && fate.pending && !fate.succeeded);
+    test_db_exec(&world->db,
+        "UPDATE fairway.provisioning SET state = 'failed', result_code = 'txFAILED', ledger = 9,"
+        " decided_at = now()");
+    assert_int_equal(shipment_fate(world->session.db, &fate, NULL), ERR_OK);
+    assert_true(fate.any && !fate.pending && !fate.succeeded && fate.accounts == 2);
+    assert_string_equal(fate.words, "txFAILED in ledger 9");
+    assert_false(census(world).pending);
+    assert_int_equal(ship(world, 2), ERR_OK);
+}
+
+static void DP2_one_session_has_the_lock_until_it_ends(void **state)
+{
+    struct world *world = *state;
+    struct session other = new_session(world);
+    assert_int_equal(session_take(&other, NULL), ERR_NOT_LEADER);
+    assert_int_equal(session_take(&world->session, NULL), ERR_OK);
+    session_free(&world->session);
+    world->session = new_session(world);
+    enum err e;
+    while ((e = session_take(&other, NULL)) == ERR_NOT_LEADER)
+        ;
+    assert_int_equal(e, ERR_OK);
+    assert_int_equal(session_take(&world->session, NULL), ERR_NOT_LEADER);
+    session_free(&other);
+}
+
+static void Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anything_is_done(void **state)
+{
+    struct world *world = *state;
+    test_db_exec(&world->db, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
+    enum err e = session_begin(&world->session, NULL);
+    assert_true(e == ERR_TRY_AGAIN || e == ERR_DATABASE_UNAVAILABLE);
+    assert_false(world->session.held);
+    assert_int_equal(session_take(&world->session, NULL), ERR_OK);
+    /* lost silently: the connection was opened anew by some other statement */
+    db_disconnect(world->session.db);
+    assert_int_equal(census(world).active, 0);
+    assert_int_equal(session_begin(&world->session, NULL), ERR_TRY_AGAIN);
+    assert_false(world->session.held);
+    assert_int_equal(session_take(&world->session, NULL), ERR_OK);
+    assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
+    db_rollback(world->session.db);
+}
+
+static void the_census_knows_the_cursor_and_a_time_no_earlier_than_its_ledger(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(census(world).cursor, 0);
+    assert_true(census(world).now_s > 1700000000);
+    test_db_exec(&world->db,
+        "INSERT INTO fairway.ledgers VALUES (7, sha256(''), sha256(''), 28, 9000000000, 0, 0);"
+        "INSERT INTO fairway.cursor (sequence, hash, close_time) VALUES (7, sha256(''), 9000000000)");
+    assert_int_equal(census(world).cursor, 7);
+    assert_true(census(world).now_s == 9000000000);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots),
+        TEST(a_key_that_is_stored_already_is_refused_and_nothing_of_its_batch_is_stored),
+        TEST(S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
+        TEST(an_account_that_a_grant_holds_at_this_instant_is_left_alone_without_waiting),
+        TEST(one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_stored),
+        TEST(DP2_one_session_has_the_lock_until_it_ends),
+        TEST(Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anything_is_done),
+        TEST(the_census_knows_the_cursor_and_a_time_no_earlier_than_its_ledger),
+    };
+    return cmocka_run_group_tests_name("provision", tests, test_pg_start, test_pg_stop);
+}
