@@ -94,6 +94,7 @@ enum err ring_load(
         ring->current = fresh;
     }
     sodium_memzero(secrets->passphrase, sizeof secrets->passphrase);
+    secrets->passphrase_len = 0;
     sodium_memzero(secrets->file_key, sizeof secrets->file_key);
     return ERR_OK;
 }
@@ -113,12 +114,15 @@ static enum err open_seed(struct ring *ring, const struct public_key *key, const
                           : unseal(master->bytes, &ring->network, key, sealed, &ring->secrets->open);
 }
 
-/* A fault in memory or in the arithmetic must not leave as a signature. */
+/* A fault in memory or in the arithmetic must not leave as a signature: a wrong one can give the key away. */
 static enum err sign(
     const uint8_t *secret, const struct public_key *key, const struct hash *hash, struct signature *out)
 {
     crypto_sign_detached(out->bytes, NULL, hash->bytes, sizeof hash->bytes, secret);
-    return signature_valid(out, hash, key) ? ERR_OK : ERR_INTERNAL;
+    if (signature_valid(out, hash, key))
+        return ERR_OK;
+    *out = (struct signature){0};
+    return ERR_INTERNAL;
 }
 
 void ring_generate(struct ring *ring, struct generated_key *out)
@@ -134,6 +138,7 @@ void ring_generate(struct ring *ring, struct generated_key *out)
 enum err ring_sign(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed,
     const struct hash *hash, struct signature *signature)
 {
+    *signature = (struct signature){0};
     enum err e = open_seed(ring, key, sealed);
     if (e == ERR_OK)
         e = sign(ring->secrets->open.secret, key, hash, signature);

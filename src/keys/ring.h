@@ -53,7 +53,8 @@ MUST_CHECK enum err ring_load(
 /* Seals a new seed under the current key. */
 void ring_generate(struct ring *ring, struct generated_key *out);
 
-/* Opens the seed, signs, closes it again; the signature is verified. ERR_SEAL_BROKEN, ERR_INTERNAL. */
+/* Opens the seed, signs, closes it again; the signature is verified. ERR_SEAL_BROKEN, ERR_INTERNAL: the
+ * signature is all zero. */
 MUST_CHECK enum err ring_sign(struct ring *ring, const struct public_key *key,
     const struct sealed_seed *sealed, const struct hash *hash, struct signature *signature);
 MUST_CHECK enum err ring_sign_as_distribution(

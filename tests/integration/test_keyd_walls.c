@@ -371,10 +371,14 @@ static void search_memory(const struct spawned *child, struct sought *sought, si
     assert_in_range(searched, 5, 10000);
 }
 
-/* The keys are in guarded pages alone; what was open for one signature is nowhere. */
+/* The keys are in guarded pages alone; what was open for one signature is nowhere. Not for instrumented
+ * builds: there nothing is locked, and freed memory is kept. */
 static void DS6_secrets_are_in_locked_pages_only(void **state)
 {
     (void)state;
+#ifdef FAIRWAY_SANITIZED
+    skip();
+#endif
     if (geteuid() != 0) /* the point of the walls is that nobody else could look */
         skip();
     struct generated_key account;

@@ -48,12 +48,12 @@ static int status_of(void (*deed)(const long *call), const long *call)
     return status;
 }
 
+#ifndef FAIRWAY_SANITIZED
+
 static void make_call(const long *call)
 {
     syscall(call[0], call[1], call[2], call[3], call[4], call[5], call[6]);
 }
-
-#ifndef FAIRWAY_SANITIZED
 
 static bool killed(int status)
 {
@@ -123,7 +123,7 @@ static void allowed_calls_kill_with_other_arguments(void **state)
 }
 
 #if defined(__x86_64__)
-/* getpid by the number of 32-bit programs (20 there is writev here), through the old gate. */
+/* A call by its number in 32-bit programs, through their gate: 20 is getpid there. */
 static void call_as_32_bit(const long *call)
 {
     long result = call[0];
@@ -143,8 +143,8 @@ static void calls_of_another_architecture_kill(void **state)
     if (outside != 0)
         skip(); /* this kernel has no such gate */
     assert_true(killed(status_of(call_as_32_bit, (const long[]){20})));
-    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_write})));      /* link, there */
-    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_exit_group}))); /* by our number */
+    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_write})));              /* exit, there */
+    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_exit_group})));         /* fgetxattr */
     assert_true(killed(status_of(make_call, (const long[7]){0x40000000 + SYS_getrandom}))); /* x32 */
 }
 #endif

@@ -1,0 +1,180 @@
+/*
+ * The key ring: a fault never leaves as a signature (DS2), what has served is wiped (DS6). Which secrets load
+ * and which do not is tested through the whole process, in tests/integration/test_keyd_life.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "base/mem.h"
+#include "ring.h"
+#include "ring_read.h"
+#include "stellar/strkey.h"
+
+static struct ring ring;
+static struct generated_key account;
+static const struct hash hash = {{42}};
+
+static int fd_of(const void *data, size_t len)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], data, len), len);
+    close(ends[1]);
+    return ends[0];
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
+    char text[STRKEY_SIZE(SEED_SIZE) + 1];
+    bool is_new;
+    strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
+    strcat(text, "\n");
+    const struct keyd_secrets secrets = {
+        fd_of(master, sizeof master), fd_of("passphrase", 10), fd_of(text, strlen(text))};
+    if (ring_open(&ring, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
+        return -1;
+    assert_int_equal(ring.secrets->passphrase_len, 10);
+    ring.network = network_id_of("test");
+    if (ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
+        return -1;
+    ring_generate(&ring, &account);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ring_close(&ring);
+    sodium_free(ring.secrets);
+    return 0;
+}
+
+static void all_zero(const void *data, size_t len)
+{
+    assert_true(sodium_is_zero(data, len));
+}
+
+static void it_signs_for_its_accounts(void **state)
+{
+    (void)state;
+    struct signature signature;
+    assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
+    assert_true(signature_valid(&signature, &hash, &account.public_key));
+    assert_int_equal(ring_sign_as_distribution(&ring, &hash, &signature), ERR_OK);
+    assert_true(signature_valid(&signature, &hash, &ring.distribution));
+}
+
+static void DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature(void **state)
+{
+    (void)state;
+    uint8_t *secret = ring.secrets->distribution.secret;
+    for (size_t bit = 0; bit < SECRET_KEY_SIZE * 8; bit++) {
+        struct signature signature;
+        secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (ring_sign_as_distribution(&ring, &hash, &signature) != ERR_INTERNAL)
+            fail_msg("bit %zu", bit);
+        all_zero(&signature, sizeof signature);
+        secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+}
+
+static void DS2_a_flipped_bit_of_the_expected_key_gives_no_signature(void **state)
+{
+    (void)state;
+    for (size_t bit = 0; bit < 256; bit++) {
+        struct signature signature;
+        struct public_key key = account.public_key;
+        key.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_int_equal(ring_sign(&ring, &key, &account.sealed, &hash, &signature), ERR_SEAL_BROKEN);
+        all_zero(&signature, sizeof signature);
+    }
+}
+
+static void DS6_nothing_stays_open_after_use(void **state)
+{
+    (void)state;
+    struct signature signature;
+    struct generated_key other;
+    assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
+    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    assert_int_equal(ring_proves_member(&ring, &account.public_key, &account.sealed), ERR_OK);
+    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    ring_generate(&ring, &other);
+    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    assert_int_equal(
+        ring_sign(&ring, &other.public_key, &account.sealed, &hash, &signature), ERR_SEAL_BROKEN);
+    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+}
+
+static void DS6_loading_forgets_passphrase_and_file(void **state)
+{
+    (void)state;
+    all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
+    all_zero(ring.secrets->file_key, sizeof ring.secrets->file_key);
+    assert_int_equal(ring.secrets->passphrase_len, 0);
+}
+
+static void membership_is_proved_by_the_seal_alone(void **state)
+{
+    (void)state;
+    struct generated_key other;
+    ring_generate(&ring, &other);
+    assert_int_equal(ring_proves_member(&ring, &other.public_key, &other.sealed), ERR_OK);
+    assert_int_equal(ring_proves_member(&ring, &other.public_key, &account.sealed), ERR_SEAL_BROKEN);
+    other.sealed.key_id[0] ^= 1;
+    assert_int_equal(ring_proves_member(&ring, &other.public_key, &other.sealed), ERR_SEAL_BROKEN);
+}
+
+static void a_secret_is_read_to_its_end_and_no_further_than_its_place(void **state)
+{
+    (void)state;
+    uint8_t out[8];
+    size_t len;
+    assert_int_equal(secret_read(fd_of("12345678", 8), out, sizeof out, &len), ERR_OK);
+    assert_int_equal(len, 8);
+    assert_int_equal(secret_read(fd_of("", 0), out, sizeof out, &len), ERR_OK);
+    assert_int_equal(len, 0);
+    assert_int_equal(secret_read(fd_of("123456789", 9), out, sizeof out, &len), ERR_CONFIG);
+    int fd = fd_of("1", 1);
+    close(fd);
+    assert_int_equal(secret_read(fd, out, sizeof out, &len), ERR_CONFIG);
+}
+
+static void a_master_key_may_be_raw_or_hexadecimal(void **state)
+{
+    (void)state;
+    static const char digits[] = "0700000000000000000000000000000000000000000000000000000000000000\n";
+    for (size_t newline = 0; newline < 2; newline++) {
+        struct ring other;
+        bool is_new;
+        const struct keyd_secrets secrets = {fd_of(digits, 64 + newline), -1, -1};
+        assert_int_equal(ring_open(&other, NULL), ERR_OK);
+        assert_int_equal(ring_read(&other, &secrets, NULL), ERR_OK);
+        assert_int_equal(ring_load(&other, NULL, 0, &is_new, NULL), ERR_OK);
+        assert_string_equal(other.current->row.key_id, ring.current->row.key_id);
+        sodium_free(other.secrets);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_signs_for_its_accounts),
+        cmocka_unit_test(DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature),
+        cmocka_unit_test(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature),
+        cmocka_unit_test(DS6_nothing_stays_open_after_use),
+        cmocka_unit_test(DS6_loading_forgets_passphrase_and_file),
+        cmocka_unit_test(membership_is_proved_by_the_seal_alone),
+        cmocka_unit_test(a_secret_is_read_to_its_end_and_no_further_than_its_place),
+        cmocka_unit_test(a_master_key_may_be_raw_or_hexadecimal),
+    };
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/ring", tests, set_up, tear_down);
+}

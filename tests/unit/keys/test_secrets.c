@@ -1,0 +1,247 @@
+/*
+ * Rules of keys/secrets.h. Values from the environment are tested by running this very program again with the
+ * argument "hide": it hides them, executes itself anew and tells what is left.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "keys/secrets.h"
+
+#define PASSPHRASE "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE"
+#define DISTRIBUTION "DISTRIBUTION_ACCOUNT_PRIVATE_KEY"
+#define SECRET "correct-horse-battery-staple"
+
+/* ---- the second program */
+
+static void tell(const char *name, int fd)
+{
+    char value[256] = "-";
+    if (fd >= 0) {
+        ssize_t len = read(fd, value, sizeof value - 1);
+        value[len < 0 ? 0 : len] = '\0';
+        if ((fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0)
+            strcpy(value, "would be inherited");
+    }
+    printf("%s=%s\n", name, value);
+}
+
+static bool environment_has(const char *text)
+{
+    char environment[1 << 16];
+    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    ssize_t len = read(fd, environment, sizeof environment);
+    close(fd);
+    return len < 0 || memmem(environment, (size_t)len, text, strlen(text)) != NULL;
+}
+
+static int hide(char **argv)
+{
+    struct keyd_secrets secrets;
+    struct detail detail = {0};
+    char name[32] = "";
+    if (secrets_hide(argv, &detail) != ERR_OK || secrets_open(&secrets, &detail) != ERR_OK) {
+        printf("refused: %s\n", detail.text);
+        return 0;
+    }
+    FILE *comm = fopen("/proc/self/comm", "re");
+    if (comm == NULL || fgets(name, sizeof name, comm) == NULL)
+        return 1;
+    fclose(comm);
+    printf("environment=%s\n", environment_has(SECRET) || getenv(PASSPHRASE) ? "has it" : "clean");
+    printf("kept=%s arguments=%s name=%s", getenv("KEPT"), argv[2], name);
+    tell("master", secrets.master_key_fd);
+    tell("passphrase", secrets.passphrase_fd);
+    tell("distribution", secrets.distribution_fd);
+    return 0;
+}
+
+/* What it says when run with this environment. */
+static char *hidden(const char *const environment[])
+{
+    int ends[2], status;
+    struct buf said = {0};
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        execve(
+            "/proc/self/exe", (char *[]){"test_secrets", "hide", "an argument", NULL}, (char **)environment);
+        _exit(127);
+    }
+    close(ends[1]);
+    uint8_t part[256];
+    for (ssize_t n; (n = read(ends[0], part, sizeof part)) > 0;)
+        buf_add(&said, part, (size_t)n);
+    buf_add(&said, "", 1);
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    return (char *)said.data;
+}
+
+static void expect(const char *const environment[], const char *expected)
+{
+    AUTO_FREE char *said = hidden(environment);
+    if (strstr(said, expected) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", expected, said);
+}
+
+/* ---- values */
+
+static void values_leave_the_environment_and_arrive_all_the_same(void **state)
+{
+    (void)state;
+    const char *const environment[] = {"KEPT=1", PASSPHRASE "=" SECRET, DISTRIBUTION "=S" SECRET, NULL};
+    expect(environment, "environment=clean\nkept=1 arguments=an argument name=test_secrets\n"
+                        "master=-\npassphrase=" SECRET "\ndistribution=S" SECRET "\n");
+}
+
+static void without_values_nothing_is_executed_anew(void **state)
+{
+    (void)state;
+    const char *const environment[] = {"KEPT=1", PASSPHRASE "=", NULL};
+    expect(environment, "master=-\npassphrase=-\ndistribution=-\n");
+}
+
+static void a_value_and_a_file_together_are_refused(void **state)
+{
+    (void)state;
+    const char *const environment[] = {PASSPHRASE "=" SECRET, PASSPHRASE "_FILE=/dev/null", NULL};
+    expect(environment, "refused: give " PASSPHRASE " or " PASSPHRASE "_FILE, not both");
+}
+
+static void a_value_too_long_is_refused(void **state)
+{
+    (void)state;
+    AUTO_FREE char *value = NEW_ARRAY(8000, char);
+    memset(value, 'x', 7999);
+    memcpy(value, DISTRIBUTION "=", sizeof DISTRIBUTION);
+    const char *const environment[] = {value, NULL};
+    expect(environment, "refused: " DISTRIBUTION " is longer than");
+}
+
+static void pipes_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"0 1 2", "-1 9 -1", "1", "", "a b c"};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        AUTO_FREE char *variable = mem_format("FAIRWAY_SECRET_PIPES=%s", numbers[i]);
+        const char *const environment[] = {variable, NULL};
+        expect(environment, "refused: FAIRWAY_SECRET_PIPES is not for people to set");
+    }
+}
+
+/* ---- files */
+
+static char path[] = "/tmp/fairway-secret-XXXXXX";
+
+static enum err open_with(mode_t mode, uid_t owner, struct detail *detail)
+{
+    struct keyd_secrets secrets;
+    assert_int_equal(chown(path, owner, owner), 0);
+    assert_int_equal(chmod(path, mode), 0);
+    enum err e = secrets_open(&secrets, detail);
+    if (e == ERR_OK) {
+        char value[8];
+        assert_int_equal(read(secrets.master_key_fd, value, sizeof value), 3);
+        assert_int_equal(secrets.passphrase_fd, -1);
+        close(secrets.master_key_fd);
+    }
+    return e;
+}
+
+static void only_files_that_are_closed_to_others_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        mode_t mode;
+        bool of_root, of_another;
+    } modes[] = {{0400, true, true}, {0600, true, true}, {0440, true, false}, {0640, true, false},
+        {0444, false, false}, {0404, false, false}, {0602, false, false}, {0601, false, false},
+        {0420, false, false}, {0660, false, false}, {0410, false, false}, {0777, false, false}};
+    const uid_t me = geteuid();
+    setenv("MASTER_KEY_FILE", path, 1);
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+        for (int root = 0; root < 2; root++) {
+            struct detail detail = {0};
+            if (me != 0 && root)
+                continue; /* an ordinary user's files are its own */
+            bool fine = root ? modes[i].of_root : modes[i].of_another;
+            enum err e = open_with(modes[i].mode, root ? 0 : me != 0 ? me : 65534, &detail);
+            if (e != (fine ? ERR_OK : ERR_CONFIG) || (!fine && strstr(detail.text, "chmod 0400") == NULL))
+                fail_msg("mode %o of %s: %s %s", modes[i].mode, root ? "root" : "another", err_code(e),
+                    detail.text);
+        }
+    unsetenv("MASTER_KEY_FILE");
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    struct keyd_secrets secrets;
+    struct detail detail;
+    setenv(DISTRIBUTION "_FILE", "/nonexistent/seed", 1);
+    assert_int_equal(secrets_open(&secrets, &detail), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, DISTRIBUTION "_FILE"));
+    assert_non_null(strstr(detail.text, "/nonexistent/seed"));
+    unsetenv(DISTRIBUTION "_FILE");
+}
+
+/* A refusal of one closes the others. */
+static void a_refusal_leaves_no_descriptor_open(void **state)
+{
+    (void)state;
+    struct keyd_secrets secrets;
+    struct detail detail;
+    assert_int_equal(chmod(path, 0400), 0);
+    int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(next);
+    setenv("MASTER_KEY_FILE", path, 1);
+    setenv(DISTRIBUTION "_FILE", "/nonexistent/seed", 1);
+    assert_int_equal(secrets_open(&secrets, &detail), ERR_CONFIG);
+    assert_int_equal(fcntl(next, F_GETFD), -1);
+    unsetenv("MASTER_KEY_FILE");
+    unsetenv(DISTRIBUTION "_FILE");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    return fd >= 0 && write(fd, "key", 3) == 3 ? close(fd) : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_leave_the_environment_and_arrive_all_the_same),
+        cmocka_unit_test(without_values_nothing_is_executed_anew),
+        cmocka_unit_test(a_value_and_a_file_together_are_refused),
+        cmocka_unit_test(a_value_too_long_is_refused),
+        cmocka_unit_test(pipes_that_are_none_are_refused),
+        cmocka_unit_test(only_files_that_are_closed_to_others_are_read),
+        cmocka_unit_test(a_file_that_is_not_there_is_named),
+        cmocka_unit_test(a_refusal_leaves_no_descriptor_open),
+    };
+    if (argc > 1 && strcmp(argv[1], "hide") == 0)
+        return hide(argv);
+    return cmocka_run_group_tests_name("keys/secrets", tests, set_up, tear_down);
+}

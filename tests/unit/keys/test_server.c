@@ -1,0 +1,310 @@
+/*
+ * DS7: whatever is sent to the key process, it answers, or ends with a violation; it never crashes. Frames
+ * that its client really sends are altered at random (the seed is fixed, so a failure repeats). Which
+ * violation ends it with which code is tested on the real program, in tests/integration/test_keyd_walls.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "client.h"
+#include "server.h"
+
+#define CONVERSATIONS 1500
+#define FRAMES_MAX 6
+#define NETWORK "test"
+
+static uint64_t random_state = 20261121;
+
+static uint32_t random_below(uint32_t limit)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)((random_state >> 16) % limit);
+}
+
+/* ---- a key process without sandbox, in a child */
+
+static int fd_of(const void *data, size_t len)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], data, len), len);
+    close(ends[1]);
+    return ends[0];
+}
+
+static struct ring ring;
+
+static struct spawned serve(enum keyd_mode mode)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        exit(keyd_serve(pair[1], mode, &ring));
+    }
+    close(pair[1]);
+    return (struct spawned){.fd = pair[0], .pid = pid, .pidfd = -1};
+}
+
+static int end_of(struct spawned *child)
+{
+    uint8_t answers[4096];
+    int status;
+    shutdown(child->fd, SHUT_WR);
+    while (recv(child->fd, answers, sizeof answers, 0) > 0)
+        ;
+    close(child->fd);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* ---- frames as the client sends them: it writes to a partner that never answers */
+
+enum {
+    LOAD,
+    GENERATE,
+    LEASES,
+    FEE_BUMP,
+    TEMPLATE,
+    FRAMES
+};
+static struct buf frames[FRAMES];
+static struct generated_key account;
+
+static struct keyd *deaf(int *other_end)
+{
+    int pair[2];
+    struct keyd *keyd = NEW(struct keyd);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    shutdown(pair[1], SHUT_WR);
+    keyd->child.fd = pair[0];
+    pthread_mutex_init(&keyd->mutex, NULL);
+    *other_end = pair[1];
+    return keyd;
+}
+
+static void record(struct keyd *keyd, int other_end, struct buf *frame)
+{
+    buf_reserve(frame, 1u << 16);
+    ssize_t len = recv(other_end, frame->data, frame->cap, 0);
+    assert_true(len > 0);
+    frame->len = (size_t)len;
+    close(keyd->child.fd);
+    close(other_end);
+    buf_free(&keyd->request);
+    free(keyd);
+}
+
+static void record_load(void)
+{
+    const struct keyd_settings settings = {.network = network_id_of(NETWORK),
+        .limits = {.base_fee_stroops = 100},
+        .max_lease_fee_stroops = 1000,
+        .max_bump_fee_stroops = 1000};
+    struct master_key_row current;
+    struct public_key distribution;
+    bool is_new;
+    int other_end;
+    struct keyd *keyd = deaf(&other_end);
+    assert_int_equal(
+        keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, NULL), ERR_KEYD_UNAVAILABLE);
+    record(keyd, other_end, &frames[LOAD]);
+}
+
+static struct template template_for(const struct public_key *source)
+{
+    return (struct template){.kind = TEMPLATE_MERGE,
+        .distribution = *source,
+        .fee_stroops = 100,
+        .max_time_s = 100,
+        .account_count = 1,
+        .accounts = {account.public_key}};
+}
+
+static void record_signing(void)
+{
+    struct buf transaction = {0}, envelope = {0};
+    struct hash hash;
+    int other_end;
+    struct template of_account = template_for(&account.public_key),
+                    of_pool = template_for(&ring.distribution);
+    of_account.accounts[0] = ring.distribution;
+    template_build(&of_account, &transaction);
+    struct lease_signing leases[3];
+    for (size_t i = 0; i < ARRAY_LEN(leases); i++)
+        leases[i] = (struct lease_signing){
+            .transaction = buf_bytes(&transaction), .signer = account.public_key, .sealed = account.sealed};
+    struct keyd *keyd = deaf(&other_end);
+    assert_int_equal(keyd_sign_leases(keyd, 50, leases, ARRAY_LEN(leases)), ERR_KEYD_UNAVAILABLE);
+    record(keyd, other_end, &frames[LEASES]);
+
+    struct signature signature;
+    hash = transaction_hash(&ring.network, buf_bytes(&transaction));
+    assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
+    envelope_build(buf_bytes(&transaction), &account.public_key, &signature, &envelope);
+    keyd = deaf(&other_end);
+    assert_int_equal(
+        keyd_sign_fee_bump(keyd, buf_bytes(&envelope), &account.sealed, 500, &transaction, &hash, NULL),
+        ERR_KEYD_UNAVAILABLE);
+    record(keyd, other_end, &frames[FEE_BUMP]);
+
+    keyd = deaf(&other_end);
+    assert_int_equal(keyd_sign_template(keyd, 50, &of_pool, &account.sealed, &transaction, &hash, NULL),
+        ERR_KEYD_UNAVAILABLE);
+    record(keyd, other_end, &frames[TEMPLATE]);
+    buf_free(&transaction);
+    buf_free(&envelope);
+}
+
+static void record_generate(void)
+{
+    struct generated_key keys[2];
+    int other_end;
+    struct keyd *keyd = deaf(&other_end);
+    assert_int_equal(keyd_generate(keyd, 2, keys), ERR_KEYD_UNAVAILABLE);
+    record(keyd, other_end, &frames[GENERATE]);
+}
+
+/* ---- */
+
+static bool say(const struct spawned *child, struct bytes frame)
+{
+    return send(child->fd, frame.data, frame.len, MSG_NOSIGNAL) == (ssize_t)frame.len;
+}
+
+static void recorded_frames_are_answered(void **state)
+{
+    (void)state;
+    const int serving[] = {LOAD, LEASES, FEE_BUMP, LEASES},
+              provisioning[] = {LOAD, GENERATE, TEMPLATE, GENERATE};
+    for (int mode = KEYD_SERVE; mode <= KEYD_PROVISION; mode++) {
+        struct spawned child = serve((enum keyd_mode)mode);
+        for (size_t i = 0; i < 4; i++) {
+            struct wire_header header;
+            struct buf answer = {0};
+            const struct buf *frame = &frames[mode == KEYD_SERVE ? serving[i] : provisioning[i]];
+            assert_true(say(&child, buf_bytes(frame)));
+            assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + 5000), WIRE_READ);
+            assert_int_equal(header.type, be32_get(frame->data + 4));
+            assert_int_equal(wire_read_payload(child.fd, header.len, &answer, clock_ms() + 5000), WIRE_READ);
+            if (header.type != WIRE_GENERATE)
+                assert_int_equal(be32_get(answer.data), ERR_OK);
+            buf_free(&answer);
+        }
+        assert_int_equal(end_of(&child), EX_OK);
+    }
+}
+
+/* One to eight changes: bits, words that are lengths or counts, the end. */
+static void alter(struct buf *frame)
+{
+    static const uint32_t words[] = {0, 1, 3, 255, 256, 257, 4096, 0x7fffffff, 0x80000000, UINT32_MAX};
+    for (uint32_t changes = 1 + random_below(8); changes > 0; changes--)
+        switch (random_below(5)) {
+        case 0:
+            frame->len -= random_below((uint32_t)frame->len > 12 ? (uint32_t)frame->len / 4 : 1);
+            break;
+        case 1:
+            buf_add_u32(frame, random_below(1000));
+            break;
+        case 2:
+            if (frame->len >= 4)
+                be32_put(frame->data + random_below((uint32_t)frame->len / 4) * 4,
+                    words[random_below(ARRAY_LEN(words))]);
+            break;
+        default:
+            frame->data[random_below((uint32_t)frame->len)] ^= (uint8_t)(1 << random_below(8));
+        }
+    /* mostly an honest length, so that the change reaches the handlers */
+    if (random_below(4) != 0 && frame->len >= WIRE_HEADER_SIZE)
+        be32_put(frame->data, (uint32_t)frame->len - WIRE_HEADER_SIZE);
+}
+
+static bool is_proper_end(int code)
+{
+    return code == EX_OK || code == EX_CONFIG || code == EX_IOERR ||
+           (code >= VIOLATION_UNKNOWN && code <= VIOLATION_MALFORMED);
+}
+
+static void DS7_altered_frames_are_answered_or_end_it_properly(void **state)
+{
+    (void)state;
+    size_t survived = 0, ended = 0;
+    for (size_t round = 0; round < CONVERSATIONS; round++) {
+        struct spawned child = serve(random_below(2) ? KEYD_SERVE : KEYD_PROVISION);
+        bool heard = random_below(8) == 0 || say(&child, buf_bytes(&frames[LOAD]));
+        for (uint32_t i = random_below(FRAMES_MAX); heard && i > 0; i--) {
+            struct buf frame = {0};
+            buf_add_bytes(&frame, buf_bytes(&frames[random_below(16) ? 1 + random_below(FRAMES - 1) : LOAD]));
+            if (random_below(3) != 0)
+                alter(&frame);
+            heard = say(&child, buf_bytes(&frame));
+            buf_free(&frame);
+        }
+        int code = end_of(&child);
+        if (!is_proper_end(code))
+            fail_msg("conversation %zu: exit code %d", round, code);
+        survived += code == EX_OK;
+        ended += code != EX_OK;
+    }
+    print_message("%zu conversations to their end, %zu ended by a violation\n", survived, ended);
+    assert_true(survived > CONVERSATIONS / 20 && ended > CONVERSATIONS / 20);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    const uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
+    const struct keyd_secrets secrets = {fd_of(master, sizeof master), -1, -1};
+    bool is_new;
+    if (ring_open(&ring, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
+        return -1;
+    crypto_sign_seed_keypair(ring.distribution.bytes, ring.secrets->distribution.secret, seed);
+    ring.secrets->has_distribution = true;
+    ring.network = network_id_of(NETWORK);
+    const struct ring unloaded = ring;
+    const struct ring_secrets unloaded_secrets = *ring.secrets;
+    if (ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
+        return -1;
+    ring_generate(&ring, &account);
+    record_load();
+    record_generate();
+    record_signing();
+    ring = unloaded; /* the children load it themselves */
+    *ring.secrets = unloaded_secrets;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FRAMES; i++)
+        buf_free(&frames[i]);
+    sodium_free(ring.secrets);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recorded_frames_are_answered),
+        cmocka_unit_test(DS7_altered_frames_are_answered_or_end_it_properly),
+    };
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/server", tests, set_up, tear_down);
+}

@@ -1,0 +1,181 @@
+/* Rules of wire.h: whole frames or none, nothing believed that does not fit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "wire.h"
+
+static int ends[2];
+
+static int open_pair(void **state)
+{
+    (void)state;
+    return socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+}
+
+static int close_pair(void **state)
+{
+    (void)state;
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
+static void a_frame_arrives_as_it_was_sent(void **state)
+{
+    (void)state;
+    struct wire_header header;
+    struct buf payload = {0}, read = {0};
+    for (uint32_t len = 0; len < 5000; len = len * 3 + 1) {
+        payload.len = 0;
+        for (uint32_t i = 0; i < len; i++)
+            buf_add(&payload, &(uint8_t){(uint8_t)(i * 7)}, 1);
+        assert_true(wire_write(ends[0], WIRE_LEASES, buf_bytes(&payload), clock_ms() + 1000));
+        assert_int_equal(wire_read_header(ends[1], &header, len % 2 ? -1 : clock_ms() + 1000), WIRE_READ);
+        assert_int_equal(header.type, WIRE_LEASES);
+        assert_int_equal(header.len, len);
+        assert_int_equal(wire_read_payload(ends[1], len, &read, clock_ms() + 1000), WIRE_READ);
+        assert_true(bytes_equal(buf_bytes(&read), buf_bytes(&payload)));
+    }
+    buf_free(&payload);
+    buf_free(&read);
+}
+
+static void a_frame_that_ends_early_is_torn_and_between_two_it_is_closed(void **state)
+{
+    (void)state;
+    const uint8_t frame[] = {0, 0, 0, 4, 0, 0, 0, 2, 'a', 'b', 'c', 'd'};
+    for (size_t len = 0; len < sizeof frame; len++) {
+        struct wire_header header;
+        struct buf payload = {0};
+        int pair[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        assert_int_equal(send(pair[0], frame, len, 0), len);
+        close(pair[0]);
+        enum wire_reads read = wire_read_header(pair[1], &header, -1);
+        if (len >= WIRE_HEADER_SIZE) {
+            assert_int_equal(read, WIRE_READ);
+            read = wire_read_payload(pair[1], header.len, &payload, -1);
+            assert_int_equal(payload.len, 0);
+        }
+        assert_int_equal(read, len == 0 ? WIRE_CLOSED : WIRE_TORN);
+        buf_free(&payload);
+        close(pair[1]);
+    }
+}
+
+static void a_silent_partner_is_given_up_at_the_deadline(void **state)
+{
+    (void)state;
+    struct wire_header header;
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(wire_read_header(ends[1], &header, begun_ms + 50), WIRE_TIMEOUT);
+    assert_int_equal(send(ends[0], "abc", 3, 0), 3);
+    assert_int_equal(wire_read_header(ends[1], &header, clock_ms() + 50), WIRE_TIMEOUT);
+    AUTO_FREE uint8_t *large = NEW_ARRAY(4u << 20, uint8_t);
+    assert_false(wire_write(ends[1], WIRE_LEASES, (struct bytes){large, 4u << 20}, clock_ms() + 50));
+    assert_in_range(clock_ms() - begun_ms, 150, 2000);
+}
+
+static void writing_to_a_closed_socket_is_an_error_and_no_signal(void **state)
+{
+    (void)state;
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    close(pair[1]);
+    assert_false(wire_write(pair[0], WIRE_LOAD, (struct bytes){0}, clock_ms() + 1000));
+    assert_false(wire_write(pair[0], WIRE_LOAD, (struct bytes){0}, -1));
+    close(pair[0]);
+}
+
+static void opaque_bytes_are_padded_and_bounded_by_what_is_there(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < 9; len++) {
+        struct buf buf = {0};
+        struct bytes out;
+        wire_put_bytes(&buf, (struct bytes){(const uint8_t *)"12345678", len});
+        assert_int_equal(buf.len, 4 + (len + 3) / 4 * 4);
+        struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+        assert_int_equal(wire_get_bytes(&reader, &out), ERR_OK);
+        assert_int_equal(out.len, len);
+        assert_int_equal(xdr_end(&reader), ERR_OK);
+        for (size_t cut = 0; cut < buf.len; cut++) {
+            reader = xdr_reader((struct bytes){buf.data, cut});
+            assert_int_equal(wire_get_bytes(&reader, &out), ERR_XDR_TRUNCATED);
+        }
+        be32_put(buf.data, UINT32_MAX - (uint32_t)len);
+        reader = xdr_reader(buf_bytes(&buf));
+        assert_int_equal(wire_get_bytes(&reader, &out), ERR_XDR_TRUNCATED);
+        buf_free(&buf);
+    }
+}
+
+static void a_result_is_a_known_error_and_a_detail_fits(void **state)
+{
+    (void)state;
+    struct buf buf = {0};
+    struct detail detail = {0}, read = {0};
+    enum err result = ERR_OK;
+    memset(detail.text, 'x', sizeof detail.text - 1);
+    wire_put_result(&buf, ERR_CONFIG, &detail);
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    assert_int_equal(wire_get_result(&reader, &result, &read), ERR_OK);
+    assert_int_equal(result, ERR_CONFIG);
+    assert_string_equal(read.text, detail.text);
+    buf_clear(&buf);
+    buf_add_u32(&buf, ERR_INTERNAL + 1);
+    reader = xdr_reader(buf_bytes(&buf));
+    assert_int_equal(wire_get_err(&reader, &result), ERR_XDR_INVALID);
+    buf_clear(&buf);
+    buf_add_u32(&buf, ERR_CONFIG); /* a detail longer than its place is dropped, not cut into it */
+    AUTO_FREE uint8_t *text = NEW_ARRAY(sizeof detail.text, uint8_t);
+    memset(text, 'y', sizeof detail.text);
+    wire_put_bytes(&buf, (struct bytes){text, sizeof detail.text});
+    reader = xdr_reader(buf_bytes(&buf));
+    assert_int_equal(wire_get_result(&reader, &result, &read), ERR_OK);
+    assert_string_equal(read.text, detail.text);
+    buf_free(&buf);
+}
+
+static void sealed_seeds_and_rows_survive_the_way(void **state)
+{
+    (void)state;
+    struct buf buf = {0};
+    struct sealed_seed sealed = {.key_id = "0123456789abcdef"}, sealed_read;
+    struct master_key_row row = {.key_id = "fedcba9876543210", .derived = true}, row_read;
+    memset(sealed.box, 5, sizeof sealed.box);
+    memset(row.salt, 6, sizeof row.salt);
+    wire_put_sealed(&buf, &sealed);
+    wire_put_row(&buf, &row);
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    assert_int_equal(wire_get_sealed(&reader, &sealed_read), ERR_OK);
+    assert_int_equal(wire_get_row(&reader, &row_read), ERR_OK);
+    assert_int_equal(xdr_end(&reader), ERR_OK);
+    assert_memory_equal(&sealed_read, &sealed, sizeof sealed);
+    assert_string_equal(row_read.key_id, row.key_id);
+    assert_true(row_read.derived);
+    assert_memory_equal(row_read.salt, row.salt, sizeof row.salt);
+    buf_free(&buf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_frame_arrives_as_it_was_sent, open_pair, close_pair),
+        cmocka_unit_test(a_frame_that_ends_early_is_torn_and_between_two_it_is_closed),
+        cmocka_unit_test_setup_teardown(a_silent_partner_is_given_up_at_the_deadline, open_pair, close_pair),
+        cmocka_unit_test(writing_to_a_closed_socket_is_an_error_and_no_signal),
+        cmocka_unit_test(opaque_bytes_are_padded_and_bounded_by_what_is_there),
+        cmocka_unit_test(a_result_is_a_known_error_and_a_detail_fits),
+        cmocka_unit_test(sealed_seeds_and_rows_survive_the_way),
+    };
+    return cmocka_run_group_tests_name("keys/wire", tests, NULL, NULL);
+}
