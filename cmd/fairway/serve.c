@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -123,6 +124,17 @@ static enum err start(const struct config *config, struct service *service, stru
     return start_http(config, service, detail);
 }
 
+/* Each connection is a descriptor, and the soft limit is meant for programs that use select(2). */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn("the limit of descriptors stays as it is", NULL);
+}
+
 /* In the order that answers everybody: no new requests, then what waits, then what the answers stood on. */
 static void stop(struct service *service)
 {
@@ -172,6 +184,7 @@ int cmd_serve(const struct config *config)
         startup_end(&service.base);
         return code;
     }
+    raise_descriptor_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);
     keyd_lost_fd = eventfd(0, EFD_CLOEXEC);
