@@ -89,13 +89,17 @@ test_link = $(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $$(call libraries_to,$$(firstword $$(subst /, ,$$*)))
 	$(call say,LINK)
 	$(Q)$(test_link) -lcmocka $(call libs_of,$(firstword $(subst /, ,$*)))
-$(BUILD)/tests/integration/%: $(BUILD)/tests/integration/%.o \
-    $(call objects,$(wildcard tests/integration/support/*.c)) $(LIBRARIES)
+SUPPORT := $(BUILD)/lib/support.a
+$(SUPPORT): $(call objects,$(wildcard tests/integration/support/*.c))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+$(BUILD)/tests/integration/%: $(BUILD)/tests/integration/%.o $(SUPPORT) $(LIBRARIES)
 	$(call say,LINK)
 	$(Q)$(test_link) -lcmocka $(LIBS_fairway)
 $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
 	$(Q)$(test_link)
-$(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(call objects,$(wildcard tests/integration/support/*.c)) $(LIBRARIES)
+$(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)
 	$(Q)$(test_link) $(LIBS_fairway)
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
