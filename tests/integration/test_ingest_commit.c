@@ -67,7 +67,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void exec(struct world *world, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void exec(struct world *world, const char *format, ...)
 {
     char sql[4096];
     va_list args;
