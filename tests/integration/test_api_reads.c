@@ -1,0 +1,393 @@
+/* GET /v1/transactions/{hash}, /v1/pool, /v1/channel-accounts: what a client may see, and when. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "support/service.h"
+#include "unit/stellar/sample.h"
+
+#define ACCOUNTS 4
+#define WAITERS 100
+#define TX_BAD_AUTH (-6)
+
+static struct service service;
+
+static int start(void **state)
+{
+    test_pg_start(state);
+    service_start(&service, ACCOUNTS);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    service_stop(&service);
+    return test_pg_stop(state);
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    service_reset(&service);
+    return 0;
+}
+
+static struct hash lease(void)
+{
+    AUTO_ANSWER answer = {0};
+    struct sample sample = SAMPLE;
+    add_invoke(&sample, NO_SOURCE, 0, 0, NULL); /* nobody else must sign: can be bumped as it is */
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    service_post(&service, &answer, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
+    sample_wipe(&sample);
+    return answer_hash(&answer, "hash");
+}
+
+static char *path_of(const struct hash *hash, const char *query)
+{
+    char text[HASH_HEX_SIZE];
+    hash_encode(hash, text);
+    return mem_format("/v1/transactions/%s%s", text, query);
+}
+
+static void get_transaction(struct answer *answer, const struct hash *hash, const char *query)
+{
+    AUTO_FREE char *path = path_of(hash, query);
+    service_get(&service, answer, path);
+}
+
+static void a_pending_transaction_has_no_ledger_yet(void **state)
+{
+    (void)state;
+    static const char *const members[] = {"hash", "status", "channelAccount", "sequence", "maxTime", NULL};
+    AUTO_ANSWER answer = {0};
+    struct hash hash = lease();
+    get_transaction(&answer, &hash, "");
+    assert_int_equal(answer.status, 200);
+    assert_json_members(answer.json, members);
+    struct hash said = answer_hash(&answer, "hash");
+    assert_true(hash_equal(&said, &hash));
+    assert_string_equal(answer_text(&answer, "status"), "pending");
+}
+
+static void what_a_ledger_decided_is_told_with_ledger_time_and_code(void **state)
+{
+    (void)state;
+    static const char *const members[] = {
+        "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", "resultCode", NULL};
+    static const struct {
+        int32_t code;
+        const char *status, *name;
+    } cases[] = {
+        {0, "confirmed", "txSUCCESS"}, {-1, "failed", "txFAILED"}, {TX_BAD_AUTH, "failed", "txBAD_AUTH"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_ANSWER answer = {0};
+        struct hash hash = lease();
+        service_include(&service, &hash, NULL, cases[i].code);
+        get_transaction(&answer, &hash, "?wait=60");
+        assert_int_equal(answer.status, 200);
+        assert_json_members(answer.json, members);
+        assert_string_equal(answer_text(&answer, "status"), cases[i].status);
+        assert_string_equal(answer_text(&answer, "resultCode"), cases[i].name);
+        assert_int_equal(json_integer_value(json_object_get(answer.json, "ledger")),
+            test_db_number(&service.db, "SELECT sequence FROM fairway.cursor"));
+        assert_int_equal(strtoll(answer_text(&answer, "closedAt"), NULL, 10),
+            test_db_number(&service.db, "SELECT close_time FROM fairway.cursor"));
+    }
+}
+
+static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
+{
+    (void)state;
+    static const char *const members[] = {
+        "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", NULL};
+    AUTO_ANSWER answer = {0};
+    struct hash hash = lease();
+    test_db_exec(&service.db, "UPDATE fairway.leases SET max_time = 1");
+    service_close_ledger(&service);
+    get_transaction(&answer, &hash, "");
+    assert_json_members(answer.json, members);
+    assert_string_equal(answer_text(&answer, "status"), "expired");
+}
+
+static void a_fee_bumps_hash_finds_its_lease(void **state)
+{
+    (void)state;
+    AUTO_ANSWER leased = {0}, bumped = {0}, pending = {0}, ended = {0};
+    struct sample sample = SAMPLE;
+    add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    service_post(&service, &leased, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
+    sample_wipe(&sample);
+    json_t *body = json_pack("{s:s}", "transactionXdr", answer_text(&leased, "transactionXdr"));
+    service_post(&service, &bumped, "/v1/fee-bumps", body);
+    struct hash inner = answer_hash(&leased, "hash"), outer = answer_hash(&bumped, "hash");
+    get_transaction(&pending, &outer, "");
+    assert_string_equal(answer_text(&pending, "hash"), answer_text(&leased, "hash"));
+    assert_string_equal(answer_text(&pending, "status"), "pending");
+    service_include(&service, &inner, &outer, 0);
+    get_transaction(&ended, &outer, "");
+    assert_string_equal(answer_text(&ended, "status"), "confirmed");
+    assert_string_equal(answer_text(&ended, "hash"), answer_text(&leased, "hash"));
+}
+
+static void an_unknown_hash_is_404_at_once_also_with_wait(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct hash hash = {{1, 2, 3}};
+    int64_t begun_ms = clock_ms();
+    get_transaction(&answer, &hash, "?wait=60");
+    assert_answer_refused(&answer, 404, "TRANSACTION_NOT_FOUND");
+    assert_true(clock_ms() - begun_ms < 2000);
+}
+
+static void DA8_another_clients_hash_is_unknown(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct hash hash = lease();
+    test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
+    get_transaction(&answer, &hash, "");
+    assert_answer_refused(&answer, 404, "TRANSACTION_NOT_FOUND");
+}
+
+static void a_hash_is_64_hexadecimal_digits_of_either_case(void **state)
+{
+    (void)state;
+    static const char digits[] = "ABCDEFabcdef0123456789ABCDEFabcdef0123456789ABCDEFabcdef01234567";
+    AUTO_ANSWER well = {0};
+    AUTO_FREE char *good = mem_format("/v1/transactions/%s", digits);
+    service_get(&service, &well, good);
+    assert_answer_refused(&well, 404, "TRANSACTION_NOT_FOUND");
+    static const char *const wrong[] = {"/v1/transactions/0", "/v1/transactions/%.63s",
+        "/v1/transactions/%s0", "/v1/transactions/%.63sg", "/v1/transactions/0x%.62s",
+        "/v1/transactions/%%20%.63s"};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        AUTO_ANSWER answer = {0};
+        char path[200];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(path, sizeof path, wrong[i], digits);
+#pragma GCC diagnostic pop
+        service_get(&service, &answer, path);
+        assert_answer_refused(&answer, 400, "INVALID_HASH");
+    }
+}
+
+static void wait_is_whole_seconds_from_0_to_60(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"61", "-1", "1.5", "", "1s", "%201", "01", "18446744073709551617"};
+    struct hash hash = lease();
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        AUTO_ANSWER answer = {0};
+        AUTO_FREE char *query = mem_format("?wait=%s", wrong[i]);
+        get_transaction(&answer, &hash, query);
+        assert_answer_refused(&answer, 400, "INVALID_REQUEST");
+    }
+    AUTO_ANSWER answer = {0};
+    get_transaction(&answer, &hash, "?wait=0");
+    assert_string_equal(answer_text(&answer, "status"), "pending");
+}
+
+static void wait_holds_a_pending_answer_until_its_time_is_over(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct hash hash = lease();
+    int64_t begun_ms = clock_ms();
+    get_transaction(&answer, &hash, "?wait=1");
+    assert_in_range(clock_ms() - begun_ms, 1000, 2000);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(answer_text(&answer, "status"), "pending");
+}
+
+/* A slow poll would take up to a second: only the notification can be this fast. */
+static void all_who_wait_are_answered_when_the_ledger_commits(void **state)
+{
+    (void)state;
+    int waiting[WAITERS];
+    struct hash hash = lease();
+    AUTO_FREE char *path = path_of(&hash, "?wait=30");
+    int64_t worst_ms = 0;
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < WAITERS; i++)
+            waiting[i] = service_say(&service, "GET", path, NULL);
+        clock_sleep_ms(150);
+        service_include(&service, &hash, NULL, 0);
+        int64_t committed_ms = clock_ms();
+        for (size_t i = 0; i < WAITERS; i++) {
+            AUTO_ANSWER answer = {0};
+            service_hear(waiting[i], &answer);
+            assert_string_equal(answer_text(&answer, "status"), "confirmed");
+        }
+        int64_t took_ms = clock_ms() - committed_ms;
+        worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
+        hash = lease();
+        mem_free_at(&path);
+        path = path_of(&hash, "?wait=30");
+    }
+    print_message(
+        "from the ledger's commit to the last of %d answers: %d ms at worst\n", WAITERS, (int)worst_ms);
+    assert_true(worst_ms < 500);
+}
+
+static void a_client_that_hangs_up_while_it_waits_harms_nobody(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    struct hash hash = lease();
+    AUTO_FREE char *path = path_of(&hash, "?wait=60");
+    for (int i = 0; i < 20; i++)
+        close(service_say(&service, "GET", path, NULL));
+    int staying = service_say(&service, "GET", path, NULL);
+    clock_sleep_ms(300);
+    service_include(&service, &hash, NULL, 0);
+    service_hear(staying, &answer);
+    assert_string_equal(answer_text(&answer, "status"), "confirmed");
+}
+
+static json_int_t member(const struct answer *answer, const char *object, const char *name)
+{
+    return json_integer_value(json_object_get(json_object_get(answer->json, object), name));
+}
+
+static void the_pool_is_told_in_counts(void **state)
+{
+    (void)state;
+    static const char *const members[] = {"accounts", "oldestLeaseSeconds", "cursor", NULL};
+    static const char *const counts[] = {"idle", "leased", "creating", "retiring", "quarantined", NULL};
+    static const char *const cursor[] = {"sequence", "closeTime", "lagSeconds", NULL};
+    AUTO_ANSWER answer = {0};
+    lease();
+    test_db_exec(&service.db, "UPDATE fairway.leases SET granted_at = granted_at - interval '100 s';"
+                              "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '100 s'");
+    service_get(&service, &answer, "/v1/pool");
+    assert_int_equal(answer.status, 200);
+    assert_json_members(answer.json, members);
+    assert_json_members(json_object_get(answer.json, "accounts"), counts);
+    assert_json_members(json_object_get(answer.json, "cursor"), cursor);
+    assert_int_equal(member(&answer, "accounts", "idle"), ACCOUNTS - 1);
+    assert_int_equal(member(&answer, "accounts", "leased"), 1);
+    assert_in_range(json_integer_value(json_object_get(answer.json, "oldestLeaseSeconds")), 100, 110);
+    assert_int_equal(member(&answer, "cursor", "sequence"),
+        test_db_number(&service.db, "SELECT sequence FROM fairway.cursor"));
+    assert_true(json_is_string(json_object_get(json_object_get(answer.json, "cursor"), "closeTime")));
+    assert_in_range(member(&answer, "cursor", "lagSeconds"), 0, 10);
+}
+
+static void before_the_first_ledger_the_cursor_is_null(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    test_db_exec(&service.db, "CREATE TABLE fairway.kept AS SELECT * FROM fairway.cursor;"
+                              "DELETE FROM fairway.cursor");
+    service_get(&service, &answer, "/v1/pool");
+    test_db_exec(
+        &service.db, "INSERT INTO fairway.cursor SELECT * FROM fairway.kept; DROP TABLE fairway.kept");
+    assert_int_equal(answer.status, 200);
+    assert_true(json_is_null(json_object_get(answer.json, "cursor")));
+}
+
+static void pages_follow_each_other_to_the_end(void **state)
+{
+    (void)state;
+    for (int limit = 1; limit <= ACCOUNTS + 1; limit++) {
+        AUTO_FREE char *path = mem_format("/v1/channel-accounts?limit=%d", limit);
+        char last[ADDRESS_SIZE] = "";
+        int seen = 0, pages = 0;
+        for (bool more = true; more; pages++) {
+            AUTO_ANSWER answer = {0};
+            size_t i;
+            json_t *item;
+            service_get(&service, &answer, path);
+            assert_int_equal(answer.status, 200);
+            json_array_foreach(json_object_get(answer.json, "items"), i, item)
+            {
+                const char *key = json_string_value(json_object_get(item, "publicKey"));
+                assert_true(strcmp(last, key) < 0);
+                snprintf(last, sizeof last, "%s", key);
+                seen++;
+            }
+            more = json_object_get(answer.json, "next") != NULL;
+            if (more)
+                assert_string_equal(answer_text(&answer, "next"), last);
+            mem_free_at(&path);
+            path = mem_format("/v1/channel-accounts?limit=%d&after=%s", limit, last);
+        }
+        assert_int_equal(seen, ACCOUNTS);
+        assert_int_equal(pages, (ACCOUNTS + limit - 1) / limit);
+    }
+}
+
+static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state)
+{
+    (void)state;
+    static const char *const leased[] = {"publicKey", "state", "sequence", "sequenceLedger", "lease", NULL};
+    static const char *const quarantined[] = {
+        "publicKey", "state", "reason", "sequence", "sequenceLedger", NULL};
+    static const char *const of_lease[] = {"hash", "maxTime", NULL};
+    AUTO_ANSWER one = {0}, other = {0}, none = {0};
+    char text[HASH_HEX_SIZE];
+    struct hash hash = lease();
+    hash_encode(&hash, text);
+    service_get(&service, &one, "/v1/channel-accounts?state=leased");
+    json_t *items = json_object_get(one.json, "items"), *item = json_array_get(items, 0);
+    assert_int_equal(json_array_size(items), 1);
+    assert_json_members(item, leased);
+    assert_json_members(json_object_get(item, "lease"), of_lease);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(item, "lease"), "hash")), text);
+    test_db_exec(&service.db, "UPDATE fairway.channel_accounts SET state = 'quarantined',"
+                              " quarantine_reason = 'its signers changed' WHERE lease_hash IS NULL");
+    service_get(&service, &other, "/v1/channel-accounts?state=quarantined&limit=1");
+    item = json_array_get(json_object_get(other.json, "items"), 0);
+    assert_json_members(item, quarantined);
+    assert_string_equal(json_string_value(json_object_get(item, "reason")), "its signers changed");
+    service_get(&service, &none, "/v1/channel-accounts?state=idle");
+    assert_int_equal(json_array_size(json_object_get(none.json, "items")), 0);
+    assert_null(json_object_get(none.json, "next"));
+}
+
+static void wrong_pages_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"state=active", "state=", "state=IDLE", "limit=0", "limit=1001",
+        "limit=-1", "limit=1.0", "limit=", "after=", "after=x",
+        "after=GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        AUTO_ANSWER answer = {0};
+        AUTO_FREE char *path = mem_format("/v1/channel-accounts?%s", wrong[i]);
+        service_get(&service, &answer, path);
+        assert_answer_refused(&answer, 400, "INVALID_REQUEST");
+    }
+    AUTO_ANSWER answer = {0};
+    service_get(&service, &answer, "/v1/channel-accounts?limit=1000");
+    assert_int_equal(answer.status, 200);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, reset)
+    const struct CMUnitTest tests[] = {
+        TEST(a_pending_transaction_has_no_ledger_yet),
+        TEST(what_a_ledger_decided_is_told_with_ledger_time_and_code),
+        TEST(an_expired_transaction_has_a_ledger_but_no_result_code),
+        TEST(a_fee_bumps_hash_finds_its_lease),
+        TEST(an_unknown_hash_is_404_at_once_also_with_wait),
+        TEST(DA8_another_clients_hash_is_unknown),
+        TEST(a_hash_is_64_hexadecimal_digits_of_either_case),
+        TEST(wait_is_whole_seconds_from_0_to_60),
+        TEST(wait_holds_a_pending_answer_until_its_time_is_over),
+        TEST(all_who_wait_are_answered_when_the_ledger_commits),
+        TEST(a_client_that_hangs_up_while_it_waits_harms_nobody),
+        TEST(the_pool_is_told_in_counts),
+        TEST(before_the_first_ledger_the_cursor_is_null),
+        TEST(pages_follow_each_other_to_the_end),
+        TEST(an_account_shows_its_state_and_lease_and_never_its_seed),
+        TEST(wrong_pages_are_refused),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
