@@ -1,0 +1,359 @@
+/*
+ * Many clients at once: bad requests of every kind cost nothing (DL5), and requests that compete for one
+ * account or one lease get exactly what there is (DL10).
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "support/api_client.h"
+#include "support/service.h"
+#include "unit/stellar/sample.h"
+
+#define ACCOUNTS 4
+#define OURS 250 /* sample_key(OURS) stands for a pool account until the sample is encoded */
+
+static struct service service;
+static unsigned port;
+
+static int start(void **state)
+{
+    test_pg_start(state);
+    service_start(&service, ACCOUNTS);
+    port = http_port(service.http);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    service_stop(&service);
+    return test_pg_stop(state);
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    service_reset(&service);
+    return 0;
+}
+
+/* A request and what must come of it. */
+struct attempt {
+    const char *method, *target, *fields;
+    char *body; /* NULL: none */
+    int status;
+    const char *code;
+};
+
+/* The body that posts the sample, which is wiped. New memory. */
+static char *body_of(struct sample *sample, const char *more)
+{
+    const struct public_key stand_in = sample_key(OURS);
+    assert_int_equal(sample_decode(sample, NULL), ERR_OK);
+    for (size_t i = 0; i + sizeof stand_in.bytes <= sample->xdr.len; i += 4)
+        if (memcmp(sample->xdr.data + i, stand_in.bytes, sizeof stand_in.bytes) == 0)
+            memcpy(sample->xdr.data + i, service.accounts[0].bytes, sizeof stand_in.bytes);
+    AUTO_FREE char *text = base64_encode(buf_bytes(&sample->xdr));
+    sample_wipe(sample);
+    return mem_format("{\"transactionXdr\":\"%s\"%s}", text, more);
+}
+
+static char *payment(enum sample_source source, uint8_t of, const char *more)
+{
+    struct sample sample = SAMPLE;
+    add_payment(&sample, source, of);
+    return body_of(&sample, more);
+}
+
+static char *old_payment(void)
+{
+    struct sample sample = SAMPLE;
+    add_payment(&sample, PLAIN, 9);
+    set_times(&sample, 0, 1);
+    return body_of(&sample, "");
+}
+
+static char *fee_bump(void)
+{
+    struct sample sample = SAMPLE;
+    add_payment(&sample, PLAIN, 9);
+    sample.form = ENVELOPE_FEE_BUMP;
+    return body_of(&sample, "");
+}
+
+static char *soroban(enum sample_address address, uint32_t credentials, uint8_t of, int64_t resource_fee)
+{
+    struct sample sample = SAMPLE;
+    struct buf auth = {0};
+    add_address_entry(&auth, credentials, address, of);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    sample.resource_fee_stroops = resource_fee;
+    buf_free(&auth);
+    return body_of(&sample, "");
+}
+
+static char *too_long(void)
+{
+    char *body = mem_new(SERVICE_MAX_BODY + 2, 1);
+    memset(body, ' ', SERVICE_MAX_BODY + 1);
+    return body;
+}
+
+#define POST_LEASE "POST", "/v1/transactions", NULL
+#define POST_BUMP "POST", "/v1/fee-bumps", NULL
+#define NO_HASH "0000000000000000000000000000000000000000000000000000000000000000"
+
+#define KINDS_MAX 32
+static struct attempt kinds[KINDS_MAX];
+static size_t kind_count;
+
+static void make_kinds(void)
+{
+    const struct attempt made[] = {
+        {POST_LEASE, mem_copy_text("{"), 400, "INVALID_JSON"},
+        {POST_LEASE, mem_copy_text("[]"), 400, "INVALID_JSON"},
+        {POST_LEASE, mem_copy_text("{}"), 400, "INVALID_REQUEST"},
+        {POST_LEASE, payment(PLAIN, 9, ",\"timeoutSeconds\":19"), 400, "INVALID_REQUEST"},
+        {POST_LEASE, payment(PLAIN, 9, ",\"timeout\":60"), 400, "INVALID_REQUEST"},
+        {POST_LEASE, mem_copy_text("{\"transactionXdr\":\"?\"}"), 400, "INVALID_TRANSACTION_XDR"},
+        {POST_LEASE, mem_copy_text("{\"transactionXdr\":\"AAAAAgAA\"}"), 400, "INVALID_TRANSACTION_XDR"},
+        {POST_LEASE, payment(NO_SOURCE, 0, ""), 400, "INVALID_OPERATION_STRUCTURE"},
+        {POST_LEASE, payment(PLAIN, OURS, ""), 400, "FORBIDDEN_SIGNER"},
+        {POST_LEASE, payment(MUXED, OURS, ""), 400, "FORBIDDEN_SIGNER"},
+        {POST_LEASE, soroban(ACCOUNT, 1, OURS, 0), 400, "FORBIDDEN_SIGNER"},
+        {POST_LEASE, soroban(MUXED_ACCOUNT, 2, OURS, 0), 400, "FORBIDDEN_SIGNER"},
+        {POST_LEASE, soroban(ACCOUNT, 1, 9, -1), 400, "INVALID_SOROBAN_TRANSACTION"},
+        {POST_LEASE, soroban(ACCOUNT, 1, 9, INT64_MAX), 400, "FEE_EXCEEDS_MAXIMUM"},
+        {POST_LEASE, old_payment(), 400, "INVALID_TRANSACTION"},
+        {POST_LEASE, too_long(), 413, "BODY_TOO_LARGE"},
+        {"POST", "/v1/transactions", "Idempotency-Key: 1\r\n", payment(PLAIN, 9, ""), 400, "INVALID_REQUEST"},
+        {POST_BUMP, payment(PLAIN, 9, ""), 400, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED"},
+        {POST_BUMP, fee_bump(), 400, "FEE_BUMP_TX_NOT_ALLOWED"},
+        {POST_BUMP, mem_copy_text("{\"transactionXdr\":7}"), 400, "INVALID_REQUEST"},
+        {"POST", "/v1/transactions", "Content-Length: 0\r\n", NULL, 415, "UNSUPPORTED_MEDIA_TYPE"},
+        {"DELETE", "/v1/transactions", NULL, NULL, 405, "METHOD_NOT_ALLOWED"},
+        {"GET", "/v1/transactions/" NO_HASH, NULL, NULL, 404, "TRANSACTION_NOT_FOUND"},
+        {"GET", "/v1/transactions/zz", NULL, NULL, 400, "INVALID_HASH"},
+        {"GET", "/v1/channel-accounts?limit=0", NULL, NULL, 400, "INVALID_REQUEST"},
+        {"GET", "/v2", NULL, NULL, 404, "NOT_FOUND"},
+    };
+    for (kind_count = 0; kind_count < ARRAY_LEN(made); kind_count++)
+        kinds[kind_count] = made[kind_count];
+}
+
+static void free_kinds(void)
+{
+    for (size_t i = 0; i < kind_count; i++)
+        free(kinds[i].body);
+}
+
+#define NUISANCES 4
+#define ROUNDS 30
+
+static atomic_uint bad_requests, nuisances_left;
+
+/* No assertion belongs on this thread: what went wrong is kept for the main thread. */
+struct nuisance {
+    pthread_t thread;
+    unsigned wrong;
+    char first_wrong[400];
+};
+
+static void try_kind(struct nuisance *nuisance, const struct attempt *kind)
+{
+    struct api_client client;
+    api_dial(&client, port);
+    api_send(&client, kind->method, kind->target, kind->fields, kind->body);
+    struct api_reply reply = api_hear(&client);
+    if (reply.status != kind->status || strcmp(api_text(&reply, "code"), kind->code) != 0)
+        if (nuisance->wrong++ == 0)
+            snprintf(nuisance->first_wrong, sizeof nuisance->first_wrong, "%s %s: %d %.200s, not %s",
+                kind->method, kind->target, reply.status, reply.body, kind->code);
+    api_reply_wipe(&reply);
+    api_hang_up(&client);
+    atomic_fetch_add(&bad_requests, 1);
+}
+
+static void *be_a_nuisance(void *context)
+{
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < kind_count; i++)
+            try_kind(context, &kinds[i]);
+    atomic_fetch_sub(&nuisances_left, 1);
+    return NULL;
+}
+
+/* One lease from asking to its ledger. Nobody else may hold one meanwhile. */
+static int64_t honest_lease(void)
+{
+    AUTO_FREE char *body = payment(PLAIN, 9, "");
+    int64_t begun_us = clock_us();
+    struct api_reply reply = api_post(port, "/v1/transactions", body);
+    int64_t took_us = clock_us() - begun_us;
+    struct hash hash;
+    if (reply.status != 201 || hash_decode(api_text(&reply, "hash"), &hash) != ERR_OK)
+        fail_msg("an honest client got %d %s", reply.status, reply.body);
+    api_reply_wipe(&reply);
+    assert_int_equal(service_leased_accounts(&service), 1);
+    service_include(&service, &hash, NULL, 0);
+    assert_int_equal(service_leased_accounts(&service), 0);
+    return took_us;
+}
+
+static void DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_client_works(void **state)
+{
+    (void)state;
+    struct nuisance nuisances[NUISANCES] = {0};
+    int64_t honest = 0, slowest_us = 0, begun_ms = clock_ms();
+    make_kinds();
+    atomic_store(&nuisances_left, NUISANCES);
+    for (size_t i = 0; i < NUISANCES; i++)
+        assert_int_equal(pthread_create(&nuisances[i].thread, NULL, be_a_nuisance, &nuisances[i]), 0);
+    for (; atomic_load(&nuisances_left) > 0; honest++) {
+        int64_t took_us = honest_lease();
+        slowest_us = took_us > slowest_us ? took_us : slowest_us;
+    }
+    for (size_t i = 0; i < NUISANCES; i++)
+        pthread_join(nuisances[i].thread, NULL);
+    for (size_t i = 0; i < NUISANCES; i++)
+        if (nuisances[i].wrong > 0)
+            fail_msg("%u wrong answers, first: %s", nuisances[i].wrong, nuisances[i].first_wrong);
+    print_message("%u bad requests in %lld ms beside %lld honest leases, the slowest of which took %lld ms\n",
+        atomic_load(&bad_requests), (long long)(clock_ms() - begun_ms), (long long)honest,
+        (long long)(slowest_us / 1000));
+    assert_true(honest > 0);
+    assert_int_equal(service_leases(&service), honest);
+    assert_int_equal(service_leased_accounts(&service), 0);
+    honest_lease();
+    free_kinds();
+}
+
+/* One of many that ask for the same at the same time. */
+struct rival {
+    pthread_t thread;
+    const char *target;
+    char *body;
+    struct api_reply reply;
+};
+
+static void *ask(void *context)
+{
+    struct rival *rival = context;
+    rival->reply = api_post(port, rival->target, rival->body);
+    return NULL;
+}
+
+static void race(struct rival rivals[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(pthread_create(&rivals[i].thread, NULL, ask, &rivals[i]), 0);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(rivals[i].thread, NULL);
+}
+
+static void wipe_rivals(struct rival rivals[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(rivals[i].body);
+        api_reply_wipe(&rivals[i].reply);
+    }
+}
+
+#define RIVALS 64
+
+static void DL10_G1_of_64_that_want_4_accounts_4_get_one_each_and_the_others_hear_503(void **state)
+{
+    (void)state;
+    struct rival rivals[RIVALS] = {0};
+    unsigned granted = 0, refused = 0;
+    int64_t begun_ms = clock_ms();
+    for (size_t i = 0; i < RIVALS; i++)
+        rivals[i] = (struct rival){.target = "/v1/transactions", .body = payment(PLAIN, 9, "")};
+    race(rivals, RIVALS);
+    int64_t took_ms = clock_ms() - begun_ms;
+    for (size_t i = 0; i < RIVALS; i++) {
+        AUTO_FREE char *retry_after = api_field(&rivals[i].reply, "Retry-After");
+        bool unavailable = rivals[i].reply.status == 503 && retry_after != NULL &&
+                           strcmp(api_text(&rivals[i].reply, "code"), "CHANNEL_ACCOUNT_UNAVAILABLE") == 0;
+        granted += rivals[i].reply.status == 201;
+        refused += unavailable;
+    }
+    wipe_rivals(rivals, RIVALS);
+    assert_int_equal(granted, ACCOUNTS);
+    assert_int_equal(refused, RIVALS - ACCOUNTS);
+    assert_in_range(took_ms, ENGINE_WAIT_MS, ENGINE_WAIT_MS + 3000);
+    assert_int_equal(
+        service_number(&service, "SELECT count(DISTINCT account) FROM fairway.leases"), ACCOUNTS);
+    assert_int_equal(service_leases(&service), ACCOUNTS);
+}
+
+/* The envelope of a lease that has just been granted, with a second signature; and its hash. */
+static struct buf signed_lease(struct hash *hash)
+{
+    AUTO_FREE char *body = payment(PLAIN, 9, "");
+    struct api_reply reply = api_post(port, "/v1/transactions", body);
+    struct buf xdr = {0};
+    const char *text = api_text(&reply, "transactionXdr");
+    assert_int_equal(reply.status, 201);
+    assert_int_equal(hash_decode(api_text(&reply, "hash"), hash), ERR_OK);
+    assert_int_equal(base64_decode(text, strlen(text), &xdr), ERR_OK);
+    api_reply_wipe(&reply);
+    /* what ends the envelope is the count of signatures, 1, and the 4 + 4 + 64 bytes of ours */
+    be32_put(xdr.data + xdr.len - 76, 2);
+    buf_add(&xdr,
+        "hint\0\0\0\4"
+        "sign",
+        12);
+    return xdr;
+}
+
+static void DL10_64_fee_bumps_at_once_are_all_valid_and_all_of_the_one_lease(void **state)
+{
+    (void)state;
+    struct rival rivals[RIVALS] = {0};
+    struct hash lease;
+    struct buf xdr = signed_lease(&lease);
+    AUTO_FREE char *text = base64_encode(buf_bytes(&xdr));
+    char lease_hex[HASH_HEX_SIZE];
+    hash_encode(&lease, lease_hex);
+    for (size_t i = 0; i < RIVALS; i++) /* every fee twice */
+        rivals[i] = (struct rival){.target = "/v1/fee-bumps",
+            .body = mem_format("{\"transactionXdr\":\"%s\",\"maxFee\":\"%zu\"}", text, 50000 + i / 2)};
+    race(rivals, RIVALS);
+    for (size_t i = 0; i < RIVALS; i++) {
+        char fee[16];
+        snprintf(fee, sizeof fee, "%zu", 50000 + i / 2);
+        if (rivals[i].reply.status != 200)
+            fail_msg("%d %s", rivals[i].reply.status, rivals[i].reply.body);
+        assert_string_equal(api_text(&rivals[i].reply, "innerHash"), lease_hex);
+        assert_string_equal(api_text(&rivals[i].reply, "fee"), fee);
+        assert_string_equal(
+            api_text(&rivals[i].reply, "transactionXdr"), api_text(&rivals[i ^ 1].reply, "transactionXdr"));
+        assert_int_equal(service_number(&service,
+                             "SELECT count(*) FROM fairway.fee_bumps WHERE hash = decode('%s', 'hex')"
+                             " AND lease_hash = decode('%s', 'hex') AND fee = %s",
+                             api_text(&rivals[i].reply, "hash"), lease_hex, fee),
+            1);
+    }
+    wipe_rivals(rivals, RIVALS);
+    assert_int_equal(service_number(&service, "SELECT count(*) FROM fairway.fee_bumps"), RIVALS / 2);
+    assert_int_equal(service_leased_accounts(&service), 1);
+    buf_free(&xdr);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(
+            DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_client_works, reset),
+        cmocka_unit_test_setup(
+            DL10_G1_of_64_that_want_4_accounts_4_get_one_each_and_the_others_hear_503, reset),
+        cmocka_unit_test_setup(DL10_64_fee_bumps_at_once_are_all_valid_and_all_of_the_one_lease, reset),
+    };
+    return cmocka_run_group_tests_name("API: many at once", tests, start, stop);
+}
