@@ -228,6 +228,23 @@ static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **
     }
 }
 
+static void nor_when_it_was_lost_in_the_round_trip_that_began_it(void **state)
+{
+    (void)state;
+    FOR_BOTH_KINDS(db)
+    {
+        struct db_statement statements[DB_BEGIN_STATEMENTS + 1];
+        size_t count = db_begin_statements(db, statements);
+        statements[count] = DB_SQL0("SELECT pg_terminate_backend(pg_backend_pid())");
+        assert_int_equal(db_run(db, statements, count + 1, NULL, &detail), ERR_DATABASE_UNAVAILABLE);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (5)"), ERR_DATABASE_UNAVAILABLE);
+        db_rollback(db);
+        assert_int_equal(rows_in_t(), 2);
+        assert_int_equal(run(db, "INSERT INTO public.t VALUES (5)"), ERR_OK);
+        assert_int_equal(run(db, "DELETE FROM public.t WHERE n = 5"), ERR_OK);
+    }
+}
+
 static void a_commit_that_was_never_sent_did_not_happen(void **state)
 {
     (void)state;
@@ -423,6 +440,7 @@ int main(void)
         TEST(a_deferred_constraint_refuses_the_commit),
         TEST(committing_what_has_failed_is_an_error),
         TEST(after_a_lost_connection_nothing_runs_outside_the_transaction),
+        TEST(nor_when_it_was_lost_in_the_round_trip_that_began_it),
         TEST(a_commit_that_was_never_sent_did_not_happen),
         TEST(a_deadlock_is_tried_again),
         TEST(a_transaction_is_tried_five_times_and_other_errors_once),

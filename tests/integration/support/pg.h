@@ -36,7 +36,7 @@ struct db *test_db_open(const struct test_db *db, enum db_kind kind);
 /* Runs SQL of any number of statements, literal or not, in a connection of its own (whose search_path is
  * pg_catalog). */
 void test_db_exec(const struct test_db *db, const char *sql);
-/* The one number (int8) that a query gives. sql is a literal. */
+/* The one number (int8) that a query gives, in a connection of its own. */
 int64_t test_db_number(const struct test_db *db, const char *sql);
 
 /* Private server only. Kill: SIGKILL to the postmaster, as a crash. Freeze: SIGSTOP to it and to all its

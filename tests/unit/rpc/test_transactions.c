@@ -147,6 +147,7 @@ static void a_transaction_answer_with_holes_is_unavailable(void **state)
     static const char *const bodies[] = {
         FAKE_RESULT("{\"status\":\"SUCCESS\",\"latestLedger\":20,\"latestLedgerCloseTime\":9}"),
         FAKE_RESULT("{\"status\":\"SUCCESS\",\"latestLedger\":20,\"ledger\":12}"),
+        FAKE_RESULT("{\"status\":\"NOT_FOUND\",\"latestLedger\":20,\"latestLedgerCloseTime\":-1}"),
         FAKE_RESULT("{\"status\":\"NOT_FOUND\",\"latestLedgerCloseTime\":9}"),
         FAKE_RESULT("{\"status\":\"MAYBE\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":12}"),
         FAKE_RESULT("{\"latestLedger\":20,\"latestLedgerCloseTime\":9}"),
