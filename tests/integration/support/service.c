@@ -14,6 +14,7 @@
 #include "unit/http/client.h"
 
 #define FIRST_LEDGER 1000
+#define WAIT_MS 20000
 
 static void must(enum err e, const struct detail *detail, const char *doing)
 {
@@ -221,7 +222,9 @@ void answer_wipe(struct answer *answer)
 static void take(struct client *client, struct answer *answer, bool bodiless)
 {
     AUTO_FREE struct reply *reply = NEW(struct reply);
+    struct pollfd readable = {.fd = client->fd, .events = POLLIN};
     answer_wipe(answer);
+    poll(&readable, 1, WAIT_MS); /* hear is less patient than a client that waits for an account */
     if (!hear_as(client, reply, bodiless))
         fail_msg("the connection ended without an answer");
     answer->status = reply->status;
@@ -275,11 +278,6 @@ void service_hear(int fd, struct answer *answer)
 {
     AUTO_FREE struct client *client = NEW(struct client);
     client->fd = fd;
-    for (int64_t end = clock_ms() + 20000; clock_left_ms(end) > 0;) {
-        struct pollfd readable = {.fd = fd, .events = POLLIN};
-        if (poll(&readable, 1, 1000) == 1)
-            break;
-    }
     take(client, answer, false);
 }
 
