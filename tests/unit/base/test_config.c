@@ -67,7 +67,8 @@ static void what_is_unknown_or_out_of_bounds_is_named(void **state)
     struct config *config;
     struct detail detail;
     static char *const bad[][2] = {{"--num-channel-accounts=0", "NUM_CHANNEL_ACCOUNTS"},
-        {"--num-channel-accounts=101", "NUM_CHANNEL_ACCOUNTS"}, {"--num-channel-accounts=1x", "NUM_CHANNEL_ACCOUNTS"},
+        {"--num-channel-accounts=101", "NUM_CHANNEL_ACCOUNTS"},
+        {"--num-channel-accounts=1x", "NUM_CHANNEL_ACCOUNTS"},
         {"--num-channel-account=1", "--num-channel-account"}, {"--database-url", "--database-url"},
         {"-x", "-x"}};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
