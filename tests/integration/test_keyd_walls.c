@@ -261,6 +261,7 @@ static void DS6_environment_and_command_line_hold_nothing(void **state)
     size_t len;
     struct spawned child = spawn(KEYD_SERVE);
     AUTO_FREE char *environment = slurp(&child, "environ", &len);
+    assert_string_equal(environment, "");
     assert_int_equal(len, 0);
     AUTO_FREE char *line = slurp(&child, "cmdline", &len);
     assert_int_equal(strncmp(line, "fairway-keyd\0serve", sizeof "fairway-keyd"), 0);
