@@ -50,6 +50,7 @@ int command_failed(enum err e, const struct detail *detail, const char *doing)
         return EX_CONFIG;
     case ERR_DATABASE_UNAVAILABLE:
     case ERR_RPC_UNAVAILABLE:
+    case ERR_RPC_REFUSED: /* a node that starts refuses for a while */
         return EX_UNAVAILABLE;
     case ERR_TRY_AGAIN:
     case ERR_OUTCOME_UNKNOWN:

@@ -70,7 +70,7 @@ static enum err ask_network(const char *url, unsigned seconds, char **passphrase
     struct rpc_network network = {0};
     const int64_t deadline_ms = clock_ms() + (int64_t)seconds * 1000;
     enum err e = rpc_network(rpc, &network, detail);
-    for (int64_t said_ms = 0; e == ERR_RPC_UNAVAILABLE && clock_ms() < deadline_ms;
+    for (int64_t said_ms = 0; (e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED) && clock_ms() < deadline_ms;
          e = rpc_network(rpc, &network, detail)) {
         if (clock_ms() - said_ms > 5000) {
             log_warn("Stellar RPC is away, trying again", "url=%s detail=\"%s\"", url, detail->text);
@@ -121,7 +121,9 @@ static enum err load_keys(const struct config *config, struct startup *out, stru
     const struct public_key expected = out->distribution;
     out->limits.network = out->network;
     out->limits.distribution = configured ? &expected : NULL;
-    enum err e = master_keys_read(out->db, rows, &count, detail);
+    enum err e = master_keys_lock(out->db, (unsigned)config_number(config, "START_TIMEOUT"), detail);
+    if (e == ERR_OK)
+        e = master_keys_read(out->db, rows, &count, detail);
     if (e == ERR_OK)
         e = keyd_load(out->keyd, &out->limits, rows, count, &current, &is_new, &out->distribution, detail);
     out->limits.distribution = NULL;
@@ -129,7 +131,7 @@ static enum err load_keys(const struct config *config, struct startup *out, stru
         e = network_bind(out->db, out->passphrase, &out->distribution, detail);
     if (e == ERR_OK && is_new)
         e = master_key_store(out->db, &current, detail);
-    return e;
+    return e == ERR_OK ? master_keys_unlock(out->db, detail) : e;
 }
 
 /* Everything behind the key process, which is started before any of these sockets is opened. */

@@ -7,6 +7,14 @@
 
 #define MASTER_KEYS_MAX 6
 
+/*
+ * From reading the rows to storing a new one: two first starts with one passphrase would otherwise make a
+ * salt each, and seal seeds that the other's key process cannot open. Held by the session of a direct
+ * connection; waits up to seconds, then ERR_TRY_AGAIN.
+ */
+MUST_CHECK enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail);
+MUST_CHECK enum err master_keys_unlock(struct db *db, struct detail *detail);
+
 /* Oldest first. ERR_CONFIG: more than MASTER_KEYS_MAX. */
 MUST_CHECK enum err master_keys_read(
     struct db *db, struct master_key_row rows[static MASTER_KEYS_MAX], size_t *count, struct detail *detail);

@@ -3,7 +3,32 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+
+static const char sql_lock[] = "SELECT pg_try_advisory_lock(hashtext('fairway master keys'))";
+
+enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail)
+{
+    const int64_t deadline_ms = clock_ms() + (int64_t)seconds * 1000;
+    for (;;) {
+        AUTO_ROWS rows = NULL;
+        enum err e = db_query(db, DB_SQL0(sql_lock), &rows, detail);
+        if (e != ERR_OK || db_bool(rows, 0, 0))
+            return e;
+        if (clock_ms() >= deadline_ms)
+            return detail_set(
+                detail, ERR_TRY_AGAIN, "another process has been loading its keys for %u s", seconds);
+        clock_sleep_ms(50);
+    }
+}
+
+static const char sql_unlock[] = "SELECT pg_advisory_unlock(hashtext('fairway master keys'))";
+
+enum err master_keys_unlock(struct db *db, struct detail *detail)
+{
+    return db_query(db, DB_SQL0(sql_unlock), NULL, detail);
+}
 
 static const char sql_read[] =
     "SELECT k.key_id, k.salt FROM fairway.master_keys k ORDER BY k.created_at, k.key_id";
