@@ -46,10 +46,11 @@ struct fake_reply {
 struct fake_rpc {
     int listener, stop[2];
     pthread_t thread;
+    struct rpc *rpc;      /* a client of this server */
+    pthread_mutex_t lock; /* of what follows */
     struct fake_reply replies[FAKE_REPLIES];
     char request[65536]; /* the last one, head and body */
     unsigned requests, connections;
-    struct rpc *rpc; /* a client of this server */
 };
 
 static inline bool fake_wait(struct fake_rpc *fake, int fd, int timeout_ms)
@@ -58,11 +59,20 @@ static inline bool fake_wait(struct fake_rpc *fake, int fd, int timeout_ms)
     return poll(fds, 2, timeout_ms) > 0 && fds[0].revents == 0;
 }
 
+/* The lock is held except while waiting, so what a test reads and sets is whole. */
+static inline bool fake_wait_unlocked(struct fake_rpc *fake, int fd, int timeout_ms)
+{
+    pthread_mutex_unlock(&fake->lock);
+    bool ready = fake_wait(fake, fd, timeout_ms);
+    pthread_mutex_lock(&fake->lock);
+    return ready;
+}
+
 static inline bool fake_read_request(struct fake_rpc *fake, int fd)
 {
     size_t len = 0;
     for (;;) {
-        if (!fake_wait(fake, fd, -1))
+        if (!fake_wait_unlocked(fake, fd, -1))
             return false;
         ssize_t got = recv(fd, fake->request + len, sizeof fake->request - 1 - len, 0);
         if (got <= 0)
@@ -117,10 +127,11 @@ static inline bool fake_answer(struct fake_rpc *fake, int fd, const struct fake_
     case FAKE_HANGS_UP:
         return false;
     case FAKE_SILENT:
-        fake_wait(fake, fd, -1);
+        fake_wait_unlocked(fake, fd, -1);
         return false;
     case FAKE_TRICKLES:
-        for (const char *at = head; *at != '\0' && fake_send(fd, at, 1) && !fake_wait(fake, fd, 20); at++)
+        for (const char *at = head; *at != '\0' && fake_send(fd, at, 1) && !fake_wait_unlocked(fake, fd, 20);
+             at++)
             ;
         return false;
     case FAKE_ENDLESS:
@@ -134,7 +145,8 @@ static inline bool fake_answer(struct fake_rpc *fake, int fd, const struct fake_
 static inline void *fake_serve(void *context)
 {
     struct fake_rpc *fake = context;
-    while (fake_wait(fake, fake->listener, -1)) {
+    pthread_mutex_lock(&fake->lock);
+    while (fake_wait_unlocked(fake, fake->listener, -1)) {
         int fd = accept(fake->listener, NULL, NULL);
         fake->connections++;
         while (fake_read_request(fake, fd)) {
@@ -144,6 +156,7 @@ static inline void *fake_serve(void *context)
         }
         close(fd);
     }
+    pthread_mutex_unlock(&fake->lock);
     return NULL;
 }
 
@@ -166,6 +179,7 @@ static inline int fake_start(void **state)
     assert_int_equal(bind(fake->listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(fake->listener, 8), 0);
     assert_int_equal(pipe(fake->stop), 0);
+    pthread_mutex_init(&fake->lock, NULL);
     assert_int_equal(pthread_create(&fake->thread, NULL, fake_serve, fake), 0);
     fake->rpc = fake_client(fake, -1);
     *state = fake;
@@ -180,15 +194,40 @@ static inline int fake_stop(void **state)
     pthread_join(fake->thread, NULL);
     close(fake->stop[0]);
     close(fake->listener);
+    pthread_mutex_destroy(&fake->lock);
     free(fake);
     return 0;
 }
 
-/* The next answers, to any method. */
+/* The answer from now on; at place 0 and more, the first whose method fits. */
+static inline void fake_replies(struct fake_rpc *fake, size_t place, struct fake_reply reply)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->replies[place] = reply;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+/* The answer to any method. */
 static inline void fake_says(struct fake_rpc *fake, const char *body)
 {
-    memset(fake->replies, 0, sizeof fake->replies);
-    fake->replies[0].body = body;
+    fake_replies(fake, 0, (struct fake_reply){.body = body});
+}
+
+/* Whether the last request has the text. */
+static inline bool fake_heard(struct fake_rpc *fake, const char *text)
+{
+    pthread_mutex_lock(&fake->lock);
+    bool heard = strstr(fake->request, text) != NULL;
+    pthread_mutex_unlock(&fake->lock);
+    return heard;
+}
+
+static inline unsigned fake_requests(struct fake_rpc *fake)
+{
+    pthread_mutex_lock(&fake->lock);
+    unsigned requests = fake->requests;
+    pthread_mutex_unlock(&fake->lock);
+    return requests;
 }
 
 #define FAKE_RESULT(json) "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":" json "}"

@@ -125,8 +125,9 @@ static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
     static const int statuses[] = {201, 204, 301, 400, 401, 403, 404, 415, 429, 500, 502, 503, 504};
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         AUTO_FREE char *number = mem_format("HTTP status %d", statuses[i]);
-        fake_says(fake, statuses[i] == 204 ? "" : FAKE_RESULT(NETWORK));
-        fake->replies[0].status = statuses[i];
+        fake_replies(fake, 0,
+            (struct fake_reply){
+                .status = statuses[i], .body = statuses[i] == 204 ? "" : FAKE_RESULT(NETWORK)});
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
         assert_non_null(strstr(detail.text, number));
     }
@@ -135,10 +136,10 @@ static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
 static void a_json_rpc_error_counts_also_with_a_4xx_status(void **state)
 {
     struct fake_rpc *fake = *state;
-    fake_says(fake, FAKE_ERROR(-32602, "limit"));
-    fake->replies[0].status = 400;
+    fake_replies(fake, 0, (struct fake_reply){.status = 400, .body = FAKE_ERROR(-32602, "limit")});
     assert_int_equal(ask(fake), ERR_RPC_REFUSED);
-    fake->replies[0].status = 429; /* but not when it only says "too many" */
+    /* but not when the status says "too many" */
+    fake_replies(fake, 0, (struct fake_reply){.status = 429, .body = FAKE_ERROR(-32602, "limit")});
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
 }
 

@@ -25,7 +25,7 @@ static void R3_ledgers_come_with_sequence_hash_and_meta(void **state)
                           "\"latestLedger\":36379,\"latestLedgerCloseTime\":1734033188,"
                           "\"oldestLedger\":29312,\"cursor\":\"36234\"}"));
     assert_int_equal(ask(fake, 36233, 2), ERR_OK);
-    assert_non_null(strstr(fake->request,
+    assert_true(fake_heard(fake,
         "\"method\":\"getLedgers\",\"params\":{\"startLedger\":36233,\"pagination\":{\"limit\":2},"
         "\"xdrFormat\":\"base64\"}}"));
     assert_int_equal(ledgers.count, 2);
@@ -57,7 +57,7 @@ static void a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap(void *
         assert_int_equal(ask(fake, 29311, 1), ERR_LEDGER_GAP);
         assert_int_equal(ledgers.latest_ledger, 36379);
         assert_int_equal(ledgers.oldest_ledger, 29312);
-        assert_int_equal(fake->requests, 2 * (i + 1)); /* nothing else was asked */
+        assert_int_equal(fake_requests(fake), 2 * (i + 1)); /* nothing else was asked */
     }
 }
 
@@ -79,16 +79,16 @@ static void health_tells_the_range_when_the_text_does_not(void **state)
         FAKE_ERROR(-32600, "between the oldest ledger: 5 and the latest ledger: 99999999999"),
     };
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
-        fake_says(fake, NULL);
-        fake->replies[0] = (struct fake_reply){.method = "getLedgers", .body = refusals[i]};
-        fake->replies[1] = (struct fake_reply){
-            .body = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":200,\"oldestLedger\":100}")};
+        fake_replies(fake, 0, (struct fake_reply){.method = "getLedgers", .body = refusals[i]});
+        fake_replies(fake, 1,
+            (struct fake_reply){
+                .body = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":200,\"oldestLedger\":100}")});
         assert_int_equal(ask(fake, 201, 1), ERR_LEDGER_AHEAD);
         assert_int_equal(ledgers.latest_ledger, 200);
         assert_int_equal(ask(fake, 99, 1), ERR_LEDGER_GAP);
         assert_int_equal(ledgers.oldest_ledger, 100);
         assert_int_equal(ask(fake, 150, 1), ERR_RPC_REFUSED); /* then it is about something else */
-        fake->replies[1].body = FAKE_ERROR(-32603, "not initialized");
+        fake_replies(fake, 1, (struct fake_reply){.body = FAKE_ERROR(-32603, "not initialized")});
         assert_int_equal(ask(fake, 201, 1), ERR_RPC_REFUSED);
         assert_non_null(strstr(detail.text, "getLedgers: "));
     }

@@ -44,8 +44,7 @@ static void no_health_is_not_unhealthy(void **state)
     struct rpc_health health;
     fake_says(fake, FAKE_ERROR(-32601, "method not found"));
     assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_REFUSED);
-    fake_says(fake, "");
-    fake->replies[0].status = 503;
+    fake_replies(fake, 0, (struct fake_reply){.status = 503});
     assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
 }
 

@@ -30,8 +30,8 @@ static void R3_each_status_of_send_is_known(void **state)
         assert_int_equal(sent.status, cases[i].status);
         assert_int_equal(sent.code, 0);
     }
-    assert_non_null(strstr(fake->request, "\"method\":\"sendTransaction\",\"params\":{\"transaction\":"
-                                          "\"Zm9vYmFy\",\"xdrFormat\":\"base64\"}}"));
+    assert_true(fake_heard(fake, "\"method\":\"sendTransaction\",\"params\":{\"transaction\":"
+                                 "\"Zm9vYmFy\",\"xdrFormat\":\"base64\"}}"));
 }
 
 /* TransactionResult; inner_code counts for the two arms of a fee bump. */
@@ -125,8 +125,8 @@ static void R3_a_transaction_is_found_or_not(void **state)
     assert_int_equal(found.ledger, 12);
     assert_int_equal(found.latest_ledger, 20);
     assert_true(found.latest_close_time_s == 1700159337);
-    assert_non_null(strstr(fake->request,
-        "\"params\":{\"hash\":\"ab00000000000000000000000000000000000000000000000000000000000000\","));
+    assert_true(fake_heard(
+        fake, "\"params\":{\"hash\":\"ab00000000000000000000000000000000000000000000000000000000000000\","));
     fake_says(fake,
         FAKE_RESULT(
             "{\"status\":\"FAILED\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":\"12\"}"));

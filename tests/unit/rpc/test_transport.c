@@ -19,10 +19,10 @@ static void R2_a_request_is_a_json_post_with_our_name(void **state)
     struct fake_rpc *fake = *state;
     fake_says(fake, healthy);
     assert_int_equal(ask(fake), ERR_OK);
-    assert_true(strstr(fake->request, "POST /rpc HTTP/1.1\r\n") == fake->request);
-    assert_non_null(strstr(fake->request, "Content-Type: application/json\r\n"));
-    assert_non_null(strstr(fake->request, "User-Agent: fairway\r\n"));
-    assert_non_null(strstr(fake->request, "\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHealth\"}"));
+    assert_true(fake_heard(fake, "POST /rpc HTTP/1.1\r\n"));
+    assert_true(fake_heard(fake, "Content-Type: application/json\r\n"));
+    assert_true(fake_heard(fake, "User-Agent: fairway\r\n"));
+    assert_true(fake_heard(fake, "\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHealth\"}"));
 }
 
 static void one_connection_serves_many_calls(void **state)
@@ -31,17 +31,18 @@ static void one_connection_serves_many_calls(void **state)
     fake_says(fake, healthy);
     for (int i = 0; i < 5; i++)
         assert_int_equal(ask(fake), ERR_OK);
-    assert_int_equal(fake->requests, 5);
+    assert_int_equal(fake_requests(fake), 5);
+    pthread_mutex_lock(&fake->lock);
     assert_int_equal(fake->connections, 1);
+    pthread_mutex_unlock(&fake->lock);
 }
 
 static void R2_a_server_that_hangs_up_is_unavailable_and_then_asked_anew(void **state)
 {
     struct fake_rpc *fake = *state;
-    fake_says(fake, healthy);
-    fake->replies[0].manner = FAKE_HANGS_UP;
+    fake_replies(fake, 0, (struct fake_reply){.manner = FAKE_HANGS_UP});
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
-    fake->replies[0].manner = FAKE_PLAIN;
+    fake_says(fake, healthy);
     assert_int_equal(ask(fake), ERR_OK);
 }
 
@@ -60,9 +61,9 @@ static void slow_is_unavailable_within_the_timeout(void **state)
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_SILENT, FAKE_TRICKLES};
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
-        fake_says(fake, healthy);
-        fake->replies[0].header = "X-Long: 0123456789012345678901234567890123456789\r\n";
-        fake->replies[0].manner = manners[i];
+        fake_replies(fake, 0,
+            (struct fake_reply){
+                .header = "X-Long: 0123456789012345678901234567890123456789\r\n", .manner = manners[i]});
         int64_t start_ms = clock_ms();
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
         assert_in_range(clock_ms() - start_ms, FAKE_TIMEOUT_MS - 50, FAKE_TIMEOUT_MS + 900);
@@ -74,8 +75,7 @@ static void a_body_over_the_limit_ends_the_transfer(void **state)
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_ENDLESS, FAKE_BOASTS};
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
-        fake_says(fake, NULL);
-        fake->replies[0].manner = manners[i];
+        fake_replies(fake, 0, (struct fake_reply){.manner = manners[i]});
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
         assert_non_null(strstr(detail.text, "larger than 100000 bytes"));
     }
@@ -96,12 +96,10 @@ static void a_body_of_just_the_limit_is_read(void **state)
 static void redirects_are_not_followed(void **state)
 {
     struct fake_rpc *fake = *state;
-    fake_says(fake, healthy);
-    fake->replies[0].status = 307;
-    fake->replies[0].header = "Location: /elsewhere\r\n";
+    fake_replies(fake, 0, (struct fake_reply){.status = 307, .header = "Location: /elsewhere\r\n"});
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
     assert_non_null(strstr(detail.text, "307"));
-    assert_int_equal(fake->requests, 1);
+    assert_int_equal(fake_requests(fake), 1);
 }
 
 static void proxies_of_the_environment_are_ignored(void **state)
@@ -162,13 +160,13 @@ static void cancel_ends_a_call_at_once(void **state)
     struct rpc *rpc = fake_client(fake, wake[0]);
     fake_says(fake, healthy);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
-    fake->replies[0].manner = FAKE_SILENT;
+    fake_replies(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
     int64_t start_ms = clock_ms();
     assert_int_equal(pthread_create(&thread, NULL, write_later, &wake[1]), 0);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED);
     assert_in_range(clock_ms() - start_ms, 40, FAKE_TIMEOUT_MS - 50);
     pthread_join(thread, NULL);
-    fake->replies[0].manner = FAKE_PLAIN;
+    fake_says(fake, healthy);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED); /* and all later ones */
     rpc_free(rpc);
     close(wake[0]);
