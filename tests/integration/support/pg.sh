@@ -91,8 +91,12 @@ start_server() {
     fail "PostgreSQL does not start"
 }
 
+# A test may have stopped it with SIGSTOP; and whatever it does, nothing stays behind.
 stop_server() {
-    as_user "$bin/pg_ctl" stop -D "$(realpath "$dir/data")" -m "$1" -w -t 30 -s >/dev/null 2>&1 || true
+    pid=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null || true)
+    [ -n "$pid" ] || return 0
+    kill -CONT "$pid" 2>/dev/null || return 0
+    as_user "$bin/pg_ctl" stop -D "$(realpath "$dir/data")" -m "$1" -w -t 30 -s >/dev/null 2>&1 || kill -KILL "$pid" 2>/dev/null || true
 }
 
 watch_owner() {
