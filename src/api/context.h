@@ -35,8 +35,8 @@ void reply(struct http_request *request, int status, json_t *object);
  * the log, under the request's id, and not to the client.
  */
 void refuse(struct http_request *request, enum err e, const struct detail *detail);
-/* The same with further members, a JSON object text. */
-void refuse_with(struct http_request *request, enum err e, const struct detail *detail, const char *members);
+/* The same with further members; the object is given away, NULL: none. */
+void refuse_with(struct http_request *request, enum err e, const struct detail *detail, json_t *members);
 
 /*
  * Reads the body: an object of which nothing is there but what names allows (transactionXdr is one of them).

@@ -1,19 +1,17 @@
 /* GET /v1/channel-accounts?state=&limit=&after=: the accounts, a page at a time. Never a seed, sealed or not.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "context.h"
+#include "question.h"
 
 #define LIMIT_DEFAULT 100
 
-struct page_job {
-    struct work work; /* first: the workers give it back */
-    struct http_request *http;
-    const char *state; /* NULL: all but retired */
+struct page_question {
+    struct question question; /* first */
+    const char *state;        /* NULL: all but retired */
     char after[ADDRESS_SIZE];
     size_t limit;
 };
@@ -46,20 +44,15 @@ static json_t *page_json(const struct account_status accounts[], size_t count, s
     return page;
 }
 
-static void run(struct work *work, struct db *db)
+static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
 {
-    struct page_job *job = (struct page_job *)work;
-    struct account_status *accounts AUTO_FREE = NEW_ARRAY(job->limit + 1, struct account_status);
-    struct detail detail = {0};
+    const struct page_question *page = (struct page_question *)question;
+    struct account_status *accounts AUTO_FREE = NEW_ARRAY(page->limit + 1, struct account_status);
     size_t count;
-    enum err e = db == NULL
-                     ? ERR_SHUTTING_DOWN
-                     : account_page(db, job->state, job->after, job->limit + 1, accounts, &count, &detail);
+    enum err e = account_page(db, page->state, page->after, page->limit + 1, accounts, &count, detail);
     if (e == ERR_OK)
-        reply(job->http, 200, page_json(accounts, count, job->limit));
-    else
-        refuse(job->http, e, &detail);
-    free(job);
+        answer->body = page_json(accounts, count, page->limit);
+    return e;
 }
 
 static enum err read_state(const char *text, const char **state, struct detail *detail)
@@ -77,9 +70,10 @@ static enum err read_state(const char *text, const char **state, struct detail *
     return ERR_OK;
 }
 
-static enum err read_request(const struct http_request *request, struct page_job *job, struct detail *detail)
+static enum err read_request(struct question *question, struct detail *detail)
 {
-    const char *limit = http_query(request, "limit"), *after = http_query(request, "after");
+    struct page_question *page = (struct page_question *)question;
+    const char *limit = http_query(question->http, "limit"), *after = http_query(question->http, "after");
     uint64_t count = LIMIT_DEFAULT;
     struct public_key key;
     if (limit != NULL && (text_to_u64(limit, ACCOUNT_PAGE_MAX, &count) != ERR_OK || count == 0))
@@ -87,23 +81,13 @@ static enum err read_request(const struct http_request *request, struct page_job
             detail, ERR_INVALID_REQUEST, "limit must be a whole number from 1 to %d.", ACCOUNT_PAGE_MAX);
     if (after != NULL && address_decode(after, &key) != ERR_OK)
         return detail_set(detail, ERR_INVALID_REQUEST, "after must be an account (G...).");
-    job->limit = (size_t)count;
-    snprintf(job->after, sizeof job->after, "%s", after != NULL ? after : "");
-    return read_state(http_query(request, "state"), &job->state, detail);
+    page->limit = (size_t)count;
+    snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
+    return read_state(http_query(question->http, "state"), &page->state, detail);
 }
 
-void get_channel_accounts(struct http_request *request, void *context)
+void get_channel_accounts(struct http_request *request, void *api)
 {
-    const struct api *api = context;
-    struct page_job *job = NEW(struct page_job);
-    struct detail detail = {0};
-    job->work.run = run;
-    job->http = request;
-    enum err e = read_request(request, job, &detail);
-    if (e == ERR_OK)
-        e = workers_submit(api->workers, &job->work);
-    if (e != ERR_OK) {
-        refuse(request, e, &detail);
-        free(job);
-    }
+    static const struct question_kind kind = {.size = sizeof(struct page_question), .read = read_request, .ask = ask};
+    question_begin(request, api, &kind);
 }

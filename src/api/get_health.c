@@ -1,20 +1,12 @@
 /* GET /livez: the process runs, and its key process. GET /readyz, /health: leases can be granted now, and if
  * not, what is in the way. Nobody is authenticated here, so reasons are phrases of this file. */
 #include <poll.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
-#include "context.h"
+#include "question.h"
 
 /* The distance between clock and close time at which grants stop, beyond the ledger that is due (DESIGN 4).
  */
 #define CLOCK_SLACK_S 30
-
-struct ready_job {
-    struct work work; /* first: the workers give it back */
-    const struct api_settings *settings;
-    struct http_request *http;
-};
 
 static bool keyd_runs(const struct keyd *keyd)
 {
@@ -60,40 +52,25 @@ static bool check_pool(const struct api_settings *settings, const struct pool_st
  * Every line is looked up anew: a replica that is taken out of service gets no requests from which it could
  * learn that all is well again.
  */
-static bool check_all(const struct api_settings *settings, struct db *db, json_t *checks)
+static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
 {
+    const struct api_settings *settings = question->settings;
     struct pool_status pool;
-    struct detail detail = {0};
-    bool database = db != NULL && pool_status(db, &pool, &detail) == ERR_OK;
+    json_t *checks = json_array();
+    bool database = pool_status(db, &pool, detail) == ERR_OK;
     bool ready = check(checks, "database", database, "the database does not answer");
     ready &= check(checks, "keys", keyd_runs(settings->keyd), "the key process has ended");
     ready &= check(
         checks, "ingestion", ingestion_well(settings), "ledgers do not come in as they should; see the log");
     if (database)
         ready &= check_pool(settings, &pool, checks);
-    return ready;
+    answer->status = ready ? 200 : 503;
+    answer->body = json_pack("{s:s, s:o}", "status", ready ? "ready" : "not ready", "checks", checks);
+    return ERR_OK;
 }
 
-static void run(struct work *work, struct db *db)
+void get_readyz(struct http_request *request, void *api)
 {
-    struct ready_job *job = (struct ready_job *)work;
-    json_t *checks = json_array();
-    bool ready = check_all(job->settings, db, checks);
-    reply(job->http, ready ? 200 : 503,
-        json_pack("{s:s, s:o}", "status", ready ? "ready" : "not ready", "checks", checks));
-    free(job);
-}
-
-void get_readyz(struct http_request *request, void *context)
-{
-    const struct api *api = context;
-    struct ready_job *job = NEW(struct ready_job);
-    job->work.run = run;
-    job->settings = &api->settings;
-    job->http = request;
-    enum err e = workers_submit(api->workers, &job->work);
-    if (e != ERR_OK) {
-        refuse(request, e, NULL);
-        free(job);
-    }
+    static const struct question_kind kind = {.size = sizeof(struct question), .ask = ask};
+    question_begin(request, api, &kind);
 }

@@ -1,13 +1,5 @@
 /* GET /v1/pool: how the pool stands, in counts. */
-#include <stdlib.h>
-
-#include "base/mem.h"
-#include "context.h"
-
-struct pool_job {
-    struct work work; /* first: the workers give it back */
-    struct http_request *http;
-};
+#include "question.h"
 
 /* Before the first ledger there is no cursor: null, rather than a lag of 0. */
 static json_t *cursor_json(const struct pool_status *pool)
@@ -28,28 +20,18 @@ static json_t *pool_json(const struct pool_status *pool)
         (json_int_t)pool->oldest_lease_s, "cursor", cursor_json(pool));
 }
 
-static void run(struct work *work, struct db *db)
+static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
 {
-    struct pool_job *job = (struct pool_job *)work;
+    (void)question;
     struct pool_status pool;
-    struct detail detail = {0};
-    enum err e = db == NULL ? ERR_SHUTTING_DOWN : pool_status(db, &pool, &detail);
+    enum err e = pool_status(db, &pool, detail);
     if (e == ERR_OK)
-        reply(job->http, 200, pool_json(&pool));
-    else
-        refuse(job->http, e, &detail);
-    free(job);
+        answer->body = pool_json(&pool);
+    return e;
 }
 
-void get_pool(struct http_request *request, void *context)
+void get_pool(struct http_request *request, void *api)
 {
-    const struct api *api = context;
-    struct pool_job *job = NEW(struct pool_job);
-    job->work.run = run;
-    job->http = request;
-    enum err e = workers_submit(api->workers, &job->work);
-    if (e != ERR_OK) {
-        refuse(request, e, NULL);
-        free(job);
-    }
+    static const struct question_kind kind = {.size = sizeof(struct question), .ask = ask};
+    question_begin(request, api, &kind);
 }

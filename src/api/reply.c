@@ -13,8 +13,12 @@ const char *client_of(const struct http_request *request)
 
 void reply(struct http_request *request, int status, json_t *object)
 {
-    http_reply_json(request, status, json_dumps(object, JSON_COMPACT));
+    char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
+    if (text != NULL)
+        http_reply_json(request, status, text);
+    else
+        refuse(request, ERR_INTERNAL, &(struct detail){"the answer has text that is not UTF-8"});
 }
 
 /* Seconds after which another try has a fair chance. What is not here is a blip or a restart. */
@@ -36,13 +40,15 @@ static int retry_after_s(enum err e)
     return err_status(e) == 503 ? RETRY_DEFAULT_S : 0;
 }
 
-void refuse_with(struct http_request *request, enum err e, const struct detail *detail, const char *members)
+void refuse_with(struct http_request *request, enum err e, const struct detail *detail, json_t *members)
 {
+    AUTO_FREE char *extra = members == NULL ? NULL : json_dumps(members, JSON_COMPACT);
+    json_decref(members);
     int status = err_status(e);
     if (status >= 500 && detail != NULL && detail->text[0] != '\0')
         log_line(status == 500 ? LOG_ERROR : LOG_WARN, "request failed",
             "request_id=%s error=%s detail=\"%s\"", http_request_id(request), err_code(e), detail->text);
-    http_reply_problem(request, e, detail, retry_after_s(e), members);
+    http_reply_problem(request, e, detail, retry_after_s(e), extra);
 }
 
 void refuse(struct http_request *request, enum err e, const struct detail *detail)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -41,7 +42,10 @@ static void *run(void *context)
 {
     struct worker *worker = context;
     for (struct work *work; (work = take(worker->workers)) != NULL;)
-        work->run(work, worker->db);
+        if (clock_left_ms(work->deadline_ms) > 0)
+            work->run(work, ERR_OK, worker->db);
+        else
+            work->run(work, ERR_OVERLOADED, NULL);
     return NULL;
 }
 
@@ -65,12 +69,13 @@ struct workers *workers_start(const char *database_url, unsigned count)
 
 enum err workers_submit(struct workers *workers, struct work *work)
 {
+    work->next = NULL;
+    work->deadline_ms = clock_ms() + WORKERS_WAIT_MS;
     pthread_mutex_lock(&workers->mutex);
     enum err e = workers->stopping                       ? ERR_SHUTTING_DOWN
                  : workers->waiting >= WORKERS_QUEUE_MAX ? ERR_OVERLOADED
                                                          : ERR_OK;
     if (e == ERR_OK) {
-        work->next = NULL;
         if (workers->first == NULL)
             workers->first = work;
         else
@@ -95,7 +100,7 @@ void workers_stop(struct workers *workers)
     }
     for (struct work *work = workers->first, *next; work != NULL; work = next) {
         next = work->next;
-        work->run(work, NULL);
+        work->run(work, ERR_SHUTTING_DOWN, NULL);
     }
     pthread_cond_destroy(&workers->arrived);
     pthread_mutex_destroy(&workers->mutex);
