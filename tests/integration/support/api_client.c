@@ -94,6 +94,7 @@ struct api_reply api_hear(struct api_client *client)
     int64_t deadline_ms = clock_ms() + API_PATIENCE_MS;
     struct api_reply reply = {0};
     const char *end;
+    buf_reserve(&client->heard, 1); /* memmem wants memory, also for nothing */
     while ((end = memmem(client->heard.data, client->heard.len, "\r\n\r\n", 4)) == NULL)
         if (!hear_more(client, deadline_ms))
             give_up("the connection ended before the reply");
