@@ -72,8 +72,6 @@ static enum err check_inner(struct keyd_state *state, const struct envelope *inn
     const struct hash hash = envelope_hash(&state->ring->network, inner);
     if (inner->form == ENVELOPE_FEE_BUMP)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
-    if (inner->source_muxed)
-        return detail_set(detail, ERR_NOT_ELIGIBLE, "a lease's source is never muxed");
     if (fee_stroops <= 0 || fee_stroops > state->max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is not within the key process's maximum");
     if (ring_proves_member(state->ring, &inner->source, sealed) != ERR_OK)

@@ -21,6 +21,7 @@
 
 #define PASSPHRASE "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE"
 #define DISTRIBUTION "DISTRIBUTION_ACCOUNT_PRIVATE_KEY"
+#define NO_PIPE 9 /* an open descriptor of another kind, in the second program */
 #define SECRET "correct-horse-battery-staple"
 
 /* ---- the second program */
@@ -76,6 +77,7 @@ static char *hidden(const char *const environment[])
     pid_t pid = fork();
     if (pid == 0) {
         dup2(ends[1], STDOUT_FILENO);
+        dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), NO_PIPE);
         execve(
             "/proc/self/exe", (char *[]){"test_secrets", "hide", "an argument", NULL}, (char **)environment);
         _exit(127);
@@ -135,7 +137,7 @@ static void a_value_too_long_is_refused(void **state)
 static void pipes_that_are_none_are_refused(void **state)
 {
     (void)state;
-    static const char *const numbers[] = {"0 1 2", "-1 9 -1", "1", "", "a b c"};
+    static const char *const numbers[] = {"0 1 2", "-1 9 -1", "-1 77 -1", "1", "", "a b c"};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         AUTO_FREE char *variable = mem_format("FAIRWAY_SECRET_PIPES=%s", numbers[i]);
         const char *const environment[] = {variable, NULL};

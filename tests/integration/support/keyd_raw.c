@@ -1,0 +1,106 @@
+#include "keyd_raw.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "keyd.h"
+
+#define PATIENCE_MS 10000
+
+struct spawned raw_spawn(enum keyd_mode mode)
+{
+    struct spawned child;
+    struct detail detail = {0};
+    struct wire_header header;
+    struct buf ready = {0};
+    struct keyd_secrets secrets = keyd_known_secrets();
+    if (spawn_keyd(keyd_program(), mode, &secrets, &child, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
+    assert_int_equal(header.type, WIRE_READY);
+    assert_int_equal(wire_read_payload(child.fd, header.len, &ready, clock_ms() + PATIENCE_MS), WIRE_READ);
+    assert_int_equal(be32_get(ready.data), ERR_OK);
+    buf_free(&ready);
+    return child;
+}
+
+void raw_put_load(struct buf *out)
+{
+    struct keyd_settings settings = keyd_test_settings();
+    struct public_key none = {0};
+    buf_add(out, settings.network.bytes, sizeof settings.network.bytes);
+    buf_add_u32(out, 0);
+    buf_add(out, none.bytes, sizeof none.bytes);
+    buf_add_u32(out, settings.limits.base_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings.limits.max_resource_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings.max_lease_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings.max_bump_fee_stroops);
+    buf_add_u32(out, 0);
+}
+
+void raw_say(const struct spawned *child, uint32_t type, const struct buf *payload)
+{
+    assert_true(wire_write(child->fd, type, buf_bytes(payload), clock_ms() + PATIENCE_MS));
+}
+
+void raw_announce(const struct spawned *child, uint32_t type, uint32_t len)
+{
+    uint8_t header[WIRE_HEADER_SIZE];
+    be32_put(header, len);
+    be32_put(header + 4, type);
+    assert_int_equal(send(child->fd, header, sizeof header, MSG_NOSIGNAL), sizeof header);
+}
+
+void raw_hear(const struct spawned *child, uint32_t type, struct buf *answer)
+{
+    struct wire_header header;
+    assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
+    assert_int_equal(header.type, type);
+    assert_int_equal(wire_read_payload(child->fd, header.len, answer, clock_ms() + PATIENCE_MS), WIRE_READ);
+}
+
+void raw_load(const struct spawned *child)
+{
+    struct buf payload = {0}, answer = {0};
+    raw_put_load(&payload);
+    raw_say(child, WIRE_LOAD, &payload);
+    raw_hear(child, WIRE_LOAD, &answer);
+    assert_int_equal(be32_get(answer.data), ERR_OK);
+    buf_free(&payload);
+    buf_free(&answer);
+}
+
+int raw_end(struct spawned *child)
+{
+    struct wire_header header;
+    int status;
+    shutdown(child->fd, SHUT_WR);
+    assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_CLOSED);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    close(child->fd);
+    close(child->pidfd);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+char *raw_proc(const struct spawned *child, const char *name, size_t *len)
+{
+    AUTO_FREE char *path = mem_format("/proc/%d/%s", (int)child->pid, name);
+    struct buf text = {0};
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    for (int c; (c = fgetc(file)) != EOF;)
+        buf_add(&text, &(char){(char)c}, 1);
+    fclose(file);
+    if (len != NULL)
+        *len = text.len;
+    buf_add(&text, "", 1);
+    return (char *)text.data;
+}

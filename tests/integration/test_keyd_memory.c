@@ -1,0 +1,232 @@
+/*
+ * DS6: where in the key process's memory its secrets are, by looking through all of it. The master key and
+ * the distribution key are in locked pages that no dump contains, and nowhere else; of a channel account's
+ * key nothing is left once it has signed. Not for instrumented builds: there nothing is locked, and freed
+ * memory is kept.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "../../src/keys/seal.h"
+#include "base/mem.h"
+#include "support/keyd.h"
+#include "support/keyd_raw.h"
+
+#define NOW_S 1800000000u
+
+struct sought {
+    const char *name;
+    const uint8_t *data;
+    size_t len;
+    size_t outside, inside; /* hits in ordinary pages, and in those that are locked and never dumped */
+};
+
+static void search(
+    FILE *memory, unsigned long from, unsigned long to, bool guarded, struct sought *sought, size_t count)
+{
+    size_t len = to - from;
+    AUTO_FREE uint8_t *page = NEW_ARRAY(len, uint8_t);
+    if (fseek(memory, (long)from, SEEK_SET) != 0 || fread(page, 1, len, memory) != len) {
+        clearerr(memory); /* guard pages */
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        for (uint8_t *at = page;
+             (at = memmem(at, len - (size_t)(at - page), sought[i].data, sought[i].len)) != NULL; at++)
+            *(guarded ? &sought[i].inside : &sought[i].outside) += 1;
+}
+
+static void search_memory(const struct spawned *child, struct sought *sought, size_t count)
+{
+    AUTO_FREE char *path = mem_format("/proc/%d/mem", (int)child->pid);
+    AUTO_FREE char *maps = raw_proc(child, "smaps", NULL);
+    unsigned long from = 0, to = 0, low, high;
+    size_t searched = 0;
+    FILE *memory = fopen(path, "re");
+    assert_non_null(memory);
+    for (char *rest = maps, *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char permissions[8];
+        if (sscanf(line, "%lx-%lx %7s", &low, &high, permissions) == 3) {
+            from = permissions[0] == 'r' ? low : 0;
+            to = high;
+        } else if (strncmp(line, "VmFlags:", 8) == 0 && from != 0) {
+            search(
+                memory, from, to, strstr(line, " lo") != NULL && strstr(line, " dd") != NULL, sought, count);
+            searched++;
+        }
+    }
+    fclose(memory);
+    assert_in_range(searched, 5, 10000);
+}
+
+/*
+ * What signs is not the seed but a scalar that is hashed from it (RFC 8032 section 5.1.5), and the fixed-base
+ * multiplication takes that in 64 signed digits of 4 bits, which libsodium leaves on the stack.
+ */
+static void scalar_of(const uint8_t seed[32], uint8_t hashed[64], int8_t digits[64])
+{
+    crypto_hash_sha512(hashed, seed, 32);
+    hashed[0] &= 248;
+    hashed[31] = (uint8_t)((hashed[31] & 63) | 64);
+    int carry = 0;
+    for (int i = 0; i < 64; i++) {
+        int digit = (hashed[i / 2] >> 4 * (i % 2) & 15) + carry;
+        carry = i < 63 && digit >= 8;
+        digits[i] = (int8_t)(digit - 16 * carry);
+    }
+}
+
+/* A key in the forms in which it passes through memory. */
+struct forms {
+    uint8_t seed[32], scalar[64];
+    int8_t digits[64];
+};
+
+static struct forms forms_of(const uint8_t seed[32])
+{
+    struct forms forms;
+    memcpy(forms.seed, seed, sizeof forms.seed);
+    scalar_of(seed, forms.scalar, forms.digits);
+    return forms;
+}
+
+static void is_nowhere(const struct spawned *child, const struct forms *forms)
+{
+    struct sought sought[] = {{"the seed", forms->seed, sizeof forms->seed, 0, 0},
+        {"the scalar", forms->scalar, sizeof forms->scalar, 0, 0},
+        {"the scalar's digits", (const uint8_t *)forms->digits, sizeof forms->digits, 0, 0}};
+    search_memory(child, sought, ARRAY_LEN(sought));
+    for (size_t i = 0; i < ARRAY_LEN(sought); i++)
+        if (sought[i].inside + sought[i].outside != 0)
+            fail_msg("%s: %zu in guarded pages, %zu elsewhere", sought[i].name, sought[i].inside,
+                sought[i].outside);
+}
+
+static struct forms open_account(const struct generated_key *account)
+{
+    uint8_t master[32];
+    struct opened open;
+    struct keyd_settings settings = keyd_test_settings();
+    memset(master, 7, sizeof master);
+    assert_int_equal(
+        unseal(master, &settings.network, &account->public_key, &account->sealed, &open), ERR_OK);
+    return forms_of(open.seed);
+}
+
+static void its_own_keys_are_in_guarded_pages_only(void **state)
+{
+    (void)state;
+    uint8_t master[32], seed[32];
+    memset(master, 7, sizeof master);
+    memset(seed, 11, sizeof seed);
+    const struct forms forms = forms_of(seed);
+    struct spawned child = raw_spawn(KEYD_SERVE);
+    for (int loaded = 0; loaded < 2; loaded++) {
+        struct sought sought[] = {{"the master key", master, sizeof master, 0, 0},
+            {"the distribution seed", seed, sizeof seed, 0, 0},
+            {"the distribution seed as text", (const uint8_t *)"SAFQWCYLBMFQWCYL", 16, 0, 0},
+            {"the distribution scalar", forms.scalar, sizeof forms.scalar, 0, 0},
+            {"the distribution scalar's digits", (const uint8_t *)forms.digits, sizeof forms.digits, 0, 0}};
+        search_memory(&child, sought, ARRAY_LEN(sought));
+        for (size_t i = 0; i < ARRAY_LEN(sought); i++)
+            if (sought[i].outside != 0 || (sought[i].inside != 0) != (i < 2))
+                fail_msg("%s, loaded %d: %zu in guarded pages, %zu elsewhere", sought[i].name, loaded,
+                    sought[i].inside, sought[i].outside);
+        if (!loaded)
+            raw_load(&child);
+    }
+    assert_int_equal(raw_end(&child), EX_OK);
+}
+
+static void of_an_account_that_signed_nothing_is_left(void **state)
+{
+    (void)state;
+    struct generated_key account;
+    struct buf transaction = {0}, message = {0};
+    keyd_accounts(&account, 1);
+    const struct forms forms = open_account(&account);
+    struct spawned child = raw_spawn(KEYD_SERVE);
+    raw_load(&child);
+    lease_transaction(&account.public_key, NOW_S + 60, &transaction);
+    buf_add_u64(&message, NOW_S);
+    buf_add_u32(&message, 1);
+    buf_add(&message, account.public_key.bytes, sizeof account.public_key.bytes);
+    wire_put_sealed(&message, &account.sealed);
+    wire_put_bytes(&message, buf_bytes(&transaction));
+    raw_say(&child, WIRE_LEASES, &message);
+    raw_hear(&child, WIRE_LEASES, &message);
+    assert_int_equal(be32_get(message.data), ERR_OK);
+    is_nowhere(&child, &forms);
+    assert_int_equal(raw_end(&child), EX_OK);
+    buf_free(&transaction);
+    buf_free(&message);
+}
+
+static void of_an_account_that_was_generated_nothing_is_left(void **state)
+{
+    (void)state;
+    struct generated_key account;
+    struct buf message = {0};
+    struct spawned child = raw_spawn(KEYD_PROVISION);
+    raw_load(&child);
+    buf_add_u32(&message, 1);
+    raw_say(&child, WIRE_GENERATE, &message);
+    raw_hear(&child, WIRE_GENERATE, &message);
+    struct xdr_reader answer = xdr_reader(buf_bytes(&message));
+    assert_int_equal(xdr_opaque(&answer, account.public_key.bytes, sizeof account.public_key.bytes), ERR_OK);
+    assert_int_equal(wire_get_sealed(&answer, &account.sealed), ERR_OK);
+    const struct forms forms = open_account(&account);
+    is_nowhere(&child, &forms);
+    assert_int_equal(raw_end(&child), EX_OK);
+    buf_free(&message);
+}
+
+/* The search itself finds what is there: this process is full of what it looks for. */
+static void the_search_finds_what_is_in_plain_memory(void **state)
+{
+    (void)state;
+    uint8_t known[32];
+    memset(known, 13, sizeof known);
+    struct sought sought[] = {{"a known value", known, sizeof known, 0, 0}};
+    search_memory(&(struct spawned){.pid = getpid()}, sought, 1);
+    assert_true(sought[0].outside > 0);
+}
+
+/* Nobody but root can look: that is the point of the walls. */
+static bool can_look(void)
+{
+#ifdef FAIRWAY_SANITIZED
+    return false;
+#else
+    return geteuid() == 0;
+#endif
+}
+
+static void skips(void **state)
+{
+    (void)state;
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_search_finds_what_is_in_plain_memory),
+        cmocka_unit_test(its_own_keys_are_in_guarded_pages_only),
+        cmocka_unit_test(of_an_account_that_signed_nothing_is_left),
+        cmocka_unit_test(of_an_account_that_was_generated_nothing_is_left),
+    };
+    const struct CMUnitTest skipped[] = {cmocka_unit_test(skips)};
+    if (sodium_init() < 0)
+        return 1;
+    return can_look() ? cmocka_run_group_tests_name("keyd memory", tests, NULL, NULL)
+                      : cmocka_run_group_tests_name("keyd memory", skipped, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/*
+ * The client believes no answer that is not of the shape it expects: it gives the conversation up, for ever.
+ * The answers are written into the socket before the question is asked.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "client.h"
+
+struct talk {
+    struct keyd keyd;
+    int other_end;
+};
+
+static struct talk talk(void)
+{
+    int pair[2];
+    struct talk talk = {0};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    talk.keyd.child = (struct spawned){.fd = pair[0], .pidfd = -1};
+    talk.other_end = pair[1];
+    pthread_mutex_init(&talk.keyd.mutex, NULL);
+    return talk;
+}
+
+static void end(struct talk *talk)
+{
+    close(talk->keyd.child.fd);
+    close(talk->other_end);
+    buf_free(&talk->keyd.request);
+    buf_free(&talk->keyd.answer);
+}
+
+/* keyd's answer to a request for one key. */
+static void put_key(struct buf *answer)
+{
+    struct sealed_seed sealed = {.key_id = "0123456789abcdef"};
+    buf_add(answer, (struct public_key){0}.bytes, sizeof(struct public_key));
+    wire_put_sealed(answer, &sealed);
+}
+
+static enum err ask(struct talk *talk)
+{
+    struct generated_key key;
+    return keyd_generate(&talk->keyd, 1, &key);
+}
+
+static void answer_with(struct talk *talk, uint32_t type, uint32_t len, const struct buf *payload)
+{
+    uint8_t header[WIRE_HEADER_SIZE];
+    be32_put(header, len);
+    be32_put(header + 4, type);
+    assert_int_equal(send(talk->other_end, header, sizeof header, 0), sizeof header);
+    assert_int_equal(send(talk->other_end, payload->data, payload->len, 0), payload->len);
+}
+
+/* Then a right answer is of no use any more: it could be the one to an earlier question. */
+static void gives_up(uint32_t type, uint32_t len, const struct buf *payload)
+{
+    struct talk bad = talk();
+    int64_t begun_ms = clock_ms();
+    answer_with(&bad, type, len, payload);
+    shutdown(bad.other_end, SHUT_WR);
+    assert_int_equal(ask(&bad), ERR_KEYD_UNAVAILABLE);
+    assert_true(bad.keyd.dead);
+    assert_int_equal(ask(&bad), ERR_KEYD_UNAVAILABLE);
+    assert_true(clock_ms() - begun_ms < 1000);
+    end(&bad);
+}
+
+static void a_right_answer_is_taken(void **state)
+{
+    (void)state;
+    struct talk good = talk();
+    struct buf right = {0};
+    put_key(&right);
+    for (int i = 0; i < 2; i++) {
+        answer_with(&good, WIRE_GENERATE, (uint32_t)right.len, &right);
+        assert_int_equal(ask(&good), ERR_OK);
+    }
+    buf_free(&right);
+    end(&good);
+}
+
+static void answers_of_another_shape_end_the_conversation(void **state)
+{
+    (void)state;
+    struct buf right = {0};
+    put_key(&right);
+    const uint32_t len = (uint32_t)right.len;
+    gives_up(WIRE_LEASES, len, &right);          /* another question's */
+    gives_up(WIRE_GENERATE, len + 4, &right);    /* torn */
+    gives_up(WIRE_GENERATE, UINT32_MAX, &right); /* larger than any */
+    right.len -= 4;
+    gives_up(WIRE_GENERATE, len - 4, &right); /* short */
+    right.len += 4;
+    buf_add_u32(&right, 0);
+    gives_up(WIRE_GENERATE, len + 4, &right); /* something behind it */
+    buf_free(&right);
+}
+
+static void a_result_that_is_no_error_code_ends_the_conversation(void **state)
+{
+    (void)state;
+    struct talk bad = talk();
+    struct buf payload = {0}, envelope = {0};
+    struct sealed_seed sealed = {0};
+    struct hash hash;
+    struct detail detail = {0}, none = {0};
+    buf_add_u32(&payload, 100000);
+    buf_add_u32(&payload, 0);
+    answer_with(&bad, WIRE_FEE_BUMP, (uint32_t)payload.len, &payload);
+    assert_int_equal(keyd_sign_fee_bump(&bad.keyd, (struct bytes){0}, &sealed, 1, &envelope, &hash, &detail),
+        ERR_KEYD_UNAVAILABLE);
+    assert_memory_not_equal(&detail, &none, sizeof none);
+    assert_int_equal(envelope.len, 0);
+    buf_free(&payload);
+    end(&bad);
+}
+
+/* Nothing of it goes over the wire: nobody answers here. */
+static void what_is_too_large_is_refused_without_asking(void **state)
+{
+    (void)state;
+    struct talk deaf = talk();
+    struct sealed_seed sealed = {0};
+    struct buf large = {0}, envelope = {0};
+    struct hash hash;
+    struct detail detail;
+    buf_reserve(&large, KEYD_TRANSACTION_MAX + 4);
+    memset(large.data, 0, KEYD_TRANSACTION_MAX + 4);
+    struct lease_signing item = {.transaction = {large.data, KEYD_TRANSACTION_MAX + 4}};
+    struct master_key_row rows[MASTER_KEY_ROWS_MAX + 1] = {0}, current;
+    const struct keyd_settings settings = {0};
+    struct public_key distribution;
+    bool is_new;
+    assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, &item, 1), ERR_OK);
+    assert_int_equal(item.result, ERR_INVALID_TRANSACTION_XDR);
+    assert_int_equal(keyd_sign_fee_bump(&deaf.keyd, item.transaction, &sealed, 1, &envelope, &hash, &detail),
+        ERR_INVALID_TRANSACTION_XDR);
+    assert_int_equal(
+        keyd_load(&deaf.keyd, &settings, rows, ARRAY_LEN(rows), &current, &is_new, &distribution, &detail),
+        ERR_CONFIG);
+    assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, NULL, 0), ERR_OK);
+    assert_int_equal(recv(deaf.other_end, large.data, 1, MSG_DONTWAIT), -1);
+    buf_free(&large);
+    end(&deaf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_answer_is_taken),
+        cmocka_unit_test(answers_of_another_shape_end_the_conversation),
+        cmocka_unit_test(a_result_that_is_no_error_code_ends_the_conversation),
+        cmocka_unit_test(what_is_too_large_is_refused_without_asking),
+    };
+    return cmocka_run_group_tests_name("keys/client", tests, NULL, NULL);
+}
