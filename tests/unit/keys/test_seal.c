@@ -56,6 +56,35 @@ static void DS4_every_flipped_bit_is_refused(void **state)
     }
 }
 
+/* A row's column has 72 bytes; what is shorter can only arrive with something else behind it. */
+static void DS4_every_truncation_is_refused(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < SEAL_SIZE; len++)
+        for (int filler = 0; filler < 256; filler += 255) {
+            struct fixture f = fixture();
+            if (len == SEAL_SIZE - 1 && f.sealed.box[len] == filler)
+                continue; /* nothing was lost */
+            memset(f.sealed.box + len, filler, SEAL_SIZE - len);
+            assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+        }
+}
+
+static void DS4_swapped_rows_are_refused(void **state)
+{
+    (void)state;
+    struct fixture f = fixture(), other = fixture();
+    memset(other.seed, 10, sizeof other.seed);
+    crypto_sign_seed_keypair(other.key.bytes, other.expected, other.seed);
+    seal(other.master, &other.network, &other.key, other.seed, &other.sealed);
+    assert_int_equal(open_fixture(&other), ERR_OK);
+    const struct sealed_seed kept = f.sealed;
+    f.sealed = other.sealed;
+    other.sealed = kept;
+    assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
+    assert_int_equal(open_fixture(&other), ERR_SEAL_BROKEN);
+}
+
 static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state)
 {
     (void)state;
@@ -117,6 +146,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_for_its_own),
         cmocka_unit_test(DS4_every_flipped_bit_is_refused),
+        cmocka_unit_test(DS4_every_truncation_is_refused),
+        cmocka_unit_test(DS4_swapped_rows_are_refused),
         cmocka_unit_test(DS4_another_master_key_network_row_or_key_id_is_refused),
         cmocka_unit_test(a_seed_of_another_key_is_refused_although_it_authenticates),
         cmocka_unit_test(two_seals_of_one_seed_differ),

@@ -152,7 +152,7 @@ static char path[] = "/tmp/fairway-secret-XXXXXX";
 static enum err open_with(mode_t mode, uid_t owner, struct detail *detail)
 {
     struct keyd_secrets secrets;
-    assert_int_equal(chown(path, owner, owner), 0);
+    assert_int_equal(chown(path, owner, (gid_t)-1), 0);
     assert_int_equal(chmod(path, mode), 0);
     enum err e = secrets_open(&secrets, detail);
     if (e == ERR_OK) {
