@@ -90,12 +90,18 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+/* While the waiters are still there: it answers them. */
+static void stop_watch(void)
 {
-    (void)state;
     if (watch != NULL)
         watch_stop(watch);
     watch = NULL;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    stop_watch();
     test_db_drop(&database);
     return 0;
 }
@@ -159,6 +165,7 @@ static void a_notification_answers_those_whose_lease_ended_and_nobody_else(void 
     assert_answer(&ended, ERR_OK, "expired");
     clock_sleep_ms(200);
     assert_false(answered(&other));
+    stop_watch();
 }
 
 static void a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease(void **state)
@@ -208,8 +215,7 @@ static void stopping_answers_everybody_who_waits_and_takes_no_more(void **state)
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(100, struct waiter);
     for (unsigned i = 0; i < 100; i++)
         begin(&waiters[i], 1 + i % 3, 60000);
-    watch_stop(watch);
-    watch = NULL;
+    stop_watch();
     for (unsigned i = 0; i < 100; i++) {
         assert_int_equal(atomic_load(&waiters[i].answers), 1);
         assert_int_equal(waiters[i].ticket.error, ERR_SHUTTING_DOWN);
@@ -230,8 +236,7 @@ static void more_than_the_watch_can_hold_are_refused_and_room_is_given_back(void
     begin(&extra, 2, 0);
     assert_answer(&extra, ERR_OK, "pending");
     assert_false(answered(&waiters[1]));
-    watch_stop(watch);
-    watch = NULL;
+    stop_watch();
 }
 
 /* What its session has said to the server; statements are counted by the server's own clock of them. */
