@@ -30,7 +30,7 @@ for program in "$@"; do
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     printf '%-60s %4d passed %s%s(%d s)\n' "$program" "$p" "$([ "$f" -eq 0 ] || echo "$f FAILED ")" \
         "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - begun))
-    [ "$f" -eq 0 ] || sed 's/^/    /' "$log"
+    [ "$f" -eq 0 ] || { sed 's/^/    /' "$log"; echo "    exit code $code"; }
     [ "$s" -eq 0 ] || grep -i '# skip' "$log" | sed 's/^/    /' | head -5
 done
 echo
