@@ -163,7 +163,9 @@ static int wait_for_end(const struct service *service, int signals)
         log_info("stopping", NULL);
         return EX_OK;
     }
-    log_error("the key process has ended, and without it nothing can be signed", NULL);
+    struct detail how = {"it does not answer"};
+    (void)keyd_ended(service->base.keyd, &how);
+    log_error("nothing can be signed without the key process", "how=\"%s\"", how.text);
     return EX_SOFTWARE;
 }
 
