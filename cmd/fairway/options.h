@@ -31,7 +31,7 @@ static const struct config_option fairway_options[] = {
     {"BASE_FEE", CONFIG_NUMBER, "100", "stroops an operation, of inner transactions", NULL, 100, 10000000},
     {"FEE_BUMP_BASE_FEE", CONFIG_NUMBER, "10000", "stroops an operation, that fee bumps offer", NULL, 100,
         100000000},
-    {"MAX_FEE", CONFIG_NUMBER, "1000000",
+    {"MAX_FEE", CONFIG_NUMBER, "2000000",
         "stroops that a fee bump may cost at most, besides the resource fee", NULL, 200, 1000000000000},
     {"MAX_RESOURCE_FEE", CONFIG_NUMBER, "50000000",
         "stroops of resource fee that a Soroban transaction may declare", NULL, 0, 1000000000000},

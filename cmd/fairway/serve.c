@@ -20,8 +20,9 @@
 #include "ingest/ingest.h"
 #include "startup.h"
 
-/* Requests under way at SIGTERM get so long; a lease waits 6 s at most. */
-#define DRAIN_MS 10000
+/* Requests under way at SIGTERM get so long: a lease waits 6 s at most. Who waits for a ledger is told to ask
+ * again. */
+#define DRAIN_MS 7000
 
 struct service {
     struct startup base;

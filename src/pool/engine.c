@@ -16,6 +16,8 @@
  */
 #define SWEEP_MS 50
 #define SLOW_POLL_MS 1000
+/* A connection that was lost while it idled is worth another try at once; a database that hangs is not. */
+#define RETRY_MS 1000
 
 struct worker {
     struct engine *engine;
@@ -159,7 +161,8 @@ static enum err grant(
     struct engine *engine = worker->engine;
     enum err e =
         lease_grant(worker->db, engine->settings.keyd, &engine->settings.grant, grants, count, detail);
-    for (int tries = 1; worth_retrying(e) && tries < 3; tries++)
+    const int64_t patience_ms = clock_ms() + RETRY_MS;
+    for (int tries = 1; worth_retrying(e) && tries < 3 && clock_ms() < patience_ms; tries++)
         e = lease_grant(worker->db, engine->settings.keyd, &engine->settings.grant, grants, count, detail);
     if (e == ERR_KEYD_UNAVAILABLE)
         engine->settings.fatal(e);
@@ -178,8 +181,6 @@ static void grant_one_by_one(struct worker *worker, struct batch *batch, uint64_
             answer_batch(worker->engine, &one, releases);
             continue;
         }
-        log_error("lease not granted", "request_id=%s error=%s detail=\"%s\"",
-            batch->grants[i]->request->request_id, err_code(e), detail.text);
         fail_batch(&one, e, &detail);
     }
 }
@@ -215,14 +216,15 @@ static void *listen_for_releases(void *context)
 {
     struct engine *engine = context;
     int64_t next_poll_ms = 0;
+    struct detail detail = {0};
+    if (db_listen(engine->listener_db, POOL_CHANNEL, &detail) != ERR_OK)
+        log_debug("the database will be listened to once it answers", "detail=\"%s\"", detail.text);
     for (bool stopping = false; !stopping;) {
         pthread_mutex_lock(&engine->mutex);
         bool waiting = engine->queue.count > 0;
         pthread_mutex_unlock(&engine->mutex);
-        struct detail detail = {0};
         bool notified = false;
-        if (db_listen(engine->listener_db, POOL_CHANNEL, &detail) != ERR_OK ||
-            db_wait_notify(engine->listener_db, waiting ? SWEEP_MS : SLOW_POLL_MS, engine->wake_fd, &notified,
+        if (db_wait_notify(engine->listener_db, waiting ? SWEEP_MS : SLOW_POLL_MS, engine->wake_fd, &notified,
                 &detail) != ERR_OK) {
             log_debug("no notifications", "detail=\"%s\"", detail.text);
             clock_sleep_ms(SWEEP_MS);

@@ -1,0 +1,480 @@
+/*
+ * What a ledger does to leases and accounts (DESIGN section 5), on a real PostgreSQL. Rows S7 to S11 of the
+ * ancestors' checklist; the ledger transaction around it is test_ingest_commit's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pool/settle.h"
+#include "support/ledger_builder.h"
+#include "support/pg.h"
+#include "support/pool_rows.h"
+
+#define NEXT (POOL_ROWS_LEDGER + 1)
+#define TX_SUCCESS 0
+#define TX_FAILED (-1)
+
+struct fixture {
+    struct test_db test;
+    struct db *db;
+    struct settled settled;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = NEW(struct fixture);
+    f->test = test_db_new(TEST_DB_MIGRATED);
+    ledger_row(&f->test, 0);
+    f->db = test_db_open(&f->test, DB_DIRECT);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    db_free(f->db);
+    test_db_drop(&f->test);
+    free(f);
+    return 0;
+}
+
+struct closing {
+    struct fixture *fixture;
+    const struct ledger *ledger;
+};
+
+static enum err settle(struct db *db, void *context)
+{
+    struct closing *closing = context;
+    struct detail detail = {0};
+    enum err e = pool_settle(db, closing->ledger, &closing->fixture->settled, &detail);
+    if (e != ERR_OK)
+        print_error("pool_settle: %s\n", detail.text);
+    return e;
+}
+
+/* Settles one ledger of these transactions and accounts, as of sequence, closed at close_time_s. */
+static void close_ledger(struct fixture *f, uint32_t sequence, uint64_t close_time_s,
+    const struct built_transaction transactions[], size_t transaction_count,
+    const struct built_account accounts[], size_t account_count)
+{
+    struct buf meta = {0};
+    struct hash hash;
+    struct ledger ledger;
+    struct detail detail = {0};
+    ledger_build(&(struct built_ledger){.meta_version = 2,
+                     .sequence = sequence,
+                     .close_time_s = close_time_s,
+                     .transactions = transactions,
+                     .transaction_count = transaction_count,
+                     .accounts = accounts,
+                     .account_count = account_count},
+        &meta, &hash);
+    assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, &detail), ERR_OK);
+    struct closing closing = {f, &ledger};
+    assert_int_equal(db_transaction(f->db, settle, &closing, &detail), ERR_OK);
+    ledger_free(&ledger);
+    buf_free(&meta);
+}
+
+static uint64_t now_s(struct fixture *f)
+{
+    return (uint64_t)test_db_number(&f->test, "SELECT floor(extract(epoch FROM clock_timestamp()))::int8");
+}
+
+/* Account n with its lease of sequence 51 open. */
+static void leased(struct fixture *f, unsigned n)
+{
+    account_row(&f->test, n, "active");
+    lease_row(&f->test, n, "", 0);
+}
+
+/* The ledger has account n's leased transaction, with this result, and the account's sequence after it. */
+static void close_with(struct fixture *f, unsigned n, int32_t code, int64_t sequence)
+{
+    const struct built_transaction transaction = {.hash = built_hash(n), .code = code};
+    const struct built_account account = {.key = built_key(n), .sequence = sequence};
+    close_ledger(f, NEXT, now_s(f), &transaction, 1, &account, 1);
+}
+
+static int64_t count(struct fixture *f, const char *where)
+{
+    AUTO_FREE char *sql = mem_format("SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a"
+                                     " ON a.public_key = l.account WHERE %s",
+        where);
+    AUTO_ROWS rows = NULL;
+    struct detail detail = {0};
+    struct db *fresh =
+        test_db_open(&f->test, DB_DIRECT); /* SQL by address: each text a connection of its own */
+    assert_int_equal(db_query(fresh, DB_SQL0(sql), &rows, &detail), ERR_OK);
+    int64_t found = db_i64(rows, 0, 0);
+    db_free(fresh);
+    return found;
+}
+
+static void a_confirmed_lease_releases_its_account_at_the_new_sequence(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    close_with(f, 1, TX_SUCCESS, 51);
+    assert_int_equal(f->settled.confirmed, 1);
+    assert_int_equal(f->settled.released, 1);
+    assert_int_equal(count(f, "l.result = 'confirmed' AND l.result_code = 'txSUCCESS' AND l.ledger = 101"
+                              " AND a.state = 'active' AND a.lease_hash IS NULL AND a.locked_at IS NULL"
+                              " AND a.sequence = 51 AND a.sequence_ledger = 101"),
+        1);
+}
+
+static void every_result_that_consumes_the_sequence_settles_as_failed(void **state)
+{
+    struct fixture *f = *state;
+    static const int32_t consuming[] = {-1, -6, -7, -10, -11, -14, -15};
+    for (unsigned i = 0; i < ARRAY_LEN(consuming); i++) {
+        leased(f, i + 1);
+        close_with(f, i + 1, consuming[i], 51);
+        assert_int_equal(f->settled.failed, 1);
+        assert_int_equal(f->settled.released, 1);
+    }
+    assert_int_equal(
+        count(f, "l.result = 'failed' AND a.lease_hash IS NULL AND a.sequence = 51"), ARRAY_LEN(consuming));
+}
+
+static void DR3_a_result_that_consumes_nothing_settles_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static const int32_t sparing[] = {-5, -8};
+    for (unsigned i = 0; i < ARRAY_LEN(sparing); i++) {
+        leased(f, i + 1);
+        const struct built_transaction transaction = {.hash = built_hash(i + 1), .code = sparing[i]};
+        close_ledger(f, NEXT, now_s(f), &transaction, 1, NULL, 0);
+        assert_int_equal(f->settled.released, 0);
+    }
+    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), ARRAY_LEN(sparing));
+}
+
+static void DR3_a_fee_bump_settles_by_its_inner_hash_and_code(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    const struct built_transaction bump = {
+        .hash = built_hash(900), .has_inner = true, .inner_hash = built_hash(1), .code = TX_FAILED};
+    const struct built_account account = {.key = built_key(1), .sequence = 51};
+    close_ledger(f, NEXT, now_s(f), &bump, 1, &account, 1);
+    assert_int_equal(f->settled.failed, 1);
+    assert_int_equal(count(f, "l.result = 'failed' AND l.result_code = 'txFAILED'"), 1);
+}
+
+static void S7_S8_a_ledger_without_ours_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    close_ledger(f, NEXT, now_s(f), NULL, 0, NULL, 0);
+    const struct built_transaction foreign[] = {
+        {.hash = built_hash(700)}, {.hash = built_hash(701), .code = TX_FAILED}};
+    const struct built_account stranger = {.key = built_key(700), .sequence = 9};
+    close_ledger(f, NEXT + 1, now_s(f), foreign, 2, &stranger, 1);
+    assert_int_equal(f->settled.released, 0);
+    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
+}
+
+static void S11_of_many_only_those_in_the_ledger_end(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned n = 1; n <= 5; n++)
+        leased(f, n);
+    const struct built_transaction transactions[] = {
+        {.hash = built_hash(2)}, {.hash = built_hash(700)}, {.hash = built_hash(4), .code = TX_FAILED}};
+    const struct built_account accounts[] = {{.key = built_key(2), .sequence = 51},
+        {.key = built_key(700), .sequence = 1}, {.key = built_key(4), .sequence = 51}};
+    close_ledger(f, NEXT, now_s(f), transactions, 3, accounts, 3);
+    assert_int_equal(f->settled.confirmed, 1);
+    assert_int_equal(f->settled.failed, 1);
+    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 3);
+}
+
+static void a_lease_expires_only_when_a_ledger_closed_after_its_max_time(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.leases");
+    close_ledger(f, NEXT, max_time_s, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 0); /* equal: a ledger of that second may still include it */
+    close_ledger(f, NEXT + 1, max_time_s + 1, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1);
+    assert_int_equal(
+        count(f,
+            "l.result = 'expired' AND l.result_code IS NULL AND a.lease_hash IS NULL AND a.state = 'active'"
+            " AND a.sequence = 50 AND a.sequence_ledger = 100"),
+        1);
+}
+
+static void a_transaction_in_the_last_ledger_that_could_have_it_is_confirmed_not_expired(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.leases");
+    const struct built_transaction transaction = {.hash = built_hash(1)};
+    const struct built_account account = {.key = built_key(1), .sequence = 51};
+    close_ledger(f, NEXT, max_time_s + 5, &transaction, 1, &account, 1);
+    assert_int_equal(f->settled.confirmed, 1);
+    assert_int_equal(f->settled.expired, 0);
+}
+
+static void max_ledger_is_exclusive(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    test_db_exec(&f->test, "UPDATE fairway.leases SET max_ledger = 103");
+    close_ledger(f, 101, now_s(f), NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 0); /* ledger 102 may have it */
+    close_ledger(f, 102, now_s(f), NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1); /* 103 may not */
+}
+
+static void DR3_a_sequence_that_others_consumed_supersedes_and_quarantines(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    const struct built_transaction foreign = {.hash = built_hash(700)};
+    const struct built_account account = {.key = built_key(1), .sequence = 51};
+    close_ledger(f, NEXT, now_s(f), &foreign, 1, &account, 1);
+    assert_int_equal(f->settled.superseded, 1);
+    assert_int_equal(f->settled.quarantined, 1);
+    assert_int_equal(count(f, "l.result = 'superseded' AND a.state = 'quarantined' AND a.quarantine_reason "
+                              "LIKE '%did not sign%'"
+                              " AND a.lease_hash IS NULL AND a.sequence = 51"),
+        1);
+}
+
+static void a_ledger_below_what_is_known_is_not_mirrored(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    const struct built_account old = {.key = built_key(1), .sequence = 999};
+    close_ledger(f, POOL_ROWS_LEDGER, now_s(f), NULL, 0, &old, 1);
+    assert_int_equal(f->settled.released, 0);
+    assert_int_equal(count(f, "l.settled_at IS NULL AND a.sequence = 50 AND a.state = 'active'"), 1);
+}
+
+static void a_removed_account_ends_its_lease_and_is_quarantined(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    const struct built_account gone = {.key = built_key(1), .removed = true};
+    close_ledger(f, NEXT, now_s(f), NULL, 0, &gone, 1);
+    assert_int_equal(f->settled.superseded, 1);
+    assert_int_equal(count(f, "a.state = 'quarantined' AND a.lease_hash IS NULL"), 1);
+}
+
+static void a_changed_signer_quarantines_but_the_lease_lives_on(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    const struct built_account changed = {.key = built_key(1), .sequence = 50, .foreign_signer = true};
+    close_ledger(f, NEXT, now_s(f), NULL, 0, &changed, 1);
+    assert_int_equal(f->settled.quarantined, 1);
+    assert_int_equal(
+        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.state = 'quarantined'"), 1);
+}
+
+static int64_t in_state(struct fixture *f, const char *state)
+{
+    AUTO_ROWS rows = NULL;
+    struct detail detail = {0};
+    assert_int_equal(db_query(f->db,
+                         DB_SQL("SELECT count(*) FROM fairway.channel_accounts a WHERE a.state = $1"
+                                " AND (a.slot IS NULL) = (a.state = 'retired')",
+                             DB_TEXT(state)),
+                         &rows, &detail),
+        ERR_OK);
+    return db_i64(rows, 0, 0);
+}
+
+static void creation_activates_and_a_merge_retires(void **state)
+{
+    struct fixture *f = *state;
+    account_row(&f->test, 1, "creating");
+    account_row(&f->test, 2, "retiring");
+    const struct built_account accounts[] = {
+        {.key = built_key(1), .sequence = (int64_t)NEXT << 32, .created = true},
+        {.key = built_key(2), .removed = true}};
+    close_ledger(f, NEXT, now_s(f), NULL, 0, accounts, 2);
+    assert_int_equal(f->settled.created, 1);
+    assert_int_equal(f->settled.retired, 1);
+    assert_int_equal(in_state(f, "active"), 1);
+    assert_int_equal(in_state(f, "retired"), 1);
+}
+
+static void DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody(void **state)
+{
+    struct fixture *f = *state;
+    struct buf meta = {0};
+    struct hash hash;
+    struct ledger ledger;
+    struct detail detail = {0};
+    struct db *listener = test_db_open(&f->test, DB_DIRECT);
+    bool notified = false;
+    leased(f, 1);
+    const struct built_transaction transaction = {.hash = built_hash(1)};
+    const struct built_account account = {.key = built_key(1), .sequence = 51};
+    ledger_build(&(struct built_ledger){.meta_version = 2,
+                     .sequence = NEXT,
+                     .close_time_s = now_s(f),
+                     .transactions = &transaction,
+                     .transaction_count = 1,
+                     .accounts = &account,
+                     .account_count = 1},
+        &meta, &hash);
+    assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, &detail), ERR_OK);
+    assert_int_equal(db_listen(listener, POOL_CHANNEL, &detail), ERR_OK);
+    assert_int_equal(
+        db_wait_notify(listener, 50, -1, &notified, &detail), ERR_OK); /* that of the new session */
+    struct closing closing = {f, &ledger};
+    assert_int_equal(db_begin(f->db, &detail), ERR_OK);
+    assert_int_equal(settle(f->db, &closing), ERR_OK);
+    assert_int_equal(f->settled.confirmed, 1);
+    assert_int_equal(
+        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1); /* seen by another session */
+    db_rollback(f->db);
+    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
+    assert_int_equal(db_wait_notify(listener, 200, -1, &notified, &detail), ERR_OK);
+    assert_false(notified);
+    assert_int_equal(db_transaction(f->db, settle, &closing, &detail), ERR_OK);
+    assert_int_equal(db_wait_notify(listener, 2000, -1, &notified, &detail), ERR_OK);
+    assert_true(notified);
+    assert_int_equal(count(f, "l.result = 'confirmed' AND a.lease_hash IS NULL"), 1);
+    ledger_free(&ledger);
+    buf_free(&meta);
+    db_free(listener);
+}
+
+/* The rows' own constraints, whatever a program does. */
+static enum err attempt(struct fixture *f, struct db_statement first, struct db_statement second)
+{
+    struct detail detail = {0};
+    enum err e = db_begin(f->db, &detail);
+    if (e == ERR_OK)
+        e = db_query(f->db, first, NULL, &detail);
+    if (e == ERR_OK && second.sql != NULL)
+        e = db_query(f->db, second, NULL, &detail);
+    if (e == ERR_OK)
+        e = db_commit(f->db, &detail);
+    if (e != ERR_OK)
+        db_rollback(f->db);
+    return e;
+}
+
+static void S3_account_and_lease_name_each_other_or_nothing_commits(void **state)
+{
+    struct fixture *f = *state;
+    const struct db_statement none = {0};
+    leased(f, 1);
+    account_row(&f->test, 2, "active");
+    assert_int_equal(attempt(f,
+                         DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL,"
+                                 " locked_until = NULL WHERE lease_hash IS NOT NULL"),
+                         none),
+        ERR_CONFLICT); /* released, but its lease is open */
+    assert_int_equal(
+        attempt(f, DB_SQL0("UPDATE fairway.leases SET settled_at = now(), result = 'expired', ledger = 101"),
+            none),
+        ERR_CONFLICT); /* settled, but its account is leased */
+    assert_int_equal(
+        attempt(f,
+            DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = decode(repeat('ab', 32), 'hex'),"
+                    " locked_at = now(), locked_until = now() WHERE lease_hash IS NULL"),
+            none),
+        ERR_CONFLICT); /* leased to nothing */
+    assert_int_equal(
+        attempt(f,
+            DB_SQL0("INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time,"
+                    " request_id) SELECT decode(repeat('cd', 32), 'hex'), account, 51, '', '', 1, 'r'"
+                    " FROM fairway.leases"),
+            none),
+        ERR_CONFLICT); /* two open leases on one account */
+    assert_int_equal(
+        attempt(f, DB_SQL0("UPDATE fairway.leases SET settled_at = now(), result = 'expired', ledger = 101"),
+            DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL,"
+                    " locked_until = NULL")),
+        ERR_OK);
+}
+
+#define MANY_TRANSACTIONS 3000
+#define MANY_LEASES 1000
+
+static void a_full_ledger_settles_a_thousand_leases_in_well_under_a_second(void **state)
+{
+    struct fixture *f = *state;
+    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_transaction);
+    struct built_account *accounts AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_account);
+    for (unsigned n = 0; n < MANY_TRANSACTIONS; n++) {
+        transactions[n].hash = built_hash(n + 1);
+        accounts[n] = (struct built_account){.key = built_key(n + 1), .sequence = 51};
+    }
+    for (unsigned n = 1; n <= MANY_LEASES; n++)
+        account_row(&f->test, n, "active");
+    for (unsigned n = 1; n <= MANY_LEASES; n++)
+        lease_row(&f->test, n, "", 0);
+    int64_t begun_ms = clock_ms();
+    close_ledger(f, NEXT, now_s(f), transactions, MANY_TRANSACTIONS, accounts, MANY_TRANSACTIONS);
+    int64_t took_ms = clock_ms() - begun_ms;
+    print_message("%d leases of %d transactions: %d ms\n", MANY_LEASES, MANY_TRANSACTIONS, (int)took_ms);
+    assert_int_equal(f->settled.confirmed, MANY_LEASES);
+    assert_true(took_ms < 2000);
+}
+
+static void settled_leases_are_forgotten_in_bounded_steps_and_open_ones_never(void **state)
+{
+    struct fixture *f = *state;
+    struct detail detail = {0};
+    size_t deleted;
+    for (unsigned n = 1; n <= 4; n++) {
+        leased(f, n);
+        if (n <= 3)
+            lease_row_end(&f->test, n, "expired", NULL);
+    }
+    test_db_exec(&f->test,
+        "UPDATE fairway.leases SET settled_at = now() - interval '100 seconds' WHERE settled_at IS NOT NULL");
+    assert_int_equal(pool_forget(f->db, 200, 10, &deleted, &detail), ERR_OK);
+    assert_int_equal(deleted, 0);
+    assert_int_equal(pool_forget(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(deleted, 2);
+    assert_int_equal(pool_forget(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(deleted, 1);
+    assert_int_equal(count(f, "true"), 1);
+}
+
+int main(void)
+{
+#define SETTLES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        SETTLES(a_confirmed_lease_releases_its_account_at_the_new_sequence),
+        SETTLES(every_result_that_consumes_the_sequence_settles_as_failed),
+        SETTLES(DR3_a_result_that_consumes_nothing_settles_nothing),
+        SETTLES(DR3_a_fee_bump_settles_by_its_inner_hash_and_code),
+        SETTLES(S7_S8_a_ledger_without_ours_changes_nothing),
+        SETTLES(S11_of_many_only_those_in_the_ledger_end),
+        SETTLES(a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
+        SETTLES(a_transaction_in_the_last_ledger_that_could_have_it_is_confirmed_not_expired),
+        SETTLES(max_ledger_is_exclusive),
+        SETTLES(DR3_a_sequence_that_others_consumed_supersedes_and_quarantines),
+        SETTLES(a_ledger_below_what_is_known_is_not_mirrored),
+        SETTLES(a_removed_account_ends_its_lease_and_is_quarantined),
+        SETTLES(a_changed_signer_quarantines_but_the_lease_lives_on),
+        SETTLES(creation_activates_and_a_merge_retires),
+        SETTLES(DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody),
+        SETTLES(S3_account_and_lease_name_each_other_or_nothing_commits),
+        SETTLES(a_full_ledger_settles_a_thousand_leases_in_well_under_a_second),
+        SETTLES(settled_leases_are_forgotten_in_bounded_steps_and_open_ones_never),
+    };
+    return cmocka_run_group_tests_name("pool/settle", tests, test_pg_start, test_pg_stop);
+}
