@@ -159,9 +159,9 @@ static enum err grant(
     struct worker *worker, struct grant *const grants[], size_t count, struct detail *detail)
 {
     struct engine *engine = worker->engine;
+    const int64_t patience_ms = clock_ms() + RETRY_MS;
     enum err e =
         lease_grant(worker->db, engine->settings.keyd, &engine->settings.grant, grants, count, detail);
-    const int64_t patience_ms = clock_ms() + RETRY_MS;
     for (int tries = 1; worth_retrying(e) && tries < 3 && clock_ms() < patience_ms; tries++)
         e = lease_grant(worker->db, engine->settings.keyd, &engine->settings.grant, grants, count, detail);
     if (e == ERR_KEYD_UNAVAILABLE)
