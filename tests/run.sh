@@ -8,8 +8,12 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0 skipped=0
 
-count() { # PATTERN: the sum of the numbers that follow it in the log
-    awk -v pattern="$1" 'index($0, pattern) == 1 { n = substr($0, length(pattern) + 1); sum += n + 0 } END { print sum + 0 }' "$log"
+count() { # PATTERN [WORD]: the sum of the numbers in lines that begin with PATTERN, in front of WORD if there is one
+    awk -v pattern="$1" -v word="${2:-}" 'index($0, pattern) == 1 {
+        rest = substr($0, length(pattern) + 1)
+        if (word == "") sum += rest + 0
+        else if (match(rest, "[0-9]+ " word)) sum += substr(rest, RSTART, RLENGTH) + 0
+    } END { print sum + 0 }' "$log"
 }
 
 for program in "$@"; do
@@ -21,7 +25,7 @@ for program in "$@"; do
     code=$?
     case $program in
     *.mjs) p=$(count '# pass ') f=$(count '# fail ') s=$(count '# skipped ') ;;
-    *) p=$(count '[  PASSED  ] ') f=$(count '[  FAILED  ] ') s=$(count '[  SKIPPED ] ') ;;
+    *) p=$(count '[  PASSED  ]' test) f=$(count '[  FAILED  ]' test) s=$(count '[  SKIPPED ]' test) ;;
     esac
     # a crash, a timeout, or a program that ran nothing is a failure too
     if [ $code -ne 0 ] && [ "$f" -eq 0 ] || [ $((p + f + s)) -eq 0 ]; then
