@@ -1,4 +1,5 @@
-/* Reading the pool: one transaction's fate, counts, and accounts a page at a time. Plain reads, no locks. */
+/* Reading the pool: counts, accounts a page at a time, and what a fee bump needs. Plain reads but for
+ * fee_bump_record. */
 #ifndef FAIRWAY_POOL_STATUS_H
 #define FAIRWAY_POOL_STATUS_H
 
@@ -8,6 +9,7 @@
 
 #define RESULT_SIZE 40 /* "superseded", "txFEE_BUMP_INNER_SUCCESS" */
 
+/* One transaction's fate; watch.h finds it. */
 struct lease_status {
     struct hash hash; /* of the lease (the inner transaction) */
     char account[ADDRESS_SIZE];
@@ -18,10 +20,6 @@ struct lease_status {
     int64_t ledger;                /* 0 while pending */
     int64_t closed_at_s;           /* close time of that ledger; 0 when unknown */
 };
-/* By the hash of the lease or of one of its fee bumps. ERR_TRANSACTION_NOT_FOUND, also for another client's.
- * client NULL: anybody's. */
-MUST_CHECK enum err lease_status(struct db *db, const struct hash *hash, const char *client,
-    struct lease_status *out, struct detail *detail);
 
 /* What a fee bump needs of an open lease of this client. ERR_NOT_ELIGIBLE when there is none. */
 struct lease_key {

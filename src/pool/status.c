@@ -4,45 +4,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "status_row.h"
 
-void status_copy(char *out, size_t size, const struct db_rows *rows, size_t row, int column)
+/* A text column, '' for NULL, cut to fit. */
+static void copy_text(char *out, size_t size, const struct db_rows *rows, size_t row, int column)
 {
     snprintf(out, size, "%s", db_is_null(rows, row, column) ? "" : db_text(rows, row, column));
-}
-
-enum err lease_status_row(const struct db_rows *rows, size_t row, struct lease_status *out)
-{
-    struct bytes hash = db_bytea(rows, row, 0);
-    if (hash.len != sizeof out->hash.bytes)
-        return ERR_INTERNAL;
-    memcpy(out->hash.bytes, hash.data, hash.len);
-    status_copy(out->account, sizeof out->account, rows, row, 1);
-    out->sequence = db_i64(rows, row, 2);
-    out->max_time_s = db_i64(rows, row, 3);
-    status_copy(out->status, sizeof out->status, rows, row, 4);
-    status_copy(out->result_code, sizeof out->result_code, rows, row, 5);
-    out->ledger = db_i64(rows, row, 6);
-    out->closed_at_s = db_i64(rows, row, 7);
-    return ERR_OK;
-}
-
-/* A fee bump's hash leads to its lease. */
-static const char sql_lease_status[] =
-    "SELECT " LEASE_STATUS_COLUMNS
-    " FROM fairway.leases l LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger"
-    " WHERE l.hash = coalesce((SELECT b.lease_hash FROM fairway.fee_bumps b WHERE b.hash = $1), $1)"
-    " AND ($2::text IS NULL OR l.client = $2)";
-
-enum err lease_status(struct db *db, const struct hash *hash, const char *client, struct lease_status *out,
-    struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(
-        db, DB_SQL(sql_lease_status, DB_BYTEA(BYTES_OF(hash->bytes)), DB_TEXT(client)), &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    return db_count(rows) == 0 ? ERR_TRANSACTION_NOT_FOUND : lease_status_row(rows, 0, out);
 }
 
 static const char sql_lease_key[] = "SELECT a.public_key, a.key_id, a.sealed_seed FROM fairway.leases l"
@@ -60,7 +26,7 @@ enum err lease_key(
     if (db_count(rows) == 0)
         return detail_set(detail, ERR_NOT_ELIGIBLE, "no open lease has this transaction's hash");
     struct bytes box = db_bytea(rows, 0, 2);
-    status_copy(out->sealed.key_id, sizeof out->sealed.key_id, rows, 0, 1);
+    copy_text(out->sealed.key_id, sizeof out->sealed.key_id, rows, 0, 1);
     if (box.len != SEAL_SIZE || address_decode(db_text(rows, 0, 0), &out->account) != ERR_OK)
         return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, 0, 0));
     memcpy(out->sealed.box, box.data, SEAL_SIZE);
@@ -153,9 +119,9 @@ enum err account_page(struct db *db, const char *state, const char *after, size_
     for (size_t i = 0; i < *count; i++) {
         struct account_status *account = &out[i];
         *account = (struct account_status){.leased = !db_is_null(rows, i, 5)};
-        status_copy(account->public_key, sizeof account->public_key, rows, i, 0);
-        status_copy(account->state, sizeof account->state, rows, i, 1);
-        status_copy(account->reason, sizeof account->reason, rows, i, 2);
+        copy_text(account->public_key, sizeof account->public_key, rows, i, 0);
+        copy_text(account->state, sizeof account->state, rows, i, 1);
+        copy_text(account->reason, sizeof account->reason, rows, i, 2);
         account->sequence = db_i64(rows, i, 3);
         account->sequence_ledger = db_i64(rows, i, 4);
         if (account->leased)

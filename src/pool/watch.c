@@ -1,6 +1,7 @@
 #include "pool/watch.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -11,7 +12,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/settle.h"
-#include "status_row.h"
 
 /* How often hang-ups and deadlines are looked for while anyone waits, and how long a missed NOTIFY can cost.
  */
@@ -39,23 +39,37 @@ static void answer(struct watch *watch, struct watch_ticket *ticket, enum err e)
 
 /* Hashes may be of fee bumps; the ordinal tells whose row it is. */
 static const char sql_watched[] =
-    "SELECT " LEASE_STATUS_COLUMNS ", n.ordinal - 1"
+    "SELECT n.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(l.result, 'pending'),"
+    " coalesce(l.result_code, ''), coalesce(l.ledger, 0), coalesce(g.close_time, 0)"
     " FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS n (hash, client, ordinal)"
     " LEFT JOIN fairway.fee_bumps b ON b.hash = n.hash"
     " JOIN fairway.leases l ON l.hash = coalesce(b.lease_hash, n.hash)"
     " AND l.client = n.client"
     " LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger";
 
-static enum err read_rows(struct watch_ticket *const tickets[], size_t count, const struct db_rows *rows)
+static struct lease_status read_status(const struct db_rows *rows, size_t row)
 {
-    enum err e = ERR_OK;
+    struct lease_status status = {.sequence = db_i64(rows, row, 3),
+        .max_time_s = db_i64(rows, row, 4),
+        .ledger = db_i64(rows, row, 7),
+        .closed_at_s = db_i64(rows, row, 8)};
+    memcpy(status.hash.bytes, db_bytea(rows, row, 1).data, sizeof status.hash.bytes);
+    snprintf(status.account, sizeof status.account, "%s", db_text(rows, row, 2));
+    snprintf(status.status, sizeof status.status, "%s", db_text(rows, row, 5));
+    snprintf(status.result_code, sizeof status.result_code, "%s", db_text(rows, row, 6));
+    return status;
+}
+
+/* What is in no row is unknown to that client. */
+static void read_rows(struct watch_ticket *const tickets[], size_t count, const struct db_rows *rows)
+{
     for (size_t i = 0; i < count; i++)
         tickets[i]->error = ERR_TRANSACTION_NOT_FOUND;
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        struct watch_ticket *ticket = tickets[db_i64(rows, row, LEASE_STATUS_COLUMN_COUNT)];
-        ticket->error = e = lease_status_row(rows, row, &ticket->status);
+    for (size_t row = 0; row < db_count(rows); row++) {
+        struct watch_ticket *ticket = tickets[db_i64(rows, row, 0)];
+        ticket->error = ERR_OK;
+        ticket->status = read_status(rows, row);
     }
-    return e;
 }
 
 static enum err read_tickets(
@@ -70,7 +84,9 @@ static enum err read_tickets(
     }
     enum err e =
         db_query(db, DB_SQL(sql_watched, DB_BYTEAS(hashes, count), DB_TEXTS(clients, count)), &rows, detail);
-    return e != ERR_OK ? e : read_rows(tickets, count, rows);
+    if (e == ERR_OK)
+        read_rows(tickets, count, rows);
+    return e;
 }
 
 /* One query for all. Without an answer nothing is known any more: what was pending may have ended. */

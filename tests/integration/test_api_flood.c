@@ -233,6 +233,33 @@ static void DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_cl
     free_kinds();
 }
 
+/* Membership in the pool and the time are the database's to judge: those two wait for their turn. */
+static bool needs_no_database(const struct attempt *kind)
+{
+    return strcmp(kind->code, "FORBIDDEN_SIGNER") != 0 && strcmp(kind->code, "INVALID_TRANSACTION") != 0;
+}
+
+static void DL5_with_every_account_leased_a_bad_request_still_gets_its_own_answer_at_once(void **state)
+{
+    (void)state;
+    struct nuisance nuisance = {0};
+    make_kinds();
+    for (int i = 0; i < ACCOUNTS; i++) {
+        AUTO_FREE char *body = payment(PLAIN, 9, "");
+        struct api_reply reply = api_post(port, "/v1/transactions", body);
+        assert_int_equal(reply.status, 201);
+        api_reply_wipe(&reply);
+    }
+    int64_t begun_ms = clock_ms();
+    for (size_t i = 0; i < kind_count; i++)
+        if (needs_no_database(&kinds[i]))
+            try_kind(&nuisance, &kinds[i]);
+    if (nuisance.wrong > 0)
+        fail_msg("%s", nuisance.first_wrong);
+    assert_in_range(clock_ms() - begun_ms, 0, 2000);
+    free_kinds();
+}
+
 /* One of many that ask for the same at the same time. */
 struct rival {
     pthread_t thread;
@@ -351,6 +378,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(
             DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_client_works, reset),
+        cmocka_unit_test_setup(
+            DL5_with_every_account_leased_a_bad_request_still_gets_its_own_answer_at_once, reset),
         cmocka_unit_test_setup(
             DL10_G1_of_64_that_want_4_accounts_4_get_one_each_and_the_others_hear_503, reset),
         cmocka_unit_test_setup(DL10_64_fee_bumps_at_once_are_all_valid_and_all_of_the_one_lease, reset),

@@ -136,11 +136,35 @@ static void a_lease_that_has_ended_is_answered_at_once(void **state)
 {
     (void)state;
     struct waiter waiter;
+    const struct lease_status *status = &waiter.ticket.status;
+    const struct hash hash = built_hash(1);
+    const struct public_key account = built_key(1);
+    char address[ADDRESS_SIZE];
+    address_encode(&account, address);
+    ledger_row(&database, 10);
     lease_row_end(&database, 1, "failed", "txFAILED");
     begin(&waiter, 1, 60000);
     assert_answer(&waiter, ERR_OK, "failed");
-    assert_string_equal(waiter.ticket.status.result_code, "txFAILED");
+    assert_true(hash_equal(&status->hash, &hash));
+    assert_string_equal(status->account, address);
+    assert_int_equal(status->sequence, 51);
+    assert_string_equal(status->result_code, "txFAILED");
+    assert_int_equal(status->ledger, POOL_ROWS_LEDGER);
+    assert_int_equal(status->closed_at_s, test_db_number(&database, "SELECT close_time FROM fairway.cursor"));
+    assert_int_equal(status->max_time_s,
+        test_db_number(&database, "SELECT max_time FROM fairway.leases WHERE settled_at IS NOT NULL"));
+}
+
+static void a_result_without_its_ledgers_row_is_still_a_result(void **state)
+{
+    (void)state;
+    struct waiter waiter;
+    lease_row_end(&database, 1, "consumed", NULL);
+    begin(&waiter, 1, 60000);
+    assert_answer(&waiter, ERR_OK, "consumed");
+    assert_string_equal(waiter.ticket.status.result_code, "");
     assert_int_equal(waiter.ticket.status.ledger, POOL_ROWS_LEDGER);
+    assert_int_equal(waiter.ticket.status.closed_at_s, 0);
 }
 
 static void at_its_deadline_a_client_hears_that_the_lease_is_pending(void **state)
@@ -347,6 +371,7 @@ int main(void)
         WATCHED(without_a_wait_a_pending_lease_is_answered_at_once),
         WATCHED(an_unknown_hash_is_answered_at_once_however_long_the_client_would_wait),
         WATCHED(a_lease_that_has_ended_is_answered_at_once),
+        WATCHED(a_result_without_its_ledgers_row_is_still_a_result),
         WATCHED(at_its_deadline_a_client_hears_that_the_lease_is_pending),
         WATCHED(a_notification_answers_those_whose_lease_ended_and_nobody_else),
         WATCHED(a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease),
