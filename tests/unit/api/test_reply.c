@@ -1,0 +1,111 @@
+/* Replies and values in the API's forms, through a server without any endpoint of ours. */
+#include "unit/http/client.h"
+
+#include "base/log.h"
+#include "context.h"
+
+static void answer_not_utf8(struct http_request *request, void *context)
+{
+    (void)context;
+    reply(request, 200, json_pack("{s:s}", "networkPassphrase", "\xff"));
+}
+
+static void answer_values(struct http_request *request, void *context)
+{
+    (void)context;
+    const struct hash hash = {{0xab, [31] = 1}};
+    const struct public_key key = {{0}};
+    reply(request, 201,
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "least", json_decimal(INT64_MIN), "most",
+            json_decimal(INT64_MAX), "hash", json_hash(&hash), "address", json_address(&key), "bytes",
+            json_base64((struct bytes){(const uint8_t *)"ab", 2})));
+}
+
+/* The error in question. */
+static enum err error;
+
+static void answer_error(struct http_request *request, void *context)
+{
+    (void)context;
+    refuse_with(request, error, &(struct detail){"words of a library"}, json_pack("{s:s}", "more", "7"));
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/not-utf8", 0, answer_not_utf8, NULL},
+    {"GET", "/values", 0, answer_values, NULL},
+    {"GET", "/error", 0, answer_error, NULL},
+};
+
+static struct http_server *server;
+
+static int start(void **state)
+{
+    (void)state;
+    if (log_set_level("error") != ERR_OK)
+        return 1;
+    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    http_free(server);
+    return 0;
+}
+
+static void text_that_is_not_UTF8_costs_one_answer_and_not_the_process(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, GET("/not-utf8"));
+    assert_problem(&reply, 500, "INTERNAL");
+    ask_once(server, &reply, GET("/values"));
+    assert_int_equal(reply.status, 201);
+}
+
+static void numbers_are_decimal_strings_hashes_hex_and_bytes_base64(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, GET("/values"));
+    assert_string_equal(reply_header(&reply, "Content-Type"), "application/json");
+    assert_string_equal(reply.body,
+        "{\"least\":\"-9223372036854775808\",\"most\":\"9223372036854775807\",\"hash\":"
+        "\"ab00000000000000000000000000000000000000000000000000000000000001\",\"address\":"
+        "\"GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF\",\"bytes\":\"YWI=\"}");
+}
+
+/* Which faults are shown with their detail, and which say when to come back. */
+static void a_detail_is_for_the_callers_fault_and_Retry_After_for_the_worlds(void **state)
+{
+    (void)state;
+    static const struct {
+        enum err e;
+        const char *retry_after;
+    } cases[] = {{ERR_INVALID_REQUEST, NULL}, {ERR_FEE_EXCEEDS_MAXIMUM, NULL},
+        {ERR_TRANSACTION_NOT_FOUND, NULL}, {ERR_INTERNAL, NULL}, {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, "5"},
+        {ERR_GRANTS_SUSPENDED, "10"}, {ERR_OVERLOADED, "1"}, {ERR_DATABASE_UNAVAILABLE, "2"},
+        {ERR_OUTCOME_UNKNOWN, "2"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct reply reply;
+        error = cases[i].e;
+        ask_once(server, &reply, GET("/error"));
+        assert_problem(&reply, err_status(error), err_code(error));
+        assert_true((strstr(reply.body, "words of a library") != NULL) == (err_status(error) < 500));
+        assert_non_null(strstr(reply.body, "\"more\":\"7\""));
+        const char *retry_after = reply_header(&reply, "Retry-After");
+        assert_string_equal(
+            retry_after == NULL ? "" : retry_after, cases[i].retry_after == NULL ? "" : cases[i].retry_after);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_that_is_not_UTF8_costs_one_answer_and_not_the_process),
+        cmocka_unit_test(numbers_are_decimal_strings_hashes_hex_and_bytes_base64),
+        cmocka_unit_test(a_detail_is_for_the_callers_fault_and_Retry_After_for_the_worlds),
+    };
+    return cmocka_run_group_tests_name("reply", tests, start, stop);
+}
