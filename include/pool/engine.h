@@ -23,6 +23,7 @@ struct engine_ticket {
     void (*done)(struct engine_ticket *ticket);
     bool (*gone)(struct engine_ticket *ticket);
     int64_t deadline_ms;
+    uint64_t arrival; /* the queue's order */
     struct engine_ticket *next;
 };
 

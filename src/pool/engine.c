@@ -36,7 +36,7 @@ struct engine {
     pthread_cond_t work;
     struct queue queue;
     bool dry, stopping;
-    uint64_t releases;
+    uint64_t releases, arrivals;
     enum err last_error;
     int wake_fd; /* ends the listener's wait */
     struct db *listener_db;
@@ -121,7 +121,7 @@ static void remember(struct engine *engine, enum err e, const struct detail *det
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* Answers what is decided; what is still open goes back to the front of the queue. */
+/* Answers what is decided; what is still open goes back to its place in the queue. */
 static void answer_batch(struct engine *engine, struct batch *batch, uint64_t releases)
 {
     struct queue open = {0};
@@ -290,6 +290,7 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
                  : engine->queue.count >= ENGINE_QUEUE_MAX ? ERR_OVERLOADED
                                                            : ERR_OK;
     if (e == ERR_OK) {
+        ticket->arrival = engine->arrivals++;
         queue_append(&engine->queue, ticket);
         pthread_cond_signal(&engine->work);
     }

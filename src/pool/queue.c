@@ -11,16 +11,15 @@ void queue_append(struct queue *queue, struct engine_ticket *ticket)
     queue->count++;
 }
 
-void queue_return(struct queue *queue, struct queue *chain)
+void queue_return(struct queue *queue, struct queue *taken)
 {
-    if (chain->first == NULL)
-        return;
-    chain->last->next = queue->first;
-    if (queue->first == NULL)
-        queue->last = chain->last;
-    queue->first = chain->first;
-    queue->count += chain->count;
-    *chain = (struct queue){0};
+    struct queue merged = {0};
+    while (queue->first != NULL || taken->first != NULL) {
+        bool from_taken =
+            queue->first == NULL || (taken->first != NULL && taken->first->arrival < queue->first->arrival);
+        queue_append(&merged, queue_take(from_taken ? taken : queue));
+    }
+    *queue = merged;
 }
 
 struct engine_ticket *queue_take(struct queue *queue)

@@ -10,8 +10,9 @@ struct queue {
 };
 
 void queue_append(struct queue *queue, struct engine_ticket *ticket);
-/* Puts a chain back in front, in its order. */
-void queue_return(struct queue *queue, struct queue *chain);
+/* Puts back tickets that were taken, each in its place by arrival: batches of two threads may come back in
+ * either order. */
+void queue_return(struct queue *queue, struct queue *taken);
 /* Takes the first ticket; NULL when there is none. */
 struct engine_ticket *queue_take(struct queue *queue);
 /* Moves to *out, with grant.error set, the tickets whose deadline has passed (CHANNEL_ACCOUNT_UNAVAILABLE) or

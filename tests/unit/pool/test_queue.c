@@ -13,10 +13,12 @@ static bool is_gone(struct engine_ticket *ticket)
     return ticket->grant.lease.sequence == -1;
 }
 
+static uint64_t arrivals;
+
 static void fill(struct queue *queue, struct engine_ticket tickets[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        tickets[i] = (struct engine_ticket){.gone = is_gone, .deadline_ms = 100};
+        tickets[i] = (struct engine_ticket){.gone = is_gone, .deadline_ms = 100, .arrival = arrivals++};
         queue_append(queue, &tickets[i]);
     }
 }
@@ -33,18 +35,21 @@ static void what_comes_first_leaves_first(void **state)
     assert_int_equal(queue.count, 0);
 }
 
-static void what_returns_stands_in_front_in_its_order(void **state)
+static void DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first(void **state)
 {
     (void)state;
-    struct queue queue = {0}, chain = {0};
-    struct engine_ticket early[2], late[2];
+    struct queue queue = {0}, one = {0}, other = {0};
+    struct engine_ticket early[2], middle[2], late[2];
+    fill(&one, early, ARRAY_LEN(early));
+    fill(&other, middle, ARRAY_LEN(middle));
     fill(&queue, late, ARRAY_LEN(late));
-    fill(&chain, early, ARRAY_LEN(early));
-    queue_return(&queue, &chain);
-    assert_int_equal(queue.count, 4);
-    assert_int_equal(chain.count, 0);
-    queue_return(&queue, &chain);
-    struct engine_ticket *const expected[] = {&early[0], &early[1], &late[0], &late[1]};
+    queue_return(&queue, &one);
+    queue_return(&queue, &other); /* later, and yet not in front of the first two */
+    queue_return(&queue, &other);
+    assert_int_equal(queue.count, 6);
+    assert_int_equal(other.count, 0);
+    struct engine_ticket *const expected[] = {
+        &early[0], &early[1], &middle[0], &middle[1], &late[0], &late[1]};
     for (size_t i = 0; i < ARRAY_LEN(expected); i++)
         assert_ptr_equal(queue_take(&queue), expected[i]);
 }
@@ -83,7 +88,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_first_leaves_first),
-        cmocka_unit_test(what_returns_stands_in_front_in_its_order),
+        cmocka_unit_test(DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first),
         cmocka_unit_test(what_returns_to_an_empty_queue_can_be_followed),
         cmocka_unit_test(H9_dead_and_late_tickets_leave_and_the_rest_keeps_its_order),
     };
