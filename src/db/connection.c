@@ -21,7 +21,9 @@ static const char sql_session[] =
     " pg_catalog.set_config('synchronous_commit', 'on', false), pg_catalog.set_config('jit', 'off', false),"
     " pg_catalog.set_config('timezone', 'UTC', false),"
     /* plans from the tables as they are now: one made when they were empty would scan them for ever */
-    " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false), "
+    " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false),"
+    /* the pool is small and always in memory: a look-up costs no more than a step of a scan */
+    " pg_catalog.set_config('random_page_cost', '1.1', false), "
     "pg_catalog.set_config('statement_timeout', $1, false),"
     " pg_catalog.set_config('lock_timeout', $2, false),"
     " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
