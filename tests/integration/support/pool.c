@@ -1,0 +1,180 @@
+#include "pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "keyd.h"
+#include "pool_seed.h"
+
+static void must(enum err e, const struct detail *detail, const char *doing)
+{
+    if (e != ERR_OK)
+        fail_msg("%s: %s %s", doing, err_code(e), detail->text);
+}
+
+void test_pool_open(struct test_pool *pool, size_t accounts)
+{
+    const struct keyd_settings known = keyd_test_settings();
+    const struct public_key distribution = keyd_distribution();
+    struct detail detail = {0};
+    *pool = (struct test_pool){.test = test_db_new(TEST_DB_MIGRATED),
+        .accounts = NEW_ARRAY(accounts, struct public_key),
+        .count = accounts,
+        .settings = {.network = known.network,
+            .limits = known.limits,
+            .max_lease_fee_stroops = known.max_lease_fee_stroops,
+            .ledger_seconds = 5}};
+    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    struct keyd *provision = keyd_loaded(KEYD_PROVISION);
+    must(pool_seed_network(pool->db, KEYD_TEST_PASSPHRASE, &distribution, &detail), &detail, "network");
+    must(pool_seed_accounts(pool->db, provision, 0, accounts, pool->accounts, &detail), &detail, "accounts");
+    keyd_stop(provision);
+    pool->keyd = keyd_loaded(KEYD_SERVE);
+}
+
+void test_pool_close(struct test_pool *pool)
+{
+    keyd_stop(pool->keyd);
+    db_free(pool->db);
+    test_db_drop(&pool->test);
+    free(pool->accounts);
+}
+
+void ask_sample(const struct test_pool *pool, struct asked *asked)
+{
+    struct detail detail = {0};
+    must(sample_decode(&asked->sample, &detail), &detail, "sample");
+    asked->request.envelope = asked->sample.view;
+    must(policy_check(&asked->request.envelope, &pool->settings.limits, &asked->request.named, &detail),
+        &detail, "policy");
+    snprintf(asked->request.request_id, sizeof asked->request.request_id, "request");
+    asked->grant = (struct grant){.request = &asked->request};
+}
+
+void ask(const struct test_pool *pool, struct asked *asked)
+{
+    *asked = (struct asked){.sample = SAMPLE};
+    add_payment(&asked->sample, PLAIN, CLIENT);
+    ask_sample(pool, asked);
+}
+
+void asked_wipe(struct asked *asked)
+{
+    lease_wipe(&asked->grant.lease);
+    sample_wipe(&asked->sample);
+}
+
+enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail)
+{
+    struct grant *grants[GRANT_BATCH_MAX];
+    for (size_t i = 0; i < count; i++)
+        grants[i] = &asked[i].grant;
+    return lease_grant(pool->db, pool->keyd, &pool->settings, grants, count, detail);
+}
+
+static const char sql_next[] =
+    "SELECT sequence + 1, hash, greatest(close_time, floor(extract(epoch FROM clock_timestamp()))::int8)"
+    " FROM fairway.cursor";
+
+static const char sql_move[] = "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3";
+
+static const char sql_row[] =
+    "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
+    " settled_count) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+
+struct closing {
+    struct ledger ledger;
+    struct settled settled;
+};
+
+static enum err commit(struct db *db, void *context)
+{
+    struct closing *closing = context;
+    const struct ledger *ledger = &closing->ledger;
+    struct detail detail = {0};
+    const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
+                          close_time = DB_I64((int64_t)ledger->close_time_s);
+    enum err e = db_query(db, DB_SQL(sql_move, sequence, hash, close_time), NULL, &detail);
+    if (e == ERR_OK)
+        e = pool_settle(db, ledger, &closing->settled, &detail);
+    if (e == ERR_OK)
+        e = db_query(db,
+            DB_SQL(sql_row, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
+                DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
+                DB_I32((int32_t)closing->settled.released)),
+            NULL, &detail);
+    if (e != ERR_OK)
+        print_error("ledger: %s %s\n", err_code(e), detail.text);
+    return e;
+}
+
+struct settled test_pool_close_ledger(struct db *db, const struct built_ledger *what)
+{
+    struct built_ledger next = what != NULL ? *what : (struct built_ledger){0};
+    struct closing closing = {0};
+    struct buf meta = {0};
+    struct hash hash;
+    struct detail detail = {0};
+    AUTO_ROWS rows = NULL;
+    must(db_query(db, DB_SQL0(sql_next), &rows, &detail), &detail, "cursor");
+    next.meta_version = 2;
+    next.sequence = (uint32_t)db_i64(rows, 0, 0);
+    memcpy(next.previous_hash.bytes, db_bytea(rows, 0, 1).data, sizeof next.previous_hash.bytes);
+    if (next.close_time_s == 0)
+        next.close_time_s = (uint64_t)db_i64(rows, 0, 2);
+    ledger_build(&next, &meta, &hash);
+    must(ledger_decode(buf_bytes(&meta), &closing.ledger, &detail), &detail, "decode");
+    must(db_transaction(db, commit, &closing, &detail), &detail, "ledger transaction");
+    ledger_free(&closing.ledger);
+    buf_free(&meta);
+    return closing.settled;
+}
+
+struct settled test_pool_include(struct db *db, const struct lease *const leases[], size_t count)
+{
+    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(count, struct built_transaction);
+    struct built_account *accounts AUTO_FREE = NEW_ARRAY(count, struct built_account);
+    for (size_t i = 0; i < count; i++) {
+        transactions[i].hash = leases[i]->hash;
+        accounts[i] = (struct built_account){.key = leases[i]->account, .sequence = leases[i]->sequence};
+    }
+    return test_pool_close_ledger(db, &(struct built_ledger){.transactions = transactions,
+                                          .transaction_count = count,
+                                          .accounts = accounts,
+                                          .account_count = count});
+}
+
+void assert_lease_signed(const struct test_pool *pool, const struct lease *lease)
+{
+    struct envelope envelope;
+    struct detail detail = {0};
+    must(envelope_decode(buf_bytes(&lease->envelope), &envelope, &detail), &detail, "answered envelope");
+    const struct hash hash = envelope_hash(&pool->settings.network, &envelope);
+    assert_true(hash_equal(&hash, &lease->hash));
+    assert_int_equal(envelope.form, ENVELOPE_V1);
+    assert_true(public_key_equal(&envelope.source, &lease->account));
+    assert_false(envelope.source_muxed);
+    assert_int_equal(envelope.sequence, lease->sequence);
+    assert_int_equal(envelope.fee_stroops, pool->settings.limits.base_fee_stroops * envelope.operation_count);
+    assert_true(envelope.preconditions.max_time_s == lease->max_time_s);
+    assert_int_equal(envelope.signature_count, 1);
+    assert_true(envelope_signed_by(&envelope, &lease->account, &hash));
+}
+
+int64_t leased_accounts(const struct test_pool *pool)
+{
+    return test_db_number(
+        &pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NOT NULL");
+}
+
+int64_t lease_rows(const struct test_pool *pool)
+{
+    return test_db_number(&pool->test, "SELECT count(*) FROM fairway.leases");
+}
+
+void assert_nothing_leased(const struct test_pool *pool)
+{
+    assert_int_equal(leased_accounts(pool), 0);
+    assert_int_equal(lease_rows(pool), 0);
+}

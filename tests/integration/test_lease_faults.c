@@ -1,0 +1,295 @@
+/*
+ * DL6, T6, T7, T8, H4: whatever fails in a grant, at whatever step, leaves nothing behind; and a COMMIT
+ * without an answer is looked up, never guessed.
+ */
+#include "support/pool.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/keyd.h"
+#include "support/proxy.h"
+
+#define ACCOUNTS 4
+
+static int set_up(void **state)
+{
+    struct test_pool *pool = NEW(struct test_pool);
+    test_pool_open(pool, ACCOUNTS);
+    *state = pool;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    test_pool_close(*state);
+    free(*state);
+    return 0;
+}
+
+/* The pool is as it was: the same request, through the same connection, gets one lease. */
+static void assert_recovered(struct test_pool *pool, struct asked *asked)
+{
+    struct detail detail = {0};
+    assert_int_equal(asked->grant.state, GRANT_OPEN);
+    enum err e = test_pool_grant(pool, asked, 1, &detail);
+    if (e != ERR_OK)
+        fail_msg("%s %s", err_code(e), detail.text);
+    assert_int_equal(asked->grant.state, GRANT_DONE);
+    assert_lease_signed(pool, &asked->grant.lease);
+    assert_int_equal(leased_accounts(pool), 1);
+    assert_int_equal(lease_rows(pool), 1);
+}
+
+/* ---- in the database */
+
+/* A fault that the database commits at one step of the grant. */
+struct fault {
+    const char *name, *install, *remove;
+    enum err expected;
+};
+
+#define FAULTY(body)                                                                                         \
+    "CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " body                      \
+    " RETURN NULL; END $$;"
+#define DIES "PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1);"
+#define RAISES "RAISE EXCEPTION 'planted';"
+#define HANGS "PERFORM pg_sleep(5);"
+#define ON_LEASES                                                                                            \
+    "CREATE TRIGGER fault AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.fault()"
+#define ON_ACCOUNTS                                                                                          \
+    "CREATE TRIGGER fault AFTER UPDATE ON fairway.channel_accounts FOR EACH ROW EXECUTE FUNCTION "           \
+    "public.fault()"
+#define AT_COMMIT                                                                                            \
+    "CREATE CONSTRAINT TRIGGER fault AFTER INSERT ON fairway.leases DEFERRABLE INITIALLY DEFERRED FOR EACH"  \
+    " ROW EXECUTE FUNCTION public.fault()"
+#define REMOVE "DROP FUNCTION public.fault() CASCADE"
+
+static const struct fault faults[] = {
+    {"raises at the lease row", FAULTY(RAISES) ON_LEASES, REMOVE, ERR_CONFLICT},
+    {"raises at the account", FAULTY(RAISES) ON_ACCOUNTS, REMOVE, ERR_CONFLICT},
+    {"raises at COMMIT", FAULTY(RAISES) AT_COMMIT, REMOVE, ERR_CONFLICT},
+    {"dies at the lease row", FAULTY(DIES) ON_LEASES, REMOVE, ERR_TRY_AGAIN},
+    {"dies at the account", FAULTY(DIES) ON_ACCOUNTS, REMOVE, ERR_TRY_AGAIN},
+    {"dies at COMMIT", FAULTY(DIES) AT_COMMIT, REMOVE, ERR_TRY_AGAIN},
+    {"hangs at the lease row", FAULTY(HANGS) ON_LEASES, REMOVE, ERR_TRY_AGAIN},
+    {"refuses by a constraint", "ALTER TABLE fairway.leases ADD CONSTRAINT fault CHECK (sequence < 7)",
+        "ALTER TABLE fairway.leases DROP CONSTRAINT fault", ERR_CONFLICT},
+    {"has no such column", "ALTER TABLE fairway.leases RENAME request_id TO other",
+        "ALTER TABLE fairway.leases RENAME other TO request_id", ERR_INTERNAL},
+    {"has no such table", "ALTER TABLE fairway.cursor RENAME TO other",
+        "ALTER TABLE fairway.other RENAME TO cursor", ERR_INTERNAL},
+};
+
+static void DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *mine = pool->db;
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        for (int kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
+            struct asked asked;
+            struct detail detail = {0};
+            pool->db = db_new(&(struct db_settings){.url = pool->test.url,
+                .kind = (enum db_kind)kind,
+                .name = "faults",
+                .statement_timeout_ms = 300});
+            ask(pool, &asked);
+            test_db_exec(&pool->test, faults[i].install);
+            enum err e = test_pool_grant(pool, &asked, 1, &detail);
+            if (e != faults[i].expected)
+                fail_msg("%s: %s %s", faults[i].name, err_code(e), detail.text);
+            assert_nothing_leased(pool);
+            test_db_exec(&pool->test, faults[i].remove);
+            assert_recovered(pool, &asked);
+            const struct lease *lease = &asked.grant.lease;
+            assert_int_equal(test_pool_include(mine, &lease, 1).released, 1);
+            test_db_exec(&pool->test, "DELETE FROM fairway.leases");
+            asked_wipe(&asked);
+            db_free(pool->db);
+        }
+    pool->db = mine;
+}
+
+static void DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    struct db *mine = pool->db, *other = test_db_open(&pool->test, DB_DIRECT);
+    pool->db = db_new(&(struct db_settings){
+        .url = pool->test.url, .kind = DB_POOLED, .name = "faults", .lock_timeout_ms = 200});
+    ask(pool, &asked);
+    assert_int_equal(db_begin(other, &detail), ERR_OK);
+    assert_int_equal(
+        db_query(other, DB_SQL0("LOCK TABLE fairway.leases IN SHARE MODE"), NULL, &detail), ERR_OK);
+    int64_t begun_ms = clock_ms();
+    enum err e = test_pool_grant(pool, &asked, 1, &detail);
+    assert_in_range(clock_ms() - begun_ms, 150, 2000);
+    assert_int_equal(err_status(e), 503);
+    db_rollback(other);
+    assert_nothing_leased(pool);
+    assert_recovered(pool, &asked);
+    asked_wipe(&asked);
+    db_free(pool->db);
+    db_free(other);
+    pool->db = mine;
+}
+
+/* ---- in the key process */
+
+static void T8_a_lost_key_process_leaves_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    struct keyd *alive = pool->keyd;
+    ask(pool, &asked);
+    pool->keyd = keyd_loaded(KEYD_PROVISION); /* it ends at the first message that is not for its mode */
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_KEYD_UNAVAILABLE);
+        assert_nothing_leased(pool);
+    }
+    keyd_stop(pool->keyd);
+    pool->keyd = alive;
+    assert_recovered(pool, &asked);
+    asked_wipe(&asked);
+}
+
+/* ---- on the way */
+
+static char *url_through(const struct test_pool *pool, const struct proxy *proxy)
+{
+    const char *at = strchr(pool->test.url, '@'), *path = strchr(at, '/');
+    return mem_format(
+        "%.*s@127.0.0.1:%u%s", (int)(at - pool->test.url), pool->test.url, proxy_port(proxy), path);
+}
+
+/* Grants through a proxy that breaks the connection where the client sends text. */
+static enum err grant_through(
+    struct test_pool *pool, struct asked *asked, enum proxy_fault fault, const char *text)
+{
+    struct detail detail = {0};
+    struct proxy *proxy = proxy_new(test_pg_port());
+    AUTO_FREE char *url = url_through(pool, proxy);
+    struct db *mine = pool->db;
+    pool->db = db_new(&(struct db_settings){.url = url, .kind = DB_POOLED, .name = "lease test"});
+    assert_int_equal(db_connect(pool->db, &detail), ERR_OK);
+    proxy_arm(proxy, fault, text);
+    enum err e = test_pool_grant(pool, asked, 1, &detail);
+    db_free(pool->db);
+    proxy_free(proxy);
+    pool->db = mine;
+    return e;
+}
+
+#define WITH_THE_CLAIM "fairway grants"
+#define WITH_THE_COMMIT "INSERT INTO fairway.leases" /* in one packet with COMMIT */
+
+static void a_connection_cut_at_the_claim_leaves_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    ask(pool, &asked);
+    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_CLAIM), ERR_DATABASE_UNAVAILABLE);
+    assert_nothing_leased(pool);
+    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_CLAIM), ERR_DATABASE_UNAVAILABLE);
+    assert_nothing_leased(pool);
+    assert_recovered(pool, &asked);
+    asked_wipe(&asked);
+}
+
+static void DR2_a_COMMIT_whose_answer_was_lost_is_looked_up_and_answered(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    ask(pool, &asked);
+    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OK);
+    assert_int_equal(asked.grant.state, GRANT_DONE);
+    assert_lease_signed(pool, &asked.grant.lease);
+    assert_int_equal(leased_accounts(pool), 1);
+    assert_int_equal(lease_rows(pool), 1);
+    AUTO_ROWS rows = NULL;
+    struct detail detail = {0};
+    assert_int_equal(db_query(pool->db, DB_SQL0("SELECT hash FROM fairway.leases"), &rows, &detail), ERR_OK);
+    assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(asked.grant.lease.hash.bytes)));
+    asked_wipe(&asked);
+}
+
+static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    ask(pool, &asked);
+    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_COMMIT), ERR_TRY_AGAIN);
+    assert_nothing_leased(pool);
+    assert_recovered(pool, &asked);
+    asked_wipe(&asked);
+}
+
+/* No statement timeout holds for what a COMMIT does. The connection is given up, its session goes on. */
+static void DR2_a_COMMIT_that_takes_longer_than_patience_is_looked_up_until_it_is_done(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    struct db *mine = pool->db;
+    pool->db = db_new(&(struct db_settings){
+        .url = pool->test.url, .kind = DB_POOLED, .name = "faults", .statement_timeout_ms = 300});
+    ask(pool, &asked);
+    test_db_exec(&pool->test, FAULTY("PERFORM pg_sleep(2.5);") AT_COMMIT);
+    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
+    assert_int_equal(asked.grant.state, GRANT_DONE);
+    assert_lease_signed(pool, &asked.grant.lease);
+    assert_int_equal(leased_accounts(pool), 1);
+    assert_int_equal(lease_rows(pool), 1);
+    db_free(pool->db);
+    pool->db = mine;
+    asked_wipe(&asked);
+}
+
+/* Nobody can be asked any more: the answer is 503 and says that the outcome is unknown. */
+static void DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    struct proxy *proxy = proxy_new(test_pg_port());
+    AUTO_FREE char *url = url_through(pool, proxy);
+    struct db *mine = pool->db;
+    ask(pool, &asked);
+    AUTO_FREE char *close = mem_format("ALTER DATABASE %s ALLOW_CONNECTIONS false", pool->test.name);
+    AUTO_FREE char *open = mem_format("ALTER DATABASE %s ALLOW_CONNECTIONS true", pool->test.name);
+    struct test_db postgres = {.url = (char *)(uintptr_t)test_pg_url()};
+    pool->db = db_new(&(struct db_settings){.url = url, .kind = DB_POOLED, .name = "lease test"});
+    assert_int_equal(db_connect(pool->db, &detail), ERR_OK);
+    proxy_arm(proxy, PROXY_CUT_AFTER, WITH_THE_COMMIT);
+    test_db_exec(&postgres, close);
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OUTCOME_UNKNOWN);
+    assert_in_range(clock_ms() - begun_ms, 2500, 10000);
+    test_db_exec(&postgres, open);
+    assert_int_equal(asked.grant.state, GRANT_OPEN);
+    assert_int_equal(asked.grant.lease.envelope.len, 0);
+    assert_int_equal(lease_rows(pool), 1); /* it had happened; its max time ends it */
+    db_free(pool->db);
+    proxy_free(proxy);
+    pool->db = mine;
+    asked_wipe(&asked);
+}
+
+int main(void)
+{
+#define FAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        FAULTS(DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing),
+        FAULTS(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing),
+        FAULTS(T8_a_lost_key_process_leaves_nothing),
+        FAULTS(a_connection_cut_at_the_claim_leaves_nothing),
+        FAULTS(DR2_a_COMMIT_whose_answer_was_lost_is_looked_up_and_answered),
+        FAULTS(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed),
+        FAULTS(DR2_a_COMMIT_that_takes_longer_than_patience_is_looked_up_until_it_is_done),
+        FAULTS(DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown),
+    };
+    return cmocka_run_group_tests_name("pool/lease faults", tests, test_pg_start, test_pg_stop);
+}
