@@ -121,13 +121,15 @@ static void remember(struct engine *engine, enum err e, const struct detail *det
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* Answers what is decided; what is still open goes back to its place in the queue. */
+/*
+ * Answers what is decided; what is still open goes back to its place in the queue. Sorted before that: once
+ * an open ticket is back, another thread may answer it, and its memory is gone.
+ */
 static void answer_batch(struct engine *engine, struct batch *batch, uint64_t releases)
 {
-    struct queue open = {0};
+    struct queue open = {0}, decided = {0};
     for (size_t i = 0; i < batch->count; i++)
-        if (batch->grants[i]->state == GRANT_OPEN)
-            queue_append(&open, batch->tickets[i]);
+        queue_append(batch->grants[i]->state == GRANT_OPEN ? &open : &decided, batch->tickets[i]);
     bool is_short = open.count > 0;
     pthread_mutex_lock(&engine->mutex);
     queue_return(&engine->queue, &open);
@@ -138,9 +140,8 @@ static void answer_batch(struct engine *engine, struct batch *batch, uint64_t re
         wake_listener(engine);
     else
         released(engine); /* what was claimed beyond need is idle again, and others may have seen it locked */
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->grants[i]->state != GRANT_OPEN)
-            batch->tickets[i]->done(batch->tickets[i]);
+    for (struct engine_ticket *ticket; (ticket = queue_take(&decided)) != NULL;)
+        ticket->done(ticket);
 }
 
 static void fail_batch(struct batch *batch, enum err e, const struct detail *detail)
