@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 bin=${BUILD:?} node=tests/node_modules/.bin/node dir=run
 accounts=${NUM_CHANNEL_ACCOUNTS:-15} port=${PORT:-8001}
 mkdir -p $dir
-chmod 700 $dir
+chmod 711 $dir # PostgreSQL, which never runs as root, must get through; each secret in it is closed by itself
 localnet= serve= cluster=
 
 stop() {
