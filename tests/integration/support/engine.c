@@ -1,0 +1,113 @@
+#include "engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+static int answers, fatals;
+
+int test_engine_fatal(void)
+{
+    return __atomic_load_n(&fatals, __ATOMIC_SEQ_CST);
+}
+
+static void fatal(enum err e)
+{
+    if (e != ERR_KEYD_UNAVAILABLE)
+        log_fatal(70, "fatal for another reason", "error=%s", err_code(e));
+    __atomic_add_fetch(&fatals, 1, __ATOMIC_SEQ_CST);
+}
+
+void test_engine_start(struct test_engine *engine, const char *database_url, unsigned threads)
+{
+    struct detail detail = {0};
+    const struct engine_settings settings = {.database_url = database_url,
+        .database_direct_url = database_url,
+        .threads = threads,
+        .grant = engine->pool.settings,
+        .keyd = engine->pool.keyd,
+        .fatal = fatal};
+    if (engine_start(&settings, &engine->engine, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+}
+
+void test_engine_open(struct test_engine *engine, size_t accounts, unsigned threads)
+{
+    answers = fatals = 0;
+    if (log_set_level("error") != ERR_OK) /* what the engine warns of is what is tested */
+        fail();
+    test_pool_open(&engine->pool, accounts);
+    ask(&engine->pool, &engine->asked);
+    test_engine_start(engine, engine->pool.test.url, threads);
+}
+
+void test_engine_close(struct test_engine *engine)
+{
+    if (engine->engine != NULL)
+        engine_stop(engine->engine);
+    asked_wipe(&engine->asked);
+    test_pool_close(&engine->pool);
+}
+
+static void done(struct engine_ticket *ticket)
+{
+    struct client *client = (struct client *)ticket;
+    client->answered_ms = clock_ms();
+    client->rank = __atomic_add_fetch(&answers, 1, __ATOMIC_SEQ_CST);
+    int takes_ms = client->takes_ms;
+    __atomic_add_fetch(&client->answers, 1, __ATOMIC_SEQ_CST);
+    if (takes_ms > 0)
+        clock_sleep_ms(takes_ms);
+}
+
+static bool gone(struct engine_ticket *ticket)
+{
+    return __atomic_load_n(&((struct client *)ticket)->gone, __ATOMIC_SEQ_CST);
+}
+
+void client_submit(struct test_engine *engine, struct client *client)
+{
+    if (client->ticket.grant.request == NULL)
+        client->ticket.grant.request = &engine->asked.request;
+    client->ticket.done = done;
+    client->ticket.gone = gone;
+    client->submitted_ms = clock_ms();
+    enum err e = engine_submit(engine->engine, &client->ticket);
+    if (e != ERR_OK)
+        log_fatal(70, "a ticket was not taken", "error=%s", err_code(e));
+}
+
+bool client_answered(struct client *client)
+{
+    return __atomic_load_n(&client->answers, __ATOMIC_SEQ_CST) > 0;
+}
+
+void client_wait(struct client *client, int limit_ms)
+{
+    for (int64_t deadline_ms = clock_ms() + limit_ms; !client_answered(client); clock_sleep_ms(1))
+        if (clock_ms() > deadline_ms)
+            fail_msg("no answer within %d ms", limit_ms);
+    assert_int_equal(client->answers, 1);
+}
+
+const struct lease *client_lease(struct client *client, int limit_ms)
+{
+    client_wait(client, limit_ms);
+    if (client->ticket.grant.state != GRANT_DONE)
+        fail_msg("%s %s", err_code(client->ticket.grant.error), client->ticket.grant.detail.text);
+    return &client->ticket.grant.lease;
+}
+
+void client_refused(struct client *client, enum err e, int limit_ms)
+{
+    client_wait(client, limit_ms);
+    assert_int_equal(client->ticket.grant.state, GRANT_REFUSED);
+    if (client->ticket.grant.error != e)
+        fail_msg("%s instead of %s", err_code(client->ticket.grant.error), err_code(e));
+    assert_int_equal(client->ticket.grant.lease.envelope.len, 0);
+}
+
+void clients_wipe(struct client clients[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        lease_wipe(&clients[i].ticket.grant.lease);
+}

@@ -1,0 +1,245 @@
+/*
+ * The lease engine's queue: first come, first served, woken by the ledger that releases, bounded in time, and
+ * every request answered exactly once. test_engine_faults has what goes wrong around it.
+ */
+#include "support/engine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define SOON_MS 2000 /* for a machine that is busy with other things */
+/* The engine looks once a second by itself: what is faster than this, time after time, was woken. */
+#define WOKEN_MS 400
+
+static void DL7_G1_who_waits_is_answered_in_order_as_soon_as_a_ledger_releases(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[8] = {0};
+    int64_t slowest_ms = 0;
+    test_engine_open(&engine, 1, 2);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        client_submit(&engine, &clients[i]);
+        if (i == 0) /* the first one takes the account */
+            assert_lease_signed(&engine.pool, client_lease(&clients[0], SOON_MS));
+    }
+    for (size_t i = 0; i + 1 < ARRAY_LEN(clients); i++) {
+        clock_sleep_ms(100); /* the queue is at rest */
+        const struct lease *lease = client_lease(&clients[i], 0);
+        for (size_t later = i + 1; later < ARRAY_LEN(clients); later++)
+            assert_false(client_answered(&clients[later]));
+        int64_t begun_ms = clock_ms();
+        assert_int_equal(test_pool_include(engine.pool.db, &lease, 1).released, 1);
+        assert_int_equal(client_lease(&clients[i + 1], SOON_MS)->sequence, lease->sequence + 1);
+        if (clients[i + 1].answered_ms - begun_ms > slowest_ms)
+            slowest_ms = clients[i + 1].answered_ms - begun_ms;
+    }
+    print_message("from before the ledger transaction to the next answer: %d ms at most\n", (int)slowest_ms);
+    assert_true(slowest_ms < WOKEN_MS);
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+static void DL7_what_one_ledger_releases_goes_to_those_who_waited_longest(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[12] = {0};
+    test_engine_open(&engine, 4, 3);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        client_submit(&engine, &clients[i]);
+        if (i == 3)
+            for (size_t k = 0; k < 4; k++)
+                client_lease(&clients[k], SOON_MS);
+    }
+    for (size_t round = 0; round < 2; round++) {
+        const struct lease *leases[4];
+        for (size_t k = 0; k < 4; k++)
+            leases[k] = client_lease(&clients[4 * round + k], SOON_MS);
+        clock_sleep_ms(50);
+        test_pool_include(engine.pool.db, leases, 4);
+        for (size_t k = 0; k < 4; k++)
+            client_lease(&clients[4 * round + 4 + k], SOON_MS);
+        for (size_t later = 4 * round + 8; later < ARRAY_LEN(clients); later++)
+            assert_false(client_answered(&clients[later]));
+    }
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+struct submitter {
+    struct test_engine *engine;
+    struct client *client;
+    pthread_t thread;
+};
+
+static void *submit(void *context)
+{
+    struct submitter *submitter = context;
+    client_submit(submitter->engine, submitter->client);
+    return NULL;
+}
+
+static void DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_others_hear_after_6_seconds(
+    void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[64] = {0};
+    struct submitter submitters[64];
+    size_t granted = 0;
+    test_engine_open(&engine, 1, 4);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        submitters[i] = (struct submitter){.engine = &engine, .client = &clients[i]};
+        assert_int_equal(pthread_create(&submitters[i].thread, NULL, submit, &submitters[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        pthread_join(submitters[i].thread, NULL);
+        client_wait(&clients[i], ENGINE_WAIT_MS + SOON_MS);
+        if (clients[i].ticket.grant.state == GRANT_DONE) {
+            granted++;
+            continue;
+        }
+        client_refused(&clients[i], ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 0);
+        assert_in_range(
+            clients[i].answered_ms - clients[i].submitted_ms, ENGINE_WAIT_MS, ENGINE_WAIT_MS + 500);
+    }
+    assert_int_equal(granted, 1);
+    assert_int_equal(lease_rows(&engine.pool), 1);
+    assert_int_equal(leased_accounts(&engine.pool), 1);
+    assert_int_equal(engine_waiting(engine.engine), 0);
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+static void DL7_who_hangs_up_leaves_the_queue_and_takes_no_account(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[3] = {0};
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &clients[0]);
+    const struct lease *lease = client_lease(&clients[0], SOON_MS);
+    client_submit(&engine, &clients[1]);
+    clock_sleep_ms(100);
+    assert_int_equal(engine_waiting(engine.engine), 1);
+    int64_t gone_ms = clock_ms();
+    __atomic_store_n(&clients[1].gone, true, __ATOMIC_SEQ_CST);
+    client_refused(&clients[1], ERR_CANCELLED, SOON_MS);
+    print_message("noticed after %d ms\n", (int)(clients[1].answered_ms - gone_ms));
+    assert_true(clients[1].answered_ms - gone_ms < WOKEN_MS);
+    assert_int_equal(engine_waiting(engine.engine), 0);
+    test_pool_include(engine.pool.db, &lease, 1);
+    clients[2].gone = true; /* once more just before the claim */
+    client_submit(&engine, &clients[2]);
+    client_refused(&clients[2], ERR_CANCELLED, SOON_MS);
+    assert_int_equal(leased_accounts(&engine.pool), 0);
+    assert_int_equal(lease_rows(&engine.pool), 1);
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+static void a_queue_that_is_full_says_so_at_once(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client first = {0}, *waiting = NEW_ARRAY(ENGINE_QUEUE_MAX, struct client), late = {0};
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &first);
+    client_lease(&first, SOON_MS);
+    client_submit(&engine, &waiting[0]); /* it finds nothing: from now on the queue only grows */
+    clock_sleep_ms(200);
+    for (size_t i = 1; i < ENGINE_QUEUE_MAX; i++)
+        client_submit(&engine, &waiting[i]);
+    late.ticket = waiting[0].ticket;
+    assert_int_equal(engine_submit(engine.engine, &late.ticket), ERR_OVERLOADED);
+    int64_t begun_ms = clock_ms();
+    engine_stop(engine.engine);
+    print_message("stopped with %d waiting in %d ms\n", ENGINE_QUEUE_MAX, (int)(clock_ms() - begun_ms));
+    engine.engine = NULL;
+    for (size_t i = 0; i < ENGINE_QUEUE_MAX; i++)
+        client_refused(&waiting[i], ERR_SHUTTING_DOWN, 0);
+    assert_int_equal(late.answers, 0);
+    test_engine_close(&engine);
+    clients_wipe(&first, 1);
+    free(waiting);
+}
+
+/* ---- more clients than accounts, and the ledgers of a busy network */
+
+#define MANY 600
+
+struct network {
+    struct test_engine *engine;
+    struct client *clients;
+    bool included[MANY];
+};
+
+/* Includes whatever was answered with a lease, until everything is answered. */
+static void *close_ledgers(void *context)
+{
+    struct network *network = context;
+    struct db *db = test_db_open(&network->engine->pool.test, DB_DIRECT);
+    for (size_t answered = 0; answered < MANY; clock_sleep_ms(2)) {
+        const struct lease *leases[MANY];
+        size_t count = 0;
+        answered = 0;
+        for (size_t i = 0; i < MANY; i++) {
+            if (!client_answered(&network->clients[i]))
+                continue;
+            answered++;
+            if (!network->included[i] && network->clients[i].ticket.grant.state == GRANT_DONE)
+                leases[count++] = &network->clients[i].ticket.grant.lease;
+            network->included[i] = true;
+        }
+        if (count > 0 && test_pool_include(db, leases, count).confirmed != count)
+            abort();
+    }
+    db_free(db);
+    return NULL;
+}
+
+static void every_request_is_answered_exactly_once_by_whichever_thread(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct network network = {.engine = &engine, .clients = NEW_ARRAY(MANY, struct client)};
+    pthread_t closer;
+    test_engine_open(&engine, 7, 6);
+    assert_int_equal(pthread_create(&closer, NULL, close_ledgers, &network), 0);
+    for (size_t i = 0; i < MANY; i++) {
+        network.clients[i].takes_ms = 2; /* meanwhile other threads grant what this one gave back */
+        client_submit(&engine, &network.clients[i]);
+        if (i % 5 == 0)
+            clock_sleep_ms(1);
+    }
+    pthread_join(closer, NULL);
+    size_t granted = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(network.clients[i].answers, 1);
+        granted += network.clients[i].ticket.grant.state == GRANT_DONE;
+    }
+    print_message("%zu of %d requests got one of 7 accounts\n", granted, MANY);
+    assert_int_equal(lease_rows(&engine.pool), granted);
+    assert_int_equal(leased_accounts(&engine.pool), 0);
+    test_engine_close(&engine);
+    clients_wipe(network.clients, MANY);
+    free(network.clients);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(DL7_G1_who_waits_is_answered_in_order_as_soon_as_a_ledger_releases),
+        cmocka_unit_test(DL7_what_one_ledger_releases_goes_to_those_who_waited_longest),
+        cmocka_unit_test(
+            DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_others_hear_after_6_seconds),
+        cmocka_unit_test(DL7_who_hangs_up_leaves_the_queue_and_takes_no_account),
+        cmocka_unit_test(a_queue_that_is_full_says_so_at_once),
+        cmocka_unit_test(every_request_is_answered_exactly_once_by_whichever_thread),
+    };
+    return cmocka_run_group_tests_name("pool/engine", tests, test_pg_start, test_pg_stop);
+}
