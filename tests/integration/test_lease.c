@@ -245,6 +245,7 @@ static void a_batch_of_refusals_holds_nothing(void **state)
     for (size_t i = 0; i < ARRAY_LEN(asked); i++)
         assert_int_equal(asked[i].grant.state, GRANT_REFUSED);
     assert_nothing_leased(pool);
+    asked_wipe(&asked[0]);
     ask(pool, &asked[0]);
     grant(pool, asked, 1); /* the connection is in no transaction */
     assert_int_equal(asked[0].grant.state, GRANT_DONE);
