@@ -141,12 +141,14 @@ static void stop(struct service *service)
 {
     if (service->http != NULL)
         http_drain(service->http, DRAIN_MS);
+    if (service->api != NULL)
+        api_drain(service->api);
     if (service->engine != NULL)
         engine_stop(service->engine);
     if (service->watch != NULL)
         watch_stop(service->watch);
     if (service->api != NULL)
-        api_stop(service->api);
+        api_free(service->api);
     if (service->http != NULL)
         http_free(service->http);
     ingest_stop(service->ingest);

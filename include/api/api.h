@@ -38,8 +38,10 @@ struct api;
 struct api *api_start(const struct api_settings *settings);
 /* For http_settings; lives as long as the api. */
 const struct http_route *api_routes(const struct api *api, size_t *count);
-/* After http_drain, engine_stop and watch_stop: requests that still wait for a worker are answered with
- * ERR_SHUTTING_DOWN. */
-void api_stop(struct api *api);
+/* After http_drain, and before engine_stop: a worker may still hand a request to the engine. Requests that
+ * wait for a worker are answered with ERR_SHUTTING_DOWN. */
+void api_drain(struct api *api);
+/* After api_drain, engine_stop and watch_stop, whose answers need it. */
+void api_free(struct api *api);
 
 #endif

@@ -13,6 +13,8 @@
 
 #define CLIENT_SIZE 65 /* a client's name: '' or G... */
 #define REQUEST_ID_SIZE 65
+#define IDEMPOTENCY_KEY_SIZE 256
+#define IDEMPOTENCY_KEY_HOURS 24 /* how long a key is remembered */
 
 /* What a client asks for; decoded and judged by policy_check before it gets here. */
 struct lease_request {
@@ -21,6 +23,8 @@ struct lease_request {
     uint32_t timeout_s; /* 0: not given */
     char client[CLIENT_SIZE];
     char request_id[REQUEST_ID_SIZE];
+    char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
+    struct hash digest;                         /* SHA-256 of the body; only with a key */
 };
 
 /* A granted lease, as the client gets it. */
@@ -34,6 +38,25 @@ struct lease {
 };
 void lease_wipe(struct lease *lease);
 
+/* A lease that was granted earlier under an idempotency key, as its row has it. */
+struct recorded_lease {
+    struct lease lease;
+    struct hash digest; /* of the body that took it */
+};
+
+/*
+ * The lease that this request has taken before, with the same idempotency key: *out is what was answered
+ * then, byte for byte, whatever became of it since. *found is false when there is none.
+ * ERR_IDEMPOTENCY_CONFLICT: the key came with another body. What is found is as durable as a lease that was
+ * just granted.
+ */
+MUST_CHECK enum err lease_find(struct db *db, const struct lease_request *request, bool *found,
+    struct lease *out, struct detail *detail);
+
+/* Takes the key out of at most limit leases granted more than IDEMPOTENCY_KEY_HOURS ago; *forgotten says how
+ * many. */
+MUST_CHECK enum err lease_forget_keys(struct db *db, int64_t limit, size_t *forgotten, struct detail *detail);
+
 enum grant_state {
     GRANT_OPEN,    /* wants an account */
     GRANT_DONE,    /* lease is set and committed */
@@ -44,6 +67,8 @@ enum grant_state {
 struct grant {
     const struct lease_request *request;
     enum grant_state state;
+    bool elsewhere; /* GRANT_OPEN because another transaction grants its idempotency key: no account was
+                       missing */
     enum err error;
     struct detail detail;
     struct lease lease;
@@ -60,9 +85,10 @@ struct grant_settings {
 
 /*
  * Grants as many of the count grants (all GRANT_OPEN, at most GRANT_BATCH_MAX) as there are idle accounts,
- * the first ones first. ERR_OK: each grant is done, refused or still open. Any other error: no grant of the
- * batch is committed and all are open again, or, with ERR_OUTCOME_UNKNOWN, they may be committed and nothing
- * more is known: answer 503. ERR_GRANTS_SUSPENDED: detail says why. ERR_KEYD_UNAVAILABLE: stop the process.
+ * the first ones first; those that carry the idempotency key of a lease that exists get that one. ERR_OK:
+ * each grant is done, refused or still open. Any other error: no grant of the batch is committed and all are
+ * open again, or, with ERR_OUTCOME_UNKNOWN, they may be committed and nothing more is known: answer 503.
+ * ERR_GRANTS_SUSPENDED: detail says why. ERR_KEYD_UNAVAILABLE: stop the process.
  */
 MUST_CHECK enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail);

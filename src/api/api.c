@@ -36,8 +36,13 @@ const struct http_route *api_routes(const struct api *api, size_t *count)
     return api->routes;
 }
 
-void api_stop(struct api *api)
+void api_drain(struct api *api)
 {
     workers_stop(api->workers);
+    api->workers = NULL;
+}
+
+void api_free(struct api *api)
+{
     free(api);
 }

@@ -1,17 +1,20 @@
 /*
- * POST /v1/transactions: everything that can be refused is refused here, before an account is taken; then the
- * request waits in the lease engine.
+ * POST /v1/transactions: everything that can be refused is refused here, before an account is taken; a retry
+ * gets the lease that it took before; then the request waits in the lease engine.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "context.h"
 #include "http/json.h"
 
-/* A request on its way through the engine. */
+/* A request on its way: to a worker when it carries an idempotency key, then to the engine. */
 struct lease_job {
     struct engine_ticket ticket; /* first: the engine gives it back */
+    struct work work;
     struct api *api;
     struct http_request *http;
     struct lease_request request;
@@ -30,20 +33,30 @@ static bool job_gone(struct engine_ticket *ticket)
     return http_client_gone(((struct lease_job *)ticket)->http);
 }
 
+static void job_answer(struct lease_job *job, const struct lease *lease)
+{
+    reply(job->http, 201,
+        json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "hash", json_hash(&lease->hash), "transactionXdr",
+            json_base64(buf_bytes(&lease->envelope)), "channelAccount", json_address(&lease->account),
+            "sequence", json_decimal(lease->sequence), "sequenceLedger", (json_int_t)lease->sequence_ledger,
+            "maxTime", json_decimal((int64_t)lease->max_time_s), "networkPassphrase",
+            job->api->settings.passphrase));
+    job_free(job);
+}
+
+static void job_refuse(struct lease_job *job, enum err e, const struct detail *detail)
+{
+    refuse(job->http, e, detail);
+    job_free(job);
+}
+
 static void job_done(struct engine_ticket *ticket)
 {
     struct lease_job *job = (struct lease_job *)ticket;
-    const struct lease *lease = &ticket->grant.lease;
     if (ticket->grant.state == GRANT_DONE)
-        reply(job->http, 201,
-            json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "hash", json_hash(&lease->hash),
-                "transactionXdr", json_base64(buf_bytes(&lease->envelope)), "channelAccount",
-                json_address(&lease->account), "sequence", json_decimal(lease->sequence), "sequenceLedger",
-                (json_int_t)lease->sequence_ledger, "maxTime", json_decimal((int64_t)lease->max_time_s),
-                "networkPassphrase", job->api->settings.passphrase));
+        job_answer(job, &ticket->grant.lease);
     else
-        refuse(job->http, ticket->grant.error, &ticket->grant.detail);
-    job_free(job);
+        job_refuse(job, ticket->grant.error, &ticket->grant.detail);
 }
 
 static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct detail *detail)
@@ -56,18 +69,32 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
     return e;
 }
 
+/* An opaque name of the client's own: printable ASCII (draft-ietf-httpapi-idempotency-key-header, as text).
+ */
+static enum err read_key(struct lease_job *job, struct detail *detail)
+{
+    const char *key = http_header(job->http, "Idempotency-Key");
+    size_t len = 0;
+    if (key == NULL)
+        return ERR_OK;
+    while (key[len] >= ' ' && key[len] <= '~')
+        len++;
+    if (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key)
+        return detail_set(detail, ERR_INVALID_REQUEST,
+            "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_SIZE - 1);
+    memcpy(job->request.idempotency_key, key, len + 1);
+    job->request.digest = sha256(http_body(job->http));
+    return ERR_OK;
+}
+
 static enum err read_request(struct lease_job *job, struct detail *detail)
 {
     static const char *const names[] = {"transactionXdr", "timeoutSeconds"};
     AUTO_JSON json_t *body = NULL;
     struct lease_request *request = &job->request;
     enum err e;
-    /* a client that sends the header counts on it: taking a second lease for a retry would be worse than
-     * refusing */
-    if (http_header(job->http, "Idempotency-Key") != NULL)
-        return detail_set(detail, ERR_INVALID_REQUEST,
-            "Idempotency-Key is not supported yet; without it each request takes a lease of its own.");
-    if ((e = read_transaction_body(job->http, names, ARRAY_LEN(names), &body, &job->xdr, detail)) != ERR_OK ||
+    if ((e = read_key(job, detail)) != ERR_OK ||
+        (e = read_transaction_body(job->http, names, ARRAY_LEN(names), &body, &job->xdr, detail)) != ERR_OK ||
         (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = envelope_decode(buf_bytes(&job->xdr), &request->envelope, detail)) != ERR_OK)
         return e;
@@ -80,12 +107,27 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
    own that ends in this call. */
 static void lease(struct lease_job *job)
 {
-    struct http_request *http = job->http;
     enum err e = engine_submit(job->api->settings.engine, &job->ticket);
-    if (e != ERR_OK) {
-        refuse(http, e, NULL);
-        job_free(job);
-    }
+    if (e != ERR_OK)
+        job_refuse(job, e, NULL);
+}
+
+/* A retry needs no account, so it does not wait in the engine for one. Two at a time that find nothing here
+ * are kept apart by the grant transaction. */
+static void look_for_lease(struct work *work, enum err e, struct db *db)
+{
+    struct lease_job *job = (struct lease_job *)((char *)work - offsetof(struct lease_job, work));
+    struct lease *found_lease = &job->ticket.grant.lease;
+    struct detail detail = {0};
+    bool found = false;
+    if (e == ERR_OK)
+        e = lease_find(db, &job->request, &found, found_lease, &detail);
+    if (e != ERR_OK)
+        job_refuse(job, e, &detail);
+    else if (found)
+        job_answer(job, found_lease);
+    else
+        lease(job);
 }
 
 void post_transaction(struct http_request *request, void *context)
@@ -97,11 +139,14 @@ void post_transaction(struct http_request *request, void *context)
     job->ticket.done = job_done;
     job->ticket.gone = job_gone;
     job->ticket.grant.request = &job->request;
+    job->work.run = look_for_lease;
     enum err e = read_request(job, &detail);
-    if (e == ERR_OK) {
+    if (e == ERR_OK && job->request.idempotency_key[0] != '\0')
+        e = workers_submit(job->api->workers, &job->work);
+    else if (e == ERR_OK) {
         lease(job);
         return;
     }
-    refuse(request, e, &detail);
-    job_free(job);
+    if (e != ERR_OK)
+        job_refuse(job, e, &detail);
 }

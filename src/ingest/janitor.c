@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "pool/lease.h"
 #include "pool/settle.h"
 
 #define EVERY_MS 10000
@@ -27,16 +28,18 @@ static enum err forget_ledgers(
 
 enum err janitor_step(struct janitor *janitor, struct db *db, struct detail *detail)
 {
-    size_t leases = 0, ledgers = 0;
+    size_t leases = 0, ledgers = 0, keys = 0;
     if (clock_left_ms(janitor->due_ms) > 0)
         return ERR_OK;
     janitor->due_ms = clock_ms() + EVERY_MS;
     enum err e = pool_forget(db, janitor->retention_s, STEP_ROWS, &leases, detail);
     if (e == ERR_OK)
         e = forget_ledgers(db, janitor->retention_s, STEP_ROWS, &ledgers, detail);
-    if (leases == STEP_ROWS || ledgers == STEP_ROWS)
+    if (e == ERR_OK)
+        e = lease_forget_keys(db, STEP_ROWS, &keys, detail);
+    if (keys == STEP_ROWS || leases == STEP_ROWS || ledgers == STEP_ROWS)
         janitor->due_ms = clock_ms();
-    if (leases + ledgers > 0)
-        log_debug("old rows deleted", "leases=%zu ledgers=%zu", leases, ledgers);
+    if (leases + ledgers + keys > 0)
+        log_debug("old rows deleted", "leases=%zu ledgers=%zu idempotency_keys=%zu", leases, ledgers, keys);
     return e;
 }

@@ -69,11 +69,10 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
     return ERR_OK;
 }
 
-static enum err read_accounts(
-    const struct db_rows *rows, struct claimed_account accounts[], size_t *claimed, struct detail *detail)
+static enum err read_accounts(const struct db_rows *rows, struct claim *claim, struct detail *detail)
 {
     for (size_t row = 0; row < db_count(rows); row++) {
-        struct claimed_account *account = &accounts[*claimed];
+        struct claimed_account *account = &claim->accounts[claim->claimed];
         struct bytes box = db_bytea(rows, row, 3);
         const char *key_id = db_text(rows, row, 4);
         if (address_decode(db_text(rows, row, 0), &account->key) != ERR_OK || box.len != SEAL_SIZE ||
@@ -83,32 +82,32 @@ static enum err read_accounts(
         account->sequence_ledger = db_i64(rows, row, 2);
         memcpy(account->sealed.box, box.data, SEAL_SIZE);
         memcpy(account->sealed.key_id, key_id, KEY_ID_SIZE);
-        (*claimed)++;
+        claim->claimed++;
     }
     return ERR_OK;
 }
 
-static enum err sweep(
-    struct db *db, size_t wanted, struct claimed_account accounts[], size_t *claimed, struct detail *detail)
+static enum err sweep(struct db *db, struct claim *claim, struct detail *detail)
 {
     char held[GRANT_BATCH_MAX][ADDRESS_SIZE];
     const char *held_texts[GRANT_BATCH_MAX];
-    for (size_t i = 0; i < *claimed; i++) {
-        address_encode(&accounts[i].key, held[i]);
+    for (size_t i = 0; i < claim->claimed; i++) {
+        address_encode(&claim->accounts[i].key, held[i]);
         held_texts[i] = held[i];
     }
     AUTO_ROWS rows = NULL;
-    enum err e =
-        db_query(db, DB_SQL(sql_sweep, DB_I64((int64_t)(wanted - *claimed)), DB_TEXTS(held_texts, *claimed)),
-            &rows, detail);
-    return e != ERR_OK ? e : read_accounts(rows, accounts, claimed, detail);
+    enum err e = db_query(db,
+        DB_SQL(sql_sweep, DB_I64((int64_t)(claim->wanted - claim->claimed)),
+            DB_TEXTS(held_texts, claim->claimed)),
+        &rows, detail);
+    return e != ERR_OK ? e : read_accounts(rows, claim, detail);
 }
 
-static void read_members(const struct db_rows *rows, bool members[], size_t named_count)
+static void read_members(const struct db_rows *rows, struct claim *claim)
 {
-    memset(members, 0, named_count * sizeof members[0]);
+    memset(claim->members, 0, claim->named_count * sizeof claim->members[0]);
     for (size_t row = 0; row < db_count(rows); row++)
-        members[db_i64(rows, row, 0) - 1] = true;
+        claim->members[db_i64(rows, row, 0) - 1] = true;
 }
 
 enum {
@@ -116,44 +115,52 @@ enum {
     TERMS,
     MEMBERS,
     PROBE,
-    STEPS
+    KEYS, /* the last ones, so that a batch without keys leaves them away */
+    STEPS = KEYS + BATCH_KEY_STATEMENTS
 };
 
 /* All that can be asked at once, in one round trip. */
-static enum err ask(struct db *db, size_t wanted, const char *const named[], size_t named_count,
-    struct db_rows *answers[STEPS], struct detail *detail)
+static enum err ask(
+    struct db *db, const struct claim *claim, struct db_rows *answers[STEPS], struct detail *detail)
 {
     struct db_statement statements[DB_BEGIN_STATEMENTS + STEPS];
     struct db_rows *rows[DB_BEGIN_STATEMENTS + STEPS] = {0};
-    const struct db_param addresses = DB_TEXTS(named, named_count), limit = DB_I64((int64_t)wanted);
+    const struct db_param addresses = DB_TEXTS(claim->named, claim->named_count),
+                          limit = DB_I64((int64_t)claim->wanted);
     size_t begin = db_begin_statements(db, statements);
     statements[begin + ENTER] = DB_SQL0(sql_enter);
     statements[begin + TERMS] = DB_SQL0(sql_terms);
     statements[begin + MEMBERS] = (struct db_statement){sql_members, &addresses, 1};
     statements[begin + PROBE] = (struct db_statement){sql_probe, &limit, 1};
-    enum err e = db_run(db, statements, begin + STEPS, rows, detail);
+    batch_keys_statements(claim->keys, &statements[begin + KEYS]);
+    enum err e = db_run(db, statements, begin + (claim->keys->count > 0 ? STEPS : KEYS), rows, detail);
     for (size_t i = 0; i < begin; i++)
         db_rows_free(rows[i]);
     memcpy(answers, rows + begin, STEPS * sizeof answers[0]);
     return e;
 }
 
-enum err claim_begin(struct db *db, unsigned ledger_seconds, size_t wanted, const char *const named[],
-    bool members[], size_t named_count, struct claim_terms *terms, struct claimed_account accounts[],
-    size_t *claimed, struct detail *detail)
+static enum err read_answers(
+    struct db *db, struct claim *claim, struct db_rows *const answers[STEPS], struct detail *detail)
+{
+    enum err e;
+    if ((e = read_terms(answers[ENTER], answers[TERMS], claim->ledger_seconds, &claim->terms, detail)) !=
+            ERR_OK ||
+        (e = read_accounts(answers[PROBE], claim, detail)) != ERR_OK)
+        return e;
+    read_members(answers[MEMBERS], claim);
+    if (claim->keys->count > 0 && (e = batch_keys_read(claim->keys, &answers[KEYS], detail)) != ERR_OK)
+        return e;
+    return claim->claimed < claim->wanted ? sweep(db, claim, detail) : ERR_OK;
+}
+
+enum err claim_begin(struct db *db, struct claim *claim, struct detail *detail)
 {
     struct db_rows *answers[STEPS] = {0};
-    *claimed = 0;
-    enum err e = ask(db, wanted, named, named_count, answers, detail);
+    claim->claimed = 0;
+    enum err e = ask(db, claim, answers, detail);
     if (e == ERR_OK)
-        e = read_terms(answers[ENTER], answers[TERMS], ledger_seconds, terms, detail);
-    if (e == ERR_OK)
-        e = read_accounts(answers[PROBE], accounts, claimed, detail);
-    if (e == ERR_OK) {
-        read_members(answers[MEMBERS], members, named_count);
-        if (*claimed < wanted)
-            e = sweep(db, wanted, accounts, claimed, detail);
-    }
+        e = read_answers(db, claim, answers, detail);
     for (size_t i = 0; i < STEPS; i++)
         db_rows_free(answers[i]);
     if (e != ERR_OK)

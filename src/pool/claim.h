@@ -1,8 +1,9 @@
-/* The reading half of a grant transaction: may we grant, what time is it, which accounts are idle, who is in
- * the pool. */
+/* The reading half of a grant transaction: may we grant, what time is it, which requests are retries, which
+ * accounts are idle, who is in the pool. */
 #ifndef FAIRWAY_POOL_CLAIM_H
 #define FAIRWAY_POOL_CLAIM_H
 
+#include "idempotency.h"
 #include "pool/lease.h"
 
 /* What holds for the whole batch, read in its transaction. */
@@ -20,13 +21,24 @@ struct claimed_account {
     struct sealed_seed sealed;
 };
 
+/* What a batch asks for, and what it gets. */
+struct claim {
+    unsigned ledger_seconds;
+    size_t wanted;
+    const char *const *named; /* addresses */
+    size_t named_count;
+    struct batch_keys *keys;
+    struct claim_terms terms;
+    bool *members;                    /* room for named_count: which of the named are in the pool */
+    struct claimed_account *accounts; /* room for wanted */
+    size_t claimed;
+};
+
 /*
- * Begins the transaction and locks up to wanted idle accounts in random order. members answers which of the
- * count named addresses are in the pool. ERR_GRANTS_SUSPENDED: detail says why. On error the transaction is
- * rolled back.
+ * Begins the transaction, locks the idempotency keys and reads what they took before, and locks up to wanted
+ * idle accounts in random order. ERR_GRANTS_SUSPENDED: detail says why. On error the transaction is rolled
+ * back.
  */
-MUST_CHECK enum err claim_begin(struct db *db, unsigned ledger_seconds, size_t wanted,
-    const char *const named[], bool members[], size_t named_count, struct claim_terms *terms,
-    struct claimed_account accounts[], size_t *claimed, struct detail *detail);
+MUST_CHECK enum err claim_begin(struct db *db, struct claim *claim, struct detail *detail);
 
 #endif

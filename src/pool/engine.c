@@ -18,6 +18,8 @@
 #define SLOW_POLL_MS 1000
 /* A connection that was lost while it idled is worth another try at once; a database that hangs is not. */
 #define RETRY_MS 1000
+/* Before another look at a key that another replica is granting: a grant transaction's time. */
+#define ELSEWHERE_MS 5
 
 struct worker {
     struct engine *engine;
@@ -128,9 +130,12 @@ static void remember(struct engine *engine, enum err e, const struct detail *det
 static void answer_batch(struct engine *engine, struct batch *batch, uint64_t releases)
 {
     struct queue open = {0}, decided = {0};
-    for (size_t i = 0; i < batch->count; i++)
+    size_t elsewhere = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        elsewhere += batch->grants[i]->state == GRANT_OPEN && batch->grants[i]->elsewhere;
         queue_append(batch->grants[i]->state == GRANT_OPEN ? &open : &decided, batch->tickets[i]);
-    bool is_short = open.count > 0;
+    }
+    bool is_short = open.count > elsewhere;
     pthread_mutex_lock(&engine->mutex);
     queue_return(&engine->queue, &open);
     if (is_short && engine->releases == releases)
@@ -142,6 +147,8 @@ static void answer_batch(struct engine *engine, struct batch *batch, uint64_t re
         released(engine); /* what was claimed beyond need is idle again, and others may have seen it locked */
     for (struct engine_ticket *ticket; (ticket = queue_take(&decided)) != NULL;)
         ticket->done(ticket);
+    if (elsewhere > 0)
+        clock_sleep_ms(ELSEWHERE_MS);
 }
 
 static void fail_batch(struct batch *batch, enum err e, const struct detail *detail)

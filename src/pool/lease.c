@@ -80,26 +80,27 @@ static enum err draft_build(struct draft *draft, const struct grant_settings *se
 
 /* Gives the accounts out in order; an account that a refused grant did not take goes to the next one. */
 static size_t draft_all(struct draft drafts[], struct grant *const grants[], size_t count,
-    const struct claimed_account accounts[], size_t claimed, const struct named_batch *named,
-    const struct grant_settings *settings, const struct claim_terms *terms)
+    const struct claim *claim, const struct grant_settings *settings)
 {
     size_t made = 0, at = 0;
     for (size_t i = 0; i < count; i++) {
         struct detail detail = {0};
         bool member = false;
         for (size_t k = 0; k < grants[i]->request->named.count; k++)
-            member |= named->members[at++];
+            member |= claim->members[at++];
+        if (!batch_keys_decide(claim->keys, grants, i))
+            continue;
         if (member) {
             enum err e = detail_set(
                 &detail, ERR_FORBIDDEN_SIGNER, "an account of the pool would authorize part of it");
             refuse(grants[i], e, &detail);
             continue;
         }
-        if (made == claimed)
+        if (made == claim->claimed)
             continue;
         struct draft *draft = &drafts[made];
-        *draft = (struct draft){.grant = grants[i], .account = &accounts[made]};
-        enum err e = draft_build(draft, settings, terms, &detail);
+        *draft = (struct draft){.grant = grants[i], .account = &claim->accounts[made]};
+        enum err e = draft_build(draft, settings, &claim->terms, &detail);
         if (e == ERR_OK)
             made++;
         else
@@ -121,7 +122,7 @@ struct outcome {
  * is quarantined. Anything else that keyd refuses is the request's.
  */
 static enum err sign_all(
-    struct keyd *keyd, uint64_t now_s, struct draft drafts[], size_t count, struct outcome *outcome)
+    struct keyd *keyd, uint64_t now_s, struct draft *drafts, size_t count, struct outcome *outcome)
 {
     struct lease_signing signings[GRANT_BATCH_MAX];
     for (size_t i = 0; i < count; i++)
@@ -159,20 +160,35 @@ static void reopen(struct grant *const grants[], size_t count)
     for (size_t i = 0; i < count; i++) {
         lease_wipe(&grants[i]->lease);
         grants[i]->state = GRANT_OPEN;
+        grants[i]->elsewhere = false;
     }
 }
 
-static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct claim_terms *terms,
+/* Nothing is new; what retries found must be safe before they are answered. */
+static enum err end_without_leases(struct db *db, bool retries, struct detail *detail)
+{
+    enum err e = ERR_OK;
+    if (retries) {
+        const struct db_statement last = idempotency_make_durable();
+        e = db_run_commit(db, &last, 1, NULL, detail);
+    }
+    db_rollback(db);
+    return e;
+}
+
+static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct claim *claim,
     struct draft drafts[], size_t count, struct detail *detail)
 {
     struct outcome *outcome AUTO_FREE = NEW(struct outcome);
-    enum err e = sign_all(keyd, terms->now_s, drafts, count, outcome);
-    if (e != ERR_OK || outcome->count + outcome->fault_count == 0) {
+    enum err e = sign_all(keyd, claim->terms.now_s, drafts, count, outcome);
+    if (e != ERR_OK) {
         db_rollback(db);
         return e;
     }
+    if (outcome->count + outcome->fault_count == 0)
+        return end_without_leases(db, claim->keys->any_found, detail);
     e = record_commit(
-        db, terms, outcome->items, outcome->count, outcome->faults, outcome->fault_count, detail);
+        db, &claim->terms, outcome->items, outcome->count, outcome->faults, outcome->fault_count, detail);
     if (e != ERR_OK) {
         db_rollback(db);
         return e;
@@ -182,22 +198,38 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct c
     return ERR_OK;
 }
 
+static enum err grant_claimed(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant *const grants[], size_t count, struct claim *claim, struct detail *detail)
+{
+    struct draft *drafts AUTO_FREE = NEW_ARRAY(count, struct draft);
+    size_t made = draft_all(drafts, grants, count, claim, settings);
+    enum err e = sign_and_record(db, keyd, claim, drafts, made, detail);
+    for (size_t i = 0; i < made; i++)
+        buf_free(&drafts[i].transaction);
+    if (e == ERR_OK)
+        batch_keys_share(claim->keys, grants, count);
+    return e;
+}
+
 enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail)
 {
-    struct claim_terms terms;
-    size_t claimed;
     struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(count, struct claimed_account);
-    struct draft *drafts AUTO_FREE = NEW_ARRAY(count, struct draft);
     struct named_batch named CLEANUP(named_free) = named_of(grants, count);
-    enum err e = claim_begin(db, settings->ledger_seconds, count, named.pointers, named.members, named.count,
-        &terms, accounts, &claimed, detail);
-    if (e != ERR_OK)
-        return e;
-    size_t made = draft_all(drafts, grants, count, accounts, claimed, &named, settings, &terms);
-    e = sign_and_record(db, keyd, &terms, drafts, made, detail);
-    for (size_t i = 0; i < made; i++)
-        buf_free(&drafts[i].transaction);
+    struct batch_keys *keys AUTO_FREE = NEW(struct batch_keys);
+    struct claim claim = {.ledger_seconds = settings->ledger_seconds,
+        .wanted = count,
+        .named = named.pointers,
+        .named_count = named.count,
+        .keys = keys,
+        .members = named.members,
+        .accounts = accounts};
+    reopen(grants, count);
+    batch_keys_init(keys, grants, count);
+    enum err e = claim_begin(db, &claim, detail);
+    if (e == ERR_OK)
+        e = grant_claimed(db, keyd, settings, grants, count, &claim, detail);
+    batch_keys_wipe(keys);
     if (e != ERR_OK)
         reopen(grants, count);
     return e;

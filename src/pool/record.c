@@ -7,14 +7,15 @@
 /* max_ledger 0 means none. The accounts were locked when they were claimed, so the join finds all of them. */
 static const char sql_record[] =
     "WITH granted AS MATERIALIZED ("
-    "   SELECT * FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::text[], $5::bytea[], $6::int8[], "
-    "$7::int8[], $8::text[])"
-    "   AS g (hash, account, sequence, client, envelope, max_time, max_ledger, request_id)),"
+    "   SELECT * FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::bytea[],"
+    "   $7::int8[], $8::int8[], $9::text[], $10::text[], $11::bytea[])"
+    "   AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id,"
+    "   idempotency_key, request_digest)),"
     " recorded AS ("
-    "   INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, max_ledger, "
-    "request_id)"
-    "   SELECT hash, account, sequence, client, envelope, max_time, nullif(max_ledger, 0), request_id FROM "
-    "granted)"
+    "   INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time,"
+    "   max_ledger, request_id, idempotency_key, request_digest)"
+    "   SELECT hash, account, sequence, sequence_ledger, client, envelope, max_time, nullif(max_ledger, 0),"
+    "   request_id, idempotency_key, request_digest FROM granted)"
     " UPDATE fairway.channel_accounts a"
     " SET lease_hash = g.hash, locked_at = clock_timestamp(), locked_until = to_timestamp(g.max_time)"
     " FROM granted g WHERE a.public_key = g.account AND a.state = 'active' AND a.lease_hash IS NULL";
@@ -57,10 +58,12 @@ static enum err learn_outcome(struct db *db, int64_t transaction_id, struct deta
 
 /* The columns of sql_record, one array each. */
 struct columns {
-    struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX];
+    struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX], digest[GRANT_BATCH_MAX];
     char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
-    const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX];
-    int64_t sequence[GRANT_BATCH_MAX], max_time[GRANT_BATCH_MAX], max_ledger[GRANT_BATCH_MAX];
+    const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX],
+        *key[GRANT_BATCH_MAX];
+    int64_t sequence[GRANT_BATCH_MAX], sequence_ledger[GRANT_BATCH_MAX], max_time[GRANT_BATCH_MAX],
+        max_ledger[GRANT_BATCH_MAX];
 };
 
 static void fill(struct columns *columns, const struct record_item items[], size_t count)
@@ -72,11 +75,16 @@ static void fill(struct columns *columns, const struct record_item items[], size
         columns->account[i] = columns->address[i];
         columns->hash[i] = BYTES_OF(lease->hash.bytes);
         columns->sequence[i] = lease->sequence;
+        columns->sequence_ledger[i] = lease->sequence_ledger;
         columns->client[i] = request->client;
         columns->envelope[i] = buf_bytes(&lease->envelope);
         columns->max_time[i] = (int64_t)lease->max_time_s;
         columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
         columns->request_id[i] = request->request_id;
+        if (request->idempotency_key[0] != '\0') { /* else both stay NULL */
+            columns->key[i] = request->idempotency_key;
+            columns->digest[i] = BYTES_OF(request->digest.bytes);
+        }
     }
 }
 
@@ -113,9 +121,11 @@ enum err record_commit(struct db *db, const struct claim_terms *terms, const str
     fill(columns, items, count);
     const struct db_statement statements[STEPS] = {
         [RECORD] = DB_SQL(sql_record, DB_BYTEAS(columns->hash, count), DB_TEXTS(columns->account, count),
-            DB_I64S(columns->sequence, count), DB_TEXTS(columns->client, count),
-            DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
-            DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count)),
+            DB_I64S(columns->sequence, count), DB_I64S(columns->sequence_ledger, count),
+            DB_TEXTS(columns->client, count), DB_BYTEAS(columns->envelope, count),
+            DB_I64S(columns->max_time, count), DB_I64S(columns->max_ledger, count),
+            DB_TEXTS(columns->request_id, count), DB_TEXTS(columns->key, count),
+            DB_BYTEAS(columns->digest, count)),
         [COMMIT] = DB_SQL0(sql_commit),
     };
     struct db_rows *rows[STEPS] = {0};

@@ -395,22 +395,6 @@ static void timeoutSeconds_is_a_whole_number_from_20_to_300(void **state)
     assert_nothing_leased();
 }
 
-static void Idempotency_Key_is_refused_rather_than_ignored(void **state)
-{
-    (void)state;
-    AUTO_ANSWER answer = {0};
-    struct sample sample = a_payment();
-    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample.xdr));
-    AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\"}", xdr);
-    service_ask(&service, &answer, "POST", PATH, "Content-Type: application/json\r\nIdempotency-Key: 7\r\n",
-        (struct bytes){(uint8_t *)body, strlen(body)});
-    assert_answer_refused(&answer, 400, "INVALID_REQUEST");
-    assert_non_null(strstr(answer_text(&answer, "detail"), "Idempotency-Key"));
-    assert_nothing_leased();
-    sample_wipe(&sample);
-}
-
 static void suspended_grants_are_503_without_the_operators_words(void **state)
 {
     (void)state;
@@ -468,7 +452,6 @@ int main(void)
         cmocka_unit_test_setup(T15_missing_soroban_data_is_refused, reset),
         cmocka_unit_test_setup(T18_the_resource_fee_is_capped, reset),
         cmocka_unit_test_setup(timeoutSeconds_is_a_whole_number_from_20_to_300, reset),
-        cmocka_unit_test_setup(Idempotency_Key_is_refused_rather_than_ignored, reset),
         cmocka_unit_test_setup(suspended_grants_are_503_without_the_operators_words, reset),
         cmocka_unit_test_setup(F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text, reset),
     };

@@ -140,9 +140,10 @@ void service_start(struct service *service, size_t accounts)
 void service_stop(struct service *service)
 {
     http_drain(service->http, 1000);
+    api_drain(service->api);
     engine_stop(service->engine);
     watch_stop(service->watch);
-    api_stop(service->api);
+    api_free(service->api);
     http_free(service->http);
     keyd_stop(service->keyd);
     db_free(service->sql);

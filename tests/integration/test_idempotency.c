@@ -1,0 +1,414 @@
+/*
+ * An idempotency key takes one lease, however often, wherever and whenever it is sent again (DL9), and a key
+ * that took none is free.
+ */
+#include "support/pool.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/proxy.h"
+
+#define ACCOUNTS 8
+#define REPLICAS 4
+#define ROUNDS 60
+
+static int set_up(void **state)
+{
+    struct test_pool *pool = NEW(struct test_pool);
+    test_pool_open(pool, ACCOUNTS);
+    *state = pool;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    test_pool_close(*state);
+    free(*state);
+    return 0;
+}
+
+/* body stands for the request's body. */
+static void ask_keyed(const struct test_pool *pool, struct asked *asked, const char *key, const char *body)
+{
+    ask(pool, asked);
+    snprintf(asked->request.idempotency_key, sizeof asked->request.idempotency_key, "%s", key);
+    asked->request.digest = sha256((struct bytes){(const uint8_t *)body, strlen(body)});
+}
+
+static void grant_on(struct test_pool *pool, struct asked asked[], size_t count)
+{
+    struct detail detail = {0};
+    enum err e = test_pool_grant(pool, asked, count, &detail);
+    if (e != ERR_OK)
+        fail_msg("%s %s", err_code(e), detail.text);
+}
+
+/* Grants one request with this key and body; its state is for the caller. */
+static void grant_keyed(struct test_pool *pool, struct asked *asked, const char *key, const char *body)
+{
+    ask_keyed(pool, asked, key, body);
+    grant_on(pool, asked, 1);
+}
+
+static void assert_same_lease(const struct lease *a, const struct lease *b)
+{
+    assert_true(hash_equal(&a->hash, &b->hash));
+    assert_true(public_key_equal(&a->account, &b->account));
+    assert_int_equal(a->sequence, b->sequence);
+    assert_int_equal(a->sequence_ledger, b->sequence_ledger);
+    assert_int_equal(a->max_time_s, b->max_time_s);
+    assert_true(bytes_equal(buf_bytes(&a->envelope), buf_bytes(&b->envelope)));
+}
+
+static void assert_refused(const struct asked *asked, enum err e)
+{
+    assert_int_equal(asked->grant.state, GRANT_REFUSED);
+    assert_int_equal(asked->grant.error, e);
+}
+
+static void DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked *asked AUTO_FREE = NEW_ARRAY(GRANT_BATCH_MAX, struct asked);
+    for (size_t i = 0; i < GRANT_BATCH_MAX; i++)
+        ask_keyed(pool, &asked[i], "one", "body");
+    grant_on(pool, asked, GRANT_BATCH_MAX);
+    assert_int_equal(lease_rows(pool), 1);
+    for (size_t i = 0; i < GRANT_BATCH_MAX; i++) {
+        assert_int_equal(asked[i].grant.state, GRANT_DONE);
+        assert_lease_signed(pool, &asked[i].grant.lease);
+        assert_same_lease(&asked[i].grant.lease, &asked[0].grant.lease);
+    }
+    for (size_t i = 0; i < GRANT_BATCH_MAX; i++)
+        asked_wipe(&asked[i]);
+}
+
+static void DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked first, retry;
+    grant_keyed(pool, &first, "a", "body");
+    const struct lease *lease = &first.grant.lease;
+    test_pool_include(pool->db, &lease, 1);
+    for (int leases = 0; leases < ACCOUNTS; leases++) { /* others use the account */
+        struct asked other;
+        grant_keyed(pool, &other, "", "");
+        assert_int_equal(other.grant.state, GRANT_DONE);
+        asked_wipe(&other);
+    }
+    grant_keyed(pool, &retry, "a", "body");
+    assert_int_equal(retry.grant.state, GRANT_DONE);
+    assert_same_lease(&retry.grant.lease, lease);
+    assert_int_equal(lease_rows(pool), 1 + ACCOUNTS);
+    asked_wipe(&first);
+    asked_wipe(&retry);
+}
+
+static void DL9_a_retry_needs_no_idle_account(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked first, retry, other[ACCOUNTS];
+    grant_keyed(pool, &first, "a", "body");
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        ask(pool, &other[i]);
+    grant_on(pool, other, ACCOUNTS);
+    assert_int_equal(other[ACCOUNTS - 1].grant.state, GRANT_OPEN); /* the pool is empty */
+    grant_keyed(pool, &retry, "a", "body");
+    assert_int_equal(retry.grant.state, GRANT_DONE);
+    assert_same_lease(&retry.grant.lease, &first.grant.lease);
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        asked_wipe(&other[i]);
+    asked_wipe(&first);
+    asked_wipe(&retry);
+}
+
+static void DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked together[2], later;
+    ask_keyed(pool, &together[0], "a", "body");
+    ask_keyed(pool, &together[1], "a", "another");
+    grant_on(pool, together, 2);
+    assert_int_equal(together[0].grant.state, GRANT_DONE);
+    assert_refused(&together[1], ERR_IDEMPOTENCY_CONFLICT);
+    grant_keyed(pool, &later, "a", "another");
+    assert_refused(&later, ERR_IDEMPOTENCY_CONFLICT);
+    assert_int_equal(lease_rows(pool), 1);
+    assert_int_equal(leased_accounts(pool), 1);
+    asked_wipe(&together[0]);
+    asked_wipe(&together[1]);
+    asked_wipe(&later);
+}
+
+static void DL9_keys_are_each_clients_own(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    for (size_t i = 0; i < 2; i++) {
+        ask_keyed(pool, &asked[i], "a", i == 0 ? "body" : "another");
+        snprintf(asked[i].request.client, sizeof asked[i].request.client, "client %zu", i);
+    }
+    grant_on(pool, asked, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(asked[i].grant.state, GRANT_DONE);
+    assert_false(hash_equal(&asked[0].grant.lease.hash, &asked[1].grant.lease.hash));
+    for (size_t i = 0; i < 2; i++)
+        asked_wipe(&asked[i]);
+}
+
+static void DL9_a_key_that_took_no_lease_is_free(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked refused[3], again;
+    for (size_t i = 0; i < 3; i++) {
+        ask_keyed(pool, &refused[i], "a", i < 2 ? "body" : "another");
+        refused[i].request.named.keys[0] = pool->accounts[0]; /* a payment out of the pool */
+    }
+    grant_on(pool, refused, 3);
+    assert_refused(&refused[0], ERR_FORBIDDEN_SIGNER);
+    assert_refused(&refused[1], ERR_FORBIDDEN_SIGNER);    /* the same request */
+    assert_int_equal(refused[2].grant.state, GRANT_OPEN); /* another one: judged by itself */
+    assert_true(refused[2].grant.elsewhere);
+    grant_keyed(pool, &again, "a", "another");
+    assert_int_equal(again.grant.state, GRANT_DONE);
+    for (size_t i = 0; i < 3; i++)
+        asked_wipe(&refused[i]);
+    asked_wipe(&again);
+}
+
+static void DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked waiting[2], other[ACCOUNTS];
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        ask(pool, &other[i]);
+    grant_on(pool, other, ACCOUNTS);
+    for (size_t i = 0; i < 2; i++)
+        ask_keyed(pool, &waiting[i], "a", "body");
+    grant_on(pool, waiting, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(waiting[i].grant.state, GRANT_OPEN);
+        assert_false(waiting[i].grant.elsewhere);
+    }
+    const struct lease *ended = &other[0].grant.lease;
+    test_pool_include(pool->db, &ended, 1);
+    grant_on(pool, waiting, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(waiting[i].grant.state, GRANT_DONE);
+    assert_same_lease(&waiting[0].grant.lease, &waiting[1].grant.lease);
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        asked_wipe(&other[i]);
+    for (size_t i = 0; i < 2; i++)
+        asked_wipe(&waiting[i]);
+}
+
+static void DL9_a_key_in_another_transaction_makes_nobody_wait(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    /* another replica, stalled behind its look at the key: its lock is the one that this request wants */
+    struct db *stalled = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(db_begin(stalled, NULL), ERR_OK);
+    uint8_t name[] = "idempotency\0\0a"; /* purpose, client and key */
+    const struct hash number = sha256((struct bytes){name, sizeof name - 1});
+    assert_int_equal(
+        db_query(stalled,
+            DB_SQL("SELECT pg_advisory_xact_lock($1)::text", DB_I64((int64_t)be64_get(number.bytes))), NULL,
+            NULL),
+        ERR_OK);
+    ask_keyed(pool, &asked[0], "a", "body");
+    ask_keyed(pool, &asked[1], "b", "body");
+    const int64_t begun_ms = clock_ms();
+    grant_on(pool, asked, 2);
+    assert_true(clock_ms() - begun_ms < 1500); /* below lock_timeout */
+    assert_int_equal(asked[0].grant.state, GRANT_OPEN);
+    assert_true(asked[0].grant.elsewhere);
+    assert_int_equal(asked[1].grant.state, GRANT_DONE);
+    db_free(stalled);
+    for (int64_t deadline_ms = clock_ms() + 5000; asked[0].grant.state == GRANT_OPEN;) {
+        assert_true(clock_ms() < deadline_ms);
+        grant_on(pool, asked, 1);
+    }
+    assert_int_equal(asked[0].grant.state, GRANT_DONE);
+    asked_wipe(&asked[0]);
+    asked_wipe(&asked[1]);
+}
+
+static void DL9_a_rolled_back_grant_leaves_no_key(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    test_db_exec(&pool->test,
+        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE integrity_constraint_violation; END $$;"
+        "CREATE TRIGGER refuse AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+    ask_keyed(pool, &asked, "a", "body");
+    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_CONFLICT);
+    assert_nothing_leased(pool);
+    test_db_exec(&pool->test, "DROP TRIGGER refuse ON fairway.leases");
+    grant_on(pool, &asked, 1);
+    assert_int_equal(asked.grant.state, GRANT_DONE);
+    assert_int_equal(lease_rows(pool), 1);
+    asked_wipe(&asked);
+}
+
+static void DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked, retry;
+    struct detail detail = {0};
+    struct proxy *proxy = proxy_new(test_pg_port());
+    const char *port = strrchr(pool->test.url, ':'), *path = strrchr(pool->test.url, '/');
+    AUTO_FREE char *through =
+        mem_format("%.*s:%u%s", (int)(port - pool->test.url), pool->test.url, proxy_port(proxy), path);
+    struct test_pool replica = *pool;
+    replica.db = db_new(&(struct db_settings){.url = through, .kind = DB_POOLED, .name = "through a proxy"});
+    proxy_arm(proxy, PROXY_CUT_AFTER, "recorded"); /* goes out together with COMMIT */
+    ask_keyed(pool, &asked, "a", "body");
+    enum err e = test_pool_grant(&replica, &asked, 1, &detail);
+    assert_true(e == ERR_OK || e == ERR_OUTCOME_UNKNOWN);
+    assert_int_equal(lease_rows(pool), 1);
+    grant_keyed(pool, &retry, "a", "body");
+    assert_int_equal(retry.grant.state, GRANT_DONE);
+    assert_int_equal(lease_rows(pool), 1);
+    if (e == ERR_OK)
+        assert_same_lease(&retry.grant.lease, &asked.grant.lease);
+    db_free(replica.db);
+    proxy_free(proxy);
+    asked_wipe(&asked);
+    asked_wipe(&retry);
+}
+
+static void DL9_a_retry_is_answered_behind_a_commit(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct lease found = {0};
+    bool any = false;
+    grant_keyed(pool, &asked, "a", "body");
+    const char *flushed = "SELECT (pg_current_wal_flush_lsn() - '0/0')::int8";
+    const int64_t from = test_db_number(&pool->test, flushed);
+    assert_int_equal(lease_find(pool->db, &asked.request, &any, &found, NULL), ERR_OK);
+    assert_true(any);
+    assert_same_lease(&found, &asked.grant.lease);
+    assert_true(test_db_number(&pool->test, flushed) > from);
+    lease_wipe(&found);
+    asked_wipe(&asked);
+}
+
+static void DL9_a_key_is_forgotten_after_its_24_hours_and_not_before(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked old, young, again;
+    size_t forgotten;
+    grant_keyed(pool, &old, "old", "body");
+    grant_keyed(pool, &young, "young", "body");
+    test_db_exec(&pool->test, "UPDATE fairway.leases SET granted_at = granted_at - interval '24 hours 1 "
+                              "second' WHERE idempotency_key = 'old';"
+                              "UPDATE fairway.leases SET granted_at = granted_at - interval '23 hours 59 "
+                              "minutes' WHERE idempotency_key = 'young'");
+    assert_int_equal(lease_forget_keys(pool->db, 10, &forgotten, NULL), ERR_OK);
+    assert_int_equal(forgotten, 1);
+    grant_keyed(pool, &again, "young", "body");
+    assert_same_lease(&again.grant.lease, &young.grant.lease);
+    asked_wipe(&again);
+    grant_keyed(pool, &again, "old", "another");
+    assert_int_equal(again.grant.state, GRANT_DONE);
+    assert_false(hash_equal(&again.grant.lease.hash, &old.grant.lease.hash));
+    assert_int_equal(lease_rows(pool), 3);
+    asked_wipe(&old);
+    asked_wipe(&young);
+    asked_wipe(&again);
+}
+
+/* ---- replicas that race for one key */
+
+struct racer {
+    struct test_pool replica;
+    pthread_barrier_t *barrier;
+    bool includes; /* what was granted, so that the pool does not run dry */
+    struct lease leases[ROUNDS];
+    pthread_t thread;
+};
+
+static void *race(void *context)
+{
+    struct racer *racer = context;
+    for (int round = 0; round < ROUNDS; round++) {
+        AUTO_FREE char *key = mem_format("round %d", round);
+        struct asked asked;
+        ask_keyed(&racer->replica, &asked, key, "body");
+        pthread_barrier_wait(racer->barrier);
+        while (asked.grant.state == GRANT_OPEN)
+            if (test_pool_grant(&racer->replica, &asked, 1, NULL) != ERR_OK)
+                abort();
+        racer->leases[round] = asked.grant.lease;
+        sample_wipe(&asked.sample);
+        pthread_barrier_wait(racer->barrier);
+        if (racer->includes) {
+            const struct lease *lease = &racer->leases[round];
+            test_pool_include(racer->replica.db, &lease, 1);
+        }
+        pthread_barrier_wait(racer->barrier);
+    }
+    return NULL;
+}
+
+static void DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it(void **state)
+{
+    struct test_pool *pool = *state;
+    static struct racer racers[REPLICAS];
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, REPLICAS);
+    for (size_t i = 0; i < REPLICAS; i++) {
+        racers[i] = (struct racer){.replica = *pool, .barrier = &barrier, .includes = i == 0};
+        racers[i].replica.db = test_db_open(&pool->test, i % 2 == 0 ? DB_DIRECT : DB_POOLED);
+    }
+    for (size_t i = 0; i < REPLICAS; i++)
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+    for (size_t i = 0; i < REPLICAS; i++)
+        pthread_join(racers[i].thread, NULL);
+    assert_int_equal(lease_rows(pool), ROUNDS);
+    for (size_t i = 0; i < REPLICAS; i++) {
+        for (int round = 0; round < ROUNDS; round++)
+            assert_same_lease(&racers[i].leases[round], &racers[0].leases[round]);
+        db_free(racers[i].replica.db);
+    }
+    for (size_t i = 0; i < REPLICAS; i++)
+        for (int round = 0; round < ROUNDS; round++)
+            lease_wipe(&racers[i].leases[round]);
+    pthread_barrier_destroy(&barrier);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_retry_needs_no_idle_account, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(DL9_keys_are_each_clients_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_key_that_took_no_lease_is_free, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_a_key_in_another_transaction_makes_nobody_wait, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_rolled_back_grant_leaves_no_key, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_retry_is_answered_behind_a_commit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_a_key_is_forgotten_after_its_24_hours_and_not_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
+}
