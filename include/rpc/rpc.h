@@ -8,6 +8,7 @@
 #define FAIRWAY_RPC_RPC_H
 
 #include "stellar/ids.h"
+#include "stellar/ledger.h"
 
 struct rpc;
 
@@ -79,6 +80,10 @@ struct rpc_account {
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail);
 
+/* The accounts that the network has frozen as of *ledger; frozen_accounts_free. None before protocol 26. */
+MUST_CHECK enum err rpc_frozen(
+    struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
+
 enum rpc_send_status {
     RPC_SEND_PENDING,
     RPC_SEND_DUPLICATE,
@@ -100,9 +105,11 @@ enum rpc_transaction_status {
 };
 struct rpc_transaction {
     enum rpc_transaction_status status;
-    uint32_t ledger, latest_ledger;
+    int32_t code; /* found: the TransactionResultCode, innermost */
+    uint32_t ledger, latest_ledger, oldest_ledger;
     uint64_t latest_close_time_s;
 };
+/* By outer or inner hash. Not found says no more than: in no ledger from oldest to latest. */
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
 

@@ -29,6 +29,13 @@ struct ledger_account {
     int64_t balance_stroops;
 };
 
+/* Accounts that the network's list of frozen ledger keys names (CAP-77, from protocol 26): no transaction
+ * that touches one is valid, and nothing of it is consumed. Sorted. {0} is empty. */
+struct frozen_accounts {
+    struct public_key *keys;
+    size_t count;
+};
+
 struct ledger {
     uint32_t meta_version; /* 0, 1, 2 */
     uint32_t protocol;
@@ -41,6 +48,7 @@ struct ledger {
     size_t transaction_count;
     struct ledger_account *accounts; /* sorted by key, each once */
     size_t account_count;
+    struct frozen_accounts frozen; /* the whole list, if this ledger changed it; else empty */
 };
 
 /*
@@ -65,5 +73,12 @@ const struct ledger_account *ledger_account(const struct ledger *ledger, const s
 MUST_CHECK enum err account_entry_decode(struct bytes entry, struct ledger_account *out);
 /* LedgerKey of an account, XDR, appended: what getLedgerEntries is asked for. */
 void account_ledger_key(const struct public_key *key, struct buf *out);
+
+/* The same for the network's list of frozen ledger keys: a LedgerEntryData that must hold it, and its
+ * LedgerKey. Before protocol 26 there is no such entry. */
+MUST_CHECK enum err frozen_entry_decode(struct bytes entry, struct frozen_accounts *out);
+void frozen_ledger_key(struct buf *out);
+bool frozen_has(const struct frozen_accounts *frozen, const struct public_key *key);
+void frozen_accounts_free(struct frozen_accounts *frozen);
 
 #endif

@@ -39,15 +39,15 @@ static enum err innermost_code(struct bytes result, int32_t *code)
     return e != ERR_OK ? e : read_code(&reader, code);
 }
 
-static enum err read_refusal(const json_t *result, int32_t *code, struct detail *detail)
+/* The code of the TransactionResult in this member. */
+static enum err read_result(const json_t *result, const char *member, int32_t *code, struct detail *detail)
 {
     struct buf xdr = {0};
-    enum err e = field_xdr(result, "errorResultXdr", &xdr, detail);
+    enum err e = field_xdr(result, member, &xdr, detail);
     if (e == ERR_OK) {
         e = innermost_code(buf_bytes(&xdr), code);
         if (e != ERR_OK)
-            e = detail_set(detail, ERR_RPC_UNAVAILABLE,
-                "sendTransaction: errorResultXdr does not decode (%s)", err_code(e));
+            e = detail_set(detail, ERR_RPC_UNAVAILABLE, "%s does not decode (%s)", member, err_code(e));
     }
     buf_free(&xdr);
     return e;
@@ -75,7 +75,17 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
     if (!named(text, statuses, ARRAY_LEN(statuses), &status))
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "sendTransaction: unknown status");
     out->status = (enum rpc_send_status)status;
-    return out->status == RPC_SEND_ERROR ? read_refusal(result, &out->code, detail) : ERR_OK;
+    return out->status == RPC_SEND_ERROR ? read_result(result, "errorResultXdr", &out->code, detail) : ERR_OK;
+}
+
+static enum err read_found(const json_t *result, struct rpc_transaction *out, struct detail *detail)
+{
+    enum err e = field_u32(result, "ledger", &out->ledger, detail);
+    if (e == ERR_OK)
+        e = read_result(result, "resultXdr", &out->code, detail);
+    if (e == ERR_OK && (out->status == RPC_TRANSACTION_SUCCESS) != (out->code == 0))
+        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "getTransaction: status and resultXdr contradict");
+    return e;
 }
 
 enum err rpc_transaction(
@@ -99,12 +109,13 @@ enum err rpc_transaction(
     if (e == ERR_OK)
         e = field_u32(result, "latestLedger", &out->latest_ledger, detail);
     if (e == ERR_OK)
+        e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail);
+    if (e == ERR_OK)
         e = field_u64(result, "latestLedgerCloseTime", &out->latest_close_time_s, detail);
     if (e != ERR_OK)
         return e;
     if (!named(text, statuses, ARRAY_LEN(statuses), &status))
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "getTransaction: unknown status");
     out->status = (enum rpc_transaction_status)status;
-    return out->status == RPC_TRANSACTION_NOT_FOUND ? ERR_OK
-                                                    : field_u32(result, "ledger", &out->ledger, detail);
+    return out->status == RPC_TRANSACTION_NOT_FOUND ? ERR_OK : read_found(result, out, detail);
 }

@@ -1,8 +1,7 @@
 #include "account.h"
 
 enum {
-    LEDGER_ENTRY_ACCOUNT = 0, /* LedgerEntryType */
-    KEY_ED25519 = 0,          /* PublicKeyType */
+    KEY_ED25519 = 0, /* PublicKeyType */
     SIGNERS_MAX = 20,
 };
 

@@ -5,6 +5,10 @@
 #include "stellar/ledger.h"
 #include "xdr/xdr.h"
 
+enum {
+    LEDGER_ENTRY_ACCOUNT = 0 /* LedgerEntryType, of entries and keys */
+};
+
 /* The key of an AccountID, which is a PublicKey. */
 MUST_CHECK enum err account_id_read(struct xdr_reader *reader, struct public_key *out);
 

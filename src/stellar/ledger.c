@@ -146,6 +146,7 @@ void ledger_free(struct ledger *ledger)
 {
     free(ledger->transactions);
     free(ledger->accounts);
+    frozen_accounts_free(&ledger->frozen);
     *ledger = (struct ledger){0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "account.h"
 #include "base/mem.h"
+#include "frozen.h"
 
 enum change_type {
     CHANGE_CREATED,
@@ -11,10 +12,6 @@ enum change_type {
     CHANGE_REMOVED,
     CHANGE_STATE, /* what was before; the change itself follows */
     CHANGE_RESTORED,
-};
-
-enum {
-    LEDGER_ENTRY_ACCOUNT = 0 /* LedgerEntryType, of entries and keys */
 };
 
 struct collecting {
@@ -33,6 +30,19 @@ static struct account_change *next_change(struct ledger_changes *changes, enum l
     return change;
 }
 
+/* An upgrade that freezes or thaws keys leaves the whole new list in this setting, whatever its delta said.
+ */
+static enum err collect_setting(struct ledger_changes *changes, struct xdr_reader *reader)
+{
+    uint32_t setting;
+    enum err e = xdr_u32(reader, &setting);
+    if (e == ERR_OK && setting == CONFIG_SETTING_FROZEN_LEDGER_KEYS) {
+        changes->frozen = reader->at;
+        changes->frozen_end = reader->end;
+    }
+    return e;
+}
+
 static enum err collect(struct bytes span, void *context)
 {
     struct collecting *collecting = context;
@@ -43,8 +53,12 @@ static enum err collect(struct bytes span, void *context)
     if (e != ERR_OK || change_type == CHANGE_STATE)
         return e;
     if ((!removed && (e = xdr_u32(&reader, &last_modified)) != ERR_OK) ||
-        (e = xdr_u32(&reader, &entry_type)) != ERR_OK || entry_type != LEDGER_ENTRY_ACCOUNT)
+        (e = xdr_u32(&reader, &entry_type)) != ERR_OK)
         return e;
+    if (entry_type == LEDGER_ENTRY_CONFIG_SETTING && !removed)
+        return collect_setting(collecting->changes, &reader);
+    if (entry_type != LEDGER_ENTRY_ACCOUNT)
+        return ERR_OK;
     struct account_change *change = next_change(collecting->changes, collecting->stage);
     if (!removed) {
         change->entry = reader.at;
@@ -69,7 +83,7 @@ static int by_key_latest_first(const void *left, const void *right)
     return order != 0 ? order : (a->order < b->order) - (a->order > b->order);
 }
 
-enum err ledger_changes_settle(struct ledger_changes *changes, struct ledger *ledger)
+static enum err settle_accounts(struct ledger_changes *changes, struct ledger *ledger)
 {
     if (changes->count == 0)
         return ERR_OK;
@@ -90,6 +104,15 @@ enum err ledger_changes_settle(struct ledger_changes *changes, struct ledger *le
             return e;
     }
     return ERR_OK;
+}
+
+enum err ledger_changes_settle(struct ledger_changes *changes, struct ledger *ledger)
+{
+    enum err e = settle_accounts(changes, ledger);
+    if (e != ERR_OK || changes->frozen == NULL)
+        return e;
+    struct xdr_reader reader = {changes->frozen, changes->frozen_end};
+    return frozen_read(&reader, &ledger->frozen);
 }
 
 void ledger_changes_free(struct ledger_changes *changes)

@@ -26,13 +26,14 @@ struct account_change {
 struct ledger_changes {
     struct account_change *list;
     size_t count, cap;
+    const uint8_t *frozen, *frozen_end; /* the last FrozenLedgerKeys in the metadata; NULL: none */
 };
 
 /* Takes one value of type, whose LedgerEntryChanges belong to the stage. */
 MUST_CHECK enum err ledger_changes_read(
     struct ledger_changes *changes, struct xdr_reader *reader, enum xdr_type type, enum ledger_stage stage);
 
-/* Fills ledger->accounts, sorted by key. Leaves the changes in another order. */
+/* Fills ledger->accounts, sorted by key, and ledger->frozen. Leaves the changes in another order. */
 MUST_CHECK enum err ledger_changes_settle(struct ledger_changes *changes, struct ledger *ledger);
 
 void ledger_changes_free(struct ledger_changes *changes);

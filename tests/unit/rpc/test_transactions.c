@@ -112,6 +112,11 @@ static void send_answers_of_no_known_kind_are_unavailable(void **state)
     assert_int_equal(send_one(fake, &sent), ERR_RPC_REFUSED);
 }
 
+/* TransactionResult: txSUCCESS; a fee bump whose inner transaction is txFAILED. */
+#define RESULT_SUCCESS "AAAAAAAAAGQAAAAAAAAAAAAAAAA="
+#define RESULT_BUMPED_FAILED                                                                                 \
+    "AAAAAAAAAMj////zAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAP////8AAAAAAAAAAAAAAAA="
+
 static void R3_a_transaction_is_found_or_not(void **state)
 {
     struct fake_rpc *fake = *state;
@@ -119,38 +124,52 @@ static void R3_a_transaction_is_found_or_not(void **state)
     struct hash hash = {{0xab}};
     fake_says(fake,
         FAKE_RESULT("{\"status\":\"SUCCESS\",\"latestLedger\":20,\"latestLedgerCloseTime\":\"1700159337\","
-                    "\"ledger\":12,\"createdAt\":\"1700159300\",\"feeBump\":true}"));
+                    "\"oldestLedger\":7,\"ledger\":12,\"createdAt\":\"1700159300\",\"feeBump\":false,"
+                    "\"resultXdr\":\"" RESULT_SUCCESS "\"}"));
     assert_int_equal(rpc_transaction(fake->rpc, &hash, &found, &detail), ERR_OK);
     assert_int_equal(found.status, RPC_TRANSACTION_SUCCESS);
     assert_int_equal(found.ledger, 12);
+    assert_int_equal(found.code, 0);
+    assert_int_equal(found.oldest_ledger, 7);
     assert_int_equal(found.latest_ledger, 20);
     assert_true(found.latest_close_time_s == 1700159337);
     assert_true(fake_heard(
         fake, "\"params\":{\"hash\":\"ab00000000000000000000000000000000000000000000000000000000000000\","));
-    fake_says(fake,
-        FAKE_RESULT(
-            "{\"status\":\"FAILED\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":\"12\"}"));
+    fake_says(
+        fake, FAKE_RESULT(
+                  "{\"status\":\"FAILED\",\"latestLedger\":20,\"oldestLedger\":7,\"latestLedgerCloseTime\":9,"
+                  "\"ledger\":\"12\",\"resultXdr\":\"" RESULT_BUMPED_FAILED "\"}"));
     assert_int_equal(rpc_transaction(fake->rpc, &hash, &found, &detail), ERR_OK);
     assert_int_equal(found.status, RPC_TRANSACTION_FAILED);
+    assert_int_equal(found.code, -1); /* innermost */
     assert_int_equal(found.ledger, 12);
-    fake_says(
-        fake, FAKE_RESULT("{\"status\":\"NOT_FOUND\",\"latestLedger\":20,\"latestLedgerCloseTime\":\"9\","
-                          "\"applicationOrder\":0,\"feeBump\":false,\"ledger\":0,\"createdAt\":\"0\"}"));
+    fake_says(fake, FAKE_RESULT("{\"status\":\"NOT_FOUND\",\"latestLedger\":20,\"oldestLedger\":7,"
+                                "\"latestLedgerCloseTime\":\"9\",\"applicationOrder\":0,\"feeBump\":false,"
+                                "\"ledger\":0,\"createdAt\":\"0\"}"));
     assert_int_equal(rpc_transaction(fake->rpc, &hash, &found, &detail), ERR_OK);
     assert_int_equal(found.status, RPC_TRANSACTION_NOT_FOUND);
     assert_int_equal(found.ledger, 0);
 }
 
+#define HOLED(members) FAKE_RESULT("{\"oldestLedger\":7," members "}")
+#define XDR(base64) "\"resultXdr\":\"" base64 "\""
+
 static void a_transaction_answer_with_holes_is_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
-        FAKE_RESULT("{\"status\":\"SUCCESS\",\"latestLedger\":20,\"latestLedgerCloseTime\":9}"),
-        FAKE_RESULT("{\"status\":\"SUCCESS\",\"latestLedger\":20,\"ledger\":12}"),
-        FAKE_RESULT("{\"status\":\"NOT_FOUND\",\"latestLedger\":20,\"latestLedgerCloseTime\":-1}"),
-        FAKE_RESULT("{\"status\":\"NOT_FOUND\",\"latestLedgerCloseTime\":9}"),
-        FAKE_RESULT("{\"status\":\"MAYBE\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":12}"),
-        FAKE_RESULT("{\"latestLedger\":20,\"latestLedgerCloseTime\":9}"),
+        HOLED("\"status\":\"SUCCESS\",\"latestLedger\":20,\"latestLedgerCloseTime\":9," XDR(RESULT_SUCCESS)),
+        HOLED("\"status\":\"SUCCESS\",\"latestLedger\":20,\"ledger\":12," XDR(RESULT_SUCCESS)),
+        HOLED("\"status\":\"SUCCESS\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":12"),
+        HOLED("\"status\":\"SUCCESS\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":12," XDR(
+            RESULT_BUMPED_FAILED)),
+        HOLED("\"status\":\"FAILED\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":12," XDR(
+            RESULT_SUCCESS)),
+        HOLED("\"status\":\"NOT_FOUND\",\"latestLedger\":20,\"latestLedgerCloseTime\":-1"),
+        HOLED("\"status\":\"NOT_FOUND\",\"latestLedgerCloseTime\":9"),
+        HOLED("\"status\":\"MAYBE\",\"latestLedger\":20,\"latestLedgerCloseTime\":9,\"ledger\":12"),
+        HOLED("\"latestLedger\":20,\"latestLedgerCloseTime\":9"),
+        FAKE_RESULT("{\"status\":\"NOT_FOUND\",\"latestLedger\":20,\"latestLedgerCloseTime\":9}"),
     };
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
         struct rpc_transaction found;

@@ -35,6 +35,7 @@ struct test_meta {
     size_t transaction_count;
     const struct test_transaction *transactions;
     struct test_change upgrades[TEST_CHANGES_MAX]; /* after: from version 2 on */
+    struct bytes frozen;                           /* FrozenLedgerKeys that an upgrade writes; empty: none */
 };
 
 static inline void add_key(struct buf *out, uint8_t key)
@@ -143,6 +144,25 @@ static inline void add_transactions(struct buf *out, const struct test_meta *met
     }
 }
 
+/* LEDGER_UPGRADE_CONFIG, and the two changes that it makes of the setting. */
+static inline void add_frozen(struct buf *out, struct bytes frozen)
+{
+    buf_add_u32(out, 6);
+    add_words(out, 16, 0); /* ConfigUpgradeSetKey */
+    buf_add_u32(out, 2);
+    buf_add_u32(out, TEST_STATE);
+    add_words(out, 1, 0);
+    buf_add_u32(out, 8);
+    buf_add_u32(out, 17);
+    add_words(out, 2, 0); /* nothing was frozen; ext */
+    buf_add_u32(out, TEST_UPDATED);
+    add_words(out, 1, 0);
+    buf_add_u32(out, 8);
+    buf_add_u32(out, 17);
+    buf_add_bytes(out, frozen);
+    buf_add_u32(out, 0); /* ext */
+}
+
 static inline struct buf meta_build(const struct test_meta *meta)
 {
     struct buf out = {0};
@@ -155,10 +175,12 @@ static inline struct buf meta_build(const struct test_meta *meta)
     add_key(&out, 0xee);
     buf_add_u32(&out, 0); /* transactions, or phases */
     add_transactions(&out, meta);
-    buf_add_u32(&out, 1); /* an upgrade to version 27 */
+    buf_add_u32(&out, meta->frozen.len > 0 ? 2 : 1); /* an upgrade to version 27 */
     buf_add_u32(&out, 1);
     buf_add_u32(&out, 27);
     add_changes(&out, meta->upgrades);
+    if (meta->frozen.len > 0)
+        add_frozen(&out, meta->frozen);
     buf_add_u32(&out, 0); /* scpInfo */
     if (meta->version >= 1)
         add_words(&out, 3, 0); /* size of Soroban state, evicted keys */

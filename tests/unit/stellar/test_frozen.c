@@ -1,0 +1,137 @@
+/* The list of frozen ledger keys (CAP-77): in a ledger's upgrades and as an entry. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ledger_meta.h"
+
+static void add_frozen_account(struct buf *out, uint8_t key)
+{
+    buf_add_u32(out, 40); /* length of the LedgerKey */
+    add_words(out, 2, 0); /* ACCOUNT, Ed25519 */
+    add_key(out, key);
+}
+
+/* LedgerKey of a native trust line: frozen as well, but no account. */
+static void add_frozen_trustline(struct buf *out, uint8_t key)
+{
+    buf_add_u32(out, 44);
+    buf_add_u32(out, 1);
+    buf_add_u32(out, 0);
+    add_key(out, key);
+    buf_add_u32(out, 0);
+}
+
+static struct public_key key_of(uint8_t n)
+{
+    struct public_key key;
+    for (size_t i = 0; i < sizeof key.bytes; i++)
+        key.bytes[i] = n;
+    return key;
+}
+
+static bool has(const struct frozen_accounts *frozen, uint8_t n)
+{
+    struct public_key key = key_of(n);
+    return frozen_has(frozen, &key);
+}
+
+static struct buf list_of_three(void)
+{
+    struct buf list = {0};
+    buf_add_u32(&list, 3);
+    add_frozen_account(&list, 9);
+    add_frozen_trustline(&list, 5);
+    add_frozen_account(&list, 3);
+    return list;
+}
+
+static void a_ledger_that_changes_the_list_names_all_frozen_accounts(void **state)
+{
+    (void)state;
+    for (uint32_t version = 0; version <= 2; version++) {
+        struct buf list = list_of_three();
+        struct ledger ledger;
+        struct buf meta = meta_build(&(struct test_meta){.version = version, .frozen = buf_bytes(&list)});
+        assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, NULL), ERR_OK);
+        assert_int_equal(ledger.frozen.count, 2);
+        assert_true(has(&ledger.frozen, 3) && has(&ledger.frozen, 9) && !has(&ledger.frozen, 5));
+        assert_int_equal(ledger.account_count, 0); /* being frozen changes no account */
+        ledger_free(&ledger);
+        buf_free(&meta);
+        buf_free(&list);
+    }
+}
+
+static void a_ledger_without_such_an_upgrade_says_nothing(void **state)
+{
+    (void)state;
+    struct ledger ledger;
+    struct buf meta = meta_build(&(struct test_meta){.version = 2, .upgrades = {{TEST_UPDATED, 3, 1}}});
+    assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, NULL), ERR_OK);
+    assert_int_equal(ledger.frozen.count, 0);
+    ledger_free(&ledger);
+    buf_free(&meta);
+}
+
+static void a_key_that_is_no_ledger_key_stops_the_ledger(void **state)
+{
+    (void)state;
+    static const uint32_t unknown_key_type[] = {1, 8, 0, 7}, cut[] = {1, 4, 0}, nothing[] = {1, 0},
+                          too_long[] = {1, 44, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    static const struct {
+        const uint32_t *words;
+        size_t count;
+        enum err e;
+    } cases[] = {{unknown_key_type, 4, ERR_XDR_UNKNOWN_ARM}, {cut, 3, ERR_XDR_TRUNCATED},
+        {nothing, 2, ERR_XDR_TRUNCATED}, {too_long, 13, ERR_XDR_TRAILING}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buf list = {0};
+        struct ledger ledger;
+        for (size_t word = 0; word < cases[i].count; word++)
+            buf_add_u32(&list, cases[i].words[word]);
+        struct buf meta = meta_build(&(struct test_meta){.version = 2, .frozen = buf_bytes(&list)});
+        assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, NULL), cases[i].e);
+        buf_free(&meta);
+        buf_free(&list);
+    }
+}
+
+static void an_entry_is_the_list_or_refused(void **state)
+{
+    (void)state;
+    struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0};
+    struct frozen_accounts frozen;
+    frozen_ledger_key(&entry); /* begins as the entry does */
+    buf_add_bytes(&entry, buf_bytes(&list));
+    assert_int_equal(frozen_entry_decode(buf_bytes(&entry), &frozen), ERR_OK);
+    assert_true(frozen.count == 2 && has(&frozen, 3) && has(&frozen, 9));
+    frozen_accounts_free(&frozen);
+    assert_false(has(&frozen, 3));
+    buf_add_u32(&other, 8);
+    buf_add_u32(&other, 0); /* CONFIG_SETTING_CONTRACT_MAX_SIZE_BYTES */
+    buf_add_u32(&other, 1);
+    assert_int_equal(frozen_entry_decode(buf_bytes(&other), &frozen), ERR_MALFORMED);
+    buf_add_u32(&account, 0);
+    add_account_entry(&account, 3, 1);
+    assert_int_equal(frozen_entry_decode(buf_bytes(&account), &frozen), ERR_MALFORMED);
+    for (size_t len = 0; len < entry.len; len++)
+        assert_int_not_equal(frozen_entry_decode((struct bytes){entry.data, len}, &frozen), ERR_OK);
+    buf_free(&list);
+    buf_free(&entry);
+    buf_free(&other);
+    buf_free(&account);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ledger_that_changes_the_list_names_all_frozen_accounts),
+        cmocka_unit_test(a_ledger_without_such_an_upgrade_says_nothing),
+        cmocka_unit_test(a_key_that_is_no_ledger_key_stops_the_ledger),
+        cmocka_unit_test(an_entry_is_the_list_or_refused),
+    };
+    return cmocka_run_group_tests_name("stellar/frozen", tests, NULL, NULL);
+}
