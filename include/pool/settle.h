@@ -10,7 +10,7 @@
 #include "stellar/ledger.h"
 
 struct settled {
-    size_t confirmed, failed, superseded, expired;
+    size_t confirmed, failed, superseded, expired, consumed;
     size_t released; /* accounts that became idle */
     size_t created, retired, quarantined;
 };
@@ -19,11 +19,42 @@ struct settled {
  * In this order: settles each open lease whose hash is in the ledger and whose result consumed the sequence;
  * mirrors each pool account that the ledger changed, if the ledger is above its sequence_ledger (an open
  * lease passed that way is superseded); settles as expired each open lease that no later ledger can include;
- * quarantines accounts that did what we did not cause. Notifies (POOL_CHANNEL) at commit when any lease ended
- * or any account became active.
+ * quarantines accounts that did what we did not cause, and those that the network froze. Notifies
+ * (POOL_CHANNEL) at commit when any lease ended or any account became active.
  */
 MUST_CHECK enum err pool_settle(
     struct db *db, const struct ledger *ledger, struct settled *out, struct detail *detail);
+
+/* An account as the network had it when a gap in the ledgers was looked over. */
+struct account_read {
+    struct ledger_account account; /* removed: the network has no such account */
+    uint32_t ledger;               /* as of which */
+};
+
+/* What is known of a leased transaction that one of the lost ledgers has. */
+struct lease_fate {
+    struct hash hash; /* the lease's */
+    int32_t code;     /* TransactionResultCode, innermost */
+    uint32_t ledger;
+};
+
+struct gap_reads {
+    struct account_read *accounts;
+    size_t account_count;
+    struct lease_fate *fates;
+    size_t fate_count;
+    struct frozen_accounts frozen;
+};
+
+/*
+ * The same for a ledger whose predecessors are lost. Every account that is not retired must be among the
+ * reads, each as of this ledger or a later one: an open lease whose sequence number is gone settles as its
+ * fate says, or else as consumed; one that is not, as expired if no ledger after this one can include it.
+ * An account that is not there is quarantined, retired if it was retiring; one that is to be created waits.
+ * ERR_TRY_AGAIN: an account was added meanwhile, its read is missing.
+ */
+MUST_CHECK enum err pool_settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
+    struct settled *out, struct detail *detail);
 
 /* NOTIFY channel, without payload: leases ended or accounts became idle. */
 #define POOL_CHANNEL "fairway_pool"

@@ -35,23 +35,24 @@ static void quarantine(struct account_row *row, const char *reason)
     row->reason = reason;
 }
 
-static void removed(struct account_row *row)
+static void gone(struct account_row *row, const char *reason)
 {
     if (row->state == ACCOUNT_RETIRING)
         row->state = ACCOUNT_RETIRED;
     else
-        quarantine(row, "the network removed the account");
+        quarantine(row, reason);
 }
 
-bool account_transition(
-    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us)
+static bool transition(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+    bool signed_by_us, const char *gone_reason)
 {
     if (row->state == ACCOUNT_RETIRED || (row->known && row->sequence_ledger >= ledger))
         return false;
     if (seen->removed) {
-        removed(row);
+        gone(row, gone_reason);
         return true;
     }
+    bool recreated = row->known && seen->sequence < row->sequence;
     bool foreign = row->known && seen->sequence > row->sequence && !signed_by_us;
     row->known = true;
     row->sequence = seen->sequence;
@@ -60,7 +61,31 @@ bool account_transition(
         row->state = ACCOUNT_ACTIVE;
     if (!seen->own_authority)
         quarantine(row, "its signers or thresholds were changed");
+    else if (recreated)
+        quarantine(row, "its sequence number went back: it is another account under the same key");
     else if (foreign && row->state != ACCOUNT_RETIRING)
         quarantine(row, "its sequence number was consumed by a transaction that fairway did not sign");
+    return true;
+}
+
+bool account_transition(
+    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us)
+{
+    return transition(row, seen, ledger, signed_by_us, "the network removed the account");
+}
+
+bool account_transition_in_gap(
+    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us)
+{
+    if (seen->removed && row->state == ACCOUNT_CREATING)
+        return false;
+    return transition(row, seen, ledger, signed_by_us, "it is missing on the network");
+}
+
+bool account_freeze(struct account_row *row)
+{
+    if (row->state == ACCOUNT_RETIRED || row->state == ACCOUNT_QUARANTINED)
+        return false;
+    quarantine(row, "the network froze it");
     return true;
 }

@@ -35,4 +35,13 @@ struct account_row {
 bool account_transition(
     struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us);
 
+/* The same for an account as of a ledger whose predecessors are lost; signed_by_us: its last sequence is that
+ * of an open lease. removed: the network does not have it, which says nothing about one that is yet to be
+ * created. */
+bool account_transition_in_gap(
+    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us);
+
+/* The row of an account that the network froze. False: nothing changes. */
+bool account_freeze(struct account_row *row);
+
 #endif

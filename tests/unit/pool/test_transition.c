@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "transition.h"
 
 static struct account_row row_of(enum account_state state)
@@ -117,6 +119,66 @@ static void every_state_has_one_name(void **state)
     assert_int_equal(account_state_parse("idle", &parsed), ERR_MALFORMED);
 }
 
+static void a_sequence_that_went_back_quarantines(
+    void **state) /* merged and created again, or another network */
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(39);
+    assert_true(account_transition(&row, &account, 101, true));
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+    assert_non_null(strstr(row.reason, "went back"));
+    assert_int_equal(row.sequence, 39);
+}
+
+static void behind_a_gap_an_absent_account_is_missing_retired_or_yet_to_be_created(void **state)
+{
+    (void)state;
+    const struct ledger_account absent = {.removed = true};
+    struct account_row active = row_of(ACCOUNT_ACTIVE), retiring = row_of(ACCOUNT_RETIRING),
+                       creating = {.state = ACCOUNT_CREATING}, old = row_of(ACCOUNT_ACTIVE);
+    assert_true(account_transition_in_gap(&active, &absent, 200, false));
+    assert_int_equal(active.state, ACCOUNT_QUARANTINED);
+    assert_string_equal(active.reason, "it is missing on the network");
+    assert_true(account_transition_in_gap(&retiring, &absent, 200, false));
+    assert_int_equal(retiring.state, ACCOUNT_RETIRED);
+    assert_false(account_transition_in_gap(&creating, &absent, 200, false));
+    assert_int_equal(creating.state, ACCOUNT_CREATING);
+    assert_false(account_transition_in_gap(&old, &absent, 100, false)); /* the row knows better */
+    assert_int_equal(old.state, ACCOUNT_ACTIVE);
+}
+
+static void behind_a_gap_what_is_there_is_taken_over(void **state)
+{
+    (void)state;
+    const struct ledger_account account = seen(41);
+    struct account_row creating = {.state = ACCOUNT_CREATING}, leased = row_of(ACCOUNT_ACTIVE),
+                       foreign = row_of(ACCOUNT_ACTIVE);
+    assert_true(account_transition_in_gap(&creating, &account, 200, false));
+    assert_true(creating.state == ACCOUNT_ACTIVE && creating.known && creating.sequence == 41);
+    assert_true(account_transition_in_gap(&leased, &account, 200, true));
+    assert_true(leased.state == ACCOUNT_ACTIVE && leased.sequence_ledger == 200);
+    assert_true(account_transition_in_gap(&foreign, &account, 200, false));
+    assert_int_equal(foreign.state, ACCOUNT_QUARANTINED);
+}
+
+static void a_frozen_account_is_quarantined_and_keeps_an_earlier_reason(void **state)
+{
+    (void)state;
+    static const enum account_state states[] = {ACCOUNT_CREATING, ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        struct account_row row = row_of(states[i]);
+        assert_true(account_freeze(&row));
+        assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+        assert_string_equal(row.reason, "the network froze it");
+        assert_int_equal(row.sequence, 40);
+        assert_false(account_freeze(&row));
+    }
+    struct account_row retired = row_of(ACCOUNT_RETIRED);
+    assert_false(account_freeze(&retired));
+    assert_int_equal(retired.state, ACCOUNT_RETIRED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +191,10 @@ int main(void)
         cmocka_unit_test(removal_retires_only_what_was_retiring),
         cmocka_unit_test(a_quarantined_account_keeps_its_first_reason),
         cmocka_unit_test(every_state_has_one_name),
+        cmocka_unit_test(a_sequence_that_went_back_quarantines),
+        cmocka_unit_test(behind_a_gap_an_absent_account_is_missing_retired_or_yet_to_be_created),
+        cmocka_unit_test(behind_a_gap_what_is_there_is_taken_over),
+        cmocka_unit_test(a_frozen_account_is_quarantined_and_keeps_an_earlier_reason),
     };
     return cmocka_run_group_tests_name("pool/transition", tests, NULL, NULL);
 }
