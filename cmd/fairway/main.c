@@ -24,6 +24,8 @@ static const struct command {
     {"ingest", "", cmd_ingest, NULL, "ingest ledgers only, until SIGTERM"},
     {"ensure-accounts", "[N]", cmd_ensure_accounts, NULL,
         "bring the pool to exactly N active channel accounts"},
+    {"hold", "[REASON]", cmd_hold, NULL,
+        "grant no lease until none can be live that this database has forgotten (after copying a volume)"},
     {"migrate", "", cmd_migrate, NULL, "create or update the database schema"},
     {"keygen", "FILE", cmd_keygen, NULL, "write a new 32-byte master key to FILE"},
     {"inspect", "ledgers [--framed] FILE... | transaction XDR", NULL, cmd_inspect,

@@ -9,6 +9,8 @@ static const struct config_option fairway_options[] = {
     {"DATABASE_URL", CONFIG_TEXT, NULL, "PostgreSQL, may lead through a transaction pooler", NULL, 0, 0},
     {"DATABASE_DIRECT_URL", CONFIG_TEXT, NULL, "PostgreSQL without a pooler (default: DATABASE_URL)", NULL, 0,
         0},
+    {"DATABASE_FAILOVER", CONFIG_TEXT, "asynchronous",
+        "\"synchronous\": a failover loses no commit, so that no grants are held back after it", NULL, 0, 0},
     /* network */
     {"RPC_URL", CONFIG_TEXT, NULL, "Stellar RPC", NULL, 0, 0},
     {"NETWORK_PASSPHRASE", CONFIG_TEXT, NULL,

@@ -66,6 +66,7 @@ static enum err start_ingest(const struct config *config, struct service *servic
                             .network = service->base.network,
                             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
                             .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
+                            .synchronous_failover = service->base.synchronous_failover,
                             .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400},
         &service->ingest, detail);
 }

@@ -48,6 +48,10 @@ static enum err read_options(
     out->database_url = config_text(config, "DATABASE_URL");
     out->database_direct_url = direct != NULL ? direct : out->database_url;
     out->rpc_url = config_text(config, "RPC_URL");
+    const char *failover = config_text(config, "DATABASE_FAILOVER");
+    out->synchronous_failover = text_equal(failover, "synchronous");
+    if (!out->synchronous_failover && !text_equal(failover, "asynchronous"))
+        return detail_set(detail, ERR_CONFIG, "DATABASE_FAILOVER is neither asynchronous nor synchronous");
     if (out->database_url == NULL)
         return detail_set(detail, ERR_CONFIG, "DATABASE_URL is not set");
     if (needs_rpc && out->rpc_url == NULL)

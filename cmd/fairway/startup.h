@@ -13,7 +13,8 @@ struct startup {
     struct keyd *keyd;
     struct db *db; /* direct */
     const char *database_url, *database_direct_url;
-    const char *rpc_url; /* NULL: not given */
+    bool synchronous_failover; /* of the database */
+    const char *rpc_url;       /* NULL: not given */
     char *passphrase;
     struct network_id network;
     struct public_key distribution;

@@ -16,9 +16,10 @@ struct ingest_settings {
     const char *database_direct_url; /* copied */
     const char *rpc_url;             /* copied */
     struct network_id network;
-    unsigned poll_ms;        /* between looks for a ledger that is due */
-    unsigned ledger_seconds; /* expected between two ledgers */
-    int64_t retention_s;     /* of settled leases, and of ledger rows behind the cursor */
+    unsigned poll_ms;          /* between looks for a ledger that is due */
+    unsigned ledger_seconds;   /* expected between two ledgers */
+    bool synchronous_failover; /* DATABASE_FAILOVER=synchronous */
+    int64_t retention_s;       /* of settled leases, and of ledger rows behind the cursor */
 };
 
 /* Neither connects nor blocks. ERR_INTERNAL: no thread. */

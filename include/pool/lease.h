@@ -83,6 +83,9 @@ struct grant_settings {
 
 #define GRANT_BATCH_MAX 64
 
+/* Seconds that the database's clock may be away from the last close time, beyond the ledger that is due. */
+#define GRANT_CLOCK_SLACK_S 30
+
 /*
  * Grants as many of the count grants (all GRANT_OPEN, at most GRANT_BATCH_MAX) as there are idle accounts,
  * the first ones first; those that carry the idempotency key of a lease that exists get that one. ERR_OK:

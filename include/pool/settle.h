@@ -19,11 +19,12 @@ struct settled {
  * In this order: settles each open lease whose hash is in the ledger and whose result consumed the sequence;
  * mirrors each pool account that the ledger changed, if the ledger is above its sequence_ledger (an open
  * lease passed that way is superseded); settles as expired each open lease that no later ledger can include;
- * quarantines accounts that did what we did not cause, and those that the network froze. Notifies
+ * quarantines accounts that did what we did not cause, and those that the network froze. held: the database
+ * may have forgotten leases and retirements; what they did is mirrored and nobody's fault. Notifies
  * (POOL_CHANNEL) at commit when any lease ended or any account became active.
  */
 MUST_CHECK enum err pool_settle(
-    struct db *db, const struct ledger *ledger, struct settled *out, struct detail *detail);
+    struct db *db, const struct ledger *ledger, bool held, struct settled *out, struct detail *detail);
 
 /* An account as the network had it when a gap in the ledgers was looked over. */
 struct account_read {
@@ -54,7 +55,7 @@ struct gap_reads {
  * ERR_TRY_AGAIN: an account was added meanwhile, its read is missing.
  */
 MUST_CHECK enum err pool_settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
-    struct settled *out, struct detail *detail);
+    bool held, struct settled *out, struct detail *detail);
 
 /* NOTIFY channel, without payload: leases ended or accounts became idle. */
 #define POOL_CHANNEL "fairway_pool"

@@ -5,7 +5,9 @@
 
 static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
 
-static const char sql_cursor[] = "SELECT c.sequence, c.term FROM fairway.cursor c FOR UPDATE";
+static const char sql_cursor[] = "SELECT c.sequence, c.term, c.held_until,"
+                                 " (c.system_identifier, c.timeline) = (i.system_identifier, i.timeline)"
+                                 " FROM fairway.cursor c, fairway.identity() i FOR UPDATE OF c";
 
 static const char sql_ledger[] =
     "INSERT INTO fairway.ledgers"
@@ -19,13 +21,16 @@ static const char sql_begin_cursor[] = "INSERT INTO fairway.cursor (sequence, ha
 
 static const char sql_move_cursor[] = "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3,"
                                       " grants_allowed = grants_allowed OR grants_reason = '" GAP_REASON "',"
-                                      " grants_reason = nullif(grants_reason, '" GAP_REASON "')"
+                                      " grants_reason = nullif(grants_reason, '" GAP_REASON "'),"
+                                      " hold_reason = CASE WHEN held_until >= $3 THEN hold_reason END,"
+                                      " held_until = CASE WHEN held_until >= $3 THEN held_until END"
                                       " WHERE term = $4 RETURNING" LAG;
 
 struct writing {
     struct lead *lead;
     const struct ledger *ledger;
     struct underway underway;
+    bool held; /* until this ledger at least: by it, at the latest, forgotten leases may be included */
     struct ledger_committed *out;
 };
 
@@ -42,7 +47,16 @@ static enum err check_lead(const struct lead *lead, const struct db_rows *entere
         return detail_set(detail, ERR_NOT_LEADER, "another ingester began this database");
     if (there && (db_i64(cursor, 0, 1) != lead->term || db_i64(cursor, 0, 0) != lead->at.sequence))
         return detail_set(detail, ERR_NOT_LEADER, "another ingester has taken over");
+    if (there && !db_bool(cursor, 0, 3))
+        return detail_set(detail, ERR_NOT_LEADER, "the database is not the one that this leader took over");
     return ERR_OK;
+}
+
+/* The hold ends with the first ledger that closed after every max time that a forgotten lease can have. */
+static void read_hold(struct writing *writing, const struct db_rows *cursor)
+{
+    writing->held = db_count(cursor) == 1 && !db_is_null(cursor, 0, 2);
+    writing->out->hold_ended = writing->held && db_i64(cursor, 0, 2) < (int64_t)writing->ledger->close_time_s;
 }
 
 static enum err enter(struct writing *writing, struct detail *detail)
@@ -57,6 +71,8 @@ static enum err enter(struct writing *writing, struct detail *detail)
     enum err e = db_run(writing->lead->db, statements, count, rows, detail);
     if (e == ERR_OK)
         e = check_lead(writing->lead, rows[begin], rows[begin + 1], detail);
+    if (e == ERR_OK)
+        read_hold(writing, rows[begin + 1]);
     if (e == ERR_OK)
         e = underway_read(rows[begin + 2], &writing->underway, detail);
     for (size_t i = 0; i < count; i++)
@@ -96,7 +112,7 @@ static enum err write_ledger(struct writing *writing, struct detail *detail)
 {
     enum err e = enter(writing, detail);
     if (e == ERR_OK)
-        e = pool_settle(writing->lead->db, writing->ledger, &writing->out->settled, detail);
+        e = pool_settle(writing->lead->db, writing->ledger, writing->held, &writing->out->settled, detail);
     if (e == ERR_OK)
         e = leave(writing, detail);
     if (e != ERR_OK)

@@ -65,6 +65,8 @@ static enum err commit(struct ingest *ingest, const struct rpc_ledger *named, st
             named->sequence);
     if (e != ERR_OK)
         return e;
+    if (committed.hold_ended)
+        log_info("the hold is over: leases are granted again", "ledger=%u", ingest->lead.at.sequence);
     const struct settled *settled = &committed.settled;
     struct cursor_sight sight = {true, ingest->lead.at.sequence, committed.lag_s};
     status_saw(&ingest->status, &sight);
@@ -247,7 +249,10 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
         return detail_set(detail, ERR_INTERNAL, "eventfd: %s", strerror(errno));
     }
     status_init(&ingest->status, settings->ledger_seconds);
-    ingest->lead = (struct lead){.db = db_new(&db), .locks = lead_locks_of(&settings->network)};
+    ingest->lead = (struct lead){.db = db_new(&db),
+        .locks = lead_locks_of(&settings->network),
+        .synchronous = settings->synchronous_failover,
+        .ledger_seconds = settings->ledger_seconds};
     ingest->janitor = (struct janitor){.retention_s = settings->retention_s};
     ingest->poll_ms = settings->poll_ms;
     ingest->pause_polls = 1;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ingest/hold.h"
 
 static const char sql_lock[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
 
@@ -59,7 +60,9 @@ static enum err take(struct lead *lead, struct detail *detail)
         return detail_set(detail, ERR_NOT_LEADER, "another replica ingests");
     lead->backend = db_i32(locked, 0, 1);
     AUTO_ROWS taken = NULL;
+    bool noticed;
     if ((e = db_begin(lead->db, detail)) == ERR_OK &&
+        (e = hold_notice(lead->db, lead->synchronous, lead->ledger_seconds, &noticed, detail)) == ERR_OK &&
         (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
         e = db_commit(lead->db, detail);
     return e != ERR_OK ? e : read_taken(lead, taken, detail);

@@ -21,6 +21,8 @@ struct lead_locks lead_locks_of(const struct network_id *network);
 struct lead {
     struct db *db; /* direct; opened anew by each lead_take */
     struct lead_locks locks;
+    bool synchronous;        /* no commit can be lost with a failover */
+    unsigned ledger_seconds; /* expected between two ledgers */
     bool held;
     int64_t term;
     int32_t backend; /* the server process of the session that holds the lock */
@@ -48,6 +50,7 @@ MUST_CHECK enum err cursor_look(struct db *db, struct cursor_sight *out, struct 
 struct ledger_committed {
     struct settled settled;
     int64_t lag_s;
+    bool hold_ended;
 };
 
 /*

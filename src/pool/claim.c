@@ -12,12 +12,14 @@ static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock_shared(hashtex
 /*
  * A statement of its own behind the lock: its snapshot must not be older than the lock. The clock may run
  * ahead of the last close time by one ledger that is due and 30 seconds; further apart, a max time counted
- * from it would be wrong (H18).
+ * from it would be wrong (H18). A database that is not the one in which the cursor was last trusted may have
+ * forgotten leases.
  */
 static const char sql_terms[] =
     "SELECT c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"
-    " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8"
-    " FROM fairway.cursor c";
+    " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8,"
+    " (c.system_identifier, c.timeline) = (i.system_identifier, i.timeline), c.held_until, c.hold_reason"
+    " FROM fairway.cursor c, fairway.identity() i";
 
 /*
  * Twice as many random slots as wanted are probed through the index: the cost does not grow with the pool.
@@ -45,9 +47,6 @@ static const char sql_members[] =
     "SELECT n.ordinal FROM unnest($1) WITH ORDINALITY AS n (public_key, ordinal)"
     " WHERE EXISTS (SELECT FROM fairway.channel_accounts a WHERE a.public_key = n.public_key)";
 
-/* Seconds between clock and close time that are allowed beyond the ledger that is due. */
-#define CLOCK_SLACK_S 30
-
 static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_seconds,
     struct claim_terms *terms, struct detail *detail)
 {
@@ -57,9 +56,15 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
         return detail_set(detail, ERR_GRANTS_SUSPENDED, "no ledger has been ingested yet");
     if (!db_bool(rows, 0, 0))
         return detail_set(detail, ERR_GRANTS_SUSPENDED, "%s", db_text(rows, 0, 1));
+    if (!db_bool(rows, 0, 6))
+        return detail_set(detail, ERR_GRANTS_SUSPENDED,
+            "the database was restored or failed over, ingestion has not seen it yet");
+    if (!db_is_null(rows, 0, 7))
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "held until a ledger closes after %" PRId64 ": %.80s",
+            db_i64(rows, 0, 7), db_text(rows, 0, 8));
     int64_t close_time_s = db_i64(rows, 0, 3), clock_s = db_i64(rows, 0, 4);
     int64_t apart_s = clock_s > close_time_s ? clock_s - close_time_s : close_time_s - clock_s;
-    if (apart_s > CLOCK_SLACK_S + (int64_t)ledger_seconds)
+    if (apart_s > GRANT_CLOCK_SLACK_S + (int64_t)ledger_seconds)
         return detail_set(detail, ERR_GRANTS_SUSPENDED,
             "the database's clock and the last committed ledger's close time are %" PRId64 " s apart",
             apart_s);

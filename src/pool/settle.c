@@ -54,6 +54,7 @@ static const char sql_expire[] =
 /* What is proved to the pool's rows, while it is being found out. */
 struct settlement {
     const struct evidence *evidence;
+    bool held;
     struct settled *out;
     struct db_rows *ours;
     struct db_rows *ended[3]; /* account and result of each lease that ended: by hash, passed, expired */
@@ -147,7 +148,7 @@ static void transition(struct settlement *settlement, struct touched *touched)
     if (evidence->seen != NULL) {
         bool ours = signed_by_us(settlement->ours, evidence->address, evidence->seen->sequence);
         touched->mirrored = (settlement->evidence->gap ? account_transition_in_gap : account_transition)(
-            &touched->row, evidence->seen, evidence->ledger, ours);
+            &touched->row, evidence->seen, evidence->ledger, ours, settlement->held);
     }
     bool frozen = evidence->frozen && account_freeze(&touched->row);
     touched->changed = touched->mirrored || frozen;
@@ -216,10 +217,10 @@ static struct ended ended_of(const struct settlement *settlement)
 }
 
 static enum err settle(
-    struct db *db, const struct evidence *evidence, struct settled *out, struct detail *detail)
+    struct db *db, const struct evidence *evidence, bool held, struct settled *out, struct detail *detail)
 {
     *out = (struct settled){0};
-    struct settlement settlement CLEANUP(settlement_free) = {.evidence = evidence, .out = out};
+    struct settlement settlement CLEANUP(settlement_free) = {.evidence = evidence, .held = held, .out = out};
     enum err e = settle_by_hash(&settlement, db, detail);
     if (e == ERR_OK)
         e = check_all_read(evidence, db, detail);
@@ -236,15 +237,16 @@ static enum err settle(
     return e;
 }
 
-enum err pool_settle(struct db *db, const struct ledger *ledger, struct settled *out, struct detail *detail)
+enum err pool_settle(
+    struct db *db, const struct ledger *ledger, bool held, struct settled *out, struct detail *detail)
 {
     struct evidence evidence CLEANUP(evidence_free) = evidence_of_ledger(ledger);
-    return settle(db, &evidence, out, detail);
+    return settle(db, &evidence, held, out, detail);
 }
 
-enum err pool_settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
+enum err pool_settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads, bool held,
     struct settled *out, struct detail *detail)
 {
     struct evidence evidence CLEANUP(evidence_free) = evidence_of_gap(ledger, reads);
-    return settle(db, &evidence, out, detail);
+    return settle(db, &evidence, held, out, detail);
 }

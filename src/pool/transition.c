@@ -35,21 +35,21 @@ static void quarantine(struct account_row *row, const char *reason)
     row->reason = reason;
 }
 
-static void gone(struct account_row *row, const char *reason)
+static void gone(struct account_row *row, bool held, const char *reason)
 {
-    if (row->state == ACCOUNT_RETIRING)
+    if (row->state == ACCOUNT_RETIRING || held)
         row->state = ACCOUNT_RETIRED;
     else
         quarantine(row, reason);
 }
 
 static bool transition(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
-    bool signed_by_us, const char *gone_reason)
+    bool signed_by_us, bool held, const char *gone_reason)
 {
     if (row->state == ACCOUNT_RETIRED || (row->known && row->sequence_ledger >= ledger))
         return false;
     if (seen->removed) {
-        gone(row, gone_reason);
+        gone(row, held, gone_reason);
         return true;
     }
     bool recreated = row->known && seen->sequence < row->sequence;
@@ -63,23 +63,23 @@ static bool transition(struct account_row *row, const struct ledger_account *see
         quarantine(row, "its signers or thresholds were changed");
     else if (recreated)
         quarantine(row, "its sequence number went back: it is another account under the same key");
-    else if (foreign && row->state != ACCOUNT_RETIRING)
+    else if (foreign && !held && row->state != ACCOUNT_RETIRING)
         quarantine(row, "its sequence number was consumed by a transaction that fairway did not sign");
     return true;
 }
 
 bool account_transition(
-    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us)
+    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us, bool held)
 {
-    return transition(row, seen, ledger, signed_by_us, "the network removed the account");
+    return transition(row, seen, ledger, signed_by_us, held, "the network removed the account");
 }
 
 bool account_transition_in_gap(
-    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us)
+    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us, bool held)
 {
     if (seen->removed && row->state == ACCOUNT_CREATING)
         return false;
-    return transition(row, seen, ledger, signed_by_us, "it is missing on the network");
+    return transition(row, seen, ledger, signed_by_us, held, "it is missing on the network");
 }
 
 bool account_freeze(struct account_row *row)

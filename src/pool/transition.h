@@ -29,17 +29,18 @@ struct account_row {
 
 /*
  * The row after a ledger that touched the account. signed_by_us: the ledger has a transaction of this account
- * whose sequence is the account's last and whose hash is a lease's. A ledger at or below sequence_ledger
- * changes nothing: false.
+ * whose sequence is the account's last and whose hash is a lease's. held: the database may have forgotten
+ * leases and retirements, so unknown uses of sequence numbers and removals are those. A ledger at or below
+ * sequence_ledger changes nothing: false.
  */
-bool account_transition(
-    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us);
+bool account_transition(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+    bool signed_by_us, bool held);
 
 /* The same for an account as of a ledger whose predecessors are lost; signed_by_us: its last sequence is that
  * of an open lease. removed: the network does not have it, which says nothing about one that is yet to be
  * created. */
-bool account_transition_in_gap(
-    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us);
+bool account_transition_in_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+    bool signed_by_us, bool held);
 
 /* The row of an account that the network froze. False: nothing changes. */
 bool account_freeze(struct account_row *row);

@@ -33,7 +33,8 @@ static struct network_id network;
 
 static struct lead new_lead(const struct world *world)
 {
-    return (struct lead){.db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&network)};
+    return (struct lead){
+        .db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&network), .ledger_seconds = 5};
 }
 
 static enum err commit(struct world *world, uint32_t sequence)

@@ -56,7 +56,7 @@ static enum err settle(struct db *db, void *context)
 {
     struct closing *closing = context;
     struct detail detail = {0};
-    enum err e = pool_settle(db, closing->ledger, &closing->fixture->settled, &detail);
+    enum err e = pool_settle(db, closing->ledger, false, &closing->fixture->settled, &detail);
     if (e != ERR_OK)
         print_error("pool_settle: %s\n", detail.text);
     return e;

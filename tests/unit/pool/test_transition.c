@@ -24,7 +24,7 @@ static void a_confirmed_lease_moves_the_sequence_and_nothing_else(void **state)
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(41);
-    assert_true(account_transition(&row, &account, 101, true));
+    assert_true(account_transition(&row, &account, 101, true, false));
     assert_int_equal(row.state, ACCOUNT_ACTIVE);
     assert_int_equal(row.sequence, 41);
     assert_int_equal(row.sequence_ledger, 101);
@@ -35,8 +35,8 @@ static void a_ledger_that_is_known_already_changes_nothing(void **state)
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(90);
-    assert_false(account_transition(&row, &account, 100, false));
-    assert_false(account_transition(&row, &account, 99, false));
+    assert_false(account_transition(&row, &account, 100, false, false));
+    assert_false(account_transition(&row, &account, 99, false, false));
     assert_int_equal(row.sequence, 40);
     assert_int_equal(row.state, ACCOUNT_ACTIVE);
 }
@@ -46,7 +46,7 @@ static void a_change_without_a_sequence_is_mirrored(void **state) /* a payment t
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(40);
-    assert_true(account_transition(&row, &account, 101, false));
+    assert_true(account_transition(&row, &account, 101, false, false));
     assert_int_equal(row.state, ACCOUNT_ACTIVE);
     assert_int_equal(row.sequence_ledger, 101);
 }
@@ -56,10 +56,27 @@ static void a_sequence_that_others_consumed_quarantines(void **state)
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(41);
-    assert_true(account_transition(&row, &account, 101, false));
+    assert_true(account_transition(&row, &account, 101, false, false));
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
     assert_non_null(row.reason);
     assert_int_equal(row.sequence, 41);
+}
+
+static void DR10_during_a_hold_unknown_uses_are_forgotten_leases_and_removals_forgotten_retirements(
+    void **state)
+{
+    (void)state;
+    struct account_row used = row_of(ACCOUNT_ACTIVE), removed = row_of(ACCOUNT_ACTIVE), foreign = used;
+    struct ledger_account account = seen(41), gone = seen(40), taken = seen(41);
+    gone.removed = true;
+    taken.own_authority = false;
+    assert_true(account_transition(&used, &account, 101, false, true));
+    assert_int_equal(used.state, ACCOUNT_ACTIVE);
+    assert_int_equal(used.sequence, 41);
+    assert_true(account_transition(&removed, &gone, 101, false, true));
+    assert_int_equal(removed.state, ACCOUNT_RETIRED);
+    assert_true(account_transition(&foreign, &taken, 101, false, true));
+    assert_int_equal(foreign.state, ACCOUNT_QUARANTINED); /* never to be leased, whatever was forgotten */
 }
 
 static void lost_authority_quarantines(void **state)
@@ -68,7 +85,7 @@ static void lost_authority_quarantines(void **state)
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(40);
     account.own_authority = false;
-    assert_true(account_transition(&row, &account, 101, true));
+    assert_true(account_transition(&row, &account, 101, true, false));
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
 }
 
@@ -77,7 +94,7 @@ static void creation_activates_at_the_ledgers_sequence(void **state)
     (void)state;
     struct account_row row = {.state = ACCOUNT_CREATING};
     struct ledger_account account = seen((int64_t)101 << 32);
-    assert_true(account_transition(&row, &account, 101, false));
+    assert_true(account_transition(&row, &account, 101, false, false));
     assert_int_equal(row.state, ACCOUNT_ACTIVE);
     assert_true(row.known);
     assert_true(row.sequence == (int64_t)101 << 32);
@@ -88,10 +105,10 @@ static void removal_retires_only_what_was_retiring(void **state)
     (void)state;
     struct ledger_account account = {.removed = true};
     struct account_row row = row_of(ACCOUNT_RETIRING);
-    assert_true(account_transition(&row, &account, 101, false));
+    assert_true(account_transition(&row, &account, 101, false, false));
     assert_int_equal(row.state, ACCOUNT_RETIRED);
     row = row_of(ACCOUNT_ACTIVE);
-    assert_true(account_transition(&row, &account, 101, false));
+    assert_true(account_transition(&row, &account, 101, false, false));
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
     assert_int_equal(row.sequence, 40);
 }
@@ -102,7 +119,7 @@ static void a_quarantined_account_keeps_its_first_reason(void **state)
     struct account_row row = row_of(ACCOUNT_QUARANTINED);
     struct ledger_account account = seen(41);
     account.own_authority = false;
-    assert_true(account_transition(&row, &account, 101, false));
+    assert_true(account_transition(&row, &account, 101, false, false));
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
     assert_null(row.reason);
     assert_int_equal(row.sequence, 41);
@@ -125,7 +142,7 @@ static void a_sequence_that_went_back_quarantines(
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(39);
-    assert_true(account_transition(&row, &account, 101, true));
+    assert_true(account_transition(&row, &account, 101, true, false));
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
     assert_non_null(strstr(row.reason, "went back"));
     assert_int_equal(row.sequence, 39);
@@ -137,14 +154,14 @@ static void behind_a_gap_an_absent_account_is_missing_retired_or_yet_to_be_creat
     const struct ledger_account absent = {.removed = true};
     struct account_row active = row_of(ACCOUNT_ACTIVE), retiring = row_of(ACCOUNT_RETIRING),
                        creating = {.state = ACCOUNT_CREATING}, old = row_of(ACCOUNT_ACTIVE);
-    assert_true(account_transition_in_gap(&active, &absent, 200, false));
+    assert_true(account_transition_in_gap(&active, &absent, 200, false, false));
     assert_int_equal(active.state, ACCOUNT_QUARANTINED);
     assert_string_equal(active.reason, "it is missing on the network");
-    assert_true(account_transition_in_gap(&retiring, &absent, 200, false));
+    assert_true(account_transition_in_gap(&retiring, &absent, 200, false, false));
     assert_int_equal(retiring.state, ACCOUNT_RETIRED);
-    assert_false(account_transition_in_gap(&creating, &absent, 200, false));
+    assert_false(account_transition_in_gap(&creating, &absent, 200, false, false));
     assert_int_equal(creating.state, ACCOUNT_CREATING);
-    assert_false(account_transition_in_gap(&old, &absent, 100, false)); /* the row knows better */
+    assert_false(account_transition_in_gap(&old, &absent, 100, false, false)); /* the row knows better */
     assert_int_equal(old.state, ACCOUNT_ACTIVE);
 }
 
@@ -154,11 +171,11 @@ static void behind_a_gap_what_is_there_is_taken_over(void **state)
     const struct ledger_account account = seen(41);
     struct account_row creating = {.state = ACCOUNT_CREATING}, leased = row_of(ACCOUNT_ACTIVE),
                        foreign = row_of(ACCOUNT_ACTIVE);
-    assert_true(account_transition_in_gap(&creating, &account, 200, false));
+    assert_true(account_transition_in_gap(&creating, &account, 200, false, false));
     assert_true(creating.state == ACCOUNT_ACTIVE && creating.known && creating.sequence == 41);
-    assert_true(account_transition_in_gap(&leased, &account, 200, true));
+    assert_true(account_transition_in_gap(&leased, &account, 200, true, false));
     assert_true(leased.state == ACCOUNT_ACTIVE && leased.sequence_ledger == 200);
-    assert_true(account_transition_in_gap(&foreign, &account, 200, false));
+    assert_true(account_transition_in_gap(&foreign, &account, 200, false, false));
     assert_int_equal(foreign.state, ACCOUNT_QUARANTINED);
 }
 
@@ -186,6 +203,8 @@ int main(void)
         cmocka_unit_test(a_ledger_that_is_known_already_changes_nothing),
         cmocka_unit_test(a_change_without_a_sequence_is_mirrored),
         cmocka_unit_test(a_sequence_that_others_consumed_quarantines),
+        cmocka_unit_test(
+            DR10_during_a_hold_unknown_uses_are_forgotten_leases_and_removals_forgotten_retirements),
         cmocka_unit_test(lost_authority_quarantines),
         cmocka_unit_test(creation_activates_at_the_ledgers_sequence),
         cmocka_unit_test(removal_retires_only_what_was_retiring),

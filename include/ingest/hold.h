@@ -1,0 +1,28 @@
+/*
+ * A database that has gone back in time (restored from a backup, or a standby that was promoted while it
+ * lagged) may have forgotten leases that are still live. No lease is granted then until a ledger has closed
+ * after the longest max time that a forgotten one can have (DESIGN section 5). Meanwhile ledgers are
+ * followed, and sequence numbers mirrored.
+ */
+#ifndef FAIRWAY_INGEST_HOLD_H
+#define FAIRWAY_INGEST_HOLD_H
+
+#include "db/db.h"
+
+/*
+ * By hand, for what leaves no trace in the database, like a copied volume. From its commit on nothing is
+ * granted, until a ledger has closed after *until_s (Unix seconds). Never shortens a hold; the reason of the
+ * longer one stays. ERR_CONFIG: the database has no ledger yet, so that nothing can have been forgotten.
+ */
+MUST_CHECK enum err hold_begin(
+    struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail);
+
+/*
+ * Notices that the database is not the one in which the cursor row was last trusted, and trusts it from now
+ * on: behind a hold, or at once when synchronous says that no commit can have been lost. *noticed is false
+ * when it is the same one.
+ */
+MUST_CHECK enum err hold_notice(
+    struct db *db, bool synchronous, unsigned ledger_seconds, bool *noticed, struct detail *detail);
+
+#endif

@@ -1,0 +1,337 @@
+/*
+ * A database that has gone back in time (DR10): grants stop in their own transaction, the leader holds them
+ * back until no forgotten lease can be live any more, and what forgotten leases do meanwhile is mirrored.
+ */
+#include "support/pool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../src/ingest/lead.h"
+#include "base/mem.h"
+#include "ingest/hold.h"
+#include "support/ledger_feed.h"
+#include "support/pool_seed.h"
+
+#define ACCOUNTS 3
+#define HELD_SECONDS (LEASE_SECONDS_MAX + GRANT_CLOCK_SLACK_S + 5)
+
+/* A pool, and a network whose first ledger the leader has committed. */
+struct world {
+    struct test_pool pool;
+    struct ledger_feed *feed;
+    struct lead lead;
+    uint32_t next;
+};
+
+static struct rpc_ledger named(struct world *world)
+{
+    return ledger_feed_named(world->feed, world->next);
+}
+
+static enum err commit(struct world *world)
+{
+    struct ledger_committed committed;
+    const struct rpc_ledger ledger = named(world);
+    enum err e = lead_commit(&world->lead, &ledger, &committed, NULL);
+    world->next += e == ERR_OK;
+    return e;
+}
+
+static int set_up(void **state)
+{
+    struct world *world = NEW(struct world);
+    test_pool_open(&world->pool, ACCOUNTS);
+    test_db_exec(&world->pool.test, "DELETE FROM fairway.cursor; DELETE FROM fairway.ledgers");
+    world->next = POOL_SEED_LEDGER;
+    world->feed = ledger_feed_new(world->next, 0);
+    world->lead = (struct lead){.db = test_db_open(&world->pool.test, DB_DIRECT),
+        .locks = lead_locks_of(&world->pool.settings.network),
+        .ledger_seconds = 5};
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    assert_int_equal(commit(world), ERR_OK);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    db_free(world->lead.db);
+    ledger_feed_free(world->feed);
+    test_pool_close(&world->pool);
+    free(world);
+    return 0;
+}
+
+static int64_t number(struct world *world, const char *sql)
+{
+    return test_db_number(&world->pool.test, sql);
+}
+
+static const char sql_held_until[] = "SELECT coalesce(held_until, 0) FROM fairway.cursor";
+static const char sql_quarantined[] =
+    "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'quarantined'";
+
+/* As a promoted standby finds it, and as a restored copy on another cluster does. */
+static void go_back_in_time(struct world *world)
+{
+    test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET timeline = timeline + 1");
+}
+
+static void take_anew(struct world *world)
+{
+    lead_drop(&world->lead);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+}
+
+/* The hold as it would be some minutes later: it ends with a ledger that closes more than so long after the
+ * last one. */
+static void shorten_to(struct world *world, int seconds)
+{
+    AUTO_FREE char *sql = mem_format("UPDATE fairway.cursor SET held_until = close_time + %d", seconds);
+    test_db_exec(&world->pool.test, sql);
+}
+
+/* The next ledger, a second after the last one, and its commit. */
+static void close_with(struct world *world, const struct built_ledger *what)
+{
+    ledger_feed_close(world->feed, what);
+    assert_int_equal(commit(world), ERR_OK);
+}
+
+static void assert_suspended(struct world *world, const char *why)
+{
+    struct asked asked;
+    struct detail detail = {0};
+    ask(&world->pool, &asked);
+    assert_int_equal(test_pool_grant(&world->pool, &asked, 1, &detail), ERR_GRANTS_SUSPENDED);
+    if (strstr(detail.text, why) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", detail.text, why);
+    assert_nothing_leased(&world->pool);
+    asked_wipe(&asked);
+}
+
+static struct lease granted(struct world *world)
+{
+    struct asked asked;
+    struct detail detail = {0};
+    ask(&world->pool, &asked);
+    enum err e = test_pool_grant(&world->pool, &asked, 1, &detail);
+    if (e != ERR_OK)
+        fail_msg("%s %s", err_code(e), detail.text);
+    assert_int_equal(asked.grant.state, GRANT_DONE);
+    struct lease lease = asked.grant.lease;
+    buf_free(&lease.envelope);
+    sample_wipe(&asked.sample);
+    return lease;
+}
+
+static void DR10_another_timeline_stops_grants_in_their_own_transaction(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    assert_suspended(world, "restored or failed over");
+}
+
+static void DR10_another_cluster_stops_grants_in_their_own_transaction(void **state)
+{
+    struct world *world = *state;
+    test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET system_identifier = system_identifier + 1");
+    assert_suspended(world, "restored or failed over");
+}
+
+static void DR10_the_leader_holds_grants_for_the_longest_lease_and_the_clock_that_grants_allow(void **state)
+{
+    struct world *world = *state;
+    const int64_t now_s = number(world, "SELECT floor(extract(epoch FROM clock_timestamp()))::int8");
+    go_back_in_time(world);
+    take_anew(world);
+    const int64_t until_s = number(world, sql_held_until);
+    assert_in_range(until_s, now_s + HELD_SECONDS, now_s + HELD_SECONDS + 5);
+    assert_suspended(world, "held until");
+    /* noticed once: the next leader does not begin anew */
+    take_anew(world);
+    assert_int_equal(number(world, sql_held_until), until_s);
+}
+
+static void DR10_a_hold_counts_from_the_last_close_time_where_the_clock_is_behind_it(void **state)
+{
+    struct world *world = *state;
+    test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET close_time = close_time + 1000");
+    go_back_in_time(world);
+    take_anew(world);
+    assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
+}
+
+static void DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    shorten_to(world, 2);
+    for (int ledgers = 0; ledgers < 2; ledgers++) { /* the second closes at the very second */
+        close_with(world, NULL);
+        assert_suspended(world, "held until");
+    }
+    close_with(world, NULL);
+    assert_int_equal(number(world, sql_held_until), 0);
+    granted(world);
+}
+
+static void DR10_no_clock_ends_a_hold(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    shorten_to(world, -1); /* long ago for every clock; no ledger has said so */
+    assert_suspended(world, "held until");
+}
+
+static void DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_on(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    shorten_to(world, 1);
+    struct built_account accounts[ACCOUNTS];
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        accounts[i] =
+            (struct built_account){.key = world->pool.accounts[i], .sequence = POOL_SEED_SEQUENCE + 7};
+    accounts[1].removed = true; /* a retirement that was forgotten */
+    close_with(world, &(struct built_ledger){.accounts = accounts, .account_count = ACCOUNTS});
+    assert_int_equal(number(world, sql_quarantined), 0);
+    assert_int_equal(
+        number(world, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retired'"), 1);
+    close_with(world, NULL);
+    for (size_t i = 0; i < ACCOUNTS - 1; i++)
+        assert_int_equal(granted(world).sequence, POOL_SEED_SEQUENCE + 8);
+}
+
+static void DR10_lost_authority_is_quarantined_also_during_a_hold(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    const struct built_account account = {
+        .key = world->pool.accounts[0], .sequence = POOL_SEED_SEQUENCE, .foreign_signer = true};
+    close_with(world, &(struct built_ledger){.accounts = &account, .account_count = 1});
+    assert_int_equal(number(world, sql_quarantined), 1);
+}
+
+static void DR10_behind_the_hold_unknown_uses_quarantine_again(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    shorten_to(world, 0);
+    close_with(world, NULL);
+    const struct built_account account = {.key = world->pool.accounts[0], .sequence = POOL_SEED_SEQUENCE + 1};
+    close_with(world, &(struct built_ledger){.accounts = &account, .account_count = 1});
+    assert_int_equal(number(world, sql_quarantined), 1);
+}
+
+static void DR10_a_synchronous_failover_is_noticed_and_holds_nothing(void **state)
+{
+    struct world *world = *state;
+    world->lead.synchronous = true;
+    go_back_in_time(world);
+    assert_suspended(world, "restored or failed over");
+    take_anew(world);
+    assert_int_equal(number(world, sql_held_until), 0);
+    granted(world);
+}
+
+static void DR10_a_synchronous_failover_leaves_a_hold_that_is_there(void **state)
+{
+    struct world *world = *state;
+    int64_t until_s;
+    world->lead.synchronous = true;
+    assert_int_equal(hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
+    go_back_in_time(world);
+    take_anew(world);
+    assert_int_equal(number(world, sql_held_until), until_s);
+}
+
+static void DR10_a_second_failover_during_a_hold_prolongs_it(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    shorten_to(world, 1);
+    go_back_in_time(world);
+    take_anew(world);
+    assert_true(number(world, "SELECT held_until - close_time FROM fairway.cursor") >= HELD_SECONDS - 5);
+}
+
+static void DR10_a_hold_by_hand_never_shortens_one(void **state)
+{
+    struct world *world = *state;
+    int64_t until_s;
+    assert_int_equal(hold_begin(world->pool.db, "the volume was copied", 5, &until_s, NULL), ERR_OK);
+    assert_suspended(world, "the volume was copied");
+    test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET held_until = held_until + 1000");
+    int64_t again_s;
+    assert_int_equal(hold_begin(world->pool.db, "again", 5, &again_s, NULL), ERR_OK);
+    assert_int_equal(again_s, until_s + 1000);
+    assert_suspended(world, "the volume was copied");
+}
+
+static void DR10_a_database_without_a_ledger_has_nothing_to_hold(void **state)
+{
+    struct world *world = *state;
+    int64_t until_s;
+    test_db_exec(&world->pool.test, "DELETE FROM fairway.cursor");
+    assert_int_equal(hold_begin(world->pool.db, "again", 5, &until_s, NULL), ERR_CONFIG);
+}
+
+static void DR10_a_leader_commits_nothing_into_another_database(void **state)
+{
+    struct world *world = *state;
+    ledger_feed_close(world->feed, NULL);
+    go_back_in_time(world);
+    assert_int_equal(commit(world), ERR_NOT_LEADER);
+    assert_int_equal(number(world, "SELECT sequence FROM fairway.cursor"), POOL_SEED_LEDGER);
+    take_anew(world);
+    assert_int_equal(commit(world), ERR_OK);
+}
+
+static void DR10_a_gap_suspension_and_a_hold_are_independent(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    go_back_in_time(world);
+    take_anew(world);
+    shorten_to(world, 1);
+    close_with(world, NULL); /* ends the gap, not the hold */
+    assert_suspended(world, "held until");
+    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    close_with(world, NULL);
+    granted(world);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(DR10_another_timeline_stops_grants_in_their_own_transaction),
+        TEST(DR10_another_cluster_stops_grants_in_their_own_transaction),
+        TEST(DR10_the_leader_holds_grants_for_the_longest_lease_and_the_clock_that_grants_allow),
+        TEST(DR10_a_hold_counts_from_the_last_close_time_where_the_clock_is_behind_it),
+        TEST(DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it),
+        TEST(DR10_no_clock_ends_a_hold),
+        TEST(DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_on),
+        TEST(DR10_lost_authority_is_quarantined_also_during_a_hold),
+        TEST(DR10_behind_the_hold_unknown_uses_quarantine_again),
+        TEST(DR10_a_synchronous_failover_is_noticed_and_holds_nothing),
+        TEST(DR10_a_synchronous_failover_leaves_a_hold_that_is_there),
+        TEST(DR10_a_second_failover_during_a_hold_prolongs_it),
+        TEST(DR10_a_hold_by_hand_never_shortens_one),
+        TEST(DR10_a_database_without_a_ledger_has_nothing_to_hold),
+        TEST(DR10_a_leader_commits_nothing_into_another_database),
+        TEST(DR10_a_gap_suspension_and_a_hold_are_independent),
+    };
+    return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
+}
