@@ -35,6 +35,10 @@ static const char sql_merging[] =
     "SELECT a.public_key, a.sealed_seed, a.key_id FROM fairway.channel_accounts a"
     " WHERE a.state = 'retiring' AND a.lease_hash IS NULL ORDER BY a.slot LIMIT $1";
 
+static const char sql_hold[] =
+    "SELECT a.state = $2 AND a.lease_hash IS NULL FROM fairway.channel_accounts a"
+    " WHERE a.public_key = ANY ($1::text[]) ORDER BY a.public_key COLLATE \"C\" FOR UPDATE";
+
 /* Rows that a grant or a ledger has locked are skipped, so that no order of locks can deadlock. */
 static const char sql_retire[] =
     "WITH surplus AS MATERIALIZED (SELECT a.public_key FROM fairway.channel_accounts a WHERE a.state = "
@@ -111,6 +115,28 @@ enum err accounts_pick(
     for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
         e = read_account(rows, row, out, detail);
     return e;
+}
+
+enum err accounts_hold(
+    struct db *db, enum template_kind kind, const struct batch *batch, struct detail *detail)
+{
+    char addresses[TEMPLATE_ACCOUNTS_MAX][ADDRESS_SIZE];
+    const char *texts[TEMPLATE_ACCOUNTS_MAX];
+    for (size_t i = 0; i < batch->count; i++) {
+        address_encode(&batch->keys[i], addresses[i]);
+        texts[i] = addresses[i];
+    }
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db,
+        DB_SQL(sql_hold, DB_TEXTS(texts, batch->count),
+            DB_TEXT(kind == TEMPLATE_CREATION ? "creating" : "retiring")),
+        &rows, detail);
+    if (e != ERR_OK)
+        return e;
+    bool all = db_count(rows) == batch->count;
+    for (size_t row = 0; row < db_count(rows); row++)
+        all &= db_bool(rows, row, 0);
+    return all ? ERR_OK : detail_set(detail, ERR_TRY_AGAIN, "an account was changed meanwhile");
 }
 
 enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail)

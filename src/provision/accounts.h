@@ -29,6 +29,11 @@ MUST_CHECK enum err accounts_store(
 MUST_CHECK enum err accounts_pick(
     struct db *db, enum template_kind kind, size_t limit, struct batch *out, struct detail *detail);
 
+/* Locks the batch's accounts until the transaction ends. ERR_TRY_AGAIN: one of them is not waiting for this
+ * any more (released from quarantine, retired, leased), so nothing may be signed for it. */
+MUST_CHECK enum err accounts_hold(
+    struct db *db, enum template_kind kind, const struct batch *batch, struct detail *detail);
+
 /* Makes count active accounts retiring, idle ones and high slots first; those that a grant holds at this
  * instant are left out. */
 MUST_CHECK enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail);

@@ -116,7 +116,9 @@ static enum err sign_and_store(struct provision *provision, enum template_kind k
     struct census census;
     struct buf envelope CLEANUP(buf_free) = {0};
     struct hash hash;
-    enum err e = census_read(provision->session.db, &census, detail);
+    enum err e = accounts_hold(provision->session.db, kind, batch, detail);
+    if (e == ERR_OK)
+        e = census_read(provision->session.db, &census, detail);
     if (e != ERR_OK)
         return e;
     if (census.pending || around->ledger < census.cursor)
