@@ -24,6 +24,8 @@ static const struct command {
     {"ingest", "", cmd_ingest, NULL, "ingest ledgers only, until SIGTERM"},
     {"ensure-accounts", "[N]", cmd_ensure_accounts, NULL,
         "bring the pool to exactly N active channel accounts"},
+    {"accounts", "[--state S] | release G... | retire G...", cmd_accounts, NULL,
+        "show the channel accounts; put quarantined ones back into use; take some out of the pool"},
     {"hold", "[REASON]", cmd_hold, NULL,
         "grant no lease until none can be live that this database has forgotten (after copying a volume)"},
     {"migrate", "", cmd_migrate, NULL, "create or update the database schema"},

@@ -50,6 +50,9 @@ static const struct config_option fairway_options[] = {
     {"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between looks for a ledger that is due", NULL, 20,
         10000},
     {"LEASE_RETENTION_DAYS", CONFIG_NUMBER, "7", "days that settled leases are kept", NULL, 1, 3650},
+    /* of one command */
+    {"STATE", CONFIG_FLAG, NULL,
+        "accounts: only those that are idle, leased, creating, retiring, retired or quarantined", NULL, 0, 0},
     /* starting */
     {"START_TIMEOUT", CONFIG_NUMBER, "60", "seconds to wait for database and RPC at start", NULL, 1, 3600},
     {"LOG_LEVEL", CONFIG_TEXT, "info", "debug, info, warn or error", NULL, 0, 0},

@@ -14,7 +14,8 @@
 enum config_kind {
     CONFIG_TEXT,
     CONFIG_NUMBER,
-    CONFIG_SECRET
+    CONFIG_SECRET,
+    CONFIG_FLAG /* text of one command, as a flag only: no environment variable speaks for it */
 };
 
 struct config_option {

@@ -35,7 +35,7 @@ static void read_environment(struct config *config)
 {
     for (size_t i = 0; i < config->option_count; i++) {
         const struct config_option *option = &config->options[i];
-        if (option->kind == CONFIG_SECRET)
+        if (option->kind == CONFIG_SECRET || option->kind == CONFIG_FLAG)
             continue;
         const char *value = getenv(option->name);
         if ((value == NULL || value[0] == '\0') && option->alias != NULL)
@@ -181,6 +181,8 @@ void config_print(const struct config_option options[], size_t option_count, FIL
         if (option->kind == CONFIG_SECRET)
             fprintf(to, "  %s%s%s%s (environment only)\n      %s\n", option->name, is_file ? "" : ", ",
                 is_file ? "" : option->name, is_file ? "" : "_FILE", option->help);
+        else if (option->kind == CONFIG_FLAG)
+            fprintf(to, "  --%s\n      %s\n", flag, option->help);
         else
             fprintf(to, "  --%s, %s%s%s\n      %s%s%s%s\n", flag, option->name, option->alias ? ", " : "",
                 option->alias ? option->alias : "", option->help, option->fallback ? " [" : "",

@@ -1,0 +1,36 @@
+/*
+ * The change of one account by hand: judged by what the network was seen to say, written if that is still
+ * true.
+ */
+#ifndef FAIRWAY_PROVISION_CHANGE_H
+#define FAIRWAY_PROVISION_CHANGE_H
+
+#include "sight.h"
+
+enum change {
+    CHANGE_RELEASE,
+    CHANGE_LOOK, /* as CHANGE_RETIRE, but an account that is missing is only reported: ERR_NOT_FOUND */
+    CHANGE_RETIRE,
+};
+
+/* The account's row, as far as it decides. */
+struct change_row {
+    char state[16];
+    bool leased;
+};
+
+struct verdict {
+    enum err e;
+    const char *state; /* to be written; NULL: the row stays as it is */
+    struct detail detail;
+};
+
+/* Pure. Errors as in provision/manual.h. */
+struct verdict change_judge(enum change change, const struct change_row *row, const struct sight *sight);
+
+/* One transaction: locks cursor and account, judges, writes. ERR_LEDGER_AHEAD: the sight is older than what
+ * is committed, take another one. Else as change_judge, and the errors of the database. */
+MUST_CHECK enum err change_apply(struct db *db, const struct public_key *account, enum change change,
+    const struct sight *sight, struct detail *detail);
+
+#endif
