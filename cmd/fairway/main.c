@@ -58,6 +58,7 @@ int command_failed(enum err e, const struct detail *detail, const char *doing)
         return EX_UNAVAILABLE;
     case ERR_TRY_AGAIN:
     case ERR_OUTCOME_UNKNOWN:
+    case ERR_NOT_REPLICATED:
     case ERR_CANCELLED:
         return EX_TEMPFAIL;
     default:

@@ -41,6 +41,8 @@
     X(SHUTTING_DOWN, "SHUTTING_DOWN", 503, "This replica is stopping.")                                      \
     X(OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN", 503,                                                               \
         "The lease may exist; ask again with the same Idempotency-Key.")                                     \
+    X(NOT_REPLICATED, "NOT_REPLICATED", 503,                                                                 \
+        "The lease exists, but is not on the standby yet; ask again with the same Idempotency-Key.")         \
     X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is away.")                            \
     X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is away.")                                       \
     X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \

@@ -145,8 +145,9 @@ MUST_CHECK enum err db_begin(struct db *db, struct detail *detail);
  * how many. */
 #define DB_BEGIN_STATEMENTS 2
 size_t db_begin_statements(const struct db *db, struct db_statement out[static DB_BEGIN_STATEMENTS]);
-/* ERR_OUTCOME_UNKNOWN when the connection was lost after COMMIT was sent: it may have happened. Any other
- * error: it did not. The transaction is over in each case. */
+/* ERR_OUTCOME_UNKNOWN when the connection was lost after COMMIT was sent: it may have happened.
+ * ERR_NOT_REPLICATED: it has, but the server gave up waiting for its synchronous standby. Any other error: it
+ * did not happen. The transaction is over in each case. */
 MUST_CHECK enum err db_commit(struct db *db, struct detail *detail);
 /* The statements and COMMIT in one round trip; COMMIT runs only when all of them succeed. Errors as db_run
  * and db_commit; after one, db_rollback. */

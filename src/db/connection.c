@@ -28,9 +28,12 @@ static const char sql_session[] =
     " pg_catalog.set_config('lock_timeout', $2, false),"
     " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
 
-static void ignore_notice(void *context, const PGresult *result)
+/* PQsetNoticeReceiver's */
+static void note(void *context, const PGresult *result)
 {
-    (void)context;
+    struct db *db = context;
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    db->warned |= severity != NULL && strcmp(severity, "WARNING") == 0;
     log_debug("database notice", "message=\"%s\"", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
 }
 
@@ -178,7 +181,7 @@ static enum err reopen(struct db *db, struct detail *detail)
         return detail_set(
             detail, ERR_DATABASE_UNAVAILABLE, "PostgreSQL %d is too old, 13 is the oldest", version / 10000);
     }
-    PQsetNoticeReceiver(db->conn, ignore_notice, NULL);
+    PQsetNoticeReceiver(db->conn, note, db);
     if (PQsetnonblocking(db->conn, 1) != 0)
         return connection_lost(db, NULL, detail);
     db->reopened = true;

@@ -131,6 +131,7 @@ enum err pipeline_run(struct db *db, const struct db_statement statements[], siz
     for (size_t i = 0; i < count && answers->rows != NULL; i++)
         answers->rows[i] = NULL;
     answers->unanswered = true;
+    db->warned = false;
     if (!send_all(&pipeline, statements, count))
         return connection_lost(db, NULL, detail);
     enum err e = read_all(&pipeline, answers->rows, detail);

@@ -96,12 +96,15 @@ enum err db_begin(struct db *db, struct detail *detail)
 
 /* An error that the server stated is certain even when the connection broke behind it. */
 static enum err commit_outcome(
-    enum err e, bool unanswered, const struct db_rows *committed, struct detail *detail)
+    const struct db *db, enum err e, bool unanswered, const struct db_rows *committed, struct detail *detail)
 {
     if (e == ERR_DATABASE_UNAVAILABLE && unanswered)
         return ERR_OUTCOME_UNKNOWN;
     if (e == ERR_OK && strcmp(rows_tag(committed), "COMMIT") != 0)
         return detail_set(detail, ERR_INTERNAL, "COMMIT of a transaction that had failed");
+    /* a cancelled wait for a synchronous standby is no error to the server: the COMMIT has happened here */
+    if (e == ERR_OK && db->warned)
+        return detail_set(detail, ERR_NOT_REPLICATED, "COMMIT did not wait for the synchronous standby");
     return e;
 }
 
@@ -125,7 +128,7 @@ enum err db_run_commit(struct db *db, const struct db_statement statements[], si
     all[count] = DB_SQL0(sql_commit);
     struct pipeline_answers answers = {.rows = all_rows};
     e = pipeline_run(db, all, count + 1, &answers, detail);
-    e = commit_outcome(e, answers.unanswered, all_rows[count], detail);
+    e = commit_outcome(db, e, answers.unanswered, all_rows[count], detail);
     for (size_t i = 0; i <= count; i++)
         if (rows != NULL && i < count)
             rows[i] = all_rows[i];

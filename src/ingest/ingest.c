@@ -168,6 +168,7 @@ static unsigned after(struct ingest *ingest, enum err e, const struct detail *de
     case ERR_RPC_REFUSED:
     case ERR_DATABASE_UNAVAILABLE:
     case ERR_OUTCOME_UNKNOWN:
+    case ERR_NOT_REPLICATED:
     case ERR_TRY_AGAIN:
         status_failed(&ingest->status, e, false, detail);
         ingest->pause_polls = polls * 2 < PAUSE_POLLS_MAX ? polls * 2 : PAUSE_POLLS_MAX;

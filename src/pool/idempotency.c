@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record.h"
 
 /* Never waited for: one replica that hangs in its transaction must not hang a batch of others. */
 static const char sql_lock[] =
@@ -164,15 +165,6 @@ void batch_keys_share(struct batch_keys *keys, struct grant *const grants[], siz
 static const char sql_find[] = "SELECT" LEASE_COLUMNS " FROM fairway.leases l"
                                " WHERE l.client = $1 AND l.idempotency_key = $2";
 
-/* Makes the COMMIT behind it one that waits for everything before it to be safe, as that of a new lease does:
- * the row may be there although the standby that a synchronous database waits for has not got it. */
-static const char sql_make_durable[] = "SELECT pg_logical_emit_message(true, 'fairway', '')";
-
-struct db_statement idempotency_make_durable(void)
-{
-    return DB_SQL0(sql_make_durable);
-}
-
 static enum err find(struct db *db, const struct lease_request *request, struct recorded_lease *out,
     bool *found, struct detail *detail)
 {
@@ -186,7 +178,7 @@ static enum err find(struct db *db, const struct lease_request *request, struct 
     if (!*found)
         return e;
     e = read_lease(rows, 0, 0, out, detail);
-    return e != ERR_OK ? e : db_run_commit(db, &DB_SQL0(sql_make_durable), 1, NULL, detail);
+    return e != ERR_OK ? e : record_commit_durably(db, detail);
 }
 
 enum err lease_find(

@@ -48,8 +48,4 @@ bool batch_keys_decide(struct batch_keys *keys, struct grant *const grants[], si
 /* Behind the COMMIT: those that stood behind another grant of their key share its fate. */
 void batch_keys_share(struct batch_keys *keys, struct grant *const grants[], size_t count);
 
-/* The statement that makes the COMMIT of a batch of retries alone wait as that of a new lease does: what they
- * find must be safe before it is answered. */
-struct db_statement idempotency_make_durable(void);
-
 #endif

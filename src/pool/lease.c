@@ -167,11 +167,7 @@ static void reopen(struct grant *const grants[], size_t count)
 /* Nothing is new; what retries found must be safe before they are answered. */
 static enum err end_without_leases(struct db *db, bool retries, struct detail *detail)
 {
-    enum err e = ERR_OK;
-    if (retries) {
-        const struct db_statement last = idempotency_make_durable();
-        e = db_run_commit(db, &last, 1, NULL, detail);
-    }
+    enum err e = retries ? record_commit_durably(db, detail) : ERR_OK;
     db_rollback(db);
     return e;
 }

@@ -25,12 +25,29 @@ static const char sql_quarantine[] =
     " FROM unnest($1::text[], $2::text[]) AS f (account, reason) WHERE a.public_key = f.account AND a.state "
     "= 'active'";
 
-static const char sql_commit[] = "COMMIT";
+/* Writes to the log of the database and to nothing else: a COMMIT without a write waits for nobody, although
+ * what it has read may be there without being on the standby that a synchronous database waits for. */
+static const char sql_durable[] = "SELECT pg_logical_emit_message(true, 'fairway', '')";
+
+enum err record_commit_durably(struct db *db, struct detail *detail)
+{
+    return db_run_commit(db, &DB_SQL0(sql_durable), 1, NULL, detail);
+}
 
 static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8)";
 
 /* How long to look for the outcome of a lost COMMIT. */
 #define OUTCOME_WAIT_MS 3000
+
+/* The lost COMMIT has happened; whether it waited for the standby nobody can say. */
+static enum err confirm(struct db *db, struct detail *detail)
+{
+    enum err e = db_begin(db, detail);
+    if (e == ERR_OK)
+        e = record_commit_durably(db, detail);
+    db_rollback(db);
+    return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
+}
 
 /*
  * The answer to COMMIT was lost. Only the database knows; while the old session may still be at it, the
@@ -46,7 +63,7 @@ static enum err learn_outcome(struct db *db, int64_t transaction_id, struct deta
         if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id)), &rows, detail) == ERR_OK) {
             const char *status = db_is_null(rows, 0, 0) ? "" : db_text(rows, 0, 0);
             if (status[0] == 'c')
-                return ERR_OK;
+                return confirm(db, detail);
             if (status[0] == 'a')
                 return detail_set(detail, ERR_TRY_AGAIN, "the connection was lost before COMMIT took effect");
         }
@@ -103,12 +120,6 @@ static enum err quarantine(
         db, DB_SQL(sql_quarantine, DB_TEXTS(accounts, count), DB_TEXTS(reasons, count)), NULL, detail);
 }
 
-enum {
-    RECORD,
-    COMMIT,
-    STEPS
-};
-
 enum err record_commit(struct db *db, const struct claim_terms *terms, const struct record_item items[],
     size_t count, const struct record_fault faults[], size_t fault_count, struct detail *detail)
 {
@@ -119,21 +130,15 @@ enum err record_commit(struct db *db, const struct claim_terms *terms, const str
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
     fill(columns, items, count);
-    const struct db_statement statements[STEPS] = {
-        [RECORD] = DB_SQL(sql_record, DB_BYTEAS(columns->hash, count), DB_TEXTS(columns->account, count),
-            DB_I64S(columns->sequence, count), DB_I64S(columns->sequence_ledger, count),
-            DB_TEXTS(columns->client, count), DB_BYTEAS(columns->envelope, count),
-            DB_I64S(columns->max_time, count), DB_I64S(columns->max_ledger, count),
-            DB_TEXTS(columns->request_id, count), DB_TEXTS(columns->key, count),
-            DB_BYTEAS(columns->digest, count)),
-        [COMMIT] = DB_SQL0(sql_commit),
-    };
-    struct db_rows *rows[STEPS] = {0};
-    enum err e = db_run(db, statements, STEPS, rows, detail);
-    bool recorded = rows[RECORD] != NULL;
-    size_t affected = recorded ? db_affected(rows[RECORD]) : 0;
-    for (size_t i = 0; i < STEPS; i++)
-        db_rows_free(rows[i]);
+    const struct db_statement record = DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+        DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
+        DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
+        DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
+        DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
+        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count));
+    AUTO_ROWS recorded = NULL;
+    enum err e = db_run_commit(db, &record, 1, &recorded, detail);
+    size_t affected = recorded != NULL ? db_affected(recorded) : 0;
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
         db_rollback(db);
         return learn_outcome(db, terms->transaction_id, detail);

@@ -19,10 +19,15 @@ struct record_fault {
 
 /*
  * Writes and commits. ERR_OK: committed, also when that was learnt only afterwards. ERR_OUTCOME_UNKNOWN:
- * nobody could be asked. Any other error: nothing was committed.
+ * nobody could be asked. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby. Any other
+ * error: nothing was committed.
  */
 MUST_CHECK enum err record_commit(struct db *db, const struct claim_terms *terms,
     const struct record_item items[], size_t count, const struct record_fault faults[], size_t fault_count,
     struct detail *detail);
+
+/* COMMIT of a transaction that has only read: on ERR_OK what it has read is as safe as what a COMMIT wrote.
+ * Errors as db_commit. */
+MUST_CHECK enum err record_commit_durably(struct db *db, struct detail *detail);
 
 #endif

@@ -188,8 +188,8 @@ static enum err step(struct provision *provision, struct census *census, struct 
 
 static bool is_passing(enum err e)
 {
-    return e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN || e == ERR_RPC_UNAVAILABLE ||
-           e == ERR_RPC_REFUSED || e == ERR_TRY_AGAIN;
+    return e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN || e == ERR_NOT_REPLICATED ||
+           e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED || e == ERR_TRY_AGAIN;
 }
 
 static enum err run(struct provision *provision, struct detail *detail)

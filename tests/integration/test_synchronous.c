@@ -1,0 +1,183 @@
+/*
+ * DATABASE_FAILOVER=synchronous stands on this (DR10): no lease is answered that its synchronous standby may
+ * not have. A wait for the standby that is cancelled is a mere warning to PostgreSQL, behind a COMMIT that
+ * has happened.
+ */
+#include "support/pool.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../src/ingest/lead.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/ledger_feed.h"
+#include "support/pool_seed.h"
+
+#define ACCOUNTS 3
+#define TIMEOUT_MS 2000
+
+static int set_up(void **state)
+{
+    struct test_pool *pool = NEW(struct test_pool);
+    test_pool_open(pool, ACCOUNTS);
+    db_free(pool->db);
+    pool->db = db_new(&(struct db_settings){
+        .url = pool->test.url, .kind = DB_POOLED, .name = "synchronous", .statement_timeout_ms = TIMEOUT_MS});
+    *state = pool;
+    return 0;
+}
+
+static void set_standby(const char *name)
+{
+    const struct test_db postgres = {.url = (char *)(uintptr_t)test_pg_url()};
+    AUTO_FREE char *sql = mem_format("ALTER SYSTEM SET synchronous_standby_names = '%s'", name);
+    test_db_exec(&postgres, sql);
+    test_db_exec(&postgres, "SELECT pg_reload_conf()");
+    AUTO_FREE char *is_set =
+        mem_format("SELECT (current_setting('synchronous_standby_names') = '%s')::int::int8", name);
+    for (const int64_t deadline_ms = clock_ms() + 10000; test_db_number(&postgres, is_set) != 1;
+         clock_sleep_ms(20))
+        assert_true(clock_ms() < deadline_ms);
+    clock_sleep_ms(200); /* sessions that are open hear of it when they are idle */
+}
+
+static int tear_down(void **state)
+{
+    set_standby("");
+    test_pool_close(*state);
+    free(*state);
+    return 0;
+}
+
+/* Cancels whatever waits for the standby, as an impatient operator does. */
+static void *cancel_waits(void *stop)
+{
+    const struct test_db postgres = {.url = (char *)(uintptr_t)test_pg_url()};
+    while (!__atomic_load_n((bool *)stop, __ATOMIC_SEQ_CST)) {
+        test_db_exec(
+            &postgres, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+        clock_sleep_ms(100);
+    }
+    return NULL;
+}
+
+struct canceller {
+    pthread_t thread;
+    bool stop;
+};
+
+static void cancel_from_now(struct canceller *canceller)
+{
+    canceller->stop = false;
+    assert_int_equal(pthread_create(&canceller->thread, NULL, cancel_waits, &canceller->stop), 0);
+}
+
+static void cancel_no_more(struct canceller *canceller)
+{
+    __atomic_store_n(&canceller->stop, true, __ATOMIC_SEQ_CST);
+    pthread_join(canceller->thread, NULL);
+}
+
+static void ask_keyed(const struct test_pool *pool, struct asked *asked)
+{
+    ask(pool, asked);
+    snprintf(asked->request.idempotency_key, sizeof asked->request.idempotency_key, "key");
+}
+
+static void DR10_a_lease_that_the_standby_may_not_have_is_not_answered(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked, retry;
+    struct detail detail = {0};
+    struct lease found = {0};
+    bool any;
+    struct canceller canceller;
+    set_standby("nobody");
+    cancel_from_now(&canceller);
+    ask_keyed(pool, &asked);
+    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_NOT_REPLICATED);
+    assert_int_equal(asked.grant.state, GRANT_OPEN);
+    assert_int_equal(lease_rows(pool), 1); /* it is there, and keeps its account until a ledger ends it */
+    assert_int_equal(leased_accounts(pool), 1);
+
+    /* a retry finds it, and is not answered either */
+    ask_keyed(pool, &retry);
+    assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_NOT_REPLICATED);
+    assert_int_equal(lease_find(pool->db, &retry.request, &any, &found, &detail), ERR_NOT_REPLICATED);
+    assert_null(found.envelope.data);
+
+    set_standby("");
+    cancel_no_more(&canceller);
+    assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_OK);
+    assert_int_equal(retry.grant.state, GRANT_DONE);
+    assert_lease_signed(pool, &retry.grant.lease);
+    assert_int_equal(lease_rows(pool), 1);
+    asked_wipe(&asked);
+    asked_wipe(&retry);
+}
+
+static void DR10_a_standby_that_stays_away_leaves_the_outcome_unknown_within_the_timeouts(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    set_standby("nobody");
+    const int64_t begun_ms = clock_ms();
+    ask_keyed(pool, &asked);
+    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OUTCOME_UNKNOWN);
+    assert_true(clock_ms() - begun_ms < 15000);
+    assert_int_equal(asked.grant.state, GRANT_OPEN);
+    set_standby("");
+    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
+    while (asked.grant.state == GRANT_OPEN) /* until the first try's session has ended */
+        assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
+    assert_int_equal(asked.grant.state, GRANT_DONE);
+    assert_int_equal(lease_rows(pool), 1);
+    asked_wipe(&asked);
+}
+
+static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_again(void **state)
+{
+    struct test_pool *pool = *state;
+    struct ledger_feed *feed = ledger_feed_new(POOL_SEED_LEDGER, 0);
+    struct ledger_committed committed;
+    struct rpc_ledger named = ledger_feed_named(feed, POOL_SEED_LEDGER);
+    test_db_exec(&pool->test, "DELETE FROM fairway.cursor; DELETE FROM fairway.ledgers");
+    struct lead lead = {.db = db_new(&(struct db_settings){.url = pool->test.url,
+                            .kind = DB_DIRECT,
+                            .name = "synchronous",
+                            .statement_timeout_ms = TIMEOUT_MS}),
+        .locks = lead_locks_of(&pool->settings.network),
+        .ledger_seconds = 5};
+    assert_int_equal(lead_take(&lead, NULL), ERR_OK);
+    assert_int_equal(lead_commit(&lead, &named, &committed, NULL), ERR_OK);
+    ledger_feed_close(feed, NULL);
+    named = ledger_feed_named(feed, POOL_SEED_LEDGER + 1);
+    struct canceller canceller;
+    set_standby("nobody");
+    cancel_from_now(&canceller);
+    assert_int_equal(lead_commit(&lead, &named, &committed, NULL), ERR_NOT_REPLICATED);
+    cancel_no_more(&canceller);
+    assert_int_equal(lead.at.sequence, POOL_SEED_LEDGER); /* what it knows for sure */
+    set_standby("");
+    lead_drop(&lead);
+    assert_int_equal(lead_take(&lead, NULL), ERR_OK);
+    assert_int_equal(lead.at.sequence, POOL_SEED_LEDGER + 1);
+    db_free(lead.db);
+    ledger_feed_free(feed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            DR10_a_lease_that_the_standby_may_not_have_is_not_answered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DR10_a_standby_that_stays_away_leaves_the_outcome_unknown_within_the_timeouts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_again, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, test_pg_start_private, test_pg_stop);
+}
