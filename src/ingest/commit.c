@@ -1,7 +1,6 @@
 /* The ledger transaction: everything that a ledger changes becomes visible by one COMMIT, or nothing does. */
 #include "base/mem.h"
 #include "lead.h"
-#include "underway.h"
 
 static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
 
@@ -29,6 +28,7 @@ static const char sql_move_cursor[] = "UPDATE fairway.cursor SET sequence = $1, 
 struct writing {
     struct lead *lead;
     const struct ledger *ledger;
+    const struct gap_evidence *gap; /* NULL: the ledger follows from the last one */
     struct underway underway;
     bool held; /* until this ledger at least: by it, at the latest, forgotten leases may be included */
     struct ledger_committed *out;
@@ -85,7 +85,9 @@ static enum err leave(struct writing *writing, struct detail *detail)
     const struct ledger *ledger = writing->ledger;
     const struct settled *settled = &writing->out->settled;
     struct underway_fate fate = {NULL, NULL};
-    if (writing->underway.any)
+    if (writing->gap != NULL)
+        fate = writing->gap->fate;
+    else if (writing->underway.any)
         fate = underway_judge(&writing->underway, ledger);
     const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
                           close_time = DB_I64((int64_t)ledger->close_time_s);
@@ -108,15 +110,28 @@ static enum err leave(struct writing *writing, struct detail *detail)
     return e;
 }
 
+static enum err settle(struct writing *writing, struct detail *detail)
+{
+    const struct gap_evidence *gap = writing->gap;
+    struct settled *settled = &writing->out->settled;
+    if (gap == NULL)
+        return pool_settle(writing->lead->db, writing->ledger, writing->held, settled, detail);
+    if (writing->underway.id != gap->provisioning)
+        return detail_set(detail, ERR_TRY_AGAIN, "ensure-accounts went on while accounts were read");
+    return pool_settle_gap(writing->lead->db, writing->ledger, gap->reads, writing->held, settled, detail);
+}
+
 static enum err write_ledger(struct writing *writing, struct detail *detail)
 {
     enum err e = enter(writing, detail);
     if (e == ERR_OK)
-        e = pool_settle(writing->lead->db, writing->ledger, writing->held, &writing->out->settled, detail);
+        e = settle(writing, detail);
     if (e == ERR_OK)
         e = leave(writing, detail);
     if (e != ERR_OK)
         db_rollback(writing->lead->db);
+    else
+        writing->lead->at = position_after(writing->ledger);
     return e;
 }
 
@@ -130,7 +145,12 @@ enum err lead_commit(
         e = position_check(&lead->at, named, &ledger, detail);
     if (e == ERR_OK)
         e = write_ledger(&(struct writing){.lead = lead, .ledger = &ledger, .out = out}, detail);
-    if (e == ERR_OK)
-        lead->at = position_after(&ledger);
     return e;
+}
+
+enum err lead_commit_behind_gap(struct lead *lead, const struct ledger *ledger,
+    const struct gap_evidence *gap, struct ledger_committed *out, struct detail *detail)
+{
+    *out = (struct ledger_committed){0};
+    return write_ledger(&(struct writing){.lead = lead, .ledger = ledger, .gap = gap, .out = out}, detail);
 }

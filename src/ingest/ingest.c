@@ -15,6 +15,7 @@
 #include "feed.h"
 #include "janitor.h"
 #include "lead.h"
+#include "recover.h"
 #include "status.h"
 
 /* Pauses in polls: between tries while something is away they grow up to this, and after a stop they are it.
@@ -24,6 +25,7 @@
 struct ingest {
     struct feed feed;
     struct rpc *rpc; /* NULL: the feed is a test's */
+    struct network_id network;
     struct lead lead;
     struct janitor janitor;
     struct status status;
@@ -53,31 +55,45 @@ static enum err fetch(
     return e;
 }
 
+static enum err upgrade_needed(uint32_t ledger, struct detail *detail)
+{
+    return detail_set(detail, ERR_XDR_UNKNOWN_ARM,
+        "ledger %u has what this fairway does not know: the network was upgraded, install a newer fairway",
+        ledger);
+}
+
+static void saw_commit(struct ingest *ingest, const struct ledger_committed *committed)
+{
+    const struct cursor_sight sight = {true, ingest->lead.at.sequence, committed->lag_s};
+    status_saw(&ingest->status, &sight);
+    status_well(&ingest->status);
+    if (committed->hold_ended)
+        log_info("the hold is over: leases are granted again", "ledger=%u", sight.sequence);
+}
+
+#define SETTLED_FORMAT                                                                                       \
+    " confirmed=%zu failed=%zu superseded=%zu expired=%zu consumed=%zu created=%zu retired=%zu"              \
+    " quarantined=%zu"
+#define SETTLED_VALUES(settled)                                                                              \
+    (settled)->confirmed, (settled)->failed, (settled)->superseded, (settled)->expired, (settled)->consumed, \
+        (settled)->created, (settled)->retired, (settled)->quarantined
+
 static enum err commit(struct ingest *ingest, const struct rpc_ledger *named, struct detail *detail)
 {
     struct ledger_committed committed;
     bool first = !ingest->lead.at.known;
     enum err e = lead_commit(&ingest->lead, named, &committed, detail);
     if (e == ERR_XDR_UNKNOWN_ARM)
-        return detail_set(detail, e,
-            "ledger %u has what this fairway does not know: the network was upgraded, install a newer "
-            "fairway",
-            named->sequence);
+        return upgrade_needed(named->sequence, detail);
     if (e != ERR_OK)
         return e;
-    if (committed.hold_ended)
-        log_info("the hold is over: leases are granted again", "ledger=%u", ingest->lead.at.sequence);
+    saw_commit(ingest, &committed);
     const struct settled *settled = &committed.settled;
-    struct cursor_sight sight = {true, ingest->lead.at.sequence, committed.lag_s};
-    status_saw(&ingest->status, &sight);
-    status_well(&ingest->status);
     bool quiet =
         !first && settled->released + settled->created + settled->retired + settled->quarantined == 0;
     log_line(quiet ? LOG_DEBUG : LOG_INFO, first ? "ingestion begins with this ledger" : "ledger committed",
-        "ledger=%u lag_s=%lld confirmed=%zu failed=%zu superseded=%zu expired=%zu created=%zu retired=%zu"
-        " quarantined=%zu",
-        sight.sequence, (long long)sight.lag_s, settled->confirmed, settled->failed, settled->superseded,
-        settled->expired, settled->created, settled->retired, settled->quarantined);
+        "ledger=%u lag_s=%lld" SETTLED_FORMAT, ingest->lead.at.sequence, (long long)committed.lag_s,
+        SETTLED_VALUES(settled));
     return ERR_OK;
 }
 
@@ -96,16 +112,22 @@ static enum err begin(struct ingest *ingest, struct detail *detail)
     return e != ERR_OK ? e : commit(ingest, &ledgers.items[0], detail);
 }
 
-/* Grants stop with the gap: what happened in it is not known. */
-static enum err stop_at_gap(struct ingest *ingest, uint32_t oldest, struct detail *detail)
+/* Ledgers that nobody keeps are no reason to stand still: what they did is read from the accounts. */
+static enum err recover(struct ingest *ingest, uint32_t oldest, struct detail *detail)
 {
-    enum err e = lead_suspend_grants(&ingest->lead, detail);
+    struct ledger_committed committed;
+    const uint32_t last = ingest->lead.at.sequence;
+    log_warn("ledgers are lost: grants stop until the accounts are read", "after_ledger=%u oldest_ledger=%u",
+        last, oldest);
+    enum err e = gap_recover(&ingest->lead, &ingest->feed, &ingest->network, &committed, detail);
+    if (e == ERR_XDR_UNKNOWN_ARM)
+        return upgrade_needed(ingest->lead.at.sequence + 1, detail);
     if (e != ERR_OK)
         return e;
-    return detail_set(detail, ERR_LEDGER_GAP,
-        "ledger %u is due, but Stellar RPC keeps only those from %u on; no lease is granted until an RPC with"
-        " a longer history is configured (there is no recovery without them yet)",
-        ingest->lead.at.sequence + 1, oldest);
+    saw_commit(ingest, &committed);
+    log_warn("lost ledgers are made up for", "after_ledger=%u ledger=%u" SETTLED_FORMAT, last,
+        ingest->lead.at.sequence, SETTLED_VALUES(&committed.settled));
+    return ERR_OK;
 }
 
 static enum err advance(struct ingest *ingest, struct detail *detail)
@@ -116,7 +138,9 @@ static enum err advance(struct ingest *ingest, struct detail *detail)
     uint32_t limit = behind < FEED_LIMIT_BEHIND ? behind + 1 : FEED_LIMIT_BEHIND;
     enum err e = fetch(ingest, due, limit, &ledgers, detail);
     if (e == ERR_LEDGER_GAP)
-        return stop_at_gap(ingest, ledgers.oldest_ledger, detail);
+        return recover(ingest, ledgers.oldest_ledger, detail);
+    if (e == ERR_LEDGER_AHEAD && position_check_tip(&ingest->lead.at, ingest->tip, detail) != ERR_OK)
+        return ERR_LEDGER_MISMATCH;
     for (size_t i = 0; e == ERR_OK && i < ledgers.count; i++)
         e = commit(ingest, &ledgers.items[i], detail);
     return e;
@@ -212,12 +236,6 @@ static void *run(void *context)
     return NULL;
 }
 
-static enum err from_rpc(
-    void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
-{
-    return rpc_ledgers(source, start, limit, out, detail);
-}
-
 static void ingest_free(struct ingest *ingest)
 {
     db_free(ingest->lead.db);
@@ -255,13 +273,14 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
         .synchronous = settings->synchronous_failover,
         .ledger_seconds = settings->ledger_seconds};
     ingest->janitor = (struct janitor){.retention_s = settings->retention_s};
+    ingest->network = settings->network;
     ingest->poll_ms = settings->poll_ms;
     ingest->pause_polls = 1;
     if (feed != NULL)
         ingest->feed = *feed;
     else {
         ingest->rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url, .cancel_fd = ingest->stop_fd});
-        ingest->feed = (struct feed){from_rpc, ingest->rpc};
+        ingest->feed = feed_of_rpc(ingest->rpc);
     }
     int error = start_thread(ingest);
     if (error != 0) {

@@ -10,6 +10,7 @@
 #include "db/db.h"
 #include "pool/settle.h"
 #include "position.h"
+#include "underway.h"
 
 /* Advisory lock numbers, derived from the network id: two networks never exclude each other. */
 struct lead_locks {
@@ -64,6 +65,18 @@ struct ledger_committed {
  */
 MUST_CHECK enum err lead_commit(
     struct lead *lead, const struct rpc_ledger *named, struct ledger_committed *out, struct detail *detail);
+
+/* What was seen of the network behind a gap. */
+struct gap_evidence {
+    const struct gap_reads *reads;
+    int64_t provisioning; /* id of what was pending when the network was read; 0: nothing */
+    struct underway_fate fate;
+};
+
+/* The same for a ledger whose predecessors are lost, which is decoded and checked. ERR_TRY_AGAIN: what was
+ * seen is not all that there is any more. */
+MUST_CHECK enum err lead_commit_behind_gap(struct lead *lead, const struct ledger *ledger,
+    const struct gap_evidence *gap, struct ledger_committed *out, struct detail *detail);
 
 /* Why grants stop when the next ledger is not to be had. The commit of that ledger takes this reason back,
  * and no other. */

@@ -24,6 +24,22 @@ struct position {
 MUST_CHECK enum err position_check(const struct position *position, const struct rpc_ledger *named,
     const struct ledger *ledger, struct detail *detail);
 
+/* The same for a ledger whose predecessors are lost: it is the one that was asked for, above the position,
+ * and all but its link is proved. */
+MUST_CHECK enum err position_check_behind_gap(const struct position *position, uint32_t asked,
+    const struct rpc_ledger *named, const struct ledger *ledger, struct detail *detail);
+
+/*
+ * Whether an RPC that has no ledger above latest yet can be waited for. Nodes behind one address are some
+ * ledgers apart; ERR_LEDGER_MISMATCH: one that is further behind serves a network that began anew, or is no
+ * source to follow.
+ */
+MUST_CHECK enum err position_check_tip(
+    const struct position *position, uint32_t latest, struct detail *detail);
+
+/* What helps when the network of the database is no more. */
+#define NEW_DATABASE "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
+
 /* The position when the ledger is committed. */
 struct position position_after(const struct ledger *ledger);
 

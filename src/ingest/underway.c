@@ -42,16 +42,34 @@ static const struct ledger_transaction *find(const struct ledger *ledger, const 
     return NULL;
 }
 
+static struct underway_fate included(int32_t code)
+{
+    const char *name = result_code_name(code);
+    return (struct underway_fate){text_equal(name, "txSUCCESS") ? "succeeded" : "failed", name};
+}
+
 struct underway_fate underway_judge(const struct underway *underway, const struct ledger *ledger)
 {
     const struct ledger_transaction *found = find(ledger, &underway->hash);
-    if (found != NULL) {
-        const char *code = result_code_name(found->fee_bump ? found->inner_code : found->code);
-        return (struct underway_fate){text_equal(code, "txSUCCESS") ? "succeeded" : "failed", code};
-    }
+    if (found != NULL)
+        return included(found->fee_bump ? found->inner_code : found->code);
     const struct ledger_account *source = ledger_account(ledger, &underway->source);
     if (source != NULL && (source->removed || source->sequence >= underway->sequence))
         return (struct underway_fate){"superseded", NULL};
+    if (underway->max_time_s < (int64_t)ledger->close_time_s)
+        return (struct underway_fate){"expired", NULL};
+    return (struct underway_fate){NULL, NULL};
+}
+
+struct underway_fate underway_judge_behind_gap(
+    const struct underway *underway, const struct underway_sight *sight, const struct ledger *ledger)
+{
+    if (sight->found_ledger > ledger->sequence)
+        return (struct underway_fate){NULL, NULL}; /* its own ledger is still to come */
+    if (sight->found_ledger > 0)
+        return included(sight->code);
+    if (sight->source->removed || sight->source->sequence >= underway->sequence)
+        return sight->done ? included(0) : (struct underway_fate){"superseded", NULL};
     if (underway->max_time_s < (int64_t)ledger->close_time_s)
         return (struct underway_fate){"expired", NULL};
     return (struct underway_fate){NULL, NULL};

@@ -28,6 +28,17 @@ struct underway_fate {
 };
 struct underway_fate underway_judge(const struct underway *underway, const struct ledger *ledger);
 
+/* What is seen of it when the ledgers that may have it are lost. */
+struct underway_sight {
+    uint32_t found_ledger; /* that it is in, by getTransaction; 0: in none that is kept */
+    int32_t code;          /* there */
+    const struct ledger_account *source;
+    bool done; /* every account that it would create or merge is as it would leave it */
+};
+/* The same behind a gap, for the ledger from which on ledgers are known again. */
+struct underway_fate underway_judge_behind_gap(
+    const struct underway *underway, const struct underway_sight *sight, const struct ledger *ledger);
+
 /* The text of the statement that writes it down; parameters: id, state, result code, ledger. */
 extern const char underway_decide_sql[];
 

@@ -157,16 +157,38 @@ static void add_header(struct buf *out, const struct built_ledger *ledger, struc
     buf_free(&header);
 }
 
+/* LEDGER_UPGRADE_CONFIG; its change is the whole list of CONFIG_SETTING_FROZEN_LEDGER_KEYS. */
+static void add_freeze(struct buf *out, const struct built_ledger *ledger)
+{
+    buf_add_u32(out, 6);
+    add_zeros(out, 16); /* ConfigUpgradeSetKey */
+    buf_add_u32(out, 1);
+    buf_add_u32(out, UPDATED);
+    buf_add_u32(out, ledger->sequence);
+    buf_add_u32(out, 8); /* LedgerEntryData: CONFIG_SETTING */
+    buf_add_u32(out, 17);
+    buf_add_u32(out, (uint32_t)ledger->frozen_count);
+    for (size_t i = 0; i < ledger->frozen_count; i++) {
+        buf_add_u32(out, 40); /* bytes of the LedgerKey */
+        buf_add_u32(out, 0);  /* ACCOUNT */
+        add_account_id(out, &ledger->frozen[i]);
+    }
+    buf_add_u32(out, 0); /* ext */
+}
+
 /* Changes that no transaction made. */
 static void add_upgrades(struct buf *out, const struct built_ledger *ledger)
 {
     bool needed = ledger->transaction_count == 0 && ledger->account_count > 0;
-    buf_add_u32(out, needed);
-    if (!needed)
-        return;
-    buf_add_u32(out, 1); /* LEDGER_UPGRADE_VERSION */
-    buf_add_u32(out, PROTOCOL);
-    add_changes(out, ledger->accounts, ledger->account_count, ledger->sequence);
+    bool freezes = ledger->frozen_changed || ledger->frozen_count > 0;
+    buf_add_u32(out, (uint32_t)needed + freezes);
+    if (needed) {
+        buf_add_u32(out, 1); /* LEDGER_UPGRADE_VERSION */
+        buf_add_u32(out, PROTOCOL);
+        add_changes(out, ledger->accounts, ledger->account_count, ledger->sequence);
+    }
+    if (freezes)
+        add_freeze(out, ledger);
 }
 
 void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash)

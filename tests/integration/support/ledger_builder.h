@@ -38,6 +38,10 @@ struct built_ledger {
      * upgrade. */
     const struct built_account *accounts;
     size_t account_count;
+    /* An upgrade leaves these accounts frozen (CAP-77); frozen_changed with none thaws all. */
+    const struct public_key *frozen;
+    size_t frozen_count;
+    bool frozen_changed;
 };
 
 /* Appends the XDR LedgerCloseMeta; *hash is the header's. */

@@ -13,6 +13,18 @@ struct kept {
     struct buf meta;
 };
 
+/* What a ledger did to an account, or to the list of frozen ones. */
+struct event {
+    uint32_t ledger;
+    bool frozen; /* then only the key counts */
+    struct built_account account;
+};
+
+struct included {
+    uint32_t ledger;
+    struct built_transaction transaction;
+};
+
 struct ledger_feed {
     pthread_mutex_t mutex;
     uint32_t first, oldest;
@@ -20,6 +32,21 @@ struct ledger_feed {
     uint64_t close_time_s; /* of the last one */
     enum err failure;
     unsigned requests;
+    unsigned fail_in; /* 1: the next request fails, with this: */
+    enum err failure_once;
+    struct event *events;
+    size_t event_count;
+    uint32_t *frozen_from; /* ledgers that changed the list */
+    size_t frozen_count;
+    struct included *included;
+    size_t included_count;
+    unsigned lags[FEED_LAGS_MAX];
+    size_t lag_count;
+    unsigned reads;
+    bool remembers;
+    const char *passphrase;
+    void (*hook)(void *context);
+    void *hook_context;
     struct kept kept[LEDGERS_MAX]; /* never moves: meta is handed out */
 };
 
@@ -28,6 +55,7 @@ struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
     struct ledger_feed *feed = NEW(struct ledger_feed);
     pthread_mutex_init(&feed->mutex, NULL);
     feed->first = feed->oldest = first;
+    feed->passphrase = "ingest test";
     feed->close_time_s = (uint64_t)time(NULL) - age_s - 1;
     ledger_feed_close(feed, NULL);
     return feed;
@@ -38,7 +66,32 @@ void ledger_feed_free(struct ledger_feed *feed)
     for (size_t i = 0; i < feed->count; i++)
         buf_free(&feed->kept[i].meta);
     pthread_mutex_destroy(&feed->mutex);
+    free(feed->events);
+    free(feed->frozen_from);
+    free(feed->included);
     free(feed);
+}
+
+static void add_event(struct ledger_feed *feed, const struct event *event)
+{
+    feed->events = mem_grow(feed->events, feed->event_count + 1, sizeof feed->events[0]);
+    feed->events[feed->event_count++] = *event;
+}
+
+static void write_history(struct ledger_feed *feed, const struct built_ledger *ledger)
+{
+    for (size_t i = 0; i < ledger->account_count; i++)
+        add_event(feed, &(struct event){ledger->sequence, false, ledger->accounts[i]});
+    for (size_t i = 0; i < ledger->frozen_count; i++)
+        add_event(feed, &(struct event){ledger->sequence, true, {.key = ledger->frozen[i]}});
+    if (ledger->frozen_count > 0 || ledger->frozen_changed) {
+        feed->frozen_from = mem_grow(feed->frozen_from, feed->frozen_count + 1, sizeof feed->frozen_from[0]);
+        feed->frozen_from[feed->frozen_count++] = ledger->sequence;
+    }
+    for (size_t i = 0; i < ledger->transaction_count; i++) {
+        feed->included = mem_grow(feed->included, feed->included_count + 1, sizeof feed->included[0]);
+        feed->included[feed->included_count++] = (struct included){ledger->sequence, ledger->transactions[i]};
+    }
 }
 
 void ledger_feed_close(struct ledger_feed *feed, const struct built_ledger *what)
@@ -58,6 +111,7 @@ void ledger_feed_close(struct ledger_feed *feed, const struct built_ledger *what
         ledger.close_time_s = feed->close_time_s + 1;
     feed->close_time_s = ledger.close_time_s;
     ledger_build(&ledger, &kept->meta, &kept->hash);
+    write_history(feed, &ledger);
     feed->count++;
     pthread_mutex_unlock(&feed->mutex);
 }
@@ -73,12 +127,29 @@ struct rpc_ledger ledger_feed_named(struct ledger_feed *feed, uint32_t sequence)
     return (struct rpc_ledger){sequence, kept->hash, buf_bytes(&kept->meta)};
 }
 
+static uint32_t latest_of(const struct ledger_feed *feed)
+{
+    return feed->first + (uint32_t)feed->count - 1;
+}
+
+/* Every request passes here first. */
+static enum err answered(struct ledger_feed *feed)
+{
+    feed->requests++;
+    if (feed->fail_in > 0 && --feed->fail_in == 0)
+        return feed->failure_once;
+    return feed->failure;
+}
+
+static enum err say(struct detail *detail, enum err e)
+{
+    return e == ERR_OK ? e : detail_set(detail, e, "the feed says %s", err_code(e));
+}
+
 static enum err answer(struct ledger_feed *feed, uint32_t start, uint32_t limit, struct rpc_ledgers *out)
 {
-    uint32_t latest = feed->first + (uint32_t)feed->count - 1;
+    uint32_t latest = latest_of(feed);
     *out = (struct rpc_ledgers){.latest_ledger = latest, .oldest_ledger = feed->oldest};
-    if (feed->failure != ERR_OK)
-        return feed->failure;
     if (start > latest)
         return ERR_LEDGER_AHEAD;
     if (start < feed->oldest)
@@ -104,15 +175,151 @@ static enum err ledgers(
 {
     struct ledger_feed *feed = source;
     pthread_mutex_lock(&feed->mutex);
-    feed->requests++;
-    enum err e = answer(feed, start, limit, out);
+    *out = (struct rpc_ledgers){.latest_ledger = latest_of(feed), .oldest_ledger = feed->oldest};
+    enum err e = answered(feed);
+    if (e == ERR_OK)
+        e = answer(feed, start, limit, out);
     pthread_mutex_unlock(&feed->mutex);
-    return e == ERR_OK ? e : detail_set(detail, e, "the feed says %s", err_code(e));
+    return say(detail, e);
+}
+
+static enum err network(void *source, struct rpc_network *out, struct detail *detail)
+{
+    struct ledger_feed *feed = source;
+    *out = (struct rpc_network){0};
+    pthread_mutex_lock(&feed->mutex);
+    enum err e = answered(feed);
+    if (e == ERR_OK)
+        out->passphrase = mem_copy_text(feed->passphrase);
+    pthread_mutex_unlock(&feed->mutex);
+    return say(detail, e);
+}
+
+static uint32_t read_ledger(struct ledger_feed *feed)
+{
+    unsigned lag = feed->lag_count == 0 ? 0 : feed->lags[feed->reads++ % feed->lag_count];
+    return latest_of(feed) - lag;
+}
+
+static struct rpc_account state_of(
+    const struct ledger_feed *feed, const struct public_key *key, uint32_t ledger)
+{
+    struct rpc_account account = {0};
+    for (size_t i = 0; i < feed->event_count; i++) {
+        const struct event *event = &feed->events[i];
+        if (event->frozen || event->ledger > ledger || !public_key_equal(&event->account.key, key))
+            continue;
+        account = (struct rpc_account){.found = !event->account.removed,
+            .sequence = event->account.sequence,
+            .own_authority = !event->account.foreign_signer,
+            .balance_stroops = event->account.balance_stroops};
+    }
+    return account;
+}
+
+static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
+    uint32_t *ledger, struct detail *detail)
+{
+    struct ledger_feed *feed = source;
+    if (feed->hook != NULL)
+        feed->hook(feed->hook_context);
+    pthread_mutex_lock(&feed->mutex);
+    enum err e = answered(feed);
+    *ledger = read_ledger(feed);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        out[i] = state_of(feed, &keys[i], *ledger);
+    pthread_mutex_unlock(&feed->mutex);
+    return say(detail, count > RPC_ENTRIES_MAX ? ERR_RPC_REFUSED : e);
+}
+
+static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    struct ledger_feed *feed = source;
+    uint32_t from = 0;
+    *out = (struct frozen_accounts){0};
+    pthread_mutex_lock(&feed->mutex);
+    enum err e = answered(feed);
+    *ledger = read_ledger(feed);
+    for (size_t i = 0; i < feed->frozen_count; i++)
+        if (feed->frozen_from[i] <= *ledger)
+            from = feed->frozen_from[i];
+    for (size_t i = 0; e == ERR_OK && i < feed->event_count; i++)
+        if (feed->events[i].frozen && feed->events[i].ledger == from) {
+            out->keys = mem_grow(out->keys, out->count + 1, sizeof out->keys[0]);
+            out->keys[out->count++] = feed->events[i].account.key; /* tests freeze at most one, or sorted */
+        }
+    pthread_mutex_unlock(&feed->mutex);
+    return say(detail, e);
+}
+
+static enum err transaction(
+    void *source, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
+{
+    struct ledger_feed *feed = source;
+    pthread_mutex_lock(&feed->mutex);
+    enum err e = answered(feed);
+    *out = (struct rpc_transaction){.latest_ledger = latest_of(feed), .oldest_ledger = feed->oldest};
+    for (size_t i = 0; i < feed->included_count; i++) {
+        const struct included *included = &feed->included[i];
+        bool kept = feed->remembers || included->ledger >= feed->oldest;
+        if (!kept ||
+            !(hash_equal(&included->transaction.hash, hash) ||
+                (included->transaction.has_inner && hash_equal(&included->transaction.inner_hash, hash))))
+            continue;
+        out->status = included->transaction.code == 0 ? RPC_TRANSACTION_SUCCESS : RPC_TRANSACTION_FAILED;
+        out->code = included->transaction.code;
+        out->ledger = included->ledger;
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    return say(detail, e);
 }
 
 struct feed ledger_feed_source(struct ledger_feed *feed)
 {
-    return (struct feed){ledgers, feed};
+    return (struct feed){ledgers, network, accounts, frozen, transaction, feed};
+}
+
+void ledger_feed_fail_once(struct ledger_feed *feed, unsigned nth, enum err e)
+{
+    pthread_mutex_lock(&feed->mutex);
+    feed->fail_in = nth;
+    feed->failure_once = e;
+    pthread_mutex_unlock(&feed->mutex);
+}
+
+void ledger_feed_put(struct ledger_feed *feed, const struct built_account *account)
+{
+    pthread_mutex_lock(&feed->mutex);
+    add_event(feed, &(struct event){feed->first, false, *account});
+    pthread_mutex_unlock(&feed->mutex);
+}
+
+void ledger_feed_lag(struct ledger_feed *feed, const unsigned lags[], size_t count)
+{
+    pthread_mutex_lock(&feed->mutex);
+    for (size_t i = 0; i < count && i < FEED_LAGS_MAX; i++)
+        feed->lags[i] = lags[i];
+    feed->lag_count = count;
+    feed->reads = 0;
+    pthread_mutex_unlock(&feed->mutex);
+}
+
+void ledger_feed_remember(struct ledger_feed *feed)
+{
+    feed->remembers = true;
+}
+
+void ledger_feed_name(struct ledger_feed *feed, const char *passphrase)
+{
+    pthread_mutex_lock(&feed->mutex);
+    feed->passphrase = passphrase;
+    pthread_mutex_unlock(&feed->mutex);
+}
+
+void ledger_feed_on_read(struct ledger_feed *feed, void (*hook)(void *context), void *context)
+{
+    feed->hook = hook;
+    feed->hook_context = context;
 }
 
 void ledger_feed_forget_below(struct ledger_feed *feed, uint32_t oldest)
@@ -135,4 +342,12 @@ unsigned ledger_feed_requests(struct ledger_feed *feed)
     unsigned requests = feed->requests;
     pthread_mutex_unlock(&feed->mutex);
     return requests;
+}
+
+uint32_t ledger_feed_latest(struct ledger_feed *feed)
+{
+    pthread_mutex_lock(&feed->mutex);
+    uint32_t latest = latest_of(feed);
+    pthread_mutex_unlock(&feed->mutex);
+    return latest;
 }

@@ -1,0 +1,34 @@
+#include "feed.h"
+
+static enum err ledgers(
+    void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    return rpc_ledgers(source, start, limit, out, detail);
+}
+
+static enum err network(void *source, struct rpc_network *out, struct detail *detail)
+{
+    return rpc_network(source, out, detail);
+}
+
+static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
+    uint32_t *ledger, struct detail *detail)
+{
+    return rpc_accounts(source, keys, count, out, ledger, detail);
+}
+
+static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    return rpc_frozen(source, out, ledger, detail);
+}
+
+static enum err transaction(
+    void *source, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
+{
+    return rpc_transaction(source, hash, out, detail);
+}
+
+struct feed feed_of_rpc(struct rpc *rpc)
+{
+    return (struct feed){ledgers, network, accounts, frozen, transaction, rpc};
+}

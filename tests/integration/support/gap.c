@@ -1,0 +1,110 @@
+#include "gap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+struct gap_world *gap_world_new(void)
+{
+    struct gap_world *world = NEW(struct gap_world);
+    struct ledger_committed committed;
+    world->network = network_id_of(GAP_NETWORK);
+    world->db = test_db_new(TEST_DB_MIGRATED);
+    world->feed = ledger_feed_new(GAP_CURSOR, 60);
+    world->lead =
+        (struct lead){.db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&world->network)};
+    struct rpc_ledger first = ledger_feed_named(world->feed, GAP_CURSOR);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    assert_int_equal(lead_commit(&world->lead, &first, &committed, NULL), ERR_OK);
+    return world;
+}
+
+void gap_world_free(struct gap_world *world)
+{
+    db_free(world->lead.db);
+    ledger_feed_free(world->feed);
+    test_db_drop(&world->db);
+    free(world);
+}
+
+void gap_account(struct gap_world *world, unsigned n, const char *state)
+{
+    account_row(&world->db, n, state);
+    if (strcmp(state, "creating") != 0)
+        ledger_feed_put(world->feed, &(struct built_account){.key = built_key(n), .sequence = 50});
+}
+
+void gap_leased(struct gap_world *world, unsigned n)
+{
+    gap_account(world, n, "active");
+    lease_row(&world->db, n, "", 0);
+}
+
+void gap_close(struct gap_world *world, unsigned n, int64_t sequence, int32_t code)
+{
+    const struct built_transaction transaction = {.hash = built_hash(n), .code = code};
+    const struct built_account account = {.key = built_key(n), .sequence = sequence};
+    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &transaction,
+                                       .transaction_count = code != BY_NOBODY,
+                                       .accounts = &account,
+                                       .account_count = 1});
+}
+
+void gap_open(struct gap_world *world, unsigned ledgers, unsigned keep)
+{
+    for (unsigned i = 0; i < ledgers; i++)
+        ledger_feed_close(world->feed, NULL);
+    ledger_feed_forget_below(world->feed, ledger_feed_latest(world->feed) + 1 - keep);
+}
+
+enum err gap_world_recover(struct gap_world *world)
+{
+    struct ledger_committed committed;
+    const struct feed feed = ledger_feed_source(world->feed);
+    world->detail = (struct detail){0};
+    enum err e = gap_recover(&world->lead, &feed, &world->network, &committed, &world->detail);
+    world->settled = committed.settled;
+    return e;
+}
+
+enum err gap_world_follow(struct gap_world *world)
+{
+    struct ledger_committed committed;
+    struct rpc_ledger next = ledger_feed_named(world->feed, world->lead.at.sequence + 1);
+    enum err e = lead_commit(&world->lead, &next, &committed, &world->detail);
+    world->settled = committed.settled;
+    return e;
+}
+
+int64_t gap_count(struct gap_world *world, const char *where)
+{
+    AUTO_FREE char *sql =
+        mem_format("SELECT count(*) FROM fairway.channel_accounts a LEFT JOIN fairway.leases"
+                   " l ON l.account = a.public_key WHERE %s",
+            where);
+    return test_db_number(&world->db, sql);
+}
+
+int64_t gap_cursor(struct gap_world *world)
+{
+    return test_db_number(&world->db, "SELECT sequence FROM fairway.cursor");
+}
+
+bool gap_grants_allowed(struct gap_world *world)
+{
+    return test_db_number(&world->db, "SELECT grants_allowed::int::int8 FROM fairway.cursor") == 1;
+}
+
+int64_t gap_fingerprint(struct gap_world *world)
+{
+    return test_db_number(&world->db,
+        "SELECT hashtextextended(coalesce((SELECT string_agg(a::text, ',' ORDER BY a.public_key)"
+        " FROM fairway.channel_accounts a), '') || coalesce((SELECT string_agg(l::text, ',' ORDER BY l.hash)"
+        " FROM fairway.leases l), '') || coalesce((SELECT string_agg(p::text, ',' ORDER BY p.id)"
+        " FROM fairway.provisioning p), '') || (SELECT count(*) FROM fairway.ledgers)"
+        " || (SELECT sequence FROM fairway.cursor), 0)");
+}
