@@ -58,6 +58,7 @@ static int tear_down(void **state)
     return 0;
 }
 
+static const char sql_allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
 static const char sql_cursor[] = "SELECT coalesce(max(sequence), 0) FROM fairway.cursor";
 
 static void await_cursor(struct world *world, uint32_t sequence)
@@ -180,23 +181,77 @@ static void an_unknown_union_arm_stops_with_the_words_that_name_the_remedy(void 
     assert_int_equal(test_db_number(&world->db, sql_cursor), FIRST);
 }
 
-static void DR4_a_gap_stops_loudly_suspends_grants_and_never_skips(void **state)
+static void DR5_a_gap_is_recovered_from_by_itself_and_said_loudly(void **state)
 {
     struct world *world = *state;
-    static const char allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
     struct ingest *first = start(world);
     await_cursor(world, FIRST);
     ingest_stop(first);
     close_ledgers(world, 10);
     ledger_feed_forget_below(world->feed, FIRST + 5);
+    ledger_feed_fail_once(world->feed, 2, ERR_RPC_UNAVAILABLE); /* the recovery's first request */
     world->ingest = start(world);
-    await_red(world->ingest, "stopped: ledger 101 is due, but Stellar RPC keeps only those from 105 on");
-    assert_int_equal(test_db_number(&world->db, allowed), 0);
-    assert_int_equal(test_db_number(&world->db, sql_cursor), FIRST);
-    ledger_feed_forget_below(world->feed, FIRST); /* an RPC with a longer history */
     await_cursor(world, FIRST + 10);
-    assert_int_equal(test_db_number(&world->db, allowed), 1);
     await_green(world->ingest);
+    assert_int_equal(test_db_number(&world->db, sql_allowed), 1);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 2);
+    close_ledgers(world, 2);
+    await_cursor(world, FIRST + 12);
+}
+
+static void DR4_a_gap_in_another_network_stops_grants_and_names_the_way_out(void **state)
+{
+    struct world *world = *state;
+    struct ingest *first = start(world);
+    await_cursor(world, FIRST);
+    ingest_stop(first);
+    close_ledgers(world, 10);
+    ledger_feed_forget_below(world->feed, FIRST + 5);
+    ledger_feed_name(world->feed, "another");
+    world->ingest = start(world);
+    await_red(world->ingest, "stopped: Stellar RPC serves another network, \"another\": set RPC_URL");
+    assert_int_equal(test_db_number(&world->db, sql_allowed), 0);
+    assert_int_equal(test_db_number(&world->db, sql_cursor), FIRST);
+    ledger_feed_name(world->feed, "ingest test");
+    await_cursor(world, FIRST + 10);
+    await_green(world->ingest);
+}
+
+/* The network begins anew at a low number: the RPC says "not yet" to everything that is asked for. */
+static void DR4_numbers_that_go_backwards_stop_loudly_and_name_the_way_out(void **state)
+{
+    struct world *world = *state;
+    close_ledgers(world, 150);
+    struct ingest *first = start(world);
+    await_cursor(world, FIRST + 150);
+    ingest_stop(first);
+    ledger_feed_free(world->feed);
+    world->feed = ledger_feed_new(FIRST + 100, 0);
+    world->ingest = start(world); /* some ledgers behind: a slower node of the same network */
+    await_green(world->ingest);
+    ingest_stop(world->ingest);
+    ledger_feed_free(world->feed);
+    world->feed = ledger_feed_new(7, 0);
+    world->ingest = start(world);
+    await_red(world->ingest, "stopped: Stellar RPC is at ledger 7, far below the last committed one, 250");
+    await_red(world->ingest, "needs a new database: fairway migrate, fairway ensure-accounts");
+    assert_int_equal(test_db_number(&world->db, sql_cursor), FIRST + 150);
+}
+
+/* Another chain with the same numbers. */
+static void DR4_a_ledger_of_another_chain_stops_loudly_and_names_the_way_out(void **state)
+{
+    struct world *world = *state;
+    struct ingest *first = start(world);
+    await_cursor(world, FIRST);
+    ingest_stop(first);
+    ledger_feed_free(world->feed);
+    world->feed = ledger_feed_new(FIRST, 5);
+    close_ledgers(world, 3);
+    world->ingest = start(world);
+    await_red(world->ingest, "stopped: ledger 101: it does not follow from the last committed one");
+    await_red(world->ingest, "needs a new database: fairway migrate, fairway ensure-accounts");
+    assert_int_equal(test_db_number(&world->db, sql_cursor), FIRST);
 }
 
 static void one_replica_leads_the_other_stands_by_ready_and_takes_over(void **state)
@@ -252,9 +307,8 @@ static void stopping_is_prompt_wherever_it_waits(void **state)
     world->ingest = start(world);
     await_cursor(world, FIRST);
     ingest_stop(world->ingest); /* between polls */
-    ledger_feed_forget_below(world->feed, FIRST + 1);
-    close_ledgers(world, 5);
-    ledger_feed_forget_below(world->feed, FIRST + 3);
+    close_ledgers(world, 1);
+    ledger_feed_meta(world->feed, FIRST + 1)->data[3] = 9;
     world->ingest = start(world);
     await_red(world->ingest, "stopped");
     ingest_stop(world->ingest); /* in a long pause */
@@ -321,7 +375,10 @@ int main(void)
         TEST(a_silent_network_is_no_failure_and_an_absent_rpc_is),
         TEST(DR4_a_broken_link_stops_loudly_and_the_right_ledger_mends_it),
         TEST(an_unknown_union_arm_stops_with_the_words_that_name_the_remedy),
-        TEST(DR4_a_gap_stops_loudly_suspends_grants_and_never_skips),
+        TEST(DR5_a_gap_is_recovered_from_by_itself_and_said_loudly),
+        TEST(DR4_a_gap_in_another_network_stops_grants_and_names_the_way_out),
+        TEST(DR4_numbers_that_go_backwards_stop_loudly_and_name_the_way_out),
+        TEST(DR4_a_ledger_of_another_chain_stops_loudly_and_names_the_way_out),
         TEST(one_replica_leads_the_other_stands_by_ready_and_takes_over),
         TEST(killed_database_sessions_are_no_end),
         TEST(a_killed_database_server_is_waited_for),

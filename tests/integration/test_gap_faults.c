@@ -1,0 +1,304 @@
+/*
+ * A recovery that is cut short, or fed with what does not fit, changes nothing but that grants are suspended;
+ * the next one starts over.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "support/gap.h"
+
+#define CURSOR_AFTER 111
+#define REQUESTS 6 /* network, accounts, frozen keys, the ledger, two transactions */
+
+/* Leases that are consumed and forgotten, consumed and known, dead, and alive; an account that is gone. */
+static int set_up(void **state)
+{
+    struct gap_world *world = gap_world_new();
+    for (unsigned n = 1; n <= 4; n++)
+        gap_leased(world, n);
+    gap_account(world, 5, "active");
+    const struct built_account gone = {.key = built_key(5), .removed = true};
+    test_db_exec(&world->db, "UPDATE fairway.leases SET max_ledger = 105 WHERE account = (SELECT public_key"
+                             " FROM fairway.channel_accounts WHERE slot = 3)");
+    gap_close(world, 1, 51, BY_NOBODY);
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
+    gap_open(world, 8, 1);
+    gap_close(world, 2, 51, 0);
+    ledger_feed_forget_below(world->feed, CURSOR_AFTER);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    gap_world_free(*state);
+    return 0;
+}
+
+/* The recovery ends with this error, and all is as before, but that no lease is granted. */
+static void recovers_not(struct gap_world *world, enum err expected, const char *word)
+{
+    int64_t before = gap_fingerprint(world);
+    enum err e = gap_world_recover(world);
+    if (e != expected || strstr(world->detail.text, word) == NULL)
+        fail_msg(
+            "%s instead of %s with \"%s\": %s", err_code(e), err_code(expected), word, world->detail.text);
+    assert_true(gap_fingerprint(world) == before);
+    assert_int_equal(gap_cursor(world), GAP_CURSOR);
+    assert_false(gap_grants_allowed(world));
+}
+
+static void recovers(struct gap_world *world)
+{
+    if (!world->lead.held && lead_take(&world->lead, &world->detail) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+    if (gap_world_recover(world) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+    assert_int_equal(gap_cursor(world), CURSOR_AFTER);
+    assert_true(gap_grants_allowed(world));
+    assert_int_equal(gap_count(world, "l.result = 'consumed' AND a.lease_hash IS NULL"), 1);
+    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND a.lease_hash IS NULL"), 1);
+    assert_int_equal(gap_count(world, "l.result = 'expired' AND a.lease_hash IS NULL"), 1);
+    assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
+    assert_int_equal(gap_count(world, "a.state = 'quarantined'"), 1);
+}
+
+static void DR4_an_rpc_that_fails_at_any_request_changes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    for (unsigned nth = 1; nth <= REQUESTS; nth++) {
+        ledger_feed_fail_once(world->feed, nth, ERR_RPC_UNAVAILABLE);
+        recovers_not(world, ERR_RPC_UNAVAILABLE, "the feed says");
+    }
+    unsigned before = ledger_feed_requests(world->feed);
+    recovers(world);
+    assert_int_equal(ledger_feed_requests(world->feed) - before, REQUESTS);
+}
+
+static void DR4_an_rpc_whose_answers_are_not_above_the_cursor_changes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    static const unsigned lags[][2] = {{11, 0}, {0, 11}, {0, 15}}; /* of accounts, of frozen keys */
+    for (size_t i = 0; i < ARRAY_LEN(lags); i++) {
+        ledger_feed_lag(world->feed, lags[i], 2);
+        recovers_not(world, ERR_RPC_UNAVAILABLE, "not after the last committed one, 100");
+    }
+    ledger_feed_lag(world->feed, NULL, 0);
+    recovers(world);
+}
+
+static void DR4_an_rpc_that_lacks_the_ledger_of_its_own_answers_changes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    static const unsigned lag[] = {4};
+    ledger_feed_lag(world->feed, lag, 1);
+    recovers_not(world, ERR_RPC_UNAVAILABLE, "as of ledger 107, which it does not have");
+    ledger_feed_lag(world->feed, NULL, 0);
+    recovers(world);
+}
+
+static void DR4_another_network_is_refused_behind_a_gap_too(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_name(world->feed, "another network");
+    recovers_not(world, ERR_LEDGER_MISMATCH, "another network\": set RPC_URL");
+    ledger_feed_name(world->feed, GAP_NETWORK);
+    recovers(world);
+}
+
+static void DR4_a_network_that_was_reset_has_none_of_the_accounts_and_is_refused(void **state)
+{
+    struct gap_world *world = *state;
+    struct built_account gone[4];
+    for (unsigned n = 1; n <= 4; n++)
+        gone[n - 1] = (struct built_account){.key = built_key(n), .removed = true};
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = gone, .account_count = 4});
+    recovers_not(world, ERR_LEDGER_MISMATCH, "was it reset? A reset network needs a new database");
+}
+
+static void DR4_a_ledger_that_does_not_prove_itself_changes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    struct buf *meta = ledger_feed_meta(world->feed, CURSOR_AFTER);
+    for (size_t at = 8; at < 8 + 32 + 324; at += 40) {
+        meta->data[at] ^= 0x10;
+        int64_t before = gap_fingerprint(world);
+        assert_int_not_equal(gap_world_recover(world), ERR_OK);
+        assert_true(gap_fingerprint(world) == before);
+        meta->data[at] ^= 0x10;
+    }
+    test_db_exec(&world->db, "UPDATE fairway.cursor SET close_time = close_time + 1000");
+    lead_drop(&world->lead);
+    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    recovers_not(world, ERR_LEDGER_MISMATCH, "closed before the last committed one");
+    test_db_exec(&world->db, "UPDATE fairway.cursor SET close_time = close_time - 1000");
+    lead_drop(&world->lead);
+    recovers(world);
+}
+
+static void DR4_a_target_ledger_that_is_not_understood_stops_recovery(void **state)
+{
+    struct gap_world *world = *state;
+    struct buf *meta = ledger_feed_meta(world->feed, CURSOR_AFTER);
+    uint8_t version = meta->data[3];
+    meta->data[3] = 9;
+    recovers_not(world, ERR_XDR_UNKNOWN_ARM, "version");
+    meta->data[3] = version;
+    recovers(world);
+}
+
+static void add_account(void *context)
+{
+    struct gap_world *world = context;
+    ledger_feed_on_read(world->feed, NULL, NULL);
+    gap_account(world, 9, "creating");
+}
+
+static void DR5_an_account_that_is_stored_while_others_are_read_makes_it_start_over(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_on_read(world->feed, add_account, world);
+    assert_int_equal(gap_world_recover(world), ERR_TRY_AGAIN);
+    assert_int_equal(gap_cursor(world), GAP_CURSOR);
+    assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 4);
+    recovers(world);
+}
+
+static void add_shipment(void *context)
+{
+    struct gap_world *world = context;
+    char address[ADDRESS_SIZE];
+    struct public_key key = built_key(1000);
+    address_encode(&key, address);
+    ledger_feed_on_read(world->feed, NULL, NULL);
+    ledger_feed_put(world->feed, &(struct built_account){.key = key, .sequence = 6});
+    test_db_execf(&world->db,
+        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" GAP_NETWORK "', '%s');"
+        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
+        " VALUES ('creation', '{G}', decode(repeat('ab', 32), 'hex'), '', 7, 4000000000)",
+        address);
+}
+
+static void DR5_a_provisioning_transaction_that_begins_meanwhile_makes_it_start_over(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_on_read(world->feed, add_shipment, world);
+    assert_int_equal(gap_world_recover(world), ERR_TRY_AGAIN);
+    assert_int_equal(gap_cursor(world), GAP_CURSOR);
+    recovers(world);
+    assert_int_equal(
+        test_db_number(&world->db, "SELECT count(*) FROM fairway.provisioning WHERE state = 'pending'"), 1);
+}
+
+static void raise_term(void *context)
+{
+    struct gap_world *world = context;
+    ledger_feed_on_read(world->feed, NULL, NULL);
+    test_db_exec(&world->db, "UPDATE fairway.cursor SET term = term + 1");
+}
+
+static void H14_DR7_a_recovery_of_an_older_term_writes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_on_read(world->feed, raise_term, world);
+    recovers_not(world, ERR_NOT_LEADER, "another ingester has taken over");
+    lead_drop(&world->lead);
+    recovers(world);
+}
+
+static void kill_session(void *context)
+{
+    struct gap_world *world = context;
+    ledger_feed_on_read(world->feed, NULL, NULL);
+    test_db_exec(&world->db, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
+}
+
+static void H14_a_recovery_whose_session_died_meanwhile_writes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_on_read(world->feed, kill_session, world);
+    int64_t before = gap_fingerprint(world);
+    enum err e = gap_world_recover(world);
+    assert_true(e == ERR_NOT_LEADER || e == ERR_DATABASE_UNAVAILABLE);
+    assert_true(gap_fingerprint(world) == before);
+    assert_int_equal(gap_world_recover(world), ERR_NOT_LEADER); /* nor in a new session without the lock */
+    assert_true(gap_fingerprint(world) == before);
+    lead_drop(&world->lead);
+    recovers(world);
+}
+
+/* Each statement of the writing transaction, and its COMMIT: the session dies there. */
+static void DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(void **state)
+{
+    struct gap_world *world = *state;
+    static const struct {
+        const char *table, *event;
+    } faults[] = {{"leases", "UPDATE"}, {"channel_accounts", "UPDATE"}, {"ledgers", "INSERT"}};
+    test_db_exec(&world->db, "CREATE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql AS"
+                             " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$");
+    for (size_t i = 0; i < 2 * ARRAY_LEN(faults); i++) {
+        bool at_commit = i % 2 == 1;
+        test_db_execf(&world->db,
+            "CREATE %s TRIGGER fault AFTER %s ON fairway.%s %s FOR EACH ROW EXECUTE FUNCTION public.die()",
+            at_commit ? "CONSTRAINT" : "", faults[i / 2].event, faults[i / 2].table,
+            at_commit ? "DEFERRABLE INITIALLY DEFERRED" : "");
+        int64_t before = gap_fingerprint(world);
+        enum err e = gap_world_recover(world);
+        if (e != ERR_DATABASE_UNAVAILABLE && e != ERR_OUTCOME_UNKNOWN)
+            fail_msg("%s: %s", err_code(e), world->detail.text);
+        assert_true(gap_fingerprint(world) == before);
+        assert_false(gap_grants_allowed(world));
+        test_db_execf(&world->db, "DROP TRIGGER fault ON fairway.%s", faults[i / 2].table);
+        lead_drop(&world->lead);
+        assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    }
+    recovers(world);
+}
+
+static void DR5_a_grant_in_flight_is_waited_for_and_no_account_is_read_before(void **state)
+{
+    struct gap_world *world = *state;
+    struct db *grant = test_db_open(&world->db, DB_DIRECT);
+    unsigned before = ledger_feed_requests(world->feed);
+    assert_int_equal(db_begin(grant, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(grant, DB_SQL0("SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))"), NULL,
+            NULL),
+        ERR_OK);
+    assert_int_not_equal(gap_world_recover(world), ERR_OK); /* lock_timeout */
+    assert_int_equal(ledger_feed_requests(world->feed), before);
+    assert_int_equal(gap_cursor(world), GAP_CURSOR);
+    assert_false(gap_grants_allowed(world)); /* so that none follows it */
+    db_rollback(grant);
+    lead_drop(&world->lead);
+    recovers(world);
+    db_free(grant);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(DR4_an_rpc_that_fails_at_any_request_changes_nothing),
+        TEST(DR4_an_rpc_whose_answers_are_not_above_the_cursor_changes_nothing),
+        TEST(DR4_an_rpc_that_lacks_the_ledger_of_its_own_answers_changes_nothing),
+        TEST(DR4_another_network_is_refused_behind_a_gap_too),
+        TEST(DR4_a_network_that_was_reset_has_none_of_the_accounts_and_is_refused),
+        TEST(DR4_a_ledger_that_does_not_prove_itself_changes_nothing),
+        TEST(DR4_a_target_ledger_that_is_not_understood_stops_recovery),
+        TEST(DR5_an_account_that_is_stored_while_others_are_read_makes_it_start_over),
+        TEST(DR5_a_provisioning_transaction_that_begins_meanwhile_makes_it_start_over),
+        TEST(H14_DR7_a_recovery_of_an_older_term_writes_nothing),
+        TEST(H14_a_recovery_whose_session_died_meanwhile_writes_nothing),
+        TEST(DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease),
+        TEST(DR5_a_grant_in_flight_is_waited_for_and_no_account_is_read_before),
+    };
+    return cmocka_run_group_tests_name("gap faults", tests, test_pg_start, test_pg_stop);
+}
