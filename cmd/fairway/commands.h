@@ -10,6 +10,7 @@ int cmd_ingest(const struct config *config);
 int cmd_ensure_accounts(const struct config *config);
 int cmd_accounts(const struct config *config);
 int cmd_hold(const struct config *config);
+int cmd_locks(const struct config *config);
 int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);
 int cmd_inspect(int argc, char **argv); /* argv[0] is "inspect" */

@@ -26,6 +26,7 @@ static const struct command {
         "bring the pool to exactly N active channel accounts"},
     {"accounts", "[--state S] | release G... | retire G...", cmd_accounts, NULL,
         "show the channel accounts; put quarantined ones back into use; take some out of the pool"},
+    {"locks", "", cmd_locks, NULL, "show who blocks whom in PostgreSQL, how long and doing what"},
     {"hold", "[REASON]", cmd_hold, NULL,
         "grant no lease until none can be live that this database has forgotten (after copying a volume)"},
     {"migrate", "", cmd_migrate, NULL, "create or update the database schema"},

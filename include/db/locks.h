@@ -1,0 +1,66 @@
+/*
+ * Who blocks whom in this database, who holds fairway's advisory locks, and what keeps vacuum from cleaning
+ * up (H15: an old snapshot makes a small table grow and each statement on it slow). Reads the server's own
+ * views; locks nothing.
+ */
+#ifndef FAIRWAY_DB_LOCKS_H
+#define FAIRWAY_DB_LOCKS_H
+
+#include "db/db.h"
+
+#define LOCKS_MAX 100
+/* No session of fairway's waits longer for a lock (the default lock_timeout of db_settings). */
+#define LOCKS_LONG_MS 2000
+
+struct lock_session {
+    int32_t pid; /* 0: a prepared transaction */
+    char name[64], user[64], client[64];
+    char state[40];  /* "active", "idle in transaction", ...; "hidden" without the privilege to see it */
+    char wait[64];   /* "Lock:transactionid"; '' when it waits for nothing */
+    char query[100]; /* its current or last one, cut */
+    int64_t transaction_ms; /* how long its transaction has been open; -1: none, or hidden */
+};
+
+/* A session that waits for a lock, once for each that is in its way. */
+struct lock_wait {
+    struct lock_session waiter, blocker;
+    int64_t waited_ms;
+    char lock[128]; /* "row of fairway.cursor (ShareLock)" */
+};
+
+struct lock_holder {
+    char lock[32]; /* what of fairway's it is */
+    char mode[32];
+    struct lock_session session;
+};
+
+/* Something that vacuum cannot clean up behind. */
+struct lock_pin {
+    char what[32]; /* "session", "prepared transaction", "replication slot" */
+    char name[64]; /* of the latter two */
+    struct lock_session session;
+    int64_t age_ms;           /* -1: not known */
+    int64_t age_transactions; /* how many transactions began since */
+};
+
+struct locks_report {
+    struct lock_wait waits[LOCKS_MAX];
+    size_t wait_count;
+    struct lock_holder holders[LOCKS_MAX];
+    size_t holder_count;
+    struct lock_pin pins[LOCKS_MAX]; /* the oldest first */
+    size_t pin_count;
+    int64_t hidden; /* sessions of others of which only the process id is to be seen */
+};
+
+/* Advisory locks whose numbers come from the network id. */
+struct lock_name {
+    int64_t number;
+    const char *name;
+};
+
+/* At most LOCKS_MAX of each. Works with no privilege beyond CONNECT; what it may not see, hidden counts. */
+MUST_CHECK enum err locks_read(struct db *db, const struct lock_name names[], size_t name_count,
+    struct locks_report *out, struct detail *detail);
+
+#endif

@@ -1,0 +1,240 @@
+/* What `fairway locks` tells: waits, holders of advisory locks, old snapshots; also to a role that may see
+ * little. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "db/locks.h"
+#include "support/pool_rows.h"
+
+static struct test_db database;
+static struct db *db;
+static struct detail detail;
+static struct locks_report report;
+
+static int open_database(void **state)
+{
+    (void)state;
+    database = test_db_new(TEST_DB_MIGRATED);
+    db = test_db_open(&database, DB_DIRECT);
+    ledger_row(&database, 0);
+    account_row(&database, 1, "active");
+    return 0;
+}
+
+static int close_database(void **state)
+{
+    (void)state;
+    db_free(db);
+    test_db_drop(&database);
+    return 0;
+}
+
+static struct db *session(const char *name)
+{
+    struct db *other = db_new(&(struct db_settings){.url = database.url,
+        .kind = DB_DIRECT,
+        .name = name,
+        .lock_timeout_ms = 30000,
+        .statement_timeout_ms = 30000,
+        .idle_transaction_timeout_ms = 30000});
+    assert_int_equal(db_connect(other, &detail), ERR_OK);
+    return other;
+}
+
+static void run(struct db *other, struct db_statement statement)
+{
+    assert_int_equal(db_query(other, statement, NULL, &detail), ERR_OK);
+}
+
+static void begin(struct db *other, struct db_statement statement)
+{
+    assert_int_equal(db_begin(other, &detail), ERR_OK);
+    run(other, statement);
+}
+
+static const char sql_row[] = "SELECT sequence FROM fairway.cursor FOR UPDATE";
+
+static void *wait_for_row(void *context)
+{
+    struct db *waiter = context;
+    if (db_begin(waiter, NULL) != ERR_OK || db_query(waiter, DB_SQL0(sql_row), NULL, NULL) != ERR_OK)
+        return waiter;
+    db_rollback(waiter);
+    return NULL;
+}
+
+static void read_with(struct db *reader)
+{
+    assert_int_equal(locks_read(reader, NULL, 0, &report, &detail), ERR_OK);
+}
+
+/* Until so many wait, at most 10 s. */
+static void await_waits(struct db *reader, size_t count)
+{
+    int64_t deadline_ms = clock_ms() + 10000;
+    do
+        read_with(reader);
+    while (report.wait_count < count && clock_ms() < deadline_ms);
+    assert_int_equal(report.wait_count, count);
+}
+
+static void a_quiet_database_has_nothing_to_report(void **state)
+{
+    (void)state;
+    read_with(db);
+    assert_int_equal(report.wait_count, 0);
+    assert_int_equal(report.holder_count, 0);
+    assert_int_equal(report.hidden, 0);
+}
+
+static void who_waits_and_behind_whom_with_time_lock_and_query(void **state)
+{
+    (void)state;
+    struct db *holder = session("holder"), *waiter = session("waiter");
+    pthread_t thread;
+    void *failed;
+    begin(holder, DB_SQL0(sql_row));
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
+    await_waits(db, 1);
+    clock_sleep_ms(300);
+    read_with(db);
+    const struct lock_wait *wait = &report.waits[0];
+    assert_string_equal(wait->waiter.name, "waiter");
+    assert_string_equal(wait->waiter.state, "active");
+    assert_string_equal(wait->waiter.wait, "Lock:transactionid");
+    assert_string_equal(wait->waiter.query, sql_row);
+    assert_string_equal(wait->blocker.name, "holder");
+    assert_string_equal(wait->blocker.state, "idle in transaction");
+    assert_string_equal(wait->lock, "row of fairway.cursor (ShareLock)");
+    assert_in_range(wait->waited_ms, 300, 20000);
+    assert_in_range(wait->blocker.transaction_ms, 300, 20000);
+    db_rollback(holder);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    read_with(db);
+    assert_int_equal(report.wait_count, 0);
+    db_free(holder);
+    db_free(waiter);
+}
+
+static void a_table_lock_shows_with_its_table_and_each_waiter_by_itself(void **state)
+{
+    (void)state;
+    struct db *holder = session("holder"), *waiters[] = {session("one"), session("two")};
+    pthread_t threads[2];
+    begin(holder, DB_SQL0("LOCK TABLE fairway.cursor IN ACCESS EXCLUSIVE MODE"));
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_for_row, waiters[i]), 0);
+        await_waits(db, i + 1);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(report.waits[i].lock, "relation fairway.cursor (RowShareLock)");
+        assert_string_equal(report.waits[i].blocker.name, "holder");
+    }
+    db_rollback(holder);
+    for (size_t i = 0; i < 2; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+        db_free(waiters[i]);
+    }
+    db_free(holder);
+}
+
+static void holders_of_advisory_locks_have_the_locks_names(void **state)
+{
+    (void)state;
+    static const struct lock_name names[] = {{-1234567890123456789, "leader"}, {42, "other"}};
+    struct db *leader = session("fairway ingest"), *grant = session("fairway grant");
+    run(leader, DB_SQL("SELECT pg_try_advisory_lock($1)", DB_I64(names[0].number)));
+    run(leader, DB_SQL0("SELECT pg_try_advisory_lock(7)")); /* nobody's name */
+    begin(grant, DB_SQL0("SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))"));
+    assert_int_equal(locks_read(db, names, ARRAY_LEN(names), &report, &detail), ERR_OK);
+    assert_int_equal(report.holder_count, 2);
+    assert_string_equal(report.holders[0].lock, "grants");
+    assert_string_equal(report.holders[0].mode, "ShareLock");
+    assert_string_equal(report.holders[0].session.name, "fairway grant");
+    assert_string_equal(report.holders[1].lock, "leader");
+    assert_string_equal(report.holders[1].session.name, "fairway ingest");
+    db_free(leader);
+    db_free(grant);
+}
+
+static const struct lock_pin *pin_of(const char *name)
+{
+    for (size_t i = 0; i < report.pin_count; i++)
+        if (strcmp(report.pins[i].session.name, name) == 0 || strcmp(report.pins[i].name, name) == 0)
+            return &report.pins[i];
+    return NULL;
+}
+
+static void H15_the_oldest_snapshot_shows_with_its_age(void **state)
+{
+    (void)state;
+    struct db *old = session("report that runs all night");
+    read_with(db);
+    assert_null(pin_of("report that runs all night"));
+    test_db_execf(&database, "SELECT 1");
+    begin(old, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"));
+    run(old, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"));
+    for (int i = 0; i < 3; i++)
+        test_db_exec(&database, "UPDATE fairway.cursor SET term = term + 1");
+    clock_sleep_ms(200);
+    read_with(db);
+    const struct lock_pin *pin = pin_of("report that runs all night");
+    assert_non_null(pin);
+    assert_string_equal(pin->what, "session");
+    assert_in_range(pin->age_ms, 200, 20000);
+    assert_true(pin->age_transactions >= 3);
+    db_rollback(old);
+    read_with(db);
+    assert_null(pin_of("report that runs all night"));
+    db_free(old);
+}
+
+static void a_role_with_little_privilege_sees_that_there_is_more(void **state)
+{
+    (void)state;
+    AUTO_FREE char *name = mem_format("little_%s", database.name);
+    test_db_execf(&database, "CREATE ROLE %s LOGIN PASSWORD 'x'", name);
+    AUTO_FREE char *url =
+        mem_format("postgresql://%s:x@127.0.0.1:%u/%s", name, test_pg_port(), database.name);
+    struct db *little = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "little"});
+    struct db *holder = session("holder"), *waiter = session("waiter");
+    pthread_t thread;
+    begin(holder, DB_SQL0(sql_row));
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
+    await_waits(little, 1);
+    assert_string_equal(report.waits[0].blocker.name, "holder");
+    assert_string_equal(report.waits[0].blocker.state, "hidden");
+    assert_true(report.hidden >= 2);
+    db_rollback(holder);
+    pthread_join(thread, NULL);
+    db_free(holder);
+    db_free(waiter);
+    db_free(little);
+    test_db_execf(&database, "DROP ROLE %s", name);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_database, close_database)
+    const struct CMUnitTest tests[] = {
+        TEST(a_quiet_database_has_nothing_to_report),
+        TEST(who_waits_and_behind_whom_with_time_lock_and_query),
+        TEST(a_table_lock_shows_with_its_table_and_each_waiter_by_itself),
+        TEST(holders_of_advisory_locks_have_the_locks_names),
+        TEST(H15_the_oldest_snapshot_shows_with_its_age),
+        TEST(a_role_with_little_privilege_sees_that_there_is_more),
+    };
+    return cmocka_run_group_tests_name("db/locks", tests, test_pg_start, test_pg_stop);
+}
