@@ -18,6 +18,8 @@ struct ingest_settings {
     struct network_id network;
     unsigned poll_ms;          /* between looks for a ledger that is due */
     unsigned ledger_seconds;   /* expected between two ledgers */
+    unsigned stale_ms;         /* a leader that commits nothing for so long, though a ledger is due, is passed
+                                  over; 0: 30 s beyond the expected ledger time */
     bool synchronous_failover; /* DATABASE_FAILOVER=synchronous */
     int64_t retention_s;       /* of settled leases, and of ledger rows behind the cursor */
 };

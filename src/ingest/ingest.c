@@ -16,17 +16,20 @@
 #include "janitor.h"
 #include "lead.h"
 #include "recover.h"
+#include "standby.h"
 #include "status.h"
 
 /* Pauses in polls: between tries while something is away they grow up to this, and after a stop they are it.
  */
 #define PAUSE_POLLS_MAX 20
+#define STALE_SLACK_S 30
 
 struct ingest {
     struct feed feed;
     struct rpc *rpc; /* NULL: the feed is a test's */
     struct network_id network;
     struct lead lead;
+    struct standby standby;
     struct janitor janitor;
     struct status status;
     unsigned poll_ms;
@@ -146,6 +149,19 @@ static enum err advance(struct ingest *ingest, struct detail *detail)
     return e;
 }
 
+/* Another replica has the lock. Leads all the same when that one lets a ledger lie that is due. */
+static enum err stand_by(struct ingest *ingest, const struct cursor_sight *sight, struct detail *detail)
+{
+    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
+    if (!standby_saw(&ingest->standby, sight, clock_ms()))
+        return ERR_NOT_LEADER;
+    enum err due = fetch(ingest, sight->sequence + 1, 1, &ledgers, detail);
+    if (!standby_takes_over(&ingest->standby, due, clock_ms()))
+        return ERR_NOT_LEADER;
+    log_warn("the leader lets the cursor stand still: taking over", "cursor=%u", sight->sequence);
+    return lead_take_over(&ingest->lead, detail);
+}
+
 static enum err lead_or_follow(struct ingest *ingest, struct detail *detail)
 {
     enum err e = lead_take(&ingest->lead, detail);
@@ -156,9 +172,13 @@ static enum err lead_or_follow(struct ingest *ingest, struct detail *detail)
     if (seen != ERR_OK)
         return seen;
     status_saw(&ingest->status, &sight);
-    if (e == ERR_OK)
+    if (e == ERR_NOT_LEADER)
+        e = stand_by(ingest, &sight, detail);
+    if (e == ERR_OK) {
+        ingest->standby.since_ms = 0;
         log_info("this replica ingests", "after_ledger=%u term=%lld", ingest->lead.at.sequence,
             (long long)ingest->lead.term);
+    }
     return e;
 }
 
@@ -273,6 +293,8 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
         .synchronous = settings->synchronous_failover,
         .ledger_seconds = settings->ledger_seconds};
     ingest->janitor = (struct janitor){.retention_s = settings->retention_s};
+    ingest->standby.patience_ms =
+        settings->stale_ms != 0 ? settings->stale_ms : (settings->ledger_seconds + STALE_SLACK_S) * 1000;
     ingest->network = settings->network;
     ingest->poll_ms = settings->poll_ms;
     ingest->pause_polls = 1;

@@ -50,13 +50,13 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
     return ERR_OK;
 }
 
-static enum err take(struct lead *lead, struct detail *detail)
+static enum err take(struct lead *lead, bool without_lock, struct detail *detail)
 {
     AUTO_ROWS locked = NULL;
     enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.session)), &locked, detail);
     if (e != ERR_OK)
         return e;
-    if (!db_bool(locked, 0, 0))
+    if (!db_bool(locked, 0, 0) && !without_lock)
         return detail_set(detail, ERR_NOT_LEADER, "another replica ingests");
     lead->backend = db_i32(locked, 0, 1);
     AUTO_ROWS taken = NULL;
@@ -68,14 +68,24 @@ static enum err take(struct lead *lead, struct detail *detail)
     return e != ERR_OK ? e : read_taken(lead, taken, detail);
 }
 
-enum err lead_take(struct lead *lead, struct detail *detail)
+static enum err take_anew(struct lead *lead, bool without_lock, struct detail *detail)
 {
     if (lead->held) /* session locks count: none may be left of an earlier time */
         lead_drop(lead);
-    enum err e = take(lead, detail);
+    enum err e = take(lead, without_lock, detail);
     if (e != ERR_OK && e != ERR_NOT_LEADER)
         lead_drop(lead);
     return e;
+}
+
+enum err lead_take(struct lead *lead, struct detail *detail)
+{
+    return take_anew(lead, false, detail);
+}
+
+enum err lead_take_over(struct lead *lead, struct detail *detail)
+{
+    return take_anew(lead, true, detail);
 }
 
 void lead_drop(struct lead *lead)

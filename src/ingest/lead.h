@@ -36,6 +36,13 @@ struct lead {
  */
 MUST_CHECK enum err lead_take(struct lead *lead, struct detail *detail);
 
+/*
+ * The same past a session that has the lock and lets the cursor stand still: without the lock, by the term
+ * alone. Safe, because the term is what every commit is checked against; that session's leader finds its own
+ * outdated.
+ */
+MUST_CHECK enum err lead_take_over(struct lead *lead, struct detail *detail);
+
 /* Gives the lock up, by ending the session. */
 void lead_drop(struct lead *lead);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../../src/ingest/janitor.h"
+#include "../../src/ingest/lead.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ingest/network.h"
@@ -19,6 +20,7 @@
 
 #define FIRST 100
 #define PATIENCE_MS 20000
+#define STALE_MS 500
 
 struct world {
     struct test_db db;
@@ -33,6 +35,7 @@ static struct ingest *start(struct world *world)
         .network = network_id_of("ingest test"),
         .poll_ms = 20,
         .ledger_seconds = 5,
+        .stale_ms = STALE_MS,
         .retention_s = 3600};
     struct feed feed = ledger_feed_source(world->feed);
     assert_int_equal(ingest_start_from(&settings, &feed, &ingest, NULL), ERR_OK);
@@ -271,6 +274,45 @@ static void one_replica_leads_the_other_stands_by_ready_and_takes_over(void **st
     assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 1);
 }
 
+/* What SIGSTOP leaves of a leader: a session with the lock, and nobody behind it. */
+static struct lead stopped_leader(struct world *world)
+{
+    const struct network_id network = network_id_of("ingest test");
+    struct lead lead = {.db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&network)};
+    struct ledger_committed committed;
+    struct rpc_ledger first = ledger_feed_named(world->feed, FIRST);
+    assert_int_equal(lead_take(&lead, NULL), ERR_OK);
+    assert_int_equal(lead_commit(&lead, &first, &committed, NULL), ERR_OK);
+    return lead;
+}
+
+static void H14_a_leader_that_was_stopped_is_passed_over_by_term_and_finds_itself_fenced(void **state)
+{
+    struct world *world = *state;
+    struct lead stopped = stopped_leader(world);
+    world->ingest = start(world);
+    await_green(world->ingest);
+    clock_sleep_ms(2 * STALE_MS);
+    assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 0); /* nothing is due */
+    close_ledgers(world, 3);
+    await_cursor(world, FIRST + 3);
+    assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 1);
+    struct ledger_committed committed;
+    struct rpc_ledger late = ledger_feed_named(world->feed, FIRST + 1);
+    assert_int_equal(lead_commit(&stopped, &late, &committed, NULL), ERR_NOT_LEADER);
+    /* awake again and with the lock, it may lead by a newer term: the other one notices */
+    assert_int_equal(lead_take(&stopped, NULL), ERR_OK);
+    assert_int_equal(stopped.at.sequence, FIRST + 3);
+    close_ledgers(world, 1);
+    late = ledger_feed_named(world->feed, FIRST + 4);
+    (void)!lead_commit(&stopped, &late, &committed, NULL); /* or the other one was quicker */
+    lead_drop(&stopped);
+    close_ledgers(world, 2);
+    await_cursor(world, FIRST + 6);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 7);
+    db_free(stopped.db);
+}
+
 static void killed_database_sessions_are_no_end(void **state)
 {
     struct world *world = *state;
@@ -380,6 +422,7 @@ int main(void)
         TEST(DR4_numbers_that_go_backwards_stop_loudly_and_name_the_way_out),
         TEST(DR4_a_ledger_of_another_chain_stops_loudly_and_names_the_way_out),
         TEST(one_replica_leads_the_other_stands_by_ready_and_takes_over),
+        TEST(H14_a_leader_that_was_stopped_is_passed_over_by_term_and_finds_itself_fenced),
         TEST(killed_database_sessions_are_no_end),
         TEST(a_killed_database_server_is_waited_for),
         TEST(stopping_is_prompt_wherever_it_waits),
