@@ -20,6 +20,7 @@ static const char sql_session[] =
     "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
     " pg_catalog.set_config('synchronous_commit', 'on', false), pg_catalog.set_config('jit', 'off', false),"
     " pg_catalog.set_config('timezone', 'UTC', false),"
+    " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
     /* plans from the tables as they are now: one made when they were empty would scan them for ever */
     " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false),"
     /* the pool is small and always in memory: a look-up costs no more than a step of a scan */
