@@ -2,9 +2,14 @@
 
 import { EventEmitter } from 'node:events';
 import { closeLedger } from './close.mjs';
+import { Faults } from './faults.mjs';
 import { History, describeTransaction } from './history.mjs';
-import { Queue } from './queue.mjs';
+import { Past } from './past.mjs';
+import { Queue, Status } from './queue.mjs';
 import { selectTransactions } from './txset.mjs';
+import { Underway } from './underway.mjs';
+import { checkValid } from './validity.mjs';
+import { decode } from './xdr.mjs';
 
 /** What a real network aims at; decides how early a transaction is refused as too late when ledgers are closed by hand. */
 const DEFAULT_TARGET_MS = 5_000;
@@ -21,9 +26,11 @@ export class Chain extends EventEmitter {
   #clock;
   #targetMs;
   #retention;
+  #faults;
+  #underway;
   #closing = Promise.resolve();
 
-  constructor({ network, verifier, store, clock, targetMs, retention }) {
+  constructor({ network, verifier, store, clock, targetMs, retention, faults = new Faults() }) {
     super();
     this.#network = network;
     this.#verifier = verifier;
@@ -31,6 +38,9 @@ export class Chain extends EventEmitter {
     this.#clock = clock;
     this.#targetMs = targetMs || DEFAULT_TARGET_MS;
     this.#retention = retention;
+    this.#faults = faults;
+    this.#underway = new Underway(faults);
+    this.past = new Past();
     this.queue = new Queue({ verifier, maxOperations: network.maxOperations });
     /** Fee rates, in stroops an operation, of the transactions of the last ledgers. */
     this.recentFees = [];
@@ -61,7 +71,29 @@ export class Chain extends EventEmitter {
 
   /** Returns `{status, outcome?}` as the queue does. */
   submit(transaction) {
-    return this.queue.submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
+    return this.#submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
+  }
+
+  /** The same by a node whose last ledger is `sequence`: it judges by what it knows, and passes on what it likes. */
+  submitAt(transaction, sequence, state, closeTime) {
+    const next = { ...this.#nextLedger(closeTime), sequence: sequence + 1 };
+    const outcome = checkValid(transaction, state, next, this.#verifier, this.#latenessMargin());
+    return outcome.ok ? this.submit(transaction) : { status: Status.ERROR, outcome };
+  }
+
+  /** The head after an earlier ledger that is still served. */
+  headAt(sequence) {
+    if (sequence === this.head.header.ledgerSeq) return this.head;
+    const { header, hash } = decode('LedgerHeaderHistoryEntry', this.history.ledger(sequence).headerXdr);
+    return { header, hash: Buffer.from(hash) };
+  }
+
+  #submit(transaction, state, ledger, late) {
+    if (this.#underway.has(transaction)) return { status: Status.DUPLICATE };
+    const result = this.queue.submit(transaction, state, ledger, late);
+    if (result.status === Status.PENDING && this.#underway.take(transaction, this.history.latest))
+      this.queue.withdraw(transaction);
+    return result;
   }
 
   /**
@@ -80,10 +112,8 @@ export class Chain extends EventEmitter {
 
   async #closeNow() {
     this.emit('nominating');
-    const now = this.now();
-    const closeTime = now > this.closeTime ? now : this.closeTime;
-    const candidates = this.queue.nominate(this.state, this.#nextLedger(closeTime));
-    const { chosen, baseFee } = selectTransactions(candidates, this.#network);
+    const closeTime = this.#closeTimeNow();
+    const { chosen, baseFee, isDropped } = this.#choose(this.#nextLedger(closeTime));
     const { header, hash, meta, layer, items } = await closeLedger({
       network: this.#network,
       verifier: this.#verifier,
@@ -92,16 +122,37 @@ export class Chain extends EventEmitter {
       transactions: chosen,
       baseFee,
       closeTime,
+      isDropped,
     });
     const place = await this.#store.append(meta);
+    this.past.add(header.ledgerSeq, layer.before());
     layer.commit();
     this.head = { header, hash };
     this.history.add({ place, xdr: meta, decodedTransactions: items.map(describeItem) });
     this.#noteFees(items);
-    this.queue.ledgerClosed(chosen, this.state, this.#nextLedger(closeTime), this.#latenessMargin());
+    this.queue.ledgerClosed(isDropped ? [] : chosen, this.state, this.#nextLedger(closeTime), this.#latenessMargin());
     await this.#store.trim(header, this.state, this.history.oldest);
     this.emit('closed', { header, items });
     return header;
+  }
+
+  #closeTimeNow() {
+    const jump = this.#faults.happens('jump') ? BigInt(this.#faults.upTo('jumpSeconds')) : 0n;
+    const now = this.now() + jump;
+    return now > this.closeTime ? now : this.closeTime;
+  }
+
+  /** What the ledger agrees on. */
+  #choose(ledger) {
+    const nextCloseTime = ledger.closeTime + BigInt(Math.max(1, Math.ceil(this.#targetMs / 1000)));
+    const arrived = this.#underway.arrive(this.state, ledger, nextCloseTime, this.#verifier);
+    const sources = new Set(arrived.map(({ source }) => source));
+    const waiting = this.queue.nominate(this.state, ledger).filter(({ source }) => !sources.has(source));
+    const isEmpty = waiting.length > 0 && arrived.length === 0 && this.#faults.happens('emptyLedger');
+    const candidates = isEmpty ? [] : [...arrived, ...waiting];
+    const isDropped = candidates.length > 0 && this.#faults.happens('dropLedger');
+    if (isDropped) this.#underway.putBack(arrived, ledger.sequence + 1);
+    return { ...selectTransactions(candidates, this.#network), isDropped };
   }
 
   #nextLedger(closeTime) {

@@ -73,10 +73,10 @@ const ledgerCloseMeta = (entry, txSet, txProcessing) => ({
 });
 
 /**
- * `previous` is `{header, hash}`. Returns the new `{header, hash}`, the metadata as XDR, the layer to commit, and for each
+ * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83). Returns the new `{header, hash}`, the metadata as XDR, the layer to commit, and for each
  * transaction, in apply order, itself, its outcome and its TransactionMeta.
  */
-export const closeLedger = async ({ network, verifier, state, previous, transactions, baseFee, closeTime }) => {
+export const closeLedger = async ({ network, verifier, state, previous, transactions, baseFee, closeTime, isDropped }) => {
   const ledger = {
     sequence: previous.header.ledgerSeq + 1,
     closeTime,
@@ -84,12 +84,15 @@ export const closeLedger = async ({ network, verifier, state, previous, transact
     baseReserve: BigInt(previous.header.baseReserve),
   };
   const layer = new Layer(state, ledger);
-  const set = buildTransactionSet(transactions, previous.hash, baseFee);
-  const items = await applyAll(inApplyOrder(transactions, set.hash), layer, baseFee, verifier);
+  const agreed = buildTransactionSet(transactions, previous.hash, baseFee);
+  const set = isDropped ? buildTransactionSet([], previous.hash, baseFee) : agreed;
+  const applied = isDropped ? [] : inApplyOrder(transactions, agreed.hash);
+  const items = await applyAll(applied, layer, baseFee, verifier);
   const txProcessing = items.map(resultMeta);
   const results = encode('TransactionResultSet', { results: txProcessing.map(({ result }) => result) });
   const header = nextHeader(network, previous, {
-    txSetHash: set.hash,
+    txSetHash: agreed.hash,
+    isDropped,
     closeTime,
     txSetResultHash: sha256(results),
     stateHash: layer.hash(),

@@ -53,30 +53,48 @@ const uint = (size, value) => {
   return bytes;
 };
 
+const signature = (network, txSetHash, closeTime) => ({
+  nodeId: publicKey(network.validator.id),
+  signature: network.validator.sign(
+    Buffer.concat([network.id, uint(4, ENVELOPE_TYPE_SCPVALUE), txSetHash, uint(8, closeTime)]),
+  ),
+});
+
 const signedValue = (network, txSetHash, closeTime) => ({
   txSetHash,
   closeTime,
   upgrades: [],
+  ext: { v: 1, lcValueSignature: signature(network, txSetHash, closeTime) },
+});
+
+/** The value of a ledger whose set was dropped (CAP-83): the set's hash moves into the extension. */
+const droppedValue = (network, previous, txSetHash, closeTime) => ({
+  txSetHash: ZERO_HASH,
+  closeTime,
+  upgrades: [],
   ext: {
-    v: 1,
-    lcValueSignature: {
-      nodeId: publicKey(network.validator.id),
-      signature: network.validator.sign(
-        Buffer.concat([network.id, uint(4, ENVELOPE_TYPE_SCPVALUE), txSetHash, uint(8, closeTime)]),
-      ),
+    v: 2,
+    proposedValue: {
+      txSetHash,
+      previousLedgerHash: previous.hash,
+      previousLedgerVersion: previous.header.ledgerVersion,
+      lcValueSignature: signature(network, txSetHash, closeTime),
     },
   },
 });
 
 /** The header above `previous`. In place of the bucket list there is a running hash over what changed. */
-export const nextHeader = (network, previous, { txSetHash, closeTime, txSetResultHash, stateHash, feesCharged }) => {
+export const nextHeader = (network, previous, parts) => {
+  const { txSetHash, closeTime, isDropped = false, txSetResultHash, stateHash, feesCharged } = parts;
   const ledgerSeq = previous.header.ledgerSeq + 1;
   const bucketListHash = sha256(previous.header.bucketListHash, stateHash);
   return {
     ...previous.header,
     ledgerVersion: PROTOCOL,
     previousLedgerHash: previous.hash,
-    scpValue: signedValue(network, txSetHash, closeTime),
+    scpValue: isDropped
+      ? droppedValue(network, previous, txSetHash, closeTime)
+      : signedValue(network, txSetHash, closeTime),
     txSetResultHash,
     bucketListHash,
     ledgerSeq,
@@ -85,7 +103,19 @@ export const nextHeader = (network, previous, { txSetHash, closeTime, txSetResul
   };
 };
 
-/** The length of a LedgerHeaderHistoryEntry, which is the same for all ledgers: none has upgrades, all values are signed. */
+/** Where the value's extension begins in a LedgerHeaderHistoryEntry without upgrades: behind hash, version, previous hash,
+ * set hash, close time and the number of upgrades. */
+const VALUE_EXTENSION_OFFSET = 32 + 4 + 32 + 32 + 8 + 4;
+const DROPPED_EXTRA = 32 + 32 + 4;
+
+/**
+ * Cuts the LedgerHeaderHistoryEntry at the front of `xdr`; `signedLength` is that of a ledger with a signed value. No ledger
+ * of this network has upgrades, and those that dropped their set are longer.
+ */
+export const cutHeaderEntry = (xdr, signedLength) =>
+  xdr.subarray(0, signedLength + (xdr.readUInt32BE(VALUE_EXTENSION_OFFSET) === 2 ? DROPPED_EXTRA : 0));
+
+/** The length of a LedgerHeaderHistoryEntry whose value is signed, which is the same for all of them. */
 export const headerEntryLength = (network, header) => {
   const nothing = {
     txSetHash: ZERO_HASH,

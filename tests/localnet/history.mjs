@@ -1,7 +1,7 @@
 // The closed ledgers that are still served, and where each transaction is among them.
 
 import { base64, decode, encode } from './xdr.mjs';
-import { headerEntryLength } from './header.mjs';
+import { cutHeaderEntry, headerEntryLength } from './header.mjs';
 import { hex } from './network.mjs';
 import { decodeTransaction } from './transaction.mjs';
 
@@ -37,7 +37,7 @@ export class History {
 
   /** Takes a ledger that is durable at `place`; decoded, if it is decoded anyway. */
   add({ place, xdr, meta = null, decodedTransactions = null }) {
-    const headerXdr = xdr.subarray(HEADER_OFFSET, HEADER_OFFSET + this.#headerLength);
+    const headerXdr = cutHeaderEntry(xdr.subarray(HEADER_OFFSET), this.#headerLength);
     const { header, hash } = meta ? headerOf(meta) : decode('LedgerHeaderHistoryEntry', headerXdr);
     const sequence = header.ledgerSeq;
     this.#ledgers.set(sequence, { sequence, hash: hex(hash), closeTime: header.scpValue.closeTime, place, hashes: [] });
@@ -61,7 +61,7 @@ export class History {
     const xdr = this.#store.read(ledger.place);
     return {
       ...this.summary(sequence),
-      headerXdr: xdr.subarray(HEADER_OFFSET, HEADER_OFFSET + this.#headerLength),
+      headerXdr: cutHeaderEntry(xdr.subarray(HEADER_OFFSET), this.#headerLength),
       metadataXdr: xdr,
     };
   }

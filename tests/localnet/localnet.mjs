@@ -3,8 +3,10 @@
 import { Chain } from './chain.mjs';
 import { Closing } from './closing.mjs';
 import { Verifier } from './ed25519.mjs';
+import { Faults } from './faults.mjs';
 import { Friendbot } from './friendbot.mjs';
 import { Network } from './network.mjs';
+import { LaggingNode } from './node.mjs';
 import { createMethods } from './rpc/methods.mjs';
 import { RpcServer } from './rpc/server.mjs';
 import { DirectoryStore, MemoryStore } from './store.mjs';
@@ -19,7 +21,8 @@ const throwLater = (error) => {
 
 /**
  * Starts a network. Options: `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand
- * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `log` (takes one line) and `onFatal` (takes an error
+ * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `faults` (settings of faults.mjs), `log` (takes one
+ * line) and `onFatal` (takes an error
  * after which nothing can be trusted); for tests `clock` (milliseconds), `verifier`, `segmentLedgers`. Throws
  * UnusableData for a data directory that is not its own.
  */
@@ -28,7 +31,8 @@ export const startLocalnet = async (options = {}) => {
   const { clock = Date.now, verifier = new Verifier(), log = () => {}, onFatal = throwLater } = options;
   const network = new Network(options);
   const store = data ? await DirectoryStore.open(data, network, options) : new MemoryStore();
-  const chain = new Chain({ network, verifier, store, clock, targetMs: ledgerMs, retention });
+  const faults = new Faults(options.faults);
+  const chain = new Chain({ network, verifier, store, clock, targetMs: ledgerMs, retention, faults });
   try {
     await chain.open();
   } catch (error) {
@@ -38,15 +42,11 @@ export const startLocalnet = async (options = {}) => {
   chain.on('closed', ({ header, items }) => logLedger(log, header, items));
   const friendbot = new Friendbot(chain, network);
   const closing = new Closing(chain, ledgerMs, onFatal);
-  const server = new RpcServer({ friendbot, log, onFatal });
-  server.methods = createMethods({
-    network,
-    chain,
-    closing,
-    log,
-    retention,
-    friendbotUrl: () => `${server.url}/friendbot`,
-  });
+  const server = new RpcServer({ friendbot, faults, log, onFatal });
+  const context = { network, chain, closing, faults, log, retention, friendbotUrl: () => `${server.url}/friendbot` };
+  const methods = createMethods(context);
+  server.methodsOfNode = (lag) =>
+    lag === 0 ? methods : createMethods({ ...context, chain: new LaggingNode(chain, lag) });
   try {
     await server.listen(port);
   } catch (error) {
@@ -67,6 +67,7 @@ export const startLocalnet = async (options = {}) => {
     url: server.url,
     network,
     chain,
+    faults,
     closeLedger: () => chain.closeLedger(),
     pause: () => closing.pause(),
     resume: () => closing.resume(),

@@ -2,6 +2,7 @@
 // localnet: a small Stellar network for development, in one process, on the loopback interface only. See README.md.
 
 import { parseArgs } from 'node:util';
+import { Faults } from './faults.mjs';
 import { DEFAULTS, startLocalnet } from './localnet.mjs';
 import { STANDALONE_PASSPHRASE } from './network.mjs';
 import { UnusableData } from './store.mjs';
@@ -12,13 +13,15 @@ const EX_SOFTWARE = 70;
 const EX_CONFIG = 78;
 
 const USAGE = `usage: main.mjs [--port N] [--data DIR] [--ledger-ms N] [--passphrase TEXT] [--retention N] [--max-operations N]
+                [--faults JSON]
 
   --port N            port on 127.0.0.1; 0 takes any free one (default ${DEFAULTS.port})
   --data DIR          keep the ledgers there (default: in memory)
   --ledger-ms N       time between ledgers; 0 closes them on request only (default ${DEFAULTS.ledgerMs})
   --passphrase TEXT   network passphrase (default "${STANDALONE_PASSPHRASE}")
   --retention N       how many ledgers are served (default ${DEFAULTS.retention})
-  --max-operations N  how many operations fit into a ledger (default 10000)`;
+  --max-operations N  how many operations fit into a ledger (default 10000)
+  --faults JSON       what goes wrong from the start, with its seed (see README.md)`;
 
 class UsageError extends Error {}
 
@@ -31,6 +34,14 @@ const integer = (values, name, { fallback, min, max }) => {
   return value;
 };
 
+const faultSettings = (text) => {
+  try {
+    return new Faults(text === undefined ? {} : JSON.parse(text)).settings;
+  } catch (error) {
+    throw new UsageError(`--faults: ${error.message}`);
+  }
+};
+
 const parseOptions = (args) => {
   const string = { type: 'string' };
   const options = {
@@ -40,6 +51,7 @@ const parseOptions = (args) => {
     passphrase: string,
     retention: string,
     'max-operations': string,
+    faults: string,
   };
   let values;
   try {
@@ -57,6 +69,7 @@ const parseOptions = (args) => {
     passphrase: values.passphrase,
     retention: integer(values, 'retention', { fallback: DEFAULTS.retention, min: 1, max: 10_000_000 }),
     maxOperations: integer(values, 'max-operations', { fallback: undefined, min: 1, max: 1_000_000 }),
+    faults: faultSettings(values.faults),
   };
 };
 

@@ -84,6 +84,11 @@ export class Queue {
     return { status: Status.PENDING };
   }
 
+  /** Takes a transaction out again as if it had not come; it is not banned. */
+  withdraw({ source }) {
+    this.#remove(source);
+  }
+
   /** What may be in `ledger`, whose close time is known now; what may not is dropped and banned. */
   nominate(state, ledger) {
     this.#banInvalid(state, ledger, 0n);

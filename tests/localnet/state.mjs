@@ -98,6 +98,11 @@ export class Layer {
     for (const [key, { after }] of this.#touched) this.#parent.absorb(key, after);
   }
 
+  /** What each entry was that this layer touched; null for none. */
+  before() {
+    return new Map([...this.#touched].map(([key, { before }]) => [key, before]));
+  }
+
   /** The entries of `kind` that this layer leaves behind. */
   *remaining(kind) {
     for (const { after } of this.#touched.values()) if (after?.kind === kind) yield after;

@@ -5,7 +5,7 @@ import { uint32 } from './params.mjs';
 
 const MAX_LEDGERS = 10_000;
 
-export const controlMethods = ({ network, chain, closing }) => {
+export const controlMethods = ({ network, chain, closing, faults }) => {
   const status = () => ({
     latestLedger: chain.history.latest,
     closeTime: String(chain.closeTime),
@@ -26,6 +26,17 @@ export const controlMethods = ({ network, chain, closing }) => {
       if (count > MAX_LEDGERS) throw invalidParams(`count must not exceed ${MAX_LEDGERS}`);
       for (let closed = 0; closed < count; closed++) await chain.closeLedger();
       return status();
+    },
+
+    /** Changes settings of faults.mjs; answers all of them, and how often each has happened. */
+    localnet_faults(params) {
+      try {
+        faults.configure(params);
+      } catch (error) {
+        if (error instanceof RangeError) throw invalidParams(error.message);
+        throw error;
+      }
+      return { settings: faults.settings, fired: faults.fired };
     },
 
     localnet_pause() {

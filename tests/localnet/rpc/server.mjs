@@ -20,6 +20,18 @@ const readBody = async (request) => {
   return Buffer.concat(chunks);
 };
 
+/** Methods that steer the network. */
+const CONTROL = 'localnet_';
+
+/** Undefined when it is no JSON. */
+const parse = (body) => {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+};
+
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const send = (response, status, body, headers = {}) => {
@@ -35,14 +47,17 @@ const send = (response, status, body, headers = {}) => {
 export class RpcServer {
   #http;
   #friendbot;
+  #faults;
   #log;
   #onFatal;
 
-  constructor({ friendbot, log, onFatal }) {
+  constructor({ friendbot, faults, log, onFatal }) {
     this.#friendbot = friendbot;
+    this.#faults = faults;
     this.#log = log;
     this.#onFatal = onFatal;
-    this.methods = new Map();
+    /** The methods as a node has them that is so many ledgers behind. */
+    this.methodsOfNode = () => new Map();
     this.#http = createServer((request, response) => {
       this.#serve(request, response).catch((error) => {
         response.destroy();
@@ -80,37 +95,53 @@ export class RpcServer {
       if (error instanceof BodyTooLarge) return send(response, 500, undefined, { Connection: 'close' });
       throw error;
     }
-    const answer = await this.#answer(body);
-    return answer === undefined ? send(response, 204) : send(response, 200, answer);
+    return this.#faultily(body, request, response);
   }
 
-  async #answer(body) {
-    let parsed;
-    try {
-      parsed = JSON.parse(body.toString('utf8'));
-    } catch {
-      return new RpcError(codes.PARSE, 'parse error').toResponse(null);
-    }
-    if (!Array.isArray(parsed)) return this.#call(parsed);
+  /** Carries a request out, if no fault is in its way. Those that steer the network have none. */
+  async #faultily(body, request, response) {
+    const parsed = parse(body);
+    const calls = [parsed].flat();
+    const answer = async (methods) => {
+      const result = await this.#answer(parsed, methods);
+      return result === undefined ? send(response, 204) : send(response, 200, result);
+    };
+    if (calls.some((call) => String(call?.method).startsWith(CONTROL))) return answer(this.methodsOfNode(0));
+    if (this.#faults.happens('loseRequest')) return request.socket.destroy();
+    if (this.#faults.happens('tooManyRequests')) return send(response, 429);
+    if (this.#faults.happens('unavailable')) return send(response, 503);
+    const delayMs = this.#faults.upTo('delayMs');
+    const methods = this.methodsOfNode(this.#faults.lag());
+    if (delayMs > 0) await new Promise((wake) => setTimeout(wake, delayMs));
+    if (!this.#faults.happens('loseAnswer')) return answer(methods);
+    await this.#answer(parsed, methods);
+    return request.socket.destroy();
+  }
+
+  async #answer(parsed, methods) {
+    if (parsed === undefined) return new RpcError(codes.PARSE, 'parse error').toResponse(null);
+    if (!Array.isArray(parsed)) return this.#call(parsed, methods);
     if (parsed.length === 0) return new RpcError(codes.INVALID_REQUEST, 'empty request batch').toResponse(null);
     const answers = [];
-    for (const call of parsed) answers.push(await this.#call(call));
+    for (const call of parsed) answers.push(await this.#call(call, methods));
     const present = answers.filter((answer) => answer !== undefined);
     return present.length > 0 ? present : undefined;
   }
 
   /** Undefined for a notification, which gets no answer. */
-  async #call(call) {
+  async #call(call, methods) {
     const id = isObject(call) ? call.id : undefined;
     try {
       if (!isObject(call) || call.jsonrpc !== '2.0' || typeof call.method !== 'string') {
         throw new RpcError(codes.INVALID_REQUEST, 'invalid request');
       }
-      const method = this.methods.get(call.method);
+      const method = methods.get(call.method);
       if (!method) throw new RpcError(codes.METHOD_NOT_FOUND, 'method not found');
       if (call.params !== undefined && call.params !== null && !isObject(call.params)) {
         throw new RpcError(codes.INVALID_PARAMS, 'invalid parameters');
       }
+      if (!call.method.startsWith(CONTROL) && this.#faults.happens('internalError'))
+        throw new RpcError(codes.INTERNAL, 'internal error');
       const result = await method(call.params ?? {});
       return id === undefined ? undefined : { jsonrpc: '2.0', id, result };
     } catch (error) {

@@ -18,12 +18,14 @@ const parse = (params, network) => {
   }
 };
 
-export const submissionMethods = ({ network, chain, log }) => ({
+export const submissionMethods = ({ network, chain, faults, log }) => ({
   sendTransaction(params) {
     requireBase64(params);
     const transaction = parse(params, network);
     if (!transaction) throw invalidParams('invalid_xdr');
-    const { status, outcome } = chain.submit(transaction);
+    const { status, outcome } = faults.happens('tryAgainLater')
+      ? { status: Status.TRY_AGAIN_LATER }
+      : chain.submit(transaction);
     if (status === Status.ERROR) {
       const unsupported = transaction.operations.filter((operation) => !operation.isSupported).map(({ name }) => name);
       const why = unsupported.length > 0 ? `, this network has no ${unsupported.join(', ')}` : '';

@@ -1,0 +1,109 @@
+// What a network and the nodes in front of it can do wrong, within the protocol's rules: off unless asked for, and decided
+// by a seed. A transaction's fate follows from the seed and its hash, whenever it comes; all else from the seed and how
+// often the same thing was decided before.
+
+import { sha256 } from './network.mjs';
+
+const PROBABILITY = { max: 1, isWhole: false };
+const count = (max) => ({ max, isWhole: true });
+
+/** Every setting with its bounds; all are 0 at first. Probabilities are from 0 to 1. */
+const SETTINGS = Object.freeze({
+  // The node that answers.
+  lagLedgers: count(40), // is so many ledgers behind
+  lagSpread: count(40), // or, behind a load balancer, one that is up to so many further behind, each time another
+  loseRequest: PROBABILITY, // closes the connection before it does anything
+  loseAnswer: PROBABILITY, // does what was asked, then closes the connection
+  delayMs: count(60_000), // takes up to so long
+  tooManyRequests: PROBABILITY, // HTTP 429
+  unavailable: PROBABILITY, // HTTP 503
+  internalError: PROBABILITY, // JSON-RPC error -32603
+  tryAgainLater: PROBABILITY, // answers sendTransaction so, and does nothing
+  // A submitted transaction.
+  loseSubmission: PROBABILITY, // PENDING, and never heard of again
+  delayLedgers: count(100), // reaches the ledgers up to so many later, and so in another order
+  late: PROBABILITY, // is included in the last ledger that may have it
+  // A ledger.
+  emptyLedger: PROBABILITY, // has nothing in it although something waits
+  dropLedger: PROBABILITY, // agrees on a set and drops it (CAP-83)
+  jump: PROBABILITY, // closes ahead of the clock
+  jumpSeconds: count(60), // by up to so much
+});
+
+const hashToUnit = (...parts) => sha256(Buffer.from(parts.join(' '))).readUInt32BE(0) / 2 ** 32;
+
+export class Faults {
+  #settings = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, 0]));
+  #decided = new Map();
+  /** How often each has happened. */
+  fired = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, 0]));
+
+  constructor({ seed = 1, ...settings } = {}) {
+    this.seed = String(seed);
+    this.configure(settings);
+  }
+
+  get settings() {
+    return { seed: this.seed, ...this.#settings };
+  }
+
+  /** Changes what is given; `reset` first turns everything off. Throws RangeError and changes nothing if a value is wrong. */
+  configure({ seed = this.seed, reset = false, ...settings }) {
+    for (const [name, value] of Object.entries(settings)) {
+      const bounds = SETTINGS[name];
+      if (!bounds) throw new RangeError(`there is no fault ${name}`);
+      const fits = typeof value === 'number' && value >= 0 && value <= bounds.max;
+      if (!fits || (bounds.isWhole && !Number.isInteger(value)))
+        throw new RangeError(`${name} takes ${bounds.isWhole ? 'a whole number' : 'a probability'} from 0 to ${bounds.max}`);
+    }
+    if (String(seed) !== this.seed) this.#decided.clear();
+    this.seed = String(seed);
+    if (reset) for (const name of Object.keys(this.#settings)) this.#settings[name] = 0;
+    Object.assign(this.#settings, settings);
+  }
+
+  #unit(name) {
+    const times = this.#decided.get(name) ?? 0;
+    this.#decided.set(name, times + 1);
+    return hashToUnit(this.seed, name, times);
+  }
+
+  #fire(name, happens) {
+    if (happens) this.fired[name]++;
+    return happens;
+  }
+
+  /** Whether it happens this time. */
+  happens(name) {
+    return this.#settings[name] > 0 && this.#fire(name, this.#unit(name) < this.#settings[name]);
+  }
+
+  /** Whether it happens to this transaction. */
+  befalls(name, transaction) {
+    const probability = this.#settings[name];
+    return probability > 0 && this.#fire(name, hashToUnit(this.seed, name, transaction.hashHex) < probability);
+  }
+
+  /** A whole number up to the setting. */
+  upTo(name) {
+    const max = this.#settings[name];
+    const value = max === 0 ? 0 : Math.floor(this.#unit(name) * (max + 1));
+    this.#fire(name, value > 0);
+    return value;
+  }
+
+  /** How many ledgers the transaction is under way. */
+  delayOf(transaction) {
+    const max = this.#settings.delayLedgers;
+    const value = max === 0 ? 0 : Math.floor(hashToUnit(this.seed, 'delayLedgers', transaction.hashHex) * (max + 1));
+    this.#fire('delayLedgers', value > 0);
+    return value;
+  }
+
+  /** How many ledgers behind the node is that answers this time. */
+  lag() {
+    const lag = this.#settings.lagLedgers + this.upTo('lagSpread');
+    this.#fire('lagLedgers', this.#settings.lagLedgers > 0);
+    return lag;
+  }
+}

@@ -1,0 +1,54 @@
+// Transactions that are kept out of the queue by a fault: on their way for some ledgers, or waiting for the last ledger
+// that may have them.
+
+import { accountKey } from './entries.mjs';
+import { checkValid } from './validity.mjs';
+
+export class Underway {
+  #bySource = new Map();
+  #faults;
+
+  constructor(faults) {
+    this.#faults = faults;
+  }
+
+  get size() {
+    return this.#bySource.size;
+  }
+
+  has({ fullHashHex, source }) {
+    return this.#bySource.get(source)?.transaction.fullHashHex === fullHashHex;
+  }
+
+  /** Takes a transaction that was just queued, if a fault befalls it. True: it is no longer the queue's. */
+  take(transaction, latestLedger) {
+    if (this.#faults.befalls('loseSubmission', transaction.innermost)) return true;
+    const isLate = this.#faults.befalls('late', transaction.innermost);
+    const delay = isLate ? 0 : this.#faults.delayOf(transaction.innermost);
+    if (!isLate && delay === 0) return false;
+    this.#bySource.set(transaction.source, { transaction, isLate, due: latestLedger + 1 + delay });
+    return true;
+  }
+
+  /** What a dropped ledger did not have after all waits for the next one. */
+  putBack(transactions, due) {
+    for (const transaction of transactions) this.#bySource.set(transaction.source, { transaction, isLate: false, due });
+  }
+
+  /**
+   * Those whose time has come for `ledger`, all valid; `nextCloseTime` is when the one behind it is expected. What became
+   * invalid on its way is forgotten.
+   */
+  arrive(state, ledger, nextCloseTime, verifier) {
+    const arrived = [];
+    for (const [source, { transaction, isLate, due }] of this.#bySource) {
+      const { maxTime, maxLedger } = transaction.innermost;
+      const isLast = (maxTime !== 0n && nextCloseTime > maxTime) || (maxLedger !== 0 && ledger.sequence + 1 >= maxLedger);
+      const isValid = checkValid(transaction, state, ledger, verifier).ok;
+      if (isValid && !(isLate ? isLast : ledger.sequence >= due)) continue;
+      this.#bySource.delete(source);
+      if (isValid && state.peek(accountKey(transaction.feeSource))) arrived.push(transaction);
+    }
+    return arrived;
+  }
+}
