@@ -60,8 +60,8 @@ struct ledger {
 MUST_CHECK enum err ledger_decode(struct bytes meta, struct ledger *ledger, struct detail *detail);
 void ledger_free(struct ledger *ledger);
 
-/* Whether an innermost result code in a ledger consumed the sequence number (all but txBAD_SEQ and
- * txNO_ACCOUNT). */
+/* Whether an innermost result code in a ledger proves that the sequence number was consumed: success, and
+ * what fails after that point. */
 bool result_consumes_sequence(int32_t code);
 /* "txSUCCESS", "txFAILED", ...; "tx?" for a code that the schema lacks, which no decoding gives. */
 const char *result_code_name(int32_t code);

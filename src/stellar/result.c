@@ -44,9 +44,23 @@ const char *result_code_name(int32_t code)
     }
 }
 
+/* What core decides after it has moved the sequence number. All that it decides before cannot be in a ledger,
+ * but for the two of which an earlier transaction of the same ledger is the cause. */
 bool result_consumes_sequence(int32_t code)
 {
-    return code != TX_BAD_SEQ && code != TX_NO_ACCOUNT;
+    switch (code) {
+    case TX_SUCCESS:
+    case TX_FAILED:
+    case TX_BAD_AUTH:
+    case TX_BAD_AUTH_EXTRA:
+    case TX_INSUFFICIENT_BALANCE:
+    case TX_INTERNAL_ERROR:
+    case TX_BAD_SPONSORSHIP:
+    case TX_BAD_MIN_SEQ_AGE_OR_GAP:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* The head that TransactionResultPair and InnerTransactionResultPair share: hash, fee charged, code. */

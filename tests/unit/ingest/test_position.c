@@ -120,6 +120,49 @@ static void the_first_ledger_needs_no_link_but_every_proof(void **state)
     assert_refused(&fixture, "results");
 }
 
+static enum err check_behind_gap(const struct fixture *fixture, uint32_t asked, struct detail *detail)
+{
+    return position_check_behind_gap(&fixture->at, asked, &fixture->named, &fixture->ledger, detail);
+}
+
+static void DR4_behind_a_gap_all_but_the_link_is_checked(void **state)
+{
+    (void)state;
+    struct fixture unlinked = good();
+    unlinked.ledger.previous_hash = hash_of(77);
+    assert_int_equal(check_behind_gap(&unlinked, 10, NULL), ERR_OK);
+    assert_int_equal(check_behind_gap(&unlinked, 11, NULL), ERR_LEDGER_MISMATCH); /* not what was asked for */
+    struct fixture bad[8];
+    for (size_t i = 0; i < 8; i++)
+        bad[i] = unlinked;
+    bad[0].ledger.hash_proved = false;
+    bad[1].ledger.results_proved = false;
+    bad[2].named.hash = hash_of(3);
+    bad[3].named.sequence = 11;
+    bad[4].ledger.sequence = 11;
+    bad[5].ledger.close_time_s = 99;
+    bad[6].ledger.protocol = 26;
+    bad[7].at.sequence = 10;
+    for (size_t i = 0; i < 8; i++)
+        if (check_behind_gap(&bad[i], 10, NULL) != ERR_LEDGER_MISMATCH)
+            fail_msg("case %zu is accepted", i);
+}
+
+static void DR4_an_rpc_some_ledgers_behind_is_waited_for_one_far_behind_is_not(void **state)
+{
+    (void)state;
+    const struct position at = {.known = true, .sequence = 5000}, none = {.known = false};
+    struct detail detail = {0};
+    assert_int_equal(position_check_tip(&at, 5000, NULL), ERR_OK);
+    assert_int_equal(position_check_tip(&at, 4990, NULL), ERR_OK);
+    assert_int_equal(position_check_tip(&at, 6000, NULL), ERR_OK);
+    assert_int_equal(position_check_tip(&at, 3, &detail), ERR_LEDGER_MISMATCH);
+    assert_non_null(strstr(detail.text, "new database: fairway migrate, fairway ensure-accounts"));
+    assert_int_equal(position_check_tip(&none, 0, NULL), ERR_OK);
+    const struct position low = {.known = true, .sequence = 50};
+    assert_int_equal(position_check_tip(&low, 3, NULL), ERR_OK); /* a young network */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +172,8 @@ int main(void)
         cmocka_unit_test(DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused),
         cmocka_unit_test(neither_close_time_nor_protocol_goes_back),
         cmocka_unit_test(the_first_ledger_needs_no_link_but_every_proof),
+        cmocka_unit_test(DR4_behind_a_gap_all_but_the_link_is_checked),
+        cmocka_unit_test(DR4_an_rpc_some_ledgers_behind_is_waited_for_one_far_behind_is_not),
     };
     return cmocka_run_group_tests_name("ingest/position", tests, NULL, NULL);
 }

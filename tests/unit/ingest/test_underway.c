@@ -75,6 +75,41 @@ static void it_expires_only_strictly_after_its_max_time(void **state)
     assert_string_equal(judge(NULL, 1001).state, "expired");
 }
 
+static struct underway_fate judge_gap(
+    uint32_t found_ledger, int32_t code, int64_t source_sequence, bool done, uint64_t close_time_s)
+{
+    const struct ledger_account source = {.sequence = source_sequence};
+    const struct underway_sight sight = {
+        .found_ledger = found_ledger, .code = code, .source = &source, .done = done};
+    const struct ledger ledger = {.sequence = 200, .close_time_s = close_time_s};
+    return underway_judge_behind_gap(&sent, &sight, &ledger);
+}
+
+static void DR5_behind_a_gap_a_known_result_decides_unless_its_ledger_is_still_to_come(void **state)
+{
+    (void)state;
+    assert_string_equal(judge_gap(200, 0, 50, false, 10).state, "succeeded");
+    assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).state, "failed");
+    assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).result_code, "txFAILED");
+    assert_null(judge_gap(201, 0, 50, true, 5000).state);
+}
+
+static void DR5_behind_a_gap_the_accounts_tell_what_nobody_remembers(void **state)
+{
+    (void)state;
+    assert_string_equal(judge_gap(0, 0, 50, true, 10).state, "succeeded");
+    assert_string_equal(judge_gap(0, 0, 50, true, 10).result_code, "txSUCCESS");
+    assert_string_equal(judge_gap(0, 0, 51, false, 10).state, "superseded");
+    assert_null(judge_gap(0, 0, 51, false, 10).result_code);
+    assert_null(judge_gap(0, 0, 49, true, 10).state); /* the sequence is still there: so is the transaction */
+    assert_null(judge_gap(0, 0, 49, false, 1000).state);
+    assert_string_equal(judge_gap(0, 0, 49, false, 1001).state, "expired");
+    const struct ledger_account gone = {.removed = true};
+    const struct underway_sight sight = {.source = &gone};
+    const struct ledger ledger = {.sequence = 200, .close_time_s = 10};
+    assert_string_equal(underway_judge_behind_gap(&sent, &sight, &ledger).state, "superseded");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +117,8 @@ int main(void)
         cmocka_unit_test(a_fee_bump_around_it_counts_by_the_inner_hash_and_result),
         cmocka_unit_test(a_sequence_that_went_to_another_transaction_supersedes_it),
         cmocka_unit_test(it_expires_only_strictly_after_its_max_time),
+        cmocka_unit_test(DR5_behind_a_gap_a_known_result_decides_unless_its_ledger_is_still_to_come),
+        cmocka_unit_test(DR5_behind_a_gap_the_accounts_tell_what_nobody_remembers),
     };
     return cmocka_run_group_tests_name("ingest/underway", tests, NULL, NULL);
 }

@@ -1,0 +1,283 @@
+/*
+ * DR4: a feed that repeats, skips, reorders, contradicts itself, truncates or is another network's. Whatever
+ * it says, nothing is written unless it is the one ledger that is due, and no lease ends on its word. DR5:
+ * catch-up ends each lease with the ledger that decides it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/gap.h"
+
+#define TX_SUCCESS 0
+#define PATIENCE_MS 60000
+
+static int set_up(void **state)
+{
+    *state = gap_world_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    gap_world_free(*state);
+    return 0;
+}
+
+/* A ledger of the caller's, under its right hash. */
+struct forged {
+    struct buf meta;
+    struct rpc_ledger named;
+};
+
+static struct forged forge(const struct built_ledger *ledger)
+{
+    struct forged forged = {0};
+    ledger_build(ledger, &forged.meta, &forged.named.hash);
+    forged.named.sequence = ledger->sequence;
+    forged.named.meta = buf_bytes(&forged.meta);
+    return forged;
+}
+
+static void forged_free(struct forged *forged)
+{
+    buf_free(&forged->meta);
+}
+
+static void refused(struct gap_world *world, const struct rpc_ledger *named, const char *word)
+{
+    struct ledger_committed committed;
+    struct detail detail = {0};
+    int64_t before = gap_fingerprint(world);
+    enum err e = lead_commit(&world->lead, named, &committed, &detail);
+    if (e != ERR_LEDGER_MISMATCH || strstr(detail.text, word) == NULL)
+        fail_msg("%s: \"%s\" does not say \"%s\"", err_code(e), detail.text, word);
+    assert_true(gap_fingerprint(world) == before);
+}
+
+static void accepted(struct gap_world *world, const struct rpc_ledger *named)
+{
+    struct ledger_committed committed;
+    struct detail detail = {0};
+    if (lead_commit(&world->lead, named, &committed, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+}
+
+static void DR4_duplicates_gaps_and_disorder_write_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    gap_leased(world, 1);
+    gap_close(world, 1, 51, TX_SUCCESS);
+    gap_open(world, 3, 4);
+    const struct rpc_ledger first = ledger_feed_named(world->feed, 100),
+                            second = ledger_feed_named(world->feed, 101),
+                            third = ledger_feed_named(world->feed, 102),
+                            fourth = ledger_feed_named(world->feed, 103);
+    refused(world, &first, "ledger 101 is due");  /* a duplicate */
+    refused(world, &third, "ledger 101 is due");  /* out of order */
+    refused(world, &fourth, "ledger 101 is due"); /* a gap */
+    accepted(world, &second);
+    refused(world, &second, "ledger 102 is due");
+    refused(world, &first, "ledger 102 is due");
+    accepted(world, &third);
+    accepted(world, &fourth);
+    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.ledger = 101"), 1);
+}
+
+static void DR4_a_ledger_under_another_number_writes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    gap_open(world, 2, 3);
+    struct rpc_ledger named = ledger_feed_named(world->feed, 102);
+    named.sequence = 101; /* the answer says so, its contents do not */
+    refused(world, &named, "named 101 and sent 102");
+    named = ledger_feed_named(world->feed, 101);
+    named.sequence = 102;
+    refused(world, &named, "named 102 and sent 101");
+    named.sequence = 101;
+    accepted(world, &named);
+}
+
+static void DR4_a_ledger_twice_with_different_content_is_the_first_or_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    gap_leased(world, 1);
+    const struct built_transaction ours = {.hash = built_hash(1)};
+    const struct built_account account = {.key = built_key(1), .sequence = 51};
+    const uint64_t close_time_s = world->lead.at.close_time_s + 5;
+    const struct hash link = world->lead.at.hash;
+    struct forged with CLEANUP(
+        forged_free) = forge(&(struct built_ledger){.meta_version = 2,
+        .sequence = 101,
+        .previous_hash = link,
+        .close_time_s = close_time_s,
+        .transactions = &ours,
+        .transaction_count = 1,
+        .accounts = &account,
+        .account_count = 1}),
+        without CLEANUP(forged_free) = forge(&(struct built_ledger){
+            .meta_version = 2, .sequence = 101, .previous_hash = link, .close_time_s = close_time_s});
+    accepted(world, &without.named);
+    refused(world, &with.named, "ledger 102 is due");
+    assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
+    /* and what follows from the other one does not follow from this one */
+    struct forged next CLEANUP(forged_free) = forge(&(struct built_ledger){.meta_version = 2,
+        .sequence = 102,
+        .previous_hash = with.named.hash,
+        .close_time_s = close_time_s + 5,
+        .transactions = &ours,
+        .transaction_count = 1});
+    refused(world, &next.named, "it does not follow from the last committed one");
+    assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
+}
+
+static void DR4_another_or_a_reset_network_is_refused_with_the_way_out(void **state)
+{
+    struct gap_world *world = *state;
+    const struct position at = world->lead.at;
+    const struct built_ledger good = {
+        .meta_version = 2, .sequence = 101, .previous_hash = at.hash, .close_time_s = at.close_time_s + 5};
+    struct built_ledger other = good, low = good, early = good, old = good;
+    other.previous_hash = built_hash(5);
+    low.sequence = 7;
+    early.close_time_s = at.close_time_s - 1;
+    old.protocol = 20;
+    static const char way_out[] = "new database: fairway migrate, fairway ensure-accounts";
+    const struct built_ledger *const cases[] = {&other, &low, &early, &old};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct forged forged CLEANUP(forged_free) = forge(cases[i]);
+        refused(world, &forged.named, way_out);
+    }
+    struct forged forged CLEANUP(forged_free) = forge(&good);
+    accepted(world, &forged.named);
+}
+
+/* A provider that leaves transactions out would make a confirmed lease look expired. */
+static void DR4_a_ledger_whose_transactions_were_left_out_writes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    gap_leased(world, 1);
+    const struct built_transaction ours = {.hash = built_hash(1)};
+    const uint64_t after_max_time_s = UINT32_MAX;
+    const struct built_ledger full = {.meta_version = 0,
+        .sequence = 101,
+        .previous_hash = world->lead.at.hash,
+        .close_time_s = after_max_time_s,
+        .transactions = &ours,
+        .transaction_count = 1};
+    struct built_ledger empty = full;
+    empty.transaction_count = 0;
+    struct forged whole CLEANUP(forged_free) = forge(&full), cut CLEANUP(forged_free) = forge(&empty);
+    /* metadata V0: version, hash, header; both headers have one size */
+    memcpy(cut.meta.data + 4, whole.meta.data + 4, 32 + 324);
+    cut.named.hash = whole.named.hash;
+    refused(world, &cut.named, "its transaction results are not those of its header");
+    accepted(world, &whole.named);
+    assert_int_equal(gap_count(world, "l.result = 'confirmed'"), 1);
+}
+
+static struct ingest *start(struct gap_world *world)
+{
+    struct ingest *ingest;
+    const struct ingest_settings settings = {.database_direct_url = world->db.url,
+        .network = world->network,
+        .poll_ms = 20,
+        .ledger_seconds = 5,
+        .retention_s = 3600};
+    const struct feed feed = ledger_feed_source(world->feed);
+    assert_int_equal(ingest_start_from(&settings, &feed, &ingest, NULL), ERR_OK);
+    return ingest;
+}
+
+static void await_cursor(struct gap_world *world, uint32_t sequence)
+{
+    for (int64_t end = clock_ms() + PATIENCE_MS; gap_cursor(world) != sequence; clock_sleep_ms(20))
+        if (clock_left_ms(end) == 0)
+            fail_msg("the cursor stands at %lld", (long long)gap_cursor(world));
+}
+
+/* An hour of ledgers, a second apart here: a third of the leases is included somewhere, a third expires
+ * somewhere, a third is still alive at the end. */
+static void DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it(void **state)
+{
+    struct gap_world *world = *state;
+    enum {
+        LEDGERS = 720,
+        LEASES = 90
+    };
+    lead_drop(&world->lead);
+    for (unsigned n = 1; n <= LEASES; n++)
+        gap_leased(world, n);
+    /* of slot 3k+1: expires with ledger 101 + 24k; of slot 3k+2: included in ledger 101 + 24k */
+    test_db_exec(&world->db,
+        "UPDATE fairway.leases l SET max_time = c.close_time + CASE a.slot % 3 WHEN 1 THEN 8 * (a.slot - 1)"
+        " ELSE 100000 END FROM fairway.channel_accounts a, fairway.cursor c WHERE a.public_key = l.account");
+    for (unsigned i = 0; i < LEDGERS; i++)
+        if (i % 24 == 0 && i / 24 < LEASES / 3)
+            gap_close(world, 3 * (i / 24) + 2, 51, i % 48 == 0 ? TX_SUCCESS : -1);
+        else
+            ledger_feed_close(world->feed, NULL);
+    struct ingest *ingest = start(world);
+    await_cursor(world, GAP_CURSOR + LEDGERS);
+    ingest_stop(ingest);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), LEDGERS + 1);
+    assert_int_equal(gap_count(world, "a.slot % 3 = 2 AND l.result IN ('confirmed', 'failed')"
+                                      " AND l.ledger = 101 + 8 * (a.slot - 2) AND a.sequence = 51"
+                                      " AND a.sequence_ledger = l.ledger AND a.lease_hash IS NULL"),
+        LEASES / 3);
+    assert_int_equal(gap_count(world, "a.slot % 3 = 1 AND l.result = 'expired'"
+                                      " AND l.ledger = 101 + 8 * (a.slot - 1) AND a.lease_hash IS NULL"),
+        LEASES / 3);
+    assert_int_equal(
+        gap_count(world, "a.slot % 3 = 0 AND l.settled_at IS NULL AND a.lease_hash = l.hash"), LEASES / 3);
+    /* in the transaction of its ledger: both rows were written by one transaction */
+    assert_int_equal(
+        test_db_number(&world->db, "SELECT count(*) FROM fairway.leases l JOIN fairway.ledgers g"
+                                   " ON g.sequence = l.ledger WHERE l.xmin::text = g.xmin::text"),
+        2 * LEASES / 3);
+    assert_int_equal(gap_count(world, "a.state <> 'active'"), 0);
+}
+
+/* The release is part of the ledger transaction: a session that looks at any time sees both or neither. */
+static void I6_a_ledger_that_cannot_be_written_moves_nothing_however_often_it_is_tried(void **state)
+{
+    struct gap_world *world = *state;
+    lead_drop(&world->lead);
+    gap_leased(world, 1);
+    gap_close(world, 1, 51, TX_SUCCESS);
+    test_db_exec(&world->db,
+        "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'put fault'; END $$;"
+        "CREATE TRIGGER fault AFTER INSERT ON fairway.ledgers FOR EACH ROW EXECUTE FUNCTION public.fail()");
+    int64_t before = gap_fingerprint(world);
+    struct ingest *ingest = start(world);
+    for (int64_t end = clock_ms() + 700; clock_left_ms(end) > 0; clock_sleep_ms(20))
+        assert_true(gap_fingerprint(world) == before);
+    assert_false(ingest_ready(ingest, NULL));
+    test_db_exec(&world->db, "DROP TRIGGER fault ON fairway.ledgers");
+    await_cursor(world, 101);
+    ingest_stop(ingest);
+    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND a.lease_hash IS NULL"), 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(DR4_duplicates_gaps_and_disorder_write_nothing),
+        TEST(DR4_a_ledger_under_another_number_writes_nothing),
+        TEST(DR4_a_ledger_twice_with_different_content_is_the_first_or_nothing),
+        TEST(DR4_another_or_a_reset_network_is_refused_with_the_way_out),
+        TEST(DR4_a_ledger_whose_transactions_were_left_out_writes_nothing),
+        TEST(DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it),
+        TEST(I6_a_ledger_that_cannot_be_written_moves_nothing_however_often_it_is_tried),
+    };
+    return cmocka_run_group_tests_name("feed faults", tests, test_pg_start, test_pg_stop);
+}

@@ -1,0 +1,265 @@
+/*
+ * DR3: every shape that a ledger can have, and what it does to the leases in it: all result codes, plain and
+ * fee-bumped, in every version of the metadata, alone and in a crowd.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "support/gap.h"
+
+#define TX_SUCCESS 0
+#define TX_FAILED (-1)
+#define TX_FEE_BUMP_INNER_FAILED (-13) /* never an innermost result */
+#define FOREIGN 100000                 /* hashes and keys from here on are nobody's */
+
+static int set_up(void **state)
+{
+    *state = gap_world_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    gap_world_free(*state);
+    return 0;
+}
+
+/* The next ledger, closed by the network and committed. */
+static void commit(struct gap_world *world, const struct built_ledger *ledger)
+{
+    ledger_feed_close(world->feed, ledger);
+    if (gap_world_follow(world) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+}
+
+static int64_t open_leases(struct gap_world *world)
+{
+    return gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash");
+}
+
+/* The results that the ledger proves to have consumed the sequence, by the protocol's rules. */
+static bool consumes(int32_t code)
+{
+    static const int32_t codes[] = {0, -1, -6, -7, -10, -11, -14, -15};
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
+/* One lease with this result; the account's entry follows it, as it does on the network. */
+static void settle_one(struct gap_world *world, unsigned n, int32_t code, bool bumped)
+{
+    gap_leased(world, n);
+    const struct built_transaction transaction = {.hash = built_hash(bumped ? FOREIGN + n : n),
+        .has_inner = bumped,
+        .inner_hash = built_hash(n),
+        .code = code};
+    const struct built_account account = {.key = built_key(n), .sequence = consumes(code) ? 51 : 50};
+    commit(world,
+        &(struct built_ledger){
+            .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
+}
+
+static void DR3_every_result_plain_and_fee_bumped_ends_the_lease_exactly_when_it_consumed(void **state)
+{
+    struct gap_world *world = *state;
+    unsigned n = 0;
+    size_t confirmed = 0, failed = 0, open = 0;
+    for (int32_t code = 0; code >= -18; code--)
+        for (int bumped = 0; bumped <= 1 && code != TX_FEE_BUMP_INNER_FAILED; bumped++) {
+            settle_one(world, ++n, code, bumped);
+            confirmed += code == TX_SUCCESS;
+            failed += code != TX_SUCCESS && consumes(code);
+            open += !consumes(code);
+            assert_int_equal(world->settled.confirmed, code == TX_SUCCESS);
+            assert_int_equal(world->settled.failed, code != TX_SUCCESS && consumes(code));
+            assert_int_equal(world->settled.quarantined + world->settled.superseded, 0);
+        }
+    print_message("%u shapes: %zu confirmed, %zu failed, %zu still open\n", n, confirmed, failed, open);
+    assert_int_equal(n, 36);
+    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.result_code = 'txSUCCESS'"
+                                      " AND a.lease_hash IS NULL AND a.sequence = 51 AND a.state = 'active'"),
+        confirmed);
+    assert_int_equal(
+        gap_count(world, "l.result = 'failed' AND a.lease_hash IS NULL AND a.sequence = 51"), failed);
+    assert_int_equal(open_leases(world), open);
+}
+
+static void DR3_empty_ledgers_of_every_kind_change_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    gap_leased(world, 1);
+    gap_account(world, 2, "active");
+    for (unsigned i = 0; i < 6; i++) { /* metadata V0, V1, V2, twice */
+        commit(world, NULL);
+        assert_int_equal(world->settled.released, 0);
+    }
+    assert_int_equal(open_leases(world), 1);
+    assert_int_equal(gap_count(world, "a.sequence = 50 AND a.sequence_ledger = 100"), 2);
+}
+
+static void DR3_two_of_ours_among_a_thousand_foreign_ones_are_found(void **state)
+{
+    struct gap_world *world = *state;
+    enum {
+        COUNT = 1002
+    };
+    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(COUNT, struct built_transaction);
+    struct built_account *accounts AUTO_FREE = NEW_ARRAY(COUNT, struct built_account);
+    for (unsigned n = 1; n <= 3; n++)
+        gap_leased(world, n);
+    for (unsigned round = 0; round < 3; round++) { /* each version of the metadata */
+        for (unsigned i = 0; i < COUNT; i++) {
+            transactions[i] = (struct built_transaction){.hash = built_hash(FOREIGN + i),
+                .has_inner = i % 3 == 0,
+                .inner_hash = built_hash(2 * FOREIGN + i),
+                .code = i % 5 == 0 ? TX_FAILED : TX_SUCCESS};
+            accounts[i] = (struct built_account){.key = built_key(FOREIGN + i), .sequence = 900 + round};
+        }
+        if (round == 1) {
+            transactions[0].hash = built_hash(1);
+            transactions[0].has_inner = false;
+            accounts[0] = (struct built_account){.key = built_key(1), .sequence = 51};
+            transactions[COUNT - 1].has_inner = true;
+            transactions[COUNT - 1].inner_hash = built_hash(2);
+            accounts[COUNT - 1] = (struct built_account){.key = built_key(2), .sequence = 51};
+        }
+        commit(world, &(struct built_ledger){.transactions = transactions,
+                          .transaction_count = COUNT,
+                          .accounts = accounts,
+                          .account_count = COUNT});
+        assert_int_equal(world->settled.released, round == 1 ? 2 : 0);
+        assert_int_equal(world->settled.quarantined, 0);
+    }
+    assert_int_equal(open_leases(world), 1);
+}
+
+static void DR3_one_hash_twice_in_a_ledger_counts_once(void **state)
+{
+    struct gap_world *world = *state;
+    gap_leased(world, 1);
+    gap_leased(world, 2);
+    const struct built_transaction transactions[] = {{.hash = built_hash(1)}, {.hash = built_hash(1)},
+        {.hash = built_hash(FOREIGN), .has_inner = true, .inner_hash = built_hash(1)}};
+    const struct built_account account = {.key = built_key(1), .sequence = 51};
+    commit(world,
+        &(struct built_ledger){
+            .transactions = transactions, .transaction_count = 3, .accounts = &account, .account_count = 1});
+    assert_int_equal(world->settled.confirmed, 1);
+    assert_int_equal(world->settled.released, 1);
+    assert_int_equal(world->settled.quarantined, 0);
+    commit(world, &(struct built_ledger){.transactions = transactions, .transaction_count = 3});
+    assert_int_equal(world->settled.released, 0); /* and in a later one not again */
+    assert_int_equal(open_leases(world), 1);
+}
+
+static void DR3_a_foreign_envelope_of_the_same_sequence_supersedes_and_quarantines_plain_or_bumped(
+    void **state)
+{
+    struct gap_world *world = *state;
+    for (unsigned n = 1; n <= 3; n++) {
+        gap_leased(world, n);
+        const struct built_transaction transaction = {.hash = built_hash(FOREIGN + n),
+            .has_inner = n == 2,
+            .inner_hash = built_hash(2 * FOREIGN + n),
+            .code = n == 3 ? TX_FAILED : TX_SUCCESS};
+        const struct built_account account = {.key = built_key(n), .sequence = 51};
+        commit(world, &(struct built_ledger){.transactions = &transaction,
+                          .transaction_count = 1,
+                          .accounts = &account,
+                          .account_count = 1});
+        assert_int_equal(world->settled.superseded, 1);
+        assert_int_equal(world->settled.quarantined, 1);
+    }
+    assert_int_equal(gap_count(world, "l.result = 'superseded' AND a.lease_hash IS NULL AND a.sequence = 51"
+                                      " AND a.state = 'quarantined'"),
+        3);
+}
+
+/* What the account did says more than what a ledger does not show by hash. */
+static void DR3_a_lease_that_the_ledger_passes_without_its_hash_never_waits_for_its_time(void **state)
+{
+    struct gap_world *world = *state;
+    gap_leased(world, 1);
+    const struct built_account account = {.key = built_key(1), .sequence = 60};
+    commit(world, &(struct built_ledger){.accounts = &account, .account_count = 1});
+    assert_int_equal(world->settled.superseded, 1);
+    assert_int_equal(gap_count(world, "a.sequence = 60 AND a.sequence_ledger = 101"), 1);
+}
+
+static void DR3_a_frozen_account_is_quarantined_its_lease_ends_by_time_and_thawing_releases_nothing(
+    void **state)
+{
+    struct gap_world *world = *state;
+    const struct public_key stranger = built_key(FOREIGN);
+    struct public_key frozen[] = {built_key(1), built_key(2), stranger};
+    gap_leased(world, 1);
+    gap_account(world, 2, "active");
+    gap_account(world, 3, "active");
+    const struct built_account touched = {.key = built_key(2), .sequence = 50};
+    commit(world, &(struct built_ledger){
+                      .frozen = frozen, .frozen_count = 3, .accounts = &touched, .account_count = 1});
+    assert_int_equal(world->settled.quarantined, 2);
+    assert_int_equal(world->settled.released, 0);
+    assert_int_equal(
+        gap_count(world, "a.state = 'quarantined' AND a.quarantine_reason = 'the network froze it'"), 2);
+    assert_int_equal(open_leases(world), 1);
+    assert_int_equal(gap_count(world, "a.sequence_ledger = 101"), 1); /* only what was touched is mirrored */
+    commit(world, &(struct built_ledger){.frozen_changed = true});
+    assert_int_equal(gap_count(world, "a.state = 'quarantined'"), 2); /* that is for a person */
+    commit(world, &(struct built_ledger){.close_time_s = UINT32_MAX});
+    assert_int_equal(world->settled.expired, 1);
+    assert_int_equal(open_leases(world), 0);
+    assert_int_equal(gap_count(world, "a.state = 'active'"), 1);
+}
+
+/* The number that the next envelope is built from is never older than the release. */
+static void H5_the_sequence_is_written_in_the_same_update_that_releases(void **state)
+{
+    struct gap_world *world = *state;
+    test_db_exec(&world->db,
+        "CREATE TABLE public.updates (public_key text, released boolean, sequence int8, ledger int8);"
+        "CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO "
+        "public.updates"
+        " VALUES (NEW.public_key, OLD.lease_hash IS NOT NULL AND NEW.lease_hash IS NULL, NEW.sequence,"
+        " NEW.sequence_ledger); RETURN NULL; END $$");
+    gap_leased(world, 1);
+    gap_leased(world, 2);
+    test_db_exec(&world->db, "CREATE TRIGGER note AFTER UPDATE ON fairway.channel_accounts"
+                             " FOR EACH ROW EXECUTE FUNCTION public.note()");
+    const struct built_transaction transactions[] = {
+        {.hash = built_hash(1)}, {.hash = built_hash(2), .code = TX_FAILED}};
+    const struct built_account accounts[] = {
+        {.key = built_key(1), .sequence = 51}, {.key = built_key(2), .sequence = 51}};
+    commit(world,
+        &(struct built_ledger){
+            .transactions = transactions, .transaction_count = 2, .accounts = accounts, .account_count = 2});
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM public.updates"), 2);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM public.updates WHERE released"
+                                                " AND sequence = 51 AND ledger = 101"),
+        2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(DR3_every_result_plain_and_fee_bumped_ends_the_lease_exactly_when_it_consumed),
+        TEST(DR3_empty_ledgers_of_every_kind_change_nothing),
+        TEST(DR3_two_of_ours_among_a_thousand_foreign_ones_are_found),
+        TEST(DR3_one_hash_twice_in_a_ledger_counts_once),
+        TEST(DR3_a_foreign_envelope_of_the_same_sequence_supersedes_and_quarantines_plain_or_bumped),
+        TEST(DR3_a_lease_that_the_ledger_passes_without_its_hash_never_waits_for_its_time),
+        TEST(DR3_a_frozen_account_is_quarantined_its_lease_ends_by_time_and_thawing_releases_nothing),
+        TEST(H5_the_sequence_is_written_in_the_same_update_that_releases),
+    };
+    return cmocka_run_group_tests_name("settle shapes", tests, test_pg_start, test_pg_stop);
+}
