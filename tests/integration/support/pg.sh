@@ -4,9 +4,14 @@
 #   pg.sh start DIR [PID]   starts the server whose data is in DIR (made when missing) and prints its superuser URL.
 #                           A server that runs already is left alone. With PID: temporary; when that process has
 #                           ended, however it ended, the server is stopped and DIR removed.
-#   pg.sh stop DIR          stops it; done when it is not running.
+#   pg.sh stop DIR [MODE]   stops it (fast, or immediate: as a crash); done when it is not running.
+#   pg.sh standby FROM DIR [PID]    as start, with a standby that streams from the server in FROM, itself a standby or not.
+#   pg.sh cut DIR           the standby in DIR gets nothing more: from here on it lags.
+#   pg.sh promote DIR       makes the standby in DIR a primary.
+#   pg.sh backup FROM DIR   makes in DIR a base backup of the server in FROM, which does not run.
+#   pg.sh restore DIR [PID] as start, with the backup in DIR, recovered to the moment at which it was taken.
 #
-# DIR/url holds the URL (with a random password), DIR/log the server's log, DIR/data/postmaster.pid its process id.
+# DIR/port is taken if somebody wrote it before. DIR/url holds the URL (with a random password), DIR/log the server's log, DIR/data/postmaster.pid its process id.
 # As root the server runs as the user postgres or nobody; where that user cannot reach DIR (a clone under /root), data and
 # log are in a folder of /var/lib and DIR has links to them.
 set -eu
@@ -16,8 +21,9 @@ fail() {
     exit 1
 }
 
-[ $# -ge 2 ] || fail "usage: pg.sh start DIR [PID] | pg.sh stop DIR"
-command=$1 owner=${3:-}
+[ $# -ge 2 ] || fail "usage: pg.sh start|stop|standby|cut|promote|backup|restore DIR ..., see its head"
+command=$1
+shift
 umask 077
 
 find_bin() {
@@ -42,7 +48,8 @@ random_below() {
     echo $(($(od -An -N4 -tu4 /dev/urandom | tr -d ' ') % $1))
 }
 
-make_cluster() {
+# Sets home, the folder for data and log that the server's user can reach.
+make_home() {
     home=$dir
     if [ "$(id -u)" -eq 0 ]; then
         chown "$user" "$dir"
@@ -55,6 +62,10 @@ make_cluster() {
             ln -sfn "$home/log" "$dir/log"
         fi
     fi
+}
+
+make_cluster() {
+    make_home
     od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$dir/password"
     cp "$dir/password" "$home/initdb.password"
     [ "$(id -u)" -ne 0 ] || chown "$user" "$home/initdb.password"
@@ -65,6 +76,23 @@ make_cluster() {
         fail "initdb failed"
     }
     rm -f "$home/initdb.password"
+}
+
+# Clusters that are copies of each other share the password.
+copy_cluster() { # FROM [pg_basebackup's options]
+    from=$1
+    shift
+    make_home
+    cp "$from/password" "$dir/password"
+    as_user env PGPASSWORD="$(cat "$from/password")" "$bin/pg_basebackup" -D "$home/data" -h 127.0.0.1 -p "$(cat "$from/port")" \
+        -U fairway -X stream -c fast -N "$@" >"$dir/basebackup.log" 2>&1 || {
+        cat "$dir/basebackup.log" >&2
+        fail "pg_basebackup failed"
+    }
+}
+
+sql() {
+    PGPASSWORD=$(cat "$dir/password") "$bin/psql" -X -q -h 127.0.0.1 -p "$(cat "$dir/port")" -U fairway -d postgres -v ON_ERROR_STOP=1 -c "$1"
 }
 
 # The port is kept for later starts on the same data, unless somebody else has it by then.
@@ -105,12 +133,9 @@ watch_owner() {
         </dev/null >/dev/null 2>&1 &
 }
 
-bin=$(find_bin)
-case $command in
-start)
-    mkdir -p "$2"
-    dir=$(cd "$2" && pwd)
-    [ -s "$dir/data/PG_VERSION" ] || make_cluster
+# Starts what is in dir, unless it runs.
+start_once() {
+    owner=$1
     if ! as_user "$bin/pg_ctl" status -D "$(realpath "$dir/data")" >/dev/null 2>&1; then
         start_server
         if [ -n "$owner" ] && [ ! -e "$dir/watched" ]; then
@@ -119,11 +144,54 @@ start)
         fi
     fi
     cat "$dir/url"
+}
+
+folder() {
+    mkdir -p "$1"
+    dir=$(cd "$1" && pwd)
+}
+
+bin=$(find_bin)
+case $command in
+start)
+    folder "$1"
+    [ -s "$dir/data/PG_VERSION" ] || make_cluster
+    start_once "${2:-}"
     ;;
 stop)
-    [ -d "$2/data" ] || exit 0
-    dir=$(cd "$2" && pwd)
-    stop_server "${3:-fast}"
+    [ -d "$1/data" ] || exit 0
+    folder "$1"
+    stop_server "${2:-fast}"
+    ;;
+standby)
+    folder "$2"
+    copy_cluster "$1" -R
+    start_once "${3:-}"
+    ;;
+cut)
+    folder "$1"
+    sql "ALTER SYSTEM SET primary_conninfo = ''"
+    sql "SELECT pg_reload_conf()" >/dev/null
+    tries=0
+    while sql "COPY (SELECT FROM pg_stat_wal_receiver) TO STDOUT" | grep -q ''; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || fail "the standby goes on receiving"
+        sleep 0.1
+    done
+    ;;
+promote)
+    folder "$1"
+    as_user "$bin/pg_ctl" promote -D "$(realpath "$dir/data")" -w -t 30 -s
+    ;;
+backup)
+    folder "$2"
+    copy_cluster "$1"
+    ;;
+restore)
+    folder "$1"
+    as_user sh -c 'umask 077 && cd "$1" && : >recovery.signal && printf "%s\n" "restore_command = false" \
+        "recovery_target = immediate" "recovery_target_action = promote" >>postgresql.auto.conf' restore "$(realpath "$dir/data")"
+    start_once "${2:-}"
     ;;
 *)
     fail "unknown command $command"
