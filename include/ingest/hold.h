@@ -10,9 +10,10 @@
 #include "db/db.h"
 
 /*
- * By hand, for what leaves no trace in the database, like a copied volume. From its commit on nothing is
- * granted, until a ledger has closed after *until_s (Unix seconds). Never shortens a hold; the reason of the
- * longer one stays. ERR_CONFIG: the database has no ledger yet, so that nothing can have been forgotten.
+ * By hand, for what leaves no trace in the database, like a copied volume. Behind ERR_OK nothing is granted
+ * until a ledger has closed after *until_s (Unix seconds); grants in flight were waited for. Never shortens a
+ * hold; the reason of the longer one stays. ERR_CONFIG: the database has no ledger yet, so that nothing can
+ * have been forgotten.
  */
 MUST_CHECK enum err hold_begin(
     struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail);
@@ -24,5 +25,12 @@ MUST_CHECK enum err hold_begin(
  */
 MUST_CHECK enum err hold_notice(
     struct db *db, bool synchronous, unsigned ledger_seconds, bool *noticed, struct detail *detail);
+
+/*
+ * Until when a hold goes on, as of a ledger that is being committed; 0: it ends with this one, the first that
+ * closed after every max time that a forgotten lease can have. A ledger that closed further ahead of the
+ * database's clock than grants allow shows that the hold was counted by a wrong clock: it begins anew.
+ */
+int64_t hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds);
 
 #endif

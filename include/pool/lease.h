@@ -96,4 +96,8 @@ struct grant_settings {
 MUST_CHECK enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail);
 
+/* Waits until no grant is in flight that has not seen what was committed before, such as that grants are
+ * suspended. */
+MUST_CHECK enum err grants_wait_out(struct db *db, struct detail *detail);
+
 #endif

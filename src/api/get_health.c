@@ -4,10 +4,6 @@
 
 #include "question.h"
 
-/* The distance between clock and close time at which grants stop, beyond the ledger that is due (DESIGN 4).
- */
-#define CLOCK_SLACK_S 30
-
 static bool keyd_runs(const struct keyd *keyd)
 {
     struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
@@ -41,7 +37,8 @@ static bool ingestion_well(const struct api_settings *settings)
 static bool check_pool(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
 {
     int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
-    bool current = pool->cursor_sequence > 0 && apart_s <= CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
+    bool current =
+        pool->cursor_sequence > 0 && apart_s <= GRANT_CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
     bool ready = check(checks, "ledgers", current,
         "the close time of the last committed ledger is too far from the database's clock");
     ready &= check(checks, "grants", pool->grants_allowed, "grants are suspended");

@@ -1,10 +1,12 @@
 /* The ledger transaction: everything that a ledger changes becomes visible by one COMMIT, or nothing does. */
 #include "base/mem.h"
+#include "ingest/hold.h"
 #include "lead.h"
 
 static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
 
-static const char sql_cursor[] = "SELECT c.sequence, c.term, c.held_until,"
+static const char sql_cursor[] = "SELECT c.sequence, c.term, coalesce(c.held_until, 0),"
+                                 " floor(extract(epoch FROM clock_timestamp()))::int8,"
                                  " (c.system_identifier, c.timeline) = (i.system_identifier, i.timeline)"
                                  " FROM fairway.cursor c, fairway.identity() i FOR UPDATE OF c";
 
@@ -21,8 +23,8 @@ static const char sql_begin_cursor[] = "INSERT INTO fairway.cursor (sequence, ha
 static const char sql_move_cursor[] = "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3,"
                                       " grants_allowed = grants_allowed OR grants_reason = '" GAP_REASON "',"
                                       " grants_reason = nullif(grants_reason, '" GAP_REASON "'),"
-                                      " hold_reason = CASE WHEN held_until >= $3 THEN hold_reason END,"
-                                      " held_until = CASE WHEN held_until >= $3 THEN held_until END"
+                                      " hold_reason = CASE WHEN $5 <> 0 THEN hold_reason END,"
+                                      " held_until = nullif($5, 0)"
                                       " WHERE term = $4 RETURNING" LAG;
 
 struct writing {
@@ -31,6 +33,7 @@ struct writing {
     const struct gap_evidence *gap; /* NULL: the ledger follows from the last one */
     struct underway underway;
     bool held; /* until this ledger at least: by it, at the latest, forgotten leases may be included */
+    int64_t held_until_s; /* from this ledger on; 0: no more */
     struct ledger_committed *out;
 };
 
@@ -47,16 +50,19 @@ static enum err check_lead(const struct lead *lead, const struct db_rows *entere
         return detail_set(detail, ERR_NOT_LEADER, "another ingester began this database");
     if (there && (db_i64(cursor, 0, 1) != lead->term || db_i64(cursor, 0, 0) != lead->at.sequence))
         return detail_set(detail, ERR_NOT_LEADER, "another ingester has taken over");
-    if (there && !db_bool(cursor, 0, 3))
+    if (there && !db_bool(cursor, 0, 4))
         return detail_set(detail, ERR_NOT_LEADER, "the database is not the one that this leader took over");
     return ERR_OK;
 }
 
-/* The hold ends with the first ledger that closed after every max time that a forgotten lease can have. */
 static void read_hold(struct writing *writing, const struct db_rows *cursor)
 {
-    writing->held = db_count(cursor) == 1 && !db_is_null(cursor, 0, 2);
-    writing->out->hold_ended = writing->held && db_i64(cursor, 0, 2) < (int64_t)writing->ledger->close_time_s;
+    writing->held = db_count(cursor) == 1 && db_i64(cursor, 0, 2) != 0;
+    if (!writing->held)
+        return;
+    writing->held_until_s = hold_after(db_i64(cursor, 0, 2), (int64_t)writing->ledger->close_time_s,
+        db_i64(cursor, 0, 3), writing->lead->ledger_seconds);
+    writing->out->hold_ended = writing->held_until_s == 0;
 }
 
 static enum err enter(struct writing *writing, struct detail *detail)
@@ -90,10 +96,12 @@ static enum err leave(struct writing *writing, struct detail *detail)
     else if (writing->underway.any)
         fate = underway_judge(&writing->underway, ledger);
     const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
-                          close_time = DB_I64((int64_t)ledger->close_time_s);
+                          close_time = DB_I64((int64_t)ledger->close_time_s),
+                          term = DB_I64(writing->lead->term);
     const struct db_statement statements[] = {
-        DB_SQL(writing->lead->at.known ? sql_move_cursor : sql_begin_cursor, sequence, hash, close_time,
-            DB_I64(writing->lead->term)),
+        writing->lead->at.known
+            ? DB_SQL(sql_move_cursor, sequence, hash, close_time, term, DB_I64(writing->held_until_s))
+            : DB_SQL(sql_begin_cursor, sequence, hash, close_time, term),
         DB_SQL(sql_ledger, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
             DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
             DB_I32((int32_t)settled->released)),

@@ -6,13 +6,29 @@
 #include "base/mem.h"
 #include "pool/lease.h"
 
+/* How far clock and close time may be apart where leases are granted. */
+static int64_t slack_s(unsigned ledger_seconds)
+{
+    return GRANT_CLOCK_SLACK_S + (int64_t)ledger_seconds;
+}
+
 /*
- * The longest max time is LEASE_SECONDS_MAX after the moment of a grant, as the lost database's clock had it;
- * that clock was no further ahead of the ledgers than grants allow.
+ * A forgotten lease was granted before now. Its max time is at most LEASE_SECONDS_MAX after what the lost
+ * database took for now, which was at most the slack ahead of a ledger that had closed. By our clock, which
+ * may be the slack behind the ledgers, that is the slack twice. Where our clock is further behind, ledgers
+ * that come in say so (hold_after).
  */
 static int64_t hold_seconds(unsigned ledger_seconds)
 {
-    return LEASE_SECONDS_MAX + GRANT_CLOCK_SLACK_S + (int64_t)ledger_seconds;
+    return LEASE_SECONDS_MAX + 2 * slack_s(ledger_seconds);
+}
+
+int64_t hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds)
+{
+    int64_t anew_s = close_time_s + hold_seconds(ledger_seconds);
+    if (close_time_s - clock_s > slack_s(ledger_seconds))
+        return anew_s > until_s ? anew_s : until_s;
+    return close_time_s > until_s ? 0 : until_s;
 }
 
 #define UNTIL " greatest(floor(extract(epoch FROM clock_timestamp()))::int8, c.close_time) + $1"
@@ -28,12 +44,13 @@ enum err hold_begin(
     AUTO_ROWS rows = NULL;
     enum err e =
         db_query(db, DB_SQL(sql_begin, DB_I64(hold_seconds(ledger_seconds)), DB_TEXT(reason)), &rows, detail);
-    if (e == ERR_OK && db_count(rows) == 0)
+    if (e != ERR_OK)
+        return e;
+    if (db_count(rows) == 0)
         return detail_set(
             detail, ERR_CONFIG, "no ledger was ever ingested into this database: there is nothing to hold");
-    if (e == ERR_OK)
-        *until_s = db_i64(rows, 0, 0);
-    return e;
+    *until_s = db_i64(rows, 0, 0);
+    return grants_wait_out(db, detail);
 }
 
 static const char sql_notice[] =

@@ -5,26 +5,13 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-
-/* Taken once: whoever grants later finds grants suspended. */
-static const char sql_barrier[] = "SELECT pg_advisory_xact_lock(hashtext('fairway grants'))";
+#include "pool/lease.h"
 
 static const char sql_survey[] =
     "SELECT a.public_key, a.state = 'active', p.kind, l.hash, l.sequence FROM fairway.channel_accounts a"
     " LEFT JOIN fairway.leases l ON l.account = a.public_key AND l.settled_at IS NULL"
     " LEFT JOIN fairway.provisioning p ON p.state = 'pending' AND a.public_key = ANY (p.accounts)"
     " WHERE a.state <> 'retired'";
-
-static enum err wait_for_grants(struct db *db, struct detail *detail)
-{
-    enum err e = db_begin(db, detail);
-    if (e == ERR_OK)
-        e = db_query(db, DB_SQL0(sql_barrier), NULL, detail);
-    if (e == ERR_OK)
-        return db_commit(db, detail);
-    db_rollback(db);
-    return e;
-}
 
 static enum survey_shipment shipment_of(const char *kind)
 {
@@ -52,7 +39,7 @@ static enum err read_row(const struct db_rows *rows, size_t row, struct surveyed
 enum err survey_take(struct db *db, struct survey *out, struct detail *detail)
 {
     *out = (struct survey){0};
-    enum err e = wait_for_grants(db, detail);
+    enum err e = grants_wait_out(db, detail);
     if (e != ERR_OK)
         return e;
     const struct db_statement statements[] = {underway_statement(), DB_SQL0(sql_survey)};

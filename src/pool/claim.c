@@ -5,9 +5,21 @@
 
 #include "base/mem.h"
 
-/* A replica that recovers from a gap holds this exclusively, so that no grant is in flight while it reads
- * accounts. */
+/* Held shared by each grant, so that whoever has stopped grants can wait for those in flight. */
 static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))";
+
+static const char sql_wait_out[] = "SELECT pg_advisory_xact_lock(hashtext('fairway grants'))";
+
+enum err grants_wait_out(struct db *db, struct detail *detail)
+{
+    enum err e = db_begin(db, detail);
+    if (e == ERR_OK)
+        e = db_query(db, DB_SQL0(sql_wait_out), NULL, detail);
+    if (e == ERR_OK)
+        return db_commit(db, detail);
+    db_rollback(db);
+    return e;
+}
 
 /*
  * A statement of its own behind the lock: its snapshot must not be older than the lock. The clock may run
@@ -51,7 +63,7 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
     struct claim_terms *terms, struct detail *detail)
 {
     if (!db_bool(entered, 0, 0))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED, "a gap in the ledgers is being recovered");
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "grants are being stopped");
     if (db_count(rows) == 0)
         return detail_set(detail, ERR_GRANTS_SUSPENDED, "no ledger has been ingested yet");
     if (!db_bool(rows, 0, 0))

@@ -15,7 +15,7 @@
 #include "support/pool_seed.h"
 
 #define ACCOUNTS 3
-#define HELD_SECONDS (LEASE_SECONDS_MAX + GRANT_CLOCK_SLACK_S + 5)
+#define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * (GRANT_CLOCK_SLACK_S + 5))
 
 /* A pool, and a network whose first ledger the leader has committed. */
 struct world {
@@ -278,6 +278,34 @@ static void DR10_a_hold_by_hand_never_shortens_one(void **state)
     assert_suspended(world, "the volume was copied");
 }
 
+static void DR10_a_hold_by_hand_waits_for_the_grants_that_did_not_see_it(void **state)
+{
+    struct world *world = *state;
+    AUTO_ROWS rows = NULL;
+    int64_t until_s;
+    struct db *in_flight = test_db_open(&world->pool.test, DB_DIRECT);
+    assert_int_equal(db_begin(in_flight, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(in_flight, DB_SQL0("SELECT pg_advisory_xact_lock_shared(hashtext('fairway grants'))"), &rows,
+            NULL),
+        ERR_OK);
+    assert_int_equal(hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_DATABASE_UNAVAILABLE);
+    db_rollback(in_flight);
+    db_free(in_flight);
+    assert_int_equal(hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
+}
+
+static void DR10_a_hold_that_a_slow_clock_began_begins_anew_with_the_ledgers(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    const struct built_ledger ahead = {
+        .close_time_s = (uint64_t)number(world, sql_held_until) + 1}; /* minutes ahead of the clock */
+    close_with(world, &ahead);
+    assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
+}
+
 static void DR10_a_database_without_a_ledger_has_nothing_to_hold(void **state)
 {
     struct world *world = *state;
@@ -329,6 +357,8 @@ int main(void)
         TEST(DR10_a_synchronous_failover_leaves_a_hold_that_is_there),
         TEST(DR10_a_second_failover_during_a_hold_prolongs_it),
         TEST(DR10_a_hold_by_hand_never_shortens_one),
+        TEST(DR10_a_hold_by_hand_waits_for_the_grants_that_did_not_see_it),
+        TEST(DR10_a_hold_that_a_slow_clock_began_begins_anew_with_the_ledgers),
         TEST(DR10_a_database_without_a_ledger_has_nothing_to_hold),
         TEST(DR10_a_leader_commits_nothing_into_another_database),
         TEST(DR10_a_gap_suspension_and_a_hold_are_independent),

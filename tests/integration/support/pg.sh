@@ -192,6 +192,9 @@ restore)
     as_user sh -c 'umask 077 && cd "$1" && : >recovery.signal && printf "%s\n" "restore_command = false" \
         "recovery_target = immediate" "recovery_target_action = promote" >>postgresql.auto.conf' restore "$(realpath "$dir/data")"
     start_once "${2:-}"
+    for setting in restore_command recovery_target recovery_target_action; do
+        sql "ALTER SYSTEM RESET $setting" # else a copy of this server would stop there too
+    done
     ;;
 *)
     fail "unknown command $command"
