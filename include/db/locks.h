@@ -1,4 +1,22 @@
 /*
+ * The order in which fairway's transactions lock, so that none can wait for another in a circle:
+ *
+ *   1. advisory locks of the session (ingestion leader, provisioning, master keys): always tried, never
+ * waited for inside a transaction;
+ *   2. advisory locks of the transaction (ledger transaction; grants, shared; idempotency keys): tried as
+ * well;
+ *   3. the cursor's row: ledgers and a new leader FOR UPDATE, changes by hand FOR SHARE, grants not at all;
+ *   4. leases: a ledger ends them by hash, a grant inserts its own, the janitor deletes settled ones;
+ *   5. rows of accounts, in the order of their keys in "C"; a grant, and scaling down, skip those that are
+ *      locked instead of waiting, and an account whose lease a ledger has ended under 4 is nobody else's;
+ *   6. what the ledger adds: its row, the fate of a provisioning transaction.
+ *
+ * What cannot be ordered is bounded: every session has lock_timeout, statement_timeout and
+ * idle_in_transaction_session_timeout, and a transaction that was chosen as a deadlock's victim runs again
+ * (ERR_TRY_AGAIN).
+ */
+
+/*
  * Who blocks whom in this database, who holds fairway's advisory locks, and what keeps vacuum from cleaning
  * up (H15: an old snapshot makes a small table grow and each statement on it slow). Reads the server's own
  * views; locks nothing.

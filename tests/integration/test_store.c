@@ -1,0 +1,566 @@
+/*
+ * The store's rows of the ancestors' checklist (B.6, S1 to S19) that no other suite has, and the hazards of
+ * their tables: time zones (H3), HOT updates (H15), LIMIT beside SKIP LOCKED (H16), keys behind row locks
+ * (Z3), deleted keys (Z6), a release in two transactions (Z7).
+ */
+#include "support/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/pool/record.h"
+#include "../../src/provision/accounts.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pool/master_keys.h"
+#include "pool/status.h"
+#include "support/pool_rows.h"
+
+#define ACCOUNTS 6
+
+static int set_up(void **state)
+{
+    struct test_pool *pool = NEW(struct test_pool);
+    test_pool_open(pool, ACCOUNTS);
+    *state = pool;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    test_pool_close(*state);
+    free(*state);
+    return 0;
+}
+
+/* Grants count leases, all of which must be had. */
+static void grant_all(struct test_pool *pool, struct asked asked[], size_t count)
+{
+    struct detail detail = {0};
+    for (size_t i = 0; i < count; i++)
+        ask(pool, &asked[i]);
+    assert_int_equal(test_pool_grant(pool, asked, count, &detail), ERR_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(asked[i].grant.state, GRANT_DONE);
+}
+
+static void wipe_all(struct asked asked[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        asked_wipe(&asked[i]);
+}
+
+/* Whether the lease is open and names its account, which names it; else it must be settled and neither does.
+ */
+static bool is_open(const struct test_pool *pool, const struct lease *lease)
+{
+    char hex[HASH_HEX_SIZE];
+    hash_encode(&lease->hash, hex);
+    AUTO_FREE char *open =
+        mem_format("SELECT count(*) FROM fairway.leases WHERE hash = '\\x%s' AND settled_at IS NULL", hex);
+    AUTO_FREE char *named =
+        mem_format("SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash = '\\x%s'"
+                   " AND locked_at IS NOT NULL AND locked_until IS NOT NULL",
+            hex);
+    int64_t is = test_db_number(&pool->test, open);
+    assert_int_equal(test_db_number(&pool->test, named), is);
+    return is == 1;
+}
+
+/* ---- reading */
+
+static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct lease_key key;
+    struct hash unknown = built_hash(1);
+    assert_int_equal(lease_key(pool->db, &unknown, "", &key, NULL), ERR_NOT_ELIGIBLE);
+    grant_all(pool, &asked, 1);
+    assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
+    assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
+    asked_wipe(&asked);
+}
+
+static void S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_order_of_creation(void **state)
+{
+    struct test_pool *pool = *state;
+    struct account_status page[ACCOUNTS];
+    size_t count;
+    assert_int_equal(account_page(pool->db, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
+    assert_int_equal(count, ACCOUNTS);
+    for (size_t i = 1; i < count; i++)
+        assert_true(strcmp(page[i - 1].public_key, page[i].public_key) < 0);
+}
+
+static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
+{
+    struct test_pool *pool = *state;
+    test_db_exec(&pool->test,
+        "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
+        " sequence_ledger, state) SELECT 'G' || translate(upper(lpad(md5(n::text), 55, md5((n + 1)::text))),"
+        " '0189', 'WXYZ'), 100 + n, repeat('x', 72)::bytea, k.key_id, 1, 1, 'active'"
+        " FROM generate_series(1, 20000) n, fairway.master_keys k;"
+        "ANALYZE fairway.channel_accounts");
+    struct account_status *page AUTO_FREE = NEW_ARRAY(ACCOUNT_PAGE_MAX, struct account_status);
+    char after[ADDRESS_SIZE] = "";
+    size_t count, seen = 0;
+    do {
+        assert_int_equal(account_page(pool->db, NULL, after, ACCOUNT_PAGE_MAX, page, &count, NULL), ERR_OK);
+        for (size_t i = 0; i < count; i++)
+            assert_true(strcmp(i == 0 ? after : page[i - 1].public_key, page[i].public_key) < 0);
+        if (count > 0)
+            memcpy(after, page[count - 1].public_key, sizeof after);
+        seen += count;
+    } while (count > 0);
+    assert_int_equal(seen, 20000 + ACCOUNTS);
+    /* what was read of the table, all pages together: each row once, but for a page's last look ahead */
+    db_free(pool->db);
+    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    int64_t deadline_ms = clock_ms() + 10000, fetched;
+    while ((fetched = test_db_number(&pool->test,
+                "SELECT idx_tup_fetch + seq_tup_read FROM"
+                " pg_stat_user_tables WHERE relname = 'channel_accounts'")) < 20000 &&
+           clock_ms() < deadline_ms)
+        clock_sleep_ms(50);
+    assert_in_range(fetched, 20000, 20000 * 4);
+}
+
+static void S15_the_pool_is_counted(void **state)
+{
+    struct test_pool *pool = *state;
+    struct pool_status status;
+    struct test_db empty = test_db_new(TEST_DB_MIGRATED);
+    struct db *db = test_db_open(&empty, DB_DIRECT);
+    assert_int_equal(pool_status(db, &status, NULL), ERR_OK);
+    assert_int_equal(status.idle + status.leased + status.creating + status.retiring + status.quarantined, 0);
+    account_row(&empty, 1, "active");
+    assert_int_equal(pool_status(db, &status, NULL), ERR_OK);
+    assert_int_equal(status.idle, 1);
+    db_free(db);
+    test_db_drop(&empty);
+    assert_int_equal(pool_status(pool->db, &status, NULL), ERR_OK);
+    assert_int_equal(status.idle, ACCOUNTS);
+}
+
+/* ---- leases: taken and ended */
+
+static void S3_an_account_that_keeps_part_of_a_lease_cannot_exist(void **state)
+{
+    struct test_pool *pool = *state;
+    static const char *const halves[] = {"lease_hash = sha256('')", "locked_at = now()",
+        "locked_until = now()", "locked_at = now(), locked_until = now()",
+        "lease_hash = sha256(''), locked_at = now(), locked_until = now()"};
+    for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
+        AUTO_FREE char *sql = mem_format("UPDATE fairway.channel_accounts SET %s WHERE slot = 0", halves[i]);
+        assert_int_equal(db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL), ERR_CONFLICT);
+    }
+    assert_nothing_leased(pool);
+}
+
+/* The ancestor assigned by public key alone: one that had lost its account overwrote the next one's hash
+ * (H2). */
+static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(void **state)
+{
+    struct test_pool *pool = *state;
+    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
+    struct claimed_account account;
+    struct batch_keys keys = {0};
+    struct claim claim = {.ledger_seconds = 5, .wanted = 1, .keys = &keys, .accounts = &account};
+    struct db *late =
+        db_new(&(struct db_settings){.url = pool->test.url, .kind = DB_DIRECT, .name = "late holder"});
+    assert_int_equal(claim_begin(late, &claim, NULL), ERR_OK);
+    assert_int_equal(claim.claimed, 1);
+    test_db_exec(&pool->test, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
+                              "application_name = 'late holder'");
+    struct asked asked;
+    grant_all(pool, &asked, 1);
+    assert_true(public_key_equal(&asked.grant.lease.account, &account.key));
+    /* the late one goes on as if nothing had happened */
+    struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
+    struct lease_request request = {.request_id = "late"};
+    const struct record_item item = {&request, &own};
+    struct detail detail = {0};
+    assert_int_not_equal(record_commit(late, &claim.terms, &item, 1, NULL, 0, &detail), ERR_OK);
+    assert_true(is_open(pool, &asked.grant.lease));
+    assert_int_equal(lease_rows(pool), 1);
+    db_free(late);
+    asked_wipe(&asked);
+}
+
+static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    grant_all(pool, &asked, 1);
+    const struct lease *first = &asked.grant.lease;
+    struct lease second = {.hash = built_hash(9), .account = first->account, .sequence = first->sequence};
+    struct lease_request request = {.request_id = "second"};
+    const struct record_item item = {&request, &second};
+    struct claim_terms terms = {0};
+    struct detail detail = {0};
+    assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
+    assert_int_equal(record_commit(pool->db, &terms, &item, 1, NULL, 0, &detail), ERR_CONFLICT);
+    db_rollback(pool->db);
+    assert_true(is_open(pool, first));
+    assert_int_equal(lease_rows(pool), 1);
+    asked_wipe(&asked);
+}
+
+static void S7_S8_a_ledger_with_nothing_of_ours_ends_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    grant_all(pool, asked, 2);
+    assert_int_equal(test_pool_close_ledger(pool->db, NULL).released, 0);
+    const struct built_transaction foreign = {.hash = built_hash(77)};
+    assert_int_equal(test_pool_close_ledger(
+                         pool->db, &(struct built_ledger){.transactions = &foreign, .transaction_count = 1})
+                         .released,
+        0);
+    assert_true(is_open(pool, &asked[0].grant.lease) && is_open(pool, &asked[1].grant.lease));
+    wipe_all(asked, 2);
+}
+
+static void S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends_all(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[4];
+    const struct lease *leases[4];
+    grant_all(pool, asked, 4);
+    for (size_t i = 0; i < 4; i++)
+        leases[i] = &asked[i].grant.lease;
+    assert_int_equal(test_pool_include(pool->db, &leases[1], 1).released, 1);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(is_open(pool, leases[i]), i != 1);
+    leases[1] = leases[3];
+    assert_int_equal(test_pool_include(pool->db, leases, 3).released, 3);
+    for (size_t i = 0; i < 4; i++)
+        assert_false(is_open(pool, &asked[i].grant.lease));
+    assert_int_equal(leased_accounts(pool), 0);
+    wipe_all(asked, 4);
+}
+
+/* ---- storing and removing */
+
+static void S13_a_row_that_cannot_be_an_account_is_not_stored(void **state)
+{
+    struct test_pool *pool = *state;
+    static const char *const wrong[][2] = {
+        {"''", "a.sealed_seed"},
+        {"'not a key'", "a.sealed_seed"},
+        {"lower(a.public_key)", "a.sealed_seed"},
+        {"left(a.public_key, 55)", "a.sealed_seed"},
+        {"replace(a.public_key, 'G', 'S')", "a.sealed_seed"},
+        {"a.public_key", "a.sealed_seed"}, /* a duplicate */
+        {"NULL", "a.sealed_seed"},
+        {"translate(a.public_key, 'ABC', 'BCA')", "''"},
+        {"translate(a.public_key, 'ABC', 'BCA')", "substr(a.sealed_seed, 2)"},
+        {"translate(a.public_key, 'ABC', 'BCA')", "NULL"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        AUTO_FREE char *sql = mem_format(
+            "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state)"
+            " SELECT %s, 99, %s, a.key_id, 'creating' FROM fairway.channel_accounts a WHERE a.slot = 0",
+            wrong[i][0], wrong[i][1]);
+        if (db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL) != ERR_CONFLICT)
+            fail_msg("stored: %s, %s", wrong[i][0], wrong[i][1]);
+    }
+    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
+}
+
+static void S13_a_key_that_is_not_its_accounts_signs_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts a SET sealed_seed = b.sealed_seed"
+                              " FROM fairway.channel_accounts b WHERE b.slot = (a.slot + 1) % 6");
+    for (size_t i = 0; i < ACCOUNTS; i++) {
+        ask(pool, &asked);
+        assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
+        assert_int_equal(asked.grant.state, GRANT_OPEN);
+        asked_wipe(&asked);
+    }
+    assert_nothing_leased(pool);
+    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"
+                                                 " WHERE quarantine_reason LIKE '%does not open'"),
+        ACCOUNTS);
+}
+
+static void S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    grant_all(pool, &asked, 1);
+    assert_int_equal(
+        db_query(
+            pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts WHERE lease_hash IS NULL"), NULL, NULL),
+        ERR_CONFLICT);
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts"), NULL, NULL), ERR_CONFLICT);
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("TRUNCATE fairway.channel_accounts CASCADE"), NULL, NULL), ERR_CONFLICT);
+    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
+    assert_true(is_open(pool, &asked.grant.lease));
+    asked_wipe(&asked);
+}
+
+static void S18_a_leased_account_is_not_retired_by_anything_before_its_lease_ends(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    grant_all(pool, &asked, 1);
+    assert_int_equal(db_query(pool->db,
+                         DB_SQL0("UPDATE fairway.channel_accounts SET state = 'retired', slot = NULL WHERE "
+                                 "lease_hash IS NOT NULL"),
+                         NULL, NULL),
+        ERR_CONFLICT);
+    assert_true(is_open(pool, &asked.grant.lease));
+    asked_wipe(&asked);
+}
+
+static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(void **state)
+{
+    (void)state;
+    struct test_db test = test_db_new(TEST_DB_MIGRATED);
+    struct db *db = test_db_open(&test, DB_DIRECT), *other = test_db_open(&test, DB_DIRECT);
+    struct master_key_row rows[MASTER_KEYS_MAX], derived = {.key_id = "00112233445566aa", .derived = true};
+    struct master_key_row file = {.key_id = "ffeeddccbbaa9988"}, bad = {.key_id = "FFEE"};
+    size_t count;
+    memset(derived.salt, 5, sizeof derived.salt);
+    assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
+    assert_int_equal(master_key_store(db, &file, NULL), ERR_OK);
+    assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
+    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONFLICT);
+    assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(rows[0].key_id, derived.key_id);
+    assert_true(rows[0].derived);
+    assert_memory_equal(rows[0].salt, derived.salt, sizeof derived.salt);
+    assert_string_equal(rows[1].key_id, file.key_id);
+    assert_false(rows[1].derived);
+    assert_int_equal(master_keys_lock(db, 0, NULL), ERR_OK);
+    assert_int_equal(master_keys_lock(other, 0, NULL), ERR_TRY_AGAIN);
+    assert_int_equal(master_keys_unlock(db, NULL), ERR_OK);
+    assert_int_equal(master_keys_lock(other, 0, NULL), ERR_OK);
+    test_db_exec(&test, "INSERT INTO fairway.master_keys (key_id) SELECT lpad(n::text, 16, '0')"
+                        " FROM generate_series(1, 5) n");
+    assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_CONFIG);
+    db_free(db);
+    db_free(other);
+    test_db_drop(&test);
+}
+
+/* ---- hazards */
+
+static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void **state)
+{
+    struct test_pool *pool = *state;
+    static const char *const zones[] = {
+        "UTC", "America/New_York", "Pacific/Kiritimati", "Asia/Kolkata", "Pacific/Marquesas"};
+    struct asked asked[ARRAY_LEN(zones)];
+    for (size_t i = 0; i < ARRAY_LEN(zones); i++) {
+        AUTO_FREE char *set = mem_format("ALTER DATABASE %s SET timezone = '%s'", pool->test.name, zones[i]);
+        test_db_exec(&pool->test, set);
+        db_free(pool->db);
+        pool->db = test_db_open(&pool->test, i % 2 == 0 ? DB_POOLED : DB_DIRECT);
+        grant_all(pool, &asked[i], 1);
+        /* as a person sees it, in a session of the zone */
+        AUTO_FREE char *look =
+            mem_format("SET timezone = '%s'; DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.leases l"
+                       " JOIN fairway.channel_accounts a ON a.lease_hash = l.hash AND a.locked_until ="
+                       " to_timestamp(l.max_time) AND a.locked_at <= clock_timestamp()"
+                       " AND a.locked_at > clock_timestamp() - interval '1 minute') = %zu; END $$",
+                zones[(i + 1) % ARRAY_LEN(zones)], i + 1);
+        test_db_exec(&pool->test, look);
+    }
+    assert_int_equal(leased_accounts(pool), ARRAY_LEN(zones));
+    wipe_all(asked, ARRAY_LEN(zones));
+}
+
+/* So many grants of all accounts, each ended by a ledger. */
+static void cycle(struct test_pool *pool, size_t rounds)
+{
+    for (size_t round = 0; round < rounds; round++) {
+        struct asked asked[ACCOUNTS];
+        const struct lease *leases[ACCOUNTS];
+        grant_all(pool, asked, ACCOUNTS);
+        for (size_t i = 0; i < ACCOUNTS; i++)
+            leases[i] = &asked[i].grant.lease;
+        assert_int_equal(test_pool_include(pool->db, leases, ACCOUNTS).released, ACCOUNTS);
+        wipe_all(asked, ACCOUNTS);
+    }
+}
+
+static void H15_updates_of_accounts_are_HOT(void **state)
+{
+    struct test_pool *pool = *state;
+    const size_t rounds = 100;
+    cycle(pool, rounds);
+    db_free(pool->db); /* a session reports its statistics when it ends */
+    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    int64_t deadline_ms = clock_ms() + 10000, updates;
+    while ((updates = test_db_number(&pool->test, "SELECT n_tup_upd FROM pg_stat_user_tables"
+                                                  " WHERE relname = 'channel_accounts'")) <
+               (int64_t)(2 * rounds * ACCOUNTS) &&
+           clock_ms() < deadline_ms)
+        clock_sleep_ms(50);
+    int64_t hot = test_db_number(
+        &pool->test, "SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'channel_accounts'");
+    assert_true(updates >= (int64_t)(2 * rounds * ACCOUNTS));
+    if (hot * 100 < updates * 95)
+        fail_msg("%lld of %lld updates were HOT", (long long)hot, (long long)updates);
+}
+
+static int64_t table_bytes(const struct test_pool *pool)
+{
+    return test_db_number(&pool->test, "SELECT pg_relation_size('fairway.channel_accounts')");
+}
+
+/* A snapshot keeps dead rows. Ours end by their timeout; then the room is used again instead of growing. */
+static void H15_a_pinned_snapshot_of_ours_ends_and_the_table_stays_small(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *pin = db_new(&(struct db_settings){
+        .url = pool->test.url, .kind = DB_DIRECT, .name = "pin", .idle_transaction_timeout_ms = 1500});
+    assert_int_equal(db_begin(pin, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(pin, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(pin, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"), NULL, NULL), ERR_OK);
+    int64_t begun_ms = clock_ms();
+    while (test_db_number(&pool->test, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pin'"
+                                       " AND backend_xmin IS NOT NULL") > 0) {
+        cycle(pool, 5);
+        assert_true(clock_ms() - begun_ms < 20000);
+    }
+    assert_int_equal(db_query(pin, DB_SQL0("SELECT 1::int8"), NULL, NULL), ERR_DATABASE_UNAVAILABLE);
+    db_free(pin);
+    cycle(pool, 5); /* prunes what the snapshot kept */
+    int64_t bytes = table_bytes(pool);
+    cycle(pool, 60);
+    assert_true(table_bytes(pool) <= bytes + 8192);
+}
+
+/* With the subquery inside, a nested loop runs it again for each row and takes more than LIMIT. */
+static void H16_scaling_down_takes_exactly_as_many_as_it_should_under_any_plan(void **state)
+{
+    struct test_pool *pool = *state;
+    size_t retired;
+    assert_int_equal(
+        db_query(pool->db,
+            DB_SQL0(
+                "SELECT set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', "
+                "false),"
+                " set_config('enable_hashagg', 'off', false), set_config('enable_material', 'off', false),"
+                " set_config('enable_sort', 'off', false), set_config('enable_indexscan', 'off', false),"
+                " set_config('enable_bitmapscan', 'off', false), set_config('enable_indexonlyscan', 'off', "
+                "false)"),
+            NULL, NULL),
+        ERR_OK);
+    assert_int_equal(db_begin(pool->db, NULL), ERR_OK);
+    assert_int_equal(accounts_retire(pool->db, 2, &retired, NULL), ERR_OK);
+    assert_int_equal(db_commit(pool->db, NULL), ERR_OK);
+    assert_int_equal(retired, 2);
+    assert_int_equal(
+        test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'"),
+        2);
+}
+
+static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct lease_key key;
+    struct batch batch;
+    grant_all(pool, &asked, 1);
+    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot >= 3"
+                              " AND lease_hash IS NULL");
+    size_t retiring = (size_t)test_db_number(
+        &pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'");
+    struct db *holder = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(db_begin(holder, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
+    assert_int_equal(accounts_pick(pool->db, TEMPLATE_MERGE, 19, &batch, NULL), ERR_OK);
+    assert_int_equal(batch.count, retiring);
+    assert_true(clock_ms() - begun_ms < 1500); /* of a lock_timeout of 2 s */
+    db_free(holder);
+    asked_wipe(&asked);
+}
+
+/* Compares, again and again, what a fresh snapshot sees of leases and of accounts. */
+struct watcher {
+    const struct test_pool *pool;
+    bool over;
+    int64_t looks, wrong;
+};
+
+static void *watch_rows(void *context)
+{
+    struct watcher *watcher = context;
+    struct db *db = test_db_open(&watcher->pool->test, DB_DIRECT);
+    while (!__atomic_load_n(&watcher->over, __ATOMIC_SEQ_CST)) {
+        AUTO_ROWS rows = NULL;
+        if (db_query(db,
+                DB_SQL0("SELECT count(*) FROM fairway.leases l FULL JOIN fairway.channel_accounts a"
+                        " ON a.public_key = l.account AND a.lease_hash = l.hash"
+                        " WHERE (l.settled_at IS NULL AND l.hash IS NOT NULL AND a.public_key IS NULL)"
+                        " OR (a.lease_hash IS NOT NULL AND (l.hash IS NULL OR l.settled_at IS NOT NULL))"),
+                &rows, NULL) == ERR_OK) {
+            watcher->wrong += db_i64(rows, 0, 0);
+            watcher->looks++;
+        }
+    }
+    db_free(db);
+    return NULL;
+}
+
+static void Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant(void **state)
+{
+    struct test_pool *pool = *state;
+    struct watcher watcher = {.pool = pool};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, watch_rows, &watcher), 0);
+    cycle(pool, 60);
+    __atomic_store_n(&watcher.over, true, __ATOMIC_SEQ_CST);
+    pthread_join(thread, NULL);
+    assert_true(watcher.looks > 20);
+    assert_int_equal(watcher.wrong, 0);
+}
+
+int main(void)
+{
+#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        STORE(S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is),
+        STORE(S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_order_of_creation),
+        STORE(S5_a_page_of_a_large_pool_costs_no_more_than_its_rows),
+        STORE(S15_the_pool_is_counted),
+        STORE(S3_an_account_that_keeps_part_of_a_lease_cannot_exist),
+        STORE(S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it),
+        STORE(S6_no_lease_is_recorded_on_an_account_that_has_an_open_one),
+        STORE(S7_S8_a_ledger_with_nothing_of_ours_ends_nothing),
+        STORE(S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends_all),
+        STORE(S13_a_row_that_cannot_be_an_account_is_not_stored),
+        STORE(S13_a_key_that_is_not_its_accounts_signs_nothing),
+        STORE(S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not),
+        STORE(S18_a_leased_account_is_not_retired_by_anything_before_its_lease_ends),
+        STORE(S19_master_keys_are_absent_then_found_and_the_same_again_is_fine),
+        STORE(H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone),
+        STORE(H15_updates_of_accounts_are_HOT),
+        STORE(H15_a_pinned_snapshot_of_ours_ends_and_the_table_stays_small),
+        STORE(H16_scaling_down_takes_exactly_as_many_as_it_should_under_any_plan),
+        STORE(Z3_a_key_is_read_while_others_hold_its_rows),
+        STORE(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant),
+    };
+    return cmocka_run_group_tests_name("pool/store", tests, test_pg_start, test_pg_stop);
+}
