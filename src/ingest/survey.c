@@ -11,7 +11,7 @@ static const char sql_survey[] =
     "SELECT a.public_key, a.state = 'active', p.kind, l.hash, l.sequence FROM fairway.channel_accounts a"
     " LEFT JOIN fairway.leases l ON l.account = a.public_key AND l.settled_at IS NULL"
     " LEFT JOIN fairway.provisioning p ON p.state = 'pending' AND a.public_key = ANY (p.accounts)"
-    " WHERE a.state <> 'retired'";
+    " WHERE a.state <> 'retired' ORDER BY a.slot";
 
 static enum survey_shipment shipment_of(const char *kind)
 {
