@@ -34,7 +34,10 @@ enum err record_commit_durably(struct db *db, struct detail *detail)
     return db_run_commit(db, &DB_SQL0(sql_durable), 1, NULL, detail);
 }
 
-static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8)";
+/* The number alone says nothing: behind a failover it may be that of another transaction. */
+static const char sql_outcome[] =
+    "SELECT pg_xact_status($1::text::xid8),"
+    " (SELECT count(*) FROM fairway.leases l WHERE l.hash = ANY ($2)) = cardinality($2)";
 
 /* How long to look for the outcome of a lost COMMIT. */
 #define OUTCOME_WAIT_MS 3000
@@ -52,17 +55,20 @@ static enum err confirm(struct db *db, struct detail *detail)
 /*
  * The answer to COMMIT was lost. Only the database knows; while the old session may still be at it, the
  * status is "in progress". NULL means that the server does not remember the transaction: not the server that
- * we knew, or long ago. Never a guess.
+ * we knew, or long ago. Committed without its leases: looked for too early, or not that server either. Never
+ * a guess.
  */
-static enum err learn_outcome(struct db *db, int64_t transaction_id, struct detail *detail)
+static enum err learn_outcome(
+    struct db *db, int64_t transaction_id, const struct bytes hashes[], size_t count, struct detail *detail)
 {
     AUTO_FREE char *id = mem_format("%lld", (long long)transaction_id);
     int64_t deadline_ms = clock_ms() + OUTCOME_WAIT_MS;
     do {
         AUTO_ROWS rows = NULL;
-        if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id)), &rows, detail) == ERR_OK) {
+        if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id), DB_BYTEAS(hashes, count)), &rows, detail) ==
+            ERR_OK) {
             const char *status = db_is_null(rows, 0, 0) ? "" : db_text(rows, 0, 0);
-            if (status[0] == 'c')
+            if (status[0] == 'c' && db_bool(rows, 0, 1))
                 return confirm(db, detail);
             if (status[0] == 'a')
                 return detail_set(detail, ERR_TRY_AGAIN, "the connection was lost before COMMIT took effect");
@@ -141,7 +147,7 @@ enum err record_commit(struct db *db, const struct claim_terms *terms, const str
     size_t affected = recorded != NULL ? db_affected(recorded) : 0;
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
         db_rollback(db);
-        return learn_outcome(db, terms->transaction_id, detail);
+        return learn_outcome(db, terms->transaction_id, columns->hash, count, detail);
     }
     if (e == ERR_OK && affected != count) /* the deferred check has refused such a commit already */
         return detail_set(detail, ERR_INTERNAL, "%zu of %zu leases named their accounts", affected, count);

@@ -216,6 +216,21 @@ static void DR2_a_COMMIT_whose_answer_was_lost_is_looked_up_and_answered(void **
     asked_wipe(&asked);
 }
 
+/* The promoted standby has a transaction of this number, but not this one. */
+static void DR10_DR2_the_number_of_another_transaction_is_no_outcome(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    ask(pool, &asked);
+    test_db_exec(&pool->test, "DROP TRIGGER accounts_name_leases ON fairway.channel_accounts;"
+                              "DROP TRIGGER lease_names_account ON fairway.leases;" FAULTY(
+                                  "DELETE FROM fairway.leases;") AT_COMMIT);
+    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OUTCOME_UNKNOWN);
+    assert_int_equal(asked.grant.state, GRANT_OPEN);
+    assert_int_equal(asked.grant.lease.envelope.len, 0);
+    asked_wipe(&asked);
+}
+
 static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed(void **state)
 {
     struct test_pool *pool = *state;
@@ -287,6 +302,7 @@ int main(void)
         FAULTS(T8_a_lost_key_process_leaves_nothing),
         FAULTS(a_connection_cut_at_the_claim_leaves_nothing),
         FAULTS(DR2_a_COMMIT_whose_answer_was_lost_is_looked_up_and_answered),
+        FAULTS(DR10_DR2_the_number_of_another_transaction_is_no_outcome),
         FAULTS(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed),
         FAULTS(DR2_a_COMMIT_that_takes_longer_than_patience_is_looked_up_until_it_is_done),
         FAULTS(DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown),
