@@ -7,13 +7,16 @@
 static const char sql_census[] =
     "SELECT a.active, a.creating, a.retiring, a.retiring_leased, a.quarantined, coalesce(c.sequence, 0),"
     " greatest(floor(extract(epoch FROM clock_timestamp()))::int8, c.close_time),"
-    " EXISTS (SELECT FROM fairway.provisioning p WHERE p.state = 'pending')"
+    " EXISTS (SELECT FROM fairway.provisioning p WHERE p.state = 'pending'),"
+    " coalesce(c.held_until IS NOT NULL"
+    "   OR (c.system_identifier, c.timeline) <> (i.system_identifier, i.timeline), false)"
     " FROM (SELECT count(*) FILTER (WHERE b.state = 'active') AS active,"
     "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"
     "   count(*) FILTER (WHERE b.state = 'retiring') AS retiring,"
     "   count(*) FILTER (WHERE b.state = 'retiring' AND b.lease_hash IS NOT NULL) AS retiring_leased,"
     "   count(*) FILTER (WHERE b.state = 'quarantined') AS quarantined"
-    "   FROM fairway.channel_accounts b) a LEFT JOIN fairway.cursor c ON true";
+    "   FROM fairway.channel_accounts b) a CROSS JOIN fairway.identity() i"
+    " LEFT JOIN fairway.cursor c ON true";
 
 /* The provisioning lock keeps every other writer of slots away, so the free ones stay free until COMMIT. */
 static const char sql_store[] =
@@ -30,7 +33,7 @@ static const char sql_creating[] =
     "SELECT a.public_key, a.sealed_seed, a.key_id FROM fairway.channel_accounts a"
     " WHERE a.state = 'creating' ORDER BY a.slot LIMIT $1";
 
-/* Without a lease nothing that the account signed can still be included. */
+/* Without a lease nothing that the account signed can still be included, unless a lease was forgotten. */
 static const char sql_merging[] =
     "SELECT a.public_key, a.sealed_seed, a.key_id FROM fairway.channel_accounts a"
     " WHERE a.state = 'retiring' AND a.lease_hash IS NULL ORDER BY a.slot LIMIT $1";
@@ -62,6 +65,7 @@ enum err census_read(struct db *db, struct census *out, struct detail *detail)
         .cursor = (uint32_t)db_i64(rows, 0, 5),
         .now_s = (uint64_t)db_i64(rows, 0, 6),
         .pending = db_bool(rows, 0, 7),
+        .held = db_bool(rows, 0, 8),
     };
     return ERR_OK;
 }

@@ -11,6 +11,7 @@ struct census {
     uint32_t cursor; /* 0: no ledger yet */
     uint64_t now_s;  /* the database's, no earlier than the last close time */
     bool pending;    /* a provisioning transaction is under way */
+    bool held;       /* the database may have forgotten leases (DESIGN section 5): nothing is merged */
 };
 MUST_CHECK enum err census_read(struct db *db, struct census *out, struct detail *detail);
 

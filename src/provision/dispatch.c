@@ -121,6 +121,8 @@ static enum err sign_and_store(struct provision *provision, enum template_kind k
         e = census_read(provision->session.db, &census, detail);
     if (e != ERR_OK)
         return e;
+    if (census.held && kind == TEMPLATE_MERGE)
+        return detail_set(detail, ERR_TRY_AGAIN, "the accounts may have leases that the database forgot");
     if (census.pending || around->ledger < census.cursor)
         return detail_set(detail, ERR_TRY_AGAIN, "Stellar RPC answered as of ledger %u, %u is committed",
             around->ledger, census.cursor);

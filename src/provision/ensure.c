@@ -155,6 +155,11 @@ static enum err next_thing(struct provision *provision, const struct census *cen
         return create(provision, census, detail);
     if (census->active > wanted)
         return change(provision, retire, census, detail);
+    if (census->retiring > census->retiring_leased && census->held) {
+        say_waiting(provision, "retiring accounts may have leases that the database forgot");
+        pause_for_a_poll(provision);
+        return ERR_OK;
+    }
     if (census->retiring > census->retiring_leased)
         return dispatch(provision, TEMPLATE_MERGE, TEMPLATE_ACCOUNTS_MAX, detail);
     if (census->retiring > 0) {

@@ -122,15 +122,15 @@ async function outlast(last = []) {
 }
 
 /** Every account is leased with the number that the network says, and its envelope is good. */
-async function assertWhole() {
-    const taken = await leases(ACCOUNTS)
-    assert.equal(new Set(taken.map(({channelAccount}) => channelAccount)).size, ACCOUNTS)
+async function assertWhole(accounts = ACCOUNTS) {
+    const taken = await leases(accounts)
+    assert.equal(new Set(taken.map(({channelAccount}) => channelAccount)).size, accounts)
     for (const {channelAccount, sequence} of taken) {
         const account = await world.network.getAccount(channelAccount)
         assert.equal(BigInt(sequence), BigInt(account.sequenceNumber()) + 1n)
     }
     await include(...taken)
-    await assertSettled(assert, world, service, ACCOUNTS)
+    await assertSettled(assert, world, service, accounts)
 }
 
 test('DR10 a standby that lags is promoted: what it forgot is mirrored, and nothing granted until it is over', TIMEOUT, async () => {
@@ -236,6 +236,14 @@ test('DR10 fairway hold: needs the database alone, and stops grants until a ledg
     assert.deepEqual([status, json.code], [503, 'GRANTS_SUSPENDED'])
     assert.equal((await service.get('/readyz')).status, 503)
     await include(taken) /* what is leased goes on */
+    let shrunk = false
+    const shrinking = world.fairway('ensure-accounts', String(ACCOUNTS - 1)).then(() => (shrunk = true))
+    const retiring = async () => (await databases.sql(primary, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'"))[0][0]
+    await until(async () => await retiring() === '1', 20_000, 'an account retires')
+    await sleep(1500)
+    assert.equal(shrunk, false, 'it is not merged while it may have a forgotten lease')
+    assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.provisioning WHERE kind = 'merge'"), [['0']])
     await outlast()
-    await assertWhole()
+    await shrinking
+    await assertWhole(ACCOUNTS - 1)
 })

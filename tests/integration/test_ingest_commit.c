@@ -331,7 +331,7 @@ static void DR7_a_term_that_was_raised_under_a_living_session_is_a_fence_too(voi
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
 }
 
-static void a_session_without_the_lock_commits_nothing_even_under_its_own_term(void **state)
+static void Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_term(void **state)
 {
     struct world *world = *state;
     close_with(world, 0);
@@ -451,7 +451,7 @@ int main(void)
         TEST(DR4_what_cannot_be_trusted_or_understood_commits_nothing),
         TEST(DR7_only_the_newest_term_commits),
         TEST(DR7_a_term_that_was_raised_under_a_living_session_is_a_fence_too),
-        TEST(a_session_without_the_lock_commits_nothing_even_under_its_own_term),
+        TEST(Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_term),
         TEST(a_ledger_transaction_waits_for_no_other_ingester),
         TEST(a_gap_suspends_grants_until_its_ledger_is_committed),
         TEST(what_ensure_accounts_sent_is_decided_by_the_ledger_transaction),
