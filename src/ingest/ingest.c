@@ -34,8 +34,9 @@ struct ingest {
     struct status status;
     unsigned poll_ms;
     unsigned pause_polls;
-    uint32_t tip; /* the network's last ledger, as far as is known */
-    int stop_fd;  /* readable from ingest_stop on */
+    uint32_t tip;       /* the network's last ledger, as far as is known */
+    uint32_t gap_after; /* the last gap that was noticed */
+    int stop_fd;        /* readable from ingest_stop on */
     pthread_t thread;
 };
 
@@ -120,8 +121,10 @@ static enum err recover(struct ingest *ingest, uint32_t oldest, struct detail *d
 {
     struct ledger_committed committed;
     const uint32_t last = ingest->lead.at.sequence;
-    log_warn("ledgers are lost: grants stop until the accounts are read", "after_ledger=%u oldest_ledger=%u",
-        last, oldest);
+    if (ingest->gap_after != last) /* once a gap, however often it is tried */
+        log_warn("ledgers are lost: grants stop until the accounts are read",
+            "after_ledger=%u oldest_ledger=%u", last, oldest);
+    ingest->gap_after = last;
     enum err e = gap_recover(&ingest->lead, &ingest->feed, &ingest->network, &committed, detail);
     if (e == ERR_XDR_UNKNOWN_ARM)
         return upgrade_needed(ingest->lead.at.sequence + 1, detail);

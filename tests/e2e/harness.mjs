@@ -26,10 +26,11 @@ export async function until(check, ms, what) {
     }
 }
 
-export async function startWorld({accounts = 15, ledgerMs = 1000, passphrase} = {}) {
+/** network: further options of startLocalnet. */
+export async function startWorld({accounts = 15, ledgerMs = 1000, passphrase, network = {}} = {}) {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-e2e-'))
     fs.chmodSync(folder, 0o755)
-    const world = new World(folder, await startLocalnet({port: 0, ledgerMs, ...(passphrase && {passphrase})}))
+    const world = new World(folder, await startLocalnet({port: 0, ledgerMs, ...(passphrase && {passphrase}), ...network}))
     try {
         await world.prepare(accounts)
     } catch (error) {
