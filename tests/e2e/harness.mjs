@@ -70,7 +70,7 @@ class World {
 
     /** Runs a command to its end; throws with its output when its exit code is not 0. */
     async fairway(...args) {
-        return run(fairway, args, {env: this.env, timeout: process.env.FAIRWAY_SIZE === 'long' ? 900_000 : 120_000})
+        return run(fairway, args, {env: this.env, timeout: 120_000})
     }
 
     async fund(address) {
