@@ -22,6 +22,8 @@
 /* Pauses in polls: between tries while something is away they grow up to this, and after a stop they are it.
  */
 #define PAUSE_POLLS_MAX 20
+/* Longer than a step of a leader that is alive can take: an RPC request's timeout and a transaction's. A
+ * shorter patience could have replicas pass each other over for ever. */
 #define STALE_SLACK_S 30
 
 struct ingest {
