@@ -1,0 +1,72 @@
+-- The oracle's history. What witnesses said is only ever appended; what follows from it is derived by judge.mjs. An ordinal is
+-- the place of a transaction in the order in which the database under test committed: no clock orders anything here.
+CREATE EXTENSION btree_gist;
+
+-- Witness: the write-ahead log of the database under test.
+CREATE TABLE wal_transaction (ordinal bigint PRIMARY KEY, committed_at timestamptz NOT NULL);
+CREATE TABLE grant_made (ordinal bigint NOT NULL, hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL,
+    max_time bigint NOT NULL, max_ledger bigint, envelope text NOT NULL);
+CREATE TABLE lease_end (ordinal bigint NOT NULL, hash text NOT NULL, result text NOT NULL, ledger bigint NOT NULL);
+-- as each transaction left it
+CREATE TABLE account_change (ordinal bigint NOT NULL, account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
+CREATE TABLE ledger_commit (ordinal bigint NOT NULL, sequence bigint NOT NULL, close_time bigint NOT NULL);
+CREATE TABLE cursor_change (ordinal bigint NOT NULL, sequence bigint NOT NULL, term bigint NOT NULL);
+CREATE TABLE bump_recorded (ordinal bigint NOT NULL, hash text NOT NULL, lease text NOT NULL);
+
+-- Witness: what clients were answered and, of what they sent on, what the network said.
+CREATE TABLE signature (received_at timestamptz NOT NULL, kind text NOT NULL CHECK (kind IN ('lease', 'fee bump')), hash text NOT NULL,
+    inner_hash text, account text NOT NULL, sequence bigint NOT NULL, max_time bigint NOT NULL, envelope text NOT NULL);
+CREATE TABLE submission (hash text NOT NULL, status text NOT NULL, code integer, node_ledger bigint NOT NULL,
+    sequence_ledger bigint NOT NULL);
+
+-- Witness: the network itself. A consumption is an account's sequence number after a ledger.
+CREATE TABLE ledger (sequence bigint PRIMARY KEY, close_time bigint NOT NULL);
+CREATE TABLE consumption (ledger bigint NOT NULL, account text NOT NULL, sequence bigint NOT NULL);
+CREATE TABLE inclusion (ledger bigint NOT NULL, hash text NOT NULL, success boolean NOT NULL);
+
+-- Witness: whoever breaks things.
+CREATE TABLE kill (at timestamptz NOT NULL, target text NOT NULL, how text NOT NULL);
+
+-- The end of the run: the tables of the database under test, and the network's accounts.
+CREATE TABLE final_lease (hash text NOT NULL, account text NOT NULL, result text, ledger bigint);
+CREATE TABLE final_account (account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
+CREATE TABLE final_cursor (sequence bigint NOT NULL, term bigint NOT NULL);
+CREATE TABLE final_network (account text NOT NULL, sequence bigint NOT NULL);
+
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE 'history is only appended to';
+END $$;
+DO $$
+DECLARE witness text;
+BEGIN
+    FOR witness IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON %I EXECUTE FUNCTION refuse()', witness);
+    END LOOP;
+END $$;
+
+CREATE INDEX ON grant_made (hash);
+CREATE INDEX ON lease_end (hash);
+CREATE INDEX ON lease_end (ordinal);
+CREATE INDEX ON account_change (account, ordinal);
+CREATE INDEX ON ledger_commit (sequence);
+CREATE INDEX ON ledger_commit (ordinal);
+CREATE INDEX ON bump_recorded (hash);
+CREATE INDEX ON signature (hash);
+CREATE INDEX ON ledger (close_time, sequence);
+CREATE INDEX ON consumption (account, sequence, ledger);
+CREATE INDEX ON consumption (account, ledger);
+CREATE INDEX ON inclusion (hash);
+
+-- Derived. How each lease ends by the network's word alone: `over` is the ledger that consumed its sequence, or else the first
+-- that closed past its max time or left no room below its max ledger. The network may have been ahead of the grant: then the first
+-- ledger that was committed after it is what ends it. `dead` is the first ledger that cannot include the envelope.
+CREATE TABLE lease_life (ordinal bigint NOT NULL, hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL,
+    cursor bigint, consumed bigint, bound bigint, dead bigint, over bigint, end_ordinal bigint, last_ordinal bigint, result text);
+
+-- Lease intervals, in ordinals. An overlap of two leases of one account is what this constraint cannot store.
+CREATE TABLE lease_interval (hash text NOT NULL, account text NOT NULL, during int8range NOT NULL,
+    EXCLUDE USING gist (account WITH =, during WITH &&));
+-- The ledgers that may include a signed envelope. Two envelopes with one sequence number that one ledger could take: not storable.
+CREATE TABLE includable (hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL, ledgers int8range NOT NULL,
+    EXCLUDE USING gist (account WITH =, sequence WITH =, ledgers WITH &&));
