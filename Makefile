@@ -121,7 +121,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTOR
 .PHONY: test test-programs
 test: install-test
 	@$(MAKE) --no-print-directory build test-programs
-	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs
+	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs
 test-programs: $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
