@@ -87,6 +87,12 @@ void db_disconnect(struct db *db)
     prepared_forget(&db->prepared);
 }
 
+int64_t connection_deadline_ms(const struct db *db, int64_t timeout_ms)
+{
+    int64_t deadline_ms = clock_ms() + timeout_ms;
+    return db->deadline_ms != 0 && db->deadline_ms < deadline_ms ? db->deadline_ms : deadline_ms;
+}
+
 bool connection_wait(PGconn *conn, int64_t deadline_ms)
 {
     while (PQisBusy(conn)) {
@@ -122,7 +128,8 @@ bool connection_open(PGconn *conn)
 static PGconn *start(const struct db *db)
 {
     char seconds[12];
-    snprintf(seconds, sizeof seconds, "%d", db->connect_timeout_s);
+    int left_ms = clock_left_ms(connection_deadline_ms(db, (int64_t)db->connect_timeout_s * 1000));
+    snprintf(seconds, sizeof seconds, "%d", left_ms > 1000 ? (left_ms + 999) / 1000 : 1); /* 0: for ever */
     const char *const parameters[][2] = {
         {"dbname", db->url},
         {"application_name", db->name},
@@ -173,6 +180,8 @@ static enum err reopen(struct db *db, struct detail *detail)
     enum err e = check_url(db->url, detail);
     if (e != ERR_OK)
         return e;
+    if (clock_left_ms(connection_deadline_ms(db, 1000)) == 0)
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "no time is left to connect again");
     db->conn = start(db);
     if (db->conn == NULL || PQstatus(db->conn) != CONNECTION_OK)
         return connection_lost(db, NULL, detail);

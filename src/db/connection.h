@@ -21,6 +21,7 @@ struct db {
     const char *name;
     int connect_timeout_s;
     int statement_timeout_ms;
+    int64_t deadline_ms; /* clock_ms; 0: none */
     char limits[DB_LIMITS][DB_LIMIT_SIZE];
     struct db_param limit_params[DB_LIMITS];
     char **listens; /* "LISTEN x", repeated by each new session */
@@ -42,6 +43,9 @@ bool connection_open(PGconn *conn);
 
 /* Flushes and reads until PQgetResult will not block. False when deadline_ms (clock_ms) passed first. */
 bool connection_wait(PGconn *conn, int64_t deadline_ms);
+
+/* When a call that begins now and may take timeout_ms is over at the latest. */
+int64_t connection_deadline_ms(const struct db *db, int64_t timeout_ms);
 
 /* Drops the connection. Always ERR_DATABASE_UNAVAILABLE; detail is why, or libpq's words when why is NULL. */
 enum err connection_lost(struct db *db, const char *why, struct detail *detail);

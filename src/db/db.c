@@ -53,6 +53,11 @@ enum err db_connect(struct db *db, struct detail *detail)
     return connection_ready(db, detail);
 }
 
+void db_set_deadline(struct db *db, int64_t deadline_ms)
+{
+    db->deadline_ms = deadline_ms;
+}
+
 enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail)
 {
     struct detail own;

@@ -97,7 +97,7 @@ static enum err take(struct pipeline *pipeline, const struct step *step, PGresul
 static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], struct detail *detail)
 {
     struct db *db = pipeline->db;
-    int64_t deadline_ms = clock_ms() + db->statement_timeout_ms + DB_ANSWER_MARGIN_MS;
+    int64_t deadline_ms = connection_deadline_ms(db, db->statement_timeout_ms + DB_ANSWER_MARGIN_MS);
     enum err e = ERR_OK;
     size_t at = 0;
     for (;;) {

@@ -16,10 +16,14 @@
  */
 #define SWEEP_MS 50
 #define SLOW_POLL_MS 1000
+/* A pause before the database is listened to again. */
+#define PAUSE_MS 50
 /* A connection that was lost while it idled is worth another try at once; a database that hangs is not. */
 #define RETRY_MS 1000
 /* Before another look at a key that another replica is granting: a grant transaction's time. */
 #define ELSEWHERE_MS 5
+/* What a request that waited nearly to its deadline still gets in the database. */
+#define BATCH_MIN_MS 1000
 
 struct worker {
     struct engine *engine;
@@ -35,14 +39,14 @@ struct worker {
 struct engine {
     struct engine_settings settings;
     pthread_mutex_t mutex;
-    pthread_cond_t work;
+    pthread_cond_t work, waiting; /* for the workers; for the sweeper, while it idles */
     struct queue queue;
-    bool dry, stopping;
+    bool dry, stopping, sweeper_idles, keyd_lost;
     uint64_t releases, arrivals;
     enum err last_error;
     int wake_fd; /* ends the listener's wait */
     struct db *listener_db;
-    pthread_t listener;
+    pthread_t listener, sweeper;
     struct worker *workers;
 };
 
@@ -67,6 +71,13 @@ static void wake_listener(struct engine *engine)
         log_error("eventfd_write failed", NULL);
 }
 
+/* The queue is not empty any more. The mutex is held. */
+static void wake_sweeper(struct engine *engine)
+{
+    if (engine->sweeper_idles)
+        pthread_cond_signal(&engine->waiting);
+}
+
 /* Accounts may have become idle. */
 static void released(struct engine *engine)
 {
@@ -84,18 +95,25 @@ struct batch {
     struct grant *grants[GRANT_BATCH_MAX];
 };
 
-/* Waits for work and takes it; clients that hung up while they waited leave here. False: the engine stops. */
-static bool take_batch(struct engine *engine, struct batch *batch, uint64_t *releases)
+/* False: the engine stops. */
+static bool wait_for_work(struct engine *engine)
 {
-    struct queue over = {0};
-    batch->count = 0;
     pthread_mutex_lock(&engine->mutex);
     while (!engine->stopping && (engine->queue.count == 0 || engine->dry))
         pthread_cond_wait(&engine->work, &engine->mutex);
     bool stopping = engine->stopping;
-    for (struct engine_ticket *ticket; !stopping && batch->count < GRANT_BATCH_MAX;) {
-        if ((ticket = queue_take(&engine->queue)) == NULL)
-            break;
+    pthread_mutex_unlock(&engine->mutex);
+    return !stopping;
+}
+
+/* Takes what waits, if anything still does; clients that hung up while they waited leave here. */
+static void take_batch(struct engine *engine, struct batch *batch, uint64_t *releases)
+{
+    struct queue over = {0};
+    batch->count = 0;
+    pthread_mutex_lock(&engine->mutex);
+    for (struct engine_ticket *ticket;
+         batch->count < GRANT_BATCH_MAX && (ticket = queue_take(&engine->queue)) != NULL;) {
         if (ticket->gone(ticket)) {
             ticket->grant.error = ERR_CANCELLED;
             queue_append(&over, ticket);
@@ -107,7 +125,6 @@ static bool take_batch(struct engine *engine, struct batch *batch, uint64_t *rel
     *releases = engine->releases;
     pthread_mutex_unlock(&engine->mutex);
     refuse_all(&over);
-    return !stopping;
 }
 
 static void remember(struct engine *engine, enum err e, const struct detail *detail)
@@ -136,14 +153,15 @@ static void answer_batch(struct engine *engine, struct batch *batch, uint64_t re
         queue_append(batch->grants[i]->state == GRANT_OPEN ? &open : &decided, batch->tickets[i]);
     }
     bool is_short = open.count > elsewhere;
+    bool is_waiting = open.count > 0;
     pthread_mutex_lock(&engine->mutex);
     queue_return(&engine->queue, &open);
     if (is_short && engine->releases == releases)
         engine->dry = true;
+    if (is_waiting)
+        wake_sweeper(engine);
     pthread_mutex_unlock(&engine->mutex);
-    if (is_short)
-        wake_listener(engine);
-    else
+    if (!is_short)
         released(engine); /* what was claimed beyond need is idle again, and others may have seen it locked */
     for (struct engine_ticket *ticket; (ticket = queue_take(&decided)) != NULL;)
         ticket->done(ticket);
@@ -157,10 +175,30 @@ static void fail_batch(struct batch *batch, enum err e, const struct detail *det
         refuse(batch->tickets[i], e, detail);
 }
 
+/* When the database has to be done with a batch: who waited longest has the earliest deadline. */
+static int64_t batch_deadline_ms(const struct batch *batch)
+{
+    int64_t least_ms = clock_ms() + BATCH_MIN_MS, earliest_ms = batch->tickets[0]->deadline_ms;
+    for (size_t i = 1; i < batch->count; i++)
+        if (batch->tickets[i]->deadline_ms < earliest_ms)
+            earliest_ms = batch->tickets[i]->deadline_ms;
+    return earliest_ms > least_ms ? earliest_ms : least_ms;
+}
+
 /* Whether the same batch, as it is, may be tried once more at once. */
 static bool worth_retrying(enum err e)
 {
     return e == ERR_TRY_AGAIN || e == ERR_DATABASE_UNAVAILABLE;
+}
+
+static void report_lost_keyd(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    bool reported = engine->keyd_lost;
+    engine->keyd_lost = true;
+    pthread_mutex_unlock(&engine->mutex);
+    if (!reported)
+        engine->settings.fatal(ERR_KEYD_UNAVAILABLE);
 }
 
 static enum err grant(
@@ -173,7 +211,7 @@ static enum err grant(
     for (int tries = 1; worth_retrying(e) && tries < 3 && clock_ms() < patience_ms; tries++)
         e = lease_grant(worker->db, engine->settings.keyd, &engine->settings.grant, grants, count, detail);
     if (e == ERR_KEYD_UNAVAILABLE)
-        engine->settings.fatal(e);
+        report_lost_keyd(engine);
     return e;
 }
 
@@ -199,11 +237,17 @@ static void *work(void *context)
     struct engine *engine = worker->engine;
     struct batch batch;
     uint64_t releases;
-    while (take_batch(engine, &batch, &releases)) {
+    while (wait_for_work(engine)) {
+        struct detail detail = {0};
+        db_set_deadline(worker->db, 0);
+        /* before the batch is taken: in the queue, deadlines and hang-ups are seen while this takes long */
+        enum err e = db_connect(worker->db, &detail);
+        take_batch(engine, &batch, &releases);
         if (batch.count == 0)
             continue;
-        struct detail detail = {0};
-        enum err e = grant(worker, batch.grants, batch.count, &detail);
+        db_set_deadline(worker->db, batch_deadline_ms(&batch));
+        if (e == ERR_OK)
+            e = grant(worker, batch.grants, batch.count, &detail);
         bool item_fault = (e == ERR_CONFLICT || e == ERR_INTERNAL) && batch.count > 1;
         if (!item_fault)
             remember(engine, e, &detail);
@@ -219,7 +263,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Notifications, deadlines and hang-ups: everything in the engine that time drives. */
+/* Blocks in the database, for as long as a connection attempt may take. */
 static void *listen_for_releases(void *context)
 {
     struct engine *engine = context;
@@ -228,29 +272,51 @@ static void *listen_for_releases(void *context)
     if (db_listen(engine->listener_db, POOL_CHANNEL, &detail) != ERR_OK)
         log_debug("the database will be listened to once it answers", "detail=\"%s\"", detail.text);
     for (bool stopping = false; !stopping;) {
-        pthread_mutex_lock(&engine->mutex);
-        bool waiting = engine->queue.count > 0;
-        pthread_mutex_unlock(&engine->mutex);
         bool notified = false;
-        if (db_wait_notify(engine->listener_db, waiting ? SWEEP_MS : SLOW_POLL_MS, engine->wake_fd, &notified,
-                &detail) != ERR_OK) {
+        if (db_wait_notify(engine->listener_db, SLOW_POLL_MS, engine->wake_fd, &notified, &detail) !=
+            ERR_OK) {
             log_debug("no notifications", "detail=\"%s\"", detail.text);
-            clock_sleep_ms(SWEEP_MS);
+            clock_sleep_ms(PAUSE_MS);
         }
-        eventfd_t drained;
-        (void)!eventfd_read(engine->wake_fd, &drained);
         if (notified || clock_ms() >= next_poll_ms) {
             released(engine);
             next_poll_ms = clock_ms() + SLOW_POLL_MS;
         }
-        struct queue over = {0};
         pthread_mutex_lock(&engine->mutex);
-        queue_sweep(&engine->queue, clock_ms(), &over);
         stopping = engine->stopping;
         pthread_mutex_unlock(&engine->mutex);
-        refuse_all(&over);
     }
     return NULL;
+}
+
+/* Deadlines and hang-ups, whatever the database does: everything in the engine that time drives. */
+static void *sweep(void *context)
+{
+    struct engine *engine = context;
+    pthread_mutex_lock(&engine->mutex);
+    while (!engine->stopping) {
+        struct queue over = {0};
+        engine->sweeper_idles = engine->queue.count == 0;
+        if (engine->sweeper_idles) {
+            pthread_cond_wait(&engine->waiting, &engine->mutex);
+            continue;
+        }
+        const struct timespec next = clock_timespec(clock_ms() + SWEEP_MS);
+        while (!engine->stopping && pthread_cond_timedwait(&engine->waiting, &engine->mutex, &next) == 0)
+            ;
+        queue_sweep(&engine->queue, clock_ms(), &over);
+        pthread_mutex_unlock(&engine->mutex);
+        refuse_all(&over);
+        pthread_mutex_lock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return NULL;
+}
+
+static void start_thread(pthread_t *thread, void *(*run)(void *), void *context)
+{
+    if (pthread_create(thread, NULL, run, context) != 0)
+        log_fatal(71, "cannot create a thread", NULL);
 }
 
 enum err engine_start(const struct engine_settings *settings, struct engine **out, struct detail *detail)
@@ -269,6 +335,7 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&engine->work, &monotonic);
+    pthread_cond_init(&engine->waiting, &monotonic);
     pthread_condattr_destroy(&monotonic);
     engine->listener_db = db_new(&(struct db_settings){
         .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway listen"});
@@ -276,15 +343,14 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     const bool same = text_equal(settings->database_url, settings->database_direct_url);
     const enum db_kind kind = same ? DB_DIRECT : DB_POOLED;
     engine->workers = NEW_ARRAY(engine->settings.threads, struct worker);
-    if (pthread_create(&engine->listener, NULL, listen_for_releases, engine) != 0)
-        log_fatal(71, "cannot create a thread", NULL);
+    start_thread(&engine->listener, listen_for_releases, engine);
+    start_thread(&engine->sweeper, sweep, engine);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         struct worker *worker = &engine->workers[i];
         worker->engine = engine;
         worker->db = db_new(
             &(struct db_settings){.url = settings->database_url, .kind = kind, .name = "fairway grant"});
-        if (pthread_create(&worker->thread, NULL, work, worker) != 0)
-            log_fatal(71, "cannot create a thread", NULL);
+        start_thread(&worker->thread, work, worker);
     }
     *out = engine;
     return ERR_OK;
@@ -301,6 +367,7 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
         ticket->arrival = engine->arrivals++;
         queue_append(&engine->queue, ticket);
         pthread_cond_signal(&engine->work);
+        wake_sweeper(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     return e;
@@ -313,8 +380,10 @@ void engine_stop(struct engine *engine)
     struct queue rest = engine->queue;
     engine->queue = (struct queue){0};
     pthread_cond_broadcast(&engine->work);
+    pthread_cond_signal(&engine->waiting);
     pthread_mutex_unlock(&engine->mutex);
     wake_listener(engine);
+    pthread_join(engine->sweeper, NULL);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         pthread_join(engine->workers[i].thread, NULL);
         db_free(engine->workers[i].db);
@@ -326,6 +395,7 @@ void engine_stop(struct engine *engine)
     db_free(engine->listener_db);
     close(engine->wake_fd);
     pthread_cond_destroy(&engine->work);
+    pthread_cond_destroy(&engine->waiting);
     pthread_mutex_destroy(&engine->mutex);
     free(engine->workers);
     free(engine);

@@ -1,0 +1,264 @@
+/*
+ * The lease engine when something around it fails: a bad item in a batch, grants that are suspended, a key
+ * process that is lost, a database that restarts or does not answer, and its own end.
+ */
+#include "support/engine.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/keyd.h"
+
+#define SOON_MS 3000
+
+/* Holds the claim of whoever comes first until it is let go: what is submitted meanwhile becomes one batch.
+ */
+static struct db *hold_grants(struct test_engine *engine)
+{
+    struct detail detail = {0};
+    struct db *holder = test_db_open(&engine->pool.test, DB_DIRECT);
+    assert_int_equal(db_begin(holder, &detail), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("LOCK TABLE fairway.cursor IN ACCESS EXCLUSIVE MODE"), NULL, &detail),
+        ERR_OK);
+    return holder;
+}
+
+static void let_go(struct db *holder)
+{
+    db_rollback(holder);
+    db_free(holder);
+}
+
+static const char sql_refuse_bad[] =
+    "ALTER TABLE fairway.leases ADD CONSTRAINT planted CHECK (request_id <> 'bad')";
+
+static void ask_bad(struct test_engine *engine, struct asked *asked)
+{
+    ask(&engine->pool, asked);
+    snprintf(asked->request.request_id, sizeof asked->request.request_id, "bad");
+}
+
+static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[10] = {0};
+    struct asked bad;
+    test_engine_open(&engine, 12, 1);
+    ask_bad(&engine, &bad);
+    test_db_exec(&engine.pool.test, sql_refuse_bad);
+    struct db *holder = hold_grants(&engine);
+    clients[5].ticket.grant.request = &bad.request;
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        client_submit(&engine, &clients[i]);
+        if (i == 0)
+            clock_sleep_ms(100);
+    }
+    assert_int_equal(engine_waiting(engine.engine), ARRAY_LEN(clients) - 1);
+    let_go(holder);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++)
+        if (i == 5)
+            client_refused(&clients[i], ERR_CONFLICT, SOON_MS);
+        else
+            client_lease(&clients[i], SOON_MS);
+    assert_int_equal(leased_accounts(&engine.pool), ARRAY_LEN(clients) - 1);
+    assert_int_equal(lease_rows(&engine.pool), ARRAY_LEN(clients) - 1);
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+    asked_wipe(&bad);
+}
+
+/* The one account is locked by a claim that fails only after another request has found nothing. */
+static void T7_a_claim_that_is_rolled_back_wakes_who_waits(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    int64_t slowest_ms = 0;
+    struct asked bad;
+    test_engine_open(&engine, 1, 2);
+    ask_bad(&engine, &bad);
+    test_db_exec(&engine.pool.test,
+        "CREATE FUNCTION public.planted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF NEW.request_id = 'bad' THEN PERFORM pg_sleep(0.3); RAISE EXCEPTION 'planted'; END IF;"
+        " RETURN NULL; END $$;"
+        "CREATE TRIGGER planted AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION "
+        "public.planted()");
+    for (int round = 0; round < 4; round++) {
+        struct client clients[2] = {0};
+        clients[0].ticket.grant.request = &bad.request;
+        client_submit(&engine, &clients[0]);
+        clock_sleep_ms(100);
+        client_submit(&engine, &clients[1]);
+        client_refused(&clients[0], ERR_CONFLICT, SOON_MS);
+        const struct lease *lease = client_lease(&clients[1], SOON_MS);
+        if (clients[1].answered_ms - clients[0].answered_ms > slowest_ms)
+            slowest_ms = clients[1].answered_ms - clients[0].answered_ms;
+        test_pool_include(engine.pool.db, &lease, 1);
+        clients_wipe(clients, ARRAY_LEN(clients));
+    }
+    print_message("granted at most %d ms after the rollback\n", (int)slowest_ms);
+    assert_true(slowest_ms < 400); /* by itself the engine looks once a second */
+    test_engine_close(&engine);
+    asked_wipe(&bad);
+}
+
+static void suspended_grants_are_answered_at_once_and_go_on_by_themselves(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[2] = {0};
+    test_engine_open(&engine, 1, 2);
+    test_db_exec(&engine.pool.test,
+        "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'because of a test'");
+    client_submit(&engine, &clients[0]);
+    client_refused(&clients[0], ERR_GRANTS_SUSPENDED, SOON_MS);
+    assert_string_equal(clients[0].ticket.grant.detail.text, "because of a test");
+    assert_nothing_leased(&engine.pool);
+    test_db_exec(&engine.pool.test, "UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL");
+    client_submit(&engine, &clients[1]);
+    client_lease(&clients[1], SOON_MS);
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+static void T8_a_lost_key_process_is_reported_once_and_leaves_nothing(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[6] = {0};
+    test_engine_open(&engine, 4, 2);
+    engine_stop(engine.engine);
+    struct keyd *alive = engine.pool.keyd;
+    engine.pool.keyd =
+        keyd_loaded(KEYD_PROVISION); /* it ends at the first message that is not for its mode */
+    test_engine_start(&engine, engine.pool.test.url, 2);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        client_submit(&engine, &clients[i]);
+        client_refused(&clients[i], ERR_KEYD_UNAVAILABLE, SOON_MS);
+    }
+    assert_int_equal(test_engine_fatal(), 1);
+    assert_nothing_leased(&engine.pool);
+    keyd_stop(engine.pool.keyd);
+    engine.pool.keyd = alive;
+    test_engine_close(&engine);
+}
+
+/* ---- the database */
+
+static void DX7_a_database_that_restarts_is_found_again_and_who_waits_goes_on_waiting(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client first = {0}, waiting = {0}, during = {0}, after = {0};
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &first);
+    const struct lease *lease = client_lease(&first, SOON_MS);
+    test_pg_kill();
+    client_submit(&engine, &during);
+    client_refused(&during, ERR_DATABASE_UNAVAILABLE, SOON_MS);
+    test_pg_restart();
+    client_submit(&engine, &waiting);
+    clock_sleep_ms(300);
+    assert_false(client_answered(&waiting));
+    int64_t begun_ms = clock_ms();
+    test_pool_include(engine.pool.db, &lease, 1);
+    lease = client_lease(&waiting, SOON_MS);
+    print_message("woken %d ms after a release, in a new session\n", (int)(waiting.answered_ms - begun_ms));
+    test_pool_include(engine.pool.db, &lease, 1);
+    client_submit(&engine, &after);
+    client_lease(&after, SOON_MS);
+    assert_int_equal(lease_rows(&engine.pool), 3);
+    test_engine_close(&engine);
+    clients_wipe((struct client[]){first, waiting, after}, 3);
+}
+
+/* Takes connections and never says a word. */
+static int silent_port(unsigned *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void DX7_a_database_that_says_nothing_delays_nobody_beyond_6_seconds(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[8] = {0};
+    unsigned port;
+    int silence = silent_port(&port);
+    test_engine_open(&engine, 1, 2);
+    engine_stop(engine.engine);
+    AUTO_FREE char *url = mem_format("postgresql://nobody@127.0.0.1:%u/nothing", port);
+    test_engine_start(&engine, url, 2);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        client_submit(&engine, &clients[i]);
+        clock_sleep_ms(20); /* the first two are batches of their own, the others wait behind them */
+    }
+    int64_t gone_ms = clock_ms();
+    __atomic_store_n(&clients[7].gone, true, __ATOMIC_SEQ_CST);
+    client_refused(&clients[7], ERR_CANCELLED, 1000);
+    print_message("a hang-up was noticed after %d ms\n", (int)(clients[7].answered_ms - gone_ms));
+    for (size_t i = 0; i < 7; i++) {
+        client_wait(&clients[i], ENGINE_WAIT_MS + 1000);
+        assert_int_equal(err_status(clients[i].ticket.grant.error), 503);
+        assert_in_range(clients[i].answered_ms - clients[i].submitted_ms, 0, ENGINE_WAIT_MS + 500);
+    }
+    test_engine_close(&engine);
+    close(silence);
+}
+
+/* ---- its own end */
+
+static void DO1_the_end_of_the_engine_answers_each_request_once_and_loses_no_lease(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        struct test_engine engine;
+        struct client *clients = NEW_ARRAY(200, struct client);
+        size_t granted = 0;
+        test_engine_open(&engine, 40, 3);
+        for (size_t i = 0; i < 200; i++)
+            client_submit(&engine, &clients[i]);
+        clock_sleep_ms(round * 4); /* at another moment each time */
+        engine_stop(engine.engine);
+        engine.engine = NULL;
+        for (size_t i = 0; i < 200; i++) {
+            assert_int_equal(clients[i].answers, 1);
+            if (clients[i].ticket.grant.state == GRANT_DONE)
+                granted++;
+            else
+                client_refused(&clients[i], ERR_SHUTTING_DOWN, 0);
+        }
+        assert_int_equal(lease_rows(&engine.pool), granted);
+        assert_int_equal(leased_accounts(&engine.pool), granted);
+        test_engine_close(&engine);
+        clients_wipe(clients, 200);
+        free(clients);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(T6_an_item_that_the_database_refuses_fails_alone),
+        cmocka_unit_test(T7_a_claim_that_is_rolled_back_wakes_who_waits),
+        cmocka_unit_test(suspended_grants_are_answered_at_once_and_go_on_by_themselves),
+        cmocka_unit_test(T8_a_lost_key_process_is_reported_once_and_leaves_nothing),
+        cmocka_unit_test(DX7_a_database_that_restarts_is_found_again_and_who_waits_goes_on_waiting),
+        cmocka_unit_test(DX7_a_database_that_says_nothing_delays_nobody_beyond_6_seconds),
+        cmocka_unit_test(DO1_the_end_of_the_engine_answers_each_request_once_and_loses_no_lease),
+    };
+    return cmocka_run_group_tests_name("pool/engine faults", tests, test_pg_start_private, test_pg_stop);
+}
