@@ -11,6 +11,7 @@ import {unseal} from './unseal.mjs'
 
 const ACCOUNTS = 8
 let world, service, users
+let seal // of broken, before it was
 let consumed, signers, merged, missing, frozen, broken, healthy // one account for each reason, and those that stay as they are
 
 before(async () => {
@@ -99,6 +100,7 @@ test('an account is quarantined for each thing that fairway did not cause, shown
     await misuse(merged, Operation.accountMerge({destination: users[0].publicKey()}))
     await quarantine(missing, 'missing on the network')
     await quarantine(frozen, 'frozen by the network')
+    seal = (await world.sql(`SELECT encode(sealed_seed, 'hex') FROM fairway.channel_accounts WHERE public_key = '${broken}'`))[0][0]
     await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = overlay(sealed_seed placing '\\x00' from 40)
         WHERE public_key = '${broken}'`)
     await Promise.all([consumed, signers, merged].map(address => becomes(address, 'quarantined')))
@@ -207,9 +209,12 @@ test('retire and ensure-accounts: quarantined ones are replaced, a leased one is
 
 test('what was released is used like any other: every account takes a payment through the network', {timeout: 60_000}, async () => {
     await until(async () => (await world.sql('SELECT 1 FROM fairway.leases WHERE settled_at IS NULL')).length === 0, 40_000, 'leases end')
-    const leases = await Promise.all(Array.from({length: ACCOUNTS}, () => payThrough(world, service, users[0], users[1])))
-    assert.equal(new Set(leases.map(({channelAccount}) => channelAccount)).size, ACCOUNTS)
-    assert.ok([frozen, signers].every(address => leases.some(({channelAccount}) => channelAccount === address)))
+    // the seed is there again, as when the master key that sealed it is given again
+    await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = decode('${seal}', 'hex') WHERE public_key = '${broken}'`)
+    await released(broken)
+    const leases = await Promise.all(Array.from({length: ACCOUNTS + 1}, () => payThrough(world, service, users[0], users[1])))
+    assert.equal(new Set(leases.map(({channelAccount}) => channelAccount)).size, ACCOUNTS + 1)
+    assert.ok([frozen, signers, broken].every(address => leases.some(({channelAccount}) => channelAccount === address)))
     for (const {hash} of leases)
         assert.equal((await service.get(`/v1/transactions/${hash}?wait=30`)).json.status, 'confirmed')
     const active = await world.sql("SELECT public_key, sequence FROM fairway.channel_accounts WHERE state = 'active'")

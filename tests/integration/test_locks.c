@@ -225,6 +225,43 @@ static void a_role_with_little_privilege_sees_that_there_is_more(void **state)
     test_db_execf(&database, "DROP ROLE %s", name);
 }
 
+static void a_prepared_transaction_shows_as_what_blocks_and_as_what_vacuum_waits_for(void **state)
+{
+    (void)state;
+    struct db *holder = session("holder"), *waiter = session("waiter");
+    pthread_t thread;
+    run(holder, DB_SQL0("BEGIN"));
+    run(holder, DB_SQL0(sql_row));
+    run(holder, DB_SQL0("UPDATE fairway.cursor SET term = term + 1"));
+    run(holder, DB_SQL0("PREPARE TRANSACTION 'forgotten'"));
+    db_free(holder);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
+    await_waits(db, 1);
+    assert_int_equal(report.waits[0].blocker.pid, 0);
+    assert_string_equal(report.waits[0].waiter.name, "waiter");
+    const struct lock_pin *pin = pin_of("forgotten");
+    assert_non_null(pin);
+    assert_string_equal(pin->what, "prepared transaction");
+    run(db, DB_SQL0("ROLLBACK PREPARED 'forgotten'"));
+    void *failed;
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    db_free(waiter);
+}
+
+/* Prepared transactions are switched off by default. */
+static int start_server(void **state)
+{
+    int failed = test_pg_start_private(state);
+    struct test_db postgres = {.url = (char *)(uintptr_t)test_pg_url()};
+    if (failed == 0) {
+        test_db_exec(&postgres, "ALTER SYSTEM SET max_prepared_transactions = 2");
+        test_pg_kill();
+        test_pg_restart();
+    }
+    return failed;
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_database, close_database)
@@ -234,7 +271,8 @@ int main(void)
         TEST(a_table_lock_shows_with_its_table_and_each_waiter_by_itself),
         TEST(holders_of_advisory_locks_have_the_locks_names),
         TEST(H15_the_oldest_snapshot_shows_with_its_age),
+        TEST(a_prepared_transaction_shows_as_what_blocks_and_as_what_vacuum_waits_for),
         TEST(a_role_with_little_privilege_sees_that_there_is_more),
     };
-    return cmocka_run_group_tests_name("db/locks", tests, test_pg_start, test_pg_stop);
+    return cmocka_run_group_tests_name("db/locks", tests, start_server, test_pg_stop);
 }

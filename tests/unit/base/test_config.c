@@ -14,6 +14,7 @@ static const struct config_option options[] = {
     {"DATABASE_URL", CONFIG_TEXT, NULL, "where", NULL, 0, 0},
     {"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15", "how many", "NUMBER_CHANNEL_ACCOUNTS", 1, 100},
     {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", NULL, 0, 0},
+    {"STATE", CONFIG_FLAG, NULL, "which", NULL, 0, 0},
 };
 
 static enum err load(struct config **config, struct detail *detail, int argc, char **argv)
@@ -47,6 +48,20 @@ static void a_flag_wins_over_the_environment(void **state)
     assert_int_equal(LOAD(&config, &detail, "--database-url", "a", "--num-channel-accounts=7"), ERR_OK);
     assert_string_equal(config_text(config, "DATABASE_URL"), "a");
     assert_int_equal(config_number(config, "NUM_CHANNEL_ACCOUNTS"), 7);
+    config_free(config);
+}
+
+static void what_is_a_flag_only_has_no_environment_variable(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    setenv("STATE", "California", 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+    assert_null(config_text(config, "STATE"));
+    config_free(config);
+    assert_int_equal(LOAD(&config, &detail, "--state", "idle"), ERR_OK);
+    assert_string_equal(config_text(config, "STATE"), "idle");
     config_free(config);
 }
 
@@ -89,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_flag_wins_over_the_environment, clean_environment),
+        cmocka_unit_test_setup(what_is_a_flag_only_has_no_environment_variable, clean_environment),
         cmocka_unit_test_setup(an_alias_counts_when_the_name_is_not_set, clean_environment),
         cmocka_unit_test_setup(what_is_unknown_or_out_of_bounds_is_named, clean_environment),
         cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
