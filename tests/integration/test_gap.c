@@ -218,6 +218,28 @@ static void an_empty_pool_recovers_too(void **state)
     follow(world);
 }
 
+/* A database that went back in time and finds a gap: what it forgot is nobody's fault, and it goes on
+ * waiting. */
+static void DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier(void **state)
+{
+    struct gap_world *world = *state;
+    gap_account(world, 1, "active");
+    gap_account(world, 2, "active");
+    gap_account(world, 3, "active");
+    const struct built_account gone = {.key = built_key(2), .removed = true};
+    gap_close(world, 1, 55, BY_NOBODY);
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
+    gap_open(world, 8, 1);
+    test_db_exec(&world->db, "UPDATE fairway.cursor SET hold_reason = 'restored', held_until = 4000000000");
+    recover(world);
+    assert_true(is(world, 1, "a.state = 'active' AND a.sequence = 55 AND a.sequence_ledger = 110"));
+    assert_true(is(world, 2, "a.state = 'retired'"));
+    assert_int_equal(world->settled.quarantined, 0);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.cursor"
+                                                " WHERE held_until >= 4000000000 AND grants_allowed"),
+        1);
+}
+
 /* What ensure-accounts has under way: a creation of account 1 by built_key(1000), which uses sequence 7. */
 static void ship(struct gap_world *world, const char *kind, uint64_t hash, uint64_t max_time_s)
 {
@@ -309,6 +331,7 @@ int main(void)
         TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
         TEST(DR5_nodes_that_are_apart_make_nothing_count_twice),
         TEST(DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_them),
+        TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),
         TEST(an_empty_pool_recovers_too),
         TEST(a_provisioning_transaction_that_the_rpc_still_knows_has_its_result),
         TEST(a_forgotten_provisioning_transaction_succeeded_if_its_accounts_say_so),

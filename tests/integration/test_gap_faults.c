@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../src/pool/claim.h"
 #include "base/mem.h"
 #include "support/gap.h"
 
@@ -282,6 +283,41 @@ static void DR5_a_grant_in_flight_is_waited_for_and_no_account_is_read_before(vo
     db_free(grant);
 }
 
+/* What a replica meets that would grant while another one reads accounts. */
+struct attempt {
+    struct gap_world *world;
+    struct db *db;
+    enum err e;
+    struct detail detail;
+};
+
+static void try_grant(void *context)
+{
+    struct attempt *attempt = context;
+    struct claimed_account account;
+    struct batch_keys keys = {0};
+    struct claim claim = {.ledger_seconds = 3600, .wanted = 1, .keys = &keys, .accounts = &account};
+    ledger_feed_on_read(attempt->world->feed, NULL, NULL);
+    attempt->e = claim_begin(attempt->db, &claim, &attempt->detail);
+    db_rollback(attempt->db);
+}
+
+static void DR5_no_lease_is_granted_while_accounts_are_read_and_one_is_afterwards(void **state)
+{
+    struct gap_world *world = *state;
+    struct attempt attempt = {.world = world, .db = test_db_open(&world->db, DB_DIRECT)};
+    gap_account(world, 6, "active");
+    try_grant(&attempt);
+    assert_int_equal(attempt.e, ERR_OK);
+    ledger_feed_on_read(world->feed, try_grant, &attempt);
+    recovers(world);
+    assert_int_equal(attempt.e, ERR_GRANTS_SUSPENDED);
+    assert_non_null(strstr(attempt.detail.text, GAP_REASON));
+    try_grant(&attempt);
+    assert_int_equal(attempt.e, ERR_OK);
+    db_free(attempt.db);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -298,6 +334,7 @@ int main(void)
         TEST(H14_DR7_a_recovery_of_an_older_term_writes_nothing),
         TEST(H14_a_recovery_whose_session_died_meanwhile_writes_nothing),
         TEST(DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease),
+        TEST(DR5_no_lease_is_granted_while_accounts_are_read_and_one_is_afterwards),
         TEST(DR5_a_grant_in_flight_is_waited_for_and_no_account_is_read_before),
     };
     return cmocka_run_group_tests_name("gap faults", tests, test_pg_start, test_pg_stop);

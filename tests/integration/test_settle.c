@@ -201,7 +201,7 @@ static void S11_of_many_only_those_in_the_ledger_end(void **state)
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 3);
 }
 
-static void a_lease_expires_only_when_a_ledger_closed_after_its_max_time(void **state)
+static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -408,64 +408,6 @@ static void S3_account_and_lease_name_each_other_or_nothing_commits(void **state
         ERR_OK);
 }
 
-/* As leased() for each of 1 to count, in one transaction. */
-static void lease_many(struct fixture *f, unsigned count)
-{
-    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(count, sizeof addresses[0]);
-    const char **texts AUTO_FREE = NEW_ARRAY(count, const char *);
-    struct hash *hashes AUTO_FREE = NEW_ARRAY(count, struct hash);
-    struct bytes *spans AUTO_FREE = NEW_ARRAY(count, struct bytes);
-    for (unsigned i = 0; i < count; i++) {
-        struct public_key key = built_key(i + 1);
-        address_encode(&key, addresses[i]);
-        texts[i] = addresses[i];
-        hashes[i] = built_hash(i + 1);
-        spans[i] = BYTES_OF(hashes[i].bytes);
-    }
-    const struct db_statement statements[] = {
-        DB_SQL0("INSERT INTO fairway.master_keys (key_id) VALUES ('" POOL_ROWS_KEY_ID "')"),
-        DB_SQL("INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
-               " sequence_ledger, state)"
-               " SELECT k.key, k.n, decode(repeat('00', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
-               " 'active' FROM unnest($1::text[]) WITH ORDINALITY AS k (key, n)",
-            DB_TEXTS(texts, count)),
-        DB_SQL("INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
-               " SELECT l.hash, l.account, 51, '', '', extract(epoch FROM now())::int8 + 60, 'r'"
-               " FROM unnest($1::bytea[], $2::text[]) AS l (hash, account)",
-            DB_BYTEAS(spans, count), DB_TEXTS(texts, count)),
-        DB_SQL0("UPDATE fairway.channel_accounts a SET lease_hash = l.hash, locked_at = now(),"
-                " locked_until = to_timestamp(l.max_time) FROM fairway.leases l"
-                " WHERE l.account = a.public_key"),
-    };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    struct detail detail = {0};
-    if (db_run(f->db, statements, ARRAY_LEN(statements), rows, &detail) != ERR_OK)
-        fail_msg("%s", detail.text);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-}
-
-#define MANY_TRANSACTIONS 3000
-#define MANY_LEASES 1000
-
-static void a_full_ledger_settles_a_thousand_leases_in_well_under_a_second(void **state)
-{
-    struct fixture *f = *state;
-    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_transaction);
-    struct built_account *accounts AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_account);
-    for (unsigned n = 0; n < MANY_TRANSACTIONS; n++) {
-        transactions[n].hash = built_hash(n + 1);
-        accounts[n] = (struct built_account){.key = built_key(n + 1), .sequence = 51};
-    }
-    lease_many(f, MANY_LEASES);
-    int64_t begun_ms = clock_ms();
-    close_ledger(f, NEXT, now_s(f), transactions, MANY_TRANSACTIONS, accounts, MANY_TRANSACTIONS);
-    int64_t took_ms = clock_ms() - begun_ms;
-    print_message("%d leases of %d transactions: %d ms\n", MANY_LEASES, MANY_TRANSACTIONS, (int)took_ms);
-    assert_int_equal(f->settled.confirmed, MANY_LEASES);
-    assert_true(took_ms < 2000);
-}
-
 static void settled_leases_are_forgotten_in_bounded_steps_and_open_ones_never(void **state)
 {
     struct fixture *f = *state;
@@ -497,7 +439,7 @@ int main(void)
         SETTLES(DR3_a_fee_bump_settles_by_its_inner_hash_and_code),
         SETTLES(S7_S8_a_ledger_without_ours_changes_nothing),
         SETTLES(S11_of_many_only_those_in_the_ledger_end),
-        SETTLES(a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
+        SETTLES(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
         SETTLES(a_transaction_in_the_last_ledger_that_could_have_it_is_confirmed_not_expired),
         SETTLES(max_ledger_is_exclusive),
         SETTLES(DR3_a_sequence_that_others_consumed_supersedes_and_quarantines),
@@ -507,7 +449,6 @@ int main(void)
         SETTLES(creation_activates_and_a_merge_retires),
         SETTLES(DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody),
         SETTLES(S3_account_and_lease_name_each_other_or_nothing_commits),
-        SETTLES(a_full_ledger_settles_a_thousand_leases_in_well_under_a_second),
         SETTLES(settled_leases_are_forgotten_in_bounded_steps_and_open_ones_never),
     };
     return cmocka_run_group_tests_name("pool/settle", tests, test_pg_start, test_pg_stop);

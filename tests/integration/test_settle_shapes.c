@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
 
@@ -248,6 +249,70 @@ static void H5_the_sequence_is_written_in_the_same_update_that_releases(void **s
         2);
 }
 
+/* As gap_leased() for each of 1 to count, in one transaction. */
+static void lease_many(struct gap_world *world, unsigned count)
+{
+    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(count, sizeof addresses[0]);
+    const char **texts AUTO_FREE = NEW_ARRAY(count, const char *);
+    struct hash *hashes AUTO_FREE = NEW_ARRAY(count, struct hash);
+    struct bytes *spans AUTO_FREE = NEW_ARRAY(count, struct bytes);
+    for (unsigned i = 0; i < count; i++) {
+        struct public_key key = built_key(i + 1);
+        address_encode(&key, addresses[i]);
+        texts[i] = addresses[i];
+        hashes[i] = built_hash(i + 1);
+        spans[i] = BYTES_OF(hashes[i].bytes);
+    }
+    const struct db_statement statements[] = {
+        DB_SQL0("INSERT INTO fairway.master_keys (key_id) VALUES ('" POOL_ROWS_KEY_ID "')"),
+        DB_SQL("INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
+               " sequence_ledger, state)"
+               " SELECT k.key, k.n, decode(repeat('00', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
+               " 'active' FROM unnest($1::text[]) WITH ORDINALITY AS k (key, n)",
+            DB_TEXTS(texts, count)),
+        DB_SQL("INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
+               " SELECT l.hash, l.account, 51, '', '', extract(epoch FROM now())::int8 + 60, 'r'"
+               " FROM unnest($1::bytea[], $2::text[]) AS l (hash, account)",
+            DB_BYTEAS(spans, count), DB_TEXTS(texts, count)),
+        DB_SQL0("UPDATE fairway.channel_accounts a SET lease_hash = l.hash, locked_at = now(),"
+                " locked_until = to_timestamp(l.max_time) FROM fairway.leases l"
+                " WHERE l.account = a.public_key"),
+    };
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    struct db *db = test_db_open(&world->db, DB_DIRECT);
+    struct detail detail = {0};
+    if (db_run(db, statements, ARRAY_LEN(statements), rows, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    db_free(db);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        db_rows_free(rows[i]);
+}
+
+#define MANY_TRANSACTIONS 3000
+#define MANY_LEASES 1000
+
+static void DR3_a_full_ledger_settles_a_thousand_leases_in_well_under_a_second(void **state)
+{
+    struct gap_world *world = *state;
+    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_transaction);
+    struct built_account *accounts AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_account);
+    for (unsigned n = 0; n < MANY_TRANSACTIONS; n++) {
+        transactions[n].hash = built_hash(n + 1);
+        accounts[n] = (struct built_account){.key = built_key(n + 1), .sequence = 51};
+    }
+    lease_many(world, MANY_LEASES);
+    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = transactions,
+                                       .transaction_count = MANY_TRANSACTIONS,
+                                       .accounts = accounts,
+                                       .account_count = MANY_TRANSACTIONS});
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(gap_world_follow(world), ERR_OK);
+    int64_t took_ms = clock_ms() - begun_ms;
+    print_message("%d leases of %d transactions: %d ms\n", MANY_LEASES, MANY_TRANSACTIONS, (int)took_ms);
+    assert_int_equal(world->settled.confirmed, MANY_LEASES);
+    assert_true(took_ms < 2000);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -259,6 +324,7 @@ int main(void)
         TEST(DR3_a_foreign_envelope_of_the_same_sequence_supersedes_and_quarantines_plain_or_bumped),
         TEST(DR3_a_lease_that_the_ledger_passes_without_its_hash_never_waits_for_its_time),
         TEST(DR3_a_frozen_account_is_quarantined_its_lease_ends_by_time_and_thawing_releases_nothing),
+        TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_well_under_a_second),
         TEST(H5_the_sequence_is_written_in_the_same_update_that_releases),
     };
     return cmocka_run_group_tests_name("settle shapes", tests, test_pg_start, test_pg_stop);
