@@ -1,4 +1,4 @@
-# fairway. What a person types: make (build), run, demo, test, lint, asan, tsan, bench, format, clean.
+# fairway. What a person types: make (build), run, demo, test, model, lint, asan, tsan, bench, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -121,11 +121,17 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTOR
 .PHONY: test test-programs
 test: install-test
 	@$(MAKE) --no-print-directory build test-programs
-	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs
+	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
+	    tests/model/*.test.mjs
 test-programs: $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	$(Q)$(NODE) $< > $@
+
+# Lease and release as a model, checked exhaustively, and its mutants.
+.PHONY: model
+model: install-test
+	@FAIRWAY_SIZE=long $(NODE) --test --test-reporter=spec tests/model/lease.test.mjs
 
 # The C suites again, instrumented. The sandbox's system call filter is left out of such builds.
 .PHONY: asan tsan

@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 
 build="gcc make libc6-dev pkg-config libpq-dev libsodium-dev libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev"
 run="postgresql ca-certificates procps curl"
-test="clang libcmocka-dev binutils pgbouncer"
+test="clang libcmocka-dev binutils pgbouncer spin"
 case ${1:-test} in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
