@@ -39,6 +39,7 @@ struct pool_status {
     int64_t cursor_sequence, cursor_close_time_s; /* 0 before the first ledger */
     int64_t cursor_lag_s;                         /* database clock - close time: may be negative */
     bool grants_allowed;                          /* by the cursor row */
+    bool grants_held;                             /* the database may have forgotten leases */
 };
 MUST_CHECK enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail);
 

@@ -41,7 +41,11 @@ static bool check_pool(const struct api_settings *settings, const struct pool_st
         pool->cursor_sequence > 0 && apart_s <= GRANT_CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
     bool ready = check(checks, "ledgers", current,
         "the close time of the last committed ledger is too far from the database's clock");
-    ready &= check(checks, "grants", pool->grants_allowed, "grants are suspended");
+    ready &= check(checks, "grants", pool->grants_allowed,
+        pool->grants_held
+            ? "the database was restored or failed over: grants are held until no lease that it "
+              "forgot can be live"
+            : "grants are suspended");
     return ready & check(checks, "accounts", pool->idle + pool->leased > 0, "no channel account is active");
 }
 

@@ -64,8 +64,8 @@ static const char sql_pool_status[] =
 
 static const char sql_cursor_status[] =
     "SELECT c.sequence, c.close_time, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time,"
-    " c.grants_allowed AND c.held_until IS NULL"
-    " AND (c.system_identifier, c.timeline) = (i.system_identifier, i.timeline)"
+    " c.grants_allowed, c.held_until IS NOT NULL"
+    " OR (c.system_identifier, c.timeline) <> (i.system_identifier, i.timeline)"
     " FROM fairway.cursor c, fairway.identity() i";
 
 enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail)
@@ -91,7 +91,8 @@ enum err pool_status(struct db *db, struct pool_status *out, struct detail *deta
         out->cursor_sequence = db_i64(rows[CURSOR], 0, 0);
         out->cursor_close_time_s = db_i64(rows[CURSOR], 0, 1);
         out->cursor_lag_s = db_i64(rows[CURSOR], 0, 2);
-        out->grants_allowed = db_bool(rows[CURSOR], 0, 3);
+        out->grants_held = db_bool(rows[CURSOR], 0, 4);
+        out->grants_allowed = db_bool(rows[CURSOR], 0, 3) && !out->grants_held;
     }
     for (size_t i = 0; i < STEPS; i++)
         db_rows_free(rows[i]);

@@ -136,6 +136,24 @@ static void DO5_suspended_grants_are_red(void **state)
     assert_null(strstr(text, "operators"));
 }
 
+static void DO5_DR10_held_grants_are_red_and_say_why(void **state)
+{
+    (void)state;
+    AUTO_ANSWER answer = {0};
+    test_db_exec(
+        &service.db, "UPDATE fairway.cursor SET held_until = close_time + 9, hold_reason = 'for operators'");
+    assert_red("grants");
+    service_get(&service, &answer, "/readyz");
+    const char *reason = json_string_value(json_object_get(check_named(&answer, "grants"), "reason"));
+    assert_non_null(strstr(reason, "failed over"));
+    assert_null(strstr(reason, "operators"));
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL");
+    assert_green("/readyz");
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline + 1");
+    assert_red("grants");
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline - 1");
+}
+
 static void DO5_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not(void **state)
 {
     (void)state;
@@ -261,6 +279,7 @@ int main(void)
         TEST(DO5_ingestion_that_is_not_well_is_told_without_its_words),
         TEST(DO5_a_clock_far_from_the_last_close_time_is_red_in_either_direction),
         TEST(DO5_suspended_grants_are_red),
+        TEST(DO5_DR10_held_grants_are_red_and_say_why),
         TEST(DO5_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not),
         TEST(DX7_without_the_database_all_is_503_but_the_process_lives_and_recovers),
         TEST(DX7_a_wait_outlives_an_outage_and_ends_with_the_truth),
