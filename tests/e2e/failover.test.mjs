@@ -42,7 +42,7 @@ async function serveFrom(names, env = {}) {
 
 const cursor = async columns => (await databases.sql(primary, `SELECT ${columns} FROM fairway.cursor`))[0]
 const held = async () => (await cursor("coalesce(held_until, 0)"))[0] !== '0'
-const post = () => service.post('/v1/transactions', {transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300})
+const post = (to = service) => to.post('/v1/transactions', {transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300})
 
 function remember(lease, granted) {
     const key = `${lease.channelAccount} ${lease.sequence}`
@@ -77,13 +77,13 @@ async function include(...taken) {
     await until(async () => Number((await cursor('sequence'))[0]) >= sequence, 20_000, 'ingestion has caught up')
 }
 
-/** Asks for leases all the time, until stop(), which answers what came instead: a status and code each. */
-function pester() {
+/** Asks these replicas for leases all the time, until stop(), which answers what came instead: a status and code each. */
+function pester(...replicas) {
     let running = true
     const answers = new Set()
-    const all = Promise.all(Array.from({length: 3}, async () => {
+    const all = Promise.all([...replicas, ...replicas].map(async replica => {
         while (running) {
-            const {status, json} = await post()
+            const {status, json} = await post(replica)
             answers.add(`${status} ${json.code ?? json.hash}`)
             await sleep(20)
         }
@@ -137,13 +137,14 @@ async function assertWhole(accounts = ACCOUNTS) {
 test('DR10 a standby that lags is promoted: what it forgot is mirrored, and nothing granted until it is over', TIMEOUT, async () => {
     const old = primary, standby = await databases.standby(primary)
     await serveFrom([old, standby])
+    const other = await world.serve()
     await databases.caughtUp(standby, old)
     await databases.cut(standby)
     const confirmed = await payThrough(world, service, ...users)
     await until(async () => (await service.get(`/v1/transactions/${confirmed.hash}`)).json.status === 'confirmed', 20_000, 'confirmed')
     const forgotten = await leases(3), abandoned = await lease(LONG ? 300 : 20)
     await databases.crash(old)
-    const clients = pester()
+    const clients = pester(service, other)
     await databases.promote(primary = standby)
     await noticed()
     assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL"), [['0']])
@@ -155,6 +156,7 @@ test('DR10 a standby that lags is promoted: what it forgot is mirrored, and noth
     if (LONG)
         await until(async () => Number((await cursor('close_time'))[0]) > Number(until_s) - 5, HOLD_SECONDS * 1000, 'the hold nears its end')
     assertNothingGranted(await clients.stop())
+    await other.kill()
     await (LONG ? ready(60) : outlast(abandoned))
     await assert.rejects(submit(world, abandoned.envelope), /tx_too_late/)
     await assertWhole()
@@ -167,7 +169,7 @@ test('DR10 the next standby is promoted during the hold: the later bound wins', 
     await databases.cut(second) /* and so the third, which gets all from it */
     const forgotten = await leases(2)
     await databases.crash(first)
-    const clients = pester()
+    const clients = pester(service)
     await databases.promote(primary = second)
     await noticed()
     await databases.sql(primary, 'UPDATE fairway.cursor SET held_until = held_until - 100')
@@ -192,7 +194,7 @@ test('DR10 a backup is restored in its place: leases since then are forgotten, n
     await payThrough(world, service, ...users)
     const forgotten = await leases(3)
     await databases.crash(old)
-    const clients = pester()
+    const clients = pester(service)
     await databases.restore(primary = backup)
     await noticed()
     await include(...forgotten)
