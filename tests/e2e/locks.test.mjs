@@ -68,9 +68,15 @@ test('every session of every process bounds its waits inside its own statements,
         for (const line of await rows("SELECT pid || '|' || application_name FROM pg_stat_activity WHERE application_name LIKE 'fairway%'").catch(() => []))
             sessions.set(...line.split('|'))
     }, 20)
-    const lease = await payThrough(world, service, users[0], users[1])
-    assert.equal((await service.get(`/v1/transactions/${lease.hash}?wait=20`)).json.status, 'confirmed')
-    await service.get('/v1/pool')
+    // with another address for direct sessions, grants go as through a pooler, and set their limits anew in each transaction
+    const pooled = await world.serve({DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4`, INGEST: 'off'})
+    for (const each of [service, pooled]) {
+        const lease = await payThrough(world, each, users[0], users[1])
+        assert.equal((await each.get(`/v1/transactions/${lease.hash}?wait=20`)).json.status, 'confirmed')
+        await each.get('/v1/pool')
+    }
+    await pooled.kill()
+    assert.equal((await run('migrate')).code, 0)
     assert.equal((await run('ensure-accounts', '13')).code, 0)
     assert.equal((await run('accounts')).code, 0)
     const [idle] = await rows("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot DESC LIMIT 1")
@@ -91,7 +97,7 @@ test('every session of every process bounds its waits inside its own statements,
         assert.deepEqual(others, ['UTC', 'pg_catalog,pg_temp'], name)
     }
     const names = new Set(noted.map(({name}) => name))
-    for (const name of ['accounts', 'api', 'grant', 'ingest', 'provision', 'start', 'watch'])
+    for (const name of ['accounts', 'api', 'grant', 'ingest', 'migrate', 'provision', 'start', 'watch'])
         assert.ok(names.has(`fairway ${name}`), `${name} was seen in its own statements`)
     // those that read no table: what they set when they connected is in the log
     const seen = new Set(noted.map(({pid}) => pid))
