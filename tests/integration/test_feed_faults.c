@@ -17,7 +17,7 @@
 #include "support/gap.h"
 
 #define TX_SUCCESS 0
-#define PATIENCE_MS 60000
+#define PATIENCE_MS 240000
 
 static int set_up(void **state)
 {
@@ -203,45 +203,43 @@ static void await_cursor(struct gap_world *world, uint32_t sequence)
             fail_msg("the cursor stands at %lld", (long long)gap_cursor(world));
 }
 
-/* An hour of ledgers, a second apart here: a third of the leases is included somewhere, a third expires
- * somewhere, a third is still alive at the end. */
+/* An hour of ledgers (long: twelve), a second apart here: a third of the leases is included somewhere, a
+ * third expires somewhere, a third is still alive at the end. */
 static void DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it(void **state)
 {
     struct gap_world *world = *state;
-    enum {
-        LEDGERS = 720,
-        LEASES = 90
-    };
+    const char *size = getenv("FAIRWAY_SIZE");
+    const unsigned hours = size != NULL && strcmp(size, "long") == 0 ? 12 : 1, ledgers = 720 * hours,
+                   leases = 90 * hours;
     lead_drop(&world->lead);
-    for (unsigned n = 1; n <= LEASES; n++)
-        gap_leased(world, n);
+    gap_leased_many(world, leases);
     /* of slot 3k+1: expires with ledger 101 + 24k; of slot 3k+2: included in ledger 101 + 24k */
     test_db_exec(&world->db,
         "UPDATE fairway.leases l SET max_time = c.close_time + CASE a.slot % 3 WHEN 1 THEN 8 * (a.slot - 1)"
         " ELSE 100000 END FROM fairway.channel_accounts a, fairway.cursor c WHERE a.public_key = l.account");
-    for (unsigned i = 0; i < LEDGERS; i++)
-        if (i % 24 == 0 && i / 24 < LEASES / 3)
+    for (unsigned i = 0; i < ledgers; i++)
+        if (i % 24 == 0 && i / 24 < leases / 3)
             gap_close(world, 3 * (i / 24) + 2, 51, i % 48 == 0 ? TX_SUCCESS : -1);
         else
             ledger_feed_close(world->feed, NULL);
     struct ingest *ingest = start(world);
-    await_cursor(world, GAP_CURSOR + LEDGERS);
+    await_cursor(world, GAP_CURSOR + ledgers);
     ingest_stop(ingest);
-    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), LEDGERS + 1);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), ledgers + 1);
     assert_int_equal(gap_count(world, "a.slot % 3 = 2 AND l.result IN ('confirmed', 'failed')"
                                       " AND l.ledger = 101 + 8 * (a.slot - 2) AND a.sequence = 51"
                                       " AND a.sequence_ledger = l.ledger AND a.lease_hash IS NULL"),
-        LEASES / 3);
+        leases / 3);
     assert_int_equal(gap_count(world, "a.slot % 3 = 1 AND l.result = 'expired'"
                                       " AND l.ledger = 101 + 8 * (a.slot - 1) AND a.lease_hash IS NULL"),
-        LEASES / 3);
+        leases / 3);
     assert_int_equal(
-        gap_count(world, "a.slot % 3 = 0 AND l.settled_at IS NULL AND a.lease_hash = l.hash"), LEASES / 3);
+        gap_count(world, "a.slot % 3 = 0 AND l.settled_at IS NULL AND a.lease_hash = l.hash"), leases / 3);
     /* in the transaction of its ledger: both rows were written by one transaction */
     assert_int_equal(
         test_db_number(&world->db, "SELECT count(*) FROM fairway.leases l JOIN fairway.ledgers g"
                                    " ON g.sequence = l.ledger WHERE l.xmin::text = g.xmin::text"),
-        2 * LEASES / 3);
+        2 * leases / 3);
     assert_int_equal(gap_count(world, "a.state <> 'active'"), 0);
 }
 

@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
 
@@ -218,6 +220,25 @@ static void an_empty_pool_recovers_too(void **state)
     follow(world);
 }
 
+/* As many accounts as one is meant to have at most, within the time that a statement may take. */
+static void DR5_a_large_pool_recovers_in_one_transaction(void **state)
+{
+    struct gap_world *world = *state;
+    const char *size = getenv("FAIRWAY_SIZE");
+    const unsigned count = size != NULL && strcmp(size, "long") == 0 ? 20000 : 2000;
+    struct built_account *accounts AUTO_FREE = NEW_ARRAY(count, struct built_account);
+    gap_leased_many(world, count);
+    for (unsigned i = 0; i < count; i++)
+        accounts[i] = (struct built_account){.key = built_key(i + 1), .sequence = 51};
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = accounts, .account_count = count});
+    gap_open(world, 8, 1);
+    int64_t begun_ms = clock_ms();
+    recover(world);
+    print_message("%u leases behind a gap: %d ms\n", count, (int)(clock_ms() - begun_ms));
+    assert_int_equal(
+        gap_count(world, "l.result = 'consumed' AND a.lease_hash IS NULL AND a.sequence = 51"), count);
+}
+
 /* A database that went back in time and finds a gap: what it forgot is nobody's fault, and it goes on
  * waiting. */
 static void DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier(void **state)
@@ -331,6 +352,7 @@ int main(void)
         TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
         TEST(DR5_nodes_that_are_apart_make_nothing_count_twice),
         TEST(DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_them),
+        TEST(DR5_a_large_pool_recovers_in_one_transaction),
         TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),
         TEST(an_empty_pool_recovers_too),
         TEST(a_provisioning_transaction_that_the_rpc_still_knows_has_its_result),

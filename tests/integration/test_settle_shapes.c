@@ -249,45 +249,6 @@ static void H5_the_sequence_is_written_in_the_same_update_that_releases(void **s
         2);
 }
 
-/* As gap_leased() for each of 1 to count, in one transaction. */
-static void lease_many(struct gap_world *world, unsigned count)
-{
-    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(count, sizeof addresses[0]);
-    const char **texts AUTO_FREE = NEW_ARRAY(count, const char *);
-    struct hash *hashes AUTO_FREE = NEW_ARRAY(count, struct hash);
-    struct bytes *spans AUTO_FREE = NEW_ARRAY(count, struct bytes);
-    for (unsigned i = 0; i < count; i++) {
-        struct public_key key = built_key(i + 1);
-        address_encode(&key, addresses[i]);
-        texts[i] = addresses[i];
-        hashes[i] = built_hash(i + 1);
-        spans[i] = BYTES_OF(hashes[i].bytes);
-    }
-    const struct db_statement statements[] = {
-        DB_SQL0("INSERT INTO fairway.master_keys (key_id) VALUES ('" POOL_ROWS_KEY_ID "')"),
-        DB_SQL("INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
-               " sequence_ledger, state)"
-               " SELECT k.key, k.n, decode(repeat('00', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
-               " 'active' FROM unnest($1::text[]) WITH ORDINALITY AS k (key, n)",
-            DB_TEXTS(texts, count)),
-        DB_SQL("INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
-               " SELECT l.hash, l.account, 51, '', '', extract(epoch FROM now())::int8 + 60, 'r'"
-               " FROM unnest($1::bytea[], $2::text[]) AS l (hash, account)",
-            DB_BYTEAS(spans, count), DB_TEXTS(texts, count)),
-        DB_SQL0("UPDATE fairway.channel_accounts a SET lease_hash = l.hash, locked_at = now(),"
-                " locked_until = to_timestamp(l.max_time) FROM fairway.leases l"
-                " WHERE l.account = a.public_key"),
-    };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    struct db *db = test_db_open(&world->db, DB_DIRECT);
-    struct detail detail = {0};
-    if (db_run(db, statements, ARRAY_LEN(statements), rows, &detail) != ERR_OK)
-        fail_msg("%s", detail.text);
-    db_free(db);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-}
-
 #define MANY_TRANSACTIONS 3000
 #define MANY_LEASES 1000
 
@@ -300,7 +261,7 @@ static void DR3_a_full_ledger_settles_a_thousand_leases_in_well_under_a_second(v
         transactions[n].hash = built_hash(n + 1);
         accounts[n] = (struct built_account){.key = built_key(n + 1), .sequence = 51};
     }
-    lease_many(world, MANY_LEASES);
+    gap_leased_many(world, MANY_LEASES);
     ledger_feed_close(world->feed, &(struct built_ledger){.transactions = transactions,
                                        .transaction_count = MANY_TRANSACTIONS,
                                        .accounts = accounts,

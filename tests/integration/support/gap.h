@@ -27,6 +27,8 @@ void gap_world_free(struct gap_world *world);
 /* An account as database and network have it before the gap; creating: the database alone. */
 void gap_account(struct gap_world *world, unsigned n, const char *state);
 void gap_leased(struct gap_world *world, unsigned n);
+/* All of 1 to count, at once, in an empty pool. */
+void gap_leased_many(struct gap_world *world, unsigned count);
 
 /* Closes a ledger that leaves account n at this sequence; with a code above INT32_MIN by the leased
  * transaction, with this result. */

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-#define LEDGERS_MAX 1000
+#define LEDGERS_MAX 10000
 
 struct kept {
     struct hash hash;
