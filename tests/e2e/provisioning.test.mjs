@@ -1,103 +1,20 @@
 // ensure-accounts against the local network: sizes up and down, every answer of an RPC, kill -9 at any moment, two at once. After each
 // test the network and the table agree: as many accounts are sponsored as there are active rows, and no key is lost.
 import assert from 'node:assert/strict'
-import {spawn} from 'node:child_process'
 import fs from 'node:fs'
-import http from 'node:http'
 import path from 'node:path'
 import {after, before, test} from 'node:test'
-import {Keypair, Operation, StrKey, TransactionBuilder} from '@stellar/stellar-sdk'
-import {payment, sleep, startWorld, until} from './harness.mjs'
+import {Keypair, Operation, TransactionBuilder} from '@stellar/stellar-sdk'
+import {payment, sleep, until} from './harness.mjs'
+import {answers, startProvisioning} from './provisioning.mjs'
 
-const fairway = path.resolve(process.env.FAIRWAY_BIN ?? 'build/release/fairway')
-let world, proxy
+let provisioning, world, proxy, start, ensure, exists, assertExactly, ensureExactly
 
 before(async () => {
-    world = await startWorld({accounts: 0, ledgerMs: 300})
-    proxy = await startProxy(world.localnet.url)
-    world.env.RPC_URL = proxy.url
-    world.env.INGEST_POLL_MS = '50'
+    provisioning = await startProvisioning();
+    ({world, proxy, start, ensure, exists, assertExactly, ensureExactly} = provisioning)
 })
-after(async () => {
-    proxy?.close()
-    await world?.stop()
-})
-
-/** Stands before the network; `onSend` may answer sendTransaction in its place: null forwards. */
-async function startProxy(target) {
-    const proxy = {onSend: () => null, sent: 0}
-    const server = http.createServer(async (request, response) => {
-        const chunks = []
-        for await (const chunk of request)
-            chunks.push(chunk)
-        const body = Buffer.concat(chunks)
-        const call = JSON.parse(body)
-        const forward = async () => (await fetch(target, {method: 'POST', headers: {'content-type': 'application/json'}, body})).text()
-        let answer = null
-        if (call.method === 'sendTransaction') {
-            proxy.sent++
-            answer = await proxy.onSend(forward, call)
-        }
-        if (answer === null)
-            return response.setHeader('content-type', 'application/json').end(await forward().catch(() => '{}'))
-        if (answer === 'hang up')
-            return request.socket.destroy()
-        return response.setHeader('content-type', 'application/json')
-            .end(JSON.stringify({jsonrpc: '2.0', id: call.id, result: {latestLedger: 1, latestLedgerCloseTime: '1', hash: '0'.repeat(64), ...answer}}))
-    })
-    await new Promise(listening => server.listen(0, '127.0.0.1', listening))
-    proxy.url = `http://127.0.0.1:${server.address().port}`
-    proxy.close = () => server.close().closeAllConnections()
-    return proxy
-}
-
-/** Starts a command; {process, ended} where ended gives {code, signal, out}. */
-function start(args, env = {}) {
-    const child = spawn(fairway, args, {env: {...world.env, ...env}, stdio: ['ignore', 'pipe', 'pipe']})
-    let out = ''
-    for (const stream of [child.stdout, child.stderr])
-        stream.setEncoding('utf8').on('data', text => (out += text))
-    return {process: child, ended: new Promise(resolve => child.on('close', (code, signal) => resolve({code, signal, out})))}
-}
-const ensure = (count, env) => start(['ensure-accounts', String(count)], env).ended
-
-/** The accounts that the network's own state says the distribution account sponsors; addresses, sorted. */
-function sponsored() {
-    const sponsor = Buffer.from(world.distribution.rawPublicKey()).toString('hex')
-    return [...world.localnet.chain.state.values()]
-        .filter(entry => entry.kind === 'account' && entry.sponsor === sponsor)
-        .map(({id}) => StrKey.encodeEd25519PublicKey(Buffer.from(id, 'hex'))).sort()
-}
-
-async function exists(address) {
-    return world.network.getAccount(address).then(() => true, error => {
-        if (/not found/i.test(error.message))
-            return false
-        throw error
-    })
-}
-
-/** Table and network agree on exactly `count` accounts; `foreign` of them were created by somebody else. */
-async function assertExactly(count, foreign = []) {
-    const rows = await world.sql('SELECT public_key, state, sequence FROM fairway.channel_accounts ORDER BY public_key')
-    const active = rows.filter(([, state]) => state === 'active').map(([key]) => key)
-    assert.equal(active.length, count, 'active rows')
-    assert.deepEqual(rows.filter(([, state]) => state === 'retiring' || state === 'quarantined'), [])
-    assert.deepEqual(sponsored(), active.filter(key => !foreign.includes(key)), 'what the network has is what the table has')
-    for (const [key, state, sequence] of rows)
-        if (state === 'active')
-            assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence)
-        else
-            assert.equal(await exists(key), false, `${key} is ${state}`)
-    assert.deepEqual(await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'"), [])
-}
-
-async function ensureExactly(count, env) {
-    const {code, out} = await ensure(count, env)
-    assert.equal(code, 0, out)
-    assert.match(out, new RegExp(`^${count} channel accounts active$`, 'm'))
-    await assertExactly(count)
-}
+after(() => provisioning?.stop())
 
 test('DP4 P1 P2 P3: 1, 19, 20, 41 and 201 accounts up, then down, in transactions of at most 19', {timeout: 120_000}, async () => {
     for (const count of [1, 19, 20, 41, 201, 41, 20, 19, 1])
@@ -131,17 +48,6 @@ test('Z2 H6: keys and the signed transaction are stored before anything is sent'
     assert.deepEqual(seen[0], ['3'])
 })
 
-const answers = {
-    'PENDING, but lost': () => ({status: 'PENDING'}),
-    'DUPLICATE': () => ({status: 'DUPLICATE'}),
-    'TRY_AGAIN_LATER': () => ({status: 'TRY_AGAIN_LATER'}),
-    'ERROR txBAD_SEQ': () => ({status: 'ERROR', errorResultXdr: Buffer.from('0000000000000064fffffffb00000000', 'hex').toString('base64')}),
-    'no answer, not included': () => 'hang up',
-    'no answer, but included': async forward => (await forward(), 'hang up'),
-    'ERROR, but included': async forward => (await forward(),
-        {status: 'ERROR', errorResultXdr: Buffer.from('0000000000000064fffffffd00000000', 'hex').toString('base64')}),
-    'sent twice': async forward => (await forward(), null),
-}
 test('DP1 P4 P11: no answer of the RPC is taken for the outcome', {timeout: 120_000}, async t => {
     let wanted = 7
     for (const [name, answer] of Object.entries(answers))
