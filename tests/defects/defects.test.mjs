@@ -1,0 +1,64 @@
+// Negative controls: every planted defect turns the tests that it names red, and they are green without it. See README.md.
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { openLanes, readDefects } from './run.mjs';
+
+const LANES = 2, SLOW_S = 20;
+const defects = await readDefects(new RegExp(process.env.FAIRWAY_DEFECTS ?? ''));
+assert.ok(defects.length > 0, 'no patch matches');
+const { lanes, close } = await openLanes(LANES);
+after(close);
+
+// Whoever is free next takes the next one.
+const free = [...lanes], waiting = [];
+async function withLane(work) {
+  const lane = free.pop() ?? await new Promise(resolve => waiting.push(resolve));
+  try {
+    return await work(lane);
+  } finally {
+    const next = waiting.shift();
+    next ? next(lane) : free.push(lane);
+  }
+}
+
+// The end of what a program printed: where the failure is.
+const end = output => output.split('\n').slice(-60).join('\n');
+const tell = line => console.log(line);
+
+const controls = [...new Map(defects.flatMap(({ red, only }) => red.map(program => [`${program} ${only ?? ''}`, { program, only }]))).values()];
+describe('green without a defect', { concurrency: LANES }, () => {
+  for (const { program, only } of controls)
+    test(`${program} ${only ?? ''}`, () => withLane(async lane => {
+      await lane.build([program]);
+      const { red, ran, how, output } = await lane.test(program, only);
+      assert.ok(!red && ran > 0, `${how}\n${end(output)}`);
+    }));
+});
+
+let found = 0;
+describe('red with it', { concurrency: LANES }, () => {
+  for (const defect of defects)
+    test(`${defect.name}: ${defect.what}`, () => withLane(async lane => {
+      const begun = Date.now();
+      const verdicts = [];
+      try {
+        await lane.plant(defect);
+        await lane.build(defect.red);
+        for (const program of defect.red)
+          verdicts.push({ program, ...await lane.test(program, defect.only) });
+      } finally {
+        await lane.mend(defect);
+      }
+      const seconds = (Date.now() - begun) / 1000;
+      tell(`${defect.name}: ${verdicts.map(({ program, how }) => `${program.split('/').pop()} ${how}`).join(', ')}; ${seconds.toFixed(0)} s`
+        + (seconds > SLOW_S ? ' SLOW' : ''));
+      for (const { program, red, output } of verdicts)
+        assert.ok(red, `${program} does not find it\n${end(output)}`);
+      found++;
+    }));
+});
+
+test('all are found', () => {
+  tell(`${found} of ${defects.length} planted defects found`);
+  assert.equal(found, defects.length);
+});

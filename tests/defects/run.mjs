@@ -1,0 +1,112 @@
+// Copies of the tree in which defects are planted: what a patch says, how it is applied, built, judged and taken out.
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdtemp, readFile, readdir, realpath, rm, symlink, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const root = path.resolve(import.meta.dirname, '../..');
+const TIMEOUT_MS = 120_000;
+
+export async function readDefects(matching) {
+  const names = (await readdir(import.meta.dirname)).filter(name => name.endsWith('.patch') && matching.test(name)).sort();
+  return Promise.all(names.map(async name => {
+    const file = path.join(import.meta.dirname, name);
+    const text = await readFile(file, 'utf8');
+    const head = text.slice(0, text.search(/^(diff|---) /m));
+    const field = key => head.match(new RegExp(`^${key}: *(.+)$`, 'm'))?.[1].trim();
+    const [id, what, red] = [field('Hazard') ?? field('Defect'), field('What'), field('Red')];
+    if (!id || !what || !red)
+      throw new Error(`${name} lacks Hazard or Defect, What, or Red`);
+    const touched = [...text.matchAll(/^(?:---|\+\+\+) [ab]\/(\S+)/gm)].map(([, name]) => name);
+    return { name: name.replace(/\.patch$/, ''), file, what, red: red.split(/\s+/), only: field('Only'), touched: [...new Set(touched)] };
+  }));
+}
+
+// A command with all its output, ended with its whole process group when it takes too long.
+function judge(command, args, { cwd, env }) {
+  return new Promise(resolve => {
+    const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '', late = false;
+    child.stdout.on('data', data => output += data);
+    child.stderr.on('data', data => output += data);
+    const timer = setTimeout(() => { late = true; process.kill(-child.pid, 'SIGKILL'); }, TIMEOUT_MS);
+    child.on('close', (code, signal) => { clearTimeout(timer); resolve({ code, signal, late, output }); });
+  });
+}
+
+const count = (output, pattern) => [...output.matchAll(pattern)].reduce((sum, [, number]) => sum + Number(number), 0);
+
+export class Lane {
+  static async open(home, number) {
+    const lane = new Lane();
+    lane.tree = path.join(home, `tree${number}`);
+    // with their times, so that what was built is not built again
+    for (const part of ['Makefile', 'cmd', 'include', 'src', 'migrations', 'docker', 'build/release'])
+      await run('sh', ['-c', 'if [ -e "$1" ]; then mkdir -p "$2/$(dirname "$1")" && cp -a "$1" "$2/$1"; fi', '-', part, lane.tree], { cwd: root });
+    await cp(path.join(root, 'tests'), path.join(lane.tree, 'tests'), {
+      recursive: true, preserveTimestamps: true, filter: name => name !== path.join(root, 'tests/node_modules') });
+    await symlink(path.join(root, 'tests/node_modules'), path.join(lane.tree, 'tests/node_modules'));
+    lane.filter = path.join(home, 'filter.so');
+    if (number === 0)
+      await run('gcc', ['-shared', '-fPIC', '-O1', '-o', lane.filter, path.join(import.meta.dirname, 'filter.c')]);
+    // one server for a lane's programs, which run one after the other
+    const { stdout } = await run('sh', ['tests/integration/support/pg.sh', 'start', path.join(home, `pg${number}`), String(process.pid)], { cwd: root });
+    const { FAIRWAY_SIZE, NODE_TEST_CONTEXT, MAKEFLAGS, MAKELEVEL, ...env } = process.env;
+    lane.env = { ...env, BUILD: 'build/release', FAIRWAY_TEST_PG_URL: stdout.trim().split('\n').pop(),
+      FAIRWAY_BIN: 'build/release/fairway', FAIRWAY_KEYD: path.join(lane.tree, 'build/release/fairway-keyd'),
+      FAIRWAY_VECTORS: 'build/release/vectors.txt', XDR_JUDGE: 'build/release/tests/xdr/xdr_judge' };
+    return lane;
+  }
+
+  // Builds what these tests need; a tree that does not compile is the suite's error.
+  async build(tests) {
+    const programs = tests.filter(test => !test.endsWith('.mjs')).map(test => `build/release/${test}`);
+    await run('make', ['--no-print-directory', 'build', ...programs], { cwd: this.tree, env: this.env, maxBuffer: 1 << 26 });
+  }
+
+  // {red, how, ran, output}
+  async test(test, only) {
+    const node = test.endsWith('.mjs');
+    const { code, signal, late, output } = node
+      ? await judge(process.execPath, ['--test', '--test-reporter=tap', ...only ? [`--test-name-pattern=${only}`] : [], test], { cwd: this.tree, env: this.env })
+      : await judge(`build/release/${test}`, [], { cwd: this.tree,
+        env: { ...this.env, ...only && { LD_PRELOAD: this.filter, DEFECT_ONLY: only } } });
+    const passed = node ? count(output, /^# pass (\d+)/gm) : count(output, /^\[  PASSED  \] (\d+) test/gm);
+    const failed = node ? count(output, /^# fail (\d+)/gm) : count(output, /^\[  FAILED  \] .*?(\d+) test/gm);
+    const how = late ? 'too slow' : failed > 0 ? `${failed} of ${passed + failed} tests red`
+      : code === 0 ? `${passed} tests green` : `ended by ${signal ?? `exit code ${code}`}`;
+    return { red: code !== 0, ran: passed + failed, how, output };
+  }
+
+  async plant(defect) {
+    await run('git', ['apply', '--unsafe-paths', `--directory=${this.tree}`, defect.file], { cwd: '/' });
+  }
+
+  // As it was, and newer than what was built of it.
+  async mend(defect) {
+    const now = new Date();
+    for (const name of defect.touched) {
+      await rm(path.join(this.tree, name), { force: true });
+      await cp(path.join(root, name), path.join(this.tree, name)).catch(error => { if (error.code !== 'ENOENT') throw error; });
+      await utimes(path.join(this.tree, name), now, now).catch(() => {});
+    }
+  }
+}
+
+// Two copies in a folder of their own, beside a link to what the tests read outside the repository.
+export async function openLanes(count) {
+  const home = await mkdtemp(path.join(tmpdir(), 'fairway-defects-'));
+  const shared = await realpath(path.join(root, '../shared')).catch(() => null);
+  if (shared)
+    await symlink(shared, path.join(home, 'shared'));
+  const lanes = [];
+  for (let i = 0; i < count; i++)
+    lanes.push(await Lane.open(home, i));
+  return { lanes, close: async () => {
+    for (let i = 0; i < count; i++)
+      await run('sh', ['tests/integration/support/pg.sh', 'stop', path.join(home, `pg${i}`)], { cwd: root });
+    await rm(home, { recursive: true, force: true });
+  } };
+}
