@@ -1,4 +1,4 @@
-# fairway. What a person types: make (build), run, demo, test, model, lint, asan, tsan, bench, format, clean.
+# fairway. What a person types: make (build), run, demo, test, model, defects, lint, asan, tsan, bench, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -132,6 +132,12 @@ $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs test
 .PHONY: model
 model: install-test
 	@FAIRWAY_SIZE=long $(NODE) --test --test-reporter=spec tests/model/lease.test.mjs
+
+# Each defect of tests/defects put back in a copy of the tree must turn its tests red. ONLY=H2: those of that name.
+.PHONY: defects
+defects: install-test
+	@$(MAKE) --no-print-directory build test-programs
+	@FAIRWAY_DEFECTS='$(ONLY)' $(NODE) --test --test-reporter=spec tests/defects/defects.test.mjs
 
 # The C suites again, instrumented. The sandbox's system call filter is left out of such builds.
 .PHONY: asan tsan
