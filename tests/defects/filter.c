@@ -1,6 +1,6 @@
 /*
- * Preloaded into a cmocka program: runs only the tests that match DEFECT_ONLY (* and ?). Weak, and gone from the
- * environment at once: the processes that a test starts are no cmocka programs.
+ * Preloaded into a cmocka program: runs only the tests that match DEFECT_ONLY (* and ?). Weak, and gone from
+ * the environment at once: the processes that a test starts are no cmocka programs.
  */
 #include <stdlib.h>
 
