@@ -115,7 +115,7 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 endef
 $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 
-TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
+TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
@@ -123,7 +123,13 @@ test: install-test
 	@$(MAKE) --no-print-directory build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
 	    tests/model/*.test.mjs
-test-programs: $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
+# Preloaded into fairway by tests that stop it between two statements.
+STOP := $(BUILD)/tests/faults/stop.so
+$(STOP): tests/faults/stop.c
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) $(INCLUDE_db) -fPIC -shared -o $@ $< -lpq
+test-programs: $(STOP) $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	$(Q)$(NODE) $< > $@

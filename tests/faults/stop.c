@@ -1,0 +1,307 @@
+/*
+ * Preloaded into a release build of `fairway` by tests: gives every statement and every act that others can
+ * see a point with a stable name, and stops, kills or cuts there. fairway itself has no hooks.
+ *
+ * FAIRWAY_STOP_DIR names a folder. While it has a file `trace`, each point that is passed adds its name as a
+ * line. A file `arm` of three lines (action, name, count) says what happens at the count-th pass of that
+ * point from then on; it is renamed to `reached` just before. Actions:
+ *   kill   SIGKILL to itself            stop   SIGSTOP to itself
+ *   cut    the connection of the point  error  another statement that fails, instead of the one of the point
+ * At a point in front of a statement, the server has been sent what stands before it, and had time to do it.
+ *
+ * Names: "SESSION: STATEMENT" in front of a statement; "SESSION: sync" when all of a round trip but its Sync
+ * was sent; "SESSION: answers" when the server has answered and nothing was read; "SESSION: read" behind it;
+ * "keyd: MESSAGE" and "keyd: MESSAGE answered"; "reply STATUS" and "reply STATUS sent".
+ */
+#include <ctype.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NAME_SIZE 160
+#define STATEMENT_CHARS 64
+#define STATEMENTS_MAX 1024
+/* For the server to do what it was sent, and for its answer. */
+#define SETTLE_MS 40
+#define ANSWER_MS 3000
+
+#define NEXT(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char counted_name[NAME_SIZE];
+static int counted;
+
+enum action {
+    NOTHING,
+    KILL,
+    STOP,
+    CUT,
+    FAIL
+};
+
+static const char *at_folder(char path[static 256], const char *file)
+{
+    const char *folder = getenv("FAIRWAY_STOP_DIR");
+    if (folder == NULL || snprintf(path, 256, "%s/%s", folder, file) >= 256)
+        return NULL;
+    return path;
+}
+
+static void trace(const char *name)
+{
+    char path[256], line[NAME_SIZE + 2];
+    int fd = at_folder(path, "trace") != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    int len = snprintf(line, sizeof line, "%s\n", name);
+    if (write(fd, line, (size_t)len) != len)
+        abort();
+    close(fd);
+}
+
+static enum action action_named(const char *text)
+{
+    static const char *const names[] = {"", "kill", "stop", "cut", "error"};
+    for (int i = KILL; i <= FAIL; i++)
+        if (strcmp(text, names[i]) == 0)
+            return (enum action)i;
+    abort();
+}
+
+/* What is to happen here, now. */
+static enum action armed(const char *name)
+{
+    char path[256], reached[256], text[512], *rest = text;
+    int fd = at_folder(path, "arm") != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return NOTHING;
+    ssize_t len = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[len > 0 ? len : 0] = '\0';
+    const char *action = strsep(&rest, "\n"), *wanted = strsep(&rest, "\n");
+    if (wanted == NULL || rest == NULL || strcmp(wanted, name) != 0)
+        return NOTHING;
+    if (strcmp(counted_name, name) != 0) {
+        snprintf(counted_name, sizeof counted_name, "%s", name);
+        counted = 0;
+    }
+    if (++counted < atoi(rest) || rename(path, at_folder(reached, "reached")) != 0)
+        return NOTHING;
+    counted = 0;
+    return action_named(action);
+}
+
+static enum action pass(const char *name)
+{
+    pthread_mutex_lock(&mutex);
+    trace(name);
+    enum action action = armed(name);
+    pthread_mutex_unlock(&mutex);
+    return action;
+}
+
+/* Of a point at a socket. True: the statement is to be another one that fails. */
+static bool act(enum action action, int fd)
+{
+    if (action == KILL || action == STOP)
+        raise(action == KILL ? SIGKILL : SIGSTOP);
+    if (action == CUT)
+        shutdown(fd, SHUT_RDWR);
+    return action == FAIL;
+}
+
+/* ---- the database */
+
+static struct statement {
+    const PGconn *conn;
+    char name[32], words[STATEMENT_CHARS + 1];
+} statements[STATEMENTS_MAX];
+
+static void words_of(const char *sql, char out[static STATEMENT_CHARS + 1])
+{
+    size_t len = 0;
+    for (; *sql != '\0' && len < STATEMENT_CHARS; sql++)
+        if (!isspace((unsigned char)*sql))
+            out[len++] = *sql;
+        else if (len > 0 && out[len - 1] != ' ')
+            out[len++] = ' ';
+    while (len > 0 && out[len - 1] == ' ')
+        len--;
+    out[len] = '\0';
+}
+
+static void remember(const PGconn *conn, const char *name, const char *sql)
+{
+    struct statement *at = NULL;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < STATEMENTS_MAX && at == NULL; i++)
+        if (statements[i].conn == NULL ||
+            (statements[i].conn == conn && strcmp(statements[i].name, name) == 0))
+            at = &statements[i];
+    if (at == NULL)
+        abort();
+    at->conn = conn;
+    snprintf(at->name, sizeof at->name, "%s", name);
+    words_of(sql, at->words);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void recall(const PGconn *conn, const char *name, char out[static STATEMENT_CHARS + 1])
+{
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < STATEMENTS_MAX; i++)
+        if (statements[i].conn == conn && strcmp(statements[i].name, name) == 0)
+            strcpy(out, statements[i].words);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void flush(PGconn *conn)
+{
+    while (PQflush(conn) == 1)
+        poll(&(struct pollfd){.fd = PQsocket(conn), .events = POLLOUT}, 1, SETTLE_MS);
+}
+
+/* act() behind what was sent so far. */
+static bool point(PGconn *conn, const char *what)
+{
+    char name[NAME_SIZE];
+    const char *session = PQparameterStatus(conn, "application_name");
+    snprintf(name, sizeof name, "%s: %s", session != NULL ? session : "?", what);
+    enum action action = pass(name);
+    if (action == NOTHING)
+        return false;
+    flush(conn);
+    if (strcmp(what, "answers") == 0)
+        poll(&(struct pollfd){.fd = PQsocket(conn), .events = POLLIN}, 1, ANSWER_MS);
+    if (strcmp(what, "read") != 0)
+        poll(NULL, 0, SETTLE_MS);
+    return act(action, PQsocket(conn));
+}
+
+static int send_failing(PGconn *conn)
+{
+    return NEXT(PQsendQueryParams)(conn, "SELECT 1 / (random() * 0)::int", 0, NULL, NULL, NULL, NULL, 1);
+}
+
+int PQsendPrepare(PGconn *conn, const char *stmtName, const char *query, int nParams, const Oid *paramTypes)
+{
+    remember(conn, stmtName, query);
+    return NEXT(PQsendPrepare)(conn, stmtName, query, nParams, paramTypes);
+}
+
+int PQsendQueryPrepared(PGconn *conn, const char *stmtName, int nParams, const char *const *paramValues,
+    const int *paramLengths, const int *paramFormats, int resultFormat)
+{
+    char words[STATEMENT_CHARS + 1] = "?";
+    recall(conn, stmtName, words);
+    if (point(conn, words))
+        return send_failing(conn);
+    return NEXT(PQsendQueryPrepared)(
+        conn, stmtName, nParams, paramValues, paramLengths, paramFormats, resultFormat);
+}
+
+int PQsendQueryParams(PGconn *conn, const char *command, int nParams, const Oid *paramTypes,
+    const char *const *paramValues, const int *paramLengths, const int *paramFormats, int resultFormat)
+{
+    char words[STATEMENT_CHARS + 1];
+    words_of(command, words);
+    if (point(conn, words))
+        return send_failing(conn);
+    return NEXT(PQsendQueryParams)(
+        conn, command, nParams, paramTypes, paramValues, paramLengths, paramFormats, resultFormat);
+}
+
+int PQpipelineSync(PGconn *conn)
+{
+    point(conn, "sync");
+    int sent = NEXT(PQpipelineSync)(conn);
+    point(conn, "answers");
+    return sent;
+}
+
+PGresult *PQgetResult(PGconn *conn)
+{
+    PGresult *result = NEXT(PQgetResult)(conn);
+    if (result != NULL && PQresultStatus(result) == PGRES_PIPELINE_SYNC)
+        point(conn, "read");
+    return result;
+}
+
+/* ---- the key process, and answers to clients */
+
+static bool is_unix(int fd)
+{
+    int domain = 0;
+    socklen_t len = sizeof domain;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
+}
+
+/* The frame header of src/keys/wire.h: length and type, both big endian. NULL: not one. */
+static const char *message_of(const uint8_t *header, size_t len)
+{
+    static const char *const names[] = {NULL, "ready", "load", "generate", "leases", "fee bump", "template"};
+    if (len != 8 || header[4] != 0 || header[5] != 0 || header[6] != 0 ||
+        header[7] >= sizeof names / sizeof names[0])
+        return NULL;
+    return names[header[7]];
+}
+
+ssize_t send(int fd, const void *data, size_t len, int flags)
+{
+    char name[NAME_SIZE] = "";
+    const char *message = is_unix(fd) ? message_of(data, len) : NULL;
+    int status;
+    if (message != NULL)
+        snprintf(name, sizeof name, "keyd: %s", message);
+    else if (len > 12 && memcmp(data, "HTTP/1.1 ", 9) == 0 &&
+             sscanf((const char *)data + 9, "%3d", &status) == 1)
+        snprintf(name, sizeof name, "reply %d", status);
+    if (name[0] == '\0')
+        return NEXT(send)(fd, data, len, flags);
+    act(pass(name), fd);
+    ssize_t sent = NEXT(send)(fd, data, len, flags);
+    if (message == NULL) {
+        strcat(name, " sent");
+        act(pass(name), fd);
+    }
+    return sent;
+}
+
+/* libmicrohttpd sends head and body together. */
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    char name[NAME_SIZE];
+    const struct iovec *head = message->msg_iov;
+    int status;
+    if (message->msg_iovlen == 0 || head->iov_len <= 12 || memcmp(head->iov_base, "HTTP/1.1 ", 9) != 0 ||
+        sscanf((const char *)head->iov_base + 9, "%3d", &status) != 1)
+        return NEXT(sendmsg)(fd, message, flags);
+    snprintf(name, sizeof name, "reply %d", status);
+    act(pass(name), fd);
+    ssize_t sent = NEXT(sendmsg)(fd, message, flags);
+    strcat(name, " sent");
+    act(pass(name), fd);
+    return sent;
+}
+
+ssize_t recv(int fd, void *data, size_t len, int flags)
+{
+    ssize_t got = NEXT(recv)(fd, data, len, flags);
+    const char *message = len == 8 && got == 8 && is_unix(fd) ? message_of(data, 8) : NULL;
+    if (message != NULL) {
+        char name[NAME_SIZE];
+        snprintf(name, sizeof name, "keyd: %s answered", message);
+        act(pass(name), fd);
+    }
+    return got;
+}
