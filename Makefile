@@ -155,6 +155,11 @@ tsan: install-test
 run-c-suites: build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) $(INTEGRATION)
 
+# The kill storm at full size: tests/faults/soak.mjs says how to replay one and how to make it smaller.
+.PHONY: soak
+soak: install-test build
+	@$(TEST_ENV) $(NODE) tests/faults/soak.mjs
+
 .PHONY: lint format
 FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format
 FORMATTED = $(shell find src cmd include tests -name '*.[ch]' -not -path '*/node_modules/*' -not -name 'schema.*' -not -name types.h)

@@ -26,11 +26,12 @@ export async function until(check, ms, what) {
     }
 }
 
-/** network: further options of startLocalnet. */
-export async function startWorld({accounts = 15, ledgerMs = 1000, passphrase, network = {}} = {}) {
+/** network: further options of startLocalnet. localnet: a running network, {url, close()}, in place of one in this process. */
+export async function startWorld({accounts = 15, ledgerMs = 1000, passphrase, network = {}, localnet} = {}) {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-e2e-'))
     fs.chmodSync(folder, 0o755)
-    const world = new World(folder, await startLocalnet({port: 0, ledgerMs, ...(passphrase && {passphrase}), ...network}))
+    const world = new World(folder,
+        localnet ?? await startLocalnet({port: 0, ledgerMs, ...(passphrase && {passphrase}), ...network}))
     try {
         await world.prepare(accounts)
     } catch (error) {
@@ -110,7 +111,7 @@ class World {
     }
 }
 
-class Service {
+export class Service {
     constructor(env) {
         this.log = ''
         this.process = spawn(fairway, ['serve'], {env, stdio: ['ignore', 'pipe', 'pipe']})

@@ -35,10 +35,12 @@ class History {
         this.#psql = spawn('sh', ['-c', 'exec psql -X -q -t -A -F "\t" "$0" 2>&1', url],
             {stdio: ['pipe', 'pipe', 'inherit'], env: {...process.env, PGTZ: 'UTC', PGOPTIONS: '-c client_min_messages=warning'}})
         this.#psql.stdout.setEncoding('utf8').on('data', text => this.#read(text))
-        this.#psql.on('exit', () => {
+        const ended = reason => {
             for (const {reject} of this.#waiting.splice(0))
-                reject(new Error('the history\'s psql ended'))
-        })
+                reject(new Error(`the history's psql ended: ${reason} ${this.#lines.join('\n')}${this.#partial}`))
+        }
+        this.#psql.stdin.on('error', ended)
+        this.#psql.on('exit', ended)
     }
 
     #read(text) {

@@ -60,12 +60,13 @@ export const RULES = {
     'stale sequence': `SELECT l.hash, l.account, l.sequence, 'after ' || coalesce(u.sequence::text, 'none') FROM lease_life l
         LEFT JOIN LATERAL (SELECT max(sequence) AS sequence FROM consumption u
             WHERE u.account = l.account AND u.ledger <= l.cursor) u ON true WHERE l.sequence IS DISTINCT FROM u.sequence + 1`,
-    'silent signature': `SELECT s.kind, s.hash, s.account FROM signature s
+    // received_at is in whole milliseconds, cut off
+    'silent signature': `SELECT s.kind, s.hash, s.account, 'received ' || s.received_at, 'committed ' || coalesce(w.committed_at::text, 'never') FROM signature s
         LEFT JOIN grant_made g ON s.kind = 'lease' AND g.hash = s.hash AND (g.account, g.sequence, g.max_time, g.envelope)
             = (s.account, s.sequence, s.max_time, s.envelope)
         LEFT JOIN bump_recorded b ON s.kind = 'fee bump' AND b.hash = s.hash AND b.lease = s.inner_hash
         LEFT JOIN wal_transaction w ON w.ordinal = coalesce(g.ordinal, b.ordinal)
-        WHERE w.ordinal IS NULL OR w.committed_at > s.received_at`,
+        WHERE w.ordinal IS NULL OR w.committed_at >= s.received_at + interval '1 ms'`,
     'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger FROM submission s JOIN lease_life l ON l.hash = s.hash
         WHERE s.code = -5 AND s.node_ledger >= s.sequence_ledger AND (l.consumed IS NULL OR l.consumed > s.node_ledger)`,
     'ledgers': `SELECT c.sequence, 'after ' || c.before, 'in ' || c.ordinal
