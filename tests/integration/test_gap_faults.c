@@ -295,8 +295,15 @@ static void try_grant(void *context)
 {
     struct attempt *attempt = context;
     struct claimed_account account;
+    bool members[1];
+    const char *nobody = NULL;
     struct batch_keys keys = {0};
-    struct claim claim = {.ledger_seconds = 3600, .wanted = 1, .keys = &keys, .accounts = &account};
+    struct claim claim = {.ledger_seconds = 3600,
+        .wanted = 1,
+        .keys = &keys,
+        .accounts = &account,
+        .members = members,
+        .named = &nobody};
     ledger_feed_on_read(attempt->world->feed, NULL, NULL);
     attempt->e = claim_begin(attempt->db, &claim, &attempt->detail);
     db_rollback(attempt->db);
