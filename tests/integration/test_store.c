@@ -491,11 +491,9 @@ static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
-    int64_t begun_ms = clock_ms();
     assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
     assert_int_equal(accounts_pick(pool->db, TEMPLATE_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, retiring);
-    assert_true(clock_ms() - begun_ms < 1500); /* of a lock_timeout of 2 s */
     db_free(holder);
     asked_wipe(&asked);
 }
