@@ -140,6 +140,8 @@ static void raise_descriptor_limit(void)
 /* In the order that answers everybody: no new requests, then what waits, then what the answers stood on. */
 static void stop(struct service *service)
 {
+    if (service->watch != NULL)
+        watch_drain(service->watch);
     if (service->http != NULL)
         http_drain(service->http, DRAIN_MS);
     if (service->api != NULL)

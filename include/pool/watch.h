@@ -34,7 +34,10 @@ MUST_CHECK enum err watch_start(const char *database_direct_url, struct watch **
 /* ERR_OVERLOADED (WATCH_MAX wait already) or ERR_SHUTTING_DOWN: not taken, done is not called. Never blocks.
  */
 MUST_CHECK enum err watch_submit(struct watch *watch, struct watch_ticket *ticket);
-/* Answers all that wait with ERR_SHUTTING_DOWN. */
+/* From now on nobody waits: who would is answered with ERR_SHUTTING_DOWN, who asks for what is known now gets
+ * that. Returns at once. */
+void watch_drain(struct watch *watch);
+/* Answers all that are left with ERR_SHUTTING_DOWN. */
 void watch_stop(struct watch *watch);
 
 #endif

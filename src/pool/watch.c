@@ -25,7 +25,7 @@ struct watch {
     pthread_mutex_t mutex; /* guards what follows */
     struct watch_ticket *arrived;
     size_t count; /* arrived or waiting */
-    bool stopping;
+    bool draining, stopping;
 };
 
 static void answer(struct watch *watch, struct watch_ticket *ticket, enum err e)
@@ -108,7 +108,7 @@ static void look(struct db *db, struct watch_ticket *const tickets[], size_t cou
 }
 
 /* Whether the ticket is to be answered now, and with what. */
-static bool is_over(struct watch_ticket *ticket, int64_t now_ms, enum err *e)
+static bool is_over(struct watch_ticket *ticket, int64_t now_ms, bool draining, enum err *e)
 {
     bool known = ticket->status.status[0] != '\0';
     bool ended = known && strcmp(ticket->status.status, "pending") != 0;
@@ -119,8 +119,8 @@ static bool is_over(struct watch_ticket *ticket, int64_t now_ms, enum err *e)
         *e = known ? ERR_OK : ERR_DATABASE_UNAVAILABLE;
         return true;
     }
-    *e = ERR_CANCELLED;
-    return ticket->gone(ticket);
+    *e = draining ? ERR_SHUTTING_DOWN : ERR_CANCELLED;
+    return draining || ticket->gone(ticket);
 }
 
 /* The thread's own list. */
@@ -130,11 +130,12 @@ struct waiting {
 };
 
 /* Takes in what has arrived, behind those that wait. */
-static void take_arrived(struct watch *watch, struct waiting *waiting, bool *stopping)
+static void take_arrived(struct watch *watch, struct waiting *waiting, bool *draining, bool *stopping)
 {
     pthread_mutex_lock(&watch->mutex);
     struct watch_ticket *ticket = watch->arrived;
     watch->arrived = NULL;
+    *draining = watch->draining;
     *stopping = watch->stopping;
     pthread_mutex_unlock(&watch->mutex);
     for (struct watch_ticket *next; ticket != NULL; ticket = next) {
@@ -147,13 +148,14 @@ static void take_arrived(struct watch *watch, struct waiting *waiting, bool *sto
     }
 }
 
-static void answer_from(struct watch *watch, struct waiting *waiting, size_t first, bool stopping)
+static void answer_from(
+    struct watch *watch, struct waiting *waiting, size_t first, bool draining, bool stopping)
 {
     int64_t now_ms = clock_ms();
     size_t kept = first;
     for (size_t i = first; i < waiting->count; i++) {
         enum err e = ERR_SHUTTING_DOWN;
-        if (stopping || is_over(waiting->tickets[i], now_ms, &e))
+        if (stopping || is_over(waiting->tickets[i], now_ms, draining, &e))
             answer(watch, waiting->tickets[i], e);
         else
             waiting->tickets[kept++] = waiting->tickets[i];
@@ -182,19 +184,19 @@ static void *run(void *context)
     struct waiting waiting = {0};
     struct detail detail = {0};
     int64_t look_ms = 0, sweep_ms = 0;
-    bool blind = false;
+    bool blind = false, draining = false;
     if (db_listen(watch->db, POOL_CHANNEL, &detail) != ERR_OK) /* the next connection will do it */
         log_debug("no notifications", "detail=\"%s\"", detail.text);
     for (bool stopping = false; !stopping;) {
         bool look_at_all = wait_for_news(watch, waiting.count > 0 ? SWEEP_MS : SLOW_POLL_MS);
         size_t first_new = waiting.count;
-        take_arrived(watch, &waiting, &stopping);
+        take_arrived(watch, &waiting, &draining, &stopping);
         look_at_all |= clock_ms() >= look_ms;
-        bool sweep = look_at_all || stopping || clock_ms() >= sweep_ms;
+        bool sweep = look_at_all || draining || stopping || clock_ms() >= sweep_ms;
         size_t first_looked = look_at_all ? 0 : first_new;
         if (!stopping)
             look(watch->db, waiting.tickets + first_looked, waiting.count - first_looked, &blind);
-        answer_from(watch, &waiting, sweep ? 0 : first_new, stopping);
+        answer_from(watch, &waiting, sweep ? 0 : first_new, draining, stopping);
         if (look_at_all)
             look_ms = clock_ms() + SLOW_POLL_MS;
         if (sweep)
@@ -242,6 +244,14 @@ enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
     if (e == ERR_OK)
         wake(watch);
     return e;
+}
+
+void watch_drain(struct watch *watch)
+{
+    pthread_mutex_lock(&watch->mutex);
+    watch->draining = true;
+    pthread_mutex_unlock(&watch->mutex);
+    wake(watch);
 }
 
 void watch_stop(struct watch *watch)

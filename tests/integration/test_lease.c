@@ -433,7 +433,7 @@ static void grants_stop_while_gap_recovery_holds_its_lock(void **state)
     assert_int_equal(
         db_query(recovery, DB_SQL0("SELECT pg_advisory_lock(hashtext('fairway grants'))"), NULL, &detail),
         ERR_OK);
-    assert_suspended(pool, "gap");
+    assert_suspended(pool, "being stopped");
     db_free(recovery);
 }
 

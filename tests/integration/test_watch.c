@@ -364,6 +364,27 @@ static void with_the_database_away_nothing_is_guessed_and_waiting_goes_on_when_i
     assert_answer(&late, ERR_OK, "pending");
 }
 
+static void DO1_a_drain_answers_who_waits_at_once_and_still_says_what_is_known(void **state)
+{
+    (void)state;
+    struct waiter waiting[3], asking, late, unknown;
+    for (unsigned i = 0; i < ARRAY_LEN(waiting); i++)
+        begin(&waiting[i], 1 + i, 60000);
+    clock_sleep_ms(200);
+    int64_t begun_ms = clock_ms();
+    watch_drain(watch);
+    for (unsigned i = 0; i < ARRAY_LEN(waiting); i++)
+        assert_answer(&waiting[i], ERR_SHUTTING_DOWN, "pending");
+    assert_in_range(clock_ms() - begun_ms, 0, 1500);
+    begin(&asking, 1, 0);
+    assert_answer(&asking, ERR_OK, "pending");
+    begin(&late, 2, 60000);
+    assert_answer(&late, ERR_SHUTTING_DOWN, "pending");
+    begin(&unknown, 99, 60000);
+    assert_answer(&unknown, ERR_TRANSACTION_NOT_FOUND, "");
+    stop_watch();
+}
+
 int main(void)
 {
 #define WATCHED(test) cmocka_unit_test_setup_teardown(test, start, stop)
@@ -382,6 +403,7 @@ int main(void)
         WATCHED(while_nobody_waits_the_database_hears_nothing),
         WATCHED(with_the_database_away_nothing_is_guessed_and_waiting_goes_on_when_it_is_back),
         WATCHED(a_committed_ledger_wakes_its_client_within_milliseconds),
+        WATCHED(DO1_a_drain_answers_who_waits_at_once_and_still_says_what_is_known),
     };
     return cmocka_run_group_tests_name("watch", tests, test_pg_start_private, test_pg_stop);
 }
