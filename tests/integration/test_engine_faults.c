@@ -108,6 +108,36 @@ static void T7_a_claim_that_is_rolled_back_wakes_who_waits(void **state)
     asked_wipe(&bad);
 }
 
+/* Whoever locks more than it needs makes others, who skip what is locked, find nothing. */
+static void H16_a_claim_locks_no_more_accounts_than_it_has_requests(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client slow = {0}, others[2] = {0};
+    struct asked asked;
+    test_engine_open(&engine, 3, 2);
+    ask(&engine.pool, &asked);
+    snprintf(asked.request.request_id, sizeof asked.request.request_id, "slow");
+    test_db_exec(&engine.pool.test,
+        "CREATE FUNCTION public.planted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF NEW.request_id = 'slow' THEN PERFORM pg_sleep(2); END IF; RETURN NULL; END $$;"
+        "CREATE TRIGGER planted AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION "
+        "public.planted()");
+    slow.ticket.grant.request = &asked.request;
+    client_submit(&engine, &slow);
+    clock_sleep_ms(300);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        client_submit(&engine, &others[i]);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        client_lease(&others[i], SOON_MS);
+    client_lease(&slow, SOON_MS);
+    assert_int_equal(slow.rank, 3);
+    test_engine_close(&engine);
+    clients_wipe(others, ARRAY_LEN(others));
+    clients_wipe(&slow, 1);
+    asked_wipe(&asked);
+}
+
 static void suspended_grants_are_answered_at_once_and_go_on_by_themselves(void **state)
 {
     (void)state;
@@ -254,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(T6_an_item_that_the_database_refuses_fails_alone),
         cmocka_unit_test(T7_a_claim_that_is_rolled_back_wakes_who_waits),
+        cmocka_unit_test(H16_a_claim_locks_no_more_accounts_than_it_has_requests),
         cmocka_unit_test(suspended_grants_are_answered_at_once_and_go_on_by_themselves),
         cmocka_unit_test(T8_a_lost_key_process_is_reported_once_and_leaves_nothing),
         cmocka_unit_test(DX7_a_database_that_restarts_is_found_again_and_who_waits_goes_on_waiting),
