@@ -1,0 +1,241 @@
+/*
+ * Hazards of the ancestors' tables: time zones (H3), HOT updates (H15), LIMIT beside SKIP LOCKED (H16), keys
+ * behind row locks (Z3), a release in two transactions (Z7).
+ */
+#include "support/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "../../src/provision/accounts.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pool/status.h"
+
+#define ACCOUNTS 6
+
+static int set_up(void **state)
+{
+    struct test_pool *pool = NEW(struct test_pool);
+    test_pool_open(pool, ACCOUNTS);
+    *state = pool;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    test_pool_close(*state);
+    free(*state);
+    return 0;
+}
+
+/* Grants count leases, all of which must be had. */
+static void grant_all(struct test_pool *pool, struct asked asked[], size_t count)
+{
+    struct detail detail = {0};
+    for (size_t i = 0; i < count; i++)
+        ask(pool, &asked[i]);
+    assert_int_equal(test_pool_grant(pool, asked, count, &detail), ERR_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(asked[i].grant.state, GRANT_DONE);
+}
+
+static void wipe_all(struct asked asked[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        asked_wipe(&asked[i]);
+}
+
+static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void **state)
+{
+    struct test_pool *pool = *state;
+    static const char *const zones[] = {
+        "UTC", "America/New_York", "Pacific/Kiritimati", "Asia/Kolkata", "Pacific/Marquesas"};
+    struct asked asked[ARRAY_LEN(zones)];
+    for (size_t i = 0; i < ARRAY_LEN(zones); i++) {
+        AUTO_FREE char *set = mem_format("ALTER DATABASE %s SET timezone = '%s'", pool->test.name, zones[i]);
+        test_db_exec(&pool->test, set);
+        db_free(pool->db);
+        pool->db = test_db_open(&pool->test, i % 2 == 0 ? DB_POOLED : DB_DIRECT);
+        grant_all(pool, &asked[i], 1);
+        /* as a person sees it, in a session of the zone */
+        AUTO_FREE char *look =
+            mem_format("SET timezone = '%s'; DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.leases l"
+                       " JOIN fairway.channel_accounts a ON a.lease_hash = l.hash AND a.locked_until ="
+                       " to_timestamp(l.max_time) AND a.locked_at <= clock_timestamp()"
+                       " AND a.locked_at > clock_timestamp() - interval '1 minute') = %zu; END $$",
+                zones[(i + 1) % ARRAY_LEN(zones)], i + 1);
+        test_db_exec(&pool->test, look);
+    }
+    assert_int_equal(leased_accounts(pool), ARRAY_LEN(zones));
+    wipe_all(asked, ARRAY_LEN(zones));
+}
+
+/* So many grants of all accounts, each ended by a ledger. */
+static void cycle(struct test_pool *pool, size_t rounds)
+{
+    for (size_t round = 0; round < rounds; round++) {
+        struct asked asked[ACCOUNTS];
+        const struct lease *leases[ACCOUNTS];
+        grant_all(pool, asked, ACCOUNTS);
+        for (size_t i = 0; i < ACCOUNTS; i++)
+            leases[i] = &asked[i].grant.lease;
+        assert_int_equal(test_pool_include(pool->db, leases, ACCOUNTS).released, ACCOUNTS);
+        wipe_all(asked, ACCOUNTS);
+    }
+}
+
+static void H15_updates_of_accounts_are_HOT(void **state)
+{
+    struct test_pool *pool = *state;
+    const size_t rounds = 100;
+    cycle(pool, rounds);
+    db_free(pool->db); /* a session reports its statistics when it ends */
+    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    int64_t deadline_ms = clock_ms() + 10000, updates;
+    while ((updates = test_db_number(&pool->test, "SELECT n_tup_upd FROM pg_stat_user_tables"
+                                                  " WHERE relname = 'channel_accounts'")) <
+               (int64_t)(2 * rounds * ACCOUNTS) &&
+           clock_ms() < deadline_ms)
+        clock_sleep_ms(50);
+    int64_t hot = test_db_number(
+        &pool->test, "SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'channel_accounts'");
+    assert_true(updates >= (int64_t)(2 * rounds * ACCOUNTS));
+    if (hot * 100 < updates * 95)
+        fail_msg("%lld of %lld updates were HOT", (long long)hot, (long long)updates);
+}
+
+static int64_t table_bytes(const struct test_pool *pool)
+{
+    return test_db_number(&pool->test, "SELECT pg_relation_size('fairway.channel_accounts')");
+}
+
+/* A snapshot keeps dead rows. Ours end by their timeout; then the room is used again instead of growing. */
+static void H15_a_pinned_snapshot_of_ours_ends_and_the_table_stays_small(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *pin = db_new(&(struct db_settings){
+        .url = pool->test.url, .kind = DB_DIRECT, .name = "pin", .idle_transaction_timeout_ms = 1500});
+    assert_int_equal(db_begin(pin, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(pin, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(pin, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"), NULL, NULL), ERR_OK);
+    int64_t begun_ms = clock_ms();
+    while (test_db_number(&pool->test, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pin'"
+                                       " AND backend_xmin IS NOT NULL") > 0) {
+        cycle(pool, 5);
+        assert_true(clock_ms() - begun_ms < 20000);
+    }
+    assert_int_equal(db_query(pin, DB_SQL0("SELECT 1::int8"), NULL, NULL), ERR_DATABASE_UNAVAILABLE);
+    db_free(pin);
+    cycle(pool, 5); /* prunes what the snapshot kept */
+    int64_t bytes = table_bytes(pool);
+    cycle(pool, 60);
+    assert_true(table_bytes(pool) <= bytes + 8192);
+}
+
+/* With the subquery inside, a nested loop runs it again for each row and takes more than LIMIT. */
+static void H16_scaling_down_takes_exactly_as_many_as_it_should_under_any_plan(void **state)
+{
+    struct test_pool *pool = *state;
+    size_t retired;
+    /* a scan of the table meets them in the order in which they are wanted */
+    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET slot = 200 - slot");
+    assert_int_equal(
+        db_query(pool->db,
+            DB_SQL0(
+                "SELECT set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', "
+                "false),"
+                " set_config('enable_hashagg', 'off', false), set_config('enable_material', 'off', false),"
+                " set_config('enable_sort', 'off', false), set_config('enable_indexscan', 'off', false),"
+                " set_config('enable_bitmapscan', 'off', false), set_config('enable_indexonlyscan', 'off', "
+                "false)"),
+            NULL, NULL),
+        ERR_OK);
+    assert_int_equal(db_begin(pool->db, NULL), ERR_OK);
+    assert_int_equal(accounts_retire(pool->db, 2, &retired, NULL), ERR_OK);
+    assert_int_equal(db_commit(pool->db, NULL), ERR_OK);
+    assert_int_equal(retired, 2);
+    assert_int_equal(
+        test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'"),
+        2);
+}
+
+static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct lease_key key;
+    struct batch batch;
+    grant_all(pool, &asked, 1);
+    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot >= 3"
+                              " AND lease_hash IS NULL");
+    size_t retiring = (size_t)test_db_number(
+        &pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'");
+    struct db *holder = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(db_begin(holder, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
+    assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
+    assert_int_equal(accounts_pick(pool->db, TEMPLATE_MERGE, 19, &batch, NULL), ERR_OK);
+    assert_int_equal(batch.count, retiring);
+    db_free(holder);
+    asked_wipe(&asked);
+}
+
+/* Compares, again and again, what a fresh snapshot sees of leases and of accounts. */
+struct watcher {
+    const struct test_pool *pool;
+    bool over;
+    int64_t looks, wrong;
+};
+
+static void *watch_rows(void *context)
+{
+    struct watcher *watcher = context;
+    struct db *db = test_db_open(&watcher->pool->test, DB_DIRECT);
+    while (!__atomic_load_n(&watcher->over, __ATOMIC_SEQ_CST)) {
+        AUTO_ROWS rows = NULL;
+        if (db_query(db,
+                DB_SQL0("SELECT count(*) FROM fairway.leases l FULL JOIN fairway.channel_accounts a"
+                        " ON a.public_key = l.account AND a.lease_hash = l.hash"
+                        " WHERE (l.settled_at IS NULL AND l.hash IS NOT NULL AND a.public_key IS NULL)"
+                        " OR (a.lease_hash IS NOT NULL AND (l.hash IS NULL OR l.settled_at IS NOT NULL))"),
+                &rows, NULL) == ERR_OK) {
+            watcher->wrong += db_i64(rows, 0, 0);
+            watcher->looks++;
+        }
+    }
+    db_free(db);
+    return NULL;
+}
+
+static void Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant(void **state)
+{
+    struct test_pool *pool = *state;
+    struct watcher watcher = {.pool = pool};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, watch_rows, &watcher), 0);
+    cycle(pool, 60);
+    __atomic_store_n(&watcher.over, true, __ATOMIC_SEQ_CST);
+    pthread_join(thread, NULL);
+    assert_true(watcher.looks > 20);
+    assert_int_equal(watcher.wrong, 0);
+}
+
+int main(void)
+{
+#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        STORE(H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone),
+        STORE(H15_updates_of_accounts_are_HOT),
+        STORE(H15_a_pinned_snapshot_of_ours_ends_and_the_table_stays_small),
+        STORE(H16_scaling_down_takes_exactly_as_many_as_it_should_under_any_plan),
+        STORE(Z3_a_key_is_read_while_others_hold_its_rows),
+        STORE(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant),
+    };
+    return cmocka_run_group_tests_name("pool/store hazards", tests, test_pg_start, test_pg_stop);
+}
