@@ -6,6 +6,7 @@
  * line. A file `arm` of three lines (action, name, count) says what happens at the count-th pass of that
  * point from then on; it is renamed to `reached` just before. Actions:
  *   kill   SIGKILL to itself            stop   SIGSTOP to itself
+ *   pause  SIGSTOP to itself, with what libpq still holds back unsent, as a stop from outside would find it
  *   cut    the connection of the point  error  another statement that fails, instead of the one of the point
  * At a point in front of a statement, the server has been sent what stands before it, and had time to do it.
  *
@@ -45,6 +46,7 @@ enum action {
     NOTHING,
     KILL,
     STOP,
+    PAUSE,
     CUT,
     FAIL
 };
@@ -71,7 +73,7 @@ static void trace(const char *name)
 
 static enum action action_named(const char *text)
 {
-    static const char *const names[] = {"", "kill", "stop", "cut", "error"};
+    static const char *const names[] = {"", "kill", "stop", "pause", "cut", "error"};
     for (int i = KILL; i <= FAIL; i++)
         if (strcmp(text, names[i]) == 0)
             return (enum action)i;
@@ -113,7 +115,7 @@ static enum action pass(const char *name)
 /* Of a point at a socket. True: the statement is to be another one that fails. */
 static bool act(enum action action, int fd)
 {
-    if (action == KILL || action == STOP)
+    if (action == KILL || action == STOP || action == PAUSE)
         raise(action == KILL ? SIGKILL : SIGSTOP);
     if (action == CUT)
         shutdown(fd, SHUT_RDWR);
@@ -180,7 +182,8 @@ static bool point(PGconn *conn, const char *what)
     enum action action = pass(name);
     if (action == NOTHING)
         return false;
-    flush(conn);
+    if (action != PAUSE)
+        flush(conn);
     if (strcmp(what, "answers") == 0)
         poll(&(struct pollfd){.fd = PQsocket(conn), .events = POLLIN}, 1, ANSWER_MS);
     if (strcmp(what, "read") != 0)

@@ -25,7 +25,7 @@ export class Stop {
         return {LD_PRELOAD: library, FAIRWAY_STOP_DIR: this.#folder}
     }
 
-    /** At the count-th pass of the point: kill, stop, cut or error. */
+    /** At the count-th pass of the point: kill, stop, pause, cut or error. */
     arm(action, point, count = 1) {
         fs.rmSync(this.#at('reached'), {force: true})
         fs.writeFileSync(this.#at('new'), `${action}\n${point}\n${count}`)
