@@ -1,0 +1,183 @@
+/*
+ * DR2: the connection is cut exactly at COMMIT, again and again: before it reaches the server, or behind it
+ * with the answer lost. Whoever asks next finds what is true, and nothing is done twice or left out.
+ * FAIRWAY_SIZE=long does 10,000 of each.
+ */
+#include "support/pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/ingest/lead.h"
+#include "base/mem.h"
+#include "support/ledger_feed.h"
+#include "support/proxy.h"
+
+#define FIRST 100
+#define ACCOUNTS 4
+
+static unsigned cuts(void)
+{
+    const char *size = getenv("FAIRWAY_SIZE");
+    return size != NULL && strcmp(size, "long") == 0 ? 10000 : 120;
+}
+
+static char *url_through(const struct test_db *test, const struct proxy *proxy)
+{
+    const char *at = strchr(test->url, '@'), *path = strchr(at, '/');
+    return mem_format("%.*s@127.0.0.1:%u%s", (int)(at - test->url), test->url, proxy_port(proxy), path);
+}
+
+/* An account with an open lease on built_hash(n) at its first sequence number. */
+static void lease(const struct test_db *test, uint64_t n)
+{
+    char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
+    struct public_key key = built_key(n);
+    struct hash hash = built_hash(n);
+    address_encode(&key, address);
+    hash_encode(&hash, hex);
+    AUTO_FREE char *sql = mem_format(
+        "BEGIN;"
+        "INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000aa') ON CONFLICT DO NOTHING;"
+        "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
+        " sequence_ledger, state) VALUES ('%s', %d, decode(repeat('00', 72), 'hex'), '00000000000000aa', 50,"
+        " %d, 'active');"
+        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
+        " VALUES ('\\x%s', '%s', 51, '', '', extract(epoch FROM now())::int8 + 300, 'r');"
+        "UPDATE fairway.channel_accounts SET lease_hash = '\\x%s', locked_at = now(), locked_until = now()"
+        " WHERE public_key = '%s';"
+        "COMMIT",
+        address, (int)n, FIRST, hex, address, hex, address);
+    test_db_exec(test, sql);
+}
+
+/* A ledger that includes what lease(n) leased. */
+static void close_with(struct ledger_feed *feed, uint64_t n)
+{
+    const struct built_transaction transaction = {.hash = built_hash(n)};
+    const struct built_account account = {.key = built_key(n), .sequence = 51};
+    ledger_feed_close(feed,
+        &(struct built_ledger){
+            .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
+}
+
+static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t sequence)
+{
+    struct ledger_committed committed;
+    struct detail detail = {0};
+    struct rpc_ledger named = ledger_feed_named(feed, sequence);
+    return lead_commit(lead, &named, &committed, &detail);
+}
+
+/* As the ingester does: whatever the error, a new session that reads the cursor. */
+static void take(struct lead *lead)
+{
+    lead_drop(lead);
+    while (lead_take(lead, NULL) != ERR_OK) /* until the server has noticed that the old session is gone */
+        ;
+}
+
+static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
+{
+    (void)state;
+    struct test_db test = test_db_new(TEST_DB_MIGRATED);
+    struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
+    struct proxy *proxy = proxy_new(test_pg_port());
+    AUTO_FREE char *url = url_through(&test, proxy);
+    const struct network_id network = network_id_of("cut test");
+    struct lead lead = {.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
+        .locks = lead_locks_of(&network),
+        .ledger_seconds = 5};
+    unsigned happened = 0, count = cuts();
+    take(&lead);
+    assert_int_equal(commit(&lead, feed, FIRST), ERR_OK);
+    take(&lead);
+    for (unsigned i = 1; i <= count; i++) {
+        enum proxy_fault fault = i % 4 == 0 ? PROXY_CUT_BEFORE : PROXY_CUT_AFTER;
+        uint32_t sequence = FIRST + i;
+        lease(&test, i);
+        close_with(feed, i);
+        proxy_arm(proxy, fault, "INSERT INTO fairway.ledgers"); /* in one packet with COMMIT */
+        assert_int_equal(commit(&lead, feed, sequence), ERR_OUTCOME_UNKNOWN);
+        take(&lead);
+        assert_int_equal(lead.at.sequence, fault == PROXY_CUT_AFTER ? sequence : sequence - 1);
+        happened += lead.at.sequence == sequence;
+        if (lead.at.sequence != sequence) {
+            assert_int_equal(commit(&lead, feed, sequence), ERR_OK);
+            take(&lead); /* a statement's text is seen only when its session prepares it */
+        }
+    }
+    assert_int_equal(happened, count - count / 4);
+    assert_int_equal(test_db_number(&test, "SELECT sequence FROM fairway.cursor"), FIRST + count);
+    assert_int_equal(test_db_number(&test, "SELECT count(*) FROM fairway.ledgers"), count + 1);
+    assert_int_equal(test_db_number(&test, "SELECT sum(settled_count)::int8 FROM fairway.ledgers"), count);
+    assert_int_equal(
+        test_db_number(&test, "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a"
+                              " ON a.public_key = l.account AND a.lease_hash IS NULL AND a.sequence = 51"
+                              " WHERE l.result = 'confirmed' AND l.ledger = a.sequence_ledger"
+                              " AND a.slot = l.ledger - 100"),
+        count);
+    printf("%u cuts at the COMMIT of a ledger, 0 mismatches\n", count);
+    db_free(lead.db);
+    proxy_free(proxy);
+    ledger_feed_free(feed);
+    test_db_drop(&test);
+}
+
+static bool recorded(const struct test_pool *pool, const struct hash *hash)
+{
+    char hex[HASH_HEX_SIZE], sql[200];
+    hash_encode(hash, hex);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM fairway.leases WHERE hash = '\\x%s'", hex);
+    return test_db_number(&pool->test, sql) == 1;
+}
+
+static void DR2_a_grant_whose_COMMIT_was_cut_is_answered_if_and_only_if_its_lease_is_there(void **state)
+{
+    (void)state;
+    struct test_pool pool;
+    test_pool_open(&pool, ACCOUNTS);
+    struct proxy *proxy = proxy_new(test_pg_port());
+    AUTO_FREE char *url = url_through(&pool.test, proxy);
+    struct db *mine = pool.db,
+              *through = db_new(&(struct db_settings){.url = url, .kind = DB_POOLED, .name = "cut"});
+    unsigned answered = 0, count = cuts();
+    for (unsigned i = 1; i <= count; i++) {
+        struct asked asked;
+        struct detail detail = {0};
+        enum proxy_fault fault = i % 4 == 0 ? PROXY_CUT_BEFORE : PROXY_CUT_AFTER;
+        ask(&pool, &asked);
+        pool.db = through;
+        assert_int_equal(db_connect(through, &detail), ERR_OK);
+        proxy_arm(proxy, fault, "INSERT INTO fairway.leases");
+        enum err e = test_pool_grant(&pool, &asked, 1, &detail);
+        pool.db = mine;
+        assert_int_equal(e, fault == PROXY_CUT_AFTER ? ERR_OK : ERR_TRY_AGAIN);
+        assert_int_equal(lease_rows(&pool), answered + (e == ERR_OK));
+        assert_int_equal(leased_accounts(&pool), e == ERR_OK);
+        if (e == ERR_OK) {
+            const struct lease *const leases[] = {&asked.grant.lease};
+            assert_int_equal(asked.grant.state, GRANT_DONE);
+            assert_true(recorded(&pool, &asked.grant.lease.hash));
+            assert_int_equal(test_pool_include(pool.db, leases, 1).released, 1);
+            answered++;
+        } else
+            assert_int_equal(asked.grant.state, GRANT_OPEN);
+        asked_wipe(&asked);
+    }
+    assert_int_equal(answered, count - count / 4);
+    printf("%u cuts at the COMMIT of a grant, 0 mismatches\n", count);
+    db_free(through);
+    proxy_free(proxy);
+    test_pool_close(&pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once),
+        cmocka_unit_test(DR2_a_grant_whose_COMMIT_was_cut_is_answered_if_and_only_if_its_lease_is_there),
+    };
+    return cmocka_run_group_tests_name("cuts at COMMIT", tests, test_pg_start, test_pg_stop);
+}
