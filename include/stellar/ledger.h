@@ -27,6 +27,9 @@ struct ledger_account {
         own_authority; /* the master key alone can sign everything: no other signer, sponsored or not, and a
                           master weight of at least 1 and each of the thresholds, which may be in any order */
     int64_t balance_stroops;
+    int64_t reserves; /* how many base reserves the balance has to cover: its own, its entries', what it
+                         sponsors, less what others sponsor */
+    int64_t selling_stroops; /* of the balance, promised to offers */
 };
 
 /* Accounts that the network's list of frozen ledger keys names (CAP-77, from protocol 26): no transaction

@@ -5,10 +5,8 @@
 #include "base/mem.h"
 #include "shipment.h"
 
-#define MIN_FEE_STROOPS 100 /* of the network, an operation */
-#define BASE_RESERVE_STROOPS                                                                                 \
-    5000000 /* of the network; an account needs two, and so does each it sponsors                            \
-             */
+#define MIN_FEE_STROOPS 100          /* of the network, an operation */
+#define BASE_RESERVE_STROOPS 5000000 /* of the network; an account needs two, its own or its sponsor's */
 #define STROOPS_PER_XLM 10000000
 #define VALID_SECONDS 60 /* a few ledgers, and not long to wait for when it is not included */
 
@@ -81,9 +79,9 @@ static enum err check_funds(const struct provision *provision, const struct cens
     if (!around->distribution.found)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s does not exist on this network: create and fund it", address);
-    int64_t sponsored = census->active + census->retiring + census->quarantined;
     int64_t more = kind == TEMPLATE_CREATION ? (int64_t)provision->wanted - census->active : 0;
-    int64_t needed = 2 * BASE_RESERVE_STROOPS * (1 + sponsored + more) + fee;
+    int64_t needed = BASE_RESERVE_STROOPS * (around->distribution.reserves + 2 * more) +
+                     around->distribution.selling_stroops + fee;
     if (kind == TEMPLATE_CREATION && around->distribution.balance_stroops < needed)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s has %" PRId64 " XLM and needs %" PRId64 " XLM to sponsor %" PRId64

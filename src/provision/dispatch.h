@@ -16,6 +16,7 @@ struct provision {
     unsigned failures;   /* transactions in a row that came to nothing */
     int64_t last_seen;   /* id of the latest transaction whose end is known; -1: not looked yet */
     int64_t send_due_ms; /* clock_ms() */
+    uint32_t tip;        /* the network's last ledger when the run began; 0: not asked yet */
     struct detail said;  /* of what is waited for */
     int64_t next_said_ms;
     bool done;

@@ -171,6 +171,29 @@ static enum err next_thing(struct provision *provision, const struct census *cen
     return ERR_OK;
 }
 
+/* A pool as of ledgers ago says nothing about how many accounts there are: a restored database has accounts
+ * that were merged since, and lacks those that were created. */
+static enum err catch_up(
+    struct provision *provision, const struct census *census, bool *behind, struct detail *detail)
+{
+    struct rpc_health health = {0};
+    *behind = false;
+    if (provision->tip == 0) {
+        enum err e = rpc_health(provision->rpc, &health, detail);
+        if (e != ERR_OK)
+            return e;
+        if (!health.healthy)
+            return ERR_RPC_UNAVAILABLE;
+        provision->tip = health.latest_ledger;
+    }
+    if (census->cursor >= provision->tip)
+        return ERR_OK;
+    *behind = true;
+    say_waiting(provision, "ledgers are still to be ingested");
+    pause_for_a_poll(provision);
+    return ERR_OK;
+}
+
 /* One look and one thing done about it. */
 static enum err step(struct provision *provision, struct census *census, struct detail *detail)
 {
@@ -188,7 +211,9 @@ static enum err step(struct provision *provision, struct census *census, struct 
     /* without ledgers nothing ends: not a lease, and not what is under way */
     if (!ingest_ready(provision->settings->ingest, &why))
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s", why.text);
-    return next_thing(provision, census, detail);
+    bool behind;
+    e = catch_up(provision, census, &behind, detail);
+    return e != ERR_OK || behind ? e : next_thing(provision, census, detail);
 }
 
 static bool is_passing(enum err e)

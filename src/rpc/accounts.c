@@ -54,7 +54,9 @@ static enum err read_entry(const json_t *item, const struct public_key keys[], c
         out[i] = (struct rpc_account){.found = true,
             .sequence = account.sequence,
             .own_authority = account.own_authority,
-            .balance_stroops = account.balance_stroops};
+            .balance_stroops = account.balance_stroops,
+            .reserves = account.reserves,
+            .selling_stroops = account.selling_stroops};
     return e;
 }
 

@@ -26,6 +26,34 @@ static bool master_key_rules(const uint8_t thresholds[4], uint32_t signer_count)
            master >= thresholds[3];
 }
 
+/* The extension: liabilities, and what is sponsored. Reserves as core counts them (TransactionUtils.cpp,
+ * getMinBalance). */
+static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, struct ledger_account *out)
+{
+    uint32_t version, sponsored, sponsoring;
+    int64_t buying;
+    enum err e;
+    out->reserves = 2 + (int64_t)sub_entries;
+    if ((e = xdr_u32(reader, &version)) != ERR_OK || version == 0)
+        return e;
+    if ((e = xdr_i64(reader, &buying)) != ERR_OK || (e = xdr_i64(reader, &out->selling_stroops)) != ERR_OK ||
+        (e = xdr_u32(reader, &version)) != ERR_OK || version == 0)
+        return e;
+    if ((e = xdr_u32(reader, &sponsored)) != ERR_OK || (e = xdr_u32(reader, &sponsoring)) != ERR_OK)
+        return e;
+    out->reserves += (int64_t)sponsoring - (int64_t)sponsored;
+    return ERR_OK;
+}
+
+static enum err skip_signers(struct xdr_reader *reader, uint32_t count)
+{
+    struct bytes signer;
+    enum err e = ERR_OK;
+    for (uint32_t i = 0; e == ERR_OK && i < count; i++)
+        e = xdr_take(reader, XDR_Signer, &signer);
+    return e;
+}
+
 enum err account_entry_read(struct xdr_reader *reader, struct ledger_account *out)
 {
     uint32_t sub_entries, flags, signers;
@@ -43,10 +71,11 @@ enum err account_entry_read(struct xdr_reader *reader, struct ledger_account *ou
         (e = xdr_u32(reader, &flags)) != ERR_OK ||
         (e = xdr_take(reader, XDR_String32, &home_domain)) != ERR_OK ||
         (e = xdr_opaque(reader, thresholds, sizeof thresholds)) != ERR_OK ||
-        (e = xdr_count(reader, SIGNERS_MAX, &signers)) != ERR_OK)
+        (e = xdr_count(reader, SIGNERS_MAX, &signers)) != ERR_OK ||
+        (e = skip_signers(reader, signers)) != ERR_OK)
         return e;
     out->own_authority = master_key_rules(thresholds, signers);
-    return ERR_OK;
+    return read_reserves(reader, sub_entries, out);
 }
 
 enum err account_entry_decode(struct bytes entry, struct ledger_account *out)

@@ -28,7 +28,7 @@ test('DP4 P1 P2 P3: 1, 19, 20, 41 and 201 accounts up, then down, in transaction
         [1, 18, 1, 19, 2, ...Array(8).fill(19), 8])
 })
 
-test('slots are dense: the lowest free ones are taken again', async () => {
+test('S12 slots are dense: the lowest free ones are taken again', async () => {
     await ensureExactly(4)
     const slots = await world.sql("SELECT slot FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot")
     assert.deepEqual(slots.flat(), ['0', '1', '2', '3'])
@@ -126,7 +126,7 @@ test('P5: a creation that fails in the ledger is told, and the rest is created w
 })
 
 test('DP1: kill -9 at random moments loses no key and leaves no orphan; the next run ends at exactly N', {timeout: 240_000}, async t => {
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < (process.env.FAIRWAY_SIZE === 'long' ? 60 : 6); round++) {
         const target = 1 + Math.floor(Math.random() * 45)
         const delay = 20 + Math.floor(Math.random() * 1200)
         const run = start(['ensure-accounts', String(target)])
@@ -172,7 +172,7 @@ test('DP2: two at the same time end at N; the lock is lost again and again', {ti
     }
 })
 
-test('DP3 H7: leased accounts are merged when their leases have ended, not before', {timeout: 120_000}, async () => {
+test('DP3 H7 Z5: leased accounts are merged when their leases have ended, not before', {timeout: 120_000}, async () => {
     await ensureExactly(6)
     const service = await world.serve()
     const user = await world.newAccount()
@@ -187,13 +187,14 @@ test('DP3 H7: leased accounts are merged when their leases have ended, not befor
         assert.ok(await exists(key), 'a leased account is never merged')
     const {code, out} = await run.ended
     assert.equal(code, 0, out)
+    assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases'), [['3']], 'provisioning takes no lease')
     for (const {json} of leases)
         assert.equal((await service.get(`/v1/transactions/${json.hash}`)).json.status, 'expired')
     await service.kill()
     await assertExactly(1)
 })
 
-test('what cannot work says why, with its exit code', {timeout: 60_000}, async t => {
+test('DP4 P6 P12 P13: what cannot work says why, with its exit code', {timeout: 60_000}, async t => {
     await ensureExactly(1)
     const cases = [
         ['a058ecd4: zero accounts', ['0'], {}, 64, /from 1 to 100000/],

@@ -36,11 +36,12 @@ static struct buf account(const uint8_t thresholds[4], uint32_t signers, bool sp
         buf_add_u32(&out, 0); /* ext */
         return out;
     }
-    buf_add_u32(&out, 1);  /* AccountEntryExtensionV1 */
-    add_words(&out, 4, 0); /* liabilities */
-    buf_add_u32(&out, 2);  /* AccountEntryExtensionV2 */
-    buf_add_u32(&out, 0);
-    buf_add_u32(&out, signers);
+    buf_add_u32(&out, 1);       /* AccountEntryExtensionV1 */
+    buf_add_u64(&out, 5);       /* buying liabilities */
+    buf_add_u64(&out, 77);      /* selling liabilities */
+    buf_add_u32(&out, 2);       /* AccountEntryExtensionV2 */
+    buf_add_u32(&out, 1);       /* numSponsored */
+    buf_add_u32(&out, 3);       /* numSponsoring */
     buf_add_u32(&out, signers); /* signerSponsoringIDs */
     for (uint32_t i = 0; i < signers; i++) {
         buf_add_u32(&out, 1); /* present */
@@ -96,6 +97,8 @@ static void an_account_entry_gives_its_fields(void **state)
     assert_int_equal(out.balance_stroops, 123);
     assert_int_equal(out.sequence, 456);
     assert_false(out.removed);
+    assert_int_equal(out.reserves, 2 + 2 + 2); /* two signers, and as many sponsored entries */
+    assert_int_equal(out.selling_stroops, 77);
     for (size_t len = 0; len < entry.len; len++)
         assert_int_equal(account_entry_decode((struct bytes){entry.data, len}, &out), ERR_XDR_TRUNCATED);
     buf_add_u32(&entry, 0);
