@@ -217,6 +217,22 @@ static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(voi
         1);
 }
 
+/* The ancestor freed an account 30 s after it was leased, whatever its envelope was still good for. */
+static void H1_no_clock_ends_a_lease_only_a_close_time_past_its_max_time(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.leases");
+    test_db_exec(&f->test, "UPDATE fairway.leases SET granted_at = granted_at - interval '1 day';"
+                           "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '1 day',"
+                           " locked_until = locked_until - interval '1 day' WHERE lease_hash IS NOT NULL");
+    close_ledger(f, NEXT, max_time_s - 1, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.released, 0);
+    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
+    close_ledger(f, NEXT + 1, max_time_s + 1, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1);
+}
+
 static void a_transaction_in_the_last_ledger_that_could_have_it_is_confirmed_not_expired(void **state)
 {
     struct fixture *f = *state;
@@ -440,6 +456,7 @@ int main(void)
         SETTLES(S7_S8_a_ledger_without_ours_changes_nothing),
         SETTLES(S11_of_many_only_those_in_the_ledger_end),
         SETTLES(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
+        SETTLES(H1_no_clock_ends_a_lease_only_a_close_time_past_its_max_time),
         SETTLES(a_transaction_in_the_last_ledger_that_could_have_it_is_confirmed_not_expired),
         SETTLES(max_ledger_is_exclusive),
         SETTLES(DR3_a_sequence_that_others_consumed_supersedes_and_quarantines),
