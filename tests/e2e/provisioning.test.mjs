@@ -35,6 +35,7 @@ test('S12 slots are dense: the lowest free ones are taken again', async () => {
 })
 
 test('Z2 H6: keys and the signed transaction are stored before anything is sent', async () => {
+    await ensureExactly(4)
     const seen = []
     proxy.onSend = async (forward, call) => {
         const envelope = Buffer.from(call.params.transaction, 'base64').toString('hex')
