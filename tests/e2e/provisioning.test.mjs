@@ -222,6 +222,18 @@ test('DP4 P6 P12 P13: what cannot work says why, with its exit code', {timeout: 
             assert.equal(code, expected, out)
             assert.match(out, words)
         })
+    await t.test('the reserves of its own entries count too', async () => {
+        const needed = async () => Number(/needs (\d+) XLM/.exec((await ensure(90000)).out)[1])
+        const before = await needed()
+        const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
+            {fee: '100', networkPassphrase: world.passphrase})
+        for (let entry = 0; entry < 4; entry++)
+            builder.addOperation(Operation.manageData({name: `entry ${entry}`, value: 'x'}))
+        const transaction = builder.setTimeout(30).build()
+        transaction.sign(world.distribution)
+        assert.equal((await world.network.sendTransaction(transaction)).status, 'PENDING')
+        await until(async () => await needed() === before + 2, 10_000, 'four base reserves, 2 XLM, more')
+    })
     await t.test('#91: the key of another distribution account', async () => {
         const file = path.join(world.folder, 'other.seed')
         fs.writeFileSync(file, Keypair.random().secret(), {mode: 0o600})
