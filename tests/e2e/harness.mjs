@@ -97,7 +97,8 @@ class World {
 
     /** Rows of a query, as arrays of text. */
     async sql(text) {
-        const {stdout} = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text])
+        const {stdout} = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text],
+            {maxBuffer: 2 ** 30})
         return stdout.split('\n').filter(line => line !== '').map(line => line.split('\t'))
     }
 

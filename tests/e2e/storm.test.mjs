@@ -1,4 +1,5 @@
-// The kill storm at its quick size: `make soak` is the same at full size. STORM_SEED replays one.
+// The kill storm at its quick size: `make soak` is the same at full size. STORM_SEED gives the same faults and clients; what meets
+// what is up to the machine.
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {Storm} from '../faults/storm.mjs'
@@ -16,9 +17,7 @@ test('DL1 DR6 DR8 DR9 DS1 a storm of kills and faults: no double lease, no doubl
         const dry = await storm.drought()
         const verdict = await storm.finish()
         t.diagnostic(JSON.stringify({...verdict, broken: undefined, wrong: undefined}))
-        assert.deepEqual(dry, [], `DR6, seed ${seed}`)
-        assert.equal(describe(verdict.broken), '', `seed ${seed}`)
-        assert.deepEqual(verdict.wrong, [], `seed ${seed}`)
+        assert.equal([...dry, describe(verdict.broken), ...verdict.wrong].filter(line => line !== '').join('\n'), '', `seed ${seed}`)
         assert.ok(verdict.drained, `every account is idle again, seed ${seed}`)
         assert.ok(verdict.kills >= 8 && verdict.leases >= 200, `a storm worth the name: ${verdict.kills} kills, ${verdict.leases} leases`)
         for (const result of ['confirmed', 'expired'])
