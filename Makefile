@@ -122,7 +122,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_KEYD=$(abspath $(
 test: install-test
 	@$(MAKE) --no-print-directory build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
-	    tests/model/*.test.mjs
+	    tests/model/*.test.mjs tests/defects/patches.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c

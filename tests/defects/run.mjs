@@ -76,7 +76,7 @@ export class Lane {
     const passed = node ? count(output, /^# pass (\d+)/gm) : count(output, /^\[  PASSED  \] (\d+) test/gm);
     const failed = node ? count(output, /^# fail (\d+)/gm) : count(output, /^\[  FAILED  \] .*?(\d+) test/gm);
     const how = late ? 'too slow' : failed > 0 ? `${failed} of ${passed + failed} tests red`
-      : code === 0 ? `${passed} tests green` : `ended by ${signal ?? `exit code ${code}`}`;
+      : code === 0 ? `${passed} tests green` : `ended by ${signal ?? `exit code ${code}`}: ${output.trim().split('\n').pop().slice(0, 160)}`;
     return { red: code !== 0, ran: passed + failed, how, output };
   }
 
