@@ -19,7 +19,7 @@ test('DL1 DR6 DR8 DR9 DS1 a storm of kills and faults: no double lease, no doubl
         t.diagnostic(JSON.stringify({...verdict, broken: undefined, wrong: undefined}))
         assert.equal([...dry, describe(verdict.broken), ...verdict.wrong].filter(line => line !== '').join('\n'), '', `seed ${seed}`)
         assert.ok(verdict.drained, `every account is idle again, seed ${seed}`)
-        assert.ok(verdict.kills >= 8 && verdict.leases >= 200, `a storm worth the name: ${verdict.kills} kills, ${verdict.leases} leases`)
+        assert.ok(verdict.kills >= 3 && verdict.leases >= 100, `a storm worth the name: ${verdict.kills} kills, ${verdict.leases} leases`)
         for (const result of ['confirmed', 'expired'])
             assert.ok(verdict.results[result] > 0, `some leases are ${result}`)
     } finally {
