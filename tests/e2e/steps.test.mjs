@@ -42,7 +42,11 @@ const sessionsEnded = name => until(async () =>
     (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
 8000, `transactions of ${name} end`) // a stopped one's are ended by the server, after 5 s
 
-const mine = lines => lines.filter(line => !/^fairway (ingest|watch|listen|start)|^reply 200 ?.*readyz/.test(line))
+/** The points of a request. An answer that was heard before may only now be through with being sent. */
+async function traced(stop, work) {
+    const lines = (await stop.trace(work, ' sent')).filter(line => !/^fairway (ingest|watch|listen|start)/.test(line))
+    return lines[0].endsWith(' sent') ? lines.slice(1) : lines
+}
 
 let folders = 0
 const newStop = () => new Stop(path.join(world.folder, `stop-${folders++}`))
@@ -58,7 +62,7 @@ async function warm(stop) {
 async function killEverywhere(name, request, bounds, {look, forget = () => {}, check = () => {}}) {
     const stop = newStop()
     let service = await warm(stop)
-    const lines = points(name, mine(await stop.trace(() => request(service)))), {never, always} = bounds(lines)
+    const lines = points(name, await traced(stop, () => request(service))), {never, always} = bounds(lines)
     let done = 0
     for (const [i, {point, count: pass}] of lines.entries()) {
         await forget()
@@ -135,7 +139,7 @@ for (const action of ['error', 'cut'])
         {timeout: 200_000}, async t => {
             const stop = newStop()
             let service = await warm(stop), done = 0
-            const lines = points('grant', mine(await stop.trace(() => ask(service))))
+            const lines = points('grant', await traced(stop, () => ask(service)))
             // only a statement can be refused
             const chosen = lines.filter(({point}) => action === 'cut' || /^fairway .*: [A-Z]/.test(point))
             for (const {point, count} of chosen) {
@@ -168,7 +172,7 @@ for (const action of ['error', 'cut'])
  */
 async function stallEverywhere() {
     const first = newStop(), one = await warm(first)
-    const lines = points('grant', mine(await first.trace(() => ask(one))))
+    const lines = points('grant', await traced(first, () => ask(one)))
     await one.kill('SIGKILL')
     const from = lines.findIndex(({point}) => point === 'keyd: leases'), stopped = []
     for (const {point, count} of lines.slice(from).filter(({point}) => !point.endsWith(' sent'))) {

@@ -40,12 +40,14 @@ export class Stop {
         await until(() => this.reached, 10_000, `"${point}" is passed`)
     }
 
-    /** The points that are passed while work runs. */
-    async trace(work) {
+    /** The points that are passed while work runs, and until the last one ends with these words. */
+    async trace(work, last = '') {
+        const read = () => fs.readFileSync(this.#at('trace'), 'utf8').split('\n').filter(line => line !== '')
         fs.writeFileSync(this.#at('trace'), '')
         await work()
         await sleep(50)
-        const lines = fs.readFileSync(this.#at('trace'), 'utf8').split('\n').filter(line => line !== '')
+        await until(() => read().at(-1)?.endsWith(last), 10_000, `the last point ends with "${last}"`)
+        const lines = read()
         fs.rmSync(this.#at('trace'))
         return lines
     }
