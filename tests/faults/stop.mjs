@@ -40,13 +40,13 @@ export class Stop {
         await until(() => this.reached, 10_000, `"${point}" is passed`)
     }
 
-    /** The points that are passed while work runs, and until the last one ends with these words. */
-    async trace(work, last = '') {
+    /** The points that are passed while work runs, and until over(points). */
+    async trace(work, over = () => true) {
         const read = () => fs.readFileSync(this.#at('trace'), 'utf8').split('\n').filter(line => line !== '')
         fs.writeFileSync(this.#at('trace'), '')
         await work()
         await sleep(50)
-        await until(() => read().at(-1)?.endsWith(last), 10_000, `the last point ends with "${last}"`)
+        await until(() => over(read()), 10_000, 'the last point is passed')
         const lines = read()
         fs.rmSync(this.#at('trace'))
         return lines

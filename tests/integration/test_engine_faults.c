@@ -29,6 +29,14 @@ static struct db *hold_grants(struct test_engine *engine)
     return holder;
 }
 
+/* What was submitted is in a batch. */
+static void await_taken(struct test_engine *engine)
+{
+    for (int64_t end_ms = clock_ms() + SOON_MS; engine_waiting(engine->engine) > 0; clock_sleep_ms(1))
+        if (clock_left_ms(end_ms) == 0)
+            fail_msg("nobody takes it");
+}
+
 static void let_go(struct db *holder)
 {
     db_rollback(holder);
@@ -58,7 +66,7 @@ static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
         client_submit(&engine, &clients[i]);
         if (i == 0)
-            clock_sleep_ms(100);
+            await_taken(&engine);
     }
     assert_int_equal(engine_waiting(engine.engine), ARRAY_LEN(clients) - 1);
     let_go(holder);
@@ -93,6 +101,7 @@ static void T7_a_claim_that_is_rolled_back_wakes_who_waits(void **state)
         struct client clients[2] = {0};
         clients[0].ticket.grant.request = &bad.request;
         client_submit(&engine, &clients[0]);
+        await_taken(&engine);
         clock_sleep_ms(100);
         client_submit(&engine, &clients[1]);
         client_refused(&clients[0], ERR_CONFLICT, SOON_MS);
