@@ -42,20 +42,19 @@ const sessionsEnded = name => until(async () =>
     (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
 8000, `transactions of ${name} end`) // a stopped one's are ended by the server, after 5 s
 
-/** The points of a request. An answer that was heard before may only now be through with being sent. */
+/** The points of a request. */
 async function traced(stop, work) {
     const mine = all => all.filter(line => !/^fairway (ingest|watch|listen|start)/.test(line))
-    const lines = mine(await stop.trace(work, all => mine(all).at(-1)?.endsWith(' sent')))
-    return lines[0].endsWith(' sent') ? lines.slice(1) : lines
+    return mine(await stop.trace(work, all => mine(all).at(-1)?.endsWith(' sent')))
 }
 
 let folders = 0
 const newStop = () => new Stop(path.join(world.folder, `stop-${folders++}`))
 
-/** A service that has done each kind of request once: its sessions are open. */
+/** A service that has done each kind of request once and is through with it: its sessions are open. */
 async function warm(stop) {
     const service = await world.serve(stop.env)
-    assert.equal((await ask(service, {'idempotency-key': `warm-${keys++}`})).status, 201)
+    await traced(stop, async () => assert.equal((await ask(service, {'idempotency-key': `warm-${keys++}`})).status, 201))
     return service
 }
 
