@@ -12,7 +12,7 @@ export BUILD CC
 # Lowest first: a module links itself and what stands before it; what it may include is proved by `make lint`.
 MODULES := base xdr stellar keys db rpc pool ingest provision http auth api
 
-CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g -O2 -Iinclude -pthread -fPIE \
+CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g $(if $(SANITIZE),-O1,-O2) -Iinclude -pthread -fPIE \
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wvla \
     -fstack-protector-strong -fno-omit-frame-pointer
 ifeq ($(SANITIZE),)
@@ -27,6 +27,8 @@ LIBS_fairway := -lpq -lsodium -lmicrohttpd -ljansson -lcurl
 LIBS_keyd := -lsodium
 INCLUDE_db = -I$(shell $(PG_CONFIG) --includedir 2>/dev/null)
 
+# A make of its own for what can be built in parallel.
+PARALLEL := $(MAKE) --no-print-directory -j$(shell nproc)
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1) $@")
 
@@ -120,7 +122,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_KEYD=$(abspath $(
 
 .PHONY: test test-programs
 test: install-test
-	@$(MAKE) --no-print-directory build test-programs
+	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
 	    tests/model/*.test.mjs tests/defects/patches.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
@@ -130,6 +132,9 @@ $(STOP): tests/faults/stop.c
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) $(INCLUDE_db) -fPIC -shared -o $@ $< -lpq
 test-programs: $(STOP) $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
+# Every source, for its warnings.
+.PHONY: compile
+compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	$(Q)$(NODE) $< > $@
@@ -142,7 +147,7 @@ model: install-test
 # Each defect of tests/defects put back in a copy of the tree must turn its tests red. ONLY=H2: those of that name.
 .PHONY: defects
 defects: install-test
-	@$(MAKE) --no-print-directory build test-programs
+	@$(PARALLEL) build test-programs
 	@FAIRWAY_DEFECTS='$(ONLY)' $(NODE) --test --test-reporter=spec tests/defects/defects.test.mjs
 
 # The C suites again, instrumented. The sandbox's system call filter is left out of such builds.
@@ -152,12 +157,14 @@ asan: install-test
 tsan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
 .PHONY: run-c-suites
-run-c-suites: build test-programs
+run-c-suites:
+	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) $(INTEGRATION)
 
 # The kill storm at full size: tests/faults/soak.mjs says how to replay one and how to make it smaller.
 .PHONY: soak
-soak: install-test build
+soak: install-test
+	@$(PARALLEL) build
 	@$(TEST_ENV) $(NODE) tests/faults/soak.mjs
 
 .PHONY: lint format
@@ -167,7 +174,7 @@ lint: install-test
 	@sh tests/lint/layers.sh
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
-	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang build test-programs
+	@$(PARALLEL) BUILD=build/clang CC=clang compile
 	@echo "lint: layers, formatting, generated schema, clang: all as they should be"
 format:
 	$(FORMAT) -i $(FORMATTED)
@@ -176,7 +183,7 @@ format:
 
 .PHONY: run demo
 run: install-run
-	@$(MAKE) --no-print-directory build
+	@$(PARALLEL) build
 	@sh tests/dev/run.sh
 demo:
 	@$(NODE) tests/dev/demo.mjs
@@ -186,7 +193,7 @@ demo:
 BENCH := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/*.c)))
 .PHONY: bench bench-programs
 bench: install-bench
-	@$(MAKE) --no-print-directory build bench-programs
+	@$(PARALLEL) build bench-programs
 	@$(NODE) tests/bench/bench.mjs
 bench-programs: $(BENCH)
 

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         .poll_ms = 5,
         .ledger_seconds = 5,
         .retention_s = 86400};
-    const struct feed feed = {next_ledger, &source};
+    const struct feed feed = {.ledgers = next_ledger, .source = &source};
     struct ingest *ingest;
     struct detail detail = {0};
     if (ingest_start_from(&settings, &feed, &ingest, &detail) != ERR_OK) {
