@@ -79,7 +79,7 @@ async function released(...addresses) {
     }
 }
 
-test('accounts lists every account with state, sequence and ledger, and sums up; from the database alone', {timeout: 60_000}, async () => {
+test('P9 accounts lists every account in the order of their keys, with state, sequence and ledger, and sums up; from the database alone', {timeout: 60_000}, async () => {
     const {RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env} = world.env
     world.env = env
     const {code, out} = await run('accounts')
@@ -87,6 +87,7 @@ test('accounts lists every account with state, sequence and ledger, and sums up;
     const lines = out.trim().split('\n')
     assert.equal(lines.filter(line => /^G[A-Z2-7]{55} idle +sequence \d+ as of ledger \d+$/.test(line)).length, ACCOUNTS)
     assert.equal(lines.at(-1), `${ACCOUNTS} accounts, ${ACCOUNTS} idle`)
+    assert.deepEqual(lines, [...lines.slice(0, -1).sort(), lines.at(-1)])
     assert.equal((await run('accounts', '--state', 'leased')).out, '0 accounts\n')
     for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['mend', consumed], ['release', consumed, '--state', 'idle']])
         assert.equal((await run('accounts', ...args)).code, 64, args.join(' '))

@@ -92,7 +92,7 @@ static void DX3_depth_and_digits_without_end_are_INVALID_JSON(void **state)
     both_want(text(body), 400, "INVALID_JSON");
 }
 
-static void members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST(void **state)
+static void G5_members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"{}", "{\"transactionXdr\":null}", "{\"transactionXdr\":1}",
@@ -233,7 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_no_JSON_object_is_INVALID_JSON),
         TEST(DX3_depth_and_digits_without_end_are_INVALID_JSON),
-        TEST(members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST),
+        TEST(G5_members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST),
         TEST(F7_F8_what_is_no_canonical_base64_is_INVALID_TRANSACTION_XDR),
         TEST(F7_F8_every_truncation_and_trailing_bytes_are_INVALID_TRANSACTION_XDR),
         TEST(DA6_unknown_arms_and_huge_lengths_are_INVALID_TRANSACTION_XDR),

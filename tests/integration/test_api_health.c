@@ -154,7 +154,7 @@ static void DO5_DR10_held_grants_are_red_and_say_why(void **state)
     test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline - 1");
 }
 
-static void DO5_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not(void **state)
+static void DO5_G2_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -280,7 +280,7 @@ int main(void)
         TEST(DO5_a_clock_far_from_the_last_close_time_is_red_in_either_direction),
         TEST(DO5_suspended_grants_are_red),
         TEST(DO5_DR10_held_grants_are_red_and_say_why),
-        TEST(DO5_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not),
+        TEST(DO5_G2_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not),
         TEST(DX7_without_the_database_all_is_503_but_the_process_lives_and_recovers),
         TEST(DX7_a_wait_outlives_an_outage_and_ends_with_the_truth),
         TEST(DX7_a_wait_that_ends_in_an_outage_does_not_say_pending),

@@ -119,7 +119,7 @@ static int64_t number(const struct answer *answer, const char *member)
     return value;
 }
 
-static void S2_G6_the_answer_is_a_lease_with_our_valid_signature(void **state)
+static void S2_G4_G6_the_answer_is_a_lease_with_our_valid_signature(void **state)
 {
     (void)state;
     static const char *const members[] = {"hash", "transactionXdr", "channelAccount", "sequence",
@@ -284,7 +284,7 @@ static void T12_max_time_is_at_most_300_s_away(void **state)
     assert_in_range(signed_one.envelope.preconditions.max_time_s, now_s + 300, now_s + 303);
 }
 
-static void T12_max_time_is_the_earliest_of_the_transactions_and_timeoutSeconds(void **state)
+static void T12_G3_max_time_is_the_earliest_of_the_transactions_and_timeoutSeconds(void **state)
 {
     (void)state;
     static const struct {
@@ -432,7 +432,7 @@ static void F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(S2_G6_the_answer_is_a_lease_with_our_valid_signature, reset),
+        cmocka_unit_test_setup(S2_G4_G6_the_answer_is_a_lease_with_our_valid_signature, reset),
         cmocka_unit_test_setup(S2_the_lease_row_and_its_account_name_each_other_and_the_request, reset),
         cmocka_unit_test_setup(V0_V1_and_the_inner_of_a_fee_bump_keep_their_operations, reset),
         cmocka_unit_test_setup(T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed, reset),
@@ -445,7 +445,7 @@ int main(void)
         cmocka_unit_test_setup(T10_an_extra_signer_of_the_pool_is_refused, reset),
         cmocka_unit_test_setup(T11_extend_and_restore_keep_their_extension, reset),
         cmocka_unit_test_setup(T12_max_time_is_at_most_300_s_away, reset),
-        cmocka_unit_test_setup(T12_max_time_is_the_earliest_of_the_transactions_and_timeoutSeconds, reset),
+        cmocka_unit_test_setup(T12_G3_max_time_is_the_earliest_of_the_transactions_and_timeoutSeconds, reset),
         cmocka_unit_test_setup(T12_bounds_that_nothing_can_meet_are_refused, reset),
         cmocka_unit_test_setup(sequence_preconditions_are_refused, reset),
         cmocka_unit_test_setup(T14_soroban_beside_another_operation_is_refused, reset),

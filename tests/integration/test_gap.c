@@ -112,7 +112,7 @@ static void DR5_beyond_retention_what_was_not_consumed_expires_when_it_is_dead_a
     assert_int_equal(gap_count(world, "a.lease_hash IS NOT NULL"), 0);
 }
 
-static void DR5_accounts_that_changed_in_the_gap_come_out_as_they_are(void **state)
+static void DR5_P7_P8_accounts_that_changed_in_the_gap_come_out_as_they_are(void **state)
 {
     struct gap_world *world = *state;
     static const char *const states[] = {
@@ -160,7 +160,7 @@ static void DR5_an_account_that_was_frozen_in_the_gap_is_quarantined(void **stat
 
 /* More accounts than one call takes, answered by nodes that are apart: what the ledgers between the new
  * cursor and a read did counts once. */
-static void DR5_nodes_that_are_apart_make_nothing_count_twice(void **state)
+static void DR5_P10_nodes_that_are_apart_make_nothing_count_twice(void **state)
 {
     struct gap_world *world = *state;
     static const unsigned lags[] = {0, 3, 1};
@@ -348,9 +348,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(DR5_beyond_retention_what_was_consumed_ends_as_consumed_or_as_the_rpc_still_tells),
         TEST(DR5_beyond_retention_what_was_not_consumed_expires_when_it_is_dead_and_waits_until_then),
-        TEST(DR5_accounts_that_changed_in_the_gap_come_out_as_they_are),
+        TEST(DR5_P7_P8_accounts_that_changed_in_the_gap_come_out_as_they_are),
         TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
-        TEST(DR5_nodes_that_are_apart_make_nothing_count_twice),
+        TEST(DR5_P10_nodes_that_are_apart_make_nothing_count_twice),
         TEST(DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_them),
         TEST(DR5_a_large_pool_recovers_in_one_transaction),
         TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),

@@ -38,7 +38,7 @@ static void sign(struct lease_signing items[], size_t count)
     assert_int_equal(keyd_sign_leases(serving, NOW_S, items, count), ERR_OK);
 }
 
-static void signs_a_lease_for_its_hash(void **state)
+static void G7_G9_it_signs_a_lease_for_its_hash(void **state)
 {
     (void)state;
     struct buf transaction = {0};
@@ -166,7 +166,7 @@ static const struct spoiling spoilings[] = {
     {"an oversized transaction", ERR_INVALID_TRANSACTION_XDR, spoil_size},
 };
 
-static void each_bad_item_fails_alone_in_its_batch(void **state)
+static void G7_G9_each_bad_item_fails_alone_in_its_batch(void **state)
 {
     (void)state;
     const struct signature none = {0};
@@ -247,7 +247,7 @@ static enum err bump(
     return e;
 }
 
-static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
+static void G7_G9_a_fee_bump_is_paid_by_the_distribution_account(void **state)
 {
     (void)state;
     struct buf inner = {0}, outer = {0}, body = {0};
@@ -271,7 +271,7 @@ static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
     buf_free(&body);
 }
 
-static void fee_bumps_that_are_refused(void **state)
+static void G7_fee_bumps_that_are_refused(void **state)
 {
     (void)state;
     struct buf inner = {0}, outer = {0}, unsigned_inner = {0}, nested = {0};
@@ -412,12 +412,12 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signs_a_lease_for_its_hash),
-        cmocka_unit_test(each_bad_item_fails_alone_in_its_batch),
+        cmocka_unit_test(G7_G9_it_signs_a_lease_for_its_hash),
+        cmocka_unit_test(G7_G9_each_bad_item_fails_alone_in_its_batch),
         cmocka_unit_test(more_than_one_message_holds_is_signed_all_the_same),
         cmocka_unit_test(large_transactions_travel_in_several_messages),
-        cmocka_unit_test(a_fee_bump_is_paid_by_the_distribution_account),
-        cmocka_unit_test(fee_bumps_that_are_refused),
+        cmocka_unit_test(G7_G9_a_fee_bump_is_paid_by_the_distribution_account),
+        cmocka_unit_test(G7_fee_bumps_that_are_refused),
         cmocka_unit_test(creation_and_merge_carry_every_signature),
         cmocka_unit_test(templates_that_are_refused),
         cmocka_unit_test(a_batch_of_64_takes_milliseconds),

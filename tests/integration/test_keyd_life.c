@@ -45,7 +45,7 @@ static void refuses_to_start(struct keyd_secrets secrets, const char *because)
         fail_msg("\"%s\" does not say \"%s\"", detail.text, because);
 }
 
-static void malformed_secrets_are_refused_at_start(void **state)
+static void G10_malformed_secrets_are_refused_at_start(void **state)
 {
     (void)state;
     static const char *const keys[] = {"", "short",
@@ -126,7 +126,7 @@ static void refuses_to_load(struct keyd_secrets secrets, const struct public_key
     keyd_stop(loaded.keyd);
 }
 
-static void the_configured_distribution_account_must_be_the_secrets(void **state)
+static void G10_the_configured_distribution_account_must_be_the_secrets(void **state)
 {
     (void)state;
     struct public_key right = keyd_distribution(), wrong = right;
@@ -215,7 +215,7 @@ static void a_passphrase_derives_the_same_key_from_its_row(void **state)
     refuses_to_load(keyd_known_secrets(), NULL, &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
 }
 
-static void a_seed_sealed_elsewhere_does_not_open(void **state)
+static void G9_a_seed_sealed_elsewhere_does_not_open(void **state)
 {
     (void)state;
     struct loaded first, second;
@@ -420,12 +420,12 @@ static void DS7_no_debugger_attaches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed_secrets_are_refused_at_start),
+        cmocka_unit_test(G10_malformed_secrets_are_refused_at_start),
         cmocka_unit_test(a_program_that_is_not_a_key_process_is_refused),
-        cmocka_unit_test(the_configured_distribution_account_must_be_the_secrets),
+        cmocka_unit_test(G10_the_configured_distribution_account_must_be_the_secrets),
         cmocka_unit_test(a_key_file_is_new_until_its_row_is_known),
         cmocka_unit_test(a_passphrase_derives_the_same_key_from_its_row),
-        cmocka_unit_test(a_seed_sealed_elsewhere_does_not_open),
+        cmocka_unit_test(G9_a_seed_sealed_elsewhere_does_not_open),
         cmocka_unit_test(a_killed_key_process_is_known_at_once_and_for_ever),
         cmocka_unit_test(a_stopped_key_process_is_given_up_within_its_deadline),
         cmocka_unit_test(a_pause_and_a_terminals_signals_do_no_harm),

@@ -121,7 +121,7 @@ static struct forms open_account(const struct generated_key *account)
     return forms_of(open.seed);
 }
 
-static void its_own_keys_are_in_guarded_pages_only(void **state)
+static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)
 {
     (void)state;
     uint8_t master[32], seed[32];
@@ -220,7 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_search_finds_what_is_in_plain_memory),
-        cmocka_unit_test(its_own_keys_are_in_guarded_pages_only),
+        cmocka_unit_test(DS6_G8_its_own_keys_are_in_guarded_pages_only),
         cmocka_unit_test(of_an_account_that_signed_nothing_is_left),
         cmocka_unit_test(of_an_account_that_was_generated_nothing_is_left),
     };

@@ -155,7 +155,7 @@ static void DS7_payloads_of_another_shape_end_it(void **state)
 
 /* ---- what of it can be reached */
 
-static void DS6_environment_and_command_line_hold_nothing(void **state)
+static void DS6_G8_environment_and_command_line_hold_nothing(void **state)
 {
     (void)state;
     size_t len;
@@ -238,7 +238,7 @@ int main(void)
         cmocka_unit_test(DS7_oversized_messages_end_it),
         cmocka_unit_test(DS7_every_truncation_of_a_message_ends_it),
         cmocka_unit_test(DS7_payloads_of_another_shape_end_it),
-        cmocka_unit_test(DS6_environment_and_command_line_hold_nothing),
+        cmocka_unit_test(DS6_G8_environment_and_command_line_hold_nothing),
         cmocka_unit_test(it_has_its_socket_and_its_log_and_no_more),
         cmocka_unit_test(it_links_nothing_but_libc_and_libsodium),
     };

@@ -39,14 +39,14 @@ static enum err open_fixture(const struct fixture *f)
     return e;
 }
 
-static void opens_for_its_own(void **state)
+static void G11_opens_for_its_own(void **state)
 {
     (void)state;
     struct fixture f = fixture();
     assert_int_equal(open_fixture(&f), ERR_OK);
 }
 
-static void DS4_every_flipped_bit_is_refused(void **state)
+static void DS4_G11_every_flipped_bit_is_refused(void **state)
 {
     (void)state;
     for (size_t bit = 0; bit < SEAL_SIZE * 8; bit++) {
@@ -57,7 +57,7 @@ static void DS4_every_flipped_bit_is_refused(void **state)
 }
 
 /* A row's column has 72 bytes; what is shorter can only arrive with something else behind it. */
-static void DS4_every_truncation_is_refused(void **state)
+static void DS4_G11_every_truncation_is_refused(void **state)
 {
     (void)state;
     for (size_t len = 0; len < SEAL_SIZE; len++)
@@ -70,7 +70,7 @@ static void DS4_every_truncation_is_refused(void **state)
         }
 }
 
-static void DS4_swapped_rows_are_refused(void **state)
+static void DS4_G11_swapped_rows_are_refused(void **state)
 {
     (void)state;
     struct fixture f = fixture(), other = fixture();
@@ -85,7 +85,7 @@ static void DS4_swapped_rows_are_refused(void **state)
     assert_int_equal(open_fixture(&other), ERR_SEAL_BROKEN);
 }
 
-static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state)
+static void DS4_G11_another_master_key_network_row_or_key_id_is_refused(void **state)
 {
     (void)state;
     struct fixture f = fixture();
@@ -144,11 +144,11 @@ static void a_passphrase_gives_one_key_a_salt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_for_its_own),
-        cmocka_unit_test(DS4_every_flipped_bit_is_refused),
-        cmocka_unit_test(DS4_every_truncation_is_refused),
-        cmocka_unit_test(DS4_swapped_rows_are_refused),
-        cmocka_unit_test(DS4_another_master_key_network_row_or_key_id_is_refused),
+        cmocka_unit_test(G11_opens_for_its_own),
+        cmocka_unit_test(DS4_G11_every_flipped_bit_is_refused),
+        cmocka_unit_test(DS4_G11_every_truncation_is_refused),
+        cmocka_unit_test(DS4_G11_swapped_rows_are_refused),
+        cmocka_unit_test(DS4_G11_another_master_key_network_row_or_key_id_is_refused),
         cmocka_unit_test(a_seed_of_another_key_is_refused_although_it_authenticates),
         cmocka_unit_test(two_seals_of_one_seed_differ),
         cmocka_unit_test(a_key_id_is_sixteen_digits_of_the_master_key),

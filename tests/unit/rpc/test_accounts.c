@@ -96,7 +96,7 @@ static void none_found_is_no_error(void **state)
     assert_int_equal(ledger, 2552990);
 }
 
-static void R4_what_is_not_the_account_asked_for_is_refused(void **state)
+static void R4_P7_what_is_not_the_account_asked_for_is_refused(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1), other = key_of(2);
@@ -136,7 +136,7 @@ static void members_that_lack_are_unavailable(void **state)
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
 }
 
-static void two_hundred_at_once_and_not_more(void **state)
+static void P10_two_hundred_at_once_and_not_more(void **state)
 {
     struct fake_rpc *fake = *state;
     struct public_key keys[RPC_ENTRIES_MAX + 1];
@@ -156,9 +156,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FAKE_TEST(R4_entries_are_matched_by_key_whatever_their_order),
         FAKE_TEST(none_found_is_no_error),
-        FAKE_TEST(R4_what_is_not_the_account_asked_for_is_refused),
+        FAKE_TEST(R4_P7_what_is_not_the_account_asked_for_is_refused),
         FAKE_TEST(members_that_lack_are_unavailable),
-        FAKE_TEST(two_hundred_at_once_and_not_more),
+        FAKE_TEST(P10_two_hundred_at_once_and_not_more),
     };
     return cmocka_run_group_tests_name("rpc/accounts", tests, NULL, NULL);
 }
