@@ -8,6 +8,7 @@ import {Storm} from './storm.mjs'
 const number = (name, fallback) => Number(process.env[name] ?? fallback)
 const seed = process.env.STORM_SEED ?? String(Math.floor(Math.random() * 1e9))
 const leases = number('SOAK_LEASES', 100_000), kills = number('SOAK_KILLS', 500), minutes = number('SOAK_MINUTES', 45)
+const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {cwd: import.meta.dirname, encoding: 'utf8'}).trim()
 const PROCESSES = 4, ACCOUNTS = number('SOAK_ACCOUNTS', 400), CLIENTS = number('SOAK_CLIENTS', 160)
 
 console.log(`soak: STORM_SEED=${seed}, at least ${leases} leases and ${kills} kills, at most ${minutes} minutes`)
@@ -23,7 +24,6 @@ try {
     const v = await storm.finish()
     clearInterval(progress)
     const [[version]] = await storm.world.sql('SHOW server_version')
-    const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {cwd: import.meta.dirname, encoding: 'utf8'}).trim()
     const violations = name => v.broken[name]?.length ?? 0
     const rest = Object.keys(v.broken).length
     if (rest > 0)

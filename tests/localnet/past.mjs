@@ -11,12 +11,11 @@ export class Past {
     if (this.#ledgers.length > LEDGERS_KEPT) this.#ledgers.shift();
   }
 
-  /** The state after ledger `sequence`, read only. */
+  /** The state after ledger `sequence`, read only, however many ledgers close meanwhile. */
   stateAt(sequence, state) {
-    const later = this.#ledgers.filter((ledger) => ledger.sequence > sequence);
     return {
       peek: (key) => {
-        const change = later.find(({ before }) => before.has(key));
+        const change = this.#ledgers.find((ledger) => ledger.sequence > sequence && ledger.before.has(key));
         return change ? change.before.get(key) : state.peek(key);
       },
     };

@@ -67,7 +67,8 @@ export const RULES = {
         LEFT JOIN bump_recorded b ON s.kind = 'fee bump' AND b.hash = s.hash AND b.lease = s.inner_hash
         LEFT JOIN wal_transaction w ON w.ordinal = coalesce(g.ordinal, b.ordinal)
         WHERE w.ordinal IS NULL OR w.committed_at >= s.received_at + interval '1 ms'`,
-    'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger FROM submission s JOIN lease_life l ON l.hash = s.hash
+    'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger, 'granted as of ' || s.sequence_ledger,
+            'consumed in ' || coalesce(l.consumed::text, 'none') FROM submission s JOIN lease_life l ON l.hash = s.hash
         WHERE s.code = -5 AND s.node_ledger >= s.sequence_ledger AND (l.consumed IS NULL OR l.consumed > s.node_ledger)`,
     'ledgers': `SELECT c.sequence, 'after ' || c.before, 'in ' || c.ordinal
         FROM (SELECT *, lag(sequence) OVER (ORDER BY ordinal, sequence) AS before FROM ledger_commit) c

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Faults } from '../faults.mjs';
+import { Past } from '../past.mjs';
 import { decode } from '../xdr.mjs';
 import { Client, payment, rpcCall } from './harness.mjs';
 
@@ -56,6 +57,19 @@ test('a transaction meets the same fate in whatever order transactions come', ()
   };
   const there = fates(['a', 'b', 'c', 'd']), back = fates(['d', 'c', 'b', 'a']);
   for (const [hash, fate] of there) assert.deepEqual(back.get(hash), fate);
+});
+
+test('what was before a ledger stays what it was while other ledgers close', () => {
+  const past = new Past(), state = new Map([['entry', 1]]);
+  const close = (sequence, value) => {
+    past.add(sequence, new Map([['entry', state.get('entry')]]));
+    state.set('entry', value);
+  };
+  const early = past.stateAt(4, { peek: (key) => state.get(key) });
+  close(5, 2);
+  assert.equal(early.peek('entry'), 1);
+  close(6, 3);
+  assert.equal(early.peek('entry'), 1);
 });
 
 test('a node that lags serves ledgers, entries and transactions as of the same earlier ledger', async (t) => {
