@@ -124,7 +124,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_KEYD=$(abspath $(
 test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
-	    tests/model/*.test.mjs tests/defects/patches.test.mjs
+	    tests/model/*.test.mjs tests/defects/*.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c
@@ -148,7 +148,7 @@ model: install-test
 .PHONY: defects
 defects: install-test
 	@$(PARALLEL) build test-programs
-	@FAIRWAY_DEFECTS='$(ONLY)' $(NODE) --test --test-reporter=spec tests/defects/defects.test.mjs
+	@FAIRWAY_SIZE=long FAIRWAY_DEFECTS='$(ONLY)' $(NODE) --test --test-reporter=spec tests/defects/defects.test.mjs
 
 # The C suites again, instrumented. The sandbox's system call filter is left out of such builds.
 .PHONY: asan tsan

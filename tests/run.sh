@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs test programs one after the other and counts: run.sh PROGRAM...  Each is a cmocka program, or a .mjs file or folder for
-# node's test runner. Prints a line for each and, for those that fail, all their output; the last line is the sum.
+# node's test runner. Prints a line for each, what it says to have covered ("N of N ..."), and, for those that fail, all their
+# output; the last line is the sum.
 # Exit 0 only when nothing failed and something ran.
 set -u
 here=$(dirname "$0")
@@ -36,6 +37,7 @@ for program in "$@"; do
         "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - begun))
     [ "$f" -eq 0 ] || { sed 's/^/    /' "$log"; echo "    exit code $code"; }
     [ "$s" -eq 0 ] || grep -i '# skip' "$log" | sed 's/^/    /' | head -5
+    sed -nE 's/^ *# ([0-9]+ of [0-9]+ .*)/    \1/p' "$log"
 done
 echo
 echo "$passed passed, $failed failed, $skipped skipped"

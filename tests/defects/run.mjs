@@ -9,6 +9,10 @@ const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 120_000;
 
+// What two earlier systems fell into, as the names of patches begin, each of which has one at least.
+export const HAZARDS = ['H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'H7', 'H14', 'H15', 'H16', 'H18', 'Z1', 'Z2', 'Z3', 'Z4', 'Z5', 'Z6', 'Z7',
+  'I3', 'I5', 'T10'];
+
 export async function readDefects(matching) {
   const names = (await readdir(import.meta.dirname)).filter(name => name.endsWith('.patch') && matching.test(name)).sort();
   return Promise.all(names.map(async name => {
@@ -23,6 +27,12 @@ export async function readDefects(matching) {
     return { name: name.replace(/\.patch$/, ''), file, what, red: red.split(/\s+/), only: field('Only'), touched: [...new Set(touched)] };
   }));
 }
+
+// One for each hazard, of those that C programs find if there are any.
+export const oneOfEach = defects => HAZARDS.map(hazard => {
+  const those = defects.filter(({ name }) => name.startsWith(`${hazard}-`));
+  return those.find(({ red }) => red.every(program => !program.endsWith('.mjs'))) ?? those[0];
+}).filter(Boolean);
 
 // A command with all its output, ended with its whole process group when it takes too long.
 function judge(command, args, { cwd, env }) {
