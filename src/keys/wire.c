@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 
+/* What the partner has at least: a deadline that passed while we ourselves were stopped is not its fault. */
+#define MOMENT_MS 100
+
 /* Waits with poll when there is a deadline. Without one the call itself blocks: the sandbox has no poll. */
 static bool wait_for(int fd, short events, int64_t deadline_ms)
 {
@@ -17,6 +20,8 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
     do
         ready = poll(&poll_fd, 1, clock_left_ms(deadline_ms));
     while (ready < 0 && errno == EINTR);
+    if (ready == 0)
+        ready = poll(&poll_fd, 1, MOMENT_MS);
     return ready > 0;
 }
 

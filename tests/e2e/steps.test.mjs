@@ -204,8 +204,10 @@ test('DL3 a process that is stopped behind its claim until the account is leased
         assert.deepEqual(fresh(await leases(), held), [], 'nothing was recorded late')
         const open = new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.leases WHERE settled_at IS NULL")).flat())
         assert.deepEqual([...open].sort(), again.map(({json}) => json.hash).sort(), 'nothing was released late')
-        for (const {service} of stalled)
+        for (const {point, service} of stalled) {
+            assert.equal((await heard(service.get('/livez')))?.status, 200, `${point}: it goes on`)
             await service.kill('SIGKILL')
+        }
         t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`)
     })
 

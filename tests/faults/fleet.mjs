@@ -29,7 +29,8 @@ export class Fleet {
             service.isUp = false
             // 70: its key process was killed; 69: PostgreSQL was away while it started
             if (!this.#stopped && !service.wasKilled && !(code === 70 && service.lostKeyd) && code !== 69)
-                this.unexpectedEnds.push(`code ${code}, signal ${signal}: ${service.log.slice(-500)}`)
+                this.unexpectedEnds.push([`code ${code}, signal ${signal}`,
+                    ...service.log.split('\n').filter(line => /level=(error|fatal)/.test(line)).slice(-5), service.log.slice(-300)].join('\n'))
             if (!this.#stopped)
                 this.#begin(place).catch(error => this.unexpectedEnds.push(String(error)))
         })

@@ -19,7 +19,7 @@ try {
         `${storm.swarm.count.leases} leases, ${storm.fleet.kills} kills, ${storm.swarm.wrong.length} complaints`), 30_000)
     storm.swarm.start(CLIENTS)
     const met = () => storm.swarm.count.leases >= leases && storm.fleet.kills >= kills
-    await storm.rage({ms: minutes * 60_000, gapMs: number('SOAK_GAP_MS', 1500), databaseMs: 60_000, enough: met})
+    await storm.rage({ms: minutes * 60_000, gapMs: number('SOAK_GAP_MS', 1000), databaseMs: 60_000, enough: met})
     const dry = await storm.drought()
     const v = await storm.finish()
     clearInterval(progress)

@@ -1,4 +1,5 @@
 /* Rules of wire.h: whole frames or none, nothing believed that does not fit. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,6 +83,23 @@ static void a_silent_partner_is_given_up_at_the_deadline(void **state)
     AUTO_FREE uint8_t *large = NEW_ARRAY(4u << 20, uint8_t);
     assert_false(wire_write(ends[1], WIRE_LEASES, (struct bytes){large, 4u << 20}, clock_ms() + 50));
     assert_in_range(clock_ms() - begun_ms, 150, 2000);
+}
+
+static void *write_soon(void *header)
+{
+    clock_sleep_ms(20);
+    assert_int_equal(send(ends[0], header, WIRE_HEADER_SIZE, 0), WIRE_HEADER_SIZE);
+    return NULL;
+}
+
+static void a_deadline_that_passed_while_we_were_stopped_is_not_the_partners_fault(void **state)
+{
+    (void)state;
+    struct wire_header header;
+    pthread_t partner;
+    assert_int_equal(pthread_create(&partner, NULL, write_soon, (uint8_t[WIRE_HEADER_SIZE]){0}), 0);
+    assert_int_equal(wire_read_header(ends[1], &header, clock_ms() - 1000), WIRE_READ);
+    assert_int_equal(pthread_join(partner, NULL), 0);
 }
 
 static void writing_to_a_closed_socket_is_an_error_and_no_signal(void **state)
@@ -172,6 +190,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_frame_arrives_as_it_was_sent, open_pair, close_pair),
         cmocka_unit_test(a_frame_that_ends_early_is_torn_and_between_two_it_is_closed),
         cmocka_unit_test_setup_teardown(a_silent_partner_is_given_up_at_the_deadline, open_pair, close_pair),
+        cmocka_unit_test_setup_teardown(
+            a_deadline_that_passed_while_we_were_stopped_is_not_the_partners_fault, open_pair, close_pair),
         cmocka_unit_test(writing_to_a_closed_socket_is_an_error_and_no_signal),
         cmocka_unit_test(opaque_bytes_are_padded_and_bounded_by_what_is_there),
         cmocka_unit_test(a_result_is_a_known_error_and_a_detail_fits),
