@@ -209,7 +209,7 @@ static void answers_may_come_in_any_order(void **state)
     }
     for (size_t i = 4; i-- > 0;) {
         struct reply reply;
-        char wanted[20];
+        char wanted[32];
         snprintf(wanted, sizeof wanted, "{\"n\":\"%zu\"}", i);
         answer(requests[i]);
         assert_true(hear(&clients[i], &reply));
