@@ -466,8 +466,9 @@ static void H18_now_is_the_later_of_clock_and_last_close_time(void **state)
 static const char hostile_objects[] =
     "CREATE TABLE public.seen (setting text);"
     "CREATE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.seen VALUES"
-    " (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation')); RETURN"
-    " NULL; END $$;"
+    " (concat_ws(' ', current_setting('synchronous_commit'), current_setting('transaction_isolation'),"
+    " current_setting('statement_timeout'), current_setting('lock_timeout'),"
+    " current_setting('idle_in_transaction_session_timeout'))); RETURN NULL; END $$;"
     "CREATE TRIGGER see AFTER INSERT ON fairway.leases FOR EACH STATEMENT EXECUTE FUNCTION public.see();"
     "CREATE SCHEMA evil;"
     "CREATE FUNCTION evil.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT"
@@ -485,9 +486,9 @@ static const char *const hostile_defaults[] = {
     "timezone = 'Pacific/Kiritimati'",
     "datestyle = 'German'",
     "intervalstyle = 'sql_standard'",
-    "statement_timeout = 1",
-    "lock_timeout = 1",
-    "idle_in_transaction_session_timeout = 1",
+    "statement_timeout = '1h'",
+    "lock_timeout = '1h'",
+    "idle_in_transaction_session_timeout = '1h'",
     "bytea_output = 'escape'",
     "extra_float_digits = 0",
     "standard_conforming_strings = off",
@@ -527,8 +528,8 @@ static void DL11_DL12_H3_hostile_defaults_change_nothing(void **state)
             asked_wipe(&asked);
             test_db_exec(&pool->test, reset);
         }
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT count(*) FROM public.seen WHERE setting = 'on read committed'"),
+    assert_int_equal(test_db_number(&pool->test,
+                         "SELECT count(*) FROM public.seen WHERE setting = 'on read committed 5s 2s 5s'"),
         2 * ARRAY_LEN(hostile_defaults));
 }
 
