@@ -1,85 +1,85 @@
 // `make demo`: one payment through its whole life, against what `make run` has started.
-import fs from 'node:fs'
-import {Account, Asset, Keypair, Operation, TransactionBuilder} from '@stellar/stellar-sdk'
-import {connect, fundIfMissing} from './network.mjs'
+import fs from 'node:fs';
+import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { connect, fundIfMissing } from './network.mjs';
 
-const place = new URL('../../run/demo.json', import.meta.url)
+const place = new URL('../../run/demo.json', import.meta.url);
 if (!fs.existsSync(place)) {
-    console.error('Nothing runs here. Start it with `make run`, wait for its last line, then try again.')
-    process.exit(69)
+  console.error('Nothing runs here. Start it with `make run`, wait for its last line, then try again.');
+  process.exit(69);
 }
-const {api, rpc: rpcUrl} = JSON.parse(fs.readFileSync(place, 'utf8'))
-const network = connect(rpcUrl)
+const { api, rpc: rpcUrl } = JSON.parse(fs.readFileSync(place, 'utf8'));
+const network = connect(rpcUrl);
 
-let number = 0
-const step = text => console.log(`\n${++number}. ${text}`)
-const show = (name, value) => console.log(`   ${name.padEnd(16)} ${value}`)
+let number = 0;
+const step = text => console.log(`\n${++number}. ${text}`);
+const show = (name, value) => console.log(`   ${name.padEnd(16)} ${value}`);
 
 async function call(method, path, body) {
-    const answer = await fetch(api + path, {
-        method,
-        ...(body && {headers: {'content-type': 'application/json'}, body: JSON.stringify(body)}),
-    })
-    const json = await answer.json()
-    if (!answer.ok)
-        throw new Error(`${method} ${path}: ${answer.status} ${json.code}: ${json.detail ?? json.title}`)
-    return json
+  const answer = await fetch(api + path, {
+    method,
+    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  });
+  const json = await answer.json();
+  if (!answer.ok)
+    throw new Error(`${method} ${path}: ${answer.status} ${json.code}: ${json.detail ?? json.title}`);
+  return json;
 }
 const pool = async () => {
-    const {accounts} = await call('GET', '/v1/pool')
-    return `${accounts.idle} idle, ${accounts.leased} leased`
-}
+  const { accounts } = await call('GET', '/v1/pool');
+  return `${accounts.idle} idle, ${accounts.leased} leased`;
+};
 
-step('A user with money, and a shop')
-const user = Keypair.random(), shop = Keypair.random()
-await Promise.all([fundIfMissing(rpcUrl, user.publicKey()), fundIfMissing(rpcUrl, shop.publicKey())])
-const {passphrase} = await network.getNetwork()
-show('user', user.publicKey())
-show('shop', shop.publicKey())
-show('pool', await pool())
+step('A user with money, and a shop');
+const user = Keypair.random(), shop = Keypair.random();
+await Promise.all([fundIfMissing(rpcUrl, user.publicKey()), fundIfMissing(rpcUrl, shop.publicKey())]);
+const { passphrase } = await network.getNetwork();
+show('user', user.publicKey());
+show('shop', shop.publicKey());
+show('pool', await pool());
 
-step('The wallet backend builds the payment with the official SDK: the operation names its source, the user')
-const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), {fee: '100', networkPassphrase: passphrase})
-    .addOperation(Operation.payment({source: user.publicKey(), destination: shop.publicKey(), asset: Asset.native(), amount: '25'}))
-    .setTimeout(120)
-    .build()
-show('transactionXdr', draft.toXDR().slice(0, 64) + '...')
+step('The wallet backend builds the payment with the official SDK: the operation names its source, the user');
+const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: passphrase })
+  .addOperation(Operation.payment({ source: user.publicKey(), destination: shop.publicKey(), asset: Asset.native(), amount: '25' }))
+  .setTimeout(120)
+  .build();
+show('transactionXdr', draft.toXDR().slice(0, 64) + '...');
 
-step('POST /v1/transactions: fairway puts a channel account under it and signs')
-const lease = await call('POST', '/v1/transactions', {transactionXdr: draft.toXDR()})
-show('channelAccount', lease.channelAccount)
-show('sequence', lease.sequence)
-show('hash', lease.hash)
-show('maxTime', new Date(Number(lease.maxTime) * 1000).toISOString())
-show('pool', await pool())
+step('POST /v1/transactions: fairway puts a channel account under it and signs');
+const lease = await call('POST', '/v1/transactions', { transactionXdr: draft.toXDR() });
+show('channelAccount', lease.channelAccount);
+show('sequence', lease.sequence);
+show('hash', lease.hash);
+show('maxTime', new Date(Number(lease.maxTime) * 1000).toISOString());
+show('pool', await pool());
 
-step("The user signs, because the payment is the user's")
-const inner = TransactionBuilder.fromXDR(lease.transactionXdr, lease.networkPassphrase)
-inner.sign(user)
-show('signatures', inner.signatures.length)
+step("The user signs, because the payment is the user's");
+const inner = TransactionBuilder.fromXDR(lease.transactionXdr, lease.networkPassphrase);
+inner.sign(user);
+show('signatures', inner.signatures.length);
 
-step('POST /v1/fee-bumps: the distribution account pays, channel accounts hold 0 XLM')
-const bump = await call('POST', '/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-show('feeAccount', bump.feeAccount)
-show('fee', `${bump.fee} stroops`)
-show('hash', bump.hash)
+step('POST /v1/fee-bumps: the distribution account pays, channel accounts hold 0 XLM');
+const bump = await call('POST', '/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+show('feeAccount', bump.feeAccount);
+show('fee', `${bump.fee} stroops`);
+show('hash', bump.hash);
 
-step('Submitted to the network')
-const sent = await network.sendTransaction(TransactionBuilder.fromXDR(bump.transactionXdr, bump.networkPassphrase))
-show('status', sent.status)
+step('Submitted to the network');
+const sent = await network.sendTransaction(TransactionBuilder.fromXDR(bump.transactionXdr, bump.networkPassphrase));
+show('status', sent.status);
 if (sent.status === 'ERROR')
-    throw new Error(`refused: ${JSON.stringify(sent.errorResult)}`)
+  throw new Error(`refused: ${JSON.stringify(sent.errorResult)}`);
 
-step('GET /v1/transactions/{hash}?wait=60: answered by the ledger that confirms it')
-const status = await call('GET', `/v1/transactions/${lease.hash}?wait=60`)
-show('status', `${status.status}, ${status.resultCode}`)
-show('ledger', status.ledger)
+step('GET /v1/transactions/{hash}?wait=60: answered by the ledger that confirms it');
+const status = await call('GET', `/v1/transactions/${lease.hash}?wait=60`);
+show('status', `${status.status}, ${status.resultCode}`);
+show('ledger', status.ledger);
 
-step('The same database transaction that committed that ledger released the account')
-const {items} = await call('GET', '/v1/channel-accounts?limit=1000')
-const account = items.find(item => item.publicKey === lease.channelAccount)
-show('state', account.state)
-show('sequence', `${account.sequence} (known from ledger ${account.sequenceLedger})`)
-show('pool', await pool())
+step('The same database transaction that committed that ledger released the account');
+const { items } = await call('GET', '/v1/channel-accounts?limit=1000');
+const account = items.find(item => item.publicKey === lease.channelAccount);
+show('state', account.state);
+show('sequence', `${account.sequence} (known from ledger ${account.sequenceLedger})`);
+show('pool', await pool());
 if (status.status !== 'confirmed' || account.state !== 'idle')
-    throw new Error('the payment did not go through its whole life')
+  throw new Error('the payment did not go through its whole life');

@@ -1,53 +1,53 @@
 // kill -9 of serve in the middle of a run: nothing leaks, nothing is leased twice, every account is idle at the end.
-import assert from 'node:assert/strict'
-import {after, before, test} from 'node:test'
-import {assertSettled, payThrough, sleep, startWorld} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { assertSettled, payThrough, sleep, startWorld } from './harness.mjs';
 
-const ACCOUNTS = 15
-let world
+const ACCOUNTS = 15;
+let world;
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS})
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: ACCOUNTS });
+});
+after(() => world?.stop());
 
 /** Leases of one account never overlap in time, seen from the rows that the service left. */
 async function assertNoDoubleLease() {
-    const overlaps = await world.sql(`SELECT a.hash, b.hash FROM fairway.leases a JOIN fairway.leases b
-        ON a.account = b.account AND a.hash < b.hash
-        AND a.granted_at < coalesce(b.settled_at, 'infinity') AND b.granted_at < coalesce(a.settled_at, 'infinity')`)
-    assert.deepEqual(overlaps, [])
-    const twice = await world.sql(`SELECT account, sequence FROM fairway.leases
-        WHERE result IN ('confirmed', 'failed') GROUP BY account, sequence HAVING count(*) > 1`)
-    assert.deepEqual(twice, [], 'no sequence number consumed by two leases')
+  const overlaps = await world.sql(`SELECT a.hash, b.hash FROM fairway.leases a JOIN fairway.leases b
+    ON a.account = b.account AND a.hash < b.hash
+    AND a.granted_at < coalesce(b.settled_at, 'infinity') AND b.granted_at < coalesce(a.settled_at, 'infinity')`);
+  assert.deepEqual(overlaps, []);
+  const twice = await world.sql(`SELECT account, sequence FROM fairway.leases
+    WHERE result IN ('confirmed', 'failed') GROUP BY account, sequence HAVING count(*) > 1`);
+  assert.deepEqual(twice, [], 'no sequence number consumed by two leases');
 }
 
-test('serve is killed three times under load', {timeout: 240_000}, async () => {
-    const users = await Promise.all(Array.from({length: 8}, () => world.newAccount()))
-    let service = await world.serve(), running = true, paid = 0
-    const clients = users.map(async (user, i) => {
-        while (running) {
-            const current = service
-            try {
-                await payThrough(world, current, user, users[(i + 1) % users.length], {timeoutSeconds: 20})
-                paid++
-            } catch (error) {
-                // the service is away, or came back with an empty pool; what the network says about an envelope is never excused
-                assert.doesNotMatch(error.message, /txBadSeq|txBAD_SEQ/i)
-                await sleep(100)
-            }
-        }
-    })
-    for (let kills = 0; kills < 3; kills++) {
-        await sleep(2500)
-        const {signal} = await service.kill('SIGKILL')
-        assert.equal(signal, 'SIGKILL')
-        service = await world.serve()
+test('serve is killed three times under load', { timeout: 240_000 }, async () => {
+  const users = await Promise.all(Array.from({ length: 8 }, () => world.newAccount()));
+  let service = await world.serve(), running = true, paid = 0;
+  const clients = users.map(async (user, i) => {
+    while (running) {
+      const current = service;
+      try {
+        await payThrough(world, current, user, users[(i + 1) % users.length], { timeoutSeconds: 20 });
+        paid++;
+      } catch (error) {
+        // the service is away, or came back with an empty pool; what the network says about an envelope is never excused
+        assert.doesNotMatch(error.message, /txBadSeq|txBAD_SEQ/i);
+        await sleep(100);
+      }
     }
-    await sleep(2500)
-    running = false
-    await Promise.all(clients)
-    assert.ok(paid > 30, `${paid} payments were submitted`)
-    await assertSettled(assert, world, service, ACCOUNTS)
-    await assertNoDoubleLease()
-})
+  });
+  for (let kills = 0; kills < 3; kills++) {
+    await sleep(2500);
+    const { signal } = await service.kill('SIGKILL');
+    assert.equal(signal, 'SIGKILL');
+    service = await world.serve();
+  }
+  await sleep(2500);
+  running = false;
+  await Promise.all(clients);
+  assert.ok(paid > 30, `${paid} payments were submitted`);
+  await assertSettled(assert, world, service, ACCOUNTS);
+  await assertNoDoubleLease();
+});

@@ -1,99 +1,99 @@
 // PostgreSQL servers that take over from each other, behind one URL: standbys that lag, backups that are old. The first one is the
 // world's own.
-import {execFile} from 'node:child_process'
-import fs from 'node:fs'
-import path from 'node:path'
-import {promisify} from 'node:util'
-import {until} from './harness.mjs'
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { until } from './harness.mjs';
 
-const run = promisify(execFile)
-const script = new URL('../integration/support/pg.sh', import.meta.url).pathname
+const run = promisify(execFile);
+const script = new URL('../integration/support/pg.sh', import.meta.url).pathname;
 
 export class Databases {
-    #folder
-    #names = ['postgres']
+  #folder;
+  #names = ['postgres'];
 
-    constructor(world) {
-        this.#folder = world.folder
-    }
+  constructor(world) {
+    this.#folder = world.folder;
+  }
 
-    #at(name) {
-        return path.join(this.#folder, name)
-    }
+  #at(name) {
+    return path.join(this.#folder, name);
+  }
 
-    #pg(command, ...args) {
-        return run('sh', [script, command, ...args])
-    }
+  #pg(command, ...args) {
+    return run('sh', [script, command, ...args]);
+  }
 
-    #read(name, file) {
-        return fs.readFileSync(path.join(this.#at(name), file), 'utf8').trim()
-    }
+  #read(name, file) {
+    return fs.readFileSync(path.join(this.#at(name), file), 'utf8').trim();
+  }
 
-    #next() {
-        this.#names.push(`postgres-${this.#names.length}`)
-        return this.#names.at(-1)
-    }
+  #next() {
+    this.#names.push(`postgres-${this.#names.length}`);
+    return this.#names.at(-1);
+  }
 
-    /** The last one that was made. */
-    get newest() {
-        return this.#names.at(-1)
-    }
+  /** The last one that was made. */
+  get newest() {
+    return this.#names.at(-1);
+  }
 
-    /** Leads to whichever of them is a primary, for libpq. */
-    url(...names) {
-        const password = this.#read(names[0], 'password')
-        const hosts = names.map(name => `127.0.0.1:${this.#read(name, 'port')}`)
-        return `postgresql://fairway:${password}@${hosts}/postgres?target_session_attrs=read-write`
-    }
+  /** Leads to whichever of them is a primary, for libpq. */
+  url(...names) {
+    const password = this.#read(names[0], 'password');
+    const hosts = names.map(name => `127.0.0.1:${this.#read(name, 'port')}`);
+    return `postgresql://fairway:${password}@${hosts}/postgres?target_session_attrs=read-write`;
+  }
 
-    /** Rows of a query on this one, as arrays of text. */
-    async sql(name, text) {
-        const {stdout} = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', '-v', 'ON_ERROR_STOP=1', '-d', this.#read(name, 'url'), '-c', text])
-        return stdout.split('\n').filter(line => line !== '').map(line => line.split('\t'))
-    }
+  /** Rows of a query on this one, as arrays of text. */
+  async sql(name, text) {
+    const { stdout } = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', '-v', 'ON_ERROR_STOP=1', '-d', this.#read(name, 'url'), '-c', text]);
+    return stdout.split('\n').filter(line => line !== '').map(line => line.split('\t'));
+  }
 
-    /** A standby that streams from another server; answers its name. */
-    async standby(from) {
-        const name = this.#next()
-        await this.#pg('standby', this.#at(from), this.#at(name), String(process.pid))
-        return name
-    }
+  /** A standby that streams from another server; answers its name. */
+  async standby(from) {
+    const name = this.#next();
+    await this.#pg('standby', this.#at(from), this.#at(name), String(process.pid));
+    return name;
+  }
 
-    /** From here on it gets nothing more. */
-    cut(name) {
-        return this.#pg('cut', this.#at(name))
-    }
+  /** From here on it gets nothing more. */
+  cut(name) {
+    return this.#pg('cut', this.#at(name));
+  }
 
-    /** Waits until the standby has all that its primary has committed by now. */
-    async caughtUp(standby, primary) {
-        const [[end]] = await this.sql(primary, 'SELECT pg_current_wal_flush_lsn()')
-        await until(async () => (await this.sql(standby, `SELECT pg_last_wal_replay_lsn() >= '${end}'`))[0][0] === 't', 10_000,
-            `${standby} has what ${primary} has`)
-    }
+  /** Waits until the standby has all that its primary has committed by now. */
+  async caughtUp(standby, primary) {
+    const [[end]] = await this.sql(primary, 'SELECT pg_current_wal_flush_lsn()');
+    await until(async () => (await this.sql(standby, `SELECT pg_last_wal_replay_lsn() >= '${end}'`))[0][0] === 't', 10_000,
+      `${standby} has what ${primary} has`);
+  }
 
-    /** No server closes its sessions in peace here: a client sees its connection break. */
-    crash(name) {
-        return this.#pg('stop', this.#at(name), 'immediate')
-    }
+  /** No server closes its sessions in peace here: a client sees its connection break. */
+  crash(name) {
+    return this.#pg('stop', this.#at(name), 'immediate');
+  }
 
-    promote(name) {
-        return this.#pg('promote', this.#at(name))
-    }
+  promote(name) {
+    return this.#pg('promote', this.#at(name));
+  }
 
-    /** Answers the name under which restore() brings it back, in the place of the server that it was taken from. */
-    async backup(from) {
-        const name = this.#next()
-        await this.#pg('backup', this.#at(from), this.#at(name))
-        fs.copyFileSync(path.join(this.#at(from), 'port'), path.join(this.#at(name), 'port'))
-        return name
-    }
+  /** Answers the name under which restore() brings it back, in the place of the server that it was taken from. */
+  async backup(from) {
+    const name = this.#next();
+    await this.#pg('backup', this.#at(from), this.#at(name));
+    fs.copyFileSync(path.join(this.#at(from), 'port'), path.join(this.#at(name), 'port'));
+    return name;
+  }
 
-    restore(name) {
-        return this.#pg('restore', this.#at(name), String(process.pid))
-    }
+  restore(name) {
+    return this.#pg('restore', this.#at(name), String(process.pid));
+  }
 
-    async stop() {
-        for (const name of this.#names)
-            await this.crash(name).catch(() => {})
-    }
+  async stop() {
+    for (const name of this.#names)
+      await this.crash(name).catch(() => {});
+  }
 }

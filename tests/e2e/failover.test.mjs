@@ -2,253 +2,253 @@
 // leases that it has forgotten are live on the network; nothing is granted until none of them can be included any more.
 // The end of a hold is moved to where the envelopes of a test are dead; with FAIRWAY_SIZE=long the first test waits for the real one,
 // about six minutes.
-import assert from 'node:assert/strict'
-import {after, afterEach, before, test} from 'node:test'
-import {TransactionBuilder} from '@stellar/stellar-sdk'
-import {Databases} from './databases.mjs'
-import {assertSettled, payThrough, payment, sleep, startWorld, submit, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { Databases } from './databases.mjs';
+import { assertSettled, payThrough, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
-const ACCOUNTS = 6
-const LONG = process.env.FAIRWAY_SIZE === 'long'
+const ACCOUNTS = 6;
+const LONG = process.env.FAIRWAY_SIZE === 'long';
 /** As src/ingest/hold.c has it: the longest lease, and twice what a clock may be off. */
-const HOLD_SECONDS = 300 + 2 * (30 + 1)
-const TIMEOUT = {timeout: LONG ? 900_000 : 120_000}
+const HOLD_SECONDS = 300 + 2 * (30 + 1);
+const TIMEOUT = { timeout: LONG ? 900_000 : 120_000 };
 
-let world, databases, service, users
+let world, databases, service, users;
 /** The server that is the primary now. */
-let primary
+let primary;
 /** All that was ever signed here, by account and sequence: [{hash, maxTime, granted}], where granted is the close time then. */
-const signed = new Map()
+const signed = new Map();
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS, ledgerMs: 500})
-    databases = new Databases(world)
-    primary = databases.newest
-    users = await Promise.all([world.newAccount(), world.newAccount()])
-})
+  world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 500 });
+  databases = new Databases(world);
+  primary = databases.newest;
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+});
 afterEach(async () => {
-    await service?.kill('SIGKILL')
-})
+  await service?.kill('SIGKILL');
+});
 after(async () => {
-    await databases?.stop()
-    await world?.stop()
-})
+  await databases?.stop();
+  await world?.stop();
+});
 
 /** A service that finds its primary among these servers. */
 async function serveFrom(names, env = {}) {
-    world.env.DATABASE_URL = databases.url(...names)
-    service = await world.serve(env)
+  world.env.DATABASE_URL = databases.url(...names);
+  service = await world.serve(env);
 }
 
-const cursor = async columns => (await databases.sql(primary, `SELECT ${columns} FROM fairway.cursor`))[0]
-const held = async () => (await cursor("coalesce(held_until, 0)"))[0] !== '0'
-const post = (to = service) => to.post('/v1/transactions', {transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300})
+const cursor = async columns => (await databases.sql(primary, `SELECT ${columns} FROM fairway.cursor`))[0];
+const held = async () => (await cursor("coalesce(held_until, 0)"))[0] !== '0';
+const post = (to = service) => to.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300 });
 
 function remember(lease, granted) {
-    const key = `${lease.channelAccount} ${lease.sequence}`
-    const before = signed.get(key) ?? []
-    for (const old of before)
-        assert.ok(old.maxTime < granted, `${key} was signed again while the first envelope could be included`)
-    signed.set(key, [...before, {hash: lease.hash, maxTime: Number(lease.maxTime)}])
+  const key = `${lease.channelAccount} ${lease.sequence}`;
+  const before = signed.get(key) ?? [];
+  for (const old of before)
+    assert.ok(old.maxTime < granted, `${key} was signed again while the first envelope could be included`);
+  signed.set(key, [...before, { hash: lease.hash, maxTime: Number(lease.maxTime) }]);
 }
 
 /** A lease whose fee-bumped envelope the client holds back. The network's own close time says which older ones are dead. */
 async function lease(timeoutSeconds = 300) {
-    const {closeTime} = await world.network.getLatestLedger()
-    const {status, json} = await service.post('/v1/transactions', {transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds})
-    assert.equal(status, 201, JSON.stringify(json))
-    remember(json, Number(closeTime))
-    const inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase)
-    inner.sign(users[0])
-    const bump = await service.post('/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-    assert.equal(bump.status, 200, JSON.stringify(bump.json))
-    return {...json, envelope: bump.json.transactionXdr, outerHash: bump.json.hash}
+  const { closeTime } = await world.network.getLatestLedger();
+  const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds });
+  assert.equal(status, 201, JSON.stringify(json));
+  remember(json, Number(closeTime));
+  const inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase);
+  inner.sign(users[0]);
+  const bump = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  assert.equal(bump.status, 200, JSON.stringify(bump.json));
+  return { ...json, envelope: bump.json.transactionXdr, outerHash: bump.json.hash };
 }
 
-const leases = count => Promise.all(Array.from({length: count}, () => lease()))
+const leases = count => Promise.all(Array.from({ length: count }, () => lease()));
 
 /** All of them are submitted, and included by the network. */
 async function include(...taken) {
-    for (const {envelope} of taken)
-        await submit(world, envelope)
-    for (const {outerHash} of taken)
-        await until(async () => (await world.network.getTransaction(outerHash)).status === 'SUCCESS', 10_000, 'included')
-    const {sequence} = await world.network.getLatestLedger()
-    await until(async () => Number((await cursor('sequence'))[0]) >= sequence, 20_000, 'ingestion has caught up')
+  for (const { envelope } of taken)
+    await submit(world, envelope);
+  for (const { outerHash } of taken)
+    await until(async () => (await world.network.getTransaction(outerHash)).status === 'SUCCESS', 10_000, 'included');
+  const { sequence } = await world.network.getLatestLedger();
+  await until(async () => Number((await cursor('sequence'))[0]) >= sequence, 20_000, 'ingestion has caught up');
 }
 
 /** Asks these replicas for leases all the time, until stop(), which answers what came instead: a status and code each. */
 function pester(...replicas) {
-    let running = true
-    const answers = new Set()
-    const all = Promise.all([...replicas, ...replicas].map(async replica => {
-        while (running) {
-            const {status, json} = await post(replica)
-            answers.add(`${status} ${json.code ?? json.hash}`)
-            await sleep(20)
-        }
-    }))
-    return {stop: async () => {
-        running = false
-        await all
-        return [...answers]
-    }}
+  let running = true;
+  const answers = new Set();
+  const all = Promise.all([...replicas, ...replicas].map(async replica => {
+    while (running) {
+      const { status, json } = await post(replica);
+      answers.add(`${status} ${json.code ?? json.hash}`);
+      await sleep(20);
+    }
+  }));
+  return { stop: async () => {
+    running = false;
+    await all;
+    return [...answers];
+  } };
 }
 
 /** While the database may have forgotten leases: 503, whatever the reason of the moment. */
 function assertNothingGranted(answers) {
-    assert.ok(answers.includes('503 GRANTS_SUSPENDED'), answers)
-    for (const answer of answers)
-        assert.match(answer, /^503 /)
+  assert.ok(answers.includes('503 GRANTS_SUSPENDED'), answers);
+  for (const answer of answers)
+    assert.match(answer, /^503 /);
 }
 
-const noticed = () => until(() => held().catch(() => false), 30_000, 'the leader has noticed')
+const noticed = () => until(() => held().catch(() => false), 30_000, 'the leader has noticed');
 
 async function assertMirrored() {
-    const rows = await databases.sql(primary, 'SELECT public_key, state, sequence FROM fairway.channel_accounts')
-    assert.equal(rows.length, ACCOUNTS)
-    for (const [key, state, sequence] of rows) {
-        assert.equal(state, 'active')
-        assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence, `sequence of ${key}`)
-    }
+  const rows = await databases.sql(primary, 'SELECT public_key, state, sequence FROM fairway.channel_accounts');
+  assert.equal(rows.length, ACCOUNTS);
+  for (const [key, state, sequence] of rows) {
+    assert.equal(state, 'active');
+    assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence, `sequence of ${key}`);
+  }
 }
 
-const ready = seconds => until(async () => (await service.get('/readyz')).status === 200, seconds * 1000, 'grants are allowed')
+const ready = seconds => until(async () => (await service.get('/readyz')).status === 200, seconds * 1000, 'grants are allowed');
 
 /** The hold ends as soon as no forgotten envelope can be included: these here, of which none was submitted. */
 async function outlast(...abandoned) {
-    const dead = Math.max(0, ...abandoned.map(({maxTime}) => Number(maxTime)))
-    await databases.sql(primary, `UPDATE fairway.cursor SET held_until = greatest(close_time + 1, ${dead})`)
-    await ready(60)
+  const dead = Math.max(0, ...abandoned.map(({ maxTime }) => Number(maxTime)));
+  await databases.sql(primary, `UPDATE fairway.cursor SET held_until = greatest(close_time + 1, ${dead})`);
+  await ready(60);
 }
 
 /** Every account is leased with the number that the network says, and its envelope is good. */
 async function assertWhole(accounts = ACCOUNTS) {
-    const taken = await leases(accounts)
-    assert.equal(new Set(taken.map(({channelAccount}) => channelAccount)).size, accounts)
-    for (const {channelAccount, sequence} of taken) {
-        const account = await world.network.getAccount(channelAccount)
-        assert.equal(BigInt(sequence), BigInt(account.sequenceNumber()) + 1n)
-    }
-    await include(...taken)
-    await assertSettled(assert, world, service, accounts)
+  const taken = await leases(accounts);
+  assert.equal(new Set(taken.map(({ channelAccount }) => channelAccount)).size, accounts);
+  for (const { channelAccount, sequence } of taken) {
+    const account = await world.network.getAccount(channelAccount);
+    assert.equal(BigInt(sequence), BigInt(account.sequenceNumber()) + 1n);
+  }
+  await include(...taken);
+  await assertSettled(assert, world, service, accounts);
 }
 
 test('DR10 a standby that lags is promoted: what it forgot is mirrored, and nothing granted until it is over', TIMEOUT, async () => {
-    const old = primary, standby = await databases.standby(primary)
-    await serveFrom([old, standby])
-    const other = await world.serve()
-    await databases.caughtUp(standby, old)
-    await databases.cut(standby)
-    const confirmed = await payThrough(world, service, ...users)
-    await until(async () => (await service.get(`/v1/transactions/${confirmed.hash}`)).json.status === 'confirmed', 20_000, 'confirmed')
-    const forgotten = await leases(3), abandoned = await lease(LONG ? 300 : 20)
-    await databases.crash(old)
-    const clients = pester(service, other)
-    await databases.promote(primary = standby)
-    await noticed()
-    assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL"), [['0']])
-    const [until_s, clock] = await cursor('held_until, floor(extract(epoch FROM clock_timestamp()))')
-    assert.ok(until_s > Math.max(...forgotten.map(({maxTime}) => Number(maxTime))), 'held until all of them are dead')
-    assert.ok(until_s <= Number(clock) + HOLD_SECONDS)
-    await include(...forgotten)
-    await assertMirrored()
-    if (LONG)
-        await until(async () => Number((await cursor('close_time'))[0]) > Number(until_s) - 5, HOLD_SECONDS * 1000, 'the hold nears its end')
-    assertNothingGranted(await clients.stop())
-    await other.kill()
-    await (LONG ? ready(60) : outlast(abandoned))
-    await assert.rejects(submit(world, abandoned.envelope), /tx_too_late/)
-    await assertWhole()
-})
+  const old = primary, standby = await databases.standby(primary);
+  await serveFrom([old, standby]);
+  const other = await world.serve();
+  await databases.caughtUp(standby, old);
+  await databases.cut(standby);
+  const confirmed = await payThrough(world, service, ...users);
+  await until(async () => (await service.get(`/v1/transactions/${confirmed.hash}`)).json.status === 'confirmed', 20_000, 'confirmed');
+  const forgotten = await leases(3), abandoned = await lease(LONG ? 300 : 20);
+  await databases.crash(old);
+  const clients = pester(service, other);
+  await databases.promote(primary = standby);
+  await noticed();
+  assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL"), [['0']]);
+  const [until_s, clock] = await cursor('held_until, floor(extract(epoch FROM clock_timestamp()))');
+  assert.ok(until_s > Math.max(...forgotten.map(({ maxTime }) => Number(maxTime))), 'held until all of them are dead');
+  assert.ok(until_s <= Number(clock) + HOLD_SECONDS);
+  await include(...forgotten);
+  await assertMirrored();
+  if (LONG)
+    await until(async () => Number((await cursor('close_time'))[0]) > Number(until_s) - 5, HOLD_SECONDS * 1000, 'the hold nears its end');
+  assertNothingGranted(await clients.stop());
+  await other.kill();
+  await (LONG ? ready(60) : outlast(abandoned));
+  await assert.rejects(submit(world, abandoned.envelope), /tx_too_late/);
+  await assertWhole();
+});
 
 test('DR10 the next standby is promoted during the hold: the later bound wins', TIMEOUT, async () => {
-    const first = primary, second = await databases.standby(first), third = await databases.standby(second)
-    await serveFrom([first, second, third])
-    await databases.caughtUp(second, first)
-    await databases.cut(second) /* and so the third, which gets all from it */
-    const forgotten = await leases(2)
-    await databases.crash(first)
-    const clients = pester(service)
-    await databases.promote(primary = second)
-    await noticed()
-    await databases.sql(primary, 'UPDATE fairway.cursor SET held_until = held_until - 100')
-    const [before, timeline] = await cursor('held_until, timeline')
-    await until(async () => (await databases.sql(third, 'SELECT held_until FROM fairway.cursor'))[0][0] === before, 10_000, 'streamed on')
-    await databases.crash(second)
-    await databases.promote(primary = third)
-    await until(async () => Number((await cursor('timeline'))[0]) > Number(timeline), 30_000, 'the leader has noticed again')
-    assert.ok(Number((await cursor('held_until'))[0]) >= Number(before) + 100)
-    await include(...forgotten)
-    await assertMirrored()
-    assertNothingGranted(await clients.stop())
-    await outlast()
-    await assertWhole()
-})
+  const first = primary, second = await databases.standby(first), third = await databases.standby(second);
+  await serveFrom([first, second, third]);
+  await databases.caughtUp(second, first);
+  await databases.cut(second); /* and so the third, which gets all from it */
+  const forgotten = await leases(2);
+  await databases.crash(first);
+  const clients = pester(service);
+  await databases.promote(primary = second);
+  await noticed();
+  await databases.sql(primary, 'UPDATE fairway.cursor SET held_until = held_until - 100');
+  const [before, timeline] = await cursor('held_until, timeline');
+  await until(async () => (await databases.sql(third, 'SELECT held_until FROM fairway.cursor'))[0][0] === before, 10_000, 'streamed on');
+  await databases.crash(second);
+  await databases.promote(primary = third);
+  await until(async () => Number((await cursor('timeline'))[0]) > Number(timeline), 30_000, 'the leader has noticed again');
+  assert.ok(Number((await cursor('held_until'))[0]) >= Number(before) + 100);
+  await include(...forgotten);
+  await assertMirrored();
+  assertNothingGranted(await clients.stop());
+  await outlast();
+  await assertWhole();
+});
 
 test('DR10 a backup is restored in its place: leases since then are forgotten, none is granted twice', TIMEOUT, async () => {
-    const old = primary
-    await serveFrom([old])
-    const remembered = await lease()
-    const backup = await databases.backup(old)
-    await payThrough(world, service, ...users)
-    const forgotten = await leases(3)
-    await databases.crash(old)
-    const clients = pester(service)
-    await databases.restore(primary = backup)
-    await noticed()
-    await include(...forgotten)
-    const known = await service.get(`/v1/transactions/${remembered.hash}`)
-    assert.equal(known.json.status, 'pending', 'what was in the backup goes on')
-    await include(remembered)
-    await assertMirrored()
-    assertNothingGranted(await clients.stop())
-    await outlast()
-    await assertWhole()
-})
+  const old = primary;
+  await serveFrom([old]);
+  const remembered = await lease();
+  const backup = await databases.backup(old);
+  await payThrough(world, service, ...users);
+  const forgotten = await leases(3);
+  await databases.crash(old);
+  const clients = pester(service);
+  await databases.restore(primary = backup);
+  await noticed();
+  await include(...forgotten);
+  const known = await service.get(`/v1/transactions/${remembered.hash}`);
+  assert.equal(known.json.status, 'pending', 'what was in the backup goes on');
+  await include(remembered);
+  await assertMirrored();
+  assertNothingGranted(await clients.stop());
+  await outlast();
+  await assertWhole();
+});
 
 test('DR10 a synchronous standby is promoted: it knows every lease, and nothing is held', TIMEOUT, async () => {
-    const old = primary, standby = await databases.standby(old)
-    for (const statement of ["ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()'])
-        await databases.sql(old, statement)
-    await until(async () => (await databases.sql(old, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"))[0][0] === '1',
-        10_000, 'the standby is synchronous')
-    await serveFrom([old, standby], {DATABASE_FAILOVER: 'synchronous'})
-    const taken = await leases(ACCOUNTS - 1)
-    await databases.crash(old)
-    await databases.promote(primary = standby)
-    await until(async () => (await service.get('/readyz')).status === 200, 30_000, 'grants are allowed again')
-    assert.equal(await held(), false)
-    taken.push(await lease())
-    assert.equal(new Set(taken.map(({channelAccount}) => channelAccount)).size, ACCOUNTS, 'no account is leased a second time')
-    await include(...taken)
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const old = primary, standby = await databases.standby(old);
+  for (const statement of ["ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()'])
+    await databases.sql(old, statement);
+  await until(async () => (await databases.sql(old, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"))[0][0] === '1',
+    10_000, 'the standby is synchronous');
+  await serveFrom([old, standby], { DATABASE_FAILOVER: 'synchronous' });
+  const taken = await leases(ACCOUNTS - 1);
+  await databases.crash(old);
+  await databases.promote(primary = standby);
+  await until(async () => (await service.get('/readyz')).status === 200, 30_000, 'grants are allowed again');
+  assert.equal(await held(), false);
+  taken.push(await lease());
+  assert.equal(new Set(taken.map(({ channelAccount }) => channelAccount)).size, ACCOUNTS, 'no account is leased a second time');
+  await include(...taken);
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('DR10 fairway hold: needs the database alone, and stops grants until a ledger ends it', TIMEOUT, async () => {
-    await serveFrom([primary])
-    const taken = await lease()
-    const {RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...alone} = world.env
-    const all = world.env
-    world.env = alone
-    const {stdout} = await world.fairway('hold', 'the volume was copied')
-    world.env = all
-    const [until_s, clock, reason] = await cursor('held_until, floor(extract(epoch FROM clock_timestamp())), hold_reason')
-    assert.ok(until_s <= Number(clock) + HOLD_SECONDS && until_s >= Number(clock) + HOLD_SECONDS - 10)
-    assert.match(stdout, new RegExp(`^no lease is granted until .*\\(${until_s}\\)$`, 'm'))
-    assert.equal(reason, 'the volume was copied')
-    const {status, json} = await post()
-    assert.deepEqual([status, json.code], [503, 'GRANTS_SUSPENDED'])
-    assert.equal((await service.get('/readyz')).status, 503)
-    await include(taken) /* what is leased goes on */
-    let shrunk = false
-    const shrinking = world.fairway('ensure-accounts', String(ACCOUNTS - 1)).then(() => (shrunk = true))
-    const retiring = async () => (await databases.sql(primary, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'"))[0][0]
-    await until(async () => await retiring() === '1', 20_000, 'an account retires')
-    await sleep(1500)
-    assert.equal(shrunk, false, 'it is not merged while it may have a forgotten lease')
-    assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.provisioning WHERE kind = 'merge'"), [['0']])
-    await outlast()
-    await shrinking
-    await assertWhole(ACCOUNTS - 1)
-})
+  await serveFrom([primary]);
+  const taken = await lease();
+  const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...alone } = world.env;
+  const all = world.env;
+  world.env = alone;
+  const { stdout } = await world.fairway('hold', 'the volume was copied');
+  world.env = all;
+  const [until_s, clock, reason] = await cursor('held_until, floor(extract(epoch FROM clock_timestamp())), hold_reason');
+  assert.ok(until_s <= Number(clock) + HOLD_SECONDS && until_s >= Number(clock) + HOLD_SECONDS - 10);
+  assert.match(stdout, new RegExp(`^no lease is granted until .*\\(${until_s}\\)$`, 'm'));
+  assert.equal(reason, 'the volume was copied');
+  const { status, json } = await post();
+  assert.deepEqual([status, json.code], [503, 'GRANTS_SUSPENDED']);
+  assert.equal((await service.get('/readyz')).status, 503);
+  await include(taken); /* what is leased goes on */
+  let shrunk = false;
+  const shrinking = world.fairway('ensure-accounts', String(ACCOUNTS - 1)).then(() => (shrunk = true));
+  const retiring = async () => (await databases.sql(primary, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'"))[0][0];
+  await until(async () => await retiring() === '1', 20_000, 'an account retires');
+  await sleep(1500);
+  assert.equal(shrunk, false, 'it is not merged while it may have a forgotten lease');
+  assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.provisioning WHERE kind = 'merge'"), [['0']]);
+  await outlast();
+  await shrinking;
+  await assertWhole(ACCOUNTS - 1);
+});

@@ -1,135 +1,135 @@
 // What is away at start, what goes away later, and what clients get meanwhile.
-import assert from 'node:assert/strict'
-import {execFile} from 'node:child_process'
-import net from 'node:net'
-import path from 'node:path'
-import {after, before, test} from 'node:test'
-import {promisify} from 'node:util'
-import {assertSettled, payThrough, payment, sleep, startWorld, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { assertSettled, payThrough, payment, sleep, startWorld, until } from './harness.mjs';
 
-const run = promisify(execFile)
-const script = new URL('../integration/support/pg.sh', import.meta.url).pathname
-const ACCOUNTS = 3
-let world, service, users
+const run = promisify(execFile);
+const script = new URL('../integration/support/pg.sh', import.meta.url).pathname;
+const ACCOUNTS = 3;
+let world, service, users;
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS})
-    service = await world.serve()
-    users = await Promise.all([world.newAccount(), world.newAccount()])
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: ACCOUNTS });
+  service = await world.serve();
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+});
+after(() => world?.stop());
 
 /** A port on which nobody listens. */
 async function deadPort() {
-    const server = net.createServer().listen(0, '127.0.0.1')
-    await new Promise(resolve => server.on('listening', resolve))
-    const {port} = server.address()
-    await new Promise(resolve => server.close(resolve))
-    return port
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await new Promise(resolve => server.on('listening', resolve));
+  const { port } = server.address();
+  await new Promise(resolve => server.close(resolve));
+  return port;
 }
 
 async function exitCode(env, args = ['serve']) {
-    const binary = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway')
-    try {
-        const {stdout, stderr} = await run(binary, args, {env: {...world.env, ...env}, timeout: 30_000})
-        return {code: 0, text: stdout + stderr}
-    } catch (error) {
-        return {code: error.code, text: error.stdout + error.stderr}
-    }
+  const binary = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
+  try {
+    const { stdout, stderr } = await run(binary, args, { env: { ...world.env, ...env }, timeout: 30_000 });
+    return { code: 0, text: stdout + stderr };
+  } catch (error) {
+    return { code: error.code, text: error.stdout + error.stderr };
+  }
 }
 
 test('database away at start: retries with a clear message, then exit 69', async () => {
-    const url = `postgresql://nobody@127.0.0.1:${await deadPort()}/none`
-    const {code, text} = await exitCode({DATABASE_URL: url, START_TIMEOUT: '2'})
-    assert.equal(code, 69, text)
-    assert.match(text, /DATABASE_UNAVAILABLE/)
-})
+  const url = `postgresql://nobody@127.0.0.1:${await deadPort()}/none`;
+  const { code, text } = await exitCode({ DATABASE_URL: url, START_TIMEOUT: '2' });
+  assert.equal(code, 69, text);
+  assert.match(text, /DATABASE_UNAVAILABLE/);
+});
 
 test('RPC away at start: retries with a clear message, then exit 69', async () => {
-    const {code, text} = await exitCode({RPC_URL: `http://127.0.0.1:${await deadPort()}`, START_TIMEOUT: '2'})
-    assert.equal(code, 69, text)
-    assert.match(text, /RPC is away/)
-})
+  const { code, text } = await exitCode({ RPC_URL: `http://127.0.0.1:${await deadPort()}`, START_TIMEOUT: '2' });
+  assert.equal(code, 69, text);
+  assert.match(text, /RPC is away/);
+});
 
 for (const [name, env, expected] of [
-    ['no AUTH', {AUTH: ''}, /AUTH=none/],
-    ['no DATABASE_URL', {DATABASE_URL: ''}, /DATABASE_URL/],
-    ['no RPC_URL', {RPC_URL: ''}, /RPC_URL/],
-    ['another network', {NETWORK_PASSPHRASE: 'Public Global Stellar Network ; September 2015'}, /network/],
-    ['no master key', {MASTER_KEY_FILE: ''}, /master key|MASTER_KEY_FILE/],
-    ['another distribution account', {DISTRIBUTION_ACCOUNT_PUBLIC_KEY: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'}, /DISTRIBUTION_ACCOUNT/],
+  ['no AUTH', { AUTH: '' }, /AUTH=none/],
+  ['no DATABASE_URL', { DATABASE_URL: '' }, /DATABASE_URL/],
+  ['no RPC_URL', { RPC_URL: '' }, /RPC_URL/],
+  ['another network', { NETWORK_PASSPHRASE: 'Public Global Stellar Network ; September 2015' }, /network/],
+  ['no master key', { MASTER_KEY_FILE: '' }, /master key|MASTER_KEY_FILE/],
+  ['another distribution account', { DISTRIBUTION_ACCOUNT_PUBLIC_KEY: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ' }, /DISTRIBUTION_ACCOUNT/],
 ])
-    test(`configuration: ${name} is refused with a message, exit 78`, async () => {
-        const {code, text} = await exitCode(env)
-        assert.equal(code, 78, text)
-        assert.match(text, expected)
-    })
+  test(`configuration: ${name} is refused with a message, exit 78`, async () => {
+    const { code, text } = await exitCode(env);
+    assert.equal(code, 78, text);
+    assert.match(text, expected);
+  });
 
 test('usage: unknown command, option or number is refused, exit 64', async () => {
-    for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {
-        const {code, text} = await exitCode({}, args)
-        assert.equal(code, 64, `${args.join(' ')}: ${text}`)
-    }
-})
+  for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {
+    const { code, text } = await exitCode({}, args);
+    assert.equal(code, 64, `${args.join(' ')}: ${text}`);
+  }
+});
 
 test('bad requests: the right 4xx with its code, nothing leased, the process unimpressed', async () => {
-    const good = payment(world, users[0], users[1]).toXDR()
-    const cases = [
-        ['POST', '/v1/transactions', '{', 400, 'INVALID_JSON'],
-        ['POST', '/v1/transactions', '[]', 400, 'INVALID_JSON'],
-        ['POST', '/v1/transactions', {}, 400, 'INVALID_REQUEST'],
-        ['POST', '/v1/transactions', {transactionXdr: '***'}, 400, 'INVALID_TRANSACTION_XDR'],
-        ['POST', '/v1/transactions', {transactionXdr: 'AAAA'}, 400, 'INVALID_TRANSACTION_XDR'],
-        ['POST', '/v1/transactions', {transactionXdr: good, timeoutSeconds: 1000}, 400, 'INVALID_REQUEST'],
-        ['POST', '/v1/transactions', {transactionXdr: 'A'.repeat(400_000)}, 413, 'BODY_TOO_LARGE'],
-        ['POST', '/v1/fee-bumps', {transactionXdr: good}, 400, 'ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED'],
-        ['GET', '/v1/transactions/xyz', undefined, 400, 'INVALID_HASH'],
-        ['GET', `/v1/transactions/${'0'.repeat(64)}`, undefined, 404, 'TRANSACTION_NOT_FOUND'],
-        ['GET', '/v1/nothing', undefined, 404, 'NOT_FOUND'],
-        ['DELETE', '/v1/pool', undefined, 405, 'METHOD_NOT_ALLOWED'],
-    ]
-    for (const [method, path, body, status, code] of cases) {
-        const answer = await service.request(method, path, body)
-        assert.equal(answer.status, status, `${method} ${path} ${JSON.stringify(body)?.slice(0, 60)}: ${JSON.stringify(answer.json)}`)
-        assert.equal(answer.json.code, code)
-        assert.equal(answer.json.requestId, answer.headers.get('x-request-id'))
-    }
-    assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases'), [['0']])
-    await payThrough(world, service, users[0], users[1])
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const good = payment(world, users[0], users[1]).toXDR();
+  const cases = [
+    ['POST', '/v1/transactions', '{', 400, 'INVALID_JSON'],
+    ['POST', '/v1/transactions', '[]', 400, 'INVALID_JSON'],
+    ['POST', '/v1/transactions', {}, 400, 'INVALID_REQUEST'],
+    ['POST', '/v1/transactions', { transactionXdr: '***' }, 400, 'INVALID_TRANSACTION_XDR'],
+    ['POST', '/v1/transactions', { transactionXdr: 'AAAA' }, 400, 'INVALID_TRANSACTION_XDR'],
+    ['POST', '/v1/transactions', { transactionXdr: good, timeoutSeconds: 1000 }, 400, 'INVALID_REQUEST'],
+    ['POST', '/v1/transactions', { transactionXdr: 'A'.repeat(400_000) }, 413, 'BODY_TOO_LARGE'],
+    ['POST', '/v1/fee-bumps', { transactionXdr: good }, 400, 'ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED'],
+    ['GET', '/v1/transactions/xyz', undefined, 400, 'INVALID_HASH'],
+    ['GET', `/v1/transactions/${'0'.repeat(64)}`, undefined, 404, 'TRANSACTION_NOT_FOUND'],
+    ['GET', '/v1/nothing', undefined, 404, 'NOT_FOUND'],
+    ['DELETE', '/v1/pool', undefined, 405, 'METHOD_NOT_ALLOWED'],
+  ];
+  for (const [method, path, body, status, code] of cases) {
+    const answer = await service.request(method, path, body);
+    assert.equal(answer.status, status, `${method} ${path} ${JSON.stringify(body)?.slice(0, 60)}: ${JSON.stringify(answer.json)}`);
+    assert.equal(answer.json.code, code);
+    assert.equal(answer.json.requestId, answer.headers.get('x-request-id'));
+  }
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases'), [['0']]);
+  await payThrough(world, service, users[0], users[1]);
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('RPC away later: leases go on for a while, readiness turns red, both recover by themselves', async () => {
-    await world.localnet.pause()
-    const status = await until(async () => (await service.get('/readyz')).status === 503, 60_000, 'readiness turns red')
-    assert.ok(status)
-    await world.localnet.resume()
-    await until(async () => (await service.get('/readyz')).status === 200, 30_000, 'readiness is green again')
-    await payThrough(world, service, users[0], users[1])
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  await world.localnet.pause();
+  const status = await until(async () => (await service.get('/readyz')).status === 503, 60_000, 'readiness turns red');
+  assert.ok(status);
+  await world.localnet.resume();
+  await until(async () => (await service.get('/readyz')).status === 200, 30_000, 'readiness is green again');
+  await payThrough(world, service, users[0], users[1]);
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('database away later: 503, readiness red, recovery by itself', async () => {
-    const folder = path.join(world.folder, 'postgres')
-    await run('sh', [script, 'stop', folder])
-    const refused = await service.post('/v1/transactions', {transactionXdr: payment(world, users[0], users[1]).toXDR()})
-    assert.equal(refused.status, 503)
-    assert.equal(refused.json.code, 'DATABASE_UNAVAILABLE')
-    assert.doesNotMatch(JSON.stringify(refused.json), /libpq|connection to server|SELECT/i, 'no internal text')
-    assert.equal((await service.get('/readyz')).status, 503)
-    assert.equal((await service.get('/livez')).status, 200)
-    await run('sh', [script, 'start', folder])
-    await until(async () => (await service.get('/readyz')).status === 200, 60_000, 'ready again')
-    await payThrough(world, service, users[0], users[1])
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const folder = path.join(world.folder, 'postgres');
+  await run('sh', [script, 'stop', folder]);
+  const refused = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR() });
+  assert.equal(refused.status, 503);
+  assert.equal(refused.json.code, 'DATABASE_UNAVAILABLE');
+  assert.doesNotMatch(JSON.stringify(refused.json), /libpq|connection to server|SELECT/i, 'no internal text');
+  assert.equal((await service.get('/readyz')).status, 503);
+  assert.equal((await service.get('/livez')).status, 200);
+  await run('sh', [script, 'start', folder]);
+  await until(async () => (await service.get('/readyz')).status === 200, 60_000, 'ready again');
+  await payThrough(world, service, users[0], users[1]);
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('SIGTERM answers what is under way and ends with 0', async () => {
-    const extra = await world.serve()
-    const waiting = extra.get(`/v1/transactions/${(await payThrough(world, extra, users[0], users[1])).hash}?wait=5`)
-    await sleep(50)
-    const ended = extra.kill('SIGTERM')
-    assert.ok([200, 503].includes((await waiting).status))
-    assert.deepEqual(await ended, {code: 0, signal: null})
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const extra = await world.serve();
+  const waiting = extra.get(`/v1/transactions/${(await payThrough(world, extra, users[0], users[1])).hash}?wait=5`);
+  await sleep(50);
+  const ended = extra.kill('SIGTERM');
+  assert.ok([200, 503].includes((await waiting).status));
+  assert.deepEqual(await ended, { code: 0, signal: null });
+  await assertSettled(assert, world, service, ACCOUNTS);
+});

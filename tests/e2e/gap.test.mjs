@@ -1,67 +1,67 @@
 // The service is away for longer than the RPC keeps ledgers: it recovers by itself from the accounts. DR5.
-import assert from 'node:assert/strict'
-import {after, before, test} from 'node:test'
-import {TransactionBuilder} from '@stellar/stellar-sdk'
-import {assertSettled, payment, payThrough, startWorld, submit, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { assertSettled, payment, payThrough, startWorld, submit, until } from './harness.mjs';
 
-const ACCOUNTS = 8
-const RETENTION = 6
-let world, service
+const ACCOUNTS = 8;
+const RETENTION = 6;
+let world, service;
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS, network: {retention: RETENTION}})
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: ACCOUNTS, network: { retention: RETENTION } });
+});
+after(() => world?.stop());
 
 /** A lease with its fee bump, not submitted. */
 async function lease(service, from, to, timeoutSeconds) {
-    const leased = await service.post('/v1/transactions', {transactionXdr: payment(world, from, to).toXDR(), timeoutSeconds})
-    assert.equal(leased.status, 201, JSON.stringify(leased.json))
-    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase)
-    inner.sign(from)
-    const bumped = await service.post('/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-    assert.equal(bumped.status, 200, JSON.stringify(bumped.json))
-    return {...leased.json, bumped: bumped.json.transactionXdr}
+  const leased = await service.post('/v1/transactions', { transactionXdr: payment(world, from, to).toXDR(), timeoutSeconds });
+  assert.equal(leased.status, 201, JSON.stringify(leased.json));
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  inner.sign(from);
+  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
+  return { ...leased.json, bumped: bumped.json.transactionXdr };
 }
 
-const status = async (service, {hash}) => (await service.get(`/v1/transactions/${hash}`)).json.status
-const cursor = async () => Number((await world.sql('SELECT sequence FROM fairway.cursor'))[0][0])
+const status = async (service, { hash }) => (await service.get(`/v1/transactions/${hash}`)).json.status;
+const cursor = async () => Number((await world.sql('SELECT sequence FROM fairway.cursor'))[0][0]);
 
-test('DR5 beyond retention every lease ends or waits, and nothing is leased too early', {timeout: 240_000}, async () => {
-    const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()])
-    service = await world.serve()
-    const included = await lease(service, payer, payee, 20)
-    const abandoned = await lease(service, payer, payee, 20)
-    const late = await lease(service, payer, payee, 300)
-    await service.kill('SIGKILL')
-    const before = await cursor()
-    await submit(world, included.bumped)
-    await until(async () => (await world.network.getHealth()).oldestLedger > before + 1 + RETENTION, 60_000,
-        'the ledgers after the cursor, and the payment, are forgotten')
-    service = await world.serve()
-    await until(() => /lost ledgers are made up for/.test(service.log), 30_000, 'the gap is recovered from')
-    assert.match(service.log, /ledgers are lost: grants stop/)
-    assert.equal(await status(service, included), 'consumed')
-    assert.equal(await status(service, late), 'pending')
-    const [[ledgers]] = await world.sql(`SELECT count(*) FROM fairway.ledgers WHERE sequence BETWEEN ${before + 1} AND ${before + RETENTION}`)
-    assert.equal(ledgers, '0', 'the lost ledgers are not there')
+test('DR5 beyond retention every lease ends or waits, and nothing is leased too early', { timeout: 240_000 }, async () => {
+  const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
+  service = await world.serve();
+  const included = await lease(service, payer, payee, 20);
+  const abandoned = await lease(service, payer, payee, 20);
+  const late = await lease(service, payer, payee, 300);
+  await service.kill('SIGKILL');
+  const before = await cursor();
+  await submit(world, included.bumped);
+  await until(async () => (await world.network.getHealth()).oldestLedger > before + 1 + RETENTION, 60_000,
+    'the ledgers after the cursor, and the payment, are forgotten');
+  service = await world.serve();
+  await until(() => /lost ledgers are made up for/.test(service.log), 30_000, 'the gap is recovered from');
+  assert.match(service.log, /ledgers are lost: grants stop/);
+  assert.equal(await status(service, included), 'consumed');
+  assert.equal(await status(service, late), 'pending');
+  const [[ledgers]] = await world.sql(`SELECT count(*) FROM fairway.ledgers WHERE sequence BETWEEN ${before + 1} AND ${before + RETENTION}`);
+  assert.equal(ledgers, '0', 'the lost ledgers are not there');
 
-    await payThrough(world, service, payer, payee, {timeoutSeconds: 30}) // grants have resumed
-    await submit(world, late.bumped)
-    await until(async () => await status(service, late) === 'confirmed', 20_000, 'the late one is confirmed')
-    await until(async () => await status(service, abandoned) === 'expired', 40_000, 'the abandoned one expires')
-    await assertSettled(assert, world, service, ACCOUNTS)
-    const [[odd]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'")
-    assert.equal(odd, '0')
-})
+  await payThrough(world, service, payer, payee, { timeoutSeconds: 30 }); // grants have resumed
+  await submit(world, late.bumped);
+  await until(async () => await status(service, late) === 'confirmed', 20_000, 'the late one is confirmed');
+  await until(async () => await status(service, abandoned) === 'expired', 40_000, 'the abandoned one expires');
+  await assertSettled(assert, world, service, ACCOUNTS);
+  const [[odd]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'");
+  assert.equal(odd, '0');
+});
 
-test('DR5 ensure-accounts and its transactions come through a gap', {timeout: 240_000}, async () => {
-    const before = await cursor()
-    await service.kill('SIGKILL')
-    await until(async () => (await world.network.getHealth()).oldestLedger > before + 1, 60_000, 'the gap opens')
-    await world.fairway('ensure-accounts', String(ACCOUNTS + 3))
-    service = await world.serve()
-    await until(async () => (await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'"))[0][0]
-        === String(ACCOUNTS + 3), 30_000, 'the new accounts are active')
-    await assertSettled(assert, world, service, ACCOUNTS + 3)
-})
+test('DR5 ensure-accounts and its transactions come through a gap', { timeout: 240_000 }, async () => {
+  const before = await cursor();
+  await service.kill('SIGKILL');
+  await until(async () => (await world.network.getHealth()).oldestLedger > before + 1, 60_000, 'the gap opens');
+  await world.fairway('ensure-accounts', String(ACCOUNTS + 3));
+  service = await world.serve();
+  await until(async () => (await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'"))[0][0]
+    === String(ACCOUNTS + 3), 30_000, 'the new accounts are active');
+  await assertSettled(assert, world, service, ACCOUNTS + 3);
+});

@@ -1,217 +1,217 @@
 // A whole fairway for one test file: PostgreSQL, the local network, migrations, channel accounts, one or more `serve`. Everything on
 // free loopback ports and in a folder of its own; stop() ends what was started here, also when a test failed.
-import {execFile, spawn} from 'node:child_process'
-import fs from 'node:fs'
-import os from 'node:os'
-import path from 'node:path'
-import {promisify} from 'node:util'
-import {Account, Asset, Keypair, Operation, TransactionBuilder, rpc} from '@stellar/stellar-sdk'
-import {startLocalnet} from '../localnet/localnet.mjs'
+import { execFile, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { Account, Asset, Keypair, Operation, TransactionBuilder, rpc } from '@stellar/stellar-sdk';
+import { startLocalnet } from '../localnet/localnet.mjs';
 
-const run = promisify(execFile)
-const root = new URL('../..', import.meta.url).pathname
-const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway')
-export const sleep = ms => new Promise(wake => setTimeout(wake, ms))
+const run = promisify(execFile);
+const root = new URL('../..', import.meta.url).pathname;
+const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
+export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
 /** Waits until check() is true-ish and answers that; throws after ms. */
 export async function until(check, ms, what) {
-    const end = Date.now() + ms
-    for (;;) {
-        const value = await check()
-        if (value)
-            return value
-        if (Date.now() > end)
-            throw new Error(`not within ${ms} ms: ${what}`)
-        await sleep(50)
-    }
+  const end = Date.now() + ms;
+  for (;;) {
+    const value = await check();
+    if (value)
+      return value;
+    if (Date.now() > end)
+      throw new Error(`not within ${ms} ms: ${what}`);
+    await sleep(50);
+  }
 }
 
 /** network: further options of startLocalnet. localnet: a running network, {url, close()}, in place of one in this process. */
-export async function startWorld({accounts = 15, ledgerMs = 1000, passphrase, network = {}, localnet} = {}) {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-e2e-'))
-    fs.chmodSync(folder, 0o755)
-    const world = new World(folder,
-        localnet ?? await startLocalnet({port: 0, ledgerMs, ...(passphrase && {passphrase}), ...network}))
-    try {
-        await world.prepare(accounts)
-    } catch (error) {
-        await world.stop()
-        throw error
-    }
-    return world
+export async function startWorld({ accounts = 15, ledgerMs = 1000, passphrase, network = {}, localnet } = {}) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-e2e-'));
+  fs.chmodSync(folder, 0o755);
+  const world = new World(folder,
+    localnet ?? await startLocalnet({ port: 0, ledgerMs, ...(passphrase && { passphrase }), ...network }));
+  try {
+    await world.prepare(accounts);
+  } catch (error) {
+    await world.stop();
+    throw error;
+  }
+  return world;
 }
 
 class World {
-    #services = []
+  #services = [];
 
-    constructor(folder, localnet) {
-        this.folder = folder
-        this.localnet = localnet
-        this.network = new rpc.Server(localnet.url, {allowHttp: true})
-        this.env = {PATH: process.env.PATH, RPC_URL: localnet.url, AUTH: 'none', PORT: '0', LISTEN: '127.0.0.1',
-            LEDGER_SECONDS: '1', INGEST_POLL_MS: '100'}
-    }
+  constructor(folder, localnet) {
+    this.folder = folder;
+    this.localnet = localnet;
+    this.network = new rpc.Server(localnet.url, { allowHttp: true });
+    this.env = { PATH: process.env.PATH, RPC_URL: localnet.url, AUTH: 'none', PORT: '0', LISTEN: '127.0.0.1',
+      LEDGER_SECONDS: '1', INGEST_POLL_MS: '100' };
+  }
 
-    async prepare(accounts) {
-        const script = path.join(root, 'tests/integration/support/pg.sh')
-        const {stdout} = await run('sh', [script, 'start', path.join(this.folder, 'postgres'), String(process.pid)])
-        this.env.DATABASE_URL = stdout.trim()
-        this.env.MASTER_KEY_FILE = path.join(this.folder, 'master.key')
-        await this.fairway('keygen', this.env.MASTER_KEY_FILE)
-        this.distribution = Keypair.random()
-        this.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE = path.join(this.folder, 'distribution.seed')
-        fs.writeFileSync(this.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, this.distribution.secret(), {mode: 0o600})
-        await this.fund(this.distribution.publicKey())
-        await this.fairway('migrate')
-        if (accounts > 0)
-            await this.fairway('ensure-accounts', String(accounts))
-        const {passphrase} = await this.network.getNetwork()
-        this.passphrase = passphrase
-    }
+  async prepare(accounts) {
+    const script = path.join(root, 'tests/integration/support/pg.sh');
+    const { stdout } = await run('sh', [script, 'start', path.join(this.folder, 'postgres'), String(process.pid)]);
+    this.env.DATABASE_URL = stdout.trim();
+    this.env.MASTER_KEY_FILE = path.join(this.folder, 'master.key');
+    await this.fairway('keygen', this.env.MASTER_KEY_FILE);
+    this.distribution = Keypair.random();
+    this.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE = path.join(this.folder, 'distribution.seed');
+    fs.writeFileSync(this.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, this.distribution.secret(), { mode: 0o600 });
+    await this.fund(this.distribution.publicKey());
+    await this.fairway('migrate');
+    if (accounts > 0)
+      await this.fairway('ensure-accounts', String(accounts));
+    const { passphrase } = await this.network.getNetwork();
+    this.passphrase = passphrase;
+  }
 
-    /** Runs a command to its end; throws with its output when its exit code is not 0. */
-    async fairway(...args) {
-        return run(fairway, args, {env: this.env, timeout: 120_000})
-    }
+  /** Runs a command to its end; throws with its output when its exit code is not 0. */
+  async fairway(...args) {
+    return run(fairway, args, { env: this.env, timeout: 120_000 });
+  }
 
-    async fund(address) {
-        const {friendbotUrl} = await this.network.getNetwork()
-        const answer = await fetch(`${friendbotUrl}?addr=${address}`)
-        if (!answer.ok)
-            throw new Error(`friendbot: ${await answer.text()}`)
-    }
+  async fund(address) {
+    const { friendbotUrl } = await this.network.getNetwork();
+    const answer = await fetch(`${friendbotUrl}?addr=${address}`);
+    if (!answer.ok)
+      throw new Error(`friendbot: ${await answer.text()}`);
+  }
 
-    async newAccount() {
-        const key = Keypair.random()
-        await this.fund(key.publicKey())
-        return key
-    }
+  async newAccount() {
+    const key = Keypair.random();
+    await this.fund(key.publicKey());
+    return key;
+  }
 
-    /** Starts one more `serve` and waits until it is ready. */
-    async serve(env = {}) {
-        const service = new Service({...this.env, ...env})
-        this.#services.push(service)
-        await service.ready()
-        return service
-    }
+  /** Starts one more `serve` and waits until it is ready. */
+  async serve(env = {}) {
+    const service = new Service({ ...this.env, ...env });
+    this.#services.push(service);
+    await service.ready();
+    return service;
+  }
 
-    /** Rows of a query, as arrays of text. */
-    async sql(text) {
-        const {stdout} = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text],
-            {maxBuffer: 2 ** 30})
-        return stdout.split('\n').filter(line => line !== '').map(line => line.split('\t'))
-    }
+  /** Rows of a query, as arrays of text. */
+  async sql(text) {
+    const { stdout } = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text],
+      { maxBuffer: 2 ** 30 });
+    return stdout.split('\n').filter(line => line !== '').map(line => line.split('\t'));
+  }
 
-    async stop() {
-        for (const service of this.#services)
-            await service.kill('SIGKILL')
-        await this.localnet.close()
-        await run('sh', [path.join(root, 'tests/integration/support/pg.sh'), 'stop', path.join(this.folder, 'postgres')])
-            .catch(() => {})
-        fs.rmSync(this.folder, {recursive: true, force: true})
-    }
+  async stop() {
+    for (const service of this.#services)
+      await service.kill('SIGKILL');
+    await this.localnet.close();
+    await run('sh', [path.join(root, 'tests/integration/support/pg.sh'), 'stop', path.join(this.folder, 'postgres')])
+      .catch(() => {});
+    fs.rmSync(this.folder, { recursive: true, force: true });
+  }
 }
 
 export class Service {
-    constructor(env) {
-        this.log = ''
-        this.process = spawn(fairway, ['serve'], {env, stdio: ['ignore', 'pipe', 'pipe']})
-        this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({code, signal})))
-        for (const stream of [this.process.stdout, this.process.stderr])
-            stream.setEncoding('utf8').on('data', text => {
-                this.log += text
-                this.url ??= /listening on (http:\S+?)"?$/m.exec(this.log)?.[1]
-            })
-    }
+  constructor(env) {
+    this.log = '';
+    this.process = spawn(fairway, ['serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
+    for (const stream of [this.process.stdout, this.process.stderr])
+      stream.setEncoding('utf8').on('data', text => {
+        this.log += text;
+        this.url ??= /listening on (http:\S+?)"?$/m.exec(this.log)?.[1];
+      });
+  }
 
-    async ready() {
-        let over = false
-        this.ended.then(() => (over = true))
-        await until(() => {
-            if (over)
-                throw new Error(`serve ended:\n${this.log}`)
-            return this.url
-        }, 30_000, `serve listens:\n${this.log}`)
-        await until(async () => (await this.get('/readyz').catch(() => ({status: 0}))).status === 200, 30_000, 'serve is ready')
-    }
+  async ready() {
+    let over = false;
+    this.ended.then(() => (over = true));
+    await until(() => {
+      if (over)
+        throw new Error(`serve ended:\n${this.log}`);
+      return this.url;
+    }, 30_000, `serve listens:\n${this.log}`);
+    await until(async () => (await this.get('/readyz').catch(() => ({ status: 0 }))).status === 200, 30_000, 'serve is ready');
+  }
 
-    async kill(signal = 'SIGTERM') {
-        this.process.kill(signal)
-        return this.ended
-    }
+  async kill(signal = 'SIGTERM') {
+    this.process.kill(signal);
+    return this.ended;
+  }
 
-    /** {status, headers, json} of a request. */
-    async request(method, path, body, headers = {}) {
-        const answer = await fetch(this.url + path, {
-            method,
-            ...(body !== undefined && {
-                headers: {'content-type': 'application/json', ...headers},
-                body: typeof body === 'string' ? body : JSON.stringify(body),
-            }),
-        })
-        const text = await answer.text()
-        return {status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text)}
-    }
+  /** {status, headers, json} of a request. */
+  async request(method, path, body, headers = {}) {
+    const answer = await fetch(this.url + path, {
+      method,
+      ...(body !== undefined && {
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };
+  }
 
-    get(path) {
-        return this.request('GET', path)
-    }
+  get(path) {
+    return this.request('GET', path);
+  }
 
-    post(path, body) {
-        return this.request('POST', path, body)
-    }
+  post(path, body) {
+    return this.request('POST', path, body);
+  }
 }
 
 /** A payment as a wallet backend builds it: the operation names its source, the transaction's source does not matter. */
 export function payment(world, from, to, amount = '1') {
-    return new TransactionBuilder(new Account(from.publicKey(), '0'), {fee: '100', networkPassphrase: world.passphrase})
-        .addOperation(Operation.payment({source: from.publicKey(), destination: to.publicKey(), asset: Asset.native(), amount}))
-        .setTimeout(0)
-        .build()
+  return new TransactionBuilder(new Account(from.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
+    .addOperation(Operation.payment({ source: from.publicKey(), destination: to.publicKey(), asset: Asset.native(), amount }))
+    .setTimeout(0)
+    .build();
 }
 
 /** POST, the client's signature, fee bump, submission; answers the lease. Throws on anything that is not as it should be. */
-export async function payThrough(world, service, from, to, {timeoutSeconds} = {}) {
-    const leased = await service.post('/v1/transactions',
-        {transactionXdr: payment(world, from, to).toXDR(), ...(timeoutSeconds && {timeoutSeconds})})
-    if (leased.status !== 201)
-        throw Object.assign(new Error(`lease: ${leased.status} ${JSON.stringify(leased.json)}`), {answer: leased})
-    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase)
-    inner.sign(from)
-    const bumped = await service.post('/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-    if (bumped.status !== 200)
-        throw Object.assign(new Error(`fee bump: ${bumped.status} ${JSON.stringify(bumped.json)}`), {answer: bumped})
-    await submit(world, bumped.json.transactionXdr)
-    return leased.json
+export async function payThrough(world, service, from, to, { timeoutSeconds } = {}) {
+  const leased = await service.post('/v1/transactions',
+    { transactionXdr: payment(world, from, to).toXDR(), ...(timeoutSeconds && { timeoutSeconds }) });
+  if (leased.status !== 201)
+    throw Object.assign(new Error(`lease: ${leased.status} ${JSON.stringify(leased.json)}`), { answer: leased });
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  inner.sign(from);
+  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  if (bumped.status !== 200)
+    throw Object.assign(new Error(`fee bump: ${bumped.status} ${JSON.stringify(bumped.json)}`), { answer: bumped });
+  await submit(world, bumped.json.transactionXdr);
+  return leased.json;
 }
 
 /** Submits until the network has it; the real result code of a refusal is in the error. */
 export async function submit(world, envelope) {
-    const transaction = TransactionBuilder.fromXDR(envelope, world.passphrase)
-    for (let tries = 0; ; tries++) {
-        const sent = await world.network.sendTransaction(transaction)
-        if (sent.status === 'PENDING' || sent.status === 'DUPLICATE')
-            return
-        if (sent.status === 'TRY_AGAIN_LATER' && tries < 50) {
-            await sleep(200)
-            continue
-        }
-        throw new Error(`submission: ${sent.status} ${JSON.stringify(sent.errorResult ?? null, (_, v) => typeof v === 'bigint' ? String(v) : v)}`)
+  const transaction = TransactionBuilder.fromXDR(envelope, world.passphrase);
+  for (let tries = 0; ; tries++) {
+    const sent = await world.network.sendTransaction(transaction);
+    if (sent.status === 'PENDING' || sent.status === 'DUPLICATE')
+      return;
+    if (sent.status === 'TRY_AGAIN_LATER' && tries < 50) {
+      await sleep(200);
+      continue;
     }
+    throw new Error(`submission: ${sent.status} ${JSON.stringify(sent.errorResult ?? null, (_, v) => typeof v === 'bigint' ? String(v) : v)}`);
+  }
 }
 
 /** The state that every run must end in: all accounts idle, no open lease, each row's sequence equal to the network's. */
 export async function assertSettled(assert, world, service, accounts) {
-    const idle = await until(async () => {
-        const {json} = await service.get('/v1/pool')
-        return json.accounts.idle === accounts && json
-    }, 150_000, `all ${accounts} accounts idle`)
-    assert.deepEqual(idle.accounts, {idle: accounts, leased: 0, creating: 0, retiring: 0, quarantined: 0})
-    assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL'), [['0']])
-    const rows = await world.sql("SELECT public_key, sequence FROM fairway.channel_accounts WHERE state = 'active'")
-    for (const [key, sequence] of rows) {
-        const account = await world.network.getAccount(key)
-        assert.equal(account.sequenceNumber(), sequence, `sequence of ${key}`)
-    }
-    assert.equal(rows.length, accounts)
+  const idle = await until(async () => {
+    const { json } = await service.get('/v1/pool');
+    return json.accounts.idle === accounts && json;
+  }, 150_000, `all ${accounts} accounts idle`);
+  assert.deepEqual(idle.accounts, { idle: accounts, leased: 0, creating: 0, retiring: 0, quarantined: 0 });
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL'), [['0']]);
+  const rows = await world.sql("SELECT public_key, sequence FROM fairway.channel_accounts WHERE state = 'active'");
+  for (const [key, sequence] of rows) {
+    const account = await world.network.getAccount(key);
+    assert.equal(account.sequenceNumber(), sequence, `sequence of ${key}`);
+  }
+  assert.equal(rows.length, accounts);
 }

@@ -1,198 +1,198 @@
 // Lock hygiene of whole processes: every session of every process bounds its waits, under a role whose defaults bound nothing; `locks`
 // says who blocks whom; and when everything runs at once, nothing deadlocks.
-import assert from 'node:assert/strict'
-import {execFile, spawn} from 'node:child_process'
-import fs from 'node:fs'
-import path from 'node:path'
-import {after, before, test} from 'node:test'
-import {promisify} from 'node:util'
-import {payThrough, sleep, startWorld, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { payThrough, sleep, startWorld, until } from './harness.mjs';
 
-const psql = (url, text) => promisify(execFile)('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, '-c', text])
-let world, superuser, service, users
+const psql = (url, text) => promisify(execFile)('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, '-c', text]);
+let world, superuser, service, users;
 
 // What a session's settings are where it matters: inside its own statements on fairway's tables. Row security calls this for each
 // row that it reads or writes; only the server's log survives a rollback.
 const note = `CREATE FUNCTION public.note() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE settings text := concat_ws(' ', current_setting('lock_timeout'), current_setting('statement_timeout'),
-    current_setting('idle_in_transaction_session_timeout'), current_setting('synchronous_commit'), replace(current_setting('transaction_isolation'), ' ', '_'),
-    current_setting('TimeZone'), replace(current_setting('search_path'), ' ', ''));
+  current_setting('idle_in_transaction_session_timeout'), current_setting('synchronous_commit'), replace(current_setting('transaction_isolation'), ' ', '_'),
+  current_setting('TimeZone'), replace(current_setting('search_path'), ' ', ''));
 BEGIN
-    IF current_setting('test.noted', true) IS DISTINCT FROM settings THEN
-        PERFORM set_config('test.noted', settings, false);
-        RAISE LOG 'noted|%|%|%', current_setting('application_name'), pg_backend_pid(), settings;
-    END IF;
-    RETURN true;
+  IF current_setting('test.noted', true) IS DISTINCT FROM settings THEN
+    PERFORM set_config('test.noted', settings, false);
+    RAISE LOG 'noted|%|%|%', current_setting('application_name'), pg_backend_pid(), settings;
+  END IF;
+  RETURN true;
 END $$;
 DO $$ DECLARE t regclass; BEGIN
-    FOR t IN SELECT c.oid FROM pg_class c WHERE c.relnamespace = 'fairway'::regnamespace AND c.relkind = 'r' LOOP
-        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', t);
-        EXECUTE format('CREATE POLICY noted ON %s USING (public.note())', t);
-    END LOOP;
-END $$`
+  FOR t IN SELECT c.oid FROM pg_class c WHERE c.relnamespace = 'fairway'::regnamespace AND c.relkind = 'r' LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', t);
+    EXECUTE format('CREATE POLICY noted ON %s USING (public.note())', t);
+  END LOOP;
+END $$`;
 
-const hostile = {lock_timeout: '0', statement_timeout: '0', idle_in_transaction_session_timeout: '0', synchronous_commit: 'off',
-    default_transaction_isolation: 'serializable', timezone: 'America/New_York', search_path: 'nowhere', datestyle: 'SQL, DMY',
-    log_statement: 'all'}
+const hostile = { lock_timeout: '0', statement_timeout: '0', idle_in_transaction_session_timeout: '0', synchronous_commit: 'off',
+  default_transaction_isolation: 'serializable', timezone: 'America/New_York', search_path: 'nowhere', datestyle: 'SQL, DMY',
+  log_statement: 'all' };
 
 before(async () => {
-    world = await startWorld({accounts: 0, ledgerMs: 300})
-    superuser = world.env.DATABASE_URL
-    await psql(superuser, "ALTER SYSTEM SET log_line_prefix = '%p '")
-    await psql(superuser, "CREATE ROLE hostile LOGIN PASSWORD 'x'")
-    for (const [name, value] of Object.entries(hostile))
-        await psql(superuser, `ALTER ROLE hostile SET ${name} = ${value.includes(',') ? value : `'${value}'`}`)
-    await psql(superuser, 'CREATE DATABASE hostile OWNER hostile')
-    await psql(superuser, 'SELECT pg_reload_conf()')
-    const url = new URL(superuser)
-    Object.assign(url, {username: 'hostile', password: 'x', pathname: '/hostile'})
-    superuser = superuser.replace(/postgres$/, 'hostile')
-    Object.assign(world.env, {DATABASE_URL: url.href, INGEST_POLL_MS: '50'})
-    await world.fairway('migrate')
-    await psql(superuser, note)
-    await psql(superuser, 'ALTER FUNCTION public.note() OWNER TO hostile')
-    await world.fairway('ensure-accounts', '12')
-    service = await world.serve()
-    users = await Promise.all(Array.from({length: 8}, () => world.newAccount()))
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: 0, ledgerMs: 300 });
+  superuser = world.env.DATABASE_URL;
+  await psql(superuser, "ALTER SYSTEM SET log_line_prefix = '%p '");
+  await psql(superuser, "CREATE ROLE hostile LOGIN PASSWORD 'x'");
+  for (const [name, value] of Object.entries(hostile))
+    await psql(superuser, `ALTER ROLE hostile SET ${name} = ${value.includes(',') ? value : `'${value}'`}`);
+  await psql(superuser, 'CREATE DATABASE hostile OWNER hostile');
+  await psql(superuser, 'SELECT pg_reload_conf()');
+  const url = new URL(superuser);
+  Object.assign(url, { username: 'hostile', password: 'x', pathname: '/hostile' });
+  superuser = superuser.replace(/postgres$/, 'hostile');
+  Object.assign(world.env, { DATABASE_URL: url.href, INGEST_POLL_MS: '50' });
+  await world.fairway('migrate');
+  await psql(superuser, note);
+  await psql(superuser, 'ALTER FUNCTION public.note() OWNER TO hostile');
+  await world.fairway('ensure-accounts', '12');
+  service = await world.serve();
+  users = await Promise.all(Array.from({ length: 8 }, () => world.newAccount()));
+});
+after(() => world?.stop());
 
 /** {code, out} of a command, whatever its exit code. */
-const run = (...args) => world.fairway(...args).then(({stdout}) => ({code: 0, out: stdout}),
-    error => ({code: error.code, out: error.stdout + error.stderr}))
-const rows = async text => (await psql(superuser, text)).stdout.split('\n').filter(line => line !== '')
+const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
+  error => ({ code: error.code, out: error.stdout + error.stderr }));
+const rows = async text => (await psql(superuser, text)).stdout.split('\n').filter(line => line !== '');
 
-test('every session of every process bounds its waits inside its own statements, whatever its role\'s defaults', {timeout: 60_000}, async () => {
-    const sessions = new Map()
-    const watching = setInterval(async () => {
-        for (const line of await rows("SELECT pid || '|' || application_name FROM pg_stat_activity WHERE application_name LIKE 'fairway%'").catch(() => []))
-            sessions.set(...line.split('|'))
-    }, 20)
-    // with another address for direct sessions, grants go as through a pooler, and set their limits anew in each transaction
-    const pooled = await world.serve({DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4`, INGEST: 'off'})
-    for (const each of [service, pooled]) {
-        const lease = await payThrough(world, each, users[0], users[1])
-        assert.equal((await each.get(`/v1/transactions/${lease.hash}?wait=20`)).json.status, 'confirmed')
-        await each.get('/v1/pool')
-    }
-    await pooled.kill()
-    assert.equal((await run('migrate')).code, 0)
-    assert.equal((await run('ensure-accounts', '13')).code, 0)
-    assert.equal((await run('accounts')).code, 0)
-    const [idle] = await rows("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot DESC LIMIT 1")
-    assert.equal((await run('accounts', 'retire', idle)).code, 0)
-    assert.equal((await run('ensure-accounts', '12')).code, 0)
-    assert.equal((await run('locks')).code, 0)
-    clearInterval(watching)
-    const log = fs.readFileSync(path.join(world.folder, 'postgres/log'), 'utf8')
-    const noted = [...log.matchAll(/noted\|(.*?)\|(\d+)\|(.*)/g)].map(([, name, pid, settings]) => ({name, pid, settings: settings.split(' ')}))
-    for (const {name, settings: [lock, statement, idleInTransaction, synchronous, isolation, ...others]} of noted.filter(({name}) => name.startsWith('fairway'))) {
-        const migrates = name === 'fairway migrate'
-        assert.equal(lock, migrates ? '1min' : '2s', name)
-        assert.equal(statement, migrates ? '10min' : '5s', name)
-        assert.equal(idleInTransaction, '5s', name)
-        assert.equal(synchronous, 'on', name)
-        if (name !== 'fairway api') // its single statements through a pooler are transactions that it does not begin
-            assert.equal(isolation, 'read_committed', name)
-        assert.deepEqual(others, ['UTC', 'pg_catalog,pg_temp'], name)
-    }
-    const names = new Set(noted.map(({name}) => name))
-    for (const name of ['accounts', 'api', 'grant', 'ingest', 'migrate', 'provision', 'start', 'watch'])
-        assert.ok(names.has(`fairway ${name}`), `${name} was seen in its own statements`)
-    // those that read no table: what they set when they connected is in the log
-    const seen = new Set(noted.map(({pid}) => pid))
-    const quiet = [...sessions].filter(([pid]) => !seen.has(pid))
-    assert.ok(quiet.some(([, name]) => name === 'fairway listen'), 'the listener reads no table')
-    for (const [pid, name] of quiet) {
-        const settings = new RegExp(`^${pid} .*set_config\\('statement_timeout', \\$1, (?:false|true)\\).*'lock_timeout'.*'idle_in_transaction_session_timeout'.*\\n${pid} DETAIL: +parameters: \\$1 = '(\\d+)', \\$2 = '(\\d+)', \\$3 = '(\\d+)'`, 'm').exec(log)
-        assert.ok(settings, `${name} (${pid}) set its limits`)
-        assert.ok(settings.slice(1).every(ms => Number(ms) > 0 && Number(ms) <= 5000), `${name}: ${settings.slice(1)}`)
-    }
-})
+test('every session of every process bounds its waits inside its own statements, whatever its role\'s defaults', { timeout: 60_000 }, async () => {
+  const sessions = new Map();
+  const watching = setInterval(async () => {
+    for (const line of await rows("SELECT pid || '|' || application_name FROM pg_stat_activity WHERE application_name LIKE 'fairway%'").catch(() => []))
+      sessions.set(...line.split('|'));
+  }, 20);
+  // with another address for direct sessions, grants go as through a pooler, and set their limits anew in each transaction
+  const pooled = await world.serve({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4`, INGEST: 'off' });
+  for (const each of [service, pooled]) {
+    const lease = await payThrough(world, each, users[0], users[1]);
+    assert.equal((await each.get(`/v1/transactions/${lease.hash}?wait=20`)).json.status, 'confirmed');
+    await each.get('/v1/pool');
+  }
+  await pooled.kill();
+  assert.equal((await run('migrate')).code, 0);
+  assert.equal((await run('ensure-accounts', '13')).code, 0);
+  assert.equal((await run('accounts')).code, 0);
+  const [idle] = await rows("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot DESC LIMIT 1");
+  assert.equal((await run('accounts', 'retire', idle)).code, 0);
+  assert.equal((await run('ensure-accounts', '12')).code, 0);
+  assert.equal((await run('locks')).code, 0);
+  clearInterval(watching);
+  const log = fs.readFileSync(path.join(world.folder, 'postgres/log'), 'utf8');
+  const noted = [...log.matchAll(/noted\|(.*?)\|(\d+)\|(.*)/g)].map(([, name, pid, settings]) => ({ name, pid, settings: settings.split(' ') }));
+  for (const { name, settings: [lock, statement, idleInTransaction, synchronous, isolation, ...others] } of noted.filter(({ name }) => name.startsWith('fairway'))) {
+    const migrates = name === 'fairway migrate';
+    assert.equal(lock, migrates ? '1min' : '2s', name);
+    assert.equal(statement, migrates ? '10min' : '5s', name);
+    assert.equal(idleInTransaction, '5s', name);
+    assert.equal(synchronous, 'on', name);
+    if (name !== 'fairway api') // its single statements through a pooler are transactions that it does not begin
+      assert.equal(isolation, 'read_committed', name);
+    assert.deepEqual(others, ['UTC', 'pg_catalog,pg_temp'], name);
+  }
+  const names = new Set(noted.map(({ name }) => name));
+  for (const name of ['accounts', 'api', 'grant', 'ingest', 'migrate', 'provision', 'start', 'watch'])
+    assert.ok(names.has(`fairway ${name}`), `${name} was seen in its own statements`);
+  // those that read no table: what they set when they connected is in the log
+  const seen = new Set(noted.map(({ pid }) => pid));
+  const quiet = [...sessions].filter(([pid]) => !seen.has(pid));
+  assert.ok(quiet.some(([, name]) => name === 'fairway listen'), 'the listener reads no table');
+  for (const [pid, name] of quiet) {
+    const settings = new RegExp(`^${pid} .*set_config\\('statement_timeout', \\$1, (?:false|true)\\).*'lock_timeout'.*'idle_in_transaction_session_timeout'.*\\n${pid} DETAIL: +parameters: \\$1 = '(\\d+)', \\$2 = '(\\d+)', \\$3 = '(\\d+)'`, 'm').exec(log);
+    assert.ok(settings, `${name} (${pid}) set its limits`);
+    assert.ok(settings.slice(1).every(ms => Number(ms) > 0 && Number(ms) <= 5000), `${name}: ${settings.slice(1)}`);
+  }
+});
 
-test('locks: nothing to report; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', {timeout: 60_000}, async () => {
-    const quiet = await run('locks')
-    assert.equal(quiet.code, 0, quiet.out)
-    assert.match(quiet.out, /^ {2}ingestion leader \(ExclusiveLock\): \d+ "fairway ingest" \(hostile, 127/m)
-    assert.match(quiet.out, /^Snapshots: none is old/m)
-    const session = (name, sql) => {
-        const child = spawn('psql', ['-X', '-q', superuser], {env: {...process.env, PGAPPNAME: name}, stdio: ['pipe', 'ignore', 'ignore']})
-        child.stdin.write(sql)
-        return child
-    }
-    const [key] = await rows('SELECT public_key FROM fairway.channel_accounts LIMIT 1')
-    const statement = `UPDATE fairway.channel_accounts SET locked_at = locked_at WHERE public_key = '${key}'`
-    const first = session('somebody', `BEGIN; ${statement};\n`)
-    await until(async () => (await rows("SELECT 1 FROM pg_stat_activity WHERE application_name = 'somebody' AND state = 'idle in transaction'")).length, 10_000, 'held')
-    const second = session('nobody', `${statement};\n`)
-    const blocked = await until(async () => {
-        const {code, out} = await run('locks')
-        return code === 1 && out
-    }, 20_000, 'locks exits with 1')
-    assert.match(blocked, /^ {2}for \d+\.\d s: row of fairway\.channel_accounts \(ShareLock\)\n {4}waits: {2}\d+ "nobody" .*\n {6}.*\n {4}behind: \d+ "somebody" /m)
-    first.kill()
-    second.kill()
-    await Promise.all([first, second].map(child => new Promise(resolve => child.exitCode !== null || child.signalCode ? resolve() : child.on('exit', resolve))))
-    assert.equal((await run('locks', 'please')).code, 64)
-    const away = world.env.DATABASE_URL
-    world.env.DATABASE_URL = 'postgresql://nobody@127.0.0.1:9/none'
-    assert.equal((await run('locks')).code, 69)
-    world.env.DATABASE_URL = away
-})
+test('locks: nothing to report; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', { timeout: 60_000 }, async () => {
+  const quiet = await run('locks');
+  assert.equal(quiet.code, 0, quiet.out);
+  assert.match(quiet.out, /^ {2}ingestion leader \(ExclusiveLock\): \d+ "fairway ingest" \(hostile, 127/m);
+  assert.match(quiet.out, /^Snapshots: none is old/m);
+  const session = (name, sql) => {
+    const child = spawn('psql', ['-X', '-q', superuser], { env: { ...process.env, PGAPPNAME: name }, stdio: ['pipe', 'ignore', 'ignore'] });
+    child.stdin.write(sql);
+    return child;
+  };
+  const [key] = await rows('SELECT public_key FROM fairway.channel_accounts LIMIT 1');
+  const statement = `UPDATE fairway.channel_accounts SET locked_at = locked_at WHERE public_key = '${key}'`;
+  const first = session('somebody', `BEGIN; ${statement};\n`);
+  await until(async () => (await rows("SELECT 1 FROM pg_stat_activity WHERE application_name = 'somebody' AND state = 'idle in transaction'")).length, 10_000, 'held');
+  const second = session('nobody', `${statement};\n`);
+  const blocked = await until(async () => {
+    const { code, out } = await run('locks');
+    return code === 1 && out;
+  }, 20_000, 'locks exits with 1');
+  assert.match(blocked, /^ {2}for \d+\.\d s: row of fairway\.channel_accounts \(ShareLock\)\n {4}waits: {2}\d+ "nobody" .*\n {6}.*\n {4}behind: \d+ "somebody" /m);
+  first.kill();
+  second.kill();
+  await Promise.all([first, second].map(child => new Promise(resolve => child.exitCode !== null || child.signalCode ? resolve() : child.on('exit', resolve))));
+  assert.equal((await run('locks', 'please')).code, 64);
+  const away = world.env.DATABASE_URL;
+  world.env.DATABASE_URL = 'postgresql://nobody@127.0.0.1:9/none';
+  assert.equal((await run('locks')).code, 69);
+  world.env.DATABASE_URL = away;
+});
 
-test('grants, ledgers, sizes up and down, retire, release and readers at once: no deadlock, nothing left behind', {timeout: 300_000}, async () => {
-    const deadlocks = () => rows("SELECT deadlocks FROM pg_stat_database WHERE datname = 'hostile'")
-    const before = await deadlocks()
-    const second = await world.serve()
-    let over = false
-    const forever = work => (async () => {
-        let count = 0
-        for (; !over; count++)
-            await work(count)
-        return count
-    })()
-    const wanted = process.env.FAIRWAY_SIZE === 'long' ? 60_000 : 12_000
-    const workers = [
-        ...users.map((user, i) => forever(n => payThrough(world, n % 2 ? service : second, user, users[(i + 1) % users.length], {timeoutSeconds: 20})
-            .catch(error => assert.ok(error.answer?.status === 503, error.message)))),
-        forever(async n => {
-            const {code, out} = await run('ensure-accounts', String([9, 13, 11][n % 3]))
-            assert.equal(code, 0, out)
-        }),
-        forever(async () => {
-            const [key] = await rows("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY random() LIMIT 1")
-            const {code, out} = await run('accounts', 'retire', key)
-            assert.ok(code === 0 || code === 75, out)
-            await sleep(500)
-        }),
-        forever(async () => {
-            const [key] = await rows("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test' WHERE public_key ="
-                + " (SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY random() LIMIT 1) RETURNING public_key")
-            await until(async () => {
-                const {code, out} = await run('accounts', 'release', key)
-                assert.ok(code === 0 || code === 75 || /refused: it is retir(ing|ed)/.test(out), out) // the other operator was quicker
-                return code !== 75
-            }, 30_000, `${key} is released`)
-        }),
-        forever(async () => {
-            assert.equal((await service.get('/v1/pool')).status, 200)
-            assert.equal((await run('accounts')).code, 0)
-            assert.notEqual((await run('locks')).code, 70)
-        }),
-    ]
-    await Promise.race([sleep(wanted), ...workers])
-    over = true
-    const counts = await Promise.all(workers)
-    assert.ok(counts.every(count => count > 0), `each did something: ${counts}`)
-    const ensured = await run('ensure-accounts', '12')
-    assert.equal(ensured.code, 0, ensured.out)
-    await until(async () => (await rows('SELECT 1 FROM fairway.leases WHERE settled_at IS NULL')).length === 0, 60_000, 'every lease ends')
-    assert.deepEqual(await rows("SELECT state, count(*) FROM fairway.channel_accounts WHERE state <> 'retired' GROUP BY 1"), ['active|12'])
-    for (const line of await rows("SELECT public_key || '|' || sequence FROM fairway.channel_accounts WHERE state = 'active'")) {
-        const [key, sequence] = line.split('|')
-        assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence)
-    }
-    await sleep(600) // statistics are sent when a session has been idle for a while
-    assert.deepEqual(await deadlocks(), before)
-    assert.doesNotMatch(fs.readFileSync(path.join(world.folder, 'postgres/log'), 'utf8'), /deadlock detected/)
-})
+test('grants, ledgers, sizes up and down, retire, release and readers at once: no deadlock, nothing left behind', { timeout: 300_000 }, async () => {
+  const deadlocks = () => rows("SELECT deadlocks FROM pg_stat_database WHERE datname = 'hostile'");
+  const before = await deadlocks();
+  const second = await world.serve();
+  let over = false;
+  const forever = work => (async () => {
+    let count = 0;
+    for (; !over; count++)
+      await work(count);
+    return count;
+  })();
+  const wanted = process.env.FAIRWAY_SIZE === 'long' ? 60_000 : 12_000;
+  const workers = [
+    ...users.map((user, i) => forever(n => payThrough(world, n % 2 ? service : second, user, users[(i + 1) % users.length], { timeoutSeconds: 20 })
+      .catch(error => assert.ok(error.answer?.status === 503, error.message)))),
+    forever(async n => {
+      const { code, out } = await run('ensure-accounts', String([9, 13, 11][n % 3]));
+      assert.equal(code, 0, out);
+    }),
+    forever(async () => {
+      const [key] = await rows("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY random() LIMIT 1");
+      const { code, out } = await run('accounts', 'retire', key);
+      assert.ok(code === 0 || code === 75, out);
+      await sleep(500);
+    }),
+    forever(async () => {
+      const [key] = await rows("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test' WHERE public_key ="
+        + " (SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY random() LIMIT 1) RETURNING public_key");
+      await until(async () => {
+        const { code, out } = await run('accounts', 'release', key);
+        assert.ok(code === 0 || code === 75 || /refused: it is retir(ing|ed)/.test(out), out); // the other operator was quicker
+        return code !== 75;
+      }, 30_000, `${key} is released`);
+    }),
+    forever(async () => {
+      assert.equal((await service.get('/v1/pool')).status, 200);
+      assert.equal((await run('accounts')).code, 0);
+      assert.notEqual((await run('locks')).code, 70);
+    }),
+  ];
+  await Promise.race([sleep(wanted), ...workers]);
+  over = true;
+  const counts = await Promise.all(workers);
+  assert.ok(counts.every(count => count > 0), `each did something: ${counts}`);
+  const ensured = await run('ensure-accounts', '12');
+  assert.equal(ensured.code, 0, ensured.out);
+  await until(async () => (await rows('SELECT 1 FROM fairway.leases WHERE settled_at IS NULL')).length === 0, 60_000, 'every lease ends');
+  assert.deepEqual(await rows("SELECT state, count(*) FROM fairway.channel_accounts WHERE state <> 'retired' GROUP BY 1"), ['active|12']);
+  for (const line of await rows("SELECT public_key || '|' || sequence FROM fairway.channel_accounts WHERE state = 'active'")) {
+    const [key, sequence] = line.split('|');
+    assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence);
+  }
+  await sleep(600); // statistics are sent when a session has been idle for a while
+  assert.deepEqual(await deadlocks(), before);
+  assert.doesNotMatch(fs.readFileSync(path.join(world.folder, 'postgres/log'), 'utf8'), /deadlock detected/);
+});

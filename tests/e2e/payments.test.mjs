@@ -1,101 +1,101 @@
 // Payments through the whole path: fairway, the official SDK as the client, a network that judges every envelope.
-import assert from 'node:assert/strict'
-import {after, before, test} from 'node:test'
-import {Keypair, TransactionBuilder} from '@stellar/stellar-sdk'
-import {assertSettled, payThrough, payment, startWorld, submit} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
+import { assertSettled, payThrough, payment, startWorld, submit } from './harness.mjs';
 
-const ACCOUNTS = 15
-let world, service, users
+const ACCOUNTS = 15;
+let world, service, users;
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS})
-    service = await world.serve()
-    users = await Promise.all(Array.from({length: 20}, () => world.newAccount()))
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: ACCOUNTS });
+  service = await world.serve();
+  users = await Promise.all(Array.from({ length: 20 }, () => world.newAccount()));
+});
+after(() => world?.stop());
 
 test('one payment: leased, signed, bumped, confirmed, idle again', async () => {
-    const [from, to] = users
-    const draft = payment(world, from, to, '25')
-    const leased = await service.post('/v1/transactions', {transactionXdr: draft.toXDR()})
-    assert.equal(leased.status, 201)
-    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, leased.json.networkPassphrase)
-    assert.equal(inner.source, leased.json.channelAccount)
-    assert.equal(inner.sequence, leased.json.sequence)
-    assert.equal(inner.timeBounds.maxTime, leased.json.maxTime)
-    assert.equal(Buffer.from(inner.hash()).toString('hex'), leased.json.hash)
-    assert.equal(inner.signatures.length, 1)
-    const signer = Keypair.fromPublicKey(leased.json.channelAccount)
-    assert.ok(signer.verify(inner.hash(), inner.signatures[0].signature), "the channel account's signature, by the SDK")
-    assert.deepEqual(inner.operations, draft.operations)
+  const [from, to] = users;
+  const draft = payment(world, from, to, '25');
+  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
+  assert.equal(leased.status, 201);
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, leased.json.networkPassphrase);
+  assert.equal(inner.source, leased.json.channelAccount);
+  assert.equal(inner.sequence, leased.json.sequence);
+  assert.equal(inner.timeBounds.maxTime, leased.json.maxTime);
+  assert.equal(Buffer.from(inner.hash()).toString('hex'), leased.json.hash);
+  assert.equal(inner.signatures.length, 1);
+  const signer = Keypair.fromPublicKey(leased.json.channelAccount);
+  assert.ok(signer.verify(inner.hash(), inner.signatures[0].signature), "the channel account's signature, by the SDK");
+  assert.deepEqual(inner.operations, draft.operations);
 
-    const pending = await service.get(`/v1/transactions/${leased.json.hash}`)
-    assert.equal(pending.json.status, 'pending')
-    inner.sign(from)
-    const bumped = await service.post('/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-    assert.equal(bumped.status, 200)
-    const outer = TransactionBuilder.fromXDR(bumped.json.transactionXdr, world.passphrase)
-    assert.equal(outer.feeSource, world.distribution.publicKey())
-    assert.equal(Buffer.from(outer.hash()).toString('hex'), bumped.json.hash)
-    assert.equal(bumped.json.innerHash, leased.json.hash)
-    await submit(world, bumped.json.transactionXdr)
-    for (const hash of [leased.json.hash, bumped.json.hash]) {
-        const status = await service.get(`/v1/transactions/${hash}?wait=30`)
-        assert.equal(status.json.status, 'confirmed')
-        assert.equal(status.json.resultCode, 'txSUCCESS')
-        assert.equal(status.json.hash, leased.json.hash)
-    }
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const pending = await service.get(`/v1/transactions/${leased.json.hash}`);
+  assert.equal(pending.json.status, 'pending');
+  inner.sign(from);
+  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  assert.equal(bumped.status, 200);
+  const outer = TransactionBuilder.fromXDR(bumped.json.transactionXdr, world.passphrase);
+  assert.equal(outer.feeSource, world.distribution.publicKey());
+  assert.equal(Buffer.from(outer.hash()).toString('hex'), bumped.json.hash);
+  assert.equal(bumped.json.innerHash, leased.json.hash);
+  await submit(world, bumped.json.transactionXdr);
+  for (const hash of [leased.json.hash, bumped.json.hash]) {
+    const status = await service.get(`/v1/transactions/${hash}?wait=30`);
+    assert.equal(status.json.status, 'confirmed');
+    assert.equal(status.json.resultCode, 'txSUCCESS');
+    assert.equal(status.json.hash, leased.json.hash);
+  }
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('200 payments by 20 concurrent clients over 15 accounts: every one confirmed, no txBAD_SEQ, all idle at the end', async () => {
-    const hashes = new Set()
-    await Promise.all(users.map(async (user, i) => {
-        for (let n = 0; n < 10; n++) {
-            const lease = await payThrough(world, service, user, users[(i + 1) % users.length])
-            assert.ok(!hashes.has(lease.hash))
-            hashes.add(lease.hash)
-            const status = await service.get(`/v1/transactions/${lease.hash}?wait=60`)
-            assert.equal(status.json.status, 'confirmed', JSON.stringify(status.json))
-        }
-    }))
-    assert.equal(hashes.size, 200)
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const hashes = new Set();
+  await Promise.all(users.map(async (user, i) => {
+    for (let n = 0; n < 10; n++) {
+      const lease = await payThrough(world, service, user, users[(i + 1) % users.length]);
+      assert.ok(!hashes.has(lease.hash));
+      hashes.add(lease.hash);
+      const status = await service.get(`/v1/transactions/${lease.hash}?wait=60`);
+      assert.equal(status.json.status, 'confirmed', JSON.stringify(status.json));
+    }
+  }));
+  assert.equal(hashes.size, 200);
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('a lease that is never submitted expires by a ledger, and its account comes back', async () => {
-    const leased = await service.post('/v1/transactions',
-        {transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 20})
-    assert.equal(leased.status, 201)
-    const status = await service.get(`/v1/transactions/${leased.json.hash}?wait=45`)
-    assert.equal(status.json.status, 'expired')
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const leased = await service.post('/v1/transactions',
+    { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 20 });
+  assert.equal(leased.status, 201);
+  const status = await service.get(`/v1/transactions/${leased.json.hash}?wait=45`);
+  assert.equal(status.json.status, 'expired');
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('a payment that fails in the ledger consumes the sequence and ends the lease as failed', async () => {
-    const poor = users[3]
-    const draft = payment(world, poor, users[4], '100000000')
-    const leased = await service.post('/v1/transactions', {transactionXdr: draft.toXDR()})
-    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase)
-    inner.sign(poor)
-    const bumped = await service.post('/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-    await submit(world, bumped.json.transactionXdr)
-    const status = await service.get(`/v1/transactions/${leased.json.hash}?wait=30`)
-    assert.equal(status.json.status, 'failed')
-    assert.equal(status.json.resultCode, 'txFAILED')
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const poor = users[3];
+  const draft = payment(world, poor, users[4], '100000000');
+  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  inner.sign(poor);
+  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  await submit(world, bumped.json.transactionXdr);
+  const status = await service.get(`/v1/transactions/${leased.json.hash}?wait=30`);
+  assert.equal(status.json.status, 'failed');
+  assert.equal(status.json.resultCode, 'txFAILED');
+  await assertSettled(assert, world, service, ACCOUNTS);
+});
 
 test('a pool that is empty answers 503 with Retry-After after six seconds, then works again', async () => {
-    const drafts = Array.from({length: ACCOUNTS}, () => payment(world, users[0], users[1]).toXDR())
-    const leased = await Promise.all(drafts.map(transactionXdr => service.post('/v1/transactions', {transactionXdr, timeoutSeconds: 20})))
-    assert.ok(leased.every(answer => answer.status === 201))
-    assert.equal(new Set(leased.map(answer => answer.json.channelAccount)).size, ACCOUNTS, 'no account twice')
-    const begun = Date.now()
-    const refused = await service.post('/v1/transactions', {transactionXdr: drafts[0]})
-    assert.equal(refused.status, 503)
-    assert.equal(refused.json.code, 'CHANNEL_ACCOUNT_UNAVAILABLE')
-    assert.ok(Number(refused.headers.get('retry-after')) > 0)
-    assert.ok(Date.now() - begun >= 5900 && Date.now() - begun < 8000, `${Date.now() - begun} ms`)
-    await assertSettled(assert, world, service, ACCOUNTS)
-})
+  const drafts = Array.from({ length: ACCOUNTS }, () => payment(world, users[0], users[1]).toXDR());
+  const leased = await Promise.all(drafts.map(transactionXdr => service.post('/v1/transactions', { transactionXdr, timeoutSeconds: 20 })));
+  assert.ok(leased.every(answer => answer.status === 201));
+  assert.equal(new Set(leased.map(answer => answer.json.channelAccount)).size, ACCOUNTS, 'no account twice');
+  const begun = Date.now();
+  const refused = await service.post('/v1/transactions', { transactionXdr: drafts[0] });
+  assert.equal(refused.status, 503);
+  assert.equal(refused.json.code, 'CHANNEL_ACCOUNT_UNAVAILABLE');
+  assert.ok(Number(refused.headers.get('retry-after')) > 0);
+  assert.ok(Date.now() - begun >= 5900 && Date.now() - begun < 8000, `${Date.now() - begun} ms`);
+  await assertSettled(assert, world, service, ACCOUNTS);
+});

@@ -1,111 +1,111 @@
 // ensure-accounts on a database that went back in time: a copy takes the place of the original, which went on meanwhile. DR10, P.
-import assert from 'node:assert/strict'
-import {after, before, beforeEach, test} from 'node:test'
-import {startProvisioning} from './provisioning.mjs'
-import {sleep, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { startProvisioning } from './provisioning.mjs';
+import { sleep, until } from './harness.mjs';
 
-let provisioning, world, proxy, original
+let provisioning, world, proxy, original;
 
 before(async () => {
-    provisioning = await startProvisioning();
-    ({world, proxy} = provisioning)
-    original = world.env.DATABASE_URL
-})
+  provisioning = await startProvisioning();
+  ({ world, proxy } = provisioning);
+  original = world.env.DATABASE_URL;
+});
 beforeEach(() => {
-    world.env.DATABASE_URL = original
-})
-after(() => provisioning?.stop())
+  world.env.DATABASE_URL = original;
+});
+after(() => provisioning?.stop());
 
 /** Copies the database, as a backup does; restore() puts the copy in its place. Nothing is connected meanwhile. */
 async function backUp(name) {
-    const url = new URL(original)
-    await until(async () => (await world.sql(`SELECT 1 FROM pg_stat_activity WHERE datname = '${url.pathname.slice(1)}' AND pid <> pg_backend_pid()`)).length === 0,
-        10_000, 'nobody is connected')
-    const here = world.env.DATABASE_URL
-    url.pathname = '/template1'
-    world.env.DATABASE_URL = url.href
-    await world.sql(`CREATE DATABASE ${name} TEMPLATE ${new URL(original).pathname.slice(1)}`)
-    world.env.DATABASE_URL = here
-    return () => {
-        url.pathname = `/${name}`
-        world.env.DATABASE_URL = url.href
-    }
+  const url = new URL(original);
+  await until(async () => (await world.sql(`SELECT 1 FROM pg_stat_activity WHERE datname = '${url.pathname.slice(1)}' AND pid <> pg_backend_pid()`)).length === 0,
+    10_000, 'nobody is connected');
+  const here = world.env.DATABASE_URL;
+  url.pathname = '/template1';
+  world.env.DATABASE_URL = url.href;
+  await world.sql(`CREATE DATABASE ${name} TEMPLATE ${new URL(original).pathname.slice(1)}`);
+  world.env.DATABASE_URL = here;
+  return () => {
+    url.pathname = `/${name}`;
+    world.env.DATABASE_URL = url.href;
+  };
 }
 
 /** A run that is killed when its transaction is about to leave; answers the transaction. */
 async function killedAtSend(count) {
-    let run
-    const sent = new Promise(resolve => {
-        proxy.onSend = (forward, call) => {
-            run.process.kill('SIGKILL')
-            resolve(call.params.transaction)
-            return 'hang up'
-        }
-    })
-    run = provisioning.start(['ensure-accounts', String(count)])
-    const transaction = await sent
-    await run.ended
-    proxy.onSend = () => null
-    return transaction
+  let run;
+  const sent = new Promise(resolve => {
+    proxy.onSend = (forward, call) => {
+      run.process.kill('SIGKILL');
+      resolve(call.params.transaction);
+      return 'hang up';
+    };
+  });
+  run = provisioning.start(['ensure-accounts', String(count)]);
+  const transaction = await sent;
+  await run.ended;
+  proxy.onSend = () => null;
+  return transaction;
 }
 
-const submit = transaction => fetch(world.localnet.url, {method: 'POST', headers: {'content-type': 'application/json'},
-    body: JSON.stringify({jsonrpc: '2.0', id: 1, method: 'sendTransaction', params: {transaction}})}).then(answer => answer.json())
+const submit = transaction => fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sendTransaction', params: { transaction } }) }).then(answer => answer.json());
 
-test('DR10 P4 a creation that the restored database forgot, and that is included: its accounts are taken, none twice', {timeout: 60_000}, async () => {
-    await provisioning.ensureExactly(2)
-    await killedAtSend(5)
-    await world.sql("DELETE FROM fairway.provisioning WHERE state = 'pending'")
-    const restore = await backUp('before_sending') // has the keys, and no transaction under way
-    await provisioning.ensureExactly(5)
-    const keys = provisioning.sponsored()
-    restore()
-    await provisioning.ensureExactly(5)
-    assert.deepEqual(provisioning.sponsored(), keys)
-})
+test('DR10 P4 a creation that the restored database forgot, and that is included: its accounts are taken, none twice', { timeout: 60_000 }, async () => {
+  await provisioning.ensureExactly(2);
+  await killedAtSend(5);
+  await world.sql("DELETE FROM fairway.provisioning WHERE state = 'pending'");
+  const restore = await backUp('before_sending'); // has the keys, and no transaction under way
+  await provisioning.ensureExactly(5);
+  const keys = provisioning.sponsored();
+  restore();
+  await provisioning.ensureExactly(5);
+  assert.deepEqual(provisioning.sponsored(), keys);
+});
 
-test('DR10 P4 a creation that the restored database forgot and that is still under way: one of the two is included', {timeout: 60_000}, async () => {
-    await provisioning.ensureExactly(2)
-    const before = await world.sql('SELECT coalesce(max(id), 0) FROM fairway.provisioning')
-    const forgotten = await killedAtSend(6)
-    await world.sql(`DELETE FROM fairway.provisioning WHERE id > ${before[0][0]}`)
-    const restore = await backUp('under_way')
-    restore()
-    proxy.onSend = async () => {
-        proxy.onSend = () => null
-        assert.equal((await submit(forgotten)).result.status, 'PENDING')
-        return null
-    }
-    await provisioning.ensureExactly(6)
-    const states = await world.sql(`SELECT state FROM fairway.provisioning WHERE id > ${before[0][0] + 1} ORDER BY id`)
-    assert.ok(!states.flat().includes('pending'))
-})
+test('DR10 P4 a creation that the restored database forgot and that is still under way: one of the two is included', { timeout: 60_000 }, async () => {
+  await provisioning.ensureExactly(2);
+  const before = await world.sql('SELECT coalesce(max(id), 0) FROM fairway.provisioning');
+  const forgotten = await killedAtSend(6);
+  await world.sql(`DELETE FROM fairway.provisioning WHERE id > ${before[0][0]}`);
+  const restore = await backUp('under_way');
+  restore();
+  proxy.onSend = async () => {
+    proxy.onSend = () => null;
+    assert.equal((await submit(forgotten)).result.status, 'PENDING');
+    return null;
+  };
+  await provisioning.ensureExactly(6);
+  const states = await world.sql(`SELECT state FROM fairway.provisioning WHERE id > ${before[0][0] + 1} ORDER BY id`);
+  assert.ok(!states.flat().includes('pending'));
+});
 
-test('DR10 Z6 an account that the restored database has as active was merged meanwhile: told, never signed for, replaced', {timeout: 60_000}, async () => {
-    await provisioning.ensureExactly(6)
-    const restore = await backUp('before_merge')
-    await provisioning.ensureExactly(3)
-    restore()
-    const [[cursor]] = await world.sql('SELECT sequence FROM fairway.cursor')
-    await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'three ledgers are to be caught up with')
-    let asked = 0
-    proxy.onCall = async ({method}) => { // there is time to be content with what was, behind the first of them
-        if (method === 'getLedgers' && ++asked === 2)
-            await sleep(1500)
-    }
-    const {code, out} = await provisioning.ensure(6)
-    proxy.onCall = async () => {}
-    assert.equal(code, 0, out)
-    const rows = await world.sql("SELECT public_key, state FROM fairway.channel_accounts WHERE state <> 'retired'")
-    const active = rows.filter(([, state]) => state === 'active').map(([key]) => key).sort()
-    assert.equal(active.length, 6)
-    assert.deepEqual(provisioning.sponsored(), active, 'what is active is on the network, and nothing else is')
-    const gone = rows.filter(([, state]) => state === 'quarantined').map(([key]) => key)
-    assert.equal(gone.length, 3, 'what is gone is kept, and told')
-    assert.match(out, /quarantined=3/)
-    const merged = await world.sql(`SELECT 1 FROM fairway.provisioning p WHERE p.state <> 'succeeded' AND p.kind = 'merge'`)
-    assert.deepEqual(merged, [], 'nothing was signed for what is gone')
-    for (const key of gone)
-        await world.fairway('accounts', 'retire', key)
-    await provisioning.ensureExactly(6)
-})
+test('DR10 Z6 an account that the restored database has as active was merged meanwhile: told, never signed for, replaced', { timeout: 60_000 }, async () => {
+  await provisioning.ensureExactly(6);
+  const restore = await backUp('before_merge');
+  await provisioning.ensureExactly(3);
+  restore();
+  const [[cursor]] = await world.sql('SELECT sequence FROM fairway.cursor');
+  await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'three ledgers are to be caught up with');
+  let asked = 0;
+  proxy.onCall = async ({ method }) => { // there is time to be content with what was, behind the first of them
+    if (method === 'getLedgers' && ++asked === 2)
+      await sleep(1500);
+  };
+  const { code, out } = await provisioning.ensure(6);
+  proxy.onCall = async () => {};
+  assert.equal(code, 0, out);
+  const rows = await world.sql("SELECT public_key, state FROM fairway.channel_accounts WHERE state <> 'retired'");
+  const active = rows.filter(([, state]) => state === 'active').map(([key]) => key).sort();
+  assert.equal(active.length, 6);
+  assert.deepEqual(provisioning.sponsored(), active, 'what is active is on the network, and nothing else is');
+  const gone = rows.filter(([, state]) => state === 'quarantined').map(([key]) => key);
+  assert.equal(gone.length, 3, 'what is gone is kept, and told');
+  assert.match(out, /quarantined=3/);
+  const merged = await world.sql(`SELECT 1 FROM fairway.provisioning p WHERE p.state <> 'succeeded' AND p.kind = 'merge'`);
+  assert.deepEqual(merged, [], 'nothing was signed for what is gone');
+  for (const key of gone)
+    await world.fairway('accounts', 'retire', key);
+  await provisioning.ensureExactly(6);
+});

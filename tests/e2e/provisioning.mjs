@@ -1,114 +1,114 @@
 // ensure-accounts of one world, behind a proxy that may answer in the network's place, and what must be true after each run: table and
 // network agree, and no key is lost.
-import assert from 'node:assert/strict'
-import {spawn} from 'node:child_process'
-import http from 'node:http'
-import path from 'node:path'
-import {StrKey} from '@stellar/stellar-sdk'
-import {startWorld} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import http from 'node:http';
+import path from 'node:path';
+import { StrKey } from '@stellar/stellar-sdk';
+import { startWorld } from './harness.mjs';
 
-const fairway = path.resolve(process.env.FAIRWAY_BIN ?? 'build/release/fairway')
+const fairway = path.resolve(process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 
 /** What an RPC may answer to sendTransaction, for onSend. */
 export const answers = {
-    'PENDING, but lost': () => ({status: 'PENDING'}),
-    'DUPLICATE': () => ({status: 'DUPLICATE'}),
-    'TRY_AGAIN_LATER': () => ({status: 'TRY_AGAIN_LATER'}),
-    'ERROR txBAD_SEQ': () => ({status: 'ERROR', errorResultXdr: Buffer.from('0000000000000064fffffffb00000000', 'hex').toString('base64')}),
-    'no answer, not included': () => 'hang up',
-    'no answer, but included': async forward => (await forward(), 'hang up'),
-    'ERROR, but included': async forward => (await forward(),
-        {status: 'ERROR', errorResultXdr: Buffer.from('0000000000000064fffffffd00000000', 'hex').toString('base64')}),
-    'sent twice': async forward => (await forward(), null),
-}
+  'PENDING, but lost': () => ({ status: 'PENDING' }),
+  'DUPLICATE': () => ({ status: 'DUPLICATE' }),
+  'TRY_AGAIN_LATER': () => ({ status: 'TRY_AGAIN_LATER' }),
+  'ERROR txBAD_SEQ': () => ({ status: 'ERROR', errorResultXdr: Buffer.from('0000000000000064fffffffb00000000', 'hex').toString('base64') }),
+  'no answer, not included': () => 'hang up',
+  'no answer, but included': async forward => (await forward(), 'hang up'),
+  'ERROR, but included': async forward => (await forward(),
+    { status: 'ERROR', errorResultXdr: Buffer.from('0000000000000064fffffffd00000000', 'hex').toString('base64') }),
+  'sent twice': async forward => (await forward(), null),
+};
 
 /** Stands before the network; `onCall` sees each call first, `onSend` may answer sendTransaction in its place: null forwards. */
 async function startProxy(target) {
-    const proxy = {onSend: () => null, onCall: async () => {}, sent: 0}
-    const server = http.createServer(async (request, response) => {
-        const chunks = []
-        for await (const chunk of request)
-            chunks.push(chunk)
-        const body = Buffer.concat(chunks)
-        const call = JSON.parse(body)
-        const forward = async () => (await fetch(target, {method: 'POST', headers: {'content-type': 'application/json'}, body})).text()
-        await proxy.onCall(call)
-        let answer = null
-        if (call.method === 'sendTransaction') {
-            proxy.sent++
-            answer = await proxy.onSend(forward, call)
-        }
-        if (answer === null)
-            return response.setHeader('content-type', 'application/json').end(await forward().catch(() => '{}'))
-        if (answer === 'hang up')
-            return request.socket.destroy()
-        return response.setHeader('content-type', 'application/json')
-            .end(JSON.stringify({jsonrpc: '2.0', id: call.id, result: {latestLedger: 1, latestLedgerCloseTime: '1', hash: '0'.repeat(64), ...answer}}))
-    })
-    await new Promise(listening => server.listen(0, '127.0.0.1', listening))
-    proxy.url = `http://127.0.0.1:${server.address().port}`
-    proxy.close = () => server.close().closeAllConnections()
-    return proxy
+  const proxy = { onSend: () => null, onCall: async () => {}, sent: 0 };
+  const server = http.createServer(async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request)
+      chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    const call = JSON.parse(body);
+    const forward = async () => (await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).text();
+    await proxy.onCall(call);
+    let answer = null;
+    if (call.method === 'sendTransaction') {
+      proxy.sent++;
+      answer = await proxy.onSend(forward, call);
+    }
+    if (answer === null)
+      return response.setHeader('content-type', 'application/json').end(await forward().catch(() => '{}'));
+    if (answer === 'hang up')
+      return request.socket.destroy();
+    return response.setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ jsonrpc: '2.0', id: call.id, result: { latestLedger: 1, latestLedgerCloseTime: '1', hash: '0'.repeat(64), ...answer } }));
+  });
+  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
+  proxy.url = `http://127.0.0.1:${server.address().port}`;
+  proxy.close = () => server.close().closeAllConnections();
+  return proxy;
 }
 
 /** A world without accounts: {world, proxy} and the functions below. */
 export async function startProvisioning(options = {}) {
-    const world = await startWorld({accounts: 0, ledgerMs: 300, ...options})
-    const proxy = await startProxy(world.localnet.url)
-    world.env.RPC_URL = proxy.url
-    world.env.INGEST_POLL_MS = '50'
+  const world = await startWorld({ accounts: 0, ledgerMs: 300, ...options });
+  const proxy = await startProxy(world.localnet.url);
+  world.env.RPC_URL = proxy.url;
+  world.env.INGEST_POLL_MS = '50';
 
-    /** Starts a command; {process, ended} where ended gives {code, signal, out}. */
-    function start(args, env = {}) {
-        const child = spawn(fairway, args, {env: {...world.env, ...env}, stdio: ['ignore', 'pipe', 'pipe']})
-        let out = ''
-        for (const stream of [child.stdout, child.stderr])
-            stream.setEncoding('utf8').on('data', text => (out += text))
-        return {process: child, ended: new Promise(resolve => child.on('close', (code, signal) => resolve({code, signal, out})))}
-    }
-    const ensure = (count, env) => start(['ensure-accounts', String(count)], env).ended
+  /** Starts a command; {process, ended} where ended gives {code, signal, out}. */
+  function start(args, env = {}) {
+    const child = spawn(fairway, args, { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    let out = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', text => (out += text));
+    return { process: child, ended: new Promise(resolve => child.on('close', (code, signal) => resolve({ code, signal, out }))) };
+  }
+  const ensure = (count, env) => start(['ensure-accounts', String(count)], env).ended;
 
-    /** The accounts that the network's own state says the distribution account sponsors; addresses, sorted. */
-    function sponsored() {
-        const sponsor = Buffer.from(world.distribution.rawPublicKey()).toString('hex')
-        return [...world.localnet.chain.state.values()]
-            .filter(entry => entry.kind === 'account' && entry.sponsor === sponsor)
-            .map(({id}) => StrKey.encodeEd25519PublicKey(Buffer.from(id, 'hex'))).sort()
-    }
+  /** The accounts that the network's own state says the distribution account sponsors; addresses, sorted. */
+  function sponsored() {
+    const sponsor = Buffer.from(world.distribution.rawPublicKey()).toString('hex');
+    return [...world.localnet.chain.state.values()]
+      .filter(entry => entry.kind === 'account' && entry.sponsor === sponsor)
+      .map(({ id }) => StrKey.encodeEd25519PublicKey(Buffer.from(id, 'hex'))).sort();
+  }
 
-    async function exists(address) {
-        return world.network.getAccount(address).then(() => true, error => {
-            if (/not found/i.test(error.message))
-                return false
-            throw error
-        })
-    }
+  async function exists(address) {
+    return world.network.getAccount(address).then(() => true, error => {
+      if (/not found/i.test(error.message))
+        return false;
+      throw error;
+    });
+  }
 
-    /** Table and network agree on exactly `count` accounts; `foreign` of them were created by somebody else. */
-    async function assertExactly(count, foreign = []) {
-        const rows = await world.sql('SELECT public_key, state, sequence FROM fairway.channel_accounts ORDER BY public_key')
-        const active = rows.filter(([, state]) => state === 'active').map(([key]) => key)
-        assert.equal(active.length, count, 'active rows')
-        assert.deepEqual(rows.filter(([, state]) => state === 'retiring' || state === 'quarantined'), [])
-        assert.deepEqual(sponsored(), active.filter(key => !foreign.includes(key)), 'what the network has is what the table has')
-        for (const [key, state, sequence] of rows)
-            if (state === 'active')
-                assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence)
-            else
-                assert.equal(await exists(key), false, `${key} is ${state}`)
-        assert.deepEqual(await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'"), [])
-    }
+  /** Table and network agree on exactly `count` accounts; `foreign` of them were created by somebody else. */
+  async function assertExactly(count, foreign = []) {
+    const rows = await world.sql('SELECT public_key, state, sequence FROM fairway.channel_accounts ORDER BY public_key');
+    const active = rows.filter(([, state]) => state === 'active').map(([key]) => key);
+    assert.equal(active.length, count, 'active rows');
+    assert.deepEqual(rows.filter(([, state]) => state === 'retiring' || state === 'quarantined'), []);
+    assert.deepEqual(sponsored(), active.filter(key => !foreign.includes(key)), 'what the network has is what the table has');
+    for (const [key, state, sequence] of rows)
+      if (state === 'active')
+        assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence);
+      else
+        assert.equal(await exists(key), false, `${key} is ${state}`);
+    assert.deepEqual(await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'"), []);
+  }
 
-    async function ensureExactly(count, env) {
-        const {code, out} = await ensure(count, env)
-        assert.equal(code, 0, out)
-        assert.match(out, new RegExp(`^${count} channel accounts active$`, 'm'))
-        await assertExactly(count)
-    }
+  async function ensureExactly(count, env) {
+    const { code, out } = await ensure(count, env);
+    assert.equal(code, 0, out);
+    assert.match(out, new RegExp(`^${count} channel accounts active$`, 'm'));
+    await assertExactly(count);
+  }
 
-    async function stop() {
-        proxy.close()
-        await world.stop()
-    }
-    return {world, proxy, start, ensure, sponsored, exists, assertExactly, ensureExactly, stop}
+  async function stop() {
+    proxy.close();
+    await world.stop();
+  }
+  return { world, proxy, start, ensure, sponsored, exists, assertExactly, ensureExactly, stop };
 }

@@ -1,245 +1,245 @@
 // ensure-accounts against the local network: sizes up and down, every answer of an RPC, kill -9 at any moment, two at once. After each
 // test the network and the table agree: as many accounts are sponsored as there are active rows, and no key is lost.
-import assert from 'node:assert/strict'
-import fs from 'node:fs'
-import path from 'node:path'
-import {after, before, test} from 'node:test'
-import {Keypair, Operation, TransactionBuilder} from '@stellar/stellar-sdk'
-import {payment, sleep, until} from './harness.mjs'
-import {answers, startProvisioning} from './provisioning.mjs'
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { payment, sleep, until } from './harness.mjs';
+import { answers, startProvisioning } from './provisioning.mjs';
 
-let provisioning, world, proxy, start, ensure, exists, assertExactly, ensureExactly
+let provisioning, world, proxy, start, ensure, exists, assertExactly, ensureExactly;
 
 before(async () => {
-    provisioning = await startProvisioning();
-    ({world, proxy, start, ensure, exists, assertExactly, ensureExactly} = provisioning)
-})
-after(() => provisioning?.stop())
+  provisioning = await startProvisioning();
+  ({ world, proxy, start, ensure, exists, assertExactly, ensureExactly } = provisioning);
+});
+after(() => provisioning?.stop());
 
-test('DP4 P1 P2 P3: 1, 19, 20, 41, 200, 201 and 1,000 accounts up, then down, in transactions of at most 19', {timeout: 600_000}, async () => {
-    for (const count of [1, 19, 20, 41, 200, 201, 1000, 41, 20, 19, 1])
-        await ensureExactly(count)
-    const before = proxy.sent
-    await ensureExactly(1)
-    assert.equal(proxy.sent, before, 'nothing is sent when the number is right')
-    const batches = await world.sql('SELECT kind, cardinality(accounts), state FROM fairway.provisioning ORDER BY id')
-    assert.ok(batches.every(([, size, state]) => Number(size) <= 19 && state === 'succeeded'))
-    assert.deepEqual(batches.filter(([kind]) => kind === 'creation').map(([, size]) => Number(size)),
-        [1, 18, 1, 19, 2, ...Array(8).fill(19), 7, 1, ...Array(42).fill(19), 1])
-})
+test('DP4 P1 P2 P3: 1, 19, 20, 41, 200, 201 and 1,000 accounts up, then down, in transactions of at most 19', { timeout: 600_000 }, async () => {
+  for (const count of [1, 19, 20, 41, 200, 201, 1000, 41, 20, 19, 1])
+    await ensureExactly(count);
+  const before = proxy.sent;
+  await ensureExactly(1);
+  assert.equal(proxy.sent, before, 'nothing is sent when the number is right');
+  const batches = await world.sql('SELECT kind, cardinality(accounts), state FROM fairway.provisioning ORDER BY id');
+  assert.ok(batches.every(([, size, state]) => Number(size) <= 19 && state === 'succeeded'));
+  assert.deepEqual(batches.filter(([kind]) => kind === 'creation').map(([, size]) => Number(size)),
+    [1, 18, 1, 19, 2, ...Array(8).fill(19), 7, 1, ...Array(42).fill(19), 1]);
+});
 
 test('S12 slots are dense: the lowest free ones are taken again', async () => {
-    await ensureExactly(4)
-    const slots = await world.sql("SELECT slot FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot")
-    assert.deepEqual(slots.flat(), ['0', '1', '2', '3'])
-})
+  await ensureExactly(4);
+  const slots = await world.sql("SELECT slot FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot");
+  assert.deepEqual(slots.flat(), ['0', '1', '2', '3']);
+});
 
 test('Z2 H6: keys and the signed transaction are stored before anything is sent', async () => {
-    await ensureExactly(4)
-    const seen = []
-    proxy.onSend = async (forward, call) => {
-        const envelope = Buffer.from(call.params.transaction, 'base64').toString('hex')
-        seen.push(...await world.sql(`SELECT count(*) FROM fairway.provisioning p, unnest(p.accounts) k
-            JOIN fairway.channel_accounts a ON a.public_key = k AND a.state = 'creating' AND octet_length(a.sealed_seed) = 72
-            WHERE p.state = 'pending' AND encode(p.envelope, 'hex') = '${envelope}'`))
-        return null
-    }
-    await ensureExactly(7)
-    proxy.onSend = () => null
-    assert.deepEqual(seen[0], ['3'])
-})
+  await ensureExactly(4);
+  const seen = [];
+  proxy.onSend = async (forward, call) => {
+    const envelope = Buffer.from(call.params.transaction, 'base64').toString('hex');
+    seen.push(...await world.sql(`SELECT count(*) FROM fairway.provisioning p, unnest(p.accounts) k
+      JOIN fairway.channel_accounts a ON a.public_key = k AND a.state = 'creating' AND octet_length(a.sealed_seed) = 72
+      WHERE p.state = 'pending' AND encode(p.envelope, 'hex') = '${envelope}'`));
+    return null;
+  };
+  await ensureExactly(7);
+  proxy.onSend = () => null;
+  assert.deepEqual(seen[0], ['3']);
+});
 
-test('DP1 P4 P11: no answer of the RPC is taken for the outcome', {timeout: 120_000}, async t => {
-    let wanted = 7
-    for (const [name, answer] of Object.entries(answers))
-        await t.test(name, async () => {
-            let first = true
-            proxy.onSend = (forward, call) => {
-                const mine = first
-                first = false
-                return mine ? answer(forward, call) : null
-            }
-            wanted += wanted > 8 ? -2 : 3
-            await ensureExactly(wanted)
-            const [[last]] = await world.sql('SELECT count(*) FROM fairway.provisioning WHERE state <> \'succeeded\'')
-            assert.equal(last, '0', 'the same transaction was sent until the ledger had it')
-        })
-    proxy.onSend = () => null
-})
+test('DP1 P4 P11: no answer of the RPC is taken for the outcome', { timeout: 120_000 }, async t => {
+  let wanted = 7;
+  for (const [name, answer] of Object.entries(answers))
+    await t.test(name, async () => {
+      let first = true;
+      proxy.onSend = (forward, call) => {
+        const mine = first;
+        first = false;
+        return mine ? answer(forward, call) : null;
+      };
+      wanted += wanted > 8 ? -2 : 3;
+      await ensureExactly(wanted);
+      const [[last]] = await world.sql('SELECT count(*) FROM fairway.provisioning WHERE state <> \'succeeded\'');
+      assert.equal(last, '0', 'the same transaction was sent until the ledger had it');
+    });
+  proxy.onSend = () => null;
+});
 
 /** Runs ensure-accounts with a network that swallows what is sent; `act` gets the pending row's id before it stops swallowing. */
 async function whileSwallowed(count, act) {
-    proxy.onSend = () => 'hang up'
-    const run = start(['ensure-accounts', String(count)])
-    const id = await until(async () => (await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'"))[0]?.[0],
-        10_000, 'a transaction under way')
-    await act(id)
-    proxy.onSend = () => null
-    return {id: Number(id), ...await run.ended}
+  proxy.onSend = () => 'hang up';
+  const run = start(['ensure-accounts', String(count)]);
+  const id = await until(async () => (await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'"))[0]?.[0],
+    10_000, 'a transaction under way');
+  await act(id);
+  proxy.onSend = () => null;
+  return { id: Number(id), ...await run.ended };
 }
-const fates = id => world.sql(`SELECT state, accounts FROM fairway.provisioning WHERE id >= ${id} ORDER BY id`)
+const fates = id => world.sql(`SELECT state, accounts FROM fairway.provisioning WHERE id >= ${id} ORDER BY id`);
 
 test('P11: dead by the evidence of a ledger, it is made anew with the same keys', async () => {
-    await ensureExactly(3)
-    const {id, code, out} = await whileSwallowed(6, async pending => {
-        await world.sql(`UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`)
-        await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction')
-    })
-    assert.equal(code, 0, out)
-    const [first, second] = await fates(id)
-    assert.equal(first[0], 'expired')
-    assert.equal(second[0], 'succeeded')
-    assert.equal(first[1], second[1])
-    await assertExactly(6)
-})
+  await ensureExactly(3);
+  const { id, code, out } = await whileSwallowed(6, async pending => {
+    await world.sql(`UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
+    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction');
+  });
+  assert.equal(code, 0, out);
+  const [first, second] = await fates(id);
+  assert.equal(first[0], 'expired');
+  assert.equal(second[0], 'succeeded');
+  assert.equal(first[1], second[1]);
+  await assertExactly(6);
+});
 
 test('a sequence number that the distribution account used elsewhere costs a ledger, not a minute', async () => {
-    const {id, code, out} = await whileSwallowed(9, async pending => {
-        const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
-            {fee: '100', networkPassphrase: world.passphrase})
-        const transaction = builder.addOperation(Operation.bumpSequence({bumpTo: '0'})).setTimeout(30).build()
-        transaction.sign(world.distribution)
-        await world.network.sendTransaction(transaction)
-        await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction')
-    })
-    assert.equal(code, 0, out)
-    const [first, second] = await fates(id)
-    assert.equal(first[0], 'superseded')
-    assert.equal(second[0], 'succeeded')
-    assert.equal(first[1], second[1])
-    await assertExactly(9)
-})
+  const { id, code, out } = await whileSwallowed(9, async pending => {
+    const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
+      { fee: '100', networkPassphrase: world.passphrase });
+    const transaction = builder.addOperation(Operation.bumpSequence({ bumpTo: '0' })).setTimeout(30).build();
+    transaction.sign(world.distribution);
+    await world.network.sendTransaction(transaction);
+    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction');
+  });
+  assert.equal(code, 0, out);
+  const [first, second] = await fates(id);
+  assert.equal(first[0], 'superseded');
+  assert.equal(second[0], 'succeeded');
+  assert.equal(first[1], second[1]);
+  await assertExactly(9);
+});
 
 test('P5: a creation that fails in the ledger is told, and the rest is created without it', async () => {
-    let stranger
-    const {id, code, out} = await whileSwallowed(12, async pending => {
-        [[, stranger]] = await fates(pending)
-        stranger = stranger.slice(1, -1).split(',')[1]
-        await world.fund(stranger) // anybody may create an account whose key was seen in a queue
-    })
-    assert.equal(code, 0, out)
-    assert.match(out, /came to nothing.*txFAILED in ledger/)
-    const [first, second] = await fates(id)
-    assert.equal(first[0], 'failed')
-    assert.equal(second[0], 'succeeded')
-    await assertExactly(12, [stranger])
-    await ensureExactly(1)
-})
+  let stranger;
+  const { id, code, out } = await whileSwallowed(12, async pending => {
+    [[, stranger]] = await fates(pending);
+    stranger = stranger.slice(1, -1).split(',')[1];
+    await world.fund(stranger); // anybody may create an account whose key was seen in a queue
+  });
+  assert.equal(code, 0, out);
+  assert.match(out, /came to nothing.*txFAILED in ledger/);
+  const [first, second] = await fates(id);
+  assert.equal(first[0], 'failed');
+  assert.equal(second[0], 'succeeded');
+  await assertExactly(12, [stranger]);
+  await ensureExactly(1);
+});
 
-test('DP1: kill -9 at random moments loses no key and leaves no orphan; the next run ends at exactly N', {timeout: 240_000}, async t => {
-    for (let round = 0; round < (process.env.FAIRWAY_SIZE === 'long' ? 60 : 6); round++) {
-        const target = 1 + Math.floor(Math.random() * 45)
-        const delay = 20 + Math.floor(Math.random() * 1200)
-        const run = start(['ensure-accounts', String(target)])
-        await sleep(delay)
-        run.process.kill('SIGKILL')
-        await run.ended
-        t.diagnostic(`killed on the way to ${target} after ${delay} ms`)
-        if (round % 3 === 2)
-            await ensureExactly(1 + Math.floor(Math.random() * 45))
-    }
-})
+test('DP1: kill -9 at random moments loses no key and leaves no orphan; the next run ends at exactly N', { timeout: 240_000 }, async t => {
+  for (let round = 0; round < (process.env.FAIRWAY_SIZE === 'long' ? 60 : 6); round++) {
+    const target = 1 + Math.floor(Math.random() * 45);
+    const delay = 20 + Math.floor(Math.random() * 1200);
+    const run = start(['ensure-accounts', String(target)]);
+    await sleep(delay);
+    run.process.kill('SIGKILL');
+    await run.ended;
+    t.diagnostic(`killed on the way to ${target} after ${delay} ms`);
+    if (round % 3 === 2)
+      await ensureExactly(1 + Math.floor(Math.random() * 45));
+  }
+});
 
 test('DP1: killed between storing and sending, the next run sends the very transaction that was stored', async () => {
-    await ensureExactly(5)
-    proxy.onSend = () => 'hang up'
-    const run = start(['ensure-accounts', '10'])
-    await until(async () => (await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'")).length, 10_000, 'a stored one')
-    run.process.kill('SIGKILL')
-    await run.ended
-    proxy.onSend = () => null
-    const [[id]] = await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'")
-    await ensureExactly(10)
-    assert.deepEqual((await fates(id)).map(([state]) => state), ['succeeded'])
-})
+  await ensureExactly(5);
+  proxy.onSend = () => 'hang up';
+  const run = start(['ensure-accounts', '10']);
+  await until(async () => (await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'")).length, 10_000, 'a stored one');
+  run.process.kill('SIGKILL');
+  await run.ended;
+  proxy.onSend = () => null;
+  const [[id]] = await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'");
+  await ensureExactly(10);
+  assert.deepEqual((await fates(id)).map(([state]) => state), ['succeeded']);
+});
 
-test('DP2: two at the same time end at N; the lock is lost again and again', {timeout: 120_000}, async () => {
-    for (const counts of [[30, 30], [12, 25]]) {
-        let running = true
-        const cutting = (async () => {
-            while (running) {
-                await sleep(150)
-                await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway provision'")
-            }
-        })()
-        const runs = await Promise.all(counts.map(count => ensure(count)))
-        running = false
-        await cutting
-        for (const {code, out} of runs)
-            assert.equal(code, 0, out)
-        const [[active]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'")
-        assert.ok(counts.includes(Number(active)))
-        await assertExactly(Number(active))
-    }
-})
+test('DP2: two at the same time end at N; the lock is lost again and again', { timeout: 120_000 }, async () => {
+  for (const counts of [[30, 30], [12, 25]]) {
+    let running = true;
+    const cutting = (async () => {
+      while (running) {
+        await sleep(150);
+        await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway provision'");
+      }
+    })();
+    const runs = await Promise.all(counts.map(count => ensure(count)));
+    running = false;
+    await cutting;
+    for (const { code, out } of runs)
+      assert.equal(code, 0, out);
+    const [[active]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'");
+    assert.ok(counts.includes(Number(active)));
+    await assertExactly(Number(active));
+  }
+});
 
-test('DP3 H7 Z5: leased accounts are merged when their leases have ended, not before', {timeout: 120_000}, async () => {
-    await ensureExactly(6)
-    const service = await world.serve()
-    const user = await world.newAccount()
-    const leases = await Promise.all(Array.from({length: 3}, () =>
-        service.post('/v1/transactions', {transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 20})))
-    assert.ok(leases.every(({status}) => status === 201))
-    const leased = leases.map(({json}) => json.channelAccount)
-    const run = start(['ensure-accounts', '1'])
-    await until(async () => (await world.sql("SELECT 1 FROM fairway.channel_accounts WHERE state = 'retiring' AND lease_hash IS NOT NULL")).length === 2
-        && (await world.sql("SELECT 1 FROM fairway.channel_accounts WHERE state = 'retiring'")).length === 2, 20_000, 'idle ones merged, leased ones wait')
-    for (const key of leased)
-        assert.ok(await exists(key), 'a leased account is never merged')
-    const {code, out} = await run.ended
-    assert.equal(code, 0, out)
-    assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases'), [['3']], 'provisioning takes no lease')
-    for (const {json} of leases)
-        assert.equal((await service.get(`/v1/transactions/${json.hash}`)).json.status, 'expired')
-    await service.kill()
-    await assertExactly(1)
-})
+test('DP3 H7 Z5: leased accounts are merged when their leases have ended, not before', { timeout: 120_000 }, async () => {
+  await ensureExactly(6);
+  const service = await world.serve();
+  const user = await world.newAccount();
+  const leases = await Promise.all(Array.from({ length: 3 }, () =>
+    service.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 20 })));
+  assert.ok(leases.every(({ status }) => status === 201));
+  const leased = leases.map(({ json }) => json.channelAccount);
+  const run = start(['ensure-accounts', '1']);
+  await until(async () => (await world.sql("SELECT 1 FROM fairway.channel_accounts WHERE state = 'retiring' AND lease_hash IS NOT NULL")).length === 2
+    && (await world.sql("SELECT 1 FROM fairway.channel_accounts WHERE state = 'retiring'")).length === 2, 20_000, 'idle ones merged, leased ones wait');
+  for (const key of leased)
+    assert.ok(await exists(key), 'a leased account is never merged');
+  const { code, out } = await run.ended;
+  assert.equal(code, 0, out);
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases'), [['3']], 'provisioning takes no lease');
+  for (const { json } of leases)
+    assert.equal((await service.get(`/v1/transactions/${json.hash}`)).json.status, 'expired');
+  await service.kill();
+  await assertExactly(1);
+});
 
-test('DP4 P6 P12 P13: what cannot work says why, with its exit code', {timeout: 60_000}, async t => {
-    await ensureExactly(1)
-    const cases = [
-        ['a058ecd4: zero accounts', ['0'], {}, 64, /from 1 to 100000/],
-        ['too many accounts', ['100001'], {}, 64, /from 1 to 100000/],
-        ['no number', ['many'], {}, 64, /from 1 to 100000/],
-        ['two numbers', ['1', '2'], {}, 64, /from 1 to 100000/],
-        ['more than the distribution account can pay', ['90000'], {}, 78, /has \d+ XLM and needs \d+ XLM to sponsor 89999 more/],
-        ['a fee cap below the minimum', ['2'], {MAX_FEE: '200'}, 78, /MAX_FEE/],
-        ['another network', ['2'], {NETWORK_PASSPHRASE: 'somewhere else'}, 78, /somewhere else/],
-        ['RPC away', ['2'], {RPC_URL: 'http://127.0.0.1:1', START_TIMEOUT: '1'}, 69, /RPC/],
-        ['database away', ['2'], {DATABASE_URL: 'postgresql://127.0.0.1:1/x', START_TIMEOUT: '1'}, 69, /database/i],
-        ['P6: ledgers do not close', ['2'], {START_TIMEOUT: '1'}, 69, /last ledger committed/],
-    ]
-    for (const [name, args, env, expected, words] of cases)
-        await t.test(name, async () => {
-            if (name.startsWith('P6')) {
-                world.localnet.pause()
-                await world.localnet.chain.settled()
-                await ensure(1) // reaches the tip
-                await world.sql('UPDATE fairway.cursor SET close_time = close_time - 1000')
-            }
-            const {code, out} = await start(['ensure-accounts', ...args], env).ended
-            world.localnet.resume()
-            assert.equal(code, expected, out)
-            assert.match(out, words)
-        })
-    await t.test('the reserves of its own entries count too', async () => {
-        const needed = async () => Number(/needs (\d+) XLM/.exec((await ensure(90000)).out)[1])
-        const before = await needed()
-        const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
-            {fee: '100', networkPassphrase: world.passphrase})
-        for (let entry = 0; entry < 4; entry++)
-            builder.addOperation(Operation.manageData({name: `entry ${entry}`, value: 'x'}))
-        const transaction = builder.setTimeout(30).build()
-        transaction.sign(world.distribution)
-        assert.equal((await world.network.sendTransaction(transaction)).status, 'PENDING')
-        await until(async () => await needed() === before + 2, 10_000, 'four base reserves, 2 XLM, more')
-    })
-    await t.test('#91: the key of another distribution account', async () => {
-        const file = path.join(world.folder, 'other.seed')
-        fs.writeFileSync(file, Keypair.random().secret(), {mode: 0o600})
-        const {code, out} = await ensure(2, {DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: file})
-        assert.equal(code, 78, out)
-        assert.match(out, /sponsored by G/)
-    })
-    await ensureExactly(2)
-})
+test('DP4 P6 P12 P13: what cannot work says why, with its exit code', { timeout: 60_000 }, async t => {
+  await ensureExactly(1);
+  const cases = [
+    ['a058ecd4: zero accounts', ['0'], {}, 64, /from 1 to 100000/],
+    ['too many accounts', ['100001'], {}, 64, /from 1 to 100000/],
+    ['no number', ['many'], {}, 64, /from 1 to 100000/],
+    ['two numbers', ['1', '2'], {}, 64, /from 1 to 100000/],
+    ['more than the distribution account can pay', ['90000'], {}, 78, /has \d+ XLM and needs \d+ XLM to sponsor 89999 more/],
+    ['a fee cap below the minimum', ['2'], { MAX_FEE: '200' }, 78, /MAX_FEE/],
+    ['another network', ['2'], { NETWORK_PASSPHRASE: 'somewhere else' }, 78, /somewhere else/],
+    ['RPC away', ['2'], { RPC_URL: 'http://127.0.0.1:1', START_TIMEOUT: '1' }, 69, /RPC/],
+    ['database away', ['2'], { DATABASE_URL: 'postgresql://127.0.0.1:1/x', START_TIMEOUT: '1' }, 69, /database/i],
+    ['P6: ledgers do not close', ['2'], { START_TIMEOUT: '1' }, 69, /last ledger committed/],
+  ];
+  for (const [name, args, env, expected, words] of cases)
+    await t.test(name, async () => {
+      if (name.startsWith('P6')) {
+        world.localnet.pause();
+        await world.localnet.chain.settled();
+        await ensure(1); // reaches the tip
+        await world.sql('UPDATE fairway.cursor SET close_time = close_time - 1000');
+      }
+      const { code, out } = await start(['ensure-accounts', ...args], env).ended;
+      world.localnet.resume();
+      assert.equal(code, expected, out);
+      assert.match(out, words);
+    });
+  await t.test('the reserves of its own entries count too', async () => {
+    const needed = async () => Number(/needs (\d+) XLM/.exec((await ensure(90000)).out)[1]);
+    const before = await needed();
+    const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
+      { fee: '100', networkPassphrase: world.passphrase });
+    for (let entry = 0; entry < 4; entry++)
+      builder.addOperation(Operation.manageData({ name: `entry ${entry}`, value: 'x' }));
+    const transaction = builder.setTimeout(30).build();
+    transaction.sign(world.distribution);
+    assert.equal((await world.network.sendTransaction(transaction)).status, 'PENDING');
+    await until(async () => await needed() === before + 2, 10_000, 'four base reserves, 2 XLM, more');
+  });
+  await t.test('#91: the key of another distribution account', async () => {
+    const file = path.join(world.folder, 'other.seed');
+    fs.writeFileSync(file, Keypair.random().secret(), { mode: 0o600 });
+    const { code, out } = await ensure(2, { DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: file });
+    assert.equal(code, 78, out);
+    assert.match(out, /sponsored by G/);
+  });
+  await ensureExactly(2);
+});

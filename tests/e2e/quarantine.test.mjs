@@ -1,224 +1,224 @@
 // Quarantine, end to end: an account that did what fairway did not cause is never leased, says why, and has a way back. The culprit is
 // somebody who has a channel account's key: this file opens the sealed seeds with the master key.
-import assert from 'node:assert/strict'
-import crypto from 'node:crypto'
-import fs from 'node:fs'
-import http from 'node:http'
-import {after, before, test} from 'node:test'
-import {Operation, TransactionBuilder} from '@stellar/stellar-sdk'
-import {payThrough, payment, startWorld, until} from './harness.mjs'
-import {unseal} from './unseal.mjs'
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import http from 'node:http';
+import { after, before, test } from 'node:test';
+import { Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { payThrough, payment, startWorld, until } from './harness.mjs';
+import { unseal } from './unseal.mjs';
 
-const ACCOUNTS = 8
-let world, service, users
-let seal // of broken, before it was
-let consumed, signers, merged, missing, frozen, broken, healthy // one account for each reason, and those that stay as they are
+const ACCOUNTS = 8;
+let world, service, users;
+let seal; // of broken, before it was
+let consumed, signers, merged, missing, frozen, broken, healthy; // one account for each reason, and those that stay as they are
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS, ledgerMs: 300})
-    Object.assign(world.env, {INGEST_POLL_MS: '50', START_TIMEOUT: '20'})
-    service = await world.serve()
-    users = await Promise.all([world.newAccount(), world.newAccount()]);
-    [consumed, signers, merged, missing, frozen, broken, ...healthy] =
-        (await world.sql('SELECT public_key FROM fairway.channel_accounts ORDER BY slot')).flat()
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
+  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '20' });
+  service = await world.serve();
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+  [consumed, signers, merged, missing, frozen, broken, ...healthy] =
+    (await world.sql('SELECT public_key FROM fairway.channel_accounts ORDER BY slot')).flat();
+});
+after(() => world?.stop());
 
 /** {code, out} of a command, whatever its exit code. */
-const run = (...args) => world.fairway(...args).then(({stdout}) => ({code: 0, out: stdout}),
-    error => ({code: error.code, out: error.stdout + error.stderr}))
+const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
+  error => ({ code: error.code, out: error.stdout + error.stderr }));
 const row = async address => (await world.sql(
-    `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${address}'`))[0]
-const becomes = (address, state) => until(async () => (await row(address))[0] === state, 20_000, `${address} is ${state}`)
+  `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${address}'`))[0];
+const becomes = (address, state) => until(async () => (await row(address))[0] === state, 20_000, `${address} is ${state}`);
 const quarantine = (address, reason) => world.sql(`UPDATE fairway.channel_accounts SET state = 'quarantined',
-    quarantine_reason = '${reason}' WHERE public_key = '${address}'`)
-const lease = () => service.post('/v1/transactions', {transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 20})
+  quarantine_reason = '${reason}' WHERE public_key = '${address}'`);
+const lease = () => service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 20 });
 
 async function channelKey(address) {
-    const [[keyId, box]] = await world.sql(
-        `SELECT key_id, encode(sealed_seed, 'hex') FROM fairway.channel_accounts WHERE public_key = '${address}'`)
-    return unseal({masterKey: fs.readFileSync(world.env.MASTER_KEY_FILE), publicKey: address, keyId, box: Buffer.from(box, 'hex'),
-        networkId: crypto.createHash('sha256').update(world.passphrase).digest()})
+  const [[keyId, box]] = await world.sql(
+    `SELECT key_id, encode(sealed_seed, 'hex') FROM fairway.channel_accounts WHERE public_key = '${address}'`);
+  return unseal({ masterKey: fs.readFileSync(world.env.MASTER_KEY_FILE), publicKey: address, keyId, box: Buffer.from(box, 'hex'),
+    networkId: crypto.createHash('sha256').update(world.passphrase).digest() });
 }
 
 /** A transaction of the channel account that fairway never signed; somebody else pays for it, and sponsors what it adds. */
 async function misuse(address, ...operations) {
-    const [payer] = users
-    const builder = new TransactionBuilder(await world.network.getAccount(address), {fee: '1000', networkPassphrase: world.passphrase})
-    operations.forEach(operation => builder.addOperation(operation))
-    const inner = builder.setTimeout(60).build()
-    inner.sign(await channelKey(address))
-    if (inner.operations.some(({source}) => source === payer.publicKey()))
-        inner.sign(payer)
-    const bump = TransactionBuilder.buildFeeBumpTransaction(payer, '1000', inner, world.passphrase)
-    bump.sign(payer)
-    const sent = await world.network.sendTransaction(bump)
-    assert.equal(sent.status, 'PENDING', JSON.stringify(sent))
-    const done = await until(async () => {
-        const got = await world.network.getTransaction(sent.hash)
-        return got.status !== 'NOT_FOUND' && got
-    }, 20_000, 'the misuse is in a ledger')
-    assert.equal(done.status, 'SUCCESS')
+  const [payer] = users;
+  const builder = new TransactionBuilder(await world.network.getAccount(address), { fee: '1000', networkPassphrase: world.passphrase });
+  operations.forEach(operation => builder.addOperation(operation));
+  const inner = builder.setTimeout(60).build();
+  inner.sign(await channelKey(address));
+  if (inner.operations.some(({ source }) => source === payer.publicKey()))
+    inner.sign(payer);
+  const bump = TransactionBuilder.buildFeeBumpTransaction(payer, '1000', inner, world.passphrase);
+  bump.sign(payer);
+  const sent = await world.network.sendTransaction(bump);
+  assert.equal(sent.status, 'PENDING', JSON.stringify(sent));
+  const done = await until(async () => {
+    const got = await world.network.getTransaction(sent.hash);
+    return got.status !== 'NOT_FOUND' && got;
+  }, 20_000, 'the misuse is in a ledger');
+  assert.equal(done.status, 'SUCCESS');
 }
 
 async function refused(verb, address, reason) {
-    const before = await row(address)
-    const {code, out} = await run('accounts', verb, address)
-    assert.equal(code, 1, out)
-    assert.match(out, reason)
-    assert.deepEqual(await row(address), before)
+  const before = await row(address);
+  const { code, out } = await run('accounts', verb, address);
+  assert.equal(code, 1, out);
+  assert.match(out, reason);
+  assert.deepEqual(await row(address), before);
 }
 
 async function released(...addresses) {
-    const {code, out} = await run('accounts', 'release', ...addresses)
-    assert.equal(code, 0, out)
-    for (const address of addresses) {
-        const sequence = (await world.network.getAccount(address)).sequenceNumber()
-        assert.match(out, new RegExp(`^${address} active again, with sequence ${sequence} as of ledger \\d+$`, 'm'))
-        assert.deepEqual(await row(address), ['active', ''])
-    }
+  const { code, out } = await run('accounts', 'release', ...addresses);
+  assert.equal(code, 0, out);
+  for (const address of addresses) {
+    const sequence = (await world.network.getAccount(address)).sequenceNumber();
+    assert.match(out, new RegExp(`^${address} active again, with sequence ${sequence} as of ledger \\d+$`, 'm'));
+    assert.deepEqual(await row(address), ['active', '']);
+  }
 }
 
-test('P9 accounts lists every account in the order of their keys, with state, sequence and ledger, and sums up; from the database alone', {timeout: 60_000}, async () => {
-    const {RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env} = world.env
-    world.env = env
-    const {code, out} = await run('accounts')
-    assert.equal(code, 0, out)
-    const lines = out.trim().split('\n')
-    assert.equal(lines.filter(line => /^G[A-Z2-7]{55} idle +sequence \d+ as of ledger \d+$/.test(line)).length, ACCOUNTS)
-    assert.equal(lines.at(-1), `${ACCOUNTS} accounts, ${ACCOUNTS} idle`)
-    assert.deepEqual(lines, [...lines.slice(0, -1).sort(), lines.at(-1)])
-    assert.equal((await run('accounts', '--state', 'leased')).out, '0 accounts\n')
-    for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['mend', consumed], ['release', consumed, '--state', 'idle']])
-        assert.equal((await run('accounts', ...args)).code, 64, args.join(' '))
-    world.env = {...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE}
-})
+test('P9 accounts lists every account in the order of their keys, with state, sequence and ledger, and sums up; from the database alone', { timeout: 60_000 }, async () => {
+  const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env } = world.env;
+  world.env = env;
+  const { code, out } = await run('accounts');
+  assert.equal(code, 0, out);
+  const lines = out.trim().split('\n');
+  assert.equal(lines.filter(line => /^G[A-Z2-7]{55} idle +sequence \d+ as of ledger \d+$/.test(line)).length, ACCOUNTS);
+  assert.equal(lines.at(-1), `${ACCOUNTS} accounts, ${ACCOUNTS} idle`);
+  assert.deepEqual(lines, [...lines.slice(0, -1).sort(), lines.at(-1)]);
+  assert.equal((await run('accounts', '--state', 'leased')).out, '0 accounts\n');
+  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['mend', consumed], ['release', consumed, '--state', 'idle']])
+    assert.equal((await run('accounts', ...args)).code, 64, args.join(' '));
+  world.env = { ...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE };
+});
 
-test('an account is quarantined for each thing that fairway did not cause, shown with its reason, and not leased', {timeout: 60_000}, async () => {
-    await misuse(consumed, Operation.bumpSequence({bumpTo: '0'}))
-    await misuse(signers, Operation.beginSponsoringFutureReserves({sponsoredId: signers, source: users[0].publicKey()}),
-        Operation.setOptions({signer: {ed25519PublicKey: users[1].publicKey(), weight: 1}}), Operation.endSponsoringFutureReserves({}))
-    await misuse(merged, Operation.accountMerge({destination: users[0].publicKey()}))
-    await quarantine(missing, 'missing on the network')
-    await quarantine(frozen, 'frozen by the network')
-    seal = (await world.sql(`SELECT encode(sealed_seed, 'hex') FROM fairway.channel_accounts WHERE public_key = '${broken}'`))[0][0]
-    await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = overlay(sealed_seed placing '\\x00' from 40)
-        WHERE public_key = '${broken}'`)
-    await Promise.all([consumed, signers, merged].map(address => becomes(address, 'quarantined')))
-    const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'its signers or thresholds were changed'],
-        [merged, 'the network removed the account'], [missing, 'missing on the network'], [frozen, 'frozen by the network'],
-        [broken, 'its sealed seed does not open']])
-    // more wanted than there are: the one with the broken seed is tried, found out, and not answered with
-    const answers = await Promise.all(Array.from({length: healthy.length + 1}, lease))
-    const leased = answers.filter(({status}) => status === 201).map(({json}) => json.channelAccount)
-    assert.deepEqual(leased.sort(), [...healthy].sort())
-    assert.deepEqual(answers.map(({status}) => status).sort(), [201, 201, 503])
-    const {out} = await run('accounts', '--state', 'quarantined')
-    for (const [address, reason] of reasons)
-        assert.match(out, new RegExp(`^${address} quarantined .* reason "${reason}`, 'm'))
-    assert.match(out, /\n6 accounts, 6 quarantined\n$/)
-    const {json} = await service.get('/v1/channel-accounts?state=quarantined')
-    assert.deepEqual(new Set(json.items.map(item => item.publicKey)), new Set(reasons.keys()))
-    const {hash, channelAccount} = answers[0].status === 201 ? answers[0].json : answers[1].json
-    assert.match((await run('accounts')).out, new RegExp(`^${channelAccount} leased .* lease ${hash} until 20..-..-..T..:..:..Z$`, 'm'))
-})
+test('an account is quarantined for each thing that fairway did not cause, shown with its reason, and not leased', { timeout: 60_000 }, async () => {
+  await misuse(consumed, Operation.bumpSequence({ bumpTo: '0' }));
+  await misuse(signers, Operation.beginSponsoringFutureReserves({ sponsoredId: signers, source: users[0].publicKey() }),
+    Operation.setOptions({ signer: { ed25519PublicKey: users[1].publicKey(), weight: 1 } }), Operation.endSponsoringFutureReserves({}));
+  await misuse(merged, Operation.accountMerge({ destination: users[0].publicKey() }));
+  await quarantine(missing, 'missing on the network');
+  await quarantine(frozen, 'frozen by the network');
+  seal = (await world.sql(`SELECT encode(sealed_seed, 'hex') FROM fairway.channel_accounts WHERE public_key = '${broken}'`))[0][0];
+  await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = overlay(sealed_seed placing '\\x00' from 40)
+    WHERE public_key = '${broken}'`);
+  await Promise.all([consumed, signers, merged].map(address => becomes(address, 'quarantined')));
+  const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'its signers or thresholds were changed'],
+    [merged, 'the network removed the account'], [missing, 'missing on the network'], [frozen, 'frozen by the network'],
+    [broken, 'its sealed seed does not open']]);
+  // more wanted than there are: the one with the broken seed is tried, found out, and not answered with
+  const answers = await Promise.all(Array.from({ length: healthy.length + 1 }, lease));
+  const leased = answers.filter(({ status }) => status === 201).map(({ json }) => json.channelAccount);
+  assert.deepEqual(leased.sort(), [...healthy].sort());
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 201, 503]);
+  const { out } = await run('accounts', '--state', 'quarantined');
+  for (const [address, reason] of reasons)
+    assert.match(out, new RegExp(`^${address} quarantined .* reason "${reason}`, 'm'));
+  assert.match(out, /\n6 accounts, 6 quarantined\n$/);
+  const { json } = await service.get('/v1/channel-accounts?state=quarantined');
+  assert.deepEqual(new Set(json.items.map(item => item.publicKey)), new Set(reasons.keys()));
+  const { hash, channelAccount } = answers[0].status === 201 ? answers[0].json : answers[1].json;
+  assert.match((await run('accounts')).out, new RegExp(`^${channelAccount} leased .* lease ${hash} until 20..-..-..T..:..:..Z$`, 'm'));
+});
 
-test('release: only what the network confirms, with the number that the network has', {timeout: 60_000}, async () => {
-    await refused('release', signers, /refused: others can sign for it/)
-    await refused('retire', signers, /refused: others can sign for it/)
-    await refused('release', merged, /refused: the network has no such account; retire it/)
-    await refused('release', broken, /refused: its sealed seed does not open/)
-    await refused('retire', broken, /refused: its sealed seed does not open/)
-    const foreign = await run('accounts', 'release', users[0].publicKey())
-    assert.equal(foreign.code, 1)
-    assert.match(foreign.out, /refused: not an account of this pool/)
-    await released(consumed, missing, frozen)
-    assert.match((await run('accounts', 'release', consumed)).out, /active already/)
-    await misuse(signers, Operation.setOptions({signer: {ed25519PublicKey: users[1].publicKey(), weight: 0}}))
-    await released(signers)
-})
+test('release: only what the network confirms, with the number that the network has', { timeout: 60_000 }, async () => {
+  await refused('release', signers, /refused: others can sign for it/);
+  await refused('retire', signers, /refused: others can sign for it/);
+  await refused('release', merged, /refused: the network has no such account; retire it/);
+  await refused('release', broken, /refused: its sealed seed does not open/);
+  await refused('retire', broken, /refused: its sealed seed does not open/);
+  const foreign = await run('accounts', 'release', users[0].publicKey());
+  assert.equal(foreign.code, 1);
+  assert.match(foreign.out, /refused: not an account of this pool/);
+  await released(consumed, missing, frozen);
+  assert.match((await run('accounts', 'release', consumed)).out, /active already/);
+  await misuse(signers, Operation.setOptions({ signer: { ed25519PublicKey: users[1].publicKey(), weight: 0 } }));
+  await released(signers);
+});
 
 /** A node that does not find what it is asked for, the first `lies` times. */
 async function lyingNode(lies) {
-    const node = {asked: 0}
-    const server = http.createServer(async (request, response) => {
-        const chunks = []
-        for await (const chunk of request)
-            chunks.push(chunk)
-        const body = Buffer.concat(chunks), call = JSON.parse(body)
-        const answer = await (await fetch(world.localnet.url, {method: 'POST', headers: {'content-type': 'application/json'}, body})).json()
-        if (call.method === 'getLedgerEntries' && answer.result.entries?.length > 0 && node.asked++ < lies)
-            answer.result.entries = []
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
-    })
-    await new Promise(listening => server.listen(0, '127.0.0.1', listening))
-    node.url = `http://127.0.0.1:${server.address().port}`
-    node.close = () => server.close().closeAllConnections()
-    return node
+  const node = { asked: 0 };
+  const server = http.createServer(async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request)
+      chunks.push(chunk);
+    const body = Buffer.concat(chunks), call = JSON.parse(body);
+    const answer = await (await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
+    if (call.method === 'getLedgerEntries' && answer.result.entries?.length > 0 && node.asked++ < lies)
+      answer.result.entries = [];
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+  });
+  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
+  node.url = `http://127.0.0.1:${server.address().port}`;
+  node.close = () => server.close().closeAllConnections();
+  return node;
 }
 
-test('Z6 retire: what one node does not find is looked for again, a ledger later', {timeout: 60_000}, async () => {
-    const node = await lyingNode(1)
-    world.env.RPC_URL = node.url
-    const {code, out} = await run('accounts', 'retire', missing)
-    world.env.RPC_URL = world.localnet.url
-    node.close()
-    assert.equal(code, 0, out)
-    assert.match(out, /retiring; ensure-accounts merges it/, 'the network has it: nothing but a merge takes it out')
-    assert.ok(node.asked > 1)
-    assert.deepEqual(await row(missing), ['retiring', ''])
-})
+test('Z6 retire: what one node does not find is looked for again, a ledger later', { timeout: 60_000 }, async () => {
+  const node = await lyingNode(1);
+  world.env.RPC_URL = node.url;
+  const { code, out } = await run('accounts', 'retire', missing);
+  world.env.RPC_URL = world.localnet.url;
+  node.close();
+  assert.equal(code, 0, out);
+  assert.match(out, /retiring; ensure-accounts merges it/, 'the network has it: nothing but a merge takes it out');
+  assert.ok(node.asked > 1);
+  assert.deepEqual(await row(missing), ['retiring', '']);
+});
 
-test('Z6 retire: gone from the network in two looks, then retired; its row and its seed stay', {timeout: 60_000}, async () => {
-    const {code, out} = await run('accounts', 'retire', merged, merged)
-    assert.equal(code, 0, out)
-    assert.match(out, /retired: the network has no such account\n.* retired already/)
-    assert.deepEqual(await row(merged), ['retired', ''])
-    assert.deepEqual(await world.sql(`SELECT octet_length(sealed_seed) FROM fairway.channel_accounts WHERE public_key = '${merged}'`), [['72']])
-})
+test('Z6 retire: gone from the network in two looks, then retired; its row and its seed stay', { timeout: 60_000 }, async () => {
+  const { code, out } = await run('accounts', 'retire', merged, merged);
+  assert.equal(code, 0, out);
+  assert.match(out, /retired: the network has no such account\n.* retired already/);
+  assert.deepEqual(await row(merged), ['retired', '']);
+  assert.deepEqual(await world.sql(`SELECT octet_length(sealed_seed) FROM fairway.channel_accounts WHERE public_key = '${merged}'`), [['72']]);
+});
 
-test('an RPC that is behind, or away, changes nothing: exit 75 and 69', {timeout: 60_000}, async () => {
-    await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger + 1000000 WHERE public_key = '${broken}'`)
-    world.env.START_TIMEOUT = '1'
-    for (const verb of ['release', 'retire']) {
-        const {code, out} = await run('accounts', verb, broken)
-        assert.equal(code, 75, out)
-        assert.match(out, /not now: Stellar RPC answers as of ledger/)
-    }
-    await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger - 1000000 WHERE public_key = '${broken}'`)
-    world.env.RPC_URL = 'http://127.0.0.1:9'
-    assert.equal((await run('accounts', 'release', broken)).code, 69)
-    Object.assign(world.env, {RPC_URL: world.localnet.url, START_TIMEOUT: '20'})
-    assert.match((await row(broken))[1], /does not open/)
-})
+test('an RPC that is behind, or away, changes nothing: exit 75 and 69', { timeout: 60_000 }, async () => {
+  await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger + 1000000 WHERE public_key = '${broken}'`);
+  world.env.START_TIMEOUT = '1';
+  for (const verb of ['release', 'retire']) {
+    const { code, out } = await run('accounts', verb, broken);
+    assert.equal(code, 75, out);
+    assert.match(out, /not now: Stellar RPC answers as of ledger/);
+  }
+  await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger - 1000000 WHERE public_key = '${broken}'`);
+  world.env.RPC_URL = 'http://127.0.0.1:9';
+  assert.equal((await run('accounts', 'release', broken)).code, 69);
+  Object.assign(world.env, { RPC_URL: world.localnet.url, START_TIMEOUT: '20' });
+  assert.match((await row(broken))[1], /does not open/);
+});
 
-test('retire and ensure-accounts: quarantined ones are replaced, a leased one is merged only when its lease has ended', {timeout: 120_000}, async () => {
-    const [leased] = healthy
-    const {code, out} = await run('accounts', 'retire', leased, consumed)
-    assert.equal(code, 0, out)
-    assert.match(out, new RegExp(`^${leased} retiring; ensure-accounts merges it when its lease has ended$`, 'm'))
-    assert.match(out, new RegExp(`^${consumed} retiring; ensure-accounts merges it$`, 'm'))
-    await refused('release', consumed, /refused: it is retiring, not quarantined/)
-    const ensured = await run('ensure-accounts', String(ACCOUNTS))
-    assert.equal(ensured.code, 0, ensured.out)
-    assert.deepEqual((await Promise.all([leased, consumed, broken].map(row))).map(([state]) => state), ['retired', 'retired', 'quarantined'])
-    const [[result, ended]] = await world.sql(`SELECT result, ledger FROM fairway.leases WHERE account = '${leased}'`)
-    assert.equal(result, 'expired')
-    const [[gone]] = await world.sql(`SELECT max(ledger) FROM fairway.provisioning WHERE kind = 'merge' AND '${leased}' = ANY (accounts)`)
-    assert.ok(Number(gone) > Number(ended), `merged in ledger ${gone}, its lease ended in ${ended}`)
-})
+test('retire and ensure-accounts: quarantined ones are replaced, a leased one is merged only when its lease has ended', { timeout: 120_000 }, async () => {
+  const [leased] = healthy;
+  const { code, out } = await run('accounts', 'retire', leased, consumed);
+  assert.equal(code, 0, out);
+  assert.match(out, new RegExp(`^${leased} retiring; ensure-accounts merges it when its lease has ended$`, 'm'));
+  assert.match(out, new RegExp(`^${consumed} retiring; ensure-accounts merges it$`, 'm'));
+  await refused('release', consumed, /refused: it is retiring, not quarantined/);
+  const ensured = await run('ensure-accounts', String(ACCOUNTS));
+  assert.equal(ensured.code, 0, ensured.out);
+  assert.deepEqual((await Promise.all([leased, consumed, broken].map(row))).map(([state]) => state), ['retired', 'retired', 'quarantined']);
+  const [[result, ended]] = await world.sql(`SELECT result, ledger FROM fairway.leases WHERE account = '${leased}'`);
+  assert.equal(result, 'expired');
+  const [[gone]] = await world.sql(`SELECT max(ledger) FROM fairway.provisioning WHERE kind = 'merge' AND '${leased}' = ANY (accounts)`);
+  assert.ok(Number(gone) > Number(ended), `merged in ledger ${gone}, its lease ended in ${ended}`);
+});
 
-test('what was released is used like any other: every account takes a payment through the network', {timeout: 60_000}, async () => {
-    await until(async () => (await world.sql('SELECT 1 FROM fairway.leases WHERE settled_at IS NULL')).length === 0, 40_000, 'leases end')
-    // the seed is there again, as when the master key that sealed it is given again
-    await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = decode('${seal}', 'hex') WHERE public_key = '${broken}'`)
-    await released(broken)
-    const leases = await Promise.all(Array.from({length: ACCOUNTS + 1}, () => payThrough(world, service, users[0], users[1])))
-    assert.equal(new Set(leases.map(({channelAccount}) => channelAccount)).size, ACCOUNTS + 1)
-    assert.ok([frozen, signers, broken].every(address => leases.some(({channelAccount}) => channelAccount === address)))
-    for (const {hash} of leases)
-        assert.equal((await service.get(`/v1/transactions/${hash}?wait=30`)).json.status, 'confirmed')
-    const active = await world.sql("SELECT public_key, sequence FROM fairway.channel_accounts WHERE state = 'active'")
-    for (const [address, sequence] of active)
-        assert.equal((await world.network.getAccount(address)).sequenceNumber(), sequence)
-})
+test('what was released is used like any other: every account takes a payment through the network', { timeout: 60_000 }, async () => {
+  await until(async () => (await world.sql('SELECT 1 FROM fairway.leases WHERE settled_at IS NULL')).length === 0, 40_000, 'leases end');
+  // the seed is there again, as when the master key that sealed it is given again
+  await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = decode('${seal}', 'hex') WHERE public_key = '${broken}'`);
+  await released(broken);
+  const leases = await Promise.all(Array.from({ length: ACCOUNTS + 1 }, () => payThrough(world, service, users[0], users[1])));
+  assert.equal(new Set(leases.map(({ channelAccount }) => channelAccount)).size, ACCOUNTS + 1);
+  assert.ok([frozen, signers, broken].every(address => leases.some(({ channelAccount }) => channelAccount === address)));
+  for (const { hash } of leases)
+    assert.equal((await service.get(`/v1/transactions/${hash}?wait=30`)).json.status, 'confirmed');
+  const active = await world.sql("SELECT public_key, sequence FROM fairway.channel_accounts WHERE state = 'active'");
+  for (const [address, sequence] of active)
+    assert.equal((await world.network.getAccount(address)).sequenceNumber(), sequence);
+});

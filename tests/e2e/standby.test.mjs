@@ -1,41 +1,41 @@
 // The leader is stopped (SIGSTOP) while it holds its session lock: another replica passes it over by term. H14. The patience of a
 // standby is 30 s and more, so this runs at the long size only; tests/integration/test_ingest.c has it with a short patience.
-import assert from 'node:assert/strict'
-import {after, before, test} from 'node:test'
-import {assertSettled, payThrough, startWorld, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { assertSettled, payThrough, startWorld, until } from './harness.mjs';
 
-const ACCOUNTS = 6
-const skip = process.env.FAIRWAY_SIZE !== 'long' && 'FAIRWAY_SIZE=long'
-let world
+const ACCOUNTS = 6;
+const skip = process.env.FAIRWAY_SIZE !== 'long' && 'FAIRWAY_SIZE=long';
+let world;
 
 before(async () => {
-    if (!skip)
-        world = await startWorld({accounts: ACCOUNTS})
-})
-after(() => world?.stop())
+  if (!skip)
+    world = await startWorld({ accounts: ACCOUNTS });
+});
+after(() => world?.stop());
 
-const cursor = async () => (await world.sql('SELECT sequence, term FROM fairway.cursor'))[0].map(Number)
+const cursor = async () => (await world.sql('SELECT sequence, term FROM fairway.cursor'))[0].map(Number);
 
-test('H14 a stopped leader is passed over, and finds itself fenced when it wakes', {skip, timeout: 240_000}, async () => {
-    const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()])
-    const leader = await world.serve()
-    const standby = await world.serve()
-    assert.match(leader.log, /this replica ingests/)
-    assert.doesNotMatch(standby.log, /this replica ingests/)
-    await payThrough(world, leader, payer, payee)
-    leader.process.kill('SIGSTOP')
-    const [, term] = await cursor()
-    await until(async () => (await cursor())[1] > term, 60_000, 'the standby raises the term')
-    assert.match(standby.log, /the leader lets the cursor stand still: taking over/)
-    await until(async () => (await standby.get('/readyz')).status === 200, 20_000, 'it has caught up')
-    await payThrough(world, standby, payer, payee)
-    leader.process.kill('SIGCONT')
-    await until(async () => (await leader.get('/readyz')).status === 200, 30_000, 'the one that slept is of use again')
-    await payThrough(world, leader, payer, payee)
-    await assertSettled(assert, world, standby, ACCOUNTS)
-    const [[gaps]] = await world.sql(`SELECT count(*) FROM fairway.ledgers l WHERE l.sequence > (SELECT min(sequence) FROM fairway.ledgers)
-        AND NOT EXISTS (SELECT FROM fairway.ledgers m WHERE m.sequence = l.sequence - 1 AND m.hash = l.previous_hash)`)
-    assert.equal(gaps, '0', 'every ledger once, each linked to the one before')
-    const [[odd]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'")
-    assert.equal(odd, '0')
-})
+test('H14 a stopped leader is passed over, and finds itself fenced when it wakes', { skip, timeout: 240_000 }, async () => {
+  const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
+  const leader = await world.serve();
+  const standby = await world.serve();
+  assert.match(leader.log, /this replica ingests/);
+  assert.doesNotMatch(standby.log, /this replica ingests/);
+  await payThrough(world, leader, payer, payee);
+  leader.process.kill('SIGSTOP');
+  const [, term] = await cursor();
+  await until(async () => (await cursor())[1] > term, 60_000, 'the standby raises the term');
+  assert.match(standby.log, /the leader lets the cursor stand still: taking over/);
+  await until(async () => (await standby.get('/readyz')).status === 200, 20_000, 'it has caught up');
+  await payThrough(world, standby, payer, payee);
+  leader.process.kill('SIGCONT');
+  await until(async () => (await leader.get('/readyz')).status === 200, 30_000, 'the one that slept is of use again');
+  await payThrough(world, leader, payer, payee);
+  await assertSettled(assert, world, standby, ACCOUNTS);
+  const [[gaps]] = await world.sql(`SELECT count(*) FROM fairway.ledgers l WHERE l.sequence > (SELECT min(sequence) FROM fairway.ledgers)
+    AND NOT EXISTS (SELECT FROM fairway.ledgers m WHERE m.sequence = l.sequence - 1 AND m.hash = l.previous_hash)`);
+  assert.equal(gaps, '0', 'every ledger once, each linked to the one before');
+  const [[odd]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'");
+  assert.equal(odd, '0');
+});

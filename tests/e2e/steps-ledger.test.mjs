@@ -1,175 +1,175 @@
 // DR1, DR2, DR7: the ledger transaction, killed, cut off or stopped at every numbered point. A lease is closed exactly when its
 // ledger's row and the cursor are there, at every instant that another session can see.
-import assert from 'node:assert/strict'
-import {spawn} from 'node:child_process'
-import path from 'node:path'
-import {after, before, test} from 'node:test'
-import {TransactionBuilder} from '@stellar/stellar-sdk'
-import {points, Stop} from '../faults/stop.mjs'
-import {assertSettled, payment, sleep, startWorld, submit, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { points, Stop } from '../faults/stop.mjs';
+import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
-const ACCOUNTS = 8
-const fairway = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway')
-let world, users, service, stop, list
+const ACCOUNTS = 8;
+const fairway = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
+let world, users, service, stop, list;
 
 /** A `fairway ingest` of its own. */
 class Ingester {
-    constructor(env = {}) {
-        this.process = spawn(fairway, ['ingest'], {env: {...world.env, ...env}, stdio: 'ignore'})
-        this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({code, signal})))
-    }
+  constructor(env = {}) {
+    this.process = spawn(fairway, ['ingest'], { env: { ...world.env, ...env }, stdio: 'ignore' });
+    this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
+  }
 
-    async kill() {
-        this.process.kill('SIGKILL')
-        return this.ended
-    }
+  async kill() {
+    this.process.kill('SIGKILL');
+    return this.ended;
+  }
 }
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS})
-    users = [await world.newAccount(), await world.newAccount()]
-    service = await world.serve({INGEST: 'off'})
-    world.localnet.pause()
-    stop = new Stop(path.join(world.folder, 'stop'))
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: ACCOUNTS });
+  users = [await world.newAccount(), await world.newAccount()];
+  service = await world.serve({ INGEST: 'off' });
+  world.localnet.pause();
+  stop = new Stop(path.join(world.folder, 'stop'));
+});
+after(() => world?.stop());
 
 /** A lease that the next ledger will include. */
 async function submitted() {
-    const leased = await service.post('/v1/transactions',
-        {transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300})
-    assert.equal(leased.status, 201, JSON.stringify(leased.json))
-    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase)
-    inner.sign(users[0])
-    const bumped = await service.post('/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-    assert.equal(bumped.status, 200, JSON.stringify(bumped.json))
-    await submit(world, bumped.json.transactionXdr)
-    return leased.json.hash
+  const leased = await service.post('/v1/transactions',
+    { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
+  assert.equal(leased.status, 201, JSON.stringify(leased.json));
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  inner.sign(users[0]);
+  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
+  await submit(world, bumped.json.transactionXdr);
+  return leased.json.hash;
 }
 
-const latest = async () => (await world.network.getLatestLedger()).sequence
+const latest = async () => (await world.network.getLatestLedger()).sequence;
 
 /** Whether lease, account, ledger row and cursor agree, in one snapshot: {closed, cursor}. */
 async function look(hash, ledger) {
-    const [[closed, idle, row, cursor]] = await world.sql(`SELECT l.settled_at IS NOT NULL, a.lease_hash IS DISTINCT FROM l.hash,
-        EXISTS (SELECT FROM fairway.ledgers WHERE sequence = ${ledger}), c.sequence
-        FROM fairway.leases l JOIN fairway.channel_accounts a ON a.public_key = l.account, fairway.cursor c
-        WHERE l.hash = '\\x${hash}'`)
-    assert.equal(closed, idle, 'lease and account')
-    assert.equal(closed, row, 'lease and ledger row')
-    assert.equal(closed, Number(cursor) >= ledger ? 't' : 'f', 'lease and cursor')
-    return {closed: closed === 't', cursor: Number(cursor)}
+  const [[closed, idle, row, cursor]] = await world.sql(`SELECT l.settled_at IS NOT NULL, a.lease_hash IS DISTINCT FROM l.hash,
+    EXISTS (SELECT FROM fairway.ledgers WHERE sequence = ${ledger}), c.sequence
+    FROM fairway.leases l JOIN fairway.channel_accounts a ON a.public_key = l.account, fairway.cursor c
+    WHERE l.hash = '\\x${hash}'`);
+  assert.equal(closed, idle, 'lease and account');
+  assert.equal(closed, row, 'lease and ledger row');
+  assert.equal(closed, Number(cursor) >= ledger ? 't' : 'f', 'lease and cursor');
+  return { closed: closed === 't', cursor: Number(cursor) };
 }
 
 /** Polls until stop() is called; answers how often it looked. */
 function watch(hash, ledger) {
-    let stopped = false, looks = 0
-    const watching = (async () => {
-        while (!stopped) {
-            await look(hash, ledger)
-            looks++
-        }
-    })()
-    return async () => {
-        stopped = true
-        await watching
-        return looks
+  let stopped = false, looks = 0;
+  const watching = (async () => {
+    while (!stopped) {
+      await look(hash, ledger);
+      looks++;
     }
+  })();
+  return async () => {
+    stopped = true;
+    await watching;
+    return looks;
+  };
 }
 
-const settled = (hash, ledger) => until(async () => (await look(hash, ledger)).closed, 20_000, `lease ${hash} is closed`)
+const settled = (hash, ledger) => until(async () => (await look(hash, ledger)).closed, 20_000, `lease ${hash} is closed`);
 
 async function endedOnce(hash, ledger) {
-    assert.deepEqual(await world.sql(`SELECT result, ledger FROM fairway.leases WHERE hash = '\\x${hash}'`), [['confirmed', String(ledger)]])
-    const numbers = (await world.sql('SELECT sequence FROM fairway.ledgers ORDER BY sequence')).map(([n]) => Number(n))
-    assert.deepEqual(numbers, Array.from(numbers, (_, i) => numbers[0] + i), 'no ledger skipped')
+  assert.deepEqual(await world.sql(`SELECT result, ledger FROM fairway.leases WHERE hash = '\\x${hash}'`), [['confirmed', String(ledger)]]);
+  const numbers = (await world.sql('SELECT sequence FROM fairway.ledgers ORDER BY sequence')).map(([n]) => Number(n));
+  assert.deepEqual(numbers, Array.from(numbers, (_, i) => numbers[0] + i), 'no ledger skipped');
 }
 
 /** Ledgers close by hand; the ingester follows. */
 async function closeLedger() {
-    await world.localnet.closeLedger()
-    return latest()
+  await world.localnet.closeLedger();
+  return latest();
 }
 
 /** The ledger transaction among what the ingester does. */
 function ledgerTransaction(lines) {
-    const lock = lines.findIndex(line => line.includes('SELECT pg_try_advisory_xact_lock($1)'))
-    const commit = lines.findIndex(line => line.endsWith(': COMMIT'))
-    return lines.slice(lock - 1, commit + 4)
+  const lock = lines.findIndex(line => line.includes('SELECT pg_try_advisory_xact_lock($1)'));
+  const commit = lines.findIndex(line => line.endsWith(': COMMIT'));
+  return lines.slice(lock - 1, commit + 4);
 }
 
-test('DR1 the points of the ledger transaction are those of the list', {timeout: 60_000}, async () => {
-    const ingester = new Ingester(stop.env)
-    const first = await submitted() // statements are prepared once a session
-    await settled(first, await closeLedger())
-    const hash = await submitted()
-    const lines = await stop.trace(async () => settled(hash, await closeLedger()))
-    list = points('ledger', ledgerTransaction(lines))
-    await ingester.kill()
-})
+test('DR1 the points of the ledger transaction are those of the list', { timeout: 60_000 }, async () => {
+  const ingester = new Ingester(stop.env);
+  const first = await submitted(); // statements are prepared once a session
+  await settled(first, await closeLedger());
+  const hash = await submitted();
+  const lines = await stop.trace(async () => settled(hash, await closeLedger()));
+  list = points('ledger', ledgerTransaction(lines));
+  await ingester.kill();
+});
 
 /** Each n-th point, and all from the COMMIT on; at the long size all. */
-const sample = n => list.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= list.length - 4)
+const sample = n => list.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= list.length - 4);
 
 for (const action of ['kill', 'cut'])
-    test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point: no early and no lost release`, {timeout: 240_000}, async t => {
-        let ingester = new Ingester(stop.env), looks = 0, committed = 0
-        const chosen = action === 'kill' ? list : sample(2)
-        for (const {point, count} of chosen) {
-            const hash = await submitted()
-            stop.arm(action, point, count)
-            const ledger = await closeLedger()
-            const stopWatching = watch(hash, ledger)
-            await stop.reach(point)
-            if (action === 'kill') {
-                assert.equal((await ingester.ended).signal, 'SIGKILL')
-                committed += (await look(hash, ledger)).closed
-                ingester = new Ingester(stop.env)
-            }
-            await settled(hash, ledger)
-            looks += await stopWatching()
-            await endedOnce(hash, ledger)
-        }
-        await ingester.kill()
-        t.diagnostic(`${chosen.length} of ${list.length} points, ${looks} looks: 0 early, 0 lost releases`)
-        if (action === 'kill')
-            assert.ok(committed > 0 && committed < list.length, 'points on both sides of the COMMIT')
-    })
-
-test('DR7 a stopped ingester whose lock is lost commits nothing when it wakes up under an old term', {timeout: 240_000}, async t => {
-    const old = new Ingester(stop.env)
-    let takeovers = 0
-    for (const {point, count} of sample(3)) {
-        const hash = await submitted()
-        stop.arm('stop', point, count)
-        const ledger = await closeLedger()
-        const stopWatching = watch(hash, ledger)
-        await stop.reach(point)
-        await sleep(100)
-        const [[term]] = await world.sql('SELECT term FROM fairway.cursor')
-        // the server gives the stopped one's locks up, as it does by itself after its idle timeout
-        await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway ingest'")
-        const young = new Ingester()
-        await settled(hash, ledger)
-        const [[newer]] = await world.sql('SELECT term FROM fairway.cursor')
-        assert.ok(Number(newer) > Number(term), 'another term')
-        const next = await submitted()
-        old.process.kill('SIGCONT')
-        const nextLedger = await closeLedger()
-        await settled(next, nextLedger)
-        await stopWatching()
-        await endedOnce(hash, ledger)
-        await endedOnce(next, nextLedger)
-        await young.kill()
-        takeovers++
+  test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point: no early and no lost release`, { timeout: 240_000 }, async t => {
+    let ingester = new Ingester(stop.env), looks = 0, committed = 0;
+    const chosen = action === 'kill' ? list : sample(2);
+    for (const { point, count } of chosen) {
+      const hash = await submitted();
+      stop.arm(action, point, count);
+      const ledger = await closeLedger();
+      const stopWatching = watch(hash, ledger);
+      await stop.reach(point);
+      if (action === 'kill') {
+        assert.equal((await ingester.ended).signal, 'SIGKILL');
+        committed += (await look(hash, ledger)).closed;
+        ingester = new Ingester(stop.env);
+      }
+      await settled(hash, ledger);
+      looks += await stopWatching();
+      await endedOnce(hash, ledger);
     }
-    await old.kill()
-    t.diagnostic(`${takeovers} takeovers, 0 regressions`)
-})
+    await ingester.kill();
+    t.diagnostic(`${chosen.length} of ${list.length} points, ${looks} looks: 0 early, 0 lost releases`);
+    if (action === 'kill')
+      assert.ok(committed > 0 && committed < list.length, 'points on both sides of the COMMIT');
+  });
 
-test('DR1 at the end every account is idle, at the sequence number that the network has', {timeout: 120_000}, async () => {
-    const ingester = new Ingester()
-    world.localnet.resume()
-    await assertSettled(assert, world, service, ACCOUNTS)
-    await ingester.kill()
-})
+test('DR7 a stopped ingester whose lock is lost commits nothing when it wakes up under an old term', { timeout: 240_000 }, async t => {
+  const old = new Ingester(stop.env);
+  let takeovers = 0;
+  for (const { point, count } of sample(3)) {
+    const hash = await submitted();
+    stop.arm('stop', point, count);
+    const ledger = await closeLedger();
+    const stopWatching = watch(hash, ledger);
+    await stop.reach(point);
+    await sleep(100);
+    const [[term]] = await world.sql('SELECT term FROM fairway.cursor');
+    // the server gives the stopped one's locks up, as it does by itself after its idle timeout
+    await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway ingest'");
+    const young = new Ingester();
+    await settled(hash, ledger);
+    const [[newer]] = await world.sql('SELECT term FROM fairway.cursor');
+    assert.ok(Number(newer) > Number(term), 'another term');
+    const next = await submitted();
+    old.process.kill('SIGCONT');
+    const nextLedger = await closeLedger();
+    await settled(next, nextLedger);
+    await stopWatching();
+    await endedOnce(hash, ledger);
+    await endedOnce(next, nextLedger);
+    await young.kill();
+    takeovers++;
+  }
+  await old.kill();
+  t.diagnostic(`${takeovers} takeovers, 0 regressions`);
+});
+
+test('DR1 at the end every account is idle, at the sequence number that the network has', { timeout: 120_000 }, async () => {
+  const ingester = new Ingester();
+  world.localnet.resume();
+  await assertSettled(assert, world, service, ACCOUNTS);
+  await ingester.kill();
+});

@@ -1,214 +1,214 @@
 // Every numbered point of a grant and of a fee bump (tests/faults/points): the process is killed there, its connection is cut there, its
 // statement fails there, it is stopped there until its lease is somebody else's. Whatever happens, a lease is a row and a leased account, or neither.
-import assert from 'node:assert/strict'
-import path from 'node:path'
-import {after, before, test} from 'node:test'
-import {TransactionBuilder} from '@stellar/stellar-sdk'
-import {points, Stop} from '../faults/stop.mjs'
-import {assertSettled, payment, sleep, startWorld, submit, until} from './harness.mjs'
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { points, Stop } from '../faults/stop.mjs';
+import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
-const ACCOUNTS = 160
-let world, keeper, user, keys = 0, stalled = []
+const ACCOUNTS = 160;
+let world, keeper, user, keys = 0, stalled = [];
 
 before(async () => {
-    world = await startWorld({accounts: ACCOUNTS, ledgerMs: 300})
-    Object.assign(world.env, {INGEST_POLL_MS: '50', ENGINE_THREADS: '1'})
-    keeper = await world.serve() // ingests, and is never harmed
-    user = await world.newAccount()
-    stalled = await stallEverywhere() // while the other tests run, their time passes
-})
-after(() => world?.stop())
+  world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
+  Object.assign(world.env, { INGEST_POLL_MS: '50', ENGINE_THREADS: '1' });
+  keeper = await world.serve(); // ingests, and is never harmed
+  user = await world.newAccount();
+  stalled = await stallEverywhere(); // while the other tests run, their time passes
+});
+after(() => world?.stop());
 
 const ask = (service, headers = {}) => service.request('POST', '/v1/transactions',
-    {transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 20}, headers)
+  { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 20 }, headers);
 /** An answer, or nothing when the service ended or cut the connection. */
-const heard = request => request.catch(() => undefined)
+const heard = request => request.catch(() => undefined);
 
 /** Hashes of all leases, open or not; fails unless the leased accounts are those of the open ones. One statement, so one snapshot. */
 async function leases() {
-    const [[bad, all]] = await world.sql(`SELECT
-        (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.leases WHERE settled_at IS NULL) l
-            ON l.account = a.public_key AND l.hash = a.lease_hash AND octet_length(l.envelope) > 0
-            WHERE (a.lease_hash IS NOT NULL OR a.public_key IS NULL) AND (l.hash IS NULL OR a.public_key IS NULL)),
-        coalesce((SELECT string_agg(encode(hash, 'hex'), ' ') FROM fairway.leases), '')`)
-    assert.equal(bad, '0', 'an account is leased exactly when an open lease row names it')
-    return new Set(all.split(' ').filter(hash => hash !== ''))
+  const [[bad, all]] = await world.sql(`SELECT
+    (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.leases WHERE settled_at IS NULL) l
+      ON l.account = a.public_key AND l.hash = a.lease_hash AND octet_length(l.envelope) > 0
+      WHERE (a.lease_hash IS NOT NULL OR a.public_key IS NULL) AND (l.hash IS NULL OR a.public_key IS NULL)),
+    coalesce((SELECT string_agg(encode(hash, 'hex'), ' ') FROM fairway.leases), '')`);
+  assert.equal(bad, '0', 'an account is leased exactly when an open lease row names it');
+  return new Set(all.split(' ').filter(hash => hash !== ''));
 }
 
-const fresh = (now, earlier) => [...now].filter(hash => !earlier.has(hash))
+const fresh = (now, earlier) => [...now].filter(hash => !earlier.has(hash));
 
 /** What a dead process had open is over. */
 const sessionsEnded = name => until(async () =>
-    (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
-8000, `transactions of ${name} end`) // a stopped one's are ended by the server, after 5 s
+  (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
+8000, `transactions of ${name} end`); // a stopped one's are ended by the server, after 5 s
 
 /** The points of a request. */
 async function traced(stop, work) {
-    const mine = all => all.filter(line => !/^fairway (ingest|watch|listen|start)/.test(line))
-    return mine(await stop.trace(work, all => mine(all).at(-1)?.endsWith(' sent')))
+  const mine = all => all.filter(line => !/^fairway (ingest|watch|listen|start)/.test(line));
+  return mine(await stop.trace(work, all => mine(all).at(-1)?.endsWith(' sent')));
 }
 
-let folders = 0
-const newStop = () => new Stop(path.join(world.folder, `stop-${folders++}`))
+let folders = 0;
+const newStop = () => new Stop(path.join(world.folder, `stop-${folders++}`));
 
 /** A service that has done each kind of request once and is through with it: its sessions are open. */
 async function warm(stop) {
-    const service = await world.serve(stop.env)
-    await traced(stop, async () => assert.equal((await ask(service, {'idempotency-key': `warm-${keys++}`})).status, 201))
-    return service
+  const service = await world.serve(stop.env);
+  await traced(stop, async () => assert.equal((await ask(service, { 'idempotency-key': `warm-${keys++}` })).status, 201));
+  return service;
 }
 
 /** request: of a service, as a new one each time. bounds: of the list's points, up to which nothing is written and from which something is. */
-async function killEverywhere(name, request, bounds, {look, forget = () => {}, check = () => {}}) {
-    const stop = newStop()
-    let service = await warm(stop)
-    const lines = points(name, await traced(stop, () => request(service))), {never, always} = bounds(lines)
-    let done = 0
-    for (const [i, {point, count: pass}] of lines.entries()) {
-        await forget()
-        const earlier = await look()
-        stop.arm('kill', point, pass)
-        const answer = await heard(request(service))
-        await stop.reach(point)
-        assert.equal((await service.ended).signal, 'SIGKILL')
-        await sessionsEnded('fairway grant')
-        await sessionsEnded('fairway api')
-        const added = fresh(await look(), earlier)
-        if (i <= never)
-            assert.deepEqual(added, [], `killed at "${point}" (${pass}): nothing is left`)
-        if (i >= always)
-            assert.equal(added.length, 1, `killed at "${point}" (${pass}): what was committed stays`)
-        if (answer?.json.hash !== undefined)
-            assert.deepEqual(added, [answer.json.hash], `killed at "${point}": what was answered is recorded`)
-        await check(added)
-        done++
-        service = await warm(stop)
-    }
-    await service.kill('SIGKILL')
-    assert.equal(done, lines.length)
-    return `${done} of ${lines.length} points`
+async function killEverywhere(name, request, bounds, { look, forget = () => {}, check = () => {} }) {
+  const stop = newStop();
+  let service = await warm(stop);
+  const lines = points(name, await traced(stop, () => request(service))), { never, always } = bounds(lines);
+  let done = 0;
+  for (const [i, { point, count: pass }] of lines.entries()) {
+    await forget();
+    const earlier = await look();
+    stop.arm('kill', point, pass);
+    const answer = await heard(request(service));
+    await stop.reach(point);
+    assert.equal((await service.ended).signal, 'SIGKILL');
+    await sessionsEnded('fairway grant');
+    await sessionsEnded('fairway api');
+    const added = fresh(await look(), earlier);
+    if (i <= never)
+      assert.deepEqual(added, [], `killed at "${point}" (${pass}): nothing is left`);
+    if (i >= always)
+      assert.equal(added.length, 1, `killed at "${point}" (${pass}): what was committed stays`);
+    if (answer?.json.hash !== undefined)
+      assert.deepEqual(added, [answer.json.hash], `killed at "${point}": what was answered is recorded`);
+    await check(added);
+    done++;
+    service = await warm(stop);
+  }
+  await service.kill('SIGKILL');
+  assert.equal(done, lines.length);
+  return `${done} of ${lines.length} points`;
 }
 
 /** COMMIT takes effect when the server reads it: in front of it never, with its answer there always. */
 const byCommit = lines => {
-    const at = lines.findLastIndex(({point}) => point.endsWith(': COMMIT'))
-    return {never: at, always: at + 2}
-}
+  const at = lines.findLastIndex(({ point }) => point.endsWith(': COMMIT'));
+  return { never: at, always: at + 2 };
+};
 
-test('DL2 a grant that is killed at any point leaves an idle account or a whole lease', {timeout: 200_000}, async t => {
-    t.diagnostic(await killEverywhere('grant', ask, byCommit, {look: leases}))
-})
+test('DL2 a grant that is killed at any point leaves an idle account or a whole lease', { timeout: 200_000 }, async t => {
+  t.diagnostic(await killEverywhere('grant', ask, byCommit, { look: leases }));
+});
 
-test('DL2 DL9 a grant with a key that is killed at any point gives its retry the lease that was recorded, or a first one', {timeout: 200_000}, async t => {
-    const request = service => ask(service, {'idempotency-key': `killed-${++keys}`})
-    const check = async added => {
-        const retry = await ask(keeper, {'idempotency-key': `killed-${keys}`})
-        assert.equal(retry.status, 201)
-        if (added.length > 0)
-            assert.equal(retry.json.hash, added[0])
-    }
-    t.diagnostic(await killEverywhere('grant-with-key', request, byCommit, {look: leases, check}))
-})
+test('DL2 DL9 a grant with a key that is killed at any point gives its retry the lease that was recorded, or a first one', { timeout: 200_000 }, async t => {
+  const request = service => ask(service, { 'idempotency-key': `killed-${++keys}` });
+  const check = async added => {
+    const retry = await ask(keeper, { 'idempotency-key': `killed-${keys}` });
+    assert.equal(retry.status, 201);
+    if (added.length > 0)
+      assert.equal(retry.json.hash, added[0]);
+  };
+  t.diagnostic(await killEverywhere('grant-with-key', request, byCommit, { look: leases, check }));
+});
 
-test('DL2 a refused grant that is killed at any point leaves nothing', {timeout: 200_000}, async t => {
-    const [[member]] = await world.sql('SELECT public_key FROM fairway.channel_accounts LIMIT 1')
-    const request = service => service.post('/v1/transactions', {transactionXdr: payment(world, {publicKey: () => member}, user).toXDR()})
-    assert.equal((await request(keeper)).status, 400)
-    t.diagnostic(await killEverywhere('grant-refused', request, lines => ({never: lines.length, always: lines.length}), {look: leases}))
-})
+test('DL2 a refused grant that is killed at any point leaves nothing', { timeout: 200_000 }, async t => {
+  const [[member]] = await world.sql('SELECT public_key FROM fairway.channel_accounts LIMIT 1');
+  const request = service => service.post('/v1/transactions', { transactionXdr: payment(world, { publicKey: () => member }, user).toXDR() });
+  assert.equal((await request(keeper)).status, 400);
+  t.diagnostic(await killEverywhere('grant-refused', request, lines => ({ never: lines.length, always: lines.length }), { look: leases }));
+});
 
-test('DL2 a fee bump that is killed at any point is recorded or was never given', {timeout: 200_000}, async t => {
-    const leased = await keeper.post('/v1/transactions', {transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 300})
-    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase)
-    inner.sign(user)
-    const bump = service => service.post('/v1/fee-bumps', {transactionXdr: inner.toXDR()})
-    const bumps = async () => new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.fee_bumps")).flat())
-    const byRecord = lines => {
-        const at = lines.findIndex(({point}) => point.includes('fairway api: WITH lease AS'))
-        return {never: at + 1, always: at + 2}
-    }
-    t.diagnostic(await killEverywhere('fee-bump', bump, byRecord, {look: bumps, forget: () => world.sql('DELETE FROM fairway.fee_bumps')}))
-    assert.ok((await leases()).has(leased.json.hash))
-    const bumped = await bump(keeper)
-    assert.equal(bumped.status, 200)
-    await submit(world, bumped.json.transactionXdr)
-})
+test('DL2 a fee bump that is killed at any point is recorded or was never given', { timeout: 200_000 }, async t => {
+  const leased = await keeper.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 300 });
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  inner.sign(user);
+  const bump = service => service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  const bumps = async () => new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.fee_bumps")).flat());
+  const byRecord = lines => {
+    const at = lines.findIndex(({ point }) => point.includes('fairway api: WITH lease AS'));
+    return { never: at + 1, always: at + 2 };
+  };
+  t.diagnostic(await killEverywhere('fee-bump', bump, byRecord, { look: bumps, forget: () => world.sql('DELETE FROM fairway.fee_bumps') }));
+  assert.ok((await leases()).has(leased.json.hash));
+  const bumped = await bump(keeper);
+  assert.equal(bumped.status, 200);
+  await submit(world, bumped.json.transactionXdr);
+});
 
 for (const action of ['error', 'cut'])
-    test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point answers with a lease that is there, or has given its account back before`,
-        {timeout: 200_000}, async t => {
-            const stop = newStop()
-            let service = await warm(stop), done = 0
-            const lines = points('grant', await traced(stop, () => ask(service)))
-            // only a statement can be refused
-            const chosen = lines.filter(({point}) => action === 'cut' || /^fairway .*: [A-Z]/.test(point))
-            for (const {point, count} of chosen) {
-                const earlier = await leases()
-                stop.arm(action, point, count)
-                const answer = await heard(ask(service)), added = fresh(await leases(), earlier)
-                await stop.reach(point)
-                if (answer?.status === 201)
-                    assert.deepEqual(added, [answer.json.hash], `${action} at "${point}"`)
-                else if (point.startsWith('reply'))
-                    assert.equal(added.length, 1, `${action} at "${point}": a signature may have left, the lease is kept`)
-                else
-                    assert.deepEqual(added, [], `${action} at "${point}": ${answer?.status} answered, so nothing was taken`)
-                if (action === 'error')
-                    assert.ok(answer.status >= 500 && answer.status <= 503, `${action} at "${point}" is answered with ${answer.status}`)
-                if (point.startsWith('keyd')) { // nothing is signed without a key process: fairway ends
-                    assert.equal((await service.ended).code, 70)
-                    service = await warm(stop)
-                }
-                done++
-            }
-            await service.kill('SIGKILL')
-            assert.equal(done, chosen.length)
-            t.diagnostic(`${done} of ${chosen.length} points`)
-        })
+  test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point answers with a lease that is there, or has given its account back before`,
+    { timeout: 200_000 }, async t => {
+      const stop = newStop();
+      let service = await warm(stop), done = 0;
+      const lines = points('grant', await traced(stop, () => ask(service)));
+      // only a statement can be refused
+      const chosen = lines.filter(({ point }) => action === 'cut' || /^fairway .*: [A-Z]/.test(point));
+      for (const { point, count } of chosen) {
+        const earlier = await leases();
+        stop.arm(action, point, count);
+        const answer = await heard(ask(service)), added = fresh(await leases(), earlier);
+        await stop.reach(point);
+        if (answer?.status === 201)
+          assert.deepEqual(added, [answer.json.hash], `${action} at "${point}"`);
+        else if (point.startsWith('reply'))
+          assert.equal(added.length, 1, `${action} at "${point}": a signature may have left, the lease is kept`);
+        else
+          assert.deepEqual(added, [], `${action} at "${point}": ${answer?.status} answered, so nothing was taken`);
+        if (action === 'error')
+          assert.ok(answer.status >= 500 && answer.status <= 503, `${action} at "${point}" is answered with ${answer.status}`);
+        if (point.startsWith('keyd')) { // nothing is signed without a key process: fairway ends
+          assert.equal((await service.ended).code, 70);
+          service = await warm(stop);
+        }
+        done++;
+      }
+      await service.kill('SIGKILL');
+      assert.equal(done, chosen.length);
+      t.diagnostic(`${done} of ${chosen.length} points`);
+    });
 
 /**
  * Services that are stopped at each point behind a claim, one each. What libpq has not sent stays there: a server that waits for the rest of a
  * pipeline is not "idle in transaction" to PostgreSQL and would wait for ever.
  */
 async function stallEverywhere() {
-    const first = newStop(), one = await warm(first)
-    const lines = points('grant', await traced(first, () => ask(one)))
-    await one.kill('SIGKILL')
-    const from = lines.findIndex(({point}) => point === 'keyd: leases'), stopped = []
-    for (const {point, count} of lines.slice(from).filter(({point}) => !point.endsWith(' sent'))) {
-        const stop = newStop(), service = await warm(stop)
-        stop.arm('pause', point, count)
-        const answer = heard(ask(service))
-        await stop.reach(point)
-        stopped.push({point, service, answer})
-    }
-    return stopped
+  const first = newStop(), one = await warm(first);
+  const lines = points('grant', await traced(first, () => ask(one)));
+  await one.kill('SIGKILL');
+  const from = lines.findIndex(({ point }) => point === 'keyd: leases'), stopped = [];
+  for (const { point, count } of lines.slice(from).filter(({ point }) => !point.endsWith(' sent'))) {
+    const stop = newStop(), service = await warm(stop);
+    stop.arm('pause', point, count);
+    const answer = heard(ask(service));
+    await stop.reach(point);
+    stopped.push({ point, service, answer });
+  }
+  return stopped;
 }
 
 test('DL3 a process that is stopped behind its claim until the account is leased again neither records, nor answers with a live signature, nor releases',
-    {timeout: 120_000}, async t => {
-        const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL')
-        await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the bound passes')
-        await assertSettled(assert, world, keeper, ACCOUNTS)
-        const again = await Promise.all(Array.from({length: ACCOUNTS}, () => ask(keeper)))
-        assert.deepEqual(again.map(({status}) => status), again.map(() => 201), 'every account is leased again')
-        const held = await leases()
-        for (const {service} of stalled)
-            service.process.kill('SIGCONT')
-        for (const {point, answer} of stalled) {
-            const late = await answer
-            if (late?.status === 201) // committed in time, answered too late: an envelope that no ledger can include any more
-                assert.ok(held.has(late.json.hash) && BigInt(late.json.maxTime) <= BigInt(bound), `${point}: the late signature is dead`)
-        }
-        await sleep(300)
-        assert.deepEqual(fresh(await leases(), held), [], 'nothing was recorded late')
-        const open = new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.leases WHERE settled_at IS NULL")).flat())
-        assert.deepEqual([...open].sort(), again.map(({json}) => json.hash).sort(), 'nothing was released late')
-        for (const {point, service} of stalled) {
-            assert.equal((await heard(service.get('/livez')))?.status, 200, `${point}: it goes on`)
-            await service.kill('SIGKILL')
-        }
-        t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`)
-    })
+  { timeout: 120_000 }, async t => {
+    const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL');
+    await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the bound passes');
+    await assertSettled(assert, world, keeper, ACCOUNTS);
+    const again = await Promise.all(Array.from({ length: ACCOUNTS }, () => ask(keeper)));
+    assert.deepEqual(again.map(({ status }) => status), again.map(() => 201), 'every account is leased again');
+    const held = await leases();
+    for (const { service } of stalled)
+      service.process.kill('SIGCONT');
+    for (const { point, answer } of stalled) {
+      const late = await answer;
+      if (late?.status === 201) // committed in time, answered too late: an envelope that no ledger can include any more
+        assert.ok(held.has(late.json.hash) && BigInt(late.json.maxTime) <= BigInt(bound), `${point}: the late signature is dead`);
+    }
+    await sleep(300);
+    assert.deepEqual(fresh(await leases(), held), [], 'nothing was recorded late');
+    const open = new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.leases WHERE settled_at IS NULL")).flat());
+    assert.deepEqual([...open].sort(), again.map(({ json }) => json.hash).sort(), 'nothing was released late');
+    for (const { point, service } of stalled) {
+      assert.equal((await heard(service.get('/livez')))?.status, 200, `${point}: it goes on`);
+      await service.kill('SIGKILL');
+    }
+    t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`);
+  });
 
-test('DL2 whatever was left ends by the ledger', {timeout: 60_000}, () => assertSettled(assert, world, keeper, ACCOUNTS))
+test('DL2 whatever was left ends by the ledger', { timeout: 60_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));

@@ -1,103 +1,103 @@
 // The serve processes of a storm. A place has one process at a time; one that ends is replaced at once.
-import fs from 'node:fs'
-import {Service, sleep} from '../e2e/harness.mjs'
+import fs from 'node:fs';
+import { Service, sleep } from '../e2e/harness.mjs';
 
 export class Fleet {
-    #stopped = false
+  #stopped = false;
 
-    constructor(env, size, history) {
-        this.env = env
-        this.history = history
-        this.places = Array.from({length: size}, () => null)
-        this.kills = 0
-        this.unexpectedEnds = []
-    }
+  constructor(env, size, history) {
+    this.env = env;
+    this.history = history;
+    this.places = Array.from({ length: size }, () => null);
+    this.kills = 0;
+    this.unexpectedEnds = [];
+  }
 
-    async start() {
-        await Promise.all(this.places.map((_, i) => this.#begin(i)))
-    }
+  async start() {
+    await Promise.all(this.places.map((_, i) => this.#begin(i)));
+  }
 
-    /** Those that listen and were not stopped by a signal. */
-    get up() {
-        return this.places.filter(service => service?.isUp)
-    }
+  /** Those that listen and were not stopped by a signal. */
+  get up() {
+    return this.places.filter(service => service?.isUp);
+  }
 
-    async #begin(place) {
-        const service = new Service(this.env)
-        this.places[place] = service
-        service.ended.then(({code, signal}) => {
-            service.isUp = false
-            // 70: its key process was killed; 69: PostgreSQL was away while it started
-            if (!this.#stopped && !service.wasKilled && !(code === 70 && service.lostKeyd) && code !== 69)
-                this.unexpectedEnds.push([`code ${code}, signal ${signal}`,
-                    ...service.log.split('\n').filter(line => /level=(error|fatal)/.test(line)).slice(-5), service.log.slice(-300)].join('\n'))
-            if (!this.#stopped)
-                this.#begin(place).catch(error => this.unexpectedEnds.push(String(error)))
-        })
-        while (!service.url && service.process.exitCode === null && service.process.signalCode === null)
-            await sleep(20)
-        service.isUp = service.url !== undefined
-    }
+  async #begin(place) {
+    const service = new Service(this.env);
+    this.places[place] = service;
+    service.ended.then(({ code, signal }) => {
+      service.isUp = false;
+      // 70: its key process was killed; 69: PostgreSQL was away while it started
+      if (!this.#stopped && !service.wasKilled && !(code === 70 && service.lostKeyd) && code !== 69)
+        this.unexpectedEnds.push([`code ${code}, signal ${signal}`,
+          ...service.log.split('\n').filter(line => /level=(error|fatal)/.test(line)).slice(-5), service.log.slice(-300)].join('\n'));
+      if (!this.#stopped)
+        this.#begin(place).catch(error => this.unexpectedEnds.push(String(error)));
+    });
+    while (!service.url && service.process.exitCode === null && service.process.signalCode === null)
+      await sleep(20);
+    service.isUp = service.url !== undefined;
+  }
 
-    async #answers(service) {
-        return (await fetch(`${service.url}/livez`, {signal: AbortSignal.timeout(2000)}).catch(() => null))?.ok === true
-    }
+  async #answers(service) {
+    return (await fetch(`${service.url}/livez`, { signal: AbortSignal.timeout(2000) }).catch(() => null))?.ok === true;
+  }
 
-    /** kill -9 of one that answers; whether there was one. */
-    async kill(random) {
-        const service = this.up.length > 0 ? random.pick(this.up) : null
-        if (!service || !await this.#answers(service) || !service.isUp)
-            return false
-        service.wasKilled = true
-        service.isUp = false
-        service.process.kill('SIGKILL')
-        const {signal} = await service.ended
-        if (signal !== 'SIGKILL')
-            throw new Error(`a killed process ended by ${signal}`)
-        this.kills++
-        this.history.append('kill', new Date(), 'serve', 'SIGKILL')
-        return true
-    }
+  /** kill -9 of one that answers; whether there was one. */
+  async kill(random) {
+    const service = this.up.length > 0 ? random.pick(this.up) : null;
+    if (!service || !await this.#answers(service) || !service.isUp)
+      return false;
+    service.wasKilled = true;
+    service.isUp = false;
+    service.process.kill('SIGKILL');
+    const { signal } = await service.ended;
+    if (signal !== 'SIGKILL')
+      throw new Error(`a killed process ended by ${signal}`);
+    this.kills++;
+    this.history.append('kill', new Date(), 'serve', 'SIGKILL');
+    return true;
+  }
 
-    async killKeyd(random) {
-        const service = this.up.length > 0 ? random.pick(this.up) : null
-        const pid = service?.process.pid
-        let child
-        try {
-            child = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]
-        } catch {
-            return false
-        }
-        if (!child)
-            return false
-        service.lostKeyd = true
-        process.kill(Number(child), 'SIGKILL')
-        this.history.append('kill', new Date(), 'keyd', 'SIGKILL')
-        return true
+  async killKeyd(random) {
+    const service = this.up.length > 0 ? random.pick(this.up) : null;
+    const pid = service?.process.pid;
+    let child;
+    try {
+      child = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0];
+    } catch {
+      return false;
     }
+    if (!child)
+      return false;
+    service.lostKeyd = true;
+    process.kill(Number(child), 'SIGKILL');
+    this.history.append('kill', new Date(), 'keyd', 'SIGKILL');
+    return true;
+  }
 
-    /** The kernel stops one in the middle of whatever it does, for ms. */
-    async freeze(random, ms) {
-        const service = this.up.length > 1 ? random.pick(this.up) : null
-        if (!service)
-            return false
-        service.process.kill('SIGSTOP')
-        this.history.append('kill', new Date(), 'serve', `SIGSTOP ${ms}`)
-        await sleep(ms)
-        service.process.kill('SIGCONT')
-        return true
-    }
+  /** The kernel stops one in the middle of whatever it does, for ms. */
+  async freeze(random, ms) {
+    const service = this.up.length > 1 ? random.pick(this.up) : null;
+    if (!service)
+      return false;
+    service.process.kill('SIGSTOP');
+    this.history.append('kill', new Date(), 'serve', `SIGSTOP ${ms}`);
+    await sleep(ms);
+    service.process.kill('SIGCONT');
+    return true;
+  }
 
-    /** Ends all of them, however they are, and begins anew with other settings. */
-    async restart(env) {
-        await this.stop()
-        this.#stopped = false
-        this.env = env
-        await this.start()
-    }
+  /** Ends all of them, however they are, and begins anew with other settings. */
+  async restart(env) {
+    await this.stop();
+    this.#stopped = false;
+    this.env = env;
+    await this.start();
+  }
 
-    async stop() {
-        this.#stopped = true
-        await Promise.all(this.places.map(service => service?.kill('SIGKILL')))
-    }
+  async stop() {
+    this.#stopped = true;
+    await Promise.all(this.places.map(service => service?.kill('SIGKILL')));
+  }
 }

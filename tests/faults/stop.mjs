@@ -1,56 +1,56 @@
 // The points of stop.c, from the side of a test: a fairway that records what it passes, and is killed, stopped or cut where it is told.
-import assert from 'node:assert/strict'
-import fs from 'node:fs'
-import path from 'node:path'
-import {sleep, until} from '../e2e/harness.mjs'
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { sleep, until } from '../e2e/harness.mjs';
 
-const root = new URL('../..', import.meta.url).pathname
-const library = path.resolve(root, process.env.FAIRWAY_STOP ?? 'build/release/tests/faults/stop.so')
+const root = new URL('../..', import.meta.url).pathname;
+const library = path.resolve(root, process.env.FAIRWAY_STOP ?? 'build/release/tests/faults/stop.so');
 
 export class Stop {
-    #folder
+  #folder;
 
-    constructor(folder) {
-        fs.mkdirSync(folder)
-        this.#folder = folder
-    }
+  constructor(folder) {
+    fs.mkdirSync(folder);
+    this.#folder = folder;
+  }
 
-    #at(file) {
-        return path.join(this.#folder, file)
-    }
+  #at(file) {
+    return path.join(this.#folder, file);
+  }
 
-    /** For the service that is to be stopped. */
-    get env() {
-        assert.ok(fs.existsSync(library), `${library} was built`)
-        return {LD_PRELOAD: library, FAIRWAY_STOP_DIR: this.#folder}
-    }
+  /** For the service that is to be stopped. */
+  get env() {
+    assert.ok(fs.existsSync(library), `${library} was built`);
+    return { LD_PRELOAD: library, FAIRWAY_STOP_DIR: this.#folder };
+  }
 
-    /** At the count-th pass of the point: kill, stop, pause, cut or error. */
-    arm(action, point, count = 1) {
-        fs.rmSync(this.#at('reached'), {force: true})
-        fs.writeFileSync(this.#at('new'), `${action}\n${point}\n${count}`)
-        fs.renameSync(this.#at('new'), this.#at('arm'))
-    }
+  /** At the count-th pass of the point: kill, stop, pause, cut or error. */
+  arm(action, point, count = 1) {
+    fs.rmSync(this.#at('reached'), { force: true });
+    fs.writeFileSync(this.#at('new'), `${action}\n${point}\n${count}`);
+    fs.renameSync(this.#at('new'), this.#at('arm'));
+  }
 
-    get reached() {
-        return fs.existsSync(this.#at('reached'))
-    }
+  get reached() {
+    return fs.existsSync(this.#at('reached'));
+  }
 
-    async reach(point) {
-        await until(() => this.reached, 10_000, `"${point}" is passed`)
-    }
+  async reach(point) {
+    await until(() => this.reached, 10_000, `"${point}" is passed`);
+  }
 
-    /** The points that are passed while work runs, and until over(points). */
-    async trace(work, over = () => true) {
-        const read = () => fs.readFileSync(this.#at('trace'), 'utf8').split('\n').filter(line => line !== '')
-        fs.writeFileSync(this.#at('trace'), '')
-        await work()
-        await sleep(50)
-        await until(() => over(read()), 10_000, 'the last point is passed')
-        const lines = read()
-        fs.rmSync(this.#at('trace'))
-        return lines
-    }
+  /** The points that are passed while work runs, and until over(points). */
+  async trace(work, over = () => true) {
+    const read = () => fs.readFileSync(this.#at('trace'), 'utf8').split('\n').filter(line => line !== '');
+    fs.writeFileSync(this.#at('trace'), '');
+    await work();
+    await sleep(50);
+    await until(() => over(read()), 10_000, 'the last point is passed');
+    const lines = read();
+    fs.rmSync(this.#at('trace'));
+    return lines;
+  }
 }
 
 /**
@@ -58,14 +58,14 @@ export class Stop {
  * FAIRWAY_RECORD_POINTS=1 writes the lists anew. Answers [{point, count}]: the count-th pass.
  */
 export function points(name, recorded) {
-    const file = path.join(root, 'tests/faults/points', `${name}.txt`)
-    if (process.env.FAIRWAY_RECORD_POINTS)
-        fs.writeFileSync(file, recorded.map(line => line + '\n').join(''))
-    assert.deepEqual(recorded, fs.readFileSync(file, 'utf8').trimEnd().split('\n'), `${file} names the points that are passed`)
-    const seen = new Map()
-    return recorded.map(point => {
-        const count = (seen.get(point) ?? 0) + 1
-        seen.set(point, count)
-        return {point, count}
-    })
+  const file = path.join(root, 'tests/faults/points', `${name}.txt`);
+  if (process.env.FAIRWAY_RECORD_POINTS)
+    fs.writeFileSync(file, recorded.map(line => line + '\n').join(''));
+  assert.deepEqual(recorded, fs.readFileSync(file, 'utf8').trimEnd().split('\n'), `${file} names the points that are passed`);
+  const seen = new Map();
+  return recorded.map(point => {
+    const count = (seen.get(point) ?? 0) + 1;
+    seen.set(point, count);
+    return { point, count };
+  });
 }

@@ -7,109 +7,109 @@ TRUNCATE lease_life, lease_interval, includable;
 ANALYZE;
 INSERT INTO lease_life
 SELECT g.ordinal, g.hash, g.account, g.sequence, start.cursor, n.consumed, n.bound, n.dead, o.over, c.ordinal,
-    CASE WHEN n.consumed IS NULL AND c.ordinal = start.next THEN coalesce(start.after_next, c.ordinal) ELSE c.ordinal END,
-    CASE WHEN n.consumed IS NULL OR n.consumed > n.bound THEN 'expired'
-        WHEN i.success THEN 'confirmed' WHEN NOT i.success THEN 'failed' ELSE 'superseded' END
+  CASE WHEN n.consumed IS NULL AND c.ordinal = start.next THEN coalesce(start.after_next, c.ordinal) ELSE c.ordinal END,
+  CASE WHEN n.consumed IS NULL OR n.consumed > n.bound THEN 'expired'
+    WHEN i.success THEN 'confirmed' WHEN NOT i.success THEN 'failed' ELSE 'superseded' END
 FROM grant_made g
 CROSS JOIN LATERAL (
-    SELECT (SELECT b.sequence FROM ledger_commit b WHERE b.ordinal < g.ordinal ORDER BY b.ordinal DESC, b.sequence DESC LIMIT 1) AS cursor,
-        (SELECT b.ordinal FROM ledger_commit b WHERE b.ordinal > g.ordinal ORDER BY b.ordinal LIMIT 1) AS next,
-        (SELECT b.ordinal FROM ledger_commit b WHERE b.ordinal > g.ordinal ORDER BY b.ordinal OFFSET 1 LIMIT 1) AS after_next) start
+  SELECT (SELECT b.sequence FROM ledger_commit b WHERE b.ordinal < g.ordinal ORDER BY b.ordinal DESC, b.sequence DESC LIMIT 1) AS cursor,
+    (SELECT b.ordinal FROM ledger_commit b WHERE b.ordinal > g.ordinal ORDER BY b.ordinal LIMIT 1) AS next,
+    (SELECT b.ordinal FROM ledger_commit b WHERE b.ordinal > g.ordinal ORDER BY b.ordinal OFFSET 1 LIMIT 1) AS after_next) start
 CROSS JOIN LATERAL (
-    SELECT e.consumed, least(e.late, e.crowded) AS bound, least(e.consumed + 1, e.late, g.max_ledger) AS dead FROM (
-        SELECT (SELECT u.ledger FROM consumption u WHERE u.account = g.account AND u.sequence >= g.sequence
-                ORDER BY u.sequence, u.ledger LIMIT 1) AS consumed,
-            (SELECT l.sequence FROM ledger l WHERE l.close_time > g.max_time ORDER BY l.close_time, l.sequence LIMIT 1) AS late,
-            (SELECT l.sequence FROM ledger l WHERE l.sequence >= g.max_ledger - 1 ORDER BY l.sequence LIMIT 1) AS crowded) e) n
+  SELECT e.consumed, least(e.late, e.crowded) AS bound, least(e.consumed + 1, e.late, g.max_ledger) AS dead FROM (
+    SELECT (SELECT u.ledger FROM consumption u WHERE u.account = g.account AND u.sequence >= g.sequence
+        ORDER BY u.sequence, u.ledger LIMIT 1) AS consumed,
+      (SELECT l.sequence FROM ledger l WHERE l.close_time > g.max_time ORDER BY l.close_time, l.sequence LIMIT 1) AS late,
+      (SELECT l.sequence FROM ledger l WHERE l.sequence >= g.max_ledger - 1 ORDER BY l.sequence LIMIT 1) AS crowded) e) n
 CROSS JOIN LATERAL (SELECT least(n.consumed, n.bound) AS over) o
 LEFT JOIN inclusion i ON i.hash = g.hash AND i.ledger = n.consumed
 LEFT JOIN LATERAL (
-    SELECT b.ordinal FROM ledger_commit b WHERE b.sequence >= greatest(o.over, start.cursor + 1) ORDER BY b.sequence LIMIT 1) c ON true;
+  SELECT b.ordinal FROM ledger_commit b WHERE b.sequence >= greatest(o.over, start.cursor + 1) ORDER BY b.sequence LIMIT 1) c ON true;
 CREATE INDEX IF NOT EXISTS lease_life_hash ON lease_life (hash);
 ANALYZE lease_life;
 INSERT INTO lease_interval SELECT hash, account, int8range(ordinal, end_ordinal) FROM lease_life
-    ORDER BY ordinal ON CONFLICT DO NOTHING;
+  ORDER BY ordinal ON CONFLICT DO NOTHING;
 INSERT INTO includable SELECT hash, account, sequence, int8range(cursor + 1, CASE WHEN dead IS NOT NULL THEN greatest(cursor + 1, dead) END)
-    FROM lease_life ORDER BY ordinal ON CONFLICT DO NOTHING;
-ANALYZE lease_interval`
+  FROM lease_life ORDER BY ordinal ON CONFLICT DO NOTHING;
+ANALYZE lease_interval`;
 
 export const RULES = {
-    'double lease': `SELECT hash, account, 'granted in ' || ordinal FROM lease_life l
-        WHERE NOT EXISTS (SELECT FROM lease_interval i WHERE i.hash = l.hash)`,
-    'double signature': `SELECT hash, account, sequence FROM lease_life l WHERE NOT EXISTS (SELECT FROM includable i WHERE i.hash = l.hash)`,
-    // in the very transaction that inserted the ledger, and not before the network's word
-    'early release': `SELECT e.hash, 'in ' || e.ordinal, 'by ledger ' || e.ledger, 'due by ' || coalesce(l.over::text, 'none') FROM lease_end e
-        LEFT JOIN lease_life l ON l.hash = e.hash
-        WHERE NOT EXISTS (SELECT FROM ledger_commit c WHERE c.ordinal = e.ordinal AND c.sequence = e.ledger)
-        OR l.over IS NULL OR e.ledger < l.over OR e.ordinal < l.end_ordinal`,
-    'lost release': `SELECT l.hash, l.account, 'due in ' || l.last_ordinal, 'ended in ' || coalesce(e.ordinal::text, 'none') FROM lease_life l
-        LEFT JOIN lease_end e ON e.hash = l.hash
-        WHERE l.end_ordinal IS NOT NULL AND (e.ordinal IS NULL OR e.ordinal > l.last_ordinal)`,
-    'wrong result': `SELECT e.hash, e.result, 'not ' || l.result FROM lease_end e JOIN lease_life l ON l.hash = e.hash
-        WHERE l.over IS NOT NULL AND e.result <> l.result`,
-    // an account and its lease change hands in one transaction
-    'account without lease': `SELECT c.account, 'in ' || c.ordinal, coalesce(c.before, 'idle'), coalesce(c.lease, 'idle')
-        FROM (SELECT *, lag(lease) OVER (PARTITION BY account ORDER BY ordinal) AS before FROM account_change) c
-        WHERE c.lease IS DISTINCT FROM c.before
-        AND (c.lease IS NOT NULL AND NOT EXISTS (SELECT FROM grant_made g WHERE g.hash = c.lease AND g.ordinal = c.ordinal AND g.account = c.account)
-            OR c.before IS NOT NULL AND NOT EXISTS (SELECT FROM lease_end e WHERE e.hash = c.before AND e.ordinal = c.ordinal))`,
-    'lease without account': `SELECT g.hash, g.account FROM grant_made g WHERE NOT EXISTS (
-        SELECT FROM account_change c WHERE c.account = g.account AND c.ordinal = g.ordinal AND c.lease = g.hash)`,
-    'two rows for one signature': `SELECT hash, count(*) FROM grant_made GROUP BY hash HAVING count(*) > 1`,
-    'two ends of one lease': `SELECT hash, count(*) FROM lease_end GROUP BY hash HAVING count(*) > 1`,
-    'stale sequence': `SELECT l.hash, l.account, l.sequence, 'after ' || coalesce(u.sequence::text, 'none') FROM lease_life l
-        LEFT JOIN LATERAL (SELECT max(sequence) AS sequence FROM consumption u
-            WHERE u.account = l.account AND u.ledger <= l.cursor) u ON true WHERE l.sequence IS DISTINCT FROM u.sequence + 1`,
-    // received_at is in whole milliseconds, cut off
-    'silent signature': `SELECT s.kind, s.hash, s.account, 'received ' || s.received_at, 'committed ' || coalesce(w.committed_at::text, 'never') FROM signature s
-        LEFT JOIN grant_made g ON s.kind = 'lease' AND g.hash = s.hash AND (g.account, g.sequence, g.max_time, g.envelope)
-            = (s.account, s.sequence, s.max_time, s.envelope)
-        LEFT JOIN bump_recorded b ON s.kind = 'fee bump' AND b.hash = s.hash AND b.lease = s.inner_hash
-        LEFT JOIN wal_transaction w ON w.ordinal = coalesce(g.ordinal, b.ordinal)
-        WHERE w.ordinal IS NULL OR w.committed_at >= s.received_at + interval '1 ms'`,
-    'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger, 'granted as of ' || s.sequence_ledger,
-            'consumed in ' || coalesce(l.consumed::text, 'none') FROM submission s JOIN lease_life l ON l.hash = s.hash
-        WHERE s.code = -5 AND s.node_ledger >= s.sequence_ledger AND (l.consumed IS NULL OR l.consumed > s.node_ledger)`,
-    'ledgers': `SELECT c.sequence, 'after ' || c.before, 'in ' || c.ordinal
-        FROM (SELECT *, lag(sequence) OVER (ORDER BY ordinal, sequence) AS before FROM ledger_commit) c
-        LEFT JOIN ledger l ON l.sequence = c.sequence
-        WHERE c.sequence <> c.before + 1 OR l.close_time IS DISTINCT FROM c.close_time`,
-    'cursor': `SELECT c.ordinal, c.sequence, c.term FROM (
-            SELECT *, lag(term) OVER (ORDER BY ordinal) AS before FROM cursor_change) c
-        WHERE c.term < c.before OR c.sequence IS DISTINCT FROM (SELECT max(b.sequence) FROM ledger_commit b WHERE b.ordinal <= c.ordinal)`,
-    'ledger without cursor': `SELECT c.sequence FROM ledger_commit c WHERE NOT EXISTS (SELECT FROM cursor_change m WHERE m.ordinal = c.ordinal)`,
-}
+  'double lease': `SELECT hash, account, 'granted in ' || ordinal FROM lease_life l
+    WHERE NOT EXISTS (SELECT FROM lease_interval i WHERE i.hash = l.hash)`,
+  'double signature': `SELECT hash, account, sequence FROM lease_life l WHERE NOT EXISTS (SELECT FROM includable i WHERE i.hash = l.hash)`,
+  // in the very transaction that inserted the ledger, and not before the network's word
+  'early release': `SELECT e.hash, 'in ' || e.ordinal, 'by ledger ' || e.ledger, 'due by ' || coalesce(l.over::text, 'none') FROM lease_end e
+    LEFT JOIN lease_life l ON l.hash = e.hash
+    WHERE NOT EXISTS (SELECT FROM ledger_commit c WHERE c.ordinal = e.ordinal AND c.sequence = e.ledger)
+    OR l.over IS NULL OR e.ledger < l.over OR e.ordinal < l.end_ordinal`,
+  'lost release': `SELECT l.hash, l.account, 'due in ' || l.last_ordinal, 'ended in ' || coalesce(e.ordinal::text, 'none') FROM lease_life l
+    LEFT JOIN lease_end e ON e.hash = l.hash
+    WHERE l.end_ordinal IS NOT NULL AND (e.ordinal IS NULL OR e.ordinal > l.last_ordinal)`,
+  'wrong result': `SELECT e.hash, e.result, 'not ' || l.result FROM lease_end e JOIN lease_life l ON l.hash = e.hash
+    WHERE l.over IS NOT NULL AND e.result <> l.result`,
+  // an account and its lease change hands in one transaction
+  'account without lease': `SELECT c.account, 'in ' || c.ordinal, coalesce(c.before, 'idle'), coalesce(c.lease, 'idle')
+    FROM (SELECT *, lag(lease) OVER (PARTITION BY account ORDER BY ordinal) AS before FROM account_change) c
+    WHERE c.lease IS DISTINCT FROM c.before
+    AND (c.lease IS NOT NULL AND NOT EXISTS (SELECT FROM grant_made g WHERE g.hash = c.lease AND g.ordinal = c.ordinal AND g.account = c.account)
+      OR c.before IS NOT NULL AND NOT EXISTS (SELECT FROM lease_end e WHERE e.hash = c.before AND e.ordinal = c.ordinal))`,
+  'lease without account': `SELECT g.hash, g.account FROM grant_made g WHERE NOT EXISTS (
+    SELECT FROM account_change c WHERE c.account = g.account AND c.ordinal = g.ordinal AND c.lease = g.hash)`,
+  'two rows for one signature': `SELECT hash, count(*) FROM grant_made GROUP BY hash HAVING count(*) > 1`,
+  'two ends of one lease': `SELECT hash, count(*) FROM lease_end GROUP BY hash HAVING count(*) > 1`,
+  'stale sequence': `SELECT l.hash, l.account, l.sequence, 'after ' || coalesce(u.sequence::text, 'none') FROM lease_life l
+    LEFT JOIN LATERAL (SELECT max(sequence) AS sequence FROM consumption u
+      WHERE u.account = l.account AND u.ledger <= l.cursor) u ON true WHERE l.sequence IS DISTINCT FROM u.sequence + 1`,
+  // received_at is in whole milliseconds, cut off
+  'silent signature': `SELECT s.kind, s.hash, s.account, 'received ' || s.received_at, 'committed ' || coalesce(w.committed_at::text, 'never') FROM signature s
+    LEFT JOIN grant_made g ON s.kind = 'lease' AND g.hash = s.hash AND (g.account, g.sequence, g.max_time, g.envelope)
+      = (s.account, s.sequence, s.max_time, s.envelope)
+    LEFT JOIN bump_recorded b ON s.kind = 'fee bump' AND b.hash = s.hash AND b.lease = s.inner_hash
+    LEFT JOIN wal_transaction w ON w.ordinal = coalesce(g.ordinal, b.ordinal)
+    WHERE w.ordinal IS NULL OR w.committed_at >= s.received_at + interval '1 ms'`,
+  'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger, 'granted as of ' || s.sequence_ledger,
+      'consumed in ' || coalesce(l.consumed::text, 'none') FROM submission s JOIN lease_life l ON l.hash = s.hash
+    WHERE s.code = -5 AND s.node_ledger >= s.sequence_ledger AND (l.consumed IS NULL OR l.consumed > s.node_ledger)`,
+  'ledgers': `SELECT c.sequence, 'after ' || c.before, 'in ' || c.ordinal
+    FROM (SELECT *, lag(sequence) OVER (ORDER BY ordinal, sequence) AS before FROM ledger_commit) c
+    LEFT JOIN ledger l ON l.sequence = c.sequence
+    WHERE c.sequence <> c.before + 1 OR l.close_time IS DISTINCT FROM c.close_time`,
+  'cursor': `SELECT c.ordinal, c.sequence, c.term FROM (
+      SELECT *, lag(term) OVER (ORDER BY ordinal) AS before FROM cursor_change) c
+    WHERE c.term < c.before OR c.sequence IS DISTINCT FROM (SELECT max(b.sequence) FROM ledger_commit b WHERE b.ordinal <= c.ordinal)`,
+  'ledger without cursor': `SELECT c.sequence FROM ledger_commit c WHERE NOT EXISTS (SELECT FROM cursor_change m WHERE m.ordinal = c.ordinal)`,
+};
 
 // The log, replayed, must be what the tables hold; and every account must have come back.
 export const FINAL_RULES = {
-    'leaked account': `SELECT account, state, coalesce(lease, 'idle') FROM final_account WHERE state <> 'active' OR lease IS NOT NULL`,
-    'open lease': `SELECT hash, account FROM final_lease WHERE result IS NULL`,
-    'lease rows': `SELECT coalesce(g.hash, f.hash), g.account, f.account, e.result, f.result FROM grant_made g
-        LEFT JOIN lease_end e ON e.hash = g.hash FULL JOIN final_lease f ON f.hash = g.hash
-        WHERE (g.account, e.result, e.ledger) IS DISTINCT FROM (f.account, f.result, f.ledger)`,
-    'account rows': `SELECT coalesce(c.account, f.account) FROM (
-            SELECT DISTINCT ON (account) account, state, sequence, lease FROM account_change ORDER BY account, ordinal DESC) c
-        FULL JOIN final_account f ON f.account = c.account
-        WHERE (c.state, c.sequence, c.lease) IS DISTINCT FROM (f.state, f.sequence, f.lease)`,
-    'cursor row': `SELECT f.sequence, f.term, m.sequence, m.term FROM final_cursor f,
-        (SELECT sequence, term FROM cursor_change ORDER BY ordinal DESC LIMIT 1) m WHERE (f.sequence, f.term) <> (m.sequence, m.term)`,
-    'sequence of the network': `SELECT f.account, f.sequence, n.sequence FROM final_account f LEFT JOIN final_network n ON n.account = f.account
-        WHERE f.sequence IS DISTINCT FROM n.sequence`,
-}
+  'leaked account': `SELECT account, state, coalesce(lease, 'idle') FROM final_account WHERE state <> 'active' OR lease IS NOT NULL`,
+  'open lease': `SELECT hash, account FROM final_lease WHERE result IS NULL`,
+  'lease rows': `SELECT coalesce(g.hash, f.hash), g.account, f.account, e.result, f.result FROM grant_made g
+    LEFT JOIN lease_end e ON e.hash = g.hash FULL JOIN final_lease f ON f.hash = g.hash
+    WHERE (g.account, e.result, e.ledger) IS DISTINCT FROM (f.account, f.result, f.ledger)`,
+  'account rows': `SELECT coalesce(c.account, f.account) FROM (
+      SELECT DISTINCT ON (account) account, state, sequence, lease FROM account_change ORDER BY account, ordinal DESC) c
+    FULL JOIN final_account f ON f.account = c.account
+    WHERE (c.state, c.sequence, c.lease) IS DISTINCT FROM (f.state, f.sequence, f.lease)`,
+  'cursor row': `SELECT f.sequence, f.term, m.sequence, m.term FROM final_cursor f,
+    (SELECT sequence, term FROM cursor_change ORDER BY ordinal DESC LIMIT 1) m WHERE (f.sequence, f.term) <> (m.sequence, m.term)`,
+  'sequence of the network': `SELECT f.account, f.sequence, n.sequence FROM final_account f LEFT JOIN final_network n ON n.account = f.account
+    WHERE f.sequence IS DISTINCT FROM n.sequence`,
+};
 
 /** {rule: rows} of the rules that were broken; {} when all is well. */
-export async function judge(history, {final = true} = {}) {
-    await history.flush()
-    await history.query(DERIVE)
-    const broken = {}
-    for (const [name, sql] of Object.entries(final ? {...RULES, ...FINAL_RULES} : RULES)) {
-        const rows = await history.query(sql)
-        if (rows.length > 0)
-            broken[name] = rows
-    }
-    return broken
+export async function judge(history, { final = true } = {}) {
+  await history.flush();
+  await history.query(DERIVE);
+  const broken = {};
+  for (const [name, sql] of Object.entries(final ? { ...RULES, ...FINAL_RULES } : RULES)) {
+    const rows = await history.query(sql);
+    if (rows.length > 0)
+      broken[name] = rows;
+  }
+  return broken;
 }
 
 /** One line a violation, some of each. */
 export const describe = broken => Object.entries(broken).flatMap(([name, rows]) =>
-    [`${name}: ${rows.length}`, ...rows.slice(0, 5).map(row => `    ${row.join('  ')}`)]).join('\n')
+  [`${name}: ${rows.length}`, ...rows.slice(0, 5).map(row => `    ${row.join('  ')}`)]).join('\n');

@@ -1,184 +1,184 @@
 // The oracle is judged itself: each of its rules fires on a history that breaks it, and on nothing else in that history.
-import assert from 'node:assert/strict'
-import fs from 'node:fs'
-import os from 'node:os'
-import path from 'node:path'
-import {after, before, test} from 'node:test'
-import {startHistory} from './history.mjs'
-import {FINAL_RULES, RULES, describe, judge} from './judge.mjs'
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { startHistory } from './history.mjs';
+import { FINAL_RULES, RULES, describe, judge } from './judge.mjs';
 
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-oracle-'))
-let history
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-oracle-'));
+let history;
 before(async () => {
-    fs.chmodSync(folder, 0o755)
-    history = await startHistory(folder)
-})
+  fs.chmodSync(folder, 0o755);
+  history = await startHistory(folder);
+});
 after(async () => {
-    await history?.stop()
-    fs.rmSync(folder, {recursive: true, force: true})
-})
+  await history?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
 
 const WITNESSES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change', 'ledger_commit', 'cursor_change', 'bump_recorded',
-    'signature', 'submission', 'ledger', 'consumption', 'inclusion', 'final_lease', 'final_account', 'final_cursor', 'final_network']
-const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`
+  'signature', 'submission', 'ledger', 'consumption', 'inclusion', 'final_lease', 'final_account', 'final_cursor', 'final_network'];
+const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`;
 
 // Account A at sequence 10. Lease h1 (sequence 11) is granted behind ledger 100, included in 101; h2 (12) is granted behind that
 // and never submitted: ledger 103 closes past its max time, 1020. Ordinals: 1 ledger 100, 2 h1, 3 ledger 101, 4 h2, 5 and 6 the others.
 const good = () => ({
-    wal_transaction: [1, 2, 3, 4, 5, 6].map(n => [n, at(n)]),
-    grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1'], [4, 'h2', 'A', 12, 1020, null, 'e2']],
-    lease_end: [[3, 'h1', 'confirmed', 101], [6, 'h2', 'expired', 103]],
-    account_change: [[1, 'A', 'active', 10, null], [2, 'A', 'active', 10, 'h1'], [3, 'A', 'active', 11, null], [4, 'A', 'active', 11, 'h2'],
-        [6, 'A', 'active', 11, null]],
-    ledger_commit: [[1, 100, 1000], [3, 101, 1005], [5, 102, 1020], [6, 103, 1021]],
-    cursor_change: [[1, 100, 1], [3, 101, 1], [5, 102, 2], [6, 103, 2]],
-    bump_recorded: [[2, 'b1', 'h1']],
-    signature: [[at(2), 'lease', 'h1', null, 'A', 11, 1020, 'e1'], [at(5), 'fee bump', 'b1', 'h1', 'A', 11, 1020, ''],
-        [at(5), 'lease', 'h2', null, 'A', 12, 1020, 'e2']],
-    submission: [['h1', 'PENDING', null, 100, 100]],
-    ledger: [[100, 1000], [101, 1005], [102, 1020], [103, 1021]],
-    consumption: [[100, 'A', 10], [101, 'A', 11]],
-    inclusion: [[101, 'h1', true]],
-    final_lease: [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 103]],
-    final_account: [['A', 'active', 11, null]],
-    final_cursor: [[103, 2]],
-    final_network: [['A', 11]],
-})
+  wal_transaction: [1, 2, 3, 4, 5, 6].map(n => [n, at(n)]),
+  grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1'], [4, 'h2', 'A', 12, 1020, null, 'e2']],
+  lease_end: [[3, 'h1', 'confirmed', 101], [6, 'h2', 'expired', 103]],
+  account_change: [[1, 'A', 'active', 10, null], [2, 'A', 'active', 10, 'h1'], [3, 'A', 'active', 11, null], [4, 'A', 'active', 11, 'h2'],
+    [6, 'A', 'active', 11, null]],
+  ledger_commit: [[1, 100, 1000], [3, 101, 1005], [5, 102, 1020], [6, 103, 1021]],
+  cursor_change: [[1, 100, 1], [3, 101, 1], [5, 102, 2], [6, 103, 2]],
+  bump_recorded: [[2, 'b1', 'h1']],
+  signature: [[at(2), 'lease', 'h1', null, 'A', 11, 1020, 'e1'], [at(5), 'fee bump', 'b1', 'h1', 'A', 11, 1020, ''],
+    [at(5), 'lease', 'h2', null, 'A', 12, 1020, 'e2']],
+  submission: [['h1', 'PENDING', null, 100, 100]],
+  ledger: [[100, 1000], [101, 1005], [102, 1020], [103, 1021]],
+  consumption: [[100, 'A', 10], [101, 'A', 11]],
+  inclusion: [[101, 'h1', true]],
+  final_lease: [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 103]],
+  final_account: [['A', 'active', 11, null]],
+  final_cursor: [[103, 2]],
+  final_network: [['A', 11]],
+});
 
 async function verdict(change = () => {}) {
-    const told = good()
-    change(told)
-    // the tables refuse to forget; a history of a test begins anew all the same
-    await history.query(`SET session_replication_role = replica; TRUNCATE ${WITNESSES.join(', ')}; SET session_replication_role = DEFAULT`)
-    for (const [table, rows] of Object.entries(told))
-        for (const row of rows)
-            history.append(table, ...row)
-    return judge(history)
+  const told = good();
+  change(told);
+  // the tables refuse to forget; a history of a test begins anew all the same
+  await history.query(`SET session_replication_role = replica; TRUNCATE ${WITNESSES.join(', ')}; SET session_replication_role = DEFAULT`);
+  for (const [table, rows] of Object.entries(told))
+    for (const row of rows)
+      history.append(table, ...row);
+  return judge(history);
 }
-const broken = async change => Object.keys(await verdict(change)).sort()
-const end = (told, hash) => told.lease_end.find(row => row[1] === hash)
-const fired = new Set()
+const broken = async change => Object.keys(await verdict(change)).sort();
+const end = (told, hash) => told.lease_end.find(row => row[1] === hash);
+const fired = new Set();
 const fires = (name, rules, change) => test(name, async () => {
-    assert.deepEqual(await broken(change), [...rules].sort())
-    rules.forEach(rule => fired.add(rule))
-})
+  assert.deepEqual(await broken(change), [...rules].sort());
+  rules.forEach(rule => fired.add(rule));
+});
 
 test('DS1 a history in which nothing is wrong breaks no rule', async () => {
-    assert.equal(describe(await verdict()), '')
-})
+  assert.equal(describe(await verdict()), '');
+});
 
 test('D.0 the history refuses to change what a witness said', async () => {
-    await verdict()
-    await assert.rejects(history.query("UPDATE lease_end SET result = 'expired'"), /only appended/)
-    await assert.rejects(history.query('DELETE FROM grant_made'), /only appended/)
-    await assert.rejects(history.query('TRUNCATE ledger'), /only appended/)
-})
+  await verdict();
+  await assert.rejects(history.query("UPDATE lease_end SET result = 'expired'"), /only appended/);
+  await assert.rejects(history.query('DELETE FROM grant_made'), /only appended/);
+  await assert.rejects(history.query('TRUNCATE ledger'), /only appended/);
+});
 
 // h2 ends by a clock in transaction 5, h3 takes the account in 6: ledger 102, committed in 7, could take either
 fires('DL1 H1 an account that is leased again before a ledger says so is a double lease and a double signature', ['double lease',
-    'double signature', 'early release'], told => {
-    told.wal_transaction.push([7, at(7)], [8, at(8)])
-    told.ledger_commit = [[1, 100, 1000], [3, 101, 1005], [7, 102, 1020], [8, 103, 1021]]
-    told.cursor_change = [[1, 100, 1], [3, 101, 1], [7, 102, 2], [8, 103, 2]]
-    told.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3'])
-    told.lease_end = [[3, 'h1', 'confirmed', 101], [5, 'h2', 'expired', 101], [8, 'h3', 'expired', 103]]
-    told.account_change = told.account_change.slice(0, 4).concat([[5, 'A', 'active', 11, null], [6, 'A', 'active', 11, 'h3'],
-        [8, 'A', 'active', 11, null]])
-    told.final_lease = [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 101], ['h3', 'A', 'expired', 103]]
-})
+  'double signature', 'early release'], told => {
+  told.wal_transaction.push([7, at(7)], [8, at(8)]);
+  told.ledger_commit = [[1, 100, 1000], [3, 101, 1005], [7, 102, 1020], [8, 103, 1021]];
+  told.cursor_change = [[1, 100, 1], [3, 101, 1], [7, 102, 2], [8, 103, 2]];
+  told.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3']);
+  told.lease_end = [[3, 'h1', 'confirmed', 101], [5, 'h2', 'expired', 101], [8, 'h3', 'expired', 103]];
+  told.account_change = told.account_change.slice(0, 4).concat([[5, 'A', 'active', 11, null], [6, 'A', 'active', 11, 'h3'],
+    [8, 'A', 'active', 11, null]]);
+  told.final_lease = [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 101], ['h3', 'A', 'expired', 103]];
+});
 fires('DR1 a lease that ends outside the transaction of its ledger is an early release', ['early release', 'account without lease'], told => {
-    told.wal_transaction.push([7, at(7)])
-    end(told, 'h2')[0] = 5
-})
+  told.wal_transaction.push([7, at(7)]);
+  end(told, 'h2')[0] = 5;
+});
 fires('DR1 a lease that ends after the transaction of its ledger is a lost release', ['early release', 'lost release'], told => {
-    told.wal_transaction.push([7, at(7)])
-    end(told, 'h2')[0] = 7
-    told.account_change.at(-1)[0] = 7
-})
+  told.wal_transaction.push([7, at(7)]);
+  end(told, 'h2')[0] = 7;
+  told.account_change.at(-1)[0] = 7;
+});
 fires('DR1 a lease whose ledger is committed and that stays open is a lost release and a leak', ['lost release', 'leaked account',
-    'open lease'], told => {
-    told.lease_end.pop()
-    told.account_change.pop()
-    told.final_lease[1] = ['h2', 'A', null, null]
-    told.final_account[0] = ['A', 'active', 11, 'h2']
-})
+  'open lease'], told => {
+  told.lease_end.pop();
+  told.account_change.pop();
+  told.final_lease[1] = ['h2', 'A', null, null];
+  told.final_account[0] = ['A', 'active', 11, 'h2'];
+});
 fires('DR3 a lease that was included and is said to have expired has a wrong result', ['wrong result'], told => {
-    end(told, 'h1')[2] = 'expired'
-    told.final_lease[0][2] = 'expired'
-})
+  end(told, 'h1')[2] = 'expired';
+  told.final_lease[0][2] = 'expired';
+});
 fires('DR3 a sequence that another transaction consumed supersedes the lease', ['wrong result'], told => {
-    told.inclusion = [[101, 'other', true]]
-})
+  told.inclusion = [[101, 'other', true]];
+});
 fires('DL1 H2 an account that goes to another lease without a ledger is seen', ['account without lease', 'lease without account'], told => {
-    told.account_change[1][4] = 'h9'
-})
+  told.account_change[1][4] = 'h9';
+});
 fires('DS1 a signature without a row is silent', ['silent signature'], told => {
-    told.signature.push([at(6), 'lease', 'h9', null, 'A', 13, 1020, 'e9'])
-})
+  told.signature.push([at(6), 'lease', 'h9', null, 'A', 13, 1020, 'e9']);
+});
 fires('DS1 a signature that left before its row was committed is silent', ['silent signature'], told => {
-    told.signature[0][0] = at(1)
-})
+  told.signature[0][0] = at(1);
+});
 fires('DS1 a fee bump without a row is silent', ['silent signature'], told => {
-    told.bump_recorded = []
-})
+  told.bump_recorded = [];
+});
 fires('DS1 an envelope that is not the recorded one is silent', ['silent signature'], told => {
-    told.signature[0][7] = 'another'
-})
+  told.signature[0][7] = 'another';
+});
 fires('DS1 two rows for one signature', ['two rows for one signature'], told => {
-    told.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2'])
-})
+  told.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2']);
+});
 fires('D.0 a lease that ends twice', ['two ends of one lease'], told => {
-    told.lease_end.push([6, 'h2', 'expired', 103])
-})
+  told.lease_end.push([6, 'h2', 'expired', 103]);
+});
 fires('DR8 H5 a sequence that the committed ledgers do not explain is stale', ['stale sequence', 'silent signature'], told => {
-    told.grant_made[1][3] = 14
-})
+  told.grant_made[1][3] = 14;
+});
 fires('DR8 a bad sequence from a node that knows our ledger is our fault', ['bad sequence caused by us'], told => {
-    told.submission.push(['h2', 'ERROR', -5, 101, 101])
-})
+  told.submission.push(['h2', 'ERROR', -5, 101, 101]);
+});
 fires('DR4 a ledger that is skipped', ['ledgers', 'cursor'], told => {
-    told.ledger_commit = told.ledger_commit.filter(row => row[1] !== 102)
-})
+  told.ledger_commit = told.ledger_commit.filter(row => row[1] !== 102);
+});
 fires('DR4 a ledger that is not the network\'s', ['ledgers'], told => {
-    told.ledger_commit[2][2] = 1019
-})
+  told.ledger_commit[2][2] = 1019;
+});
 fires('DR7 a term that goes backwards', ['cursor', 'cursor row'], told => {
-    told.cursor_change[3][2] = 1
-})
+  told.cursor_change[3][2] = 1;
+});
 fires('DR1 a ledger without its cursor', ['ledger without cursor'], told => {
-    told.cursor_change.splice(2, 1)
-})
+  told.cursor_change.splice(2, 1);
+});
 fires('D.0 rows that the log does not explain', ['lease rows'], told => {
-    told.final_lease.pop()
-})
+  told.final_lease.pop();
+});
 fires('D.0 an account that the log does not explain', ['account rows', 'sequence of the network'], told => {
-    told.final_account[0][2] = 12
-})
+  told.final_account[0][2] = 12;
+});
 
 test('DR9 a bound may be missed by the one ledger that was being committed, and by no other', async () => {
-    const late = ends => told => {
-        // h2 is granted when the network has closed 103 already: due by 102's commit, which may miss it, or 103's
-        told.ledger[2] = [102, 1021]
-        told.ledger_commit[2] = [5, 102, 1021]
-        end(told, 'h2')[0] = ends
-        end(told, 'h2')[3] = ends === 5 ? 102 : 103
-        told.account_change.at(-1)[0] = ends
-        told.final_lease[1][3] = ends === 5 ? 102 : 103
-    }
-    assert.equal(describe(await verdict(late(5))), '')
-    assert.equal(describe(await verdict(late(6))), '')
-})
+  const late = ends => told => {
+    // h2 is granted when the network has closed 103 already: due by 102's commit, which may miss it, or 103's
+    told.ledger[2] = [102, 1021];
+    told.ledger_commit[2] = [5, 102, 1021];
+    end(told, 'h2')[0] = ends;
+    end(told, 'h2')[3] = ends === 5 ? 102 : 103;
+    told.account_change.at(-1)[0] = ends;
+    told.final_lease[1][3] = ends === 5 ? 102 : 103;
+  };
+  assert.equal(describe(await verdict(late(5))), '');
+  assert.equal(describe(await verdict(late(6))), '');
+});
 
 test('D.0 a lease with a ledger bound is over with the last ledger below it', async () => {
-    assert.equal(describe(await verdict(told => {
-        told.grant_made[1][5] = 103
-        end(told, 'h2')[0] = 5
-        end(told, 'h2')[3] = 102
-        told.account_change.at(-1)[0] = 5
-        told.final_lease[1][3] = 102
-    })), '')
-})
+  assert.equal(describe(await verdict(told => {
+    told.grant_made[1][5] = 103;
+    end(told, 'h2')[0] = 5;
+    end(told, 'h2')[3] = 102;
+    told.account_change.at(-1)[0] = 5;
+    told.final_lease[1][3] = 102;
+  })), '');
+});
 
 test('every rule has fired', () => {
-    assert.deepEqual(Object.keys({...RULES, ...FINAL_RULES}).filter(rule => !fired.has(rule)), [])
-})
+  assert.deepEqual(Object.keys({ ...RULES, ...FINAL_RULES }).filter(rule => !fired.has(rule)), []);
+});

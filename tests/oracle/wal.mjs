@@ -1,111 +1,111 @@
 // Witness: the write-ahead log of the database under test, by logical decoding. Every committed transaction in commit order,
 // also across kill -9 of the server: the slot keeps what was not read.
-import {execFile, execFileSync, spawn} from 'node:child_process'
-import crypto from 'node:crypto'
-import path from 'node:path'
-import {promisify} from 'node:util'
-import {Transactions} from './decoding.mjs'
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import crypto from 'node:crypto';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { Transactions } from './decoding.mjs';
 
-const run = promisify(execFile)
-const SLOT = 'oracle'
-const TABLES = ['leases', 'channel_accounts', 'ledgers', 'cursor', 'fee_bumps'].map(name => `fairway.${name}`)
-const hex = bytea => bytea === null ? null : bytea.slice(2)
-const sleep = ms => new Promise(wake => setTimeout(wake, ms))
+const run = promisify(execFile);
+const SLOT = 'oracle';
+const TABLES = ['leases', 'channel_accounts', 'ledgers', 'cursor', 'fee_bumps'].map(name => `fairway.${name}`);
+const hex = bytea => bytea === null ? null : bytea.slice(2);
+const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
-const program = path.join(execFileSync('pg_config', ['--bindir'], {encoding: 'utf8'}).trim(), 'pg_recvlogical')
+const program = path.join(execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim(), 'pg_recvlogical');
 
 /** What one transaction did, as rows of the history. Exported for the oracle's own tests. */
-export function record(history, ordinal, {committedAt, changes}, settled = new Set()) {
-    const accounts = new Map()
-    history.append('wal_transaction', ordinal, committedAt)
-    for (const {table, kind, row} of changes) {
-        if (kind === 'DELETE') // the janitor's; rows of the run are younger than that
-            continue
-        if (table === 'fairway.leases' && kind === 'INSERT')
-            history.append('grant_made', ordinal, hex(row.hash), row.account, row.sequence, row.max_time, row.max_ledger, hex(row.envelope))
-        if (table === 'fairway.leases' && row.settled_at !== null && !settled.has(row.hash)) {
-            settled.add(row.hash)
-            history.append('lease_end', ordinal, hex(row.hash), row.result, row.ledger)
-        }
-        if (table === 'fairway.channel_accounts')
-            accounts.set(row.public_key, row)
-        if (table === 'fairway.ledgers' && kind === 'INSERT')
-            history.append('ledger_commit', ordinal, row.sequence, row.close_time)
-        if (table === 'fairway.cursor')
-            history.append('cursor_change', ordinal, row.sequence, row.term)
-        if (table === 'fairway.fee_bumps' && kind === 'INSERT')
-            history.append('bump_recorded', ordinal, hex(row.hash), hex(row.lease_hash))
+export function record(history, ordinal, { committedAt, changes }, settled = new Set()) {
+  const accounts = new Map();
+  history.append('wal_transaction', ordinal, committedAt);
+  for (const { table, kind, row } of changes) {
+    if (kind === 'DELETE') // the janitor's; rows of the run are younger than that
+      continue;
+    if (table === 'fairway.leases' && kind === 'INSERT')
+      history.append('grant_made', ordinal, hex(row.hash), row.account, row.sequence, row.max_time, row.max_ledger, hex(row.envelope));
+    if (table === 'fairway.leases' && row.settled_at !== null && !settled.has(row.hash)) {
+      settled.add(row.hash);
+      history.append('lease_end', ordinal, hex(row.hash), row.result, row.ledger);
     }
-    for (const row of accounts.values())
-        history.append('account_change', ordinal, row.public_key, row.state, row.sequence, hex(row.lease_hash))
+    if (table === 'fairway.channel_accounts')
+      accounts.set(row.public_key, row);
+    if (table === 'fairway.ledgers' && kind === 'INSERT')
+      history.append('ledger_commit', ordinal, row.sequence, row.close_time);
+    if (table === 'fairway.cursor')
+      history.append('cursor_change', ordinal, row.sequence, row.term);
+    if (table === 'fairway.fee_bumps' && kind === 'INSERT')
+      history.append('bump_recorded', ordinal, hex(row.hash), hex(row.lease_hash));
+  }
+  for (const row of accounts.values())
+    history.append('account_change', ordinal, row.public_key, row.state, row.sequence, hex(row.lease_hash));
 }
 
 /** Needs wal_level=logical. url: of the database under test. */
 export async function watchWal(url, history) {
-    await run('psql', ['-X', '-q', url, '-c', `SELECT pg_create_logical_replication_slot('${SLOT}', 'test_decoding')`])
-    return new Wal(url, history)
+  await run('psql', ['-X', '-q', url, '-c', `SELECT pg_create_logical_replication_slot('${SLOT}', 'test_decoding')`]);
+  return new Wal(url, history);
 }
 
 class Wal {
-    #stopped = false
-    #child
-    #settled = new Set()
-    #marks = new Map()
+  #stopped = false;
+  #child;
+  #settled = new Set();
+  #marks = new Map();
 
-    constructor(url, history) {
-        this.url = url
-        this.ordinal = 0
-        this.transactions = new Transactions(TABLES, transaction => record(history, ++this.ordinal, transaction, this.#settled))
-        this.done = this.#follow()
-    }
+  constructor(url, history) {
+    this.url = url;
+    this.ordinal = 0;
+    this.transactions = new Transactions(TABLES, transaction => record(history, ++this.ordinal, transaction, this.#settled));
+    this.done = this.#follow();
+  }
 
-    async #follow() {
-        while (!this.#stopped) {
-            await this.#stream()
-            this.transactions.cut()
-            if (!this.#stopped)
-                await sleep(200)
-        }
+  async #follow() {
+    while (!this.#stopped) {
+      await this.#stream();
+      this.transactions.cut();
+      if (!this.#stopped)
+        await sleep(200);
     }
+  }
 
-    #line(line) {
-        const mark = /^message: transactional: 1 prefix: oracle, sz: \d+ content:(.*)$/.exec(line)?.[1]
-        if (mark)
-            this.#marks.get(mark)?.()
-        else
-            this.transactions.line(line)
-    }
+  #line(line) {
+    const mark = /^message: transactional: 1 prefix: oracle, sz: \d+ content:(.*)$/.exec(line)?.[1];
+    if (mark)
+      this.#marks.get(mark)?.();
+    else
+      this.transactions.line(line);
+  }
 
-    #stream() {
-        return new Promise(resolve => {
-            let partial = ''
-            this.#child = spawn(program, ['-d', this.url, '-S', SLOT, '--start', '--no-loop', '-f', '-', '-s', '1', '-F', '0',
-                '-o', 'include-timestamp=1', '-o', 'skip-empty-xacts=1'],
-            {stdio: ['ignore', 'pipe', 'ignore'], env: {...process.env, PGTZ: 'UTC'}})
-            this.#child.stdout.setEncoding('utf8').on('data', text => {
-                const lines = (partial + text).split('\n')
-                partial = lines.pop()
-                for (const line of lines)
-                    this.#line(line)
-            })
-            this.#child.on('close', resolve)
-        })
-    }
+  #stream() {
+    return new Promise(resolve => {
+      let partial = '';
+      this.#child = spawn(program, ['-d', this.url, '-S', SLOT, '--start', '--no-loop', '-f', '-', '-s', '1', '-F', '0',
+        '-o', 'include-timestamp=1', '-o', 'skip-empty-xacts=1'],
+      { stdio: ['ignore', 'pipe', 'ignore'], env: { ...process.env, PGTZ: 'UTC' } });
+      this.#child.stdout.setEncoding('utf8').on('data', text => {
+        const lines = (partial + text).split('\n');
+        partial = lines.pop();
+        for (const line of lines)
+          this.#line(line);
+      });
+      this.#child.on('close', resolve);
+    });
+  }
 
-    /** Resolves when everything that was committed before this call has been read. */
-    async caughtUp() {
-        const mark = crypto.randomUUID()
-        const seen = new Promise(resolve => this.#marks.set(mark, resolve))
-        await run('psql', ['-X', '-q', this.url, '-c', `SELECT pg_logical_emit_message(true, 'oracle', '${mark}')`])
-        let timer
-        const late = new Promise((_, reject) => (timer = setTimeout(() =>
-            reject(new Error('the write-ahead log was not read to its end within 60 s')), 60_000)))
-        await Promise.race([seen, late]).finally(() => clearTimeout(timer))
-    }
+  /** Resolves when everything that was committed before this call has been read. */
+  async caughtUp() {
+    const mark = crypto.randomUUID();
+    const seen = new Promise(resolve => this.#marks.set(mark, resolve));
+    await run('psql', ['-X', '-q', this.url, '-c', `SELECT pg_logical_emit_message(true, 'oracle', '${mark}')`]);
+    let timer;
+    const late = new Promise((_, reject) => (timer = setTimeout(() =>
+      reject(new Error('the write-ahead log was not read to its end within 60 s')), 60_000)));
+    await Promise.race([seen, late]).finally(() => clearTimeout(timer));
+  }
 
-    async stop() {
-        this.#stopped = true
-        this.#child.kill()
-        await this.done
-    }
+  async stop() {
+    this.#stopped = true;
+    this.#child.kill();
+    await this.done;
+  }
 }
