@@ -18,17 +18,7 @@
 
 static int set_up(void **state)
 {
-    struct test_pool *pool = NEW(struct test_pool);
-    test_pool_open(pool, ACCOUNTS);
-    *state = pool;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    test_pool_close(*state);
-    free(*state);
-    return 0;
+    return test_pool_set_up(state, ACCOUNTS);
 }
 
 /* body stands for the request's body. */
@@ -388,27 +378,27 @@ static void DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_i
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes,
+            set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on,
+            set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_retry_needs_no_idle_account, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes, set_up, tear_down),
+            DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_keys_are_each_clients_own, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_key_that_took_no_lease_is_free, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_retry_needs_no_idle_account, set_up, tear_down),
+            DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(DL9_keys_are_each_clients_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_key_that_took_no_lease_is_free, set_up, tear_down),
+            DL9_a_key_in_another_transaction_makes_nobody_wait, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_rolled_back_grant_leaves_no_key, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it, set_up, tear_down),
+            DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_retry_is_answered_behind_a_commit, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_a_key_in_another_transaction_makes_nobody_wait, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_rolled_back_grant_leaves_no_key, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_retry_is_answered_behind_a_commit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_a_key_is_forgotten_after_its_24_hours_and_not_before, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it, set_up, tear_down),
+            DL9_a_key_is_forgotten_after_its_24_hours_and_not_before, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it,
+            set_up, test_pool_tear_down),
     };
     return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
 }

@@ -4,8 +4,6 @@
  */
 #include "support/pool.h"
 
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "base/mem.h"
 #include "support/keyd.h"
@@ -14,17 +12,7 @@
 
 static int set_up(void **state)
 {
-    struct test_pool *pool = NEW(struct test_pool);
-    test_pool_open(pool, ACCOUNTS);
-    *state = pool;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    test_pool_close(*state);
-    free(*state);
-    return 0;
+    return test_pool_set_up(state, ACCOUNTS);
 }
 
 static void grant(struct test_pool *pool, struct asked asked[], size_t count)
@@ -33,12 +21,6 @@ static void grant(struct test_pool *pool, struct asked asked[], size_t count)
     enum err e = test_pool_grant(pool, asked, count, &detail);
     if (e != ERR_OK)
         fail_msg("%s %s", err_code(e), detail.text);
-}
-
-static void wipe_all(struct asked asked[], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        asked_wipe(&asked[i]);
 }
 
 static uint64_t now_s(const struct test_pool *pool)
@@ -141,7 +123,7 @@ static void H16_a_batch_takes_exactly_what_it_needs_and_each_account_once(void *
     assert_int_equal(leased_accounts(pool), ARRAY_LEN(asked));
     assert_int_equal(
         test_db_number(&pool->test, "SELECT count(DISTINCT account) FROM fairway.leases"), ARRAY_LEN(asked));
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 static void S1_S2_the_last_idle_account_is_found_and_then_the_rest_stays_open(void **state)
@@ -158,7 +140,7 @@ static void S1_S2_the_last_idle_account_is_found_and_then_the_rest_stays_open(vo
     grant(pool, asked + ACCOUNTS, 3);
     assert_int_equal(asked[ACCOUNTS].grant.state, GRANT_OPEN);
     assert_int_equal(lease_rows(pool), ACCOUNTS);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 /* Half of the accounts each time: that one of them is never chosen in 60 rounds has odds of 1 to 10^17. */
@@ -178,7 +160,7 @@ static void accounts_are_taken_in_random_order(void **state)
                 taken[slot] |= public_key_equal(&leases[i]->account, &pool->accounts[slot]);
         }
         assert_int_equal(test_pool_include(pool->db, leases, ARRAY_LEN(leases)).released, ARRAY_LEN(leases));
-        wipe_all(asked, ARRAY_LEN(asked));
+        asked_wipe_all(asked, ARRAY_LEN(asked));
     }
     for (size_t slot = 0; slot < ACCOUNTS; slot++)
         assert_true(taken[slot]);
@@ -200,7 +182,7 @@ static void only_active_accounts_are_leased(void **state)
     assert_true(public_key_equal(&asked[0].grant.lease.account, &pool->accounts[7]));
     assert_int_equal(asked[1].grant.state, GRANT_OPEN);
     assert_int_equal(lease_rows(pool), 1);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 /* ---- what fails alone */
@@ -232,7 +214,7 @@ static void T3_T4_an_operation_of_a_pool_account_is_refused_alone(void **state)
             assert_int_equal(asked[i].grant.error, ERR_FORBIDDEN_SIGNER);
     }
     assert_int_equal(leased_accounts(pool), 1);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 static void a_batch_of_refusals_holds_nothing(void **state)
@@ -249,7 +231,7 @@ static void a_batch_of_refusals_holds_nothing(void **state)
     ask(pool, &asked[0]);
     grant(pool, asked, 1); /* the connection is in no transaction */
     assert_int_equal(asked[0].grant.state, GRANT_DONE);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 /* What the client and the request say; now is added to what is not 0. expected_s 0: refused. */
@@ -315,7 +297,7 @@ static void DL4_T12_every_lease_ends_within_its_bound_and_what_is_dead_takes_no_
                                                  " fairway.channel_accounts a ON a.lease_hash = l.hash"
                                                  " AND a.locked_until = to_timestamp(l.max_time)"),
         good);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 static void DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone(void **state)
@@ -336,7 +318,7 @@ static void DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone(
     }
     assert_int_equal(asked[3].grant.state, GRANT_DONE);
     assert_int_equal(leased_accounts(pool), 1);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 static void T8_what_the_key_process_refuses_fails_alone(void **state)
@@ -357,7 +339,7 @@ static void T8_what_the_key_process_refuses_fails_alone(void **state)
     assert_int_equal(asked[2].grant.state, GRANT_DONE);
     assert_int_equal(leased_accounts(pool), 2);
     assert_int_equal(lease_rows(pool), 2);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 static void DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request(void **state)
@@ -381,7 +363,7 @@ static void DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_r
                                     " AND state = 'quarantined' AND quarantine_reason LIKE '%does not open%'"
                                     " AND lease_hash IS NULL"),
         1);
-    wipe_all(asked, ARRAY_LEN(asked));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 /* ---- when nothing may be granted */
@@ -535,7 +517,7 @@ static void DL11_DL12_H3_hostile_defaults_change_nothing(void **state)
 
 int main(void)
 {
-#define GRANTS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define GRANTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         GRANTS(G6_S2_a_lease_is_signed_for_its_account_and_both_rows_name_each_other),
         GRANTS(the_next_lease_of_an_account_follows_what_its_ledger_said),

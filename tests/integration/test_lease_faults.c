@@ -4,8 +4,6 @@
  */
 #include "support/pool.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/keyd.h"
@@ -15,17 +13,7 @@
 
 static int set_up(void **state)
 {
-    struct test_pool *pool = NEW(struct test_pool);
-    test_pool_open(pool, ACCOUNTS);
-    *state = pool;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    test_pool_close(*state);
-    free(*state);
-    return 0;
+    return test_pool_set_up(state, ACCOUNTS);
 }
 
 /* The pool is as it was: the same request, through the same connection, gets one lease. */
@@ -295,7 +283,7 @@ static void DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown(void **s
 
 int main(void)
 {
-#define FAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define FAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         FAULTS(DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing),
         FAULTS(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing),

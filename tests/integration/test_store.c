@@ -4,7 +4,6 @@
  */
 #include "support/pool.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/pool/record.h"
@@ -18,34 +17,7 @@
 
 static int set_up(void **state)
 {
-    struct test_pool *pool = NEW(struct test_pool);
-    test_pool_open(pool, ACCOUNTS);
-    *state = pool;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    test_pool_close(*state);
-    free(*state);
-    return 0;
-}
-
-/* Grants count leases, all of which must be had. */
-static void grant_all(struct test_pool *pool, struct asked asked[], size_t count)
-{
-    struct detail detail = {0};
-    for (size_t i = 0; i < count; i++)
-        ask(pool, &asked[i]);
-    assert_int_equal(test_pool_grant(pool, asked, count, &detail), ERR_OK);
-    for (size_t i = 0; i < count; i++)
-        assert_int_equal(asked[i].grant.state, GRANT_DONE);
-}
-
-static void wipe_all(struct asked asked[], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        asked_wipe(&asked[i]);
+    return test_pool_set_up(state, ACCOUNTS);
 }
 
 /* Whether the lease is open and names its account, which names it; else it must be settled and neither does.
@@ -74,7 +46,7 @@ static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(voi
     struct lease_key key;
     struct hash unknown = built_hash(1);
     assert_int_equal(lease_key(pool->db, &unknown, "", &key, NULL), ERR_NOT_ELIGIBLE);
-    grant_all(pool, &asked, 1);
+    test_pool_grant_all(pool, &asked, 1);
     assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
     assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
     asked_wipe(&asked);
@@ -173,7 +145,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     test_db_exec(&pool->test, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
                               "application_name = 'late holder'");
     struct asked asked;
-    grant_all(pool, &asked, 1);
+    test_pool_grant_all(pool, &asked, 1);
     assert_true(public_key_equal(&asked.grant.lease.account, &account.key));
     /* the late one goes on as if nothing had happened */
     struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
@@ -191,7 +163,7 @@ static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **st
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    grant_all(pool, &asked, 1);
+    test_pool_grant_all(pool, &asked, 1);
     const struct lease *first = &asked.grant.lease;
     struct lease second = {.hash = built_hash(9), .account = first->account, .sequence = first->sequence};
     struct lease_request request = {.request_id = "second"};
@@ -210,7 +182,7 @@ static void S7_S8_a_ledger_with_nothing_of_ours_ends_nothing(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
-    grant_all(pool, asked, 2);
+    test_pool_grant_all(pool, asked, 2);
     assert_int_equal(test_pool_close_ledger(pool->db, NULL).released, 0);
     const struct built_transaction foreign = {.hash = built_hash(77)};
     assert_int_equal(test_pool_close_ledger(
@@ -218,7 +190,7 @@ static void S7_S8_a_ledger_with_nothing_of_ours_ends_nothing(void **state)
                          .released,
         0);
     assert_true(is_open(pool, &asked[0].grant.lease) && is_open(pool, &asked[1].grant.lease));
-    wipe_all(asked, 2);
+    asked_wipe_all(asked, 2);
 }
 
 static void S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends_all(void **state)
@@ -226,7 +198,7 @@ static void S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends
     struct test_pool *pool = *state;
     struct asked asked[4];
     const struct lease *leases[4];
-    grant_all(pool, asked, 4);
+    test_pool_grant_all(pool, asked, 4);
     for (size_t i = 0; i < 4; i++)
         leases[i] = &asked[i].grant.lease;
     assert_int_equal(test_pool_include(pool->db, &leases[1], 1).released, 1);
@@ -237,7 +209,7 @@ static void S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends
     for (size_t i = 0; i < 4; i++)
         assert_false(is_open(pool, &asked[i].grant.lease));
     assert_int_equal(leased_accounts(pool), 0);
-    wipe_all(asked, 4);
+    asked_wipe_all(asked, 4);
 }
 
 /* ---- storing and removing */
@@ -291,7 +263,7 @@ static void S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not(void **sta
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    grant_all(pool, &asked, 1);
+    test_pool_grant_all(pool, &asked, 1);
     assert_int_equal(
         db_query(
             pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts WHERE lease_hash IS NULL"), NULL, NULL),
@@ -309,7 +281,7 @@ static void S18_a_leased_account_is_not_retired_by_anything_before_its_lease_end
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    grant_all(pool, &asked, 1);
+    test_pool_grant_all(pool, &asked, 1);
     assert_int_equal(db_query(pool->db,
                          DB_SQL0("UPDATE fairway.channel_accounts SET state = 'retired', slot = NULL WHERE "
                                  "lease_hash IS NOT NULL"),
@@ -355,7 +327,7 @@ static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(voi
 
 int main(void)
 {
-#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         STORE(S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is),
         STORE(S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_order_of_creation),

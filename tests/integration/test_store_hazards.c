@@ -5,7 +5,6 @@
 #include "support/pool.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "../../src/provision/accounts.h"
 #include "base/clock.h"
@@ -16,34 +15,7 @@
 
 static int set_up(void **state)
 {
-    struct test_pool *pool = NEW(struct test_pool);
-    test_pool_open(pool, ACCOUNTS);
-    *state = pool;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    test_pool_close(*state);
-    free(*state);
-    return 0;
-}
-
-/* Grants count leases, all of which must be had. */
-static void grant_all(struct test_pool *pool, struct asked asked[], size_t count)
-{
-    struct detail detail = {0};
-    for (size_t i = 0; i < count; i++)
-        ask(pool, &asked[i]);
-    assert_int_equal(test_pool_grant(pool, asked, count, &detail), ERR_OK);
-    for (size_t i = 0; i < count; i++)
-        assert_int_equal(asked[i].grant.state, GRANT_DONE);
-}
-
-static void wipe_all(struct asked asked[], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        asked_wipe(&asked[i]);
+    return test_pool_set_up(state, ACCOUNTS);
 }
 
 static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void **state)
@@ -57,7 +29,7 @@ static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void 
         test_db_exec(&pool->test, set);
         db_free(pool->db);
         pool->db = test_db_open(&pool->test, i % 2 == 0 ? DB_POOLED : DB_DIRECT);
-        grant_all(pool, &asked[i], 1);
+        test_pool_grant_all(pool, &asked[i], 1);
         /* as a person sees it, in a session of the zone */
         AUTO_FREE char *look =
             mem_format("SET timezone = '%s'; DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.leases l"
@@ -68,7 +40,7 @@ static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void 
         test_db_exec(&pool->test, look);
     }
     assert_int_equal(leased_accounts(pool), ARRAY_LEN(zones));
-    wipe_all(asked, ARRAY_LEN(zones));
+    asked_wipe_all(asked, ARRAY_LEN(zones));
 }
 
 /* So many grants of all accounts, each ended by a ledger. */
@@ -77,11 +49,11 @@ static void cycle(struct test_pool *pool, size_t rounds)
     for (size_t round = 0; round < rounds; round++) {
         struct asked asked[ACCOUNTS];
         const struct lease *leases[ACCOUNTS];
-        grant_all(pool, asked, ACCOUNTS);
+        test_pool_grant_all(pool, asked, ACCOUNTS);
         for (size_t i = 0; i < ACCOUNTS; i++)
             leases[i] = &asked[i].grant.lease;
         assert_int_equal(test_pool_include(pool->db, leases, ACCOUNTS).released, ACCOUNTS);
-        wipe_all(asked, ACCOUNTS);
+        asked_wipe_all(asked, ACCOUNTS);
     }
 }
 
@@ -168,7 +140,7 @@ static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
     struct asked asked;
     struct lease_key key;
     struct batch batch;
-    grant_all(pool, &asked, 1);
+    test_pool_grant_all(pool, &asked, 1);
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot >= 3"
                               " AND lease_hash IS NULL");
     size_t retiring = (size_t)test_db_number(
@@ -228,7 +200,7 @@ static void Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instan
 
 int main(void)
 {
-#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         STORE(H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone),
         STORE(H15_updates_of_accounts_are_HOT),

@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "../../src/ingest/lead.h"
 #include "base/clock.h"
@@ -20,12 +19,11 @@
 
 static int set_up(void **state)
 {
-    struct test_pool *pool = NEW(struct test_pool);
-    test_pool_open(pool, ACCOUNTS);
+    test_pool_set_up(state, ACCOUNTS);
+    struct test_pool *pool = *state;
     db_free(pool->db);
     pool->db = db_new(&(struct db_settings){
         .url = pool->test.url, .kind = DB_POOLED, .name = "synchronous", .statement_timeout_ms = TIMEOUT_MS});
-    *state = pool;
     return 0;
 }
 
@@ -46,9 +44,7 @@ static void set_standby(const char *name)
 static int tear_down(void **state)
 {
     set_standby("");
-    test_pool_close(*state);
-    free(*state);
-    return 0;
+    return test_pool_tear_down(state);
 }
 
 /* Cancels whatever waits for the standby, as an impatient operator does. */

@@ -41,6 +41,21 @@ void test_pool_close(struct test_pool *pool)
     free(pool->accounts);
 }
 
+int test_pool_set_up(void **state, size_t accounts)
+{
+    struct test_pool *pool = NEW(struct test_pool);
+    test_pool_open(pool, accounts);
+    *state = pool;
+    return 0;
+}
+
+int test_pool_tear_down(void **state)
+{
+    test_pool_close(*state);
+    free(*state);
+    return 0;
+}
+
 void ask_sample(const struct test_pool *pool, struct asked *asked)
 {
     struct detail detail = {0};
@@ -65,12 +80,28 @@ void asked_wipe(struct asked *asked)
     sample_wipe(&asked->sample);
 }
 
+void asked_wipe_all(struct asked asked[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        asked_wipe(&asked[i]);
+}
+
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail)
 {
-    struct grant *grants[GRANT_BATCH_MAX];
+    struct grant *grants[GRANT_BATCH_MAX] = {0};
     for (size_t i = 0; i < count; i++)
         grants[i] = &asked[i].grant;
     return lease_grant(pool->db, pool->keyd, &pool->settings, grants, count, detail);
+}
+
+void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count)
+{
+    struct detail detail = {0};
+    for (size_t i = 0; i < count; i++)
+        ask(pool, &asked[i]);
+    must(test_pool_grant(pool, asked, count, &detail), &detail, "grant");
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(asked[i].grant.state, GRANT_DONE);
 }
 
 static const char sql_next[] =

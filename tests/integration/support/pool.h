@@ -29,6 +29,9 @@ struct test_pool {
 /* On a server that runs (test_pg_start). */
 void test_pool_open(struct test_pool *pool, size_t accounts);
 void test_pool_close(struct test_pool *pool);
+/* For cmocka: *state is a struct test_pool of its own. */
+int test_pool_set_up(void **state, size_t accounts);
+int test_pool_tear_down(void **state);
 
 /* A client's request; its grant is open. */
 struct asked {
@@ -42,8 +45,11 @@ void ask(const struct test_pool *pool, struct asked *asked);
 /* For the sample that is there: judged as the service does before it takes an account. */
 void ask_sample(const struct test_pool *pool, struct asked *asked);
 void asked_wipe(struct asked *asked);
+void asked_wipe_all(struct asked asked[], size_t count);
 
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
+/* Asks for count leases, all of which must be had. */
+void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count);
 
 /* Commits the next ledger, closed now, in db: it settles, moves the cursor, and is a row. The rest of what
  * (NULL: an empty ledger) is taken as it is. */
