@@ -100,16 +100,20 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
         return e;
     snprintf(request->client, sizeof request->client, "%s", client_of(job->http));
     snprintf(request->request_id, sizeof request->request_id, "%s", http_request_id(job->http));
-    return policy_check(&request->envelope, &job->api->settings.limits, &request->named, detail);
+    return ERR_OK;
 }
 
-/* Behind policy and in front of the engine: where a Soroban transaction is to be simulated, as a stage of its
-   own that ends in this call. */
+/* What is no retry. Between policy and engine is where a Soroban transaction is to be simulated, as a stage
+   of its own that ends in the second call. */
 static void lease(struct lease_job *job)
 {
-    enum err e = engine_submit(job->api->settings.engine, &job->ticket);
+    struct lease_request *request = &job->request;
+    struct detail detail = {0};
+    enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, &detail);
+    if (e == ERR_OK)
+        e = engine_submit(job->api->settings.engine, &job->ticket);
     if (e != ERR_OK)
-        job_refuse(job, e, NULL);
+        job_refuse(job, e, &detail);
 }
 
 /* A retry needs no account, so it does not wait in the engine for one. Two at a time that find nothing here

@@ -39,14 +39,19 @@ static void post_keyed(struct answer *answer, const char *key, const char *body)
     service_ask(&service, answer, "POST", PATH, head, (struct bytes){(const uint8_t *)body, strlen(body)});
 }
 
+static char *body_of(struct sample *sample, unsigned timeout_s)
+{
+    assert_int_equal(sample_decode(sample, NULL), ERR_OK);
+    AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample->xdr));
+    sample_wipe(sample);
+    return mem_format("{\"transactionXdr\":\"%s\",\"timeoutSeconds\":%u}", xdr, timeout_s);
+}
+
 static char *body_of_payment(unsigned timeout_s)
 {
     struct sample sample = SAMPLE;
     add_payment(&sample, PLAIN, 9);
-    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample.xdr));
-    sample_wipe(&sample);
-    return mem_format("{\"transactionXdr\":\"%s\",\"timeoutSeconds\":%u}", xdr, timeout_s);
+    return body_of(&sample, timeout_s);
 }
 
 static void DL9_a_retry_with_its_key_gets_the_same_answer_also_when_settled_and_when_no_account_is_idle(
@@ -73,6 +78,27 @@ static void DL9_a_retry_with_its_key_gets_the_same_answer_also_when_settled_and_
     assert_int_equal(service_leases(&service), 1);
     test_db_exec(
         &service.db, "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL");
+}
+
+static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it(void **state)
+{
+    (void)state;
+    AUTO_ANSWER first = {0};
+    AUTO_ANSWER retry = {0};
+    AUTO_ANSWER another = {0};
+    struct sample sample = SAMPLE;
+    add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
+    sample.resource_fee_stroops = 1000;
+    AUTO_FREE char *body = body_of(&sample, 60);
+    post_keyed(&first, "order 7", body);
+    assert_int_equal(first.status, 201);
+    service_restart_api(&service, 999);
+    post_keyed(&retry, "order 7", body);
+    post_keyed(&another, "order 8", body);
+    service_restart_api(&service, SERVICE_MAX_RESOURCE_FEE);
+    assert_int_equal(retry.status, 201);
+    assert_true(json_equal(retry.json, first.json));
+    assert_int_equal(another.status, 400);
 }
 
 static void DL9_the_same_key_with_another_body_is_409(void **state)
@@ -149,6 +175,7 @@ int main(void)
         cmocka_unit_test_setup(
             DL9_a_retry_with_its_key_gets_the_same_answer_also_when_settled_and_when_no_account_is_idle,
             reset),
+        cmocka_unit_test_setup(DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it, reset),
         cmocka_unit_test_setup(DL9_the_same_key_with_another_body_is_409, reset),
         cmocka_unit_test_setup(DL9_a_refused_request_leaves_its_key_free, reset),
         cmocka_unit_test_setup(DL9_fifty_at_a_time_with_one_key_get_one_lease, reset),

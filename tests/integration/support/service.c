@@ -83,20 +83,23 @@ static void fatal(enum err e)
     __atomic_add_fetch(&running->fatal, 1, __ATOMIC_SEQ_CST);
 }
 
-static void start_threads(struct service *service)
+static void start_engine(struct service *service)
 {
     struct detail detail = {0};
-    const struct policy_limits limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE};
     const struct engine_settings engine = {.database_url = service->db.url,
         .database_direct_url = service->db.url,
         .grant = {.network = service->network,
-            .limits = limits,
+            .limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE},
             .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
             .ledger_seconds = 5},
         .keyd = service->keyd,
         .fatal = fatal};
     must(engine_start(&engine, &service->engine, &detail), &detail, "engine");
     must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
+}
+
+static void start_api(struct service *service, int64_t max_resource_fee)
+{
     service->api = api_start(&(struct api_settings){.engine = service->engine,
         .watch = service->watch,
         .keyd = service->keyd,
@@ -104,7 +107,7 @@ static void start_threads(struct service *service)
         .passphrase = SERVICE_PASSPHRASE,
         .network = service->network,
         .distribution = service->distribution,
-        .limits = limits,
+        .limits = {SERVICE_BASE_FEE, max_resource_fee},
         .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
         .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE,
         .max_body = SERVICE_MAX_BODY,
@@ -134,7 +137,17 @@ void service_start(struct service *service, size_t accounts)
         " extract(epoch FROM clock_timestamp())::int8, 0, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
         " FROM fairway.ledgers");
-    start_threads(service);
+    start_engine(service);
+    start_api(service, SERVICE_MAX_RESOURCE_FEE);
+}
+
+void service_restart_api(struct service *service, int64_t max_resource_fee)
+{
+    http_drain(service->http, 1000);
+    api_drain(service->api);
+    http_free(service->http);
+    api_free(service->api);
+    start_api(service, max_resource_fee);
 }
 
 void service_stop(struct service *service)
