@@ -5,6 +5,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
 import { assertSettled, payThrough, payment, sleep, startWorld, until } from './harness.mjs';
 
 const run = promisify(execFile);
@@ -132,4 +133,16 @@ test('SIGTERM answers what is under way and ends with 0', async () => {
   assert.ok([200, 503].includes((await waiting).status));
   assert.deepEqual(await ended, { code: 0, signal: null });
   await assertSettled(assert, world, service, ACCOUNTS);
+});
+
+test('a key process that does not answer a fee bump ends its replica', { timeout: 60_000 }, async () => {
+  const replica = await world.serve();
+  const { json } = await replica.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1], '1').toXDR() });
+  const transaction = TransactionBuilder.fromXDR(json.transactionXdr, json.networkPassphrase);
+  transaction.sign(users[0]);
+  const { stdout } = await run('pgrep', ['-P', String(replica.process.pid)]);
+  process.kill(Number(stdout), 'SIGSTOP');
+  const { status } = await replica.post('/v1/fee-bumps', { transactionXdr: transaction.toXDR() });
+  assert.equal(status, 503);
+  assert.equal((await replica.ended).code, 70);
 });
