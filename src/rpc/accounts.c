@@ -27,10 +27,12 @@ static enum err decode_account(
 {
     struct buf entry = {0};
     enum err e = field_xdr(item, "xdr", &entry, detail);
-    if (e == ERR_OK &&
-        (account_entry_decode(buf_bytes(&entry), account) != ERR_OK || !public_key_equal(&account->key, key)))
-        e = detail_set(
-            detail, ERR_RPC_REFUSED, "getLedgerEntries: an entry is not the account's that its key names");
+    if (e == ERR_OK) {
+        e = account_entry_decode(buf_bytes(&entry), account);
+        if (e != ERR_OK || !public_key_equal(&account->key, key))
+            e = detail_set(detail, e == ERR_XDR_UNKNOWN_ARM ? e : ERR_RPC_REFUSED,
+                "getLedgerEntries: an entry is not the account's that its key names");
+    }
     buf_free(&entry);
     return e;
 }

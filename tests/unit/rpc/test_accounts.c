@@ -14,7 +14,7 @@ static struct public_key key_of(uint8_t n)
 }
 
 /* LedgerEntryData of an account; new memory, base64. */
-static char *account_entry(const struct public_key *key, int64_t balance, int64_t sequence)
+static char *account_entry(const struct public_key *key, int64_t balance, int64_t sequence, uint32_t ext)
 {
     struct buf xdr = {0};
     buf_add_u32(&xdr, 0); /* ACCOUNT */
@@ -28,7 +28,7 @@ static char *account_entry(const struct public_key *key, int64_t balance, int64_
     buf_add_u32(&xdr, 0);         /* homeDomain */
     buf_add(&xdr, "\1\0\0\0", 4); /* thresholds */
     buf_add_u32(&xdr, 0);         /* signers */
-    buf_add_u32(&xdr, 0);         /* ext */
+    buf_add_u32(&xdr, ext);
     char *text = base64_encode(buf_bytes(&xdr));
     buf_free(&xdr);
     return text;
@@ -46,7 +46,7 @@ static char *key_text(const struct public_key *key)
 static char *entry(const struct public_key *named, const struct public_key *inside, int64_t sequence)
 {
     AUTO_FREE char *key = key_text(named);
-    AUTO_FREE char *xdr = account_entry(inside, 5, sequence);
+    AUTO_FREE char *xdr = account_entry(inside, 5, sequence, 0);
     return mem_format("{\"key\":\"%s\",\"xdr\":\"%s\",\"lastModifiedLedgerSeq\":2552504}", key, xdr);
 }
 
@@ -121,6 +121,19 @@ static void R4_P7_what_is_not_the_account_asked_for_is_refused(void **state)
     assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_OK);
 }
 
+/* The way out is another fairway, not another RPC. */
+static void an_entry_of_a_newer_protocol_is_said_to_be_one(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1);
+    struct rpc_account account;
+    uint32_t ledger;
+    AUTO_FREE char *name = key_text(&key);
+    AUTO_FREE char *xdr = account_entry(&key, 5, 1, 7);
+    AUTO_FREE char *entries = mem_format("[{\"key\":\"%s\",\"xdr\":\"%s\"}]", name, xdr);
+    assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_XDR_UNKNOWN_ARM);
+}
+
 static void members_that_lack_are_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
@@ -157,6 +170,7 @@ int main(void)
         FAKE_TEST(R4_entries_are_matched_by_key_whatever_their_order),
         FAKE_TEST(none_found_is_no_error),
         FAKE_TEST(R4_P7_what_is_not_the_account_asked_for_is_refused),
+        FAKE_TEST(an_entry_of_a_newer_protocol_is_said_to_be_one),
         FAKE_TEST(members_that_lack_are_unavailable),
         FAKE_TEST(P10_two_hundred_at_once_and_not_more),
     };
