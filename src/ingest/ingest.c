@@ -37,6 +37,7 @@ struct ingest {
     unsigned poll_ms;
     unsigned pause_polls;
     uint32_t tip;       /* the network's last ledger, as far as is known */
+    uint32_t at_once;   /* ledgers to ask for, at most */
     uint32_t gap_after; /* the last gap that was noticed */
     int stop_fd;        /* readable from ingest_stop on */
     pthread_t thread;
@@ -138,13 +139,23 @@ static enum err recover(struct ingest *ingest, uint32_t oldest, struct detail *d
     return ERR_OK;
 }
 
+/* An RPC may have fewer ledgers to give at once, or in time, than we ask for. */
+static void adapt(struct ingest *ingest, enum err e, uint32_t asked)
+{
+    if (e == ERR_OK && ingest->at_once < FEED_LIMIT_BEHIND)
+        ingest->at_once++;
+    else if (e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED)
+        ingest->at_once = asked > 1 ? asked / 2 : 1;
+}
+
 static enum err advance(struct ingest *ingest, struct detail *detail)
 {
     struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
     uint32_t due = ingest->lead.at.sequence + 1;
     uint32_t behind = ingest->tip > due ? ingest->tip - due : 0;
-    uint32_t limit = behind < FEED_LIMIT_BEHIND ? behind + 1 : FEED_LIMIT_BEHIND;
+    uint32_t limit = behind < ingest->at_once ? behind + 1 : ingest->at_once;
     enum err e = fetch(ingest, due, limit, &ledgers, detail);
+    adapt(ingest, e, limit);
     if (e == ERR_LEDGER_GAP)
         return recover(ingest, ledgers.oldest_ledger, detail);
     if (e == ERR_LEDGER_AHEAD && position_check_tip(&ingest->lead.at, ingest->tip, detail) != ERR_OK)
@@ -303,6 +314,7 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
     ingest->network = settings->network;
     ingest->poll_ms = settings->poll_ms;
     ingest->pause_polls = 1;
+    ingest->at_once = FEED_LIMIT_BEHIND;
     if (feed != NULL)
         ingest->feed = *feed;
     else {

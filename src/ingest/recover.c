@@ -9,10 +9,12 @@
 
 /* How leases ended is asked one by one, for no longer than this: the rest settles as consumed. */
 #define QUESTIONS_MS 20000
+#define FROZEN_KEYS_SINCE 26 /* CAP-77; an RPC of an older network does not know their list's key */
 
 struct recovery {
     struct lead *lead;
     const struct feed *feed;
+    uint32_t protocol;
     struct survey survey;
     struct gap_reads reads; /* accounts[i] is survey.accounts[i] */
     struct account_read distribution;
@@ -38,6 +40,7 @@ static enum err check_network(
     enum err e = recovery->feed->network(recovery->feed->source, &served, detail);
     if (e != ERR_OK)
         return e;
+    recovery->protocol = served.protocol;
     struct network_id id = network_id_of(served.passphrase);
     if (memcmp(id.bytes, network->bytes, sizeof id.bytes) != 0)
         return detail_set(detail, ERR_LEDGER_MISMATCH,
@@ -99,6 +102,8 @@ static enum err read_accounts(struct recovery *recovery, struct detail *detail)
 static enum err read_frozen(struct recovery *recovery, struct detail *detail)
 {
     uint32_t ledger;
+    if (recovery->protocol < FROZEN_KEYS_SINCE)
+        return ERR_OK;
     enum err e = recovery->feed->frozen(recovery->feed->source, &recovery->reads.frozen, &ledger, detail);
     return e != ERR_OK ? e : read_as_of(recovery, ledger, detail);
 }
@@ -134,14 +139,14 @@ static enum err fetch_target(struct recovery *recovery, struct detail *detail)
         &recovery->lead->at, recovery->target, &ledgers.items[0], &recovery->ledger, detail);
 }
 
-/* An answer counts only where it explains what was read. An RPC that does not know this question is no
- * reason to wait. */
+/* An answer counts only where it explains what was read. An RPC that does not know this question, or answers
+ * no more of them, is no reason to wait. */
 static enum err ask_fate(
     struct recovery *recovery, const struct surveyed *asked, uint32_t as_of, struct detail *detail)
 {
     struct rpc_transaction found;
     enum err e = recovery->feed->transaction(recovery->feed->source, &asked->lease, &found, detail);
-    if (e == ERR_RPC_REFUSED)
+    if (e == ERR_RPC_REFUSED || e == ERR_RPC_UNAVAILABLE)
         return ERR_OK;
     if (e != ERR_OK || found.status == RPC_TRANSACTION_NOT_FOUND ||
         found.ledger <= recovery->lead->at.sequence || found.ledger > as_of)
@@ -207,9 +212,9 @@ static enum err look(struct recovery *recovery, const struct network_id *network
     if ((e = check_network(recovery, network, detail)) != ERR_OK ||
         (e = read_accounts(recovery, detail)) != ERR_OK || (e = read_frozen(recovery, detail)) != ERR_OK ||
         (e = check_not_reset(recovery, detail)) != ERR_OK || (e = fetch_target(recovery, detail)) != ERR_OK ||
-        (e = ask_fates(recovery, detail)) != ERR_OK)
+        (e = decide_shipment(recovery, detail)) != ERR_OK)
         return e;
-    return decide_shipment(recovery, detail);
+    return ask_fates(recovery, detail); /* last: so many questions that the RPC may answer nothing more */
 }
 
 enum err gap_recover(struct lead *lead, const struct feed *feed, const struct network_id *network,

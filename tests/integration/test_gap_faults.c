@@ -16,7 +16,8 @@
 #include "support/gap.h"
 
 #define CURSOR_AFTER 111
-#define REQUESTS 6 /* network, accounts, frozen keys, the ledger, two transactions */
+#define EVIDENCE 4  /* requests that every recovery needs: network, accounts, frozen keys, the ledger */
+#define QUESTIONS 2 /* what became of two leases, each a request */
 
 /* Leases that are consumed and forgotten, consumed and known, dead, and alive; an account that is gone. */
 static int set_up(void **state)
@@ -74,13 +75,31 @@ static void recovers(struct gap_world *world)
 static void DR4_an_rpc_that_fails_at_any_request_changes_nothing(void **state)
 {
     struct gap_world *world = *state;
-    for (unsigned nth = 1; nth <= REQUESTS; nth++) {
+    for (unsigned nth = 1; nth <= EVIDENCE; nth++) {
         ledger_feed_fail_once(world->feed, nth, ERR_RPC_UNAVAILABLE);
         recovers_not(world, ERR_RPC_UNAVAILABLE, "the feed says");
     }
     unsigned before = ledger_feed_requests(world->feed);
     recovers(world);
-    assert_int_equal(ledger_feed_requests(world->feed) - before, REQUESTS);
+    assert_int_equal(ledger_feed_requests(world->feed) - before, EVIDENCE + QUESTIONS);
+}
+
+/* It may be asked for more than it gives in a minute, at every try. */
+static void DR5_an_rpc_that_does_not_say_what_became_of_leases_holds_nothing_up(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_fail_once(world->feed, EVIDENCE + QUESTIONS, ERR_RPC_UNAVAILABLE);
+    if (gap_world_recover(world) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+    assert_true(gap_grants_allowed(world));
+    assert_int_equal(gap_count(world, "l.result = 'consumed' AND a.lease_hash IS NULL"), 2);
+}
+
+static void DR5_a_network_older_than_frozen_keys_is_not_asked_for_them(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_protocol(world->feed, 25);
+    recovers(world);
 }
 
 static void DR4_an_rpc_whose_answers_are_not_above_the_cursor_changes_nothing(void **state)
@@ -330,6 +349,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(DR4_an_rpc_that_fails_at_any_request_changes_nothing),
+        TEST(DR5_an_rpc_that_does_not_say_what_became_of_leases_holds_nothing_up),
+        TEST(DR5_a_network_older_than_frozen_keys_is_not_asked_for_them),
         TEST(DR4_an_rpc_whose_answers_are_not_above_the_cursor_changes_nothing),
         TEST(DR4_an_rpc_that_lacks_the_ledger_of_its_own_answers_changes_nothing),
         TEST(DR4_another_network_is_refused_behind_a_gap_too),

@@ -125,6 +125,19 @@ static void I5_a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests(vo
         fail_msg("%u requests for 100 ledgers", requests);
 }
 
+static void I5_an_rpc_that_gives_few_ledgers_at_once_is_caught_up_with(void **state)
+{
+    struct world *world = *state;
+    struct ingest *first = start(world);
+    await_cursor(world, FIRST);
+    ingest_stop(first);
+    close_ledgers(world, 60);
+    ledger_feed_at_most(world->feed, 3);
+    world->ingest = start(world);
+    await_cursor(world, FIRST + 60);
+    await_green(world->ingest);
+}
+
 static void a_lag_is_red_and_catching_up_is_green_again(void **state)
 {
     struct world *world = *state;
@@ -413,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_database_starts_at_the_latest_ledger_and_follows),
         TEST(I5_a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests),
+        TEST(I5_an_rpc_that_gives_few_ledgers_at_once_is_caught_up_with),
         TEST(a_lag_is_red_and_catching_up_is_green_again),
         TEST(a_silent_network_is_no_failure_and_an_absent_rpc_is),
         TEST(DR4_a_broken_link_stops_loudly_and_the_right_ledger_mends_it),

@@ -1,6 +1,5 @@
 #include "ledger_builder.h"
 
-#define PROTOCOL 28
 #define FEE_STROOPS 100
 #define TX_FEE_BUMP_INNER_SUCCESS 1
 #define TX_FEE_BUMP_INNER_FAILED (-13)
@@ -140,7 +139,7 @@ static void add_header(struct buf *out, const struct built_ledger *ledger, struc
 {
     struct buf header = {0};
     struct hash results = result_set_hash(ledger);
-    buf_add_u32(&header, ledger->protocol != 0 ? ledger->protocol : PROTOCOL);
+    buf_add_u32(&header, ledger->protocol != 0 ? ledger->protocol : BUILT_PROTOCOL);
     add_hash(&header, &ledger->previous_hash);
     add_zeros(&header, 8); /* txSetHash */
     buf_add_u64(&header, ledger->close_time_s);
@@ -184,7 +183,7 @@ static void add_upgrades(struct buf *out, const struct built_ledger *ledger)
     buf_add_u32(out, (uint32_t)needed + freezes);
     if (needed) {
         buf_add_u32(out, 1); /* LEDGER_UPGRADE_VERSION */
-        buf_add_u32(out, PROTOCOL);
+        buf_add_u32(out, BUILT_PROTOCOL);
         add_changes(out, ledger->accounts, ledger->account_count, ledger->sequence);
     }
     if (freezes)

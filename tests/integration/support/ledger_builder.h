@@ -8,6 +8,8 @@
 
 #include "stellar/ids.h"
 
+#define BUILT_PROTOCOL 28
+
 /* A processed transaction. With has_inner it is a fee bump, and code is the inner transaction's. */
 struct built_transaction {
     struct hash hash;

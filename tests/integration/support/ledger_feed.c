@@ -45,6 +45,8 @@ struct ledger_feed {
     unsigned reads;
     bool remembers;
     const char *passphrase;
+    uint32_t protocol;
+    uint32_t most; /* ledgers at once; 0: any number */
     void (*hook)(void *context);
     void *hook_context;
     struct kept kept[LEDGERS_MAX]; /* never moves: meta is handed out */
@@ -56,6 +58,7 @@ struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
     pthread_mutex_init(&feed->mutex, NULL);
     feed->first = feed->oldest = first;
     feed->passphrase = "ingest test";
+    feed->protocol = BUILT_PROTOCOL;
     feed->close_time_s = (uint64_t)time(NULL) - age_s - 1;
     ledger_feed_close(feed, NULL);
     return feed;
@@ -178,7 +181,7 @@ static enum err ledgers(
     *out = (struct rpc_ledgers){.latest_ledger = latest_of(feed), .oldest_ledger = feed->oldest};
     enum err e = answered(feed);
     if (e == ERR_OK)
-        e = answer(feed, start, limit, out);
+        e = feed->most != 0 && limit > feed->most ? ERR_RPC_REFUSED : answer(feed, start, limit, out);
     pthread_mutex_unlock(&feed->mutex);
     return say(detail, e);
 }
@@ -189,8 +192,10 @@ static enum err network(void *source, struct rpc_network *out, struct detail *de
     *out = (struct rpc_network){0};
     pthread_mutex_lock(&feed->mutex);
     enum err e = answered(feed);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         out->passphrase = mem_copy_text(feed->passphrase);
+        out->protocol = feed->protocol;
+    }
     pthread_mutex_unlock(&feed->mutex);
     return say(detail, e);
 }
@@ -239,6 +244,8 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
     *out = (struct frozen_accounts){0};
     pthread_mutex_lock(&feed->mutex);
     enum err e = answered(feed);
+    if (e == ERR_OK && feed->protocol < 26)
+        e = ERR_RPC_REFUSED;
     *ledger = read_ledger(feed);
     for (size_t i = 0; i < feed->frozen_count; i++)
         if (feed->frozen_from[i] <= *ledger)
@@ -350,4 +357,18 @@ uint32_t ledger_feed_latest(struct ledger_feed *feed)
     uint32_t latest = latest_of(feed);
     pthread_mutex_unlock(&feed->mutex);
     return latest;
+}
+
+void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol)
+{
+    pthread_mutex_lock(&feed->mutex);
+    feed->protocol = protocol;
+    pthread_mutex_unlock(&feed->mutex);
+}
+
+void ledger_feed_at_most(struct ledger_feed *feed, uint32_t most)
+{
+    pthread_mutex_lock(&feed->mutex);
+    feed->most = most;
+    pthread_mutex_unlock(&feed->mutex);
 }

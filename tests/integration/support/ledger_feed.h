@@ -43,6 +43,10 @@ void ledger_feed_lag(struct ledger_feed *feed, const unsigned lags[], size_t cou
 void ledger_feed_remember(struct ledger_feed *feed);
 /* Which network it says to serve; "ingest test" if nothing is said. A literal. */
 void ledger_feed_name(struct ledger_feed *feed, const char *passphrase);
+/* Of which protocol it says to be; below 26 it does not know what frozen keys are. */
+void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol);
+/* Refuses requests for more ledgers than this. */
+void ledger_feed_at_most(struct ledger_feed *feed, uint32_t most);
 /* Called before each request for accounts is answered, without any lock. */
 void ledger_feed_on_read(struct ledger_feed *feed, void (*hook)(void *context), void *context);
 
