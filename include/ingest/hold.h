@@ -20,8 +20,8 @@ MUST_CHECK enum err hold_begin(
 
 /*
  * Notices that the database is not the one in which the cursor row was last trusted, and trusts it from now
- * on: behind a hold, or at once when synchronous says that no commit can have been lost. *noticed is false
- * when it is the same one.
+ * on: behind a hold, or at once when it was promoted and synchronous says that no commit can have been lost.
+ * *noticed is false when it is the same one.
  */
 MUST_CHECK enum err hold_notice(
     struct db *db, bool synchronous, unsigned ledger_seconds, bool *noticed, struct detail *detail);
@@ -29,7 +29,8 @@ MUST_CHECK enum err hold_notice(
 /*
  * Until when a hold goes on, as of a ledger that is being committed; 0: it ends with this one, the first that
  * closed after every max time that a forgotten lease can have. A ledger that closed further ahead of the
- * database's clock than grants allow shows that the hold was counted by a wrong clock: it begins anew.
+ * database's clock than grants allow shows that the hold was counted by a wrong clock: it begins anew. Where
+ * both agree, it goes on for no longer than from this ledger: a clock that ran ahead does not count.
  */
 int64_t hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds);
 

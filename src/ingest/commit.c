@@ -5,10 +5,11 @@
 
 static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
 
-static const char sql_cursor[] = "SELECT c.sequence, c.term, coalesce(c.held_until, 0),"
-                                 " floor(extract(epoch FROM clock_timestamp()))::int8,"
-                                 " (c.system_identifier, c.timeline) = (i.system_identifier, i.timeline)"
-                                 " FROM fairway.cursor c, fairway.identity() i FOR UPDATE OF c";
+static const char sql_cursor[] =
+    "SELECT c.sequence, c.term, coalesce(c.held_until, 0),"
+    " floor(extract(epoch FROM clock_timestamp()))::int8,"
+    " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home)"
+    " FROM fairway.cursor c, fairway.identity() i FOR UPDATE OF c";
 
 static const char sql_ledger[] =
     "INSERT INTO fairway.ledgers"

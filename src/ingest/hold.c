@@ -25,9 +25,12 @@ static int64_t hold_seconds(unsigned ledger_seconds)
 
 int64_t hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds)
 {
-    int64_t anew_s = close_time_s + hold_seconds(ledger_seconds);
-    if (close_time_s - clock_s > slack_s(ledger_seconds))
+    const int64_t slack = slack_s(ledger_seconds), ahead_s = close_time_s - clock_s;
+    const int64_t anew_s = close_time_s + hold_seconds(ledger_seconds);
+    if (ahead_s > slack)
         return anew_s > until_s ? anew_s : until_s;
+    if (ahead_s >= -slack && anew_s < until_s)
+        return anew_s;
     return close_time_s > until_s ? 0 : until_s;
 }
 
@@ -50,15 +53,25 @@ enum err hold_begin(
         return detail_set(
             detail, ERR_CONFIG, "no ledger was ever ingested into this database: there is nothing to hold");
     *until_s = db_i64(rows, 0, 0);
-    return grants_wait_out(db, detail);
+    struct detail why = {0};
+    e = grants_wait_out(db, &why);
+    return e == ERR_OK
+               ? e
+               : detail_set(detail, e,
+                     "the hold is set, but grants in flight were not waited for, repeat: %.150s", why.text);
 }
 
+/* A promotion keeps identifier and home, and a synchronous one loses nothing. A copy elsewhere is not one. */
+#define LOST_NOTHING " $2 AND (c.system_identifier, c.home) = (i.system_identifier, i.home)"
+
 static const char sql_notice[] =
-    "UPDATE fairway.cursor c SET system_identifier = i.system_identifier, timeline = i.timeline,"
-    " hold_reason = CASE WHEN $2 OR c.held_until >=" UNTIL " THEN c.hold_reason"
+    "UPDATE fairway.cursor c SET system_identifier = i.system_identifier, timeline = i.timeline, home = "
+    "i.home,"
+    " hold_reason = CASE WHEN" LOST_NOTHING " OR c.held_until >=" UNTIL " THEN c.hold_reason"
     "   ELSE 'the database was restored or failed over' END,"
-    " held_until = CASE WHEN $2 THEN c.held_until ELSE greatest(c.held_until," UNTIL ") END"
-    " FROM fairway.identity() i WHERE (c.system_identifier, c.timeline) <> (i.system_identifier, i.timeline)"
+    " held_until = CASE WHEN" LOST_NOTHING " THEN c.held_until ELSE greatest(c.held_until," UNTIL ") END"
+    " FROM fairway.identity() i"
+    " WHERE (c.system_identifier, c.timeline, c.home) <> (i.system_identifier, i.timeline, i.home)"
     " RETURNING coalesce(c.held_until, 0), i.system_identifier, i.timeline";
 
 enum err hold_notice(
@@ -71,9 +84,10 @@ enum err hold_notice(
     if (e != ERR_OK || db_count(rows) == 0)
         return e;
     *noticed = true;
-    log_warn(synchronous ? "the database failed over; no commit can have been lost"
-                         : "the database was restored or failed over: leases may be forgotten, none is "
-                           "granted for a while",
+    log_warn(db_i64(rows, 0, 0) == 0
+                 ? "the database failed over; no commit can have been lost"
+                 : "the database was restored or failed over: leases may be forgotten, none is "
+                   "granted for a while",
         "system_identifier=%" PRId64 " timeline=%" PRId32 " held_until=%" PRId64, db_i64(rows, 0, 1),
         db_i32(rows, 0, 2), db_i64(rows, 0, 0));
     return ERR_OK;

@@ -30,7 +30,8 @@ enum err grants_wait_out(struct db *db, struct detail *detail)
 static const char sql_terms[] =
     "SELECT c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"
     " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8,"
-    " (c.system_identifier, c.timeline) = (i.system_identifier, i.timeline), c.held_until, c.hold_reason"
+    " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home), c.held_until, "
+    "c.hold_reason"
     " FROM fairway.cursor c, fairway.identity() i";
 
 /*

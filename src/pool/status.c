@@ -65,7 +65,7 @@ static const char sql_pool_status[] =
 static const char sql_cursor_status[] =
     "SELECT c.sequence, c.close_time, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time,"
     " c.grants_allowed, c.held_until IS NOT NULL"
-    " OR (c.system_identifier, c.timeline) <> (i.system_identifier, i.timeline)"
+    " OR (c.system_identifier, c.timeline, c.home) <> (i.system_identifier, i.timeline, i.home)"
     " FROM fairway.cursor c, fairway.identity() i";
 
 enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail)

@@ -9,7 +9,7 @@ static const char sql_census[] =
     " greatest(floor(extract(epoch FROM clock_timestamp()))::int8, c.close_time),"
     " EXISTS (SELECT FROM fairway.provisioning p WHERE p.state = 'pending'),"
     " coalesce(c.held_until IS NOT NULL"
-    "   OR (c.system_identifier, c.timeline) <> (i.system_identifier, i.timeline), false)"
+    "   OR (c.system_identifier, c.timeline, c.home) <> (i.system_identifier, i.timeline, i.home), false)"
     " FROM (SELECT count(*) FILTER (WHERE b.state = 'active') AS active,"
     "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"
     "   count(*) FILTER (WHERE b.state = 'retiring') AS retiring,"

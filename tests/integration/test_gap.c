@@ -209,6 +209,22 @@ static void DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_the
     assert_false(gap_grants_allowed(world));
 }
 
+static void DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold(void **state)
+{
+    struct gap_world *world = *state;
+    gap_account(world, 1, "active");
+    gap_account(world, 2, "active");
+    const struct built_account gone = {.key = built_key(1), .removed = true};
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
+    follow(world);
+    assert_true(is(world, 1, "a.state = 'quarantined'"));
+    test_db_exec(
+        &world->db, "UPDATE fairway.cursor SET held_until = close_time + 1000, hold_reason = 'test'");
+    gap_open(world, 10, 1);
+    recover(world);
+    assert_true(is(world, 1, "a.state = 'retired' AND a.quarantine_reason IS NULL"));
+}
+
 static void an_empty_pool_recovers_too(void **state)
 {
     struct gap_world *world = *state;
@@ -354,6 +370,7 @@ int main(void)
         TEST(DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_them),
         TEST(DR5_a_large_pool_recovers_in_one_transaction),
         TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),
+        TEST(DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold),
         TEST(an_empty_pool_recovers_too),
         TEST(a_provisioning_transaction_that_the_rpc_still_knows_has_its_result),
         TEST(a_forgotten_provisioning_transaction_succeeded_if_its_accounts_say_so),

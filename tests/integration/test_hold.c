@@ -209,6 +209,18 @@ static void DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_
         assert_int_equal(granted(world).sequence, POOL_SEED_SEQUENCE + 8);
 }
 
+static void DR10_a_quarantined_account_that_goes_is_retired_and_stops_no_ledger(void **state)
+{
+    struct world *world = *state;
+    test_db_exec(&world->pool.test, "UPDATE fairway.channel_accounts SET state = 'quarantined',"
+                                    " quarantine_reason = 'test' WHERE slot = 0");
+    go_back_in_time(world);
+    take_anew(world);
+    const struct built_account account = {.key = world->pool.accounts[0], .removed = true};
+    close_with(world, &(struct built_ledger){.accounts = &account, .account_count = 1});
+    assert_int_equal(number(world, sql_quarantined), 0);
+}
+
 static void DR10_lost_authority_is_quarantined_also_during_a_hold(void **state)
 {
     struct world *world = *state;
@@ -241,6 +253,35 @@ static void DR10_a_synchronous_failover_is_noticed_and_holds_nothing(void **stat
     take_anew(world);
     assert_int_equal(number(world, sql_held_until), 0);
     granted(world);
+}
+
+/* A dump that was restored into its own cluster: identifier and timeline are what it says. */
+static void DR10_a_dump_restored_into_its_own_cluster_is_another_database(void **state)
+{
+    struct world *world = *state;
+    test_db_exec(&world->pool.test,
+        "CREATE TABLE public.dump AS SELECT * FROM fairway.cursor; ALTER TABLE fairway.cursor RENAME TO old;"
+        "CREATE TABLE fairway.cursor (LIKE fairway.old INCLUDING ALL); DROP TABLE fairway.old;"
+        "INSERT INTO fairway.cursor SELECT * FROM public.dump");
+    assert_suspended(world, "restored or failed over");
+    take_anew(world);
+    assert_int_not_equal(number(world, sql_held_until), 0);
+    assert_suspended(world, "held until");
+}
+
+/* A promotion keeps both. */
+static void DR10_synchronous_or_not_a_copy_elsewhere_holds_grants(void **state)
+{
+    struct world *world = *state;
+    static const char *const elsewhere[] = {"system_identifier = system_identifier + 1", "home = '1/1'"};
+    world->lead.synchronous = true;
+    for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++) {
+        AUTO_FREE char *sql =
+            mem_format("UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL, %s", elsewhere[i]);
+        test_db_exec(&world->pool.test, sql);
+        take_anew(world);
+        assert_int_not_equal(number(world, sql_held_until), 0);
+    }
 }
 
 static void DR10_a_synchronous_failover_leaves_a_hold_that_is_there(void **state)
@@ -307,6 +348,19 @@ static void DR10_a_hold_that_a_slow_clock_began_begins_anew_with_the_ledgers(voi
         number(world, "SELECT coalesce(held_until - close_time, 0) FROM fairway.cursor"), HELD_SECONDS);
 }
 
+static void DR10_a_hold_that_a_fast_clock_began_goes_on_no_longer_than_from_where_it_is_right(void **state)
+{
+    struct world *world = *state;
+    go_back_in_time(world);
+    take_anew(world);
+    shorten_to(world, 86400);
+    close_with(world, NULL);
+    assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
+    close_with(world, NULL);
+    assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS - 1);
+    assert_suspended(world, "held until");
+}
+
 static void DR10_a_database_without_a_ledger_has_nothing_to_hold(void **state)
 {
     struct world *world = *state;
@@ -352,14 +406,18 @@ int main(void)
         TEST(DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it),
         TEST(DR10_no_clock_ends_a_hold),
         TEST(DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_on),
+        TEST(DR10_a_quarantined_account_that_goes_is_retired_and_stops_no_ledger),
         TEST(DR10_lost_authority_is_quarantined_also_during_a_hold),
         TEST(DR10_behind_the_hold_unknown_uses_quarantine_again),
         TEST(DR10_a_synchronous_failover_is_noticed_and_holds_nothing),
+        TEST(DR10_a_dump_restored_into_its_own_cluster_is_another_database),
+        TEST(DR10_synchronous_or_not_a_copy_elsewhere_holds_grants),
         TEST(DR10_a_synchronous_failover_leaves_a_hold_that_is_there),
         TEST(DR10_a_second_failover_during_a_hold_prolongs_it),
         TEST(DR10_a_hold_by_hand_never_shortens_one),
         TEST(DR10_a_hold_by_hand_waits_for_the_grants_that_did_not_see_it),
         TEST(DR10_a_hold_that_a_slow_clock_began_begins_anew_with_the_ledgers),
+        TEST(DR10_a_hold_that_a_fast_clock_began_goes_on_no_longer_than_from_where_it_is_right),
         TEST(DR10_a_database_without_a_ledger_has_nothing_to_hold),
         TEST(DR10_a_leader_commits_nothing_into_another_database),
         TEST(DR10_a_gap_suspension_and_a_hold_are_independent),
