@@ -105,10 +105,12 @@ MUST_CHECK enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner,
 /*
  * A creation or merge: sealed[i] belongs to template->accounts[i]. Answers the signed envelope. Refused:
  * another distribution account than keyd's, a fee above max_bump_fee_stroops, a max time that is past now_s
- * (as in keyd_sign_leases) or more than 300 s after it.
+ * (as in keyd_sign_leases) or more than 300 s after it. ERR_SEAL_BROKEN: sealed[*broken], the first such,
+ * does not open for its account.
  */
 MUST_CHECK enum err keyd_sign_template(struct keyd *keyd, uint64_t now_s, const struct template *template,
-    const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, struct detail *detail);
+    const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, uint32_t *broken,
+    struct detail *detail);
 
 /* Closes the socket, which ends keyd, and waits for it. */
 void keyd_stop(struct keyd *keyd);

@@ -26,8 +26,9 @@ struct provision_settings {
 
 /*
  * Blocks until exactly wanted channel accounts are active and none is retiring; accounts in quarantine do not
- * count. Leased accounts that are too many are merged when their leases have ended. Waits while another
- * process does the same. Any number of calls may follow an error or a crash.
+ * count, and one whose sealed seed does not open when it is to be created or merged goes there. Leased
+ * accounts that are too many are merged when their leases have ended. Waits while another process does the
+ * same. Any number of calls may follow an error or a crash.
  *
  * ERR_CONFIG: the distribution account does not exist or has too little. ERR_RPC_UNAVAILABLE,
  * ERR_DATABASE_UNAVAILABLE: away for longer than patience. ERR_TRY_AGAIN: the network did not include what

@@ -112,36 +112,41 @@ enum err keyd_sign_leases(struct keyd *keyd, uint64_t now_s, struct lease_signin
     return e;
 }
 
-/* The common end of fee bumps and templates: result, detail, hash, envelope. */
-static enum err finish_signed(
-    struct keyd *keyd, enum wire_type type, struct buf *envelope, struct hash *hash, struct detail *detail)
+/* What the answers of fee bump and template have in common: result, detail, hash, envelope. */
+static enum err read_signed(struct xdr_reader *answer, enum err *result, struct buf *envelope,
+    struct hash *hash, struct detail *detail)
 {
-    enum err e, result = ERR_OK;
-    struct bytes signed_envelope = {0};
-    struct xdr_reader answer;
-    if ((e = call_exchange(keyd, type, CALL_MS, &answer)) == ERR_OK &&
-        (e = wire_get_result(&answer, &result, detail)) == ERR_OK &&
-        (e = xdr_opaque(&answer, hash->bytes, sizeof hash->bytes)) == ERR_OK &&
-        (e = wire_get_bytes(&answer, &signed_envelope)) == ERR_OK)
+    enum err e;
+    struct bytes signed_envelope;
+    if ((e = wire_get_result(answer, result, detail)) == ERR_OK &&
+        (e = xdr_opaque(answer, hash->bytes, sizeof hash->bytes)) == ERR_OK &&
+        (e = wire_get_bytes(answer, &signed_envelope)) == ERR_OK)
         buf_add_bytes(envelope, signed_envelope);
-    return call_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+    return e;
 }
 
 enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner, const struct sealed_seed *sealed,
     int64_t fee_stroops, struct buf *envelope, struct hash *hash, struct detail *detail)
 {
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
     if (inner.len > KEYD_TRANSACTION_MAX)
         return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "The transaction is too large.");
     struct buf *request = call_begin(keyd);
     buf_add_u64(request, (uint64_t)fee_stroops);
     wire_put_sealed(request, sealed);
     wire_put_bytes(request, inner);
-    return finish_signed(keyd, WIRE_FEE_BUMP, envelope, hash, detail);
+    if ((e = call_exchange(keyd, WIRE_FEE_BUMP, CALL_MS, &answer)) == ERR_OK)
+        e = read_signed(&answer, &result, envelope, hash, detail);
+    return call_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
 }
 
 enum err keyd_sign_template(struct keyd *keyd, uint64_t now_s, const struct template *template,
-    const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, struct detail *detail)
+    const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, uint32_t *broken,
+    struct detail *detail)
 {
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
     struct buf *request = call_begin(keyd);
     buf_add_u64(request, now_s);
     buf_add_u32(request, template->kind);
@@ -154,5 +159,9 @@ enum err keyd_sign_template(struct keyd *keyd, uint64_t now_s, const struct temp
         buf_add(request, template->accounts[i].bytes, sizeof template->accounts[i].bytes);
         wire_put_sealed(request, &sealed[i]);
     }
-    return finish_signed(keyd, WIRE_TEMPLATE, envelope, hash, detail);
+    if ((e = call_exchange(keyd, WIRE_TEMPLATE, CALL_MS, &answer)) == ERR_OK &&
+        (e = read_signed(&answer, &result, envelope, hash, detail)) == ERR_OK &&
+        (e = xdr_u32(&answer, broken)) == ERR_OK && *broken >= template->account_count)
+        e = ERR_XDR_INVALID;
+    return call_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
 }

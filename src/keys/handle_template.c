@@ -40,9 +40,11 @@ static enum err check_template(
     return ERR_OK;
 }
 
-/* The distribution account signs first, then each account, in the order of the template. */
+/* The distribution account signs first, then each account, in the order of the template; *broken is the one
+ * whose seed does not open. */
 static enum err sign_template(struct keyd_state *state, const struct template *template,
-    const struct sealed_seed sealed[], struct hash *hash, struct buf *envelope)
+    const struct sealed_seed sealed[], struct hash *hash, struct buf *envelope, uint32_t *broken,
+    struct detail *detail)
 {
     struct public_key signers[TEMPLATE_ACCOUNTS_MAX + 1] = {state->ring->distribution};
     struct signature signatures[TEMPLATE_ACCOUNTS_MAX + 1];
@@ -50,9 +52,13 @@ static enum err sign_template(struct keyd_state *state, const struct template *t
     template_build(template, &transaction);
     *hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
     enum err e = ring_sign_as_distribution(state->ring, hash, &signatures[0]);
-    for (size_t i = 0; e == ERR_OK && i < template->account_count; i++) {
+    for (uint32_t i = 0; e == ERR_OK && i < template->account_count; i++) {
         signers[i + 1] = template->accounts[i];
         e = ring_sign(state->ring, &template->accounts[i], &sealed[i], hash, &signatures[i + 1]);
+        if (e == ERR_SEAL_BROKEN) {
+            *broken = i;
+            detail_set(detail, e, "a sealed seed does not open for its account");
+        }
     }
     if (e == ERR_OK)
         template_envelope_build(
@@ -64,6 +70,7 @@ static enum err sign_template(struct keyd_state *state, const struct template *t
 enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint64_t now_s;
+    uint32_t broken = 0;
     struct template template;
     struct sealed_seed sealed[TEMPLATE_ACCOUNTS_MAX];
     struct buf envelope = {0};
@@ -73,12 +80,10 @@ enum err handle_template(struct keyd_state *state, struct xdr_reader *request, s
     if (e != ERR_OK)
         return e;
     enum err result = check_template(state, &template, now_s, &detail);
-    if (result == ERR_OK) {
-        result = sign_template(state, &template, sealed, &hash, &envelope);
-        if (result != ERR_OK)
-            result = detail_set(&detail, result, "a sealed seed does not open for its account");
-    }
+    if (result == ERR_OK)
+        result = sign_template(state, &template, sealed, &hash, &envelope, &broken, &detail);
     handler_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
+    buf_add_u32(answer, broken);
     buf_free(&envelope);
     return ERR_OK;
 }

@@ -24,7 +24,8 @@ enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, str
 enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
 
-/* The common answer of fee bump and template: result, detail, hash, envelope (empty unless ERR_OK). */
+/* What the answers of fee bump and template have in common: result, detail, hash, envelope (empty unless
+ * ERR_OK). */
 void handler_put_signed(struct buf *answer, enum err result, const struct detail *detail,
     const struct hash *hash, struct bytes envelope);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 
 static const char sql_census[] =
@@ -49,6 +50,11 @@ static const char sql_retire[] =
     "   ORDER BY (a.lease_hash IS NOT NULL), a.slot DESC LIMIT $1 FOR UPDATE SKIP LOCKED)"
     " UPDATE fairway.channel_accounts b SET state = 'retiring' FROM surplus s WHERE b.public_key = "
     "s.public_key";
+
+/* One that no ledger has created yet stays without a sequence number. */
+static const char sql_quarantine[] =
+    "UPDATE fairway.channel_accounts a SET state = 'quarantined', quarantine_reason = $2"
+    " WHERE a.public_key = $1";
 
 enum err census_read(struct db *db, struct census *out, struct detail *detail)
 {
@@ -149,4 +155,13 @@ enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct d
     enum err e = db_query(db, DB_SQL(sql_retire, DB_I64(count)), &rows, detail);
     *retired = e == ERR_OK ? db_affected(rows) : 0;
     return e;
+}
+
+enum err accounts_quarantine(
+    struct db *db, const struct public_key *account, const char *reason, struct detail *detail)
+{
+    char address[ADDRESS_SIZE];
+    address_encode(account, address);
+    log_error("channel account quarantined", "account=%s reason=\"%s\"", address, reason);
+    return db_query(db, DB_SQL(sql_quarantine, DB_TEXT(address), DB_TEXT(reason)), NULL, detail);
 }

@@ -39,4 +39,8 @@ MUST_CHECK enum err accounts_hold(
  * instant are left out. */
 MUST_CHECK enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail);
 
+/* Takes one of a held batch out of provisioning, until a person has looked. */
+MUST_CHECK enum err accounts_quarantine(
+    struct db *db, const struct public_key *account, const char *reason, struct detail *detail);
+
 #endif

@@ -93,11 +93,11 @@ static struct verdict judge_retire(
         return stays(ERR_CONFLICT, "refused: it is being created; let ensure-accounts come to its end first");
     if (!sight->found)
         return judge_missing(change, row);
-    if (text_equal(row->state, "retiring"))
-        return stays(ERR_OK, "retiring already; ensure-accounts merges it");
     struct verdict verdict = judge_use(sight);
     if (verdict.e != ERR_OK)
         return verdict;
+    if (text_equal(row->state, "retiring"))
+        return stays(ERR_OK, "retiring already; ensure-accounts merges it");
     verdict.state = "retiring";
     detail_set(&verdict.detail, ERR_OK, "retiring; ensure-accounts merges it%s",
         row->leased ? " when its lease has ended" : "");

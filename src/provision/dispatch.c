@@ -109,7 +109,7 @@ static struct template fill(const struct provision *provision, enum template_kin
 
 /* In the transaction. What was asked of the RPC must not be older than what the ledgers have told. */
 static enum err sign_and_store(struct provision *provision, enum template_kind kind,
-    const struct batch *batch, const struct surroundings *around, struct detail *detail)
+    const struct batch *batch, const struct surroundings *around, uint32_t *broken, struct detail *detail)
 {
     struct census census;
     struct buf envelope CLEANUP(buf_free) = {0};
@@ -128,15 +128,26 @@ static enum err sign_and_store(struct provision *provision, enum template_kind k
     if ((e = check_funds(provision, &census, kind, around, template.fee_stroops, detail)) != ERR_OK ||
         (e = check_accounts(kind, batch, around, detail)) != ERR_OK ||
         (e = keyd_sign_template(provision->settings->keyd, census.now_s, &template, batch->sealed, &envelope,
-             &hash, detail)) != ERR_OK)
+             &hash, broken, detail)) != ERR_OK)
         return e;
     return shipment_store(provision->session.db, &template, buf_bytes(&envelope), &hash, detail);
+}
+
+/* In the transaction, instead of a signed one: the others of the batch must not wait for a seed that nobody
+ * can open. */
+static enum err set_aside(struct db *db, const struct public_key *account, struct detail *detail)
+{
+    char address[ADDRESS_SIZE];
+    address_encode(account, address);
+    detail_set(detail, ERR_OK, "account %s is left out: its sealed seed does not open", address);
+    return accounts_quarantine(db, account, "its sealed seed does not open", detail);
 }
 
 enum err dispatch(struct provision *provision, enum template_kind kind, size_t count, struct detail *detail)
 {
     struct batch batch;
     struct surroundings around;
+    uint32_t broken = 0;
     size_t limit = dispatch_limit(kind, provision->settings->max_fee_stroops);
     if (limit == 0)
         return detail_set(
@@ -147,10 +158,11 @@ enum err dispatch(struct provision *provision, enum template_kind kind, size_t c
     if ((e = look_around(provision, &batch, &around, detail)) != ERR_OK ||
         (e = session_begin(&provision->session, detail)) != ERR_OK)
         return e;
-    e = sign_and_store(provision, kind, &batch, &around, detail);
+    const enum err signing = sign_and_store(provision, kind, &batch, &around, &broken, detail);
+    e = signing == ERR_SEAL_BROKEN ? set_aside(provision->session.db, &batch.keys[broken], detail) : signing;
     if (e == ERR_OK)
         e = db_commit(provision->session.db, detail);
     else
         db_rollback(provision->session.db);
-    return e;
+    return e == ERR_OK && signing != ERR_OK ? ERR_TRY_AGAIN : e;
 }

@@ -33,7 +33,8 @@ uint32_t dispatch_fee(
 
 /*
  * Picks, signs and stores. Nothing has left the process afterwards. ERR_TRY_AGAIN: ledgers that this process
- * has not seen yet would change the picture; look again. ERR_CONFIG: the distribution account cannot pay.
+ * has not seen yet would change the picture, or an account whose seed does not open was quarantined; look
+ * again. ERR_CONFIG: the distribution account cannot pay.
  */
 MUST_CHECK enum err dispatch(
     struct provision *provision, enum template_kind kind, size_t count, struct detail *detail);

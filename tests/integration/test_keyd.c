@@ -314,8 +314,9 @@ static struct template good_template(enum template_kind kind)
 static enum err sign_template(
     const struct template *template, const struct sealed_seed sealed[], struct buf *out, struct hash *hash)
 {
+    uint32_t broken;
     struct detail detail = {0};
-    enum err e = keyd_sign_template(provisioning, NOW_S, template, sealed, out, hash, &detail);
+    enum err e = keyd_sign_template(provisioning, NOW_S, template, sealed, out, hash, &broken, &detail);
     assert_true(e == ERR_OK || detail.text[0] != '\0');
     return e;
 }
@@ -365,6 +366,25 @@ static void templates_that_are_refused(void **state)
     template = good_template(TEMPLATE_CREATION);
     assert_int_equal(sign_template(&template, swapped, &out, &hash), ERR_SEAL_BROKEN);
     assert_int_equal(out.len, 0);
+}
+
+static void a_template_tells_which_seed_does_not_open(void **state)
+{
+    (void)state;
+    const struct template template = good_template(TEMPLATE_MERGE);
+    for (uint32_t i = 0; i < ARRAY_LEN(accounts); i++) {
+        struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
+        struct buf out = {0};
+        struct hash hash;
+        uint32_t broken = UINT32_MAX;
+        sealed[i].box[SEAL_SIZE - 1] ^= 1;
+        sealed[ARRAY_LEN(accounts) - 1].box[0] ^= 1; /* the first one is told */
+        assert_int_equal(
+            keyd_sign_template(provisioning, NOW_S, &template, sealed, &out, &hash, &broken, NULL),
+            ERR_SEAL_BROKEN);
+        assert_int_equal(broken, i);
+        assert_int_equal(out.len, 0);
+    }
 }
 
 /* ---- figures */
@@ -420,6 +440,7 @@ int main(void)
         cmocka_unit_test(G7_fee_bumps_that_are_refused),
         cmocka_unit_test(creation_and_merge_carry_every_signature),
         cmocka_unit_test(templates_that_are_refused),
+        cmocka_unit_test(a_template_tells_which_seed_does_not_open),
         cmocka_unit_test(a_batch_of_64_takes_milliseconds),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd", tests, set_up, tear_down);

@@ -183,7 +183,9 @@ static void opens_in(struct keyd *keyd, const struct generated_key *key, enum er
         .accounts = {key->public_key}};
     struct buf envelope = {0};
     struct hash hash;
-    assert_int_equal(keyd_sign_template(keyd, 1, &template, &key->sealed, &envelope, &hash, NULL), expected);
+    uint32_t broken;
+    assert_int_equal(
+        keyd_sign_template(keyd, 1, &template, &key->sealed, &envelope, &hash, &broken, NULL), expected);
     buf_free(&envelope);
 }
 

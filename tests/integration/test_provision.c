@@ -172,6 +172,35 @@ static void an_account_that_a_grant_holds_at_this_instant_is_left_alone_without_
     db_free(grant);
 }
 
+static void
+an_account_that_is_set_aside_is_in_quarantine_with_its_slot_whether_a_ledger_has_ever_seen_it_or_not(
+    void **state)
+{
+    struct world *world = *state;
+    ten_active(world, 0);
+    assert_int_equal(retire(world, 2), 2);
+    store(world, 11, 2);
+    for (enum template_kind kind = TEMPLATE_CREATION; kind <= TEMPLATE_MERGE; kind++) {
+        struct batch batch, rest;
+        assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
+        assert_int_equal(accounts_pick(world->session.db, kind, 2, &batch, NULL), ERR_OK);
+        assert_int_equal(accounts_hold(world->session.db, kind, &batch, NULL), ERR_OK);
+        assert_int_equal(accounts_quarantine(world->session.db, &batch.keys[0], "test", NULL), ERR_OK);
+        assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
+        assert_int_equal(accounts_pick(world->session.db, kind, 2, &rest, NULL), ERR_OK);
+        assert_int_equal(rest.count, 1);
+        assert_true(public_key_equal(&rest.keys[0], &batch.keys[1]));
+    }
+    const struct census after = census(world);
+    assert_int_equal(after.active, 8);
+    assert_int_equal(after.creating, 1);
+    assert_int_equal(after.retiring, 1);
+    assert_int_equal(after.quarantined, 2);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(sequence) FROM fairway.channel_accounts"
+                                                " WHERE quarantine_reason = 'test' AND slot IN (8, 10)"),
+        1);
+}
+
 static enum err ship(struct world *world, uint64_t n)
 {
     struct template template = {.kind = TEMPLATE_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 2};
@@ -270,6 +299,8 @@ int main(void)
         TEST(a_key_that_is_stored_already_is_refused_and_nothing_of_its_batch_is_stored),
         TEST(S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
         TEST(an_account_that_a_grant_holds_at_this_instant_is_left_alone_without_waiting),
+        TEST(
+            an_account_that_is_set_aside_is_in_quarantine_with_its_slot_whether_a_ledger_has_ever_seen_it_or_not),
         TEST(one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_stored),
         TEST(DP2_one_session_has_the_lock_until_it_ends),
         TEST(Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anything_is_done),

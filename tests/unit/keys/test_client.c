@@ -127,6 +127,36 @@ static void a_result_that_is_no_error_code_ends_the_conversation(void **state)
     end(&bad);
 }
 
+/* A template's answer: a broken seed, of the account at the index. */
+static enum err ask_template(struct talk *talk, uint32_t index)
+{
+    const struct template template = {.account_count = 2};
+    const struct sealed_seed sealed[2] = {0};
+    struct buf answer = {0}, envelope = {0};
+    struct hash hash = {0};
+    uint32_t broken;
+    wire_put_result(&answer, ERR_SEAL_BROKEN, &(struct detail){.text = "broken"});
+    buf_add(&answer, hash.bytes, sizeof hash.bytes);
+    wire_put_bytes(&answer, (struct bytes){0});
+    buf_add_u32(&answer, index);
+    answer_with(talk, WIRE_TEMPLATE, (uint32_t)answer.len, &answer);
+    enum err e = keyd_sign_template(&talk->keyd, 1, &template, sealed, &envelope, &hash, &broken, NULL);
+    assert_true(e != ERR_SEAL_BROKEN || broken == index);
+    buf_free(&answer);
+    return e;
+}
+
+static void a_broken_seed_of_an_account_that_the_template_does_not_have_ends_the_conversation(void **state)
+{
+    (void)state;
+    struct talk talk_of_two = talk();
+    assert_int_equal(ask_template(&talk_of_two, 0), ERR_SEAL_BROKEN);
+    assert_int_equal(ask_template(&talk_of_two, 1), ERR_SEAL_BROKEN);
+    assert_int_equal(ask_template(&talk_of_two, 2), ERR_KEYD_UNAVAILABLE);
+    assert_true(talk_of_two.keyd.dead);
+    end(&talk_of_two);
+}
+
 /* Nothing of it goes over the wire: nobody answers here. */
 static void what_is_too_large_is_refused_without_asking(void **state)
 {
@@ -162,6 +192,7 @@ int main(void)
         cmocka_unit_test(a_right_answer_is_taken),
         cmocka_unit_test(answers_of_another_shape_end_the_conversation),
         cmocka_unit_test(a_result_that_is_no_error_code_ends_the_conversation),
+        cmocka_unit_test(a_broken_seed_of_an_account_that_the_template_does_not_have_ends_the_conversation),
         cmocka_unit_test(what_is_too_large_is_refused_without_asking),
     };
     return cmocka_run_group_tests_name("keys/client", tests, NULL, NULL);

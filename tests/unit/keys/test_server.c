@@ -141,6 +141,7 @@ static void record_signing(void)
 {
     struct buf transaction = {0}, envelope = {0};
     struct hash hash;
+    uint32_t broken;
     int other_end;
     struct template of_account = template_for(&account.public_key),
                     of_pool = template_for(&ring.distribution);
@@ -165,7 +166,8 @@ static void record_signing(void)
     record(keyd, other_end, &frames[FEE_BUMP]);
 
     keyd = deaf(&other_end);
-    assert_int_equal(keyd_sign_template(keyd, 50, &of_pool, &account.sealed, &transaction, &hash, NULL),
+    assert_int_equal(
+        keyd_sign_template(keyd, 50, &of_pool, &account.sealed, &transaction, &hash, &broken, NULL),
         ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[TEMPLATE]);
     buf_free(&transaction);

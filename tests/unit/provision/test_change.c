@@ -72,6 +72,8 @@ static void only_what_can_be_merged_becomes_retiring(void **state)
         bool retiring = verdict.state != NULL && text_equal(verdict.state, "retiring");
         assert_int_equal(retiring, may && usable(&seen.sight));
         assert_int_equal(retiring && verdict.e != ERR_OK, false);
+        if (text_equal(seen.row.state, "retiring") && seen.sight.found)
+            assert_int_equal(verdict.e, usable(&seen.sight) ? ERR_OK : ERR_CONFLICT);
         assert_true(verdict.detail.text[0] != '\0');
     }
 }

@@ -1,0 +1,94 @@
+// ensure-accounts with seeds that do not open, on the way up and on the way down: each is set aside by name, and the pool gets its size
+// all the same.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startProvisioning } from './provisioning.mjs';
+
+const REASON = 'its sealed seed does not open';
+let provisioning, world, proxy, start, ensure, exists, assertExactly, ensureExactly;
+
+before(async () => {
+  provisioning = await startProvisioning();
+  ({ world, proxy, start, ensure, exists, assertExactly, ensureExactly } = provisioning);
+});
+after(() => provisioning?.stop());
+
+const accounts = (...args) => start(['accounts', ...args]).ended;
+const keys = async (state, order = 'slot') => (await world.sql(
+  `SELECT public_key FROM fairway.channel_accounts WHERE state = '${state}' ORDER BY ${order}`)).flat();
+const row = async key => (await world.sql(
+  `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${key}'`))[0];
+
+/** Damages a sealed seed; a second time mends it. */
+const damage = key => world.sql(`UPDATE fairway.channel_accounts
+  SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1) WHERE public_key = '${key}'`);
+
+/** It ends at `count` active accounts and says which are set aside; again, it does nothing. */
+async function endsAt(count, aside) {
+  const { code, out } = await ensure(count);
+  assert.equal(code, 0, out);
+  assert.match(out, new RegExp(`^${count} channel accounts active$`, 'm'));
+  for (const key of aside) {
+    assert.equal(out.split('\n').filter(line => line.includes('channel account quarantined') && line.includes(key)).length, 1, out);
+    assert.deepEqual(await row(key), ['quarantined', REASON]);
+  }
+  const stands = await world.sql('SELECT public_key, state, slot FROM fairway.channel_accounts ORDER BY public_key');
+  assert.equal(stands.filter(([, state]) => state === 'active').length, count);
+  assert.equal(stands.filter(([, state]) => state === 'retiring').length, 0);
+  const { sent } = proxy;
+  const again = await ensure(count);
+  assert.equal(again.code, 0, again.out);
+  assert.deepEqual(await world.sql('SELECT public_key, state, slot FROM fairway.channel_accounts ORDER BY public_key'), stands);
+  assert.equal(proxy.sent, sent, 'nothing is left to do');
+}
+
+test('fewer: retiring accounts whose seeds do not open are quarantined, the others of their batch are merged', { timeout: 60_000 }, async () => {
+  await ensureExactly(6);
+  const active = await keys('active'), broken = [active[2], active[4]];
+  for (const key of broken)
+    await damage(key);
+  await endsAt(1, broken);
+  for (const key of active.slice(1))
+    assert.equal(await exists(key), broken.includes(key));
+  for (const verb of ['retire', 'release']) {
+    const { code, out } = await accounts(verb, ...broken);
+    assert.equal(code, 1, out);
+    assert.match(out, new RegExp(`^${broken[1]} refused: ${REASON}`, 'm'));
+  }
+  await endsAt(3, []);
+  for (const key of broken)
+    await damage(key);
+  const { code, out } = await accounts('release', ...broken);
+  assert.equal(code, 0, out);
+  await ensureExactly(5);
+  await ensureExactly(1);
+});
+
+test('a retiring account whose seed does not open is no promise of a merge', { timeout: 60_000 }, async () => {
+  await ensureExactly(2);
+  const [key] = await keys('active', 'slot DESC');
+  await world.sql(`UPDATE fairway.channel_accounts SET state = 'retiring' WHERE public_key = '${key}'`);
+  assert.deepEqual((await accounts('retire', key)).code, 0);
+  await damage(key);
+  const { code, out } = await accounts('retire', key);
+  assert.equal(code, 1, out);
+  assert.match(out, new RegExp(`refused: ${REASON}`));
+  await damage(key);
+  await ensureExactly(1);
+});
+
+test('more: a stored key whose seed does not open is set aside, never counted, and may be retired', { timeout: 60_000 }, async () => {
+  await ensureExactly(1);
+  assert.equal((await ensure(90000)).code, 78, 'the distribution account cannot pay; the keys stay stored');
+  const [first, second, third] = await keys('creating');
+  await damage(first);
+  await damage(third);
+  await endsAt(4, [first, third]);
+  assert.deepEqual(await row(second), ['active', '']);
+  const released = await accounts('release', first);
+  assert.equal(released.code, 1, released.out);
+  assert.match(released.out, /refused: the network has no such account; retire it/);
+  const { code, out } = await accounts('retire', first, third);
+  assert.equal(code, 0, out);
+  await assertExactly(4);
+});
