@@ -36,8 +36,9 @@ MUST_CHECK enum err account_release(
 
 /*
  * active or quarantined -> retiring: no more leases, ensure-accounts merges it. Refused when it could not be
- * merged. Straight to retired when the network has no such account in two looks, the second a ledger later.
- * The row and its sealed seed stay in either case: nothing deletes a key.
+ * merged. Straight to retired, also what was only ever to be created, when the network has no such account in
+ * two looks, the second a ledger later. The row and its sealed seed stay in either case: nothing deletes a
+ * key.
  */
 MUST_CHECK enum err account_retire(
     const struct manual *manual, const struct public_key *account, struct detail *detail);

@@ -89,10 +89,10 @@ static struct verdict judge_retire(
 {
     if (text_equal(row->state, "retired"))
         return stays(ERR_OK, "retired already");
-    if (text_equal(row->state, "creating"))
-        return stays(ERR_CONFLICT, "refused: it is being created; let ensure-accounts come to its end first");
     if (!sight->found)
         return judge_missing(change, row);
+    if (text_equal(row->state, "creating"))
+        return stays(ERR_TRY_AGAIN, "not yet: the network has it, and a ledger has still to show it");
     struct verdict verdict = judge_use(sight);
     if (verdict.e != ERR_OK)
         return verdict;

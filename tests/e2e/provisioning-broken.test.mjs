@@ -1,5 +1,5 @@
 // ensure-accounts with seeds that do not open, on the way up and on the way down: each is set aside by name, and the pool gets its size
-// all the same.
+// all the same. And keys that were stored for accounts that nobody needs any more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvisioning } from './provisioning.mjs';
@@ -91,4 +91,16 @@ test('more: a stored key whose seed does not open is set aside, never counted, a
   const { code, out } = await accounts('retire', first, third);
   assert.equal(code, 0, out);
   await assertExactly(4);
+});
+
+test('Z6: stored keys that nobody needs any more are retired by hand, and their seeds stay', { timeout: 60_000 }, async () => {
+  const left = await keys('creating');
+  assert.ok(left.length > 10);
+  const { code, out } = await accounts('retire', left[0], left[1]);
+  assert.equal(code, 0, out);
+  assert.match(out, new RegExp(`^${left[1]} retired: the network has no such account$`, 'm'));
+  assert.deepEqual(await world.sql(`SELECT state, slot, octet_length(sealed_seed) FROM fairway.channel_accounts
+    WHERE public_key = '${left[0]}'`), [['retired', '', '72']]);
+  await ensureExactly(6);
+  assert.equal((await keys('creating')).length, left.length - 4, 'the others are used when the pool grows');
 });

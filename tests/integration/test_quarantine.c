@@ -190,6 +190,32 @@ static void what_a_transaction_of_provisioning_names_is_left_alone_until_a_ledge
     assert_int_equal(change(0, CHANGE_RELEASE, &sight), ERR_OK);
 }
 
+static void a_key_that_was_stored_for_an_account_is_retired_unless_its_creation_is_under_way(void **state)
+{
+    (void)state;
+    const struct hash hash = built_hash(1);
+    const uint8_t envelope[] = {1};
+    struct template template = {.kind = TEMPLATE_CREATION, .sequence = 5, .max_time_s = 77};
+    template.accounts[template.account_count++] = pool.accounts[0];
+    const struct sight nothing = {.oldest = POOL_SEED_LEDGER, .ledger = POOL_SEED_LEDGER};
+    test_db_exec(&pool.test,
+        "UPDATE fairway.channel_accounts"
+        " SET state = 'creating', sequence = NULL, sequence_ledger = NULL WHERE slot < 2");
+    assert_int_equal(shipment_store(pool.db, &template, BYTES_OF(envelope), &hash, NULL), ERR_OK);
+    assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_TRY_AGAIN);
+    assert_true(in_state(0, "creating"));
+    assert_int_equal(change(1, CHANGE_LOOK, &nothing), ERR_NOT_FOUND);
+    assert_true(in_state(1, "creating"));
+    assert_int_equal(change(1, CHANGE_RETIRE, &nothing), ERR_OK);
+    test_db_exec(
+        &pool.test, "UPDATE fairway.provisioning SET state = 'expired', ledger = 1, decided_at = now()");
+    assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_OK);
+    assert_int_equal(
+        test_db_number(&pool.test, "SELECT count(*) FROM fairway.channel_accounts WHERE state ="
+                                   " 'retired' AND slot IS NULL AND octet_length(sealed_seed) = 72"),
+        2);
+}
+
 /* Picked while it was retiring, quarantined and released before the merge was signed: it may be leased by
  * then. */
 static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked(void **state)
@@ -426,6 +452,7 @@ int main(void)
         QUARANTINE(what_was_seen_before_the_cursor_or_before_the_rows_own_ledger_changes_nothing),
         QUARANTINE(an_open_lease_outlives_release_and_only_its_ledger_ends_it),
         QUARANTINE(what_a_transaction_of_provisioning_names_is_left_alone_until_a_ledger_has_decided_it),
+        QUARANTINE(a_key_that_was_stored_for_an_account_is_retired_unless_its_creation_is_under_way),
         QUARANTINE(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked),
         QUARANTINE(releases_among_grants_and_ledgers_never_give_a_stale_sequence_or_a_second_lease),
     };
