@@ -98,7 +98,13 @@ static int list(const struct config *config)
 typedef enum err (*change_fn)(
     const struct manual *manual, const struct public_key *account, struct detail *detail);
 
-/* Each account by itself: a refusal is that account's, what is away is everybody's. */
+/* The COMMIT was sent, and nobody has said that it holds. */
+static bool in_doubt(enum err e)
+{
+    return e == ERR_OUTCOME_UNKNOWN || e == ERR_NOT_REPLICATED;
+}
+
+/* Each account by itself: a refusal, or a doubt, is that account's; what is away is everybody's. */
 static int change_each(const struct config *config, const struct manual *manual, change_fn change)
 {
     bool refused = false, later = false;
@@ -109,11 +115,12 @@ static int change_each(const struct config *config, const struct manual *manual,
         enum err e = address_decode(address, &account);
         if (e == ERR_OK)
             e = change(manual, &account, &detail);
-        if (e != ERR_OK && e != ERR_CONFLICT && e != ERR_TRY_AGAIN)
-            return command_failed(e, &detail, "the account stays as it was");
-        printf("%s %s\n", address, detail.text);
+        if (e != ERR_OK && e != ERR_CONFLICT && e != ERR_TRY_AGAIN && !in_doubt(e))
+            return command_failed(e, &detail, "this account and those after it stay as they are");
+        printf("%s %s%s\n", address,
+            in_doubt(e) ? "may have changed; look at it and repeat the command: " : "", detail.text);
         refused |= e == ERR_CONFLICT;
-        later |= e == ERR_TRY_AGAIN;
+        later |= e == ERR_TRY_AGAIN || in_doubt(e);
     }
     return refused ? 1 : later ? EX_TEMPFAIL : EX_OK;
 }

@@ -23,7 +23,8 @@ struct manual {
 /*
  * Answers of both: ERR_OK: it is so (detail says what was done, or that it was so already); ERR_CONFLICT:
  * refused, detail says why and what to do; ERR_TRY_AGAIN: not now (the RPC stays behind, a lease is open, a
- * transaction of provisioning is under way). Anything else: database, RPC or key process are away.
+ * transaction of provisioning is under way); ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: it may be so, ask
+ * again. Anything else: database, RPC or key process are away, and the account is as it was.
  */
 
 /*

@@ -22,7 +22,7 @@ export const answers = {
   'sent twice': async forward => (await forward(), null),
 };
 
-/** Stands before the network; `onCall` sees each call first, `onSend` may answer sendTransaction in its place: null forwards. */
+/** Stands before the network; `onCall` sees each call first and may say 'hang up', `onSend` may answer sendTransaction in its place: null forwards. */
 async function startProxy(target) {
   const proxy = { onSend: () => null, onCall: async () => {}, sent: 0 };
   const server = http.createServer(async (request, response) => {
@@ -32,7 +32,8 @@ async function startProxy(target) {
     const body = Buffer.concat(chunks);
     const call = JSON.parse(body);
     const forward = async () => (await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).text();
-    await proxy.onCall(call);
+    if (await proxy.onCall(call) === 'hang up')
+      return request.socket.destroy();
     let answer = null;
     if (call.method === 'sendTransaction') {
       proxy.sent++;

@@ -1,0 +1,64 @@
+// accounts release and retire when nobody can say whether a COMMIT holds: the line says so, and the accounts after it get their turn.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startProvisioning } from './provisioning.mjs';
+import { sleep, until } from './harness.mjs';
+
+let provisioning, world, proxy, start, keys;
+
+before(async () => {
+  provisioning = await startProvisioning();
+  ({ world, proxy, start } = provisioning);
+  await provisioning.ensureExactly(3);
+  keys = (await world.sql('SELECT public_key FROM fairway.channel_accounts ORDER BY slot')).flat();
+  await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
+});
+after(() => provisioning?.stop());
+
+const states = async () => new Set((await world.sql('SELECT state FROM fairway.channel_accounts')).flat());
+
+async function waitFor(standby) {
+  await world.sql(`ALTER SYSTEM SET synchronous_standby_names = '${standby}'`);
+  await world.sql('SELECT pg_reload_conf()');
+  await until(async () => (await world.sql('SHOW synchronous_standby_names')).flat().join() === standby, 10_000, `waits for "${standby}"`);
+}
+
+/** A command while every COMMIT waits for a standby that is not there, and `end` ends its wait. */
+async function whileWaiting(end, ...args) {
+  let over = false;
+  await waitFor('nobody');
+  const ending = (async () => {
+    while (!over) {
+      await world.sql(`SELECT ${end}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
+      await sleep(50);
+    }
+  })();
+  const ended = await start(['accounts', ...args]).ended;
+  over = true;
+  await ending;
+  await waitFor('');
+  return ended;
+}
+
+for (const [name, end, verb, state] of [
+  ['a standby that a COMMIT did not wait for', 'pg_cancel_backend', 'release', 'active'],
+  ['a COMMIT that was not answered', 'pg_terminate_backend', 'retire', 'retiring'],
+])
+  test(`${verb}: ${name} leaves it open, exit 75; each account by itself; again, it says what is so`, { timeout: 60_000 }, async () => {
+    const { code, out } = await whileWaiting(end, verb, ...keys);
+    assert.equal(code, 75, out);
+    assert.doesNotMatch(out, /stays? as/);
+    for (const key of keys)
+      assert.match(out, new RegExp(`^${key} may have changed; look at it and repeat the command: .`, 'm'));
+    assert.deepEqual(await states(), new Set([state]));
+    const again = await start(['accounts', verb, ...keys]).ended;
+    assert.equal(again.code, 0, again.out);
+    assert.equal(again.out.match(/ already/g).length, keys.length);
+  });
+
+test('what is away ends the command, and says that nothing after it was changed', { timeout: 60_000 }, async () => {
+  proxy.onCall = async ({ method }) => method === 'getLedgerEntries' && 'hang up';
+  const { code, out } = await start(['accounts', 'release', ...keys]).ended;
+  assert.equal(code, 69, out);
+  assert.match(out, /this account and those after it stay as they are/);
+});
