@@ -74,7 +74,7 @@ static enum err start_ingest(const struct config *config, struct service *servic
 static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)
 {
     const struct startup *base = &service->base;
-    const struct engine_settings engine = {.database_url = base->database_url,
+    struct engine_settings engine = {.database_url = base->database_url,
         .database_direct_url = base->database_direct_url,
         .threads = (unsigned)config_number(config, "ENGINE_THREADS"),
         .grant = {.network = base->network,
@@ -83,6 +83,8 @@ static enum err start_pool(const struct config *config, struct service *service,
             .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS")},
         .keyd = base->keyd,
         .fatal = keyd_lost};
+    for (; engine.grant.key_id_count < base->key_count; engine.grant.key_id_count++)
+        engine.grant.key_ids[engine.grant.key_id_count] = base->keys[engine.grant.key_id_count].key_id;
     enum err e = engine_start(&engine, &service->engine, detail);
     return e != ERR_OK ? e : watch_start(base->database_direct_url, &service->watch, detail);
 }

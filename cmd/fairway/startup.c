@@ -118,8 +118,7 @@ static enum err agree_on_network(const struct config *config, struct startup *ou
 /* Key row first: no seed is ever sealed under a key that the database does not know. */
 static enum err load_keys(const struct config *config, struct startup *out, struct detail *detail)
 {
-    struct master_key_row rows[MASTER_KEYS_MAX], current;
-    size_t count;
+    struct master_key_row current;
     bool is_new;
     const bool configured = config_text(config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL;
     const struct public_key expected = out->distribution;
@@ -127,14 +126,17 @@ static enum err load_keys(const struct config *config, struct startup *out, stru
     out->limits.distribution = configured ? &expected : NULL;
     enum err e = master_keys_lock(out->db, (unsigned)config_number(config, "START_TIMEOUT"), detail);
     if (e == ERR_OK)
-        e = master_keys_read(out->db, rows, &count, detail);
+        e = master_keys_read(out->db, out->keys, &out->key_count, detail);
     if (e == ERR_OK)
-        e = keyd_load(out->keyd, &out->limits, rows, count, &current, &is_new, &out->distribution, detail);
+        e = keyd_load(out->keyd, &out->limits, out->keys, out->key_count, &current, &is_new,
+            &out->distribution, detail);
     out->limits.distribution = NULL;
     if (e == ERR_OK)
         e = network_bind(out->db, out->passphrase, &out->distribution, detail);
-    if (e == ERR_OK && is_new)
+    if (e == ERR_OK && is_new) {
+        out->keys[out->key_count++] = current;
         e = master_key_store(out->db, &current, detail);
+    }
     return e == ERR_OK ? master_keys_unlock(out->db, detail) : e;
 }
 

@@ -11,6 +11,8 @@
 
 struct startup {
     struct keyd *keyd;
+    struct master_key_row keys[MASTER_KEY_ROWS_MAX + 1]; /* those that keyd has */
+    size_t key_count;
     struct db *db; /* direct */
     const char *database_url, *database_direct_url;
     bool synchronous_failover; /* of the database */

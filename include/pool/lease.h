@@ -79,6 +79,10 @@ struct grant_settings {
     struct policy_limits limits;
     int64_t max_lease_fee_stroops;
     unsigned ledger_seconds; /* expected between two ledgers */
+    /* Of the master keys that keyd has, into memory of the caller's; none: all. Accounts that are sealed
+     * under another one are left to replicas that were told it. */
+    const char *key_ids[MASTER_KEY_ROWS_MAX + 1];
+    size_t key_id_count;
 };
 
 #define GRANT_BATCH_MAX 64

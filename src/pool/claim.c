@@ -34,6 +34,9 @@ static const char sql_terms[] =
     "c.hold_reason"
     " FROM fairway.cursor c, fairway.identity() i";
 
+/* Its seed is sealed under a key that this replica has. */
+#define OPENS " AND (a.key_id = ANY ($2::text[]) OR $2::text[] = '{}')"
+
 /*
  * Twice as many random slots as wanted are probed through the index: the cost does not grow with the pool.
  * The second sort is over those few, so that no slot is preferred. LIMIT holds here because nothing but this
@@ -45,7 +48,7 @@ static const char sql_probe[] = "SELECT a.public_key, a.sequence, a.sequence_led
                                 "   SELECT floor(random() * s.slots)::int4"
                                 "   FROM (SELECT max(b.slot) + 1 AS slots FROM fairway.channel_accounts b) "
                                 "s, generate_series(1, 2 * $1 + 4)))"
-                                " AND a.state = 'active' AND a.lease_hash IS NULL"
+                                " AND a.state = 'active' AND a.lease_hash IS NULL" OPENS
                                 " ORDER BY random() LIMIT $1 FOR UPDATE SKIP LOCKED";
 
 /* The whole table, when the probe met too few. Our own locks do not make us skip, hence the list of what we
@@ -53,7 +56,7 @@ static const char sql_probe[] = "SELECT a.public_key, a.sequence, a.sequence_led
 static const char sql_sweep[] =
     "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM "
     "fairway.channel_accounts a"
-    " WHERE a.state = 'active' AND a.lease_hash IS NULL AND a.public_key <> ALL ($2)"
+    " WHERE a.state = 'active' AND a.lease_hash IS NULL AND a.public_key <> ALL ($3)" OPENS
     " ORDER BY random() LIMIT $1 FOR UPDATE SKIP LOCKED";
 
 static const char sql_members[] =
@@ -116,6 +119,7 @@ static enum err sweep(struct db *db, struct claim *claim, struct detail *detail)
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db,
         DB_SQL(sql_sweep, DB_I64((int64_t)(claim->wanted - claim->claimed)),
+            DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count),
             DB_TEXTS(held_texts, claim->claimed)),
         &rows, detail);
     return e != ERR_OK ? e : read_accounts(rows, claim, detail);
@@ -144,12 +148,13 @@ static enum err ask(
     struct db_statement statements[DB_BEGIN_STATEMENTS + STEPS];
     struct db_rows *rows[DB_BEGIN_STATEMENTS + STEPS] = {0};
     const struct db_param addresses = DB_TEXTS(claim->named, claim->named_count),
-                          limit = DB_I64((int64_t)claim->wanted);
+                          probe[] = {DB_I64((int64_t)claim->wanted),
+                              DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count)};
     size_t begin = db_begin_statements(db, statements);
     statements[begin + ENTER] = DB_SQL0(sql_enter);
     statements[begin + TERMS] = DB_SQL0(sql_terms);
     statements[begin + MEMBERS] = (struct db_statement){sql_members, &addresses, 1};
-    statements[begin + PROBE] = (struct db_statement){sql_probe, &limit, 1};
+    statements[begin + PROBE] = (struct db_statement){sql_probe, probe, ARRAY_LEN(probe)};
     batch_keys_statements(claim->keys, &statements[begin + KEYS]);
     enum err e = db_run(db, statements, begin + (claim->keys->count > 0 ? STEPS : KEYS), rows, detail);
     for (size_t i = 0; i < begin; i++)
@@ -162,8 +167,8 @@ static enum err read_answers(
     struct db *db, struct claim *claim, struct db_rows *const answers[STEPS], struct detail *detail)
 {
     enum err e;
-    if ((e = read_terms(answers[ENTER], answers[TERMS], claim->ledger_seconds, &claim->terms, detail)) !=
-            ERR_OK ||
+    if ((e = read_terms(answers[ENTER], answers[TERMS], claim->settings->ledger_seconds, &claim->terms,
+             detail)) != ERR_OK ||
         (e = read_accounts(answers[PROBE], claim, detail)) != ERR_OK)
         return e;
     read_members(answers[MEMBERS], claim);

@@ -23,7 +23,7 @@ struct claimed_account {
 
 /* What a batch asks for, and what it gets. */
 struct claim {
-    unsigned ledger_seconds;
+    const struct grant_settings *settings;
     size_t wanted;
     const char *const *named; /* addresses */
     size_t named_count;

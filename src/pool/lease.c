@@ -213,7 +213,7 @@ enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settin
     struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(count, struct claimed_account);
     struct named_batch named CLEANUP(named_free) = named_of(grants, count);
     struct batch_keys *keys AUTO_FREE = NEW(struct batch_keys);
-    struct claim claim = {.ledger_seconds = settings->ledger_seconds,
+    struct claim claim = {.settings = settings,
         .wanted = count,
         .named = named.pointers,
         .named_count = named.count,

@@ -317,7 +317,8 @@ static void try_grant(void *context)
     bool members[1];
     const char *nobody = NULL;
     struct batch_keys keys = {0};
-    struct claim claim = {.ledger_seconds = 3600,
+    static const struct grant_settings settings = {.ledger_seconds = 3600};
+    struct claim claim = {.settings = &settings,
         .wanted = 1,
         .keys = &keys,
         .accounts = &account,

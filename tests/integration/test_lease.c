@@ -366,6 +366,33 @@ static void DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_r
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
+static void DS2_accounts_sealed_under_a_key_that_this_replica_was_not_told_are_left_to_others(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[ACCOUNTS];
+    test_db_exec(&pool->test,
+        "INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000ff');"
+        "UPDATE fairway.channel_accounts SET key_id = '00000000000000ff' WHERE slot >= 2");
+    pool->settings.key_ids[0] = "ffffffffffffffff";
+    pool->settings.key_id_count = 1;
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+        ask(pool, &asked[i]);
+    grant(pool, asked, ARRAY_LEN(asked));
+    assert_nothing_leased(pool);
+    AUTO_ROWS rows = NULL;
+    struct detail detail = {0};
+    assert_int_equal(db_query(pool->db, DB_SQL0("SELECT key_id FROM fairway.channel_accounts WHERE slot = 0"),
+                         &rows, &detail),
+        ERR_OK);
+    pool->settings.key_ids[0] = db_text(rows, 0, 0);
+    grant(pool, asked, ARRAY_LEN(asked));
+    assert_int_equal(leased_accounts(pool), 2);
+    assert_int_equal(
+        test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'"),
+        ACCOUNTS);
+    asked_wipe_all(asked, ARRAY_LEN(asked));
+}
+
 /* ---- when nothing may be granted */
 
 static void assert_suspended(struct test_pool *pool, const char *why)
@@ -532,6 +559,7 @@ int main(void)
         GRANTS(DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone),
         GRANTS(T8_what_the_key_process_refuses_fails_alone),
         GRANTS(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request),
+        GRANTS(DS2_accounts_sealed_under_a_key_that_this_replica_was_not_told_are_left_to_others),
         GRANTS(grants_stop_when_the_cursor_row_says_so),
         GRANTS(grants_wait_for_the_first_ledger),
         GRANTS(grants_stop_while_gap_recovery_holds_its_lock),

@@ -136,8 +136,11 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     struct claimed_account account;
     struct batch_keys keys = {0};
-    struct claim claim = {
-        .ledger_seconds = 5, .wanted = 1, .keys = &keys, .members = &(bool){false}, .accounts = &account};
+    struct claim claim = {.settings = &pool->settings,
+        .wanted = 1,
+        .keys = &keys,
+        .members = &(bool){false},
+        .accounts = &account};
     struct db *late =
         db_new(&(struct db_settings){.url = pool->test.url, .kind = DB_DIRECT, .name = "late holder"});
     assert_int_equal(claim_begin(late, &claim, NULL), ERR_OK);
