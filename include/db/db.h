@@ -152,6 +152,9 @@ size_t db_begin_statements(const struct db *db, struct db_statement out[static D
  * ERR_NOT_REPLICATED: it has, but the server gave up waiting for its synchronous standby. Any other error: it
  * did not happen. The transaction is over in each case. */
 MUST_CHECK enum err db_commit(struct db *db, struct detail *detail);
+/* COMMIT of a transaction that has only read: on ERR_OK what it has read is as safe as what a COMMIT wrote.
+ * Errors as db_commit. */
+MUST_CHECK enum err db_commit_durably(struct db *db, struct detail *detail);
 /* The statements and COMMIT in one round trip; COMMIT runs only when all of them succeed. Errors as db_run
  * and db_commit; after one, db_rollback. */
 MUST_CHECK enum err db_run_commit(struct db *db, const struct db_statement statements[], size_t count,

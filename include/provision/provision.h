@@ -31,8 +31,9 @@ struct provision_settings {
  * same. Any number of calls may follow an error or a crash.
  *
  * ERR_CONFIG: the distribution account does not exist or has too little. ERR_RPC_UNAVAILABLE,
- * ERR_DATABASE_UNAVAILABLE: away for longer than patience. ERR_TRY_AGAIN: the network did not include what
- * was sent, several times. ERR_KEYD_UNAVAILABLE.
+ * ERR_DATABASE_UNAVAILABLE: away for longer than patience, as was the synchronous standby on
+ * ERR_NOT_REPLICATED: what it may lack was not sent. ERR_TRY_AGAIN: the network did not include what was
+ * sent, several times. ERR_KEYD_UNAVAILABLE.
  */
 MUST_CHECK enum err provision_ensure(
     const struct provision_settings *settings, size_t wanted, struct detail *detail);

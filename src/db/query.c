@@ -26,6 +26,10 @@ static const char sql_limits[] =
 static const char sql_commit[] = "COMMIT";
 static const char sql_rollback[] = "ROLLBACK";
 
+/* Writes to the log of the database and to nothing else: a COMMIT without a write waits for nobody, although
+ * what it has read may be there without being on the standby that a synchronous database waits for. */
+static const char sql_durable[] = "SELECT pg_logical_emit_message(true, 'fairway', '')";
+
 static struct db_statement limits(const struct db *db)
 {
     return (struct db_statement){sql_limits, db->limit_params, DB_LIMITS};
@@ -140,6 +144,14 @@ enum err db_run_commit(struct db *db, const struct db_statement statements[], si
 enum err db_commit(struct db *db, struct detail *detail)
 {
     enum err e = db_run_commit(db, NULL, 0, NULL, detail);
+    if (e != ERR_OK)
+        db_rollback(db);
+    return e;
+}
+
+enum err db_commit_durably(struct db *db, struct detail *detail)
+{
+    enum err e = db_run_commit(db, &DB_SQL0(sql_durable), 1, NULL, detail);
     if (e != ERR_OK)
         db_rollback(db);
     return e;

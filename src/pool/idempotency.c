@@ -178,7 +178,7 @@ static enum err find(struct db *db, const struct lease_request *request, struct 
     if (!*found)
         return e;
     e = read_lease(rows, 0, 0, out, detail);
-    return e != ERR_OK ? e : record_commit_durably(db, detail);
+    return e != ERR_OK ? e : db_commit_durably(db, detail);
 }
 
 enum err lease_find(

@@ -167,7 +167,7 @@ static void reopen(struct grant *const grants[], size_t count)
 /* Nothing is new; what retries found must be safe before they are answered. */
 static enum err end_without_leases(struct db *db, bool retries, struct detail *detail)
 {
-    enum err e = retries ? record_commit_durably(db, detail) : ERR_OK;
+    enum err e = retries ? db_commit_durably(db, detail) : ERR_OK;
     db_rollback(db);
     return e;
 }

@@ -25,15 +25,6 @@ static const char sql_quarantine[] =
     " FROM unnest($1::text[], $2::text[]) AS f (account, reason) WHERE a.public_key = f.account AND a.state "
     "= 'active'";
 
-/* Writes to the log of the database and to nothing else: a COMMIT without a write waits for nobody, although
- * what it has read may be there without being on the standby that a synchronous database waits for. */
-static const char sql_durable[] = "SELECT pg_logical_emit_message(true, 'fairway', '')";
-
-enum err record_commit_durably(struct db *db, struct detail *detail)
-{
-    return db_run_commit(db, &DB_SQL0(sql_durable), 1, NULL, detail);
-}
-
 /* The number alone says nothing: behind a failover it may be that of another transaction. */
 static const char sql_outcome[] =
     "SELECT pg_xact_status($1::text::xid8),"
@@ -47,7 +38,7 @@ static enum err confirm(struct db *db, struct detail *detail)
 {
     enum err e = db_begin(db, detail);
     if (e == ERR_OK)
-        e = record_commit_durably(db, detail);
+        e = db_commit_durably(db, detail);
     db_rollback(db);
     return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
 }

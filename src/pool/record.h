@@ -26,8 +26,4 @@ MUST_CHECK enum err record_commit(struct db *db, const struct claim_terms *terms
     const struct record_item items[], size_t count, const struct record_fault faults[], size_t fault_count,
     struct detail *detail);
 
-/* COMMIT of a transaction that has only read: on ERR_OK what it has read is as safe as what a COMMIT wrote.
- * Errors as db_commit. */
-MUST_CHECK enum err record_commit_durably(struct db *db, struct detail *detail);
-
 #endif

@@ -105,7 +105,7 @@ static enum err push(struct provision *provision, struct detail *detail)
     struct shipment shipment CLEANUP(shipment_wipe) = {0};
     bool any;
     if (clock_left_ms(provision->send_due_ms) == 0) {
-        enum err e = shipment_read(provision->session.db, &any, &shipment, detail);
+        enum err e = shipment_read(&provision->session, &any, &shipment, detail);
         if (e != ERR_OK)
             return e;
         if (any)

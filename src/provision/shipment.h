@@ -6,6 +6,7 @@
 #define FAIRWAY_PROVISION_SHIPMENT_H
 
 #include "accounts.h"
+#include "session.h"
 
 struct shipment {
     int64_t id;
@@ -20,8 +21,13 @@ void shipment_wipe(struct shipment *shipment);
 MUST_CHECK enum err shipment_store(struct db *db, const struct template *template, struct bytes envelope,
     const struct hash *hash, struct detail *detail);
 
-/* The one that is under way; *any is false when there is none. */
-MUST_CHECK enum err shipment_read(struct db *db, bool *any, struct shipment *out, struct detail *detail);
+/*
+ * The one that is under way, to be sent; *any is false when there is none. A transaction of its own. Any
+ * error: it must not be sent, in particular ERR_NOT_REPLICATED: it, or the keys that it needs, may not be on
+ * the standby that a synchronous database waits for.
+ */
+MUST_CHECK enum err shipment_read(
+    struct session *session, bool *any, struct shipment *out, struct detail *detail);
 
 /* How the latest one ended. */
 struct shipment_fate {

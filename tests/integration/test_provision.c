@@ -222,14 +222,14 @@ static void one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_st
     struct shipment shipment CLEANUP(shipment_wipe) = {0};
     struct shipment_fate fate;
     bool any;
-    assert_int_equal(shipment_read(world->session.db, &any, &shipment, NULL), ERR_OK);
+    assert_int_equal(shipment_read(&world->session, &any, &shipment, NULL), ERR_OK);
     assert_false(any);
     assert_int_equal(shipment_fate(world->session.db, &fate, NULL), ERR_OK);
     assert_false(fate.any);
     assert_int_equal(ship(world, 1), ERR_OK);
     assert_int_equal(ship(world, 2), ERR_CONFLICT);
     assert_true(census(world).pending);
-    assert_int_equal(shipment_read(world->session.db, &any, &shipment, NULL), ERR_OK);
+    assert_int_equal(shipment_read(&world->session, &any, &shipment, NULL), ERR_OK);
     struct hash hash = built_hash(1);
     assert_true(any && hash_equal(&shipment.hash, &hash) && shipment.kind == TEMPLATE_MERGE);
     assert_true(bytes_equal(buf_bytes(&shipment.envelope), BYTES_OF(((uint8_t[]){1, 2, 3, 1}))));

@@ -1,7 +1,7 @@
 /*
- * DATABASE_FAILOVER=synchronous stands on this (DR10): no lease is answered that its synchronous standby may
- * not have. A wait for the standby that is cancelled is a mere warning to PostgreSQL, behind a COMMIT that
- * has happened.
+ * DATABASE_FAILOVER=synchronous stands on this (DR10): no lease is answered, and no creation sent, that its
+ * synchronous standby may not have. A wait for the standby that is cancelled is a mere warning to PostgreSQL,
+ * behind a COMMIT that has happened.
  */
 #include "support/pool.h"
 
@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "../../src/ingest/lead.h"
+#include "../../src/provision/shipment.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/ledger_feed.h"
@@ -165,6 +166,38 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
     ledger_feed_free(feed);
 }
 
+static enum err ship(struct session *session)
+{
+    const struct template template = {
+        .kind = TEMPLATE_CREATION, .sequence = 5, .max_time_s = 77, .account_count = 1};
+    const struct hash hash = built_hash(1);
+    assert_int_equal(session_begin(session, NULL), ERR_OK);
+    assert_int_equal(shipment_store(session->db, &template, BYTES_OF(hash.bytes), &hash, NULL), ERR_OK);
+    return db_commit(session->db, NULL);
+}
+
+static void Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent(void **state)
+{
+    struct test_pool *pool = *state;
+    struct session session = session_new(pool->test.url, &pool->settings.network);
+    struct shipment shipment CLEANUP(shipment_wipe) = {0};
+    struct canceller canceller;
+    bool any;
+    assert_int_equal(session_take(&session, NULL), ERR_OK);
+    set_standby("nobody");
+    cancel_from_now(&canceller);
+    assert_int_equal(ship(&session), ERR_NOT_REPLICATED);
+    for (int looks = 0; looks < 2; looks++) {
+        assert_int_equal(shipment_read(&session, &any, &shipment, NULL), ERR_NOT_REPLICATED);
+        assert_false(any);
+    }
+    set_standby("");
+    cancel_no_more(&canceller);
+    assert_int_equal(shipment_read(&session, &any, &shipment, NULL), ERR_OK);
+    assert_true(any);
+    session_free(&session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +207,8 @@ int main(void)
             DR10_a_standby_that_stays_away_leaves_the_outcome_unknown_within_the_timeouts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, test_pg_start_private, test_pg_stop);
 }

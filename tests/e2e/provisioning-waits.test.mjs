@@ -1,0 +1,63 @@
+// What ensure-accounts waits for, and for how long: a standby that may lack what it is about to send.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sleep, until } from './harness.mjs';
+import { startProvisioning } from './provisioning.mjs';
+
+let provisioning, world, proxy, start, ensureExactly, assertExactly;
+
+before(async () => {
+  provisioning = await startProvisioning();
+  ({ world, proxy, start, ensureExactly, assertExactly } = provisioning);
+  await ensureExactly(1);
+});
+after(() => provisioning?.stop());
+
+async function setStandby(name) {
+  await world.sql(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+  await world.sql('SELECT pg_reload_conf()');
+}
+
+/** Cancels whatever waits for the standby, as an impatient operator does, until the function that it answers is called. */
+function cancelWaits() {
+  let over = false;
+  const cancelling = (async () => {
+    for (; !over; await sleep(100))
+      await world.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  })();
+  return async () => {
+    over = true;
+    await cancelling;
+  };
+}
+
+test('Z2 DR10: nothing is sent that the synchronous standby may not have; the run goes on when it is back', { timeout: 60_000 }, async t => {
+  const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // ingests, so that the run itself waits for one COMMIT at a time
+  let lost = 0, sentBehind = 0;
+  const stopCancelling = cancelWaits();
+  proxy.onSend = async () => {
+    sentBehind += lost;
+    if (lost === 0)
+      await setStandby('nobody');
+    lost = 1;
+    return null;
+  };
+  const run = start(['ensure-accounts', '25'], { DATABASE_FAILOVER: 'synchronous' });
+  t.after(async () => {
+    run.process.kill('SIGKILL');
+    await setStandby('');
+    await stopCancelling();
+    await service.kill();
+  });
+  await until(async () => (await world.sql('SELECT 1 FROM fairway.provisioning WHERE cardinality(accounts) = 5')).length,
+    30_000, 'a second transaction, committed here only');
+  await sleep(1500);
+  assert.equal(sentBehind, 0);
+  lost = 0;
+  proxy.onSend = () => null;
+  await setStandby('');
+  const { code, out } = await run.ended;
+  assert.equal(code, 0, out);
+  assert.match(out, /did not wait for the synchronous standby/);
+  await assertExactly(25);
+});
