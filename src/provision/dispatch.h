@@ -19,6 +19,7 @@ struct provision {
     uint32_t tip;        /* the network's last ledger when the run began; 0: not asked yet */
     struct detail said;  /* of what is waited for */
     int64_t next_said_ms;
+    bool behind; /* the last look found that ledgers are still to be ingested */
     bool done;
     bool exhausted; /* trying again has been tried */
 };

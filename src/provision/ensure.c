@@ -173,11 +173,9 @@ static enum err next_thing(struct provision *provision, const struct census *cen
 
 /* A pool as of ledgers ago says nothing about how many accounts there are: a restored database has accounts
  * that were merged since, and lacks those that were created. */
-static enum err catch_up(
-    struct provision *provision, const struct census *census, bool *behind, struct detail *detail)
+static enum err catch_up(struct provision *provision, const struct census *census, struct detail *detail)
 {
     struct rpc_health health = {0};
-    *behind = false;
     if (provision->tip == 0) {
         enum err e = rpc_health(provision->rpc, &health, detail);
         if (e != ERR_OK)
@@ -188,7 +186,7 @@ static enum err catch_up(
     }
     if (census->cursor >= provision->tip)
         return ERR_OK;
-    *behind = true;
+    provision->behind = true;
     say_waiting(provision, "ledgers are still to be ingested");
     pause_for_a_poll(provision);
     return ERR_OK;
@@ -199,6 +197,7 @@ static enum err step(struct provision *provision, struct census *census, struct 
 {
     enum err e;
     struct detail why;
+    provision->behind = false;
     if ((e = session_take(&provision->session, detail)) != ERR_OK ||
         (e = session_begin(&provision->session, detail)) != ERR_OK)
         return e;
@@ -209,11 +208,11 @@ static enum err step(struct provision *provision, struct census *census, struct 
     if (e != ERR_OK)
         return e;
     /* without ledgers nothing ends: not a lease, and not what is under way */
-    if (!ingest_ready(provision->settings->ingest, &why))
+    provision->behind = !ingest_ready(provision->settings->ingest, &why);
+    if (provision->behind)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s", why.text);
-    bool behind;
-    e = catch_up(provision, census, &behind, detail);
-    return e != ERR_OK || behind ? e : next_thing(provision, census, detail);
+    e = catch_up(provision, census, detail);
+    return e != ERR_OK || provision->behind ? e : next_thing(provision, census, detail);
 }
 
 static bool is_passing(enum err e)
@@ -230,7 +229,8 @@ static enum err run(struct provision *provision, struct detail *detail)
     while (!provision->done) {
         uint32_t cursor = census.cursor;
         enum err e = step(provision, &census, detail);
-        if (e == ERR_OK || e == ERR_NOT_LEADER || census.cursor != cursor)
+        /* ledgers close whatever fails: only what waits for them gets ahead with them */
+        if (e == ERR_OK || e == ERR_NOT_LEADER || (provision->behind && census.cursor != cursor))
             deadline_ms = clock_ms() + patience_ms;
         if (e == ERR_OK)
             continue;

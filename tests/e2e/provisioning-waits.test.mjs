@@ -1,4 +1,4 @@
-// What ensure-accounts waits for, and for how long: a standby that may lack what it is about to send.
+// What ensure-accounts waits for, and for how long: a standby that lost what it sends, an RPC that answers some calls only.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sleep, until } from './harness.mjs';
@@ -60,4 +60,17 @@ test('Z2 DR10: nothing is sent that the synchronous standby may not have; the ru
   assert.equal(code, 0, out);
   assert.match(out, /did not wait for the synchronous standby/);
   await assertExactly(25);
+});
+
+test('P6: an RPC that refuses one call is waited for as long as patience, however many ledgers close', { timeout: 60_000 }, async () => {
+  await ensureExactly(1);
+  proxy.refuse = call => call.method === 'getLedgerEntries' ? { code: -32601, message: 'method not found' } : null;
+  const run = start(['ensure-accounts', '2'], { START_TIMEOUT: '3' });
+  const ended = await Promise.race([run.ended, sleep(15_000)]);
+  run.process.kill('SIGKILL');
+  proxy.refuse = () => null;
+  assert.ok(ended, 'it ends by itself');
+  assert.equal(ended.code, 69, ended.out);
+  assert.match(ended.out, /RPC_UNAVAILABLE.*method not found/);
+  await ensureExactly(2);
 });

@@ -22,9 +22,10 @@ export const answers = {
   'sent twice': async forward => (await forward(), null),
 };
 
-/** Stands before the network; `onCall` sees each call first and may say 'hang up', `onSend` may answer sendTransaction in its place: null forwards. */
+/** Stands before the network; `onCall` sees each call first and may say 'hang up', `onSend` may answer sendTransaction in its
+ *  place, and `refuse` any call with a JSON-RPC error: null forwards. */
 async function startProxy(target) {
-  const proxy = { onSend: () => null, onCall: async () => {}, sent: 0 };
+  const proxy = { onSend: () => null, refuse: () => null, onCall: async () => {}, sent: 0 };
   const server = http.createServer(async (request, response) => {
     const chunks = [];
     for await (const chunk of request)
@@ -34,6 +35,9 @@ async function startProxy(target) {
     const forward = async () => (await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).text();
     if (await proxy.onCall(call) === 'hang up')
       return request.socket.destroy();
+    const error = proxy.refuse(call);
+    if (error !== null)
+      return response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id: call.id, error }));
     let answer = null;
     if (call.method === 'sendTransaction') {
       proxy.sent++;
