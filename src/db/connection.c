@@ -21,6 +21,11 @@ static const char sql_session[] =
     " pg_catalog.set_config('synchronous_commit', 'on', false), pg_catalog.set_config('jit', 'off', false),"
     " pg_catalog.set_config('timezone', 'UTC', false),"
     " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+    /* the server's side of what start() asks of ours: a dead host's locks are free within half a minute */
+    " pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
+    " pg_catalog.set_config('tcp_keepalives_interval', '5', false),"
+    " pg_catalog.set_config('tcp_keepalives_count', '3', false),"
+    " pg_catalog.set_config('tcp_user_timeout', '15000', false),"
     /* plans from the tables as they are now: one made when they were empty would scan them for ever */
     " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false),"
     /* the pool is small and always in memory: a look-up costs no more than a step of a scan */

@@ -88,6 +88,20 @@ static void DL12_a_transaction_has_our_settings_whatever_the_roles_defaults(void
     }
 }
 
+/* What a dead host's session holds is free within half a minute: the server looks for it too. */
+static void DL12_the_server_gives_up_a_direct_session_whose_host_is_dead(void **state)
+{
+    (void)state;
+    static const char sql[] = "SELECT string_agg(concat_ws(' ', name, setting), ', ' ORDER BY name)"
+                              " FROM pg_settings WHERE name LIKE 'tcp!_%' ESCAPE '!'";
+    struct db *db = open_as("fairway_hostile", DB_DIRECT);
+    AUTO_ROWS rows = NULL;
+    assert_int_equal(db_query(db, DB_SQL0(sql), &rows, &detail), ERR_OK);
+    assert_string_equal(db_text(rows, 0, 0), "tcp_keepalives_count 3, tcp_keepalives_idle 10,"
+                                             " tcp_keepalives_interval 5, tcp_user_timeout 15000");
+    db_free(db);
+}
+
 static void DL12_so_has_a_statement_alone_but_for_its_isolation(void **state)
 {
     (void)state;
@@ -340,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DL12_a_transaction_has_our_settings_whatever_the_roles_defaults),
+        cmocka_unit_test(DL12_the_server_gives_up_a_direct_session_whose_host_is_dead),
         cmocka_unit_test(DL12_so_has_a_statement_alone_but_for_its_isolation),
         cmocka_unit_test(DL12_values_are_the_same_under_hostile_defaults),
         cmocka_unit_test(DL13_a_pooled_connection_leaves_nothing_in_the_session),
