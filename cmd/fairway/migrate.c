@@ -16,11 +16,8 @@ int cmd_migrate(const struct config *config)
         detail_set(&detail, ERR_CONFIG, "DATABASE_URL is not set");
         return command_failed(ERR_CONFIG, &detail, "cannot migrate");
     }
-    struct db *db = db_new(&(struct db_settings){.url = url,
-        .kind = DB_DIRECT,
-        .name = "fairway migrate",
-        .statement_timeout_ms = 600000,
-        .lock_timeout_ms = 60000});
+    struct db *db = db_new(&(struct db_settings){
+        .url = url, .kind = DB_DIRECT, .name = "fairway migrate", .statement_timeout_ms = 600000});
     enum err e = db_connect_patiently(db, (int)config_number(config, "START_TIMEOUT"), &detail);
     if (e == ERR_OK)
         e = migrate(db, &applied, &detail);

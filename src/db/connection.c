@@ -79,6 +79,7 @@ enum err connection_refusal(struct db *db, const PGresult *result, struct detail
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     db->spoiled |= sqlstate_spoils_session(state);
+    db->lock_refused = sqlstate_is_lock_timeout(state);
     if (state == NULL)
         return connection_words(db, detail);
     return detail_set(detail, sqlstate_err(state), "%s %s", state, words == NULL ? "" : words);

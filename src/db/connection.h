@@ -32,6 +32,7 @@ struct db {
     bool in_transaction; /* stays set when the connection is lost in it, until db_rollback */
     bool spoiled;        /* to be opened anew before the next transaction */
     bool warned;         /* by the server, in the pipeline that is running or ran last */
+    bool lock_refused;   /* the last refusal was lock_timeout's */
     bool reopened;       /* since the last db_wait_notify: notifications may have been missed */
 };
 

@@ -10,10 +10,11 @@
 #include "migrations.h"
 #include "script.h"
 
-/* How long one file may run, and how long another process's migration is waited for. */
+/* How long one file may run, and how long what keeps the next one from running is waited for. */
 #define FILE_TIMEOUT_MS 600000
-#define LOCK_TIMEOUT_MS 60000
-#define LOCK_PAUSE_MS 100
+#define PATIENCE_MS 60000
+#define OTHER_PROCESS_PAUSE_MS 100
+#define LOCK_PAUSE_MS 1000 /* for those that have queued behind the lock that was not had */
 
 /* A lock of the transaction, not of the session: it cannot outlive a connection that was lost and opened anew
  * unnoticed. */
@@ -117,17 +118,16 @@ struct work {
     size_t count;
     struct detail *detail;
     bool locked;  /* false: another process migrates */
+    bool blocked; /* lock_timeout ended it */
     int32_t done; /* the number that was applied; 0: none was missing */
 };
 
-/* One transaction: the lock, the table, and the first migration that is missing. */
-static enum err apply_next(struct db *db, void *context)
+/* The lock, the table, and the first migration that is missing. */
+static enum err apply_missing(struct db *db, struct work *work)
 {
-    struct work *work = context;
     struct difference difference;
     bool present = false;
     AUTO_ROWS locked = NULL;
-    work->done = 0;
     enum err e = db_query(db, DB_SQL0(sql_lock), &locked, work->detail);
     if (e != ERR_OK)
         return e;
@@ -147,23 +147,54 @@ static enum err apply_next(struct db *db, void *context)
     return apply(db, &work->list[difference.number - 1], work->detail);
 }
 
+/* One transaction. */
+static enum err apply_next(struct db *db, void *context)
+{
+    struct work *work = context;
+    work->done = 0;
+    db->lock_refused = false;
+    enum err e = apply_missing(db, work);
+    work->blocked = e == ERR_DATABASE_UNAVAILABLE && db->lock_refused;
+    return e;
+}
+
+/* The words behind which the run ends when its patience has. */
+static enum err give_up(const struct work *work)
+{
+    const struct detail why = *work->detail;
+    if (!work->blocked)
+        return detail_set(
+            work->detail, ERR_DATABASE_UNAVAILABLE, "another process is migrating this database");
+    return detail_set(work->detail, ERR_DATABASE_UNAVAILABLE,
+        "%s, again and again for %d s: end the transaction that holds the lock (fairway locks)", why.text,
+        PATIENCE_MS / 1000);
+}
+
 enum err migrations_apply(struct db *direct, const struct embedded_migration list[], size_t count,
     size_t *applied, struct detail *detail)
 {
-    int64_t deadline_ms = clock_ms() + LOCK_TIMEOUT_MS;
-    struct work work = {.list = list, .count = count, .detail = detail};
+    struct detail own = {""};
+    struct work work = {.list = list, .count = count, .detail = detail != NULL ? detail : &own};
+    int64_t deadline_ms = clock_ms() + PATIENCE_MS;
     *applied = 0;
     for (;;) {
-        enum err e = db_transaction(direct, apply_next, &work, detail);
-        if (e != ERR_OK || (work.locked && work.done == 0))
+        work.blocked = false;
+        enum err e = db_transaction(direct, apply_next, &work, work.detail);
+        if (e != ERR_OK && !work.blocked)
             return e;
-        if (work.locked) {
+        if (e == ERR_OK && work.locked && work.done == 0)
+            return ERR_OK;
+        if (e == ERR_OK && work.locked) {
             log_info("migration applied", "name=%s", list[work.done - 1].name);
             (*applied)++;
-        } else if (clock_left_ms(deadline_ms) == 0)
-            return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "another process is migrating this database");
-        else
-            clock_sleep_ms(LOCK_PAUSE_MS);
+            deadline_ms = clock_ms() + PATIENCE_MS;
+            continue;
+        }
+        if (clock_left_ms(deadline_ms) == 0)
+            return give_up(&work);
+        if (work.blocked)
+            log_warn("a lock is taken, trying again", "detail=\"%s\"", work.detail->text);
+        clock_sleep_ms(work.blocked ? LOCK_PAUSE_MS : OTHER_PROCESS_PAUSE_MS);
     }
 }
 

@@ -39,6 +39,11 @@ enum err sqlstate_err(const char *state)
     return ERR_INTERNAL;
 }
 
+bool sqlstate_is_lock_timeout(const char *state)
+{
+    return state != NULL && strcmp(state, "55P03") == 0;
+}
+
 bool sqlstate_spoils_session(const char *state)
 {
     return state != NULL &&

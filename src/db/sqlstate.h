@@ -14,4 +14,7 @@ enum err sqlstate_err(const char *state);
  * read-only, or no longer has the statements that were prepared, or has others in their place. */
 bool sqlstate_spoils_session(const char *state);
 
+/* Whether the statement gave up waiting for a lock. */
+bool sqlstate_is_lock_timeout(const char *state);
+
 #endif

@@ -88,7 +88,7 @@ test('every session of every process bounds its waits inside its own statements,
   const noted = [...log.matchAll(/noted\|(.*?)\|(\d+)\|(.*)/g)].map(([, name, pid, settings]) => ({ name, pid, settings: settings.split(' ') }));
   for (const { name, settings: [lock, statement, idleInTransaction, synchronous, isolation, ...others] } of noted.filter(({ name }) => name.startsWith('fairway'))) {
     const migrates = name === 'fairway migrate';
-    assert.equal(lock, migrates ? '1min' : '2s', name);
+    assert.equal(lock, '2s', name);
     assert.equal(statement, migrates ? '10min' : '5s', name);
     assert.equal(idleInTransaction, '5s', name);
     assert.equal(synchronous, 'on', name);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "../src/db/migrations.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "db/migrate.h"
 #include "support/pg.h"
@@ -125,6 +126,7 @@ static void check_wants_exactly_the_programs_migrations(void **state)
 struct runner {
     pthread_t thread;
     struct db *db;
+    const struct embedded_migration *list; /* of two */
     enum err e;
     size_t applied;
 };
@@ -132,7 +134,7 @@ struct runner {
 static void *run_migrations(void *context)
 {
     struct runner *runner = context;
-    runner->e = migrations_apply(runner->db, two, 2, &runner->applied, NULL);
+    runner->e = migrations_apply(runner->db, runner->list, 2, &runner->applied, NULL);
     return NULL;
 }
 
@@ -142,7 +144,7 @@ static void many_may_migrate_at_the_same_time(void **state)
     struct runner runners[8];
     size_t total = 0;
     for (size_t i = 0; i < ARRAY_LEN(runners); i++) {
-        runners[i] = (struct runner){.db = test_db_open(&database, DB_DIRECT)};
+        runners[i] = (struct runner){.db = test_db_open(&database, DB_DIRECT), .list = two};
         assert_int_equal(db_connect(runners[i].db, &detail), ERR_OK);
     }
     for (size_t i = 0; i < ARRAY_LEN(runners); i++)
@@ -154,6 +156,44 @@ static void many_may_migrate_at_the_same_time(void **state)
         db_free(runners[i].db);
     }
     assert_int_equal(total, 2);
+}
+
+static enum err read_first(struct db *reader)
+{
+    return db_query(reader, DB_SQL0("SELECT count(*) FROM fairway.first"), NULL, &detail);
+}
+
+static void a_migration_that_waits_for_a_lock_lets_readers_through_and_applies_when_it_is_free(void **state)
+{
+    (void)state;
+    const struct embedded_migration list[] = {
+        two[0], {2, "0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
+    struct db *reader = test_db_open(&database, DB_DIRECT);
+    struct db *holder = db_new(&(struct db_settings){
+        .url = database.url, .kind = DB_DIRECT, .name = "holder", .idle_transaction_timeout_ms = 60000});
+    struct runner runner = {.list = list,
+        .db = db_new(&(struct db_settings){
+            .url = database.url, .kind = DB_DIRECT, .name = "migrate", .lock_timeout_ms = 300})};
+    assert_int_equal(migrations_apply(db, list, 1, &applied, &detail), ERR_OK);
+    assert_int_equal(db_begin(holder, &detail), ERR_OK);
+    assert_int_equal(read_first(holder), ERR_OK);
+    assert_int_equal(pthread_create(&runner.thread, NULL, run_migrations, &runner), 0);
+    for (int reads = 0; reads < 2; reads++) {
+        const int64_t deadline_ms = clock_ms() + 10000;
+        while (test_db_number(&database, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation ="
+                                         " 'fairway.first'::regclass") == 0 &&
+               clock_left_ms(deadline_ms) > 0)
+            clock_sleep_ms(20);
+        assert_true(clock_left_ms(deadline_ms) > 0); /* it tries again */
+        assert_int_equal(read_first(reader), ERR_OK);
+    }
+    db_rollback(holder);
+    pthread_join(runner.thread, NULL);
+    assert_int_equal(runner.e, ERR_OK);
+    assert_int_equal(runner.applied, 1);
+    db_free(runner.db);
+    db_free(reader);
+    db_free(holder);
 }
 
 static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **state)
@@ -199,6 +239,8 @@ int main(void)
         ON_ITS_OWN_DATABASE(an_older_program_refuses_a_newer_database),
         ON_ITS_OWN_DATABASE(check_wants_exactly_the_programs_migrations),
         ON_ITS_OWN_DATABASE(many_may_migrate_at_the_same_time),
+        ON_ITS_OWN_DATABASE(
+            a_migration_that_waits_for_a_lock_lets_readers_through_and_applies_when_it_is_free),
         ON_ITS_OWN_DATABASE(a_role_that_may_not_create_schemas_can_migrate_what_exists),
         ON_ITS_OWN_DATABASE(the_programs_own_migrations_apply),
     };

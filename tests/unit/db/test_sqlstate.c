@@ -63,10 +63,19 @@ static void only_what_outlives_the_statement_spoils_the_session(void **state)
     assert_false(sqlstate_spoils_session(NULL));
 }
 
+static void a_lock_that_was_not_had_in_time_is_told_from_a_cancelled_statement(void **state)
+{
+    (void)state;
+    assert_true(sqlstate_is_lock_timeout("55P03"));
+    assert_false(sqlstate_is_lock_timeout("57014"));
+    assert_false(sqlstate_is_lock_timeout(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_state_has_its_family),
+        cmocka_unit_test(a_lock_that_was_not_had_in_time_is_told_from_a_cancelled_statement),
         cmocka_unit_test(only_what_outlives_the_statement_spoils_the_session),
     };
     return cmocka_run_group_tests_name("db/sqlstate", tests, NULL, NULL);
