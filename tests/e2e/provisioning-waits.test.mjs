@@ -1,4 +1,5 @@
-// What ensure-accounts waits for, and for how long: a standby that lost what it sends, an RPC that answers some calls only.
+// What ensure-accounts waits for, and for how long: a standby that may lack what it is about to send, an RPC that answers some calls only,
+// ledgers that come late.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sleep, until } from './harness.mjs';
@@ -73,4 +74,19 @@ test('P6: an RPC that refuses one call is waited for as long as patience, howeve
   assert.equal(ended.code, 69, ended.out);
   assert.match(ended.out, /RPC_UNAVAILABLE.*method not found/);
   await ensureExactly(2);
+});
+
+test('P6: ledgers that are ingested late are waited for beyond patience, as long as they come', { timeout: 60_000 }, async t => {
+  await world.sql(`CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN NEW.close_time := NEW.close_time - 1000; RETURN NEW; END $$;
+    CREATE TRIGGER late BEFORE UPDATE ON fairway.cursor FOR EACH ROW EXECUTE FUNCTION public.late()`);
+  const run = start(['ensure-accounts', '3'], { START_TIMEOUT: '1' });
+  t.after(() => run.process.kill('SIGKILL'));
+  const ended = await Promise.race([run.ended, sleep(4000)]);
+  await world.sql('DROP TRIGGER late ON fairway.cursor; DROP FUNCTION public.late()');
+  assert.equal(ended, undefined, ended?.out);
+  const { code, out } = await run.ended;
+  assert.equal(code, 0, out);
+  assert.match(out, /last ledger committed, \d+, closed 1\d\d\d s ago/);
+  await assertExactly(3);
 });
