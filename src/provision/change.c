@@ -8,7 +8,10 @@
 #include "base/text.h"
 
 /* First, as in every transaction that locks both: the cursor before accounts. Ledgers wait for us. */
-static const char sql_cursor[] = "SELECT c.sequence FROM fairway.cursor c FOR SHARE";
+static const char sql_cursor[] = "SELECT c.sequence, c.held_until IS NOT NULL"
+                                 " OR (c.system_identifier, c.timeline, c.home)"
+                                 " <> (i.system_identifier, i.timeline, i.home)"
+                                 " FROM fairway.cursor c, fairway.identity() i FOR SHARE OF c";
 
 static const char sql_account[] = "SELECT a.state, a.lease_hash IS NOT NULL, coalesce(a.sequence_ledger, 0)"
                                   " FROM fairway.channel_accounts a WHERE a.public_key = $1 FOR UPDATE";
@@ -77,6 +80,9 @@ static struct verdict judge_missing(enum change change, const struct change_row 
     if (row->leased)
         return stays(ERR_TRY_AGAIN,
             "not yet: the network has no such account, but a ledger has still to end its lease");
+    if (row->held && text_equal(row->state, "creating"))
+        return stays(ERR_TRY_AGAIN,
+            "not yet: the database has gone back in time, and may have forgotten what creates it");
     struct verdict verdict =
         stays(change == CHANGE_LOOK ? ERR_NOT_FOUND : ERR_OK, "retired: the network has no such account");
     if (change == CHANGE_RETIRE)
@@ -140,6 +146,7 @@ static enum err read_row(struct db *db, const struct work *work, struct change_r
     if (e == ERR_OK) {
         snprintf(out->state, sizeof out->state, "%s", db_text(rows[ACCOUNT], 0, 0));
         out->leased = db_bool(rows[ACCOUNT], 0, 1);
+        out->held = db_bool(rows[CURSOR], 0, 1);
     }
     for (size_t i = 0; i < STEPS; i++)
         db_rows_free(rows[i]);

@@ -17,6 +17,7 @@ enum change {
 struct change_row {
     char state[16];
     bool leased;
+    bool held; /* the database has gone back in time, and what it forgot may still be included */
 };
 
 struct verdict {

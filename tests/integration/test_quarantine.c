@@ -204,6 +204,9 @@ static void a_key_that_was_stored_for_an_account_is_retired_unless_its_creation_
     assert_int_equal(shipment_store(pool.db, &template, BYTES_OF(envelope), &hash, NULL), ERR_OK);
     assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_TRY_AGAIN);
     assert_true(in_state(0, "creating"));
+    test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline - 1");
+    assert_int_equal(change(1, CHANGE_LOOK, &nothing), ERR_TRY_AGAIN);
+    test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline + 1");
     assert_int_equal(change(1, CHANGE_LOOK, &nothing), ERR_NOT_FOUND);
     assert_true(in_state(1, "creating"));
     assert_int_equal(change(1, CHANGE_RETIRE, &nothing), ERR_OK);
