@@ -80,9 +80,9 @@ test('P6: ledgers that are ingested late are waited for beyond patience, as long
   await world.sql(`CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN NEW.close_time := NEW.close_time - 1000; RETURN NEW; END $$;
     CREATE TRIGGER late BEFORE UPDATE ON fairway.cursor FOR EACH ROW EXECUTE FUNCTION public.late()`);
-  const run = start(['ensure-accounts', '3'], { START_TIMEOUT: '1' });
+  const run = start(['ensure-accounts', '3'], { START_TIMEOUT: '3' });
   t.after(() => run.process.kill('SIGKILL'));
-  const ended = await Promise.race([run.ended, sleep(4000)]);
+  const ended = await Promise.race([run.ended, sleep(8000)]);
   await world.sql('DROP TRIGGER late ON fairway.cursor; DROP FUNCTION public.late()');
   assert.equal(ended, undefined, ended?.out);
   const { code, out } = await run.ended;
