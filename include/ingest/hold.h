@@ -11,9 +11,10 @@
 
 /*
  * By hand, for what leaves no trace in the database, like a copied volume. Behind ERR_OK nothing is granted
- * until a ledger has closed after *until_s (Unix seconds); grants in flight were waited for. Never shortens a
- * hold; the reason of the longer one stays. ERR_CONFIG: the database has no ledger yet, so that nothing can
- * have been forgotten.
+ * until a ledger has closed after *until_s (Unix seconds; hold_after corrects it where a clock was wrong);
+ * grants in flight were waited for. Never shortens a hold; the reason of the longer one stays. ERR_CONFIG:
+ * the database has no ledger yet, so that nothing can have been forgotten. ERR_DATABASE_UNAVAILABLE may leave
+ * the hold set, with grants in flight that did not see it; detail says so: repeat.
  */
 MUST_CHECK enum err hold_begin(
     struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail);

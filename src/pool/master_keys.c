@@ -33,16 +33,17 @@ enum err master_keys_unlock(struct db *db, struct detail *detail)
 static const char sql_read[] =
     "SELECT k.key_id, k.salt FROM fairway.master_keys k ORDER BY k.created_at, k.key_id";
 
-enum err master_keys_read(
-    struct db *db, struct master_key_row rows[static MASTER_KEYS_MAX], size_t *count, struct detail *detail)
+enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTER_KEY_ROWS_MAX],
+    size_t *count, struct detail *detail)
 {
     AUTO_ROWS found = NULL;
     enum err e = db_query(db, DB_SQL0(sql_read), &found, detail);
     *count = 0;
     if (e != ERR_OK)
         return e;
-    if (db_count(found) > MASTER_KEYS_MAX)
-        return detail_set(detail, ERR_CONFIG, "the database needs more than %d master keys", MASTER_KEYS_MAX);
+    if (db_count(found) > MASTER_KEY_ROWS_MAX)
+        return detail_set(
+            detail, ERR_CONFIG, "the database needs more than %d master keys", MASTER_KEY_ROWS_MAX);
     for (; *count < db_count(found); (*count)++) {
         struct master_key_row *row = &rows[*count];
         *row = (struct master_key_row){.derived = !db_is_null(found, *count, 1)};

@@ -29,8 +29,10 @@ static enum err decode_account(
     enum err e = field_xdr(item, "xdr", &entry, detail);
     if (e == ERR_OK) {
         e = account_entry_decode(buf_bytes(&entry), account);
-        if (e != ERR_OK || !public_key_equal(&account->key, key))
-            e = detail_set(detail, e == ERR_XDR_UNKNOWN_ARM ? e : ERR_RPC_REFUSED,
+        if (e == ERR_XDR_UNKNOWN_ARM)
+            e = detail_set(detail, e, "getLedgerEntries: an account has what this fairway does not know");
+        else if (e != ERR_OK || !public_key_equal(&account->key, key))
+            e = detail_set(detail, ERR_RPC_REFUSED,
                 "getLedgerEntries: an entry is not the account's that its key names");
     }
     buf_free(&entry);

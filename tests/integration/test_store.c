@@ -299,7 +299,8 @@ static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(voi
     (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct db *db = test_db_open(&test, DB_DIRECT), *other = test_db_open(&test, DB_DIRECT);
-    struct master_key_row rows[MASTER_KEYS_MAX], derived = {.key_id = "00112233445566aa", .derived = true};
+    struct master_key_row rows[MASTER_KEY_ROWS_MAX],
+        derived = {.key_id = "00112233445566aa", .derived = true};
     struct master_key_row file = {.key_id = "ffeeddccbbaa9988"}, bad = {.key_id = "FFEE"};
     size_t count;
     memset(derived.salt, 5, sizeof derived.salt);
