@@ -46,8 +46,10 @@ MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
 /* Tries for up to seconds with growing pauses, logging each failure once a few seconds: for start-up. */
 MUST_CHECK enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail);
 /* From now on no call waits for the server beyond deadline_ms (clock_ms; 0: none): what is under way then
- * counts as unanswered and the connection as lost. Connecting may take the least that libpq knows, 2 s. */
+ * counts as unanswered and the connection as lost. Connecting goes on without the caller; the next call waits
+ * for it. */
 void db_set_deadline(struct db *db, int64_t deadline_ms);
+int64_t db_deadline_ms(const struct db *db);
 /* Drops the connection without a word, as a crash would. */
 void db_disconnect(struct db *db);
 

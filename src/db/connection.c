@@ -13,6 +13,8 @@
 #include "sqlstate.h"
 
 #define OLDEST_SERVER 130000
+/* libpq ends an attempt before this, after connect_timeout for each host; a resolver may be slower. */
+#define CONNECT_MAX_MS 600000
 
 /* A role or database may have any defaults; a session of ours has these. pg_temp last, so that nobody's
  * temporary object stands before a built-in one. */
@@ -130,12 +132,11 @@ bool connection_open(PGconn *conn)
     return PQconsumeInput(conn) && PQstatus(conn) == CONNECTION_OK;
 }
 
-/* Ours stand behind dbname, so that they win over what the URL says: no URL may take the bounds away. */
-static PGconn *start(const struct db *db)
+/* Listed after dbname so that they override the URL: no URL may take the bounds away. */
+static struct attempt *start(const struct db *db)
 {
     char seconds[12];
-    int left_ms = clock_left_ms(connection_deadline_ms(db, (int64_t)db->connect_timeout_s * 1000));
-    snprintf(seconds, sizeof seconds, "%d", left_ms > 1000 ? (left_ms + 999) / 1000 : 1); /* 0: for ever */
+    snprintf(seconds, sizeof seconds, "%d", db->connect_timeout_s);
     const char *const parameters[][2] = {
         {"dbname", db->url},
         {"application_name", db->name},
@@ -147,14 +148,27 @@ static PGconn *start(const struct db *db)
         {"keepalives_interval", "5"},
         {"keepalives_count", "3"},
         {"tcp_user_timeout", "15000"},
-        {NULL, NULL},
     };
     const char *names[ARRAY_LEN(parameters)], *values[ARRAY_LEN(parameters)];
     for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
         names[i] = parameters[i][0];
         values[i] = parameters[i][1];
     }
-    return PQconnectdbParams(names, values, 1);
+    return attempt_start(names, values, ARRAY_LEN(parameters));
+}
+
+/* Waits for an attempt, a new one or the one that an earlier call did not wait for to its end. */
+static enum err connect(struct db *db, struct detail *detail)
+{
+    if (db->attempt == NULL)
+        db->attempt = start(db);
+    if (db->attempt == NULL)
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "no thread can be made to connect on");
+    if (!attempt_wait(db->attempt, connection_deadline_ms(db, CONNECT_MAX_MS), &db->conn))
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "the server has not accepted a connection yet");
+    db->attempt = NULL;
+    return db->conn != NULL && PQstatus(db->conn) == CONNECTION_OK ? ERR_OK
+                                                                   : connection_lost(db, NULL, detail);
 }
 
 static enum err set_up_session(struct db *db, struct detail *detail)
@@ -186,11 +200,9 @@ static enum err reopen(struct db *db, struct detail *detail)
     enum err e = check_url(db->url, detail);
     if (e != ERR_OK)
         return e;
-    if (clock_left_ms(connection_deadline_ms(db, 1000)) == 0)
-        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "no time is left to connect again");
-    db->conn = start(db);
-    if (db->conn == NULL || PQstatus(db->conn) != CONNECTION_OK)
-        return connection_lost(db, NULL, detail);
+    e = connect(db, detail);
+    if (e != ERR_OK)
+        return e;
     int version = PQserverVersion(db->conn);
     if (version < OLDEST_SERVER) {
         db_disconnect(db);

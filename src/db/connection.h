@@ -5,6 +5,7 @@
 
 #include <libpq-fe.h>
 
+#include "attempt.h"
 #include "db/db.h"
 #include "prepared.h"
 
@@ -27,7 +28,8 @@ struct db {
     char **listens; /* "LISTEN x", repeated by each new session */
     size_t listen_count;
 
-    PGconn *conn; /* NULL: none */
+    PGconn *conn;            /* NULL: none */
+    struct attempt *attempt; /* to connect, begun by a call that could not wait for its end; NULL: none */
     struct prepared prepared;
     bool in_transaction; /* stays set when the connection is lost in it, until db_rollback */
     bool spoiled;        /* to be opened anew before the next transaction */

@@ -41,6 +41,7 @@ void db_free(struct db *db)
     if (db == NULL)
         return;
     db_disconnect(db);
+    attempt_abandon(db->attempt);
     for (size_t i = 0; i < db->listen_count; i++)
         free(db->listens[i]);
     free(db->listens);
@@ -56,6 +57,11 @@ enum err db_connect(struct db *db, struct detail *detail)
 void db_set_deadline(struct db *db, int64_t deadline_ms)
 {
     db->deadline_ms = deadline_ms;
+}
+
+int64_t db_deadline_ms(const struct db *db)
+{
+    return db->deadline_ms;
 }
 
 enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail)
