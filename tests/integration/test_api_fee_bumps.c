@@ -243,7 +243,7 @@ static void DA8_another_clients_lease_is_as_unknown_as_none(void **state)
     sign_as(&held, 9);
     test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
     bump(&theirs, &held, NULL);
-    test_db_exec(&service.db, "DELETE FROM fairway.leases");
+    test_db_exec(&service.db, TEST_DELETE_LEASES);
     bump(&none, &held, NULL);
     assert_answer_refused(&theirs, 400, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED");
     json_object_del(theirs.json, "requestId");

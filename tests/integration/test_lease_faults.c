@@ -210,9 +210,10 @@ static void DR10_DR2_the_number_of_another_transaction_is_no_outcome(void **stat
     struct test_pool *pool = *state;
     struct asked asked;
     ask(pool, &asked);
-    test_db_exec(&pool->test, "DROP TRIGGER accounts_name_leases ON fairway.channel_accounts;"
-                              "DROP TRIGGER lease_names_account ON fairway.leases;" FAULTY(
-                                  "DELETE FROM fairway.leases;") AT_COMMIT);
+    test_db_exec(&pool->test,
+        "DROP TRIGGER accounts_name_leases ON fairway.channel_accounts;"
+        "DROP TRIGGER lease_names_account ON fairway.leases;"
+        "DROP TRIGGER open_leases_stay ON fairway.leases;" FAULTY("DELETE FROM fairway.leases;") AT_COMMIT);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(asked.grant.state, GRANT_OPEN);
     assert_int_equal(asked.grant.lease.envelope.len, 0);

@@ -280,6 +280,29 @@ static void S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not(void **sta
     asked_wipe(&asked);
 }
 
+/* An open lease is the only record of a transaction that the network may still include. */
+static void Z6_an_open_lease_is_never_deleted_and_a_settled_one_may_be(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    struct detail detail = {0};
+    test_pool_grant_all(pool, asked, ARRAY_LEN(asked));
+    const struct lease *settled = &asked[0].grant.lease;
+    assert_int_equal(test_pool_include(pool->db, &settled, 1).released, 1);
+    assert_int_equal(db_query(pool->db, DB_SQL0("DELETE FROM fairway.leases"), NULL, &detail), ERR_CONFLICT);
+    assert_non_null(strstr(detail.text, "is open and cannot be deleted"));
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("TRUNCATE fairway.leases CASCADE"), NULL, &detail), ERR_CONFLICT);
+    assert_non_null(strstr(detail.text, "cannot be truncated"));
+    assert_int_equal(lease_rows(pool), 2);
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("DELETE FROM fairway.leases WHERE settled_at IS NOT NULL"), NULL, NULL),
+        ERR_OK);
+    assert_int_equal(lease_rows(pool), 1);
+    assert_true(is_open(pool, &asked[1].grant.lease));
+    asked_wipe_all(asked, ARRAY_LEN(asked));
+}
+
 static void S18_a_leased_account_is_not_retired_by_anything_before_its_lease_ends(void **state)
 {
     struct test_pool *pool = *state;
@@ -345,6 +368,7 @@ int main(void)
         STORE(S13_a_row_that_cannot_be_an_account_is_not_stored),
         STORE(S13_a_key_that_is_not_its_accounts_signs_nothing),
         STORE(S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not),
+        STORE(Z6_an_open_lease_is_never_deleted_and_a_settled_one_may_be),
         STORE(S18_a_leased_account_is_not_retired_by_anything_before_its_lease_ends),
         STORE(S19_master_keys_are_absent_then_found_and_the_same_again_is_fine),
     };

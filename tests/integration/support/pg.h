@@ -36,6 +36,10 @@ struct db *test_db_open(const struct test_db *db, enum db_kind kind);
 /* Runs SQL of any number of statements, literal or not, in a connection of its own (whose search_path is
  * pg_catalog). */
 void test_db_exec(const struct test_db *db, const char *sql);
+/* SQL that deletes every lease and fee bump, open leases too: the triggers that refuse it do not fire. */
+#define TEST_DELETE_LEASES                                                                                   \
+    "SET session_replication_role = replica; DELETE FROM fairway.fee_bumps; DELETE FROM fairway.leases;"     \
+    " SET session_replication_role = origin;"
 /* The one number (int8) that a query gives, in a connection of its own. */
 int64_t test_db_number(const struct test_db *db, const char *sql);
 

@@ -166,8 +166,7 @@ void service_stop(struct service *service)
 
 void service_reset(struct service *service)
 {
-    test_db_exec(&service->db,
-        "DELETE FROM fairway.leases;"
+    test_db_exec(&service->db, TEST_DELETE_LEASES
         "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
         " locked_at = NULL, locked_until = NULL;"
         "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"

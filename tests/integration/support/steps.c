@@ -21,7 +21,7 @@ unsigned draw(unsigned *random, unsigned below)
 /* ---- how each sequence begins */
 
 static const char sql_reset[] =
-    "BEGIN; TRUNCATE fairway.leases CASCADE;"
+    "BEGIN; " TEST_DELETE_LEASES
     "UPDATE fairway.channel_accounts a SET lease_hash = NULL, locked_at = NULL, locked_until = NULL,"
     " quarantine_reason = NULL, slot = s.slot, state = CASE WHEN s.slot < 6 THEN 'active' ELSE 'creating' "
     "END,"
