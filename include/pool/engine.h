@@ -1,14 +1,18 @@
 /*
  * The lease engine: requests queue here, engine threads take all that wait as one batch. First come, first
- * served; a request that finds no idle account waits up to ENGINE_WAIT_MS in all, woken when a ledger
- * releases accounts.
+ * served; a request that finds no idle account waits up to ENGINE_WAIT_MS, woken when a ledger releases
+ * accounts. While accounts are short, the replicas share them by how long their requests have waited.
+ *
+ * Each request has one deadline, set when it is submitted: it is answered within ENGINE_ANSWER_MS, whatever
+ * the database does.
  */
 #ifndef FAIRWAY_POOL_ENGINE_H
 #define FAIRWAY_POOL_ENGINE_H
 
 #include "pool/lease.h"
 
-#define ENGINE_WAIT_MS 6000
+#define ENGINE_WAIT_MS 6000   /* in the queue */
+#define ENGINE_ANSWER_MS 6400 /* until the database is done with a batch that was taken in time */
 #define ENGINE_QUEUE_MAX 10000
 
 struct engine;
@@ -22,8 +26,12 @@ struct engine_ticket {
     struct grant grant;
     void (*done)(struct engine_ticket *ticket);
     bool (*gone)(struct engine_ticket *ticket);
-    int64_t deadline_ms;
-    uint64_t arrival; /* the queue's order */
+    /* The engine's: */
+    int64_t arrived_ms;
+    uint64_t arrival;      /* the queue's order */
+    bool judged;           /* by a batch that could not grant it */
+    int64_t not_before_ms; /* its key is being granted elsewhere: when to look again */
+    int pause_ms;          /* before that look; grows */
     struct engine_ticket *next;
 };
 
@@ -40,7 +48,8 @@ MUST_CHECK enum err engine_start(
     const struct engine_settings *settings, struct engine **out, struct detail *detail);
 /* ERR_OVERLOADED or ERR_SHUTTING_DOWN: the ticket was not taken and done is not called. Never blocks. */
 MUST_CHECK enum err engine_submit(struct engine *engine, struct engine_ticket *ticket);
-/* Answers everything that waits with ERR_SHUTTING_DOWN, finishes the batches under way, ends the threads. */
+/* Answers everything that waits with ERR_SHUTTING_DOWN at once, finishes the batches under way, ends the
+ * threads. */
 void engine_stop(struct engine *engine);
 size_t engine_waiting(struct engine *engine);
 

@@ -25,6 +25,10 @@ struct lease_request {
     char request_id[REQUEST_ID_SIZE];
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
     struct hash digest;                         /* SHA-256 of the body; only with a key */
+    /* ERR_OK, or why it gets no lease of its own: with an idempotency key it may still be a retry, which gets
+     * the lease that it took before. */
+    enum err refusal;
+    struct detail refusal_detail;
 };
 
 /* A granted lease, as the client gets it. */
@@ -44,15 +48,6 @@ struct recorded_lease {
     struct hash digest; /* of the body that took it */
 };
 
-/*
- * The lease that this request has taken before, with the same idempotency key: *out is what was answered
- * then, byte for byte, whatever became of it since. *found is false when there is none.
- * ERR_IDEMPOTENCY_CONFLICT: the key came with another body. What is found is as durable as a lease that was
- * just granted.
- */
-MUST_CHECK enum err lease_find(struct db *db, const struct lease_request *request, bool *found,
-    struct lease *out, struct detail *detail);
-
 /* Takes the key out of at most limit leases granted more than IDEMPOTENCY_KEY_HOURS ago; *forgotten says how
  * many. */
 MUST_CHECK enum err lease_forget_keys(struct db *db, int64_t limit, size_t *forgotten, struct detail *detail);
@@ -67,8 +62,11 @@ enum grant_state {
 struct grant {
     const struct lease_request *request;
     enum grant_state state;
-    bool elsewhere; /* GRANT_OPEN because another transaction grants its idempotency key: no account was
-                       missing */
+    enum {
+        OPEN_SHORT,     /* no account was idle, or none was due to it */
+        OPEN_ELSEWHERE, /* another transaction grants its idempotency key */
+        OPEN_FAULT,     /* its account had a seed that does not open, and is quarantined now: try again */
+    } open;             /* why it is GRANT_OPEN after a batch */
     enum err error;
     struct detail detail;
     struct lease lease;
@@ -91,12 +89,48 @@ struct grant_settings {
 #define GRANT_CLOCK_SLACK_S 30
 
 /*
- * Grants as many of the count grants (all GRANT_OPEN, at most GRANT_BATCH_MAX) as there are idle accounts,
- * the first ones first; those that carry the idempotency key of a lease that exists get that one. ERR_OK:
- * each grant is done, refused or still open. Any other error: no grant of the batch is committed and all are
- * open again, or, with ERR_OUTCOME_UNKNOWN, they may be committed and nothing more is known: answer 503.
- * ERR_GRANTS_SUSPENDED: detail says why. ERR_KEYD_UNAVAILABLE: stop the process.
+ * The replica's place in line while accounts are short. Each replica publishes since when its requests wait,
+ * and takes the accounts that are due to it: of all requests that wait, in any replica, those that have
+ * waited longest come first.
  */
+#define GRANT_LINE_MAX 256
+struct grant_line {
+    int64_t replica; /* a random number; a new one after an error, whose transaction may still lock the row */
+    int64_t waited_ms[GRANT_LINE_MAX]; /* the longest first; those of the batch in front of the others */
+    size_t count;
+    /* Set by the batch. */
+    int64_t idle, waiting; /* idle accounts, at most waiting + GRANT_BATCH_MAX; requests in all replicas */
+    int64_t share;         /* of the idle accounts, those that are due to this replica */
+    bool left;             /* so many accounts are idle that nobody needs to stand in line */
+};
+
+enum grant_mode {
+    GRANT_CLAIM,   /* takes idle accounts, unless requests of other replicas stand in line */
+    GRANT_IN_LINE, /* publishes line and takes the replica's share */
+    GRANT_JUDGE,   /* takes none: only retries are done, and what cannot be granted is refused */
+};
+
+struct grant_batch {
+    struct grant *const *grants;
+    size_t count; /* at most GRANT_BATCH_MAX; with GRANT_IN_LINE it may be 0 */
+    enum grant_mode mode;
+    struct grant_line *line; /* with GRANT_CLAIM, replica is read; NULL: line_taken is not looked for */
+    /* Set by the batch. */
+    bool line_taken; /* GRANT_CLAIM: requests of other replicas stand in line, no account was taken */
+    bool given_back; /* accounts were locked for a while and not used */
+};
+
+/*
+ * Grants as many of the grants (all GRANT_OPEN) as there are idle accounts, the first ones first; those that
+ * carry the idempotency key of a lease that exists get that one. Each is judged, also when no account is
+ * idle. ERR_OK: each grant is done, refused or still open. Any other error: no grant of the batch is
+ * committed and all are open again, or, with ERR_OUTCOME_UNKNOWN, they may be committed and nothing more is
+ * known: answer 503. ERR_GRANTS_SUSPENDED: detail says why. ERR_KEYD_UNAVAILABLE: stop the process.
+ */
+MUST_CHECK enum err lease_grant_batch(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant_batch *batch, struct detail *detail);
+
+/* The same with GRANT_CLAIM, for a program that has no replicas. */
 MUST_CHECK enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail);
 

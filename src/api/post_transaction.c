@@ -1,8 +1,7 @@
 /*
- * POST /v1/transactions: everything that can be refused is refused here, before an account is taken; a retry
- * gets the lease that it took before; then the request waits in the lease engine.
+ * POST /v1/transactions: everything that can be refused is refused here, before an account is taken; then the
+ * request waits in the lease engine, which gives a retry the lease that it took before.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +10,9 @@
 #include "context.h"
 #include "http/json.h"
 
-/* A request on its way: to a worker when it carries an idempotency key, then to the engine. */
+/* A request on its way to the engine. */
 struct lease_job {
     struct engine_ticket ticket; /* first: the engine gives it back */
-    struct work work;
     struct api *api;
     struct http_request *http;
     struct lease_request request;
@@ -103,35 +101,22 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
     return ERR_OK;
 }
 
-/* What is no retry. Between policy and engine is where a Soroban transaction is to be simulated, as a stage
-   of its own that ends in the second call. */
-static void lease(struct lease_job *job)
+/*
+ * What policy refuses may still be a retry, of a lease that was granted under another configuration. Between
+ * policy and engine is where a Soroban transaction is to be simulated, as a stage of its own.
+ */
+static enum err submit(struct lease_job *job, struct detail *detail)
 {
     struct lease_request *request = &job->request;
-    struct detail detail = {0};
-    enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, &detail);
-    if (e == ERR_OK)
-        e = engine_submit(job->api->settings.engine, &job->ticket);
-    if (e != ERR_OK)
-        job_refuse(job, e, &detail);
-}
-
-/* A retry needs no account, so it does not wait in the engine for one. Two at a time that find nothing here
- * are kept apart by the grant transaction. */
-static void look_for_lease(struct work *work, enum err e, struct db *db)
-{
-    struct lease_job *job = (struct lease_job *)((char *)work - offsetof(struct lease_job, work));
-    struct lease *found_lease = &job->ticket.grant.lease;
-    struct detail detail = {0};
-    bool found = false;
-    if (e == ERR_OK)
-        e = lease_find(db, &job->request, &found, found_lease, &detail);
-    if (e != ERR_OK)
-        job_refuse(job, e, &detail);
-    else if (found)
-        job_answer(job, found_lease);
-    else
-        lease(job);
+    enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, detail);
+    if (e != ERR_OK && request->idempotency_key[0] == '\0')
+        return e;
+    if (e != ERR_OK) {
+        request->refusal = e;
+        request->refusal_detail = *detail;
+        request->named.count = 0;
+    }
+    return engine_submit(job->api->settings.engine, &job->ticket);
 }
 
 void post_transaction(struct http_request *request, void *context)
@@ -143,14 +128,9 @@ void post_transaction(struct http_request *request, void *context)
     job->ticket.done = job_done;
     job->ticket.gone = job_gone;
     job->ticket.grant.request = &job->request;
-    job->work.run = look_for_lease;
     enum err e = read_request(job, &detail);
-    if (e == ERR_OK && job->request.idempotency_key[0] != '\0')
-        e = workers_submit(job->api->workers, &job->work);
-    else if (e == ERR_OK) {
-        lease(job);
-        return;
-    }
+    if (e == ERR_OK)
+        e = submit(job, &detail);
     if (e != ERR_OK)
         job_refuse(job, e, &detail);
 }

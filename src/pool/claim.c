@@ -30,34 +30,19 @@ enum err grants_wait_out(struct db *db, struct detail *detail)
 static const char sql_terms[] =
     "SELECT c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"
     " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8,"
-    " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home), c.held_until, "
-    "c.hold_reason"
+    " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home), c.held_until,"
+    " c.hold_reason, EXISTS (SELECT FROM fairway.waiting w WHERE w.replica <> $1 AND w.since <> '{}'"
+    "   AND w.seen_at > clock_timestamp() - interval '2 s')"
     " FROM fairway.cursor c, fairway.identity() i";
 
-/* Its seed is sealed under a key that this replica has. */
-#define OPENS " AND (a.key_id = ANY ($2::text[]) OR $2::text[] = '{}')"
+static const char sql_claim[] = "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id"
+                                " FROM fairway.claim_accounts($1, $2) a";
 
-/*
- * Twice as many random slots as wanted are probed through the index: the cost does not grow with the pool.
- * The second sort is over those few, so that no slot is preferred. LIMIT holds here because nothing but this
- * SELECT chooses rows (H16).
- */
-static const char sql_probe[] = "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id "
-                                "FROM fairway.channel_accounts a"
-                                " WHERE a.slot = ANY (ARRAY("
-                                "   SELECT floor(random() * s.slots)::int4"
-                                "   FROM (SELECT max(b.slot) + 1 AS slots FROM fairway.channel_accounts b) "
-                                "s, generate_series(1, 2 * $1 + 4)))"
-                                " AND a.state = 'active' AND a.lease_hash IS NULL" OPENS
-                                " ORDER BY random() LIMIT $1 FOR UPDATE SKIP LOCKED";
-
-/* The whole table, when the probe met too few. Our own locks do not make us skip, hence the list of what we
- * hold. */
-static const char sql_sweep[] =
-    "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM "
-    "fairway.channel_accounts a"
-    " WHERE a.state = 'active' AND a.lease_hash IS NULL AND a.public_key <> ALL ($3)" OPENS
-    " ORDER BY random() LIMIT $1 FOR UPDATE SKIP LOCKED";
+/* Where no account is due, one row with NULLs for the account says how short they are. */
+static const char sql_claim_in_line[] =
+    "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id, s.idle, s.waiting, s.share"
+    " FROM fairway.share_of_idle($3, $4, $2) s"
+    " LEFT JOIN LATERAL fairway.claim_accounts(least(s.share, $1), $2) a ON true";
 
 static const char sql_members[] =
     "SELECT n.ordinal FROM unnest($1) WITH ORDINALITY AS n (public_key, ordinal)"
@@ -92,7 +77,7 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
 
 static enum err read_accounts(const struct db_rows *rows, struct claim *claim, struct detail *detail)
 {
-    for (size_t row = 0; row < db_count(rows); row++) {
+    for (size_t row = 0; row < db_count(rows) && !db_is_null(rows, row, 0); row++) {
         struct claimed_account *account = &claim->accounts[claim->claimed];
         struct bytes box = db_bytea(rows, row, 3);
         const char *key_id = db_text(rows, row, 4);
@@ -108,21 +93,12 @@ static enum err read_accounts(const struct db_rows *rows, struct claim *claim, s
     return ERR_OK;
 }
 
-static enum err sweep(struct db *db, struct claim *claim, struct detail *detail)
+static void read_line(const struct db_rows *rows, struct grant_line *line)
 {
-    char held[GRANT_BATCH_MAX][ADDRESS_SIZE];
-    const char *held_texts[GRANT_BATCH_MAX];
-    for (size_t i = 0; i < claim->claimed; i++) {
-        address_encode(&claim->accounts[i].key, held[i]);
-        held_texts[i] = held[i];
-    }
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db,
-        DB_SQL(sql_sweep, DB_I64((int64_t)(claim->wanted - claim->claimed)),
-            DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count),
-            DB_TEXTS(held_texts, claim->claimed)),
-        &rows, detail);
-    return e != ERR_OK ? e : read_accounts(rows, claim, detail);
+    line->idle = db_i64(rows, 0, 5);
+    line->waiting = db_i64(rows, 0, 6);
+    line->share = db_i64(rows, 0, 7);
+    line->left = line->idle >= line->waiting + GRANT_BATCH_MAX;
 }
 
 static void read_members(const struct db_rows *rows, struct claim *claim)
@@ -136,45 +112,62 @@ enum {
     ENTER,
     TERMS,
     MEMBERS,
-    PROBE,
-    KEYS, /* the last ones, so that a batch without keys leaves them away */
-    STEPS = KEYS + BATCH_KEY_STATEMENTS
+    KEYS,
+    CLAIM = KEYS + BATCH_KEY_STATEMENTS,
+    STEPS
 };
 
-/* All that can be asked at once, in one round trip. */
+/* All that can be asked at once, in one round trip. What a batch has no use for is left out. */
 static enum err ask(
     struct db *db, const struct claim *claim, struct db_rows *answers[STEPS], struct detail *detail)
 {
+    const struct grant_line *line = claim->batch->line;
+    const int64_t replica = line == NULL ? 0 : line->replica;
+    const struct db_param addresses = DB_TEXTS(claim->named, claim->named_count), me = DB_I64(replica),
+                          sought[] = {DB_I64((int64_t)claim->wanted),
+                              DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count), me,
+                              line == NULL ? DB_NONE : DB_I64S(line->waited_ms, line->count)};
+    struct db_statement steps[STEPS] = {[ENTER] = DB_SQL0(sql_enter),
+        [TERMS] = {sql_terms, &me, 1},
+        [MEMBERS] = {sql_members, &addresses, 1}};
+    batch_keys_statements(claim->keys, &steps[KEYS]);
+    if (claim->batch->mode == GRANT_IN_LINE)
+        steps[CLAIM] = (struct db_statement){sql_claim_in_line, sought, 4};
+    else if (claim->batch->mode == GRANT_CLAIM && claim->wanted > 0)
+        steps[CLAIM] = (struct db_statement){sql_claim, sought, 2};
+
     struct db_statement statements[DB_BEGIN_STATEMENTS + STEPS];
     struct db_rows *rows[DB_BEGIN_STATEMENTS + STEPS] = {0};
-    const struct db_param addresses = DB_TEXTS(claim->named, claim->named_count),
-                          probe[] = {DB_I64((int64_t)claim->wanted),
-                              DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count)};
-    size_t begin = db_begin_statements(db, statements);
-    statements[begin + ENTER] = DB_SQL0(sql_enter);
-    statements[begin + TERMS] = DB_SQL0(sql_terms);
-    statements[begin + MEMBERS] = (struct db_statement){sql_members, &addresses, 1};
-    statements[begin + PROBE] = (struct db_statement){sql_probe, probe, ARRAY_LEN(probe)};
-    batch_keys_statements(claim->keys, &statements[begin + KEYS]);
-    enum err e = db_run(db, statements, begin + (claim->keys->count > 0 ? STEPS : KEYS), rows, detail);
+    const size_t begin = db_begin_statements(db, statements);
+    size_t count = begin;
+    for (size_t i = 0; i < STEPS; i++)
+        if (steps[i].sql != NULL)
+            statements[count++] = steps[i];
+    enum err e = db_run(db, statements, count, rows, detail);
     for (size_t i = 0; i < begin; i++)
         db_rows_free(rows[i]);
-    memcpy(answers, rows + begin, STEPS * sizeof answers[0]);
+    count = begin;
+    for (size_t i = 0; i < STEPS; i++)
+        answers[i] = steps[i].sql != NULL ? rows[count++] : NULL;
     return e;
 }
 
-static enum err read_answers(
-    struct db *db, struct claim *claim, struct db_rows *const answers[STEPS], struct detail *detail)
+static enum err read_answers(struct claim *claim, struct db_rows *const answers[STEPS], struct detail *detail)
 {
-    enum err e;
-    if ((e = read_terms(answers[ENTER], answers[TERMS], claim->settings->ledger_seconds, &claim->terms,
-             detail)) != ERR_OK ||
-        (e = read_accounts(answers[PROBE], claim, detail)) != ERR_OK)
+    struct grant_batch *batch = claim->batch;
+    enum err e =
+        read_terms(answers[ENTER], answers[TERMS], claim->settings->ledger_seconds, &claim->terms, detail);
+    if (e != ERR_OK)
         return e;
     read_members(answers[MEMBERS], claim);
     if (claim->keys->count > 0 && (e = batch_keys_read(claim->keys, &answers[KEYS], detail)) != ERR_OK)
         return e;
-    return claim->claimed < claim->wanted ? sweep(db, claim, detail) : ERR_OK;
+    if (answers[CLAIM] == NULL)
+        return ERR_OK;
+    if (batch->mode == GRANT_IN_LINE)
+        read_line(answers[CLAIM], batch->line);
+    batch->line_taken = batch->mode == GRANT_CLAIM && batch->line != NULL && db_bool(answers[TERMS], 0, 9);
+    return batch->line_taken ? ERR_OK : read_accounts(answers[CLAIM], claim, detail);
 }
 
 enum err claim_begin(struct db *db, struct claim *claim, struct detail *detail)
@@ -183,7 +176,7 @@ enum err claim_begin(struct db *db, struct claim *claim, struct detail *detail)
     claim->claimed = 0;
     enum err e = ask(db, claim, answers, detail);
     if (e == ERR_OK)
-        e = read_answers(db, claim, answers, detail);
+        e = read_answers(claim, answers, detail);
     for (size_t i = 0; i < STEPS; i++)
         db_rows_free(answers[i]);
     if (e != ERR_OK)

@@ -24,8 +24,9 @@ struct claimed_account {
 /* What a batch asks for, and what it gets. */
 struct claim {
     const struct grant_settings *settings;
-    size_t wanted;
-    const char *const *named; /* addresses */
+    struct grant_batch *batch; /* its mode and line */
+    size_t wanted;             /* accounts */
+    const char *const *named;  /* addresses */
     size_t named_count;
     struct batch_keys *keys;
     struct claim_terms terms;
@@ -36,8 +37,8 @@ struct claim {
 
 /*
  * Begins the transaction, locks the idempotency keys and reads what they took before, and locks up to wanted
- * idle accounts in random order. ERR_GRANTS_SUSPENDED: detail says why. On error the transaction is rolled
- * back.
+ * idle accounts, from a random one on, as the batch's mode says. ERR_GRANTS_SUSPENDED: detail says why. On
+ * error the transaction is rolled back.
  */
 MUST_CHECK enum err claim_begin(struct db *db, struct claim *claim, struct detail *detail);
 

@@ -10,15 +10,10 @@ static const char sql_lock[] =
     "SELECT k.ordinal FROM unnest($1::int8[]) WITH ORDINALITY AS k (number, ordinal)"
     " WHERE pg_try_advisory_xact_lock(k.number)";
 
-#define LEASE_COLUMNS                                                                                        \
-    " l.hash, l.account, l.sequence, l.sequence_ledger, l.max_time, l.envelope, l.request_digest"
-
-/* Behind the locks, with a snapshot of its own: who had a lock before us has committed or is gone. */
-static const char sql_find_all[] =
-    "SELECT n.ordinal," LEASE_COLUMNS " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY"
-    " AS n (client, idempotency_key, ordinal)"
-    " JOIN fairway.leases l ON l.client = n.client"
-    " AND l.idempotency_key = n.idempotency_key";
+/* After the locks, with a snapshot of its own: any earlier holder of a lock has committed or aborted. */
+static const char sql_find[] =
+    "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time, f.envelope,"
+    " f.request_digest FROM fairway.find_keys($1, $2) f";
 
 static bool same_key(const struct lease_request *a, const struct lease_request *b)
 {
@@ -66,25 +61,26 @@ void batch_keys_wipe(struct batch_keys *keys)
 void batch_keys_statements(
     const struct batch_keys *keys, struct db_statement out[static BATCH_KEY_STATEMENTS])
 {
+    out[0] = out[1] = (struct db_statement){0};
+    if (keys->count == 0)
+        return;
     out[0] = (struct db_statement){sql_lock, keys->lock_params, ARRAY_LEN(keys->lock_params)};
-    out[1] = (struct db_statement){sql_find_all, keys->find_params, ARRAY_LEN(keys->find_params)};
+    out[1] = (struct db_statement){sql_find, keys->find_params, ARRAY_LEN(keys->find_params)};
 }
 
-/* LEASE_COLUMNS from this column on. */
 static enum err read_lease(
-    const struct db_rows *rows, size_t row, int column, struct recorded_lease *out, struct detail *detail)
+    const struct db_rows *rows, size_t row, struct recorded_lease *out, struct detail *detail)
 {
-    struct bytes hash = db_bytea(rows, row, column), digest = db_bytea(rows, row, column + 6);
+    struct bytes hash = db_bytea(rows, row, 1), digest = db_bytea(rows, row, 7);
     if (hash.len != sizeof out->lease.hash.bytes || digest.len != sizeof out->digest.bytes ||
-        address_decode(db_text(rows, row, column + 1), &out->lease.account) != ERR_OK)
-        return detail_set(
-            detail, ERR_INTERNAL, "malformed lease of account %s", db_text(rows, row, column + 1));
+        address_decode(db_text(rows, row, 2), &out->lease.account) != ERR_OK)
+        return detail_set(detail, ERR_INTERNAL, "malformed lease of account %s", db_text(rows, row, 2));
     memcpy(out->lease.hash.bytes, hash.data, hash.len);
     memcpy(out->digest.bytes, digest.data, digest.len);
-    out->lease.sequence = db_i64(rows, row, column + 2);
-    out->lease.sequence_ledger = db_i64(rows, row, column + 3);
-    out->lease.max_time_s = (uint64_t)db_i64(rows, row, column + 4);
-    buf_add_bytes(&out->lease.envelope, db_bytea(rows, row, column + 5));
+    out->lease.sequence = db_i64(rows, row, 3);
+    out->lease.sequence_ledger = db_i64(rows, row, 4);
+    out->lease.max_time_s = (uint64_t)db_i64(rows, row, 5);
+    buf_add_bytes(&out->lease.envelope, db_bytea(rows, row, 6));
     return ERR_OK;
 }
 
@@ -97,7 +93,7 @@ enum err batch_keys_read(struct batch_keys *keys, struct db_rows *const answers[
     for (size_t row = 0; e == ERR_OK && row < db_count(answers[1]); row++) {
         struct batch_key *key = &keys->keys[db_i64(answers[1], row, 0) - 1];
         key->found = keys->any_found = true;
-        e = read_lease(answers[1], row, 1, &key->lease, detail);
+        e = read_lease(answers[1], row, &key->lease, detail);
     }
     return e;
 }
@@ -136,7 +132,7 @@ bool batch_keys_decide(struct batch_keys *keys, struct grant *const grants[], si
     if (key->found)
         give(grants[i], &key->lease.lease, &key->lease.digest);
     else if (!key->locked)
-        grants[i]->elsewhere = true;
+        grants[i]->open = OPEN_ELSEWHERE;
     return !key->found && key->locked && key->request == grants[i]->request;
 }
 
@@ -157,43 +153,9 @@ void batch_keys_share(struct batch_keys *keys, struct grant *const grants[], siz
             grants[i]->state = GRANT_REFUSED;
             grants[i]->error = first[n]->error;
             grants[i]->detail = first[n]->detail;
-        } else
-            grants[i]->elsewhere = first[n]->state == GRANT_REFUSED; /* it took no lease: the key is free */
+        } else if (first[n]->state == GRANT_REFUSED)
+            grants[i]->open = OPEN_ELSEWHERE; /* it took no lease: the key is free */
     }
-}
-
-static const char sql_find[] = "SELECT" LEASE_COLUMNS " FROM fairway.leases l"
-                               " WHERE l.client = $1 AND l.idempotency_key = $2";
-
-static enum err find(struct db *db, const struct lease_request *request, struct recorded_lease *out,
-    bool *found, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_begin(db, detail);
-    if (e != ERR_OK)
-        return e;
-    e = db_query(
-        db, DB_SQL(sql_find, DB_TEXT(request->client), DB_TEXT(request->idempotency_key)), &rows, detail);
-    *found = e == ERR_OK && db_count(rows) == 1;
-    if (!*found)
-        return e;
-    e = read_lease(rows, 0, 0, out, detail);
-    return e != ERR_OK ? e : db_commit_durably(db, detail);
-}
-
-enum err lease_find(
-    struct db *db, const struct lease_request *request, bool *found, struct lease *out, struct detail *detail)
-{
-    struct recorded_lease recorded = {0};
-    enum err e = find(db, request, &recorded, found, detail);
-    db_rollback(db);
-    if (e == ERR_OK && *found)
-        e = check_body(request, &recorded.digest, detail);
-    if (e == ERR_OK)
-        *out = recorded.lease;
-    else
-        lease_wipe(&recorded.lease);
-    return e;
 }
 
 static const char sql_forget[] = "UPDATE fairway.leases SET idempotency_key = NULL, request_digest = NULL"

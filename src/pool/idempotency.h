@@ -30,8 +30,8 @@ struct batch_keys {
 void batch_keys_init(struct batch_keys *keys, struct grant *const grants[], size_t count);
 void batch_keys_wipe(struct batch_keys *keys);
 
-/* For a pipeline, in this order and behind BEGIN; each answer goes to its reader. Nothing waits: a key that
- * another transaction has locked stays unlocked here. */
+/* For a pipeline, in this order and after BEGIN; each answer goes to its reader. Without any key, statements
+ * whose text is NULL. Nothing waits: a key that another transaction has locked stays unlocked here. */
 #define BATCH_KEY_STATEMENTS 2
 void batch_keys_statements(
     const struct batch_keys *keys, struct db_statement out[static BATCH_KEY_STATEMENTS]);
@@ -40,12 +40,12 @@ MUST_CHECK enum err batch_keys_read(struct batch_keys *keys,
 
 /*
  * Decides what the keys decide before accounts are given out: retries are done (or refused, when the body is
- * another one). Whether grant i is then one that may get an account: not a retry, not behind another grant of
- * its key, not one whose key is being granted elsewhere (its `elsewhere` is set).
+ * another one). Returns whether grant i is then one that may get an account: not a retry, not one of several
+ * with its key but the first, not one whose key is being granted elsewhere (OPEN_ELSEWHERE).
  */
 bool batch_keys_decide(struct batch_keys *keys, struct grant *const grants[], size_t i);
 
-/* Behind the COMMIT: those that stood behind another grant of their key share its fate. */
+/* After the COMMIT: of several grants with one key, the others share the fate of the first. */
 void batch_keys_share(struct batch_keys *keys, struct grant *const grants[], size_t count);
 
 #endif

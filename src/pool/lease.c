@@ -58,53 +58,67 @@ struct draft {
     struct buf transaction;
 };
 
-/* Sets what only the account and the moment decide. Nothing refused here uses up an account. */
-static enum err draft_build(struct draft *draft, const struct grant_settings *settings,
-    const struct claim_terms *terms, struct detail *detail)
+/* What the request and the moment decide, with any account. */
+static enum err judge(const struct lease_request *request, const struct grant_settings *settings,
+    const struct claim_terms *terms, struct transaction_head *head, struct detail *detail)
 {
-    const struct lease_request *request = draft->grant->request;
-    struct lease *lease = &draft->grant->lease;
-    struct transaction_head head = {.source = draft->account->key, .sequence = draft->account->sequence + 1};
-    enum err e;
-    if ((e = policy_fee(&request->envelope, &settings->limits, &head.fee_stroops, detail)) != ERR_OK ||
-        (e = policy_max_time(&request->envelope.preconditions, terms->now_s, request->timeout_s, terms->tip,
-             &head.max_time_s, detail)) != ERR_OK)
-        return e;
-    transaction_build(&request->envelope, &head, &draft->transaction);
-    lease->account = head.source;
-    lease->sequence = head.sequence;
-    lease->sequence_ledger = draft->account->sequence_ledger;
-    lease->max_time_s = head.max_time_s;
-    return ERR_OK;
+    *head = (struct transaction_head){0};
+    if (request->refusal != ERR_OK) {
+        *detail = request->refusal_detail;
+        return request->refusal;
+    }
+    enum err e = policy_fee(&request->envelope, &settings->limits, &head->fee_stroops, detail);
+    if (e == ERR_OK)
+        e = policy_max_time(&request->envelope.preconditions, terms->now_s, request->timeout_s, terms->tip,
+            &head->max_time_s, detail);
+    return e;
 }
 
-/* Gives the accounts out in order; an account that a refused grant did not take goes to the next one. */
+static struct draft draft_of(
+    struct grant *grant, const struct claimed_account *account, struct transaction_head *head)
+{
+    struct draft draft = {.grant = grant, .account = account};
+    struct lease *lease = &grant->lease;
+    head->source = account->key;
+    head->sequence = account->sequence + 1;
+    transaction_build(&grant->request->envelope, head, &draft.transaction);
+    lease->account = head->source;
+    lease->sequence = head->sequence;
+    lease->sequence_ledger = account->sequence_ledger;
+    lease->max_time_s = head->max_time_s;
+    return draft;
+}
+
+/* Whether one of the accounts that grant i names is in the pool. The members stand in the grants' order. */
+static bool names_member(struct grant *const grants[], size_t i, const bool members[], size_t *at)
+{
+    bool member = false;
+    for (size_t k = 0; k < grants[i]->request->named.count; k++)
+        member |= members[(*at)++];
+    return member;
+}
+
+/* Judges each grant, and gives the accounts out in order to those that stay open. */
 static size_t draft_all(struct draft drafts[], struct grant *const grants[], size_t count,
     const struct claim *claim, const struct grant_settings *settings)
 {
     size_t made = 0, at = 0;
     for (size_t i = 0; i < count; i++) {
         struct detail detail = {0};
-        bool member = false;
-        for (size_t k = 0; k < grants[i]->request->named.count; k++)
-            member |= claim->members[at++];
+        struct transaction_head head;
+        bool member = names_member(grants, i, claim->members, &at);
         if (!batch_keys_decide(claim->keys, grants, i))
             continue;
-        if (member) {
-            enum err e = detail_set(
+        enum err e = judge(grants[i]->request, settings, &claim->terms, &head, &detail);
+        if (e == ERR_OK && member)
+            e = detail_set(
                 &detail, ERR_FORBIDDEN_SIGNER, "an account of the pool would authorize part of it");
+        if (e != ERR_OK)
             refuse(grants[i], e, &detail);
-            continue;
-        }
-        if (made == claim->claimed)
-            continue;
-        struct draft *draft = &drafts[made];
-        *draft = (struct draft){.grant = grants[i], .account = &claim->accounts[made]};
-        enum err e = draft_build(draft, settings, &claim->terms, &detail);
-        if (e == ERR_OK)
+        else if (made < claim->claimed) {
+            drafts[made] = draft_of(grants[i], &claim->accounts[made], &head);
             made++;
-        else
-            refuse(grants[i], e, &detail);
+        }
     }
     return made;
 }
@@ -135,6 +149,7 @@ static enum err sign_all(
     for (size_t i = 0; i < count; i++) {
         struct grant *grant = drafts[i].grant;
         if (signings[i].result == ERR_SEAL_BROKEN) {
+            grant->open = OPEN_FAULT;
             outcome->faults[outcome->fault_count++] =
                 (struct record_fault){drafts[i].account->key, "its sealed seed does not open"};
             continue;
@@ -154,20 +169,24 @@ static enum err sign_all(
     return ERR_OK;
 }
 
-/* Nothing of the batch was committed: refusals too are judged anew, the pool may be another one by then. */
+/* Nothing of the batch was committed: refusals too are judged again, the pool may have changed by then. */
 static void reopen(struct grant *const grants[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         lease_wipe(&grants[i]->lease);
         grants[i]->state = GRANT_OPEN;
-        grants[i]->elsewhere = false;
+        grants[i]->open = OPEN_SHORT;
     }
 }
 
 /* Nothing is new; what retries found must be safe before they are answered. */
-static enum err end_without_leases(struct db *db, bool retries, struct detail *detail)
+static enum err end_without_leases(struct db *db, const struct claim *claim, struct detail *detail)
 {
-    enum err e = retries ? db_commit_durably(db, detail) : ERR_OK;
+    enum err e = ERR_OK;
+    if (claim->keys->any_found)
+        e = db_commit_durably(db, detail);
+    else if (claim->batch->mode == GRANT_IN_LINE)
+        e = record_line(db, claim->batch, detail);
     db_rollback(db);
     return e;
 }
@@ -181,10 +200,16 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct c
         db_rollback(db);
         return e;
     }
+    claim->batch->given_back = claim->claimed > outcome->count + outcome->fault_count;
     if (outcome->count + outcome->fault_count == 0)
-        return end_without_leases(db, claim->keys->any_found, detail);
-    e = record_commit(
-        db, &claim->terms, outcome->items, outcome->count, outcome->faults, outcome->fault_count, detail);
+        return end_without_leases(db, claim, detail);
+    const struct record record = {.batch = claim->batch,
+        .terms = &claim->terms,
+        .items = outcome->items,
+        .count = outcome->count,
+        .faults = outcome->faults,
+        .fault_count = outcome->fault_count};
+    e = record_commit(db, &record, detail);
     if (e != ERR_OK) {
         db_rollback(db);
         return e;
@@ -195,8 +220,10 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct c
 }
 
 static enum err grant_claimed(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count, struct claim *claim, struct detail *detail)
+    struct claim *claim, struct detail *detail)
 {
+    struct grant *const *grants = claim->batch->grants;
+    const size_t count = claim->batch->count;
     struct draft *drafts AUTO_FREE = NEW_ARRAY(count, struct draft);
     size_t made = draft_all(drafts, grants, count, claim, settings);
     enum err e = sign_and_record(db, keyd, claim, drafts, made, detail);
@@ -207,26 +234,44 @@ static enum err grant_claimed(struct db *db, struct keyd *keyd, const struct gra
     return e;
 }
 
-enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count, struct detail *detail)
+/* What can only be a retry wants no account. */
+static size_t accounts_wanted(const struct grant_batch *batch)
 {
-    struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(count, struct claimed_account);
-    struct named_batch named CLEANUP(named_free) = named_of(grants, count);
+    size_t wanted = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        wanted += batch->grants[i]->request->refusal == ERR_OK;
+    return wanted;
+}
+
+enum err lease_grant_batch(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant_batch *batch, struct detail *detail)
+{
+    struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claimed_account);
+    struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
     struct batch_keys *keys AUTO_FREE = NEW(struct batch_keys);
     struct claim claim = {.settings = settings,
-        .wanted = count,
+        .batch = batch,
+        .wanted = accounts_wanted(batch),
         .named = named.pointers,
         .named_count = named.count,
         .keys = keys,
         .members = named.members,
         .accounts = accounts};
-    reopen(grants, count);
-    batch_keys_init(keys, grants, count);
+    batch->line_taken = batch->given_back = false;
+    reopen(batch->grants, batch->count);
+    batch_keys_init(keys, batch->grants, batch->count);
     enum err e = claim_begin(db, &claim, detail);
     if (e == ERR_OK)
-        e = grant_claimed(db, keyd, settings, grants, count, &claim, detail);
+        e = grant_claimed(db, keyd, settings, &claim, detail);
     batch_keys_wipe(keys);
     if (e != ERR_OK)
-        reopen(grants, count);
+        reopen(batch->grants, batch->count);
     return e;
+}
+
+enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant *const grants[], size_t count, struct detail *detail)
+{
+    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM};
+    return lease_grant_batch(db, keyd, settings, &batch, detail);
 }

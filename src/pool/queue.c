@@ -9,15 +9,16 @@ void queue_append(struct queue *queue, struct engine_ticket *ticket)
         queue->last->next = ticket;
     queue->last = ticket;
     queue->count++;
+    queue->unjudged += !ticket->judged;
 }
 
-void queue_return(struct queue *queue, struct queue *taken)
+void queue_return(struct queue *queue, struct queue *from)
 {
     struct queue merged = {0};
-    while (queue->first != NULL || taken->first != NULL) {
-        bool from_taken =
-            queue->first == NULL || (taken->first != NULL && taken->first->arrival < queue->first->arrival);
-        queue_append(&merged, queue_take(from_taken ? taken : queue));
+    while (queue->first != NULL || from->first != NULL) {
+        bool is_from =
+            queue->first == NULL || (from->first != NULL && from->first->arrival < queue->first->arrival);
+        queue_append(&merged, queue_take(is_from ? from : queue));
     }
     *queue = merged;
 }
@@ -31,18 +32,27 @@ struct engine_ticket *queue_take(struct queue *queue)
     if (queue->first == NULL)
         queue->last = NULL;
     queue->count--;
+    queue->unjudged -= !ticket->judged;
     ticket->next = NULL;
     return ticket;
 }
 
-void queue_sweep(struct queue *queue, int64_t now_ms, struct queue *out)
+void queue_take_unjudged(struct queue *queue, size_t limit, struct queue *out)
+{
+    struct queue kept = {0};
+    for (struct engine_ticket *ticket; (ticket = queue_take(queue)) != NULL;)
+        queue_append(!ticket->judged && out->count < limit ? out : &kept, ticket);
+    *queue = kept;
+}
+
+void queue_sweep(struct queue *queue, int64_t late_ms, enum err late, struct queue *out)
 {
     struct queue kept = {0};
     for (struct engine_ticket *ticket; (ticket = queue_take(queue)) != NULL;) {
         if (ticket->gone(ticket))
             ticket->grant.error = ERR_CANCELLED;
-        else if (ticket->deadline_ms <= now_ms)
-            ticket->grant.error = ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
+        else if (ticket->arrived_ms <= late_ms)
+            ticket->grant.error = late;
         else {
             queue_append(&kept, ticket);
             continue;

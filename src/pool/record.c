@@ -25,13 +25,19 @@ static const char sql_quarantine[] =
     " FROM unnest($1::text[], $2::text[]) AS f (account, reason) WHERE a.public_key = f.account AND a.state "
     "= 'active'";
 
-/* The number alone says nothing: behind a failover it may be that of another transaction. */
+/* The array stands in the order of the line, and those of the batch in front. */
+static const char sql_leave_line[] =
+    "UPDATE fairway.waiting w SET since = w.since[$2 + 1 :] WHERE w.replica = $1";
+
+/* The number alone says nothing: after a failover it may be that of another transaction. */
 static const char sql_outcome[] =
     "SELECT pg_xact_status($1::text::xid8),"
     " (SELECT count(*) FROM fairway.leases l WHERE l.hash = ANY ($2)) = cardinality($2)";
 
-/* How long to look for the outcome of a lost COMMIT. */
+/* How long the outcome of a lost COMMIT is looked up where the connection has no deadline; where it has one,
+ * a third of what is left when COMMIT is sent, and at most so much. */
 #define OUTCOME_WAIT_MS 3000
+#define OUTCOME_SHARE_MS 1500
 
 /* The lost COMMIT has happened; whether it waited for the standby nobody can say. */
 static enum err confirm(struct db *db, struct detail *detail)
@@ -53,7 +59,7 @@ static enum err learn_outcome(
     struct db *db, int64_t transaction_id, const struct bytes hashes[], size_t count, struct detail *detail)
 {
     AUTO_FREE char *id = mem_format("%lld", (long long)transaction_id);
-    int64_t deadline_ms = clock_ms() + OUTCOME_WAIT_MS;
+    int64_t deadline_ms = db_deadline_ms(db) != 0 ? db_deadline_ms(db) : clock_ms() + OUTCOME_WAIT_MS;
     do {
         AUTO_ROWS rows = NULL;
         if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id), DB_BYTEAS(hashes, count)), &rows, detail) ==
@@ -117,28 +123,69 @@ static enum err quarantine(
         db, DB_SQL(sql_quarantine, DB_TEXTS(accounts, count), DB_TEXTS(reasons, count)), NULL, detail);
 }
 
-enum err record_commit(struct db *db, const struct claim_terms *terms, const struct record_item items[],
-    size_t count, const struct record_fault faults[], size_t fault_count, struct detail *detail)
+/* How many of the line have left it when these statements are committed. */
+static int32_t left_line(const struct grant_batch *batch, size_t recorded)
 {
-    if (fault_count > 0) {
-        enum err e = quarantine(db, faults, fault_count, detail);
+    if (batch->line->left)
+        return GRANT_LINE_MAX;
+    size_t left = recorded;
+    for (size_t i = 0; i < batch->count; i++)
+        left += batch->grants[i]->state != GRANT_OPEN;
+    return (int32_t)left;
+}
+
+enum err record_line(struct db *db, const struct grant_batch *batch, struct detail *detail)
+{
+    const struct db_statement leave =
+        DB_SQL(sql_leave_line, DB_I64(batch->line->replica), DB_I32(left_line(batch, 0)));
+    return db_run_commit(db, &leave, 1, NULL, detail);
+}
+
+/* Sends COMMIT so early that its outcome can still be looked up before the connection's deadline. */
+static enum err commit_in_time(struct db *db, const struct db_statement statements[], size_t count,
+    struct db_rows *rows[], struct detail *detail)
+{
+    const int64_t deadline_ms = db_deadline_ms(db);
+    if (deadline_ms != 0) {
+        int share_ms = clock_left_ms(deadline_ms) / 3;
+        db_set_deadline(db, deadline_ms - (share_ms < OUTCOME_SHARE_MS ? share_ms : OUTCOME_SHARE_MS));
+    }
+    enum err e = db_run_commit(db, statements, count, rows, detail);
+    db_set_deadline(db, deadline_ms);
+    return e;
+}
+
+enum err record_commit(struct db *db, const struct record *record, struct detail *detail)
+{
+    const size_t count = record->count;
+    if (record->fault_count > 0) {
+        enum err e = quarantine(db, record->faults, record->fault_count, detail);
         if (e != ERR_OK)
             return e;
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
-    fill(columns, items, count);
-    const struct db_statement record = DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+    fill(columns, record->items, count);
+    struct db_statement statements[2] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
         DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
         DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
         DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
         DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
-        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count));
-    AUTO_ROWS recorded = NULL;
-    enum err e = db_run_commit(db, &record, 1, &recorded, detail);
-    size_t affected = recorded != NULL ? db_affected(recorded) : 0;
+        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count))};
+    struct db_param leave[2];
+    size_t statement_count = 1;
+    if (record->batch->mode == GRANT_IN_LINE) {
+        leave[0] = DB_I64(record->batch->line->replica);
+        leave[1] = DB_I32(left_line(record->batch, count));
+        statements[statement_count++] = (struct db_statement){sql_leave_line, leave, ARRAY_LEN(leave)};
+    }
+    struct db_rows *rows[2] = {0};
+    enum err e = commit_in_time(db, statements, statement_count, rows, detail);
+    size_t affected = rows[0] != NULL ? db_affected(rows[0]) : 0;
+    for (size_t i = 0; i < statement_count; i++)
+        db_rows_free(rows[i]);
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
         db_rollback(db);
-        return learn_outcome(db, terms->transaction_id, columns->hash, count, detail);
+        return learn_outcome(db, record->terms->transaction_id, columns->hash, count, detail);
     }
     if (e == ERR_OK && affected != count) /* the deferred check has refused such a commit already */
         return detail_set(detail, ERR_INTERNAL, "%zu of %zu leases named their accounts", affected, count);

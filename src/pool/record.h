@@ -17,13 +17,24 @@ struct record_fault {
     const char *reason;
 };
 
+struct record {
+    const struct grant_batch *batch;
+    const struct claim_terms *terms;
+    const struct record_item *items;
+    size_t count;
+    const struct record_fault *faults;
+    size_t fault_count;
+};
+
 /*
- * Writes and commits. ERR_OK: committed, also when that was learnt only afterwards. ERR_OUTCOME_UNKNOWN:
- * nobody could be asked. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby. Any other
- * error: nothing was committed.
+ * Writes and commits; with GRANT_IN_LINE also who has left the line. Where the connection has a deadline,
+ * COMMIT is given up so early that its outcome can still be looked up. ERR_OK: committed, also when that was
+ * learnt only afterwards. ERR_OUTCOME_UNKNOWN: the outcome could not be looked up. ERR_NOT_REPLICATED:
+ * committed, but perhaps not on the synchronous standby. Any other error: nothing was committed.
  */
-MUST_CHECK enum err record_commit(struct db *db, const struct claim_terms *terms,
-    const struct record_item items[], size_t count, const struct record_fault faults[], size_t fault_count,
-    struct detail *detail);
+MUST_CHECK enum err record_commit(struct db *db, const struct record *record, struct detail *detail);
+
+/* Commits only who has left the line. Errors as db_commit. */
+MUST_CHECK enum err record_line(struct db *db, const struct grant_batch *batch, struct detail *detail);
 
 #endif

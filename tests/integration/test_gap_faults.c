@@ -317,8 +317,10 @@ static void try_grant(void *context)
     bool members[1];
     const char *nobody = NULL;
     struct batch_keys keys = {0};
+    struct grant_batch batch = {.mode = GRANT_CLAIM};
     static const struct grant_settings settings = {.ledger_seconds = 3600};
     struct claim claim = {.settings = &settings,
+        .batch = &batch,
         .wanted = 1,
         .keys = &keys,
         .accounts = &account,

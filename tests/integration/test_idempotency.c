@@ -162,7 +162,7 @@ static void DL9_a_key_that_took_no_lease_is_free(void **state)
     assert_refused(&refused[0], ERR_FORBIDDEN_SIGNER);
     assert_refused(&refused[1], ERR_FORBIDDEN_SIGNER);    /* the same request */
     assert_int_equal(refused[2].grant.state, GRANT_OPEN); /* another one: judged by itself */
-    assert_true(refused[2].grant.elsewhere);
+    assert_int_equal(refused[2].grant.open, OPEN_ELSEWHERE);
     grant_keyed(pool, &again, "a", "another");
     assert_int_equal(again.grant.state, GRANT_DONE);
     for (size_t i = 0; i < 3; i++)
@@ -182,7 +182,7 @@ static void DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it(void **
     grant_on(pool, waiting, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(waiting[i].grant.state, GRANT_OPEN);
-        assert_false(waiting[i].grant.elsewhere);
+        assert_int_equal(waiting[i].grant.open, OPEN_SHORT);
     }
     const struct lease *ended = &other[0].grant.lease;
     test_pool_include(pool->db, &ended, 1);
@@ -216,7 +216,7 @@ static void DL9_a_key_in_another_transaction_makes_nobody_wait(void **state)
     grant_on(pool, asked, 2);
     assert_true(clock_ms() - begun_ms < 1500); /* below lock_timeout */
     assert_int_equal(asked[0].grant.state, GRANT_OPEN);
-    assert_true(asked[0].grant.elsewhere);
+    assert_int_equal(asked[0].grant.open, OPEN_ELSEWHERE);
     assert_int_equal(asked[1].grant.state, GRANT_DONE);
     db_free(stalled);
     for (int64_t deadline_ms = clock_ms() + 5000; asked[0].grant.state == GRANT_OPEN;) {
@@ -274,21 +274,50 @@ static void DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease(vo
     asked_wipe(&retry);
 }
 
-static void DL9_a_retry_is_answered_behind_a_commit(void **state)
+/* A batch as the engine judges it while accounts are short. */
+static void judge(struct test_pool *pool, struct asked *asked)
+{
+    struct grant *const grants[] = {&asked->grant};
+    struct grant_batch batch = {.grants = grants, .count = 1, .mode = GRANT_JUDGE};
+    struct detail detail = {0};
+    if (lease_grant_batch(pool->db, pool->keyd, &pool->settings, &batch, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+}
+
+static void DL9_a_retry_is_answered_after_a_commit(void **state)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
-    struct lease found = {0};
-    bool any = false;
+    struct asked asked, retry;
     grant_keyed(pool, &asked, "a", "body");
+    ask_keyed(pool, &retry, "a", "body");
     const char *flushed = "SELECT (pg_current_wal_flush_lsn() - '0/0')::int8";
     const int64_t from = test_db_number(&pool->test, flushed);
-    assert_int_equal(lease_find(pool->db, &asked.request, &any, &found, NULL), ERR_OK);
-    assert_true(any);
-    assert_same_lease(&found, &asked.grant.lease);
+    judge(pool, &retry);
+    assert_int_equal(retry.grant.state, GRANT_DONE);
+    assert_same_lease(&retry.grant.lease, &asked.grant.lease);
     assert_true(test_db_number(&pool->test, flushed) > from);
-    lease_wipe(&found);
     asked_wipe(&asked);
+    asked_wipe(&retry);
+}
+
+/* A cap that was lowered since must not change what a retry gets. */
+static void DL9_a_request_that_is_refused_today_gets_the_lease_that_its_key_took(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked, retry, fresh;
+    grant_keyed(pool, &asked, "a", "body");
+    ask_keyed(pool, &retry, "a", "body");
+    ask_keyed(pool, &fresh, "b", "body");
+    retry.request.refusal = fresh.request.refusal = ERR_FEE_EXCEEDS_MAXIMUM;
+    judge(pool, &retry);
+    assert_int_equal(retry.grant.state, GRANT_DONE);
+    assert_same_lease(&retry.grant.lease, &asked.grant.lease);
+    grant_on(pool, &fresh, 1);
+    assert_refused(&fresh, ERR_FEE_EXCEEDS_MAXIMUM);
+    assert_int_equal(lease_rows(pool), 1);
+    asked_wipe(&asked);
+    asked_wipe(&retry);
+    asked_wipe(&fresh);
 }
 
 static void DL9_a_key_is_forgotten_after_its_24_hours_and_not_before(void **state)
@@ -394,7 +423,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(DL9_a_rolled_back_grant_leaves_no_key, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_retry_is_answered_behind_a_commit, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_retry_is_answered_after_a_commit, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_a_request_that_is_refused_today_gets_the_lease_that_its_key_took,
+            set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DL9_a_key_is_forgotten_after_its_24_hours_and_not_before, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it,

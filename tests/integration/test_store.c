@@ -136,7 +136,9 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     struct claimed_account account;
     struct batch_keys keys = {0};
+    struct grant_batch batch = {.mode = GRANT_CLAIM};
     struct claim claim = {.settings = &pool->settings,
+        .batch = &batch,
         .wanted = 1,
         .keys = &keys,
         .members = &(bool){false},
@@ -154,8 +156,9 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
     struct lease_request request = {.request_id = "late"};
     const struct record_item item = {&request, &own};
+    const struct record record = {.batch = &batch, .terms = &claim.terms, .items = &item, .count = 1};
     struct detail detail = {0};
-    assert_int_not_equal(record_commit(late, &claim.terms, &item, 1, NULL, 0, &detail), ERR_OK);
+    assert_int_not_equal(record_commit(late, &record, &detail), ERR_OK);
     assert_true(is_open(pool, &asked.grant.lease));
     assert_int_equal(lease_rows(pool), 1);
     db_free(late);
@@ -171,10 +174,12 @@ static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **st
     struct lease second = {.hash = built_hash(9), .account = first->account, .sequence = first->sequence};
     struct lease_request request = {.request_id = "second"};
     const struct record_item item = {&request, &second};
-    struct claim_terms terms = {0};
+    const struct grant_batch batch = {.mode = GRANT_CLAIM};
+    const struct claim_terms terms = {0};
+    const struct record record = {.batch = &batch, .terms = &terms, .items = &item, .count = 1};
     struct detail detail = {0};
     assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
-    assert_int_equal(record_commit(pool->db, &terms, &item, 1, NULL, 0, &detail), ERR_CONFLICT);
+    assert_int_equal(record_commit(pool->db, &record, &detail), ERR_CONFLICT);
     db_rollback(pool->db);
     assert_true(is_open(pool, first));
     assert_int_equal(lease_rows(pool), 1);
