@@ -88,7 +88,9 @@ static enum err read_request(struct question *question, struct detail *detail)
 
 void get_channel_accounts(struct http_request *request, void *api)
 {
-    static const struct question_kind kind = {
-        .size = sizeof(struct page_question), .read = read_request, .ask = ask};
+    static const struct question_kind kind = {.answer_ms = QUESTION_READ_MS,
+        .size = sizeof(struct page_question),
+        .read = read_request,
+        .ask = ask};
     question_begin(request, api, &kind);
 }

@@ -32,6 +32,7 @@ static enum err ask(struct question *question, struct db *db, struct answer *ans
 
 void get_pool(struct http_request *request, void *api)
 {
-    static const struct question_kind kind = {.size = sizeof(struct question), .ask = ask};
+    static const struct question_kind kind = {
+        .answer_ms = QUESTION_READ_MS, .size = sizeof(struct question), .ask = ask};
     question_begin(request, api, &kind);
 }

@@ -106,7 +106,10 @@ static void wipe(struct question *question)
 
 void post_fee_bump(struct http_request *request, void *api)
 {
-    static const struct question_kind kind = {
-        .size = sizeof(struct bump_question), .read = read_request, .ask = ask, .wipe = wipe};
+    static const struct question_kind kind = {.answer_ms = QUESTION_WRITE_MS,
+        .size = sizeof(struct bump_question),
+        .read = read_request,
+        .ask = ask,
+        .wipe = wipe};
     question_begin(request, api, &kind);
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 static void end(
@@ -31,6 +32,7 @@ void question_begin(struct http_request *http, struct api *api, const struct que
     struct question *question = mem_new(1, kind->size);
     struct detail detail = {0};
     question->work.run = run;
+    question->work.deadline_ms = clock_ms() + kind->answer_ms;
     question->kind = kind;
     question->settings = &api->settings;
     question->http = http;

@@ -20,8 +20,13 @@ struct answer {
     json_t *body; /* or, beside an error, further members of the problem; NULL: none. Given away */
 };
 
+/* How long an answer may take, from the request on. What writes waits for a commit. */
+#define QUESTION_READ_MS 2000
+#define QUESTION_WRITE_MS 5000
+
 struct question_kind {
-    size_t size; /* of the endpoint's own structure, zeroed, which begins with a struct question */
+    int answer_ms; /* one of those */
+    size_t size;   /* of the endpoint's own structure, zeroed, which begins with a struct question */
     /* Refuses what can be refused without asking. NULL: there is nothing to read. */
     enum err (*read)(struct question *question, struct detail *detail);
     enum err (*ask)(struct question *question, struct db *db, struct answer *answer, struct detail *detail);
