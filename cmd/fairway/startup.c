@@ -77,7 +77,7 @@ static enum err ask_network(const char *url, unsigned seconds, char **passphrase
     for (int64_t said_ms = 0; (e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED) && clock_ms() < deadline_ms;
          e = rpc_network(rpc, &network, detail)) {
         if (clock_ms() - said_ms > 5000) {
-            log_warn("Stellar RPC is away, trying again", "detail=\"%s\"", detail->text);
+            log_warn("Stellar RPC is unavailable, trying again", "detail=\"%s\"", detail->text);
             said_ms = clock_ms();
         }
         clock_sleep_ms(500);

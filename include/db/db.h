@@ -161,6 +161,10 @@ MUST_CHECK enum err db_commit_durably(struct db *db, struct detail *detail);
  * and db_commit; after one, db_rollback. */
 MUST_CHECK enum err db_run_commit(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail);
+/* One statement as a whole transaction, in one round trip: errors as db_run_commit. On ERR_OK it is
+ * committed, and where a synchronous standby is waited for it is there. */
+MUST_CHECK enum err db_execute(
+    struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail);
 void db_rollback(struct db *db); /* whatever the state; also after errors and when no transaction is open */
 
 /*

@@ -29,7 +29,8 @@ struct lease_key {
 MUST_CHECK enum err lease_key(
     struct db *db, const struct hash *hash, const char *client, struct lease_key *out, struct detail *detail);
 /* Records a signed fee bump, before it is answered: on ERR_OK it is committed. The same one again is fine.
- * ERR_NOT_ELIGIBLE when the lease was settled meanwhile. */
+ * ERR_NOT_ELIGIBLE when the lease was settled meanwhile; ERR_NOT_REPLICATED and ERR_OUTCOME_UNKNOWN as
+ * db_commit. */
 MUST_CHECK enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struct hash *lease,
     int64_t fee_stroops, struct detail *detail);
 

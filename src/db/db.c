@@ -76,7 +76,7 @@ enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail)
             return e;
         if (clock_ms() >= complain_ms) {
             log_warn(
-                "database is away, trying again", "connection=\"%s\" detail=\"%s\"", db->name, detail->text);
+                "the database is unavailable, trying again", "connection=\"%s\" detail=\"%s\"", db->name, detail->text);
             complain_ms = clock_ms() + COMPLAIN_EVERY_MS;
         }
         int left_ms = clock_left_ms(deadline_ms);

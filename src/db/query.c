@@ -157,6 +157,32 @@ enum err db_commit_durably(struct db *db, struct detail *detail)
     return e;
 }
 
+enum err db_execute(
+    struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail)
+{
+    struct db_statement all[DB_BEGIN_STATEMENTS + 2];
+    struct db_rows *all_rows[ARRAY_LEN(all)] = {0};
+    const size_t begin = db_begin_statements(db, all);
+    all[begin] = statement;
+    all[begin + 1] = DB_SQL0(sql_commit);
+    *rows = NULL;
+    enum err e = connection_ready(db, detail);
+    if (e != ERR_OK)
+        return e;
+    db->in_transaction = true;
+    struct pipeline_answers answers = {.rows = all_rows};
+    e = pipeline_run(db, all, begin + 2, &answers, detail);
+    e = commit_outcome(db, e, answers.unanswered, all_rows[begin + 1], detail);
+    for (size_t i = 0; i < ARRAY_LEN(all_rows); i++)
+        if (i == begin && e == ERR_OK)
+            *rows = all_rows[i];
+        else
+            db_rows_free(all_rows[i]);
+    if (e != ERR_OK)
+        db_rollback(db);
+    return e;
+}
+
 void db_rollback(struct db *db)
 {
     bool open = db->in_transaction && db->conn != NULL;

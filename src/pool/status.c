@@ -45,7 +45,7 @@ enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struc
     int64_t fee_stroops, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(db,
+    enum err e = db_execute(db,
         DB_SQL(sql_fee_bump, DB_BYTEA(BYTES_OF(fee_bump->bytes)), DB_BYTEA(BYTES_OF(lease->bytes)),
             DB_I64(fee_stroops)),
         &rows, detail);

@@ -3,6 +3,7 @@
  * synchronous standby may not have. A wait for the standby that is cancelled is a mere warning to PostgreSQL,
  * behind a COMMIT that has happened.
  */
+#include "pool/status.h"
 #include "support/pool.h"
 
 #include <pthread.h>
@@ -167,6 +168,25 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
     ledger_feed_free(feed);
 }
 
+static void DR10_a_fee_bump_that_the_standby_may_not_have_is_not_answered(void **state)
+{
+    struct test_pool *pool = *state;
+    const struct hash bump = built_hash(7);
+    struct asked asked;
+    struct detail detail = {0};
+    struct canceller canceller;
+    test_pool_grant_all(pool, &asked, 1);
+    set_standby("nobody");
+    cancel_from_now(&canceller);
+    for (int tries = 0; tries < 2; tries++) /* the second one finds its row */
+        assert_int_equal(
+            fee_bump_record(pool->db, &bump, &asked.grant.lease.hash, 400, &detail), ERR_NOT_REPLICATED);
+    set_standby("");
+    cancel_no_more(&canceller);
+    assert_int_equal(fee_bump_record(pool->db, &bump, &asked.grant.lease.hash, 400, &detail), ERR_OK);
+    asked_wipe(&asked);
+}
+
 static enum err ship(struct session *session)
 {
     const struct template template = {
@@ -208,6 +228,8 @@ int main(void)
             DR10_a_standby_that_stays_away_leaves_the_outcome_unknown_within_the_timeouts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            DR10_a_fee_bump_that_the_standby_may_not_have_is_not_answered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent, set_up, tear_down),
     };
