@@ -54,8 +54,9 @@ CREATE UNLOGGED TABLE fairway.waiting (
 );
 
 -- Writes the replica's row, and says how many accounts are idle (of at most waiting + 64), how many requests wait in all replicas,
--- and how many of the idle accounts are due to this one: who has waited longest comes first. waited_ms: of its requests, the
--- longest first.
+-- and how many of the idle accounts are due to this one. Who has waited longest comes first; those of the same quarter of a second,
+-- in which replicas cannot tell exactly, are interleaved in proportion to their numbers. waited_ms: of its requests, the longest
+-- first.
 CREATE FUNCTION fairway.share_of_idle(me bigint, waited_ms bigint[], keys text[],
     OUT idle bigint, OUT waiting bigint, OUT share bigint)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -74,6 +75,11 @@ BEGIN
         WHERE a.slot >= 0 AND a.state = 'active' AND a.lease_hash IS NULL AND (keys = '{}' OR a.key_id = ANY (keys))
         LIMIT waiting + 64) i;
     SELECT count(*) FILTER (WHERE d.replica = me) INTO share FROM (
-        SELECT w.replica FROM fairway.waiting w, unnest(w.since) AS s (since) WHERE w.seen_at > moment - interval '2 s'
-        ORDER BY s.since, w.replica LIMIT idle) d;
+        SELECT q.replica FROM (
+            SELECT w.replica, s.place, floor(4 * extract(epoch FROM s.since)) AS quarter,
+                count(*) OVER same AS size, row_number() OVER (same ORDER BY s.place) AS rank
+            FROM fairway.waiting w, unnest(w.since) WITH ORDINALITY AS s (since, place)
+            WHERE w.seen_at > moment - interval '2 s'
+            WINDOW same AS (PARTITION BY w.replica, floor(4 * extract(epoch FROM s.since)))) q
+        ORDER BY q.quarter, (q.rank - 0.5) / q.size, q.replica LIMIT idle) d;
 END $$;
