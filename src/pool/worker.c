@@ -7,6 +7,8 @@
 #define CONNECT_MS 2000
 /* A connection that was lost while it idled is worth another try at once; a database that hangs is not. */
 #define RETRY_MS 1000
+/* A batch that was rolled back is tried again when so much is left before its deadline. */
+#define RETRY_LEFT_MS 300
 /* Between looks at a key that is being granted elsewhere: at first a grant transaction's time. */
 #define ELSEWHERE_FIRST_MS 5
 #define ELSEWHERE_MAX_MS 500
@@ -272,10 +274,12 @@ static void fail_batch(struct engine *engine, struct batch *batch, enum err e, c
 
 /* ---- granting */
 
-/* Whether the same batch, as it is, may be tried once more at once. */
-static bool worth_retrying(enum err e)
+/* Whether the same batch, as it is, may be tried once more: nothing of it was committed. */
+static bool worth_retrying(const struct worker *worker, enum err e, int64_t begun_ms)
 {
-    return e == ERR_TRY_AGAIN || e == ERR_DATABASE_UNAVAILABLE;
+    if (e == ERR_TRY_AGAIN)
+        return clock_left_ms(db_deadline_ms(worker->db)) > RETRY_LEFT_MS;
+    return e == ERR_DATABASE_UNAVAILABLE && clock_ms() - begun_ms < RETRY_MS;
 }
 
 static void report_lost_keyd(struct engine *engine)
@@ -291,9 +295,9 @@ static void report_lost_keyd(struct engine *engine)
 static enum err grant(struct worker *worker, struct grant_batch *batch, struct detail *detail)
 {
     const struct engine_settings *settings = &worker->engine->settings;
-    const int64_t patience_ms = clock_ms() + RETRY_MS;
+    const int64_t begun_ms = clock_ms();
     enum err e = lease_grant_batch(worker->db, settings->keyd, &settings->grant, batch, detail);
-    for (int tries = 1; worth_retrying(e) && tries < 3 && clock_ms() < patience_ms; tries++)
+    for (int tries = 1; tries < 3 && worth_retrying(worker, e, begun_ms); tries++)
         e = lease_grant_batch(worker->db, settings->keyd, &settings->grant, batch, detail);
     if (e == ERR_KEYD_UNAVAILABLE)
         report_lost_keyd(worker->engine);

@@ -19,9 +19,15 @@ static void fatal(enum err e)
 
 void test_engine_start(struct test_engine *engine, const char *database_url, unsigned threads)
 {
+    test_engine_start_through(engine, database_url, database_url, threads);
+}
+
+void test_engine_start_through(
+    struct test_engine *engine, const char *database_url, const char *database_direct_url, unsigned threads)
+{
     struct detail detail = {0};
     const struct engine_settings settings = {.database_url = database_url,
-        .database_direct_url = database_url,
+        .database_direct_url = database_direct_url,
         .threads = threads,
         .grant = engine->pool.settings,
         .keyd = engine->pool.keyd,

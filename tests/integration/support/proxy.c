@@ -60,6 +60,10 @@ static bool forward(struct proxy *proxy, int from, int to, bool from_client)
         if (send(to, data, (size_t)len, MSG_NOSIGNAL) == len)
             poll(silence, 2, 5000);
         return false;
+    case PROXY_SILENT_AFTER:
+        if (send(to, data, (size_t)len, MSG_NOSIGNAL) != len)
+            return false;
+        /* fall through */
     case PROXY_SILENT:
         while (
             poll(&(struct pollfd){.fd = from, .events = POLLRDHUP}, 1, 20) == 0 && poll(silence, 1, 0) == 0)

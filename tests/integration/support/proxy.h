@@ -5,10 +5,11 @@
 
 enum proxy_fault {
     PROXY_NONE,
-    PROXY_CUT_BEFORE, /* closes both sides instead of forwarding what the client sent */
-    PROXY_CUT_AFTER,  /* forwards it, waits for the server's answer, and closes both sides instead of
-                         forwarding that */
-    PROXY_SILENT      /* from then on forwards nothing in either direction, and stays open */
+    PROXY_CUT_BEFORE,  /* closes both sides instead of forwarding what the client sent */
+    PROXY_CUT_AFTER,   /* forwards it, waits for the server's answer, and closes both sides instead of
+                          forwarding that */
+    PROXY_SILENT,      /* from then on forwards nothing in either direction, until the client closes */
+    PROXY_SILENT_AFTER /* forwards it, and from then on nothing in either direction */
 };
 
 struct proxy;

@@ -1,0 +1,175 @@
+/*
+ * One deadline a request: whatever the database does, and wherever in a grant it falls silent, each request
+ * is answered within ENGINE_ANSWER_MS, and what a COMMIT without an answer has done is looked up before that.
+ */
+#include "support/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/proxy.h"
+
+#define ANSWER_MS (ENGINE_ANSWER_MS + 100)
+
+/* An engine with one worker, whose connection leads through a proxy. Nothing else does. */
+struct silenced {
+    struct test_engine engine;
+    struct proxy *proxy;
+};
+
+static void silenced_open(struct silenced *silenced, size_t accounts)
+{
+    test_engine_open(&silenced->engine, accounts, 1);
+    engine_stop(silenced->engine.engine);
+    silenced->proxy = proxy_new(test_pg_port());
+    const char *url = silenced->engine.pool.test.url;
+    const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
+    AUTO_FREE char *through =
+        mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(silenced->proxy), path);
+    test_engine_start_through(&silenced->engine, through, url, 1);
+    struct client warm = {0};
+    client_submit(&silenced->engine, &warm);
+    client_lease(&warm, 3000);
+    clients_wipe(&warm, 1);
+}
+
+static void silenced_close(struct silenced *silenced)
+{
+    engine_stop(silenced->engine.engine);
+    silenced->engine.engine = NULL;
+    proxy_free(silenced->proxy);
+    test_engine_close(&silenced->engine);
+}
+
+static int64_t answered_after_ms(const struct client *client)
+{
+    return client->answered_ms - client->submitted_ms;
+}
+
+static void DX7_a_COMMIT_that_stays_without_an_answer_is_looked_up_in_time(void **state)
+{
+    (void)state;
+    struct silenced silenced;
+    struct client client = {0};
+    silenced_open(&silenced, 2);
+    proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "recorded"); /* the data that COMMIT is part of */
+    client_submit(&silenced.engine, &client);
+    const struct lease *lease = client_lease(&client, ANSWER_MS);
+    print_message("a COMMIT without an answer: answered after %d ms\n", (int)answered_after_ms(&client));
+    assert_lease_signed(&silenced.engine.pool, lease);
+    assert_int_equal(lease_rows(&silenced.engine.pool), 2);
+    silenced_close(&silenced);
+    clients_wipe(&client, 1);
+}
+
+static void DX7_a_COMMIT_that_never_arrives_is_found_to_be_aborted_and_granted_again_in_time(void **state)
+{
+    (void)state;
+    struct silenced silenced;
+    struct client client = {0};
+    silenced_open(&silenced, 2);
+    proxy_arm(silenced.proxy, PROXY_SILENT, "recorded");
+    client_submit(&silenced.engine, &client);
+    const struct lease *lease = client_lease(&client, ANSWER_MS);
+    print_message("a COMMIT that never arrived: answered after %d ms\n", (int)answered_after_ms(&client));
+    assert_lease_signed(&silenced.engine.pool, lease);
+    assert_int_equal(lease_rows(&silenced.engine.pool), 2);
+    silenced_close(&silenced);
+    clients_wipe(&client, 1);
+}
+
+/* It has waited for an account for half of its time when the database falls silent. The server's own limits
+ * would end the batch six seconds later. */
+static void DX7_a_batch_under_way_ends_with_the_deadline_of_its_oldest_request(void **state)
+{
+    (void)state;
+    struct silenced silenced;
+    struct client client = {0};
+    silenced_open(&silenced, 1); /* and the one account is leased */
+    client_submit(&silenced.engine, &client);
+    clock_sleep_ms(ENGINE_WAIT_MS / 2);
+    assert_false(client_answered(&client));
+    proxy_arm(silenced.proxy, PROXY_SILENT, "share_of_idle");
+    client_refused(&client, ERR_DATABASE_UNAVAILABLE, ANSWER_MS);
+    print_message("a batch that falls silent: answered after %d ms\n", (int)answered_after_ms(&client));
+    assert_in_range(answered_after_ms(&client), ENGINE_WAIT_MS / 2, ANSWER_MS);
+    silenced_close(&silenced);
+    clients_wipe(&client, 1);
+}
+
+static void DX7_a_frozen_database_is_named_and_delays_no_request_beyond_its_deadline(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[200] = {0};
+    test_engine_open(&engine, 4, 2);
+    for (size_t i = 0; i < 4; i++) {
+        client_submit(&engine, &clients[i]);
+        client_lease(&clients[i], 3000);
+    }
+    client_submit(&engine, &clients[4]); /* accounts are short already */
+    clock_sleep_ms(200);
+    test_pg_freeze();
+    for (size_t i = 5; i < ARRAY_LEN(clients); i++)
+        client_submit(&engine, &clients[i]);
+    int64_t latest_ms = 0;
+    for (size_t i = 4; i < ARRAY_LEN(clients); i++) {
+        client_wait(&clients[i], ANSWER_MS + 1000);
+        assert_int_equal(clients[i].ticket.grant.error, ERR_DATABASE_UNAVAILABLE);
+        latest_ms = answered_after_ms(&clients[i]) > latest_ms ? answered_after_ms(&clients[i]) : latest_ms;
+    }
+    const int64_t begun_ms = clock_ms();
+    engine_stop(engine.engine);
+    engine.engine = NULL;
+    print_message(
+        "answered after %d ms at most, stopped in %d ms\n", (int)latest_ms, (int)(clock_ms() - begun_ms));
+    assert_in_range(latest_ms, 0, ANSWER_MS);
+    test_pg_thaw();
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+static void DO1_stopping_answers_what_waits_before_it_waits_for_the_database(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[300] = {0};
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &clients[0]);
+    client_lease(&clients[0], 3000);
+    client_submit(&engine, &clients[1]);
+    clock_sleep_ms(200);
+    test_pg_freeze();
+    for (size_t i = 2; i < ARRAY_LEN(clients); i++)
+        client_submit(&engine, &clients[i]);
+    clock_sleep_ms(700); /* each worker has a batch */
+    const size_t waiting = engine_waiting(engine.engine);
+    const int64_t begun_ms = clock_ms();
+    engine_stop(engine.engine);
+    engine.engine = NULL;
+    size_t at_once = 0;
+    for (size_t i = 1; i < ARRAY_LEN(clients); i++) {
+        client_wait(&clients[i], 0);
+        at_once += clients[i].answered_ms - begun_ms < 500;
+    }
+    print_message("%zu of %zu that waited were told at once\n", at_once, waiting);
+    assert_true(at_once >= waiting);
+    assert_true(waiting > 0);
+    test_pg_thaw();
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(DX7_a_COMMIT_that_stays_without_an_answer_is_looked_up_in_time),
+        cmocka_unit_test(DX7_a_COMMIT_that_never_arrives_is_found_to_be_aborted_and_granted_again_in_time),
+        cmocka_unit_test(DX7_a_batch_under_way_ends_with_the_deadline_of_its_oldest_request),
+        cmocka_unit_test(DX7_a_frozen_database_is_named_and_delays_no_request_beyond_its_deadline),
+        cmocka_unit_test(DO1_stopping_answers_what_waits_before_it_waits_for_the_database),
+    };
+    return cmocka_run_group_tests_name("pool/engine deadlines", tests, test_pg_start_private, test_pg_stop);
+}
