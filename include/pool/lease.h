@@ -117,7 +117,6 @@ struct grant_batch {
     struct grant_line *line; /* with GRANT_CLAIM, replica is read; NULL: line_taken is not looked for */
     /* Set by the batch. */
     bool line_taken; /* GRANT_CLAIM: requests of other replicas stand in line, no account was taken */
-    bool given_back; /* accounts were locked for a while and not used */
 };
 
 /*

@@ -43,7 +43,8 @@ static void wake_listener(struct engine *engine)
         log_error("eventfd_write failed", NULL);
 }
 
-void engine_released(struct engine *engine)
+/* Accounts may have become idle. */
+static void released(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
     engine->claim_due |= engine->shortage;
@@ -75,7 +76,7 @@ static void *listen_for_releases(void *context)
             clock_sleep_ms(PAUSE_MS);
         }
         if (notified || clock_ms() >= next_poll_ms) {
-            engine_released(engine);
+            released(engine);
             next_poll_ms = clock_ms() + ENGINE_LINE_MS;
         }
     }

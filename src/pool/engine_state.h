@@ -47,9 +47,6 @@ struct engine {
 /* A worker's thread: grants until the engine stops. */
 void *worker_run(void *worker);
 
-/* Accounts may have become idle. */
-void engine_released(struct engine *engine);
-
 /* A random number: no other replica has it. */
 int64_t engine_replica_number(void);
 

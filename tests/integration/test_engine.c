@@ -5,6 +5,7 @@
 #include "support/engine.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -167,6 +168,130 @@ static void a_queue_that_is_full_says_so_at_once(void **state)
     free(waiting);
 }
 
+/* ---- what needs no account does not wait for one */
+
+static void T12_a_request_that_cannot_be_granted_is_refused_at_once_also_when_no_account_is_idle(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client holder = {0}, waiting = {0}, refused[4] = {0};
+    struct asked asked[4];
+    static const enum err expected[4] = {
+        ERR_INVALID_TRANSACTION, ERR_INVALID_TRANSACTION, ERR_INVALID_TRANSACTION, ERR_FORBIDDEN_SIGNER};
+    test_engine_open(&engine, 1, 2);
+    for (size_t i = 0; i < 4; i++) {
+        ask(&engine.pool, &asked[i]);
+        refused[i].ticket.grant.request = &asked[i].request;
+    }
+    asked[0].request.envelope.preconditions.max_time_s = 1; /* past */
+    asked[1].request.envelope.preconditions.max_ledger = 2;
+    asked[2].request.envelope.preconditions.min_time_s = INT64_MAX;
+    asked[3].request.named.keys[0] = engine.pool.accounts[0];
+    client_submit(&engine, &holder);
+    client_lease(&holder, SOON_MS);
+    client_submit(&engine, &waiting);
+    for (size_t i = 0; i < 4; i++) {
+        client_submit(&engine, &refused[i]);
+        client_refused(&refused[i], expected[i], SOON_MS);
+        assert_true(refused[i].answered_ms - refused[i].submitted_ms < WOKEN_MS);
+    }
+    assert_false(client_answered(&waiting));
+    test_engine_close(&engine);
+    clients_wipe(&holder, 1);
+    for (size_t i = 0; i < 4; i++)
+        asked_wipe(&asked[i]);
+}
+
+static void DL9_a_retry_is_answered_at_once_also_when_no_account_is_idle(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client first = {0}, waiting = {0}, retry = {0};
+    struct asked asked;
+    test_engine_open(&engine, 1, 2);
+    ask(&engine.pool, &asked);
+    snprintf(asked.request.idempotency_key, sizeof asked.request.idempotency_key, "key");
+    first.ticket.grant.request = retry.ticket.grant.request = &asked.request;
+    client_submit(&engine, &first);
+    client_lease(&first, SOON_MS);
+    client_submit(&engine, &waiting);
+    clock_sleep_ms(100);
+    client_submit(&engine, &retry);
+    assert_memory_equal(client_lease(&retry, SOON_MS)->hash.bytes, first.ticket.grant.lease.hash.bytes, 32);
+    assert_true(retry.answered_ms - retry.submitted_ms < WOKEN_MS);
+    assert_false(client_answered(&waiting));
+    test_engine_close(&engine);
+    clients_wipe(&first, 1);
+    clients_wipe(&retry, 1);
+    asked_wipe(&asked);
+}
+
+/* Accounts that are quarantined on the way are no shortage. */
+static void broken_seeds_delay_nobody_while_other_accounts_are_idle(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[20] = {0};
+    int64_t slowest_ms = 0;
+    test_engine_open(&engine, 60, 2);
+    test_db_exec(&engine.pool.test,
+        "UPDATE fairway.channel_accounts SET sealed_seed = set_byte(sealed_seed, 40,"
+        " 255 - get_byte(sealed_seed, 40)) WHERE slot % 3 <> 0");
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        client_submit(&engine, &clients[i]);
+        client_lease(&clients[i], SOON_MS);
+        const int64_t took_ms = clients[i].answered_ms - clients[i].submitted_ms;
+        slowest_ms = took_ms > slowest_ms ? took_ms : slowest_ms;
+    }
+    print_message("of 60 accounts 40 had broken seeds: answered after %d ms at most\n", (int)slowest_ms);
+    assert_true(slowest_ms < WOKEN_MS);
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+static int64_t transactions(const struct test_engine *engine)
+{
+    clock_sleep_ms(1200); /* sessions report what they did about once a second */
+    return test_db_number(&engine->pool.test, "SELECT (xact_commit + xact_rollback)::int8 FROM "
+                                              "pg_stat_database WHERE datname = current_database()");
+}
+
+static void DL9_a_key_that_a_stopped_replica_holds_is_looked_at_less_and_less_often(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client client = {0};
+    struct asked asked;
+    uint8_t name[] = "idempotency\0\0key"; /* purpose, client and key */
+    const struct hash number = sha256((struct bytes){name, sizeof name - 1});
+    test_engine_open(&engine, 2, 2);
+    struct db *stopped = test_db_open(&engine.pool.test, DB_DIRECT);
+    assert_int_equal(db_begin(stopped, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(stopped,
+            DB_SQL("SELECT pg_advisory_xact_lock($1)::text", DB_I64((int64_t)be64_get(number.bytes))), NULL,
+            NULL),
+        ERR_OK);
+    ask(&engine.pool, &asked);
+    snprintf(asked.request.idempotency_key, sizeof asked.request.idempotency_key, "key");
+    client.ticket.grant.request = &asked.request;
+    const int64_t before = transactions(&engine);
+    client_submit(&engine, &client);
+    clock_sleep_ms(1500);
+    const int64_t looks = transactions(&engine) - before;
+    print_message("%d transactions in 2.7 s\n", (int)looks);
+    assert_true(looks < 60);
+    assert_false(client_answered(&client));
+    const int64_t freed_ms = clock_ms();
+    db_rollback(stopped);
+    client_lease(&client, SOON_MS);
+    assert_true(client.answered_ms - freed_ms < 1000);
+    db_free(stopped);
+    test_engine_close(&engine);
+    clients_wipe(&client, 1);
+    asked_wipe(&asked);
+}
+
 /* ---- more clients than accounts, and the ledgers of a busy network */
 
 #define MANY 600
@@ -238,6 +363,11 @@ int main(void)
             DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_others_hear_after_6_seconds),
         cmocka_unit_test(DL7_who_hangs_up_leaves_the_queue_and_takes_no_account),
         cmocka_unit_test(a_queue_that_is_full_says_so_at_once),
+        cmocka_unit_test(
+            T12_a_request_that_cannot_be_granted_is_refused_at_once_also_when_no_account_is_idle),
+        cmocka_unit_test(DL9_a_retry_is_answered_at_once_also_when_no_account_is_idle),
+        cmocka_unit_test(broken_seeds_delay_nobody_while_other_accounts_are_idle),
+        cmocka_unit_test(DL9_a_key_that_a_stopped_replica_holds_is_looked_at_less_and_less_often),
         cmocka_unit_test(every_request_is_answered_exactly_once_by_whichever_thread),
     };
     return cmocka_run_group_tests_name("pool/engine", tests, test_pg_start, test_pg_stop);

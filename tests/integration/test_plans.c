@@ -1,0 +1,188 @@
+/*
+ * What the statements of a grant read, in pages, whatever statistics say and however full the pool is: a plan
+ * that scans a table or an index shows as pages, long before it shows as time.
+ */
+#include "support/pool.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define ACCOUNTS 5000 /* and the rows of leases, in thousands below */
+
+/* Pages that one run of the statement reads, planning included; it is rolled back. */
+static int64_t pages_of(struct db *db, const char *sql)
+{
+    AUTO_FREE char *explain =
+        mem_format("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT TEXT) %s", sql);
+    AUTO_ROWS rows = NULL;
+    struct detail detail = {0};
+    int64_t hit = 0, read = 0;
+    assert_int_equal(db_begin(db, &detail), ERR_OK);
+    if (db_query(db, DB_SQL0(explain), &rows, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    for (size_t i = 0; i < db_count(rows); i++) {
+        const char *at = strstr(db_text(rows, i, 0), "Buffers: shared");
+        const char *more = at == NULL ? NULL : strstr(at, "read=");
+        if (at == NULL)
+            continue;
+        at = strstr(at, "hit=");
+        hit = at == NULL ? 0 : strtoll(at + 4, NULL, 10);
+        read = more == NULL ? 0 : strtoll(more + 5, NULL, 10);
+        break; /* the top node counts those below it */
+    }
+    db_rollback(db);
+    return hit + read;
+}
+
+/* On a session whose plans are made when it runs the second time. */
+static int64_t planned_pages_of(struct test_pool *pool, const char *sql)
+{
+    struct db *db = test_db_open(&pool->test, DB_POOLED);
+    pages_of(db, sql);
+    const int64_t pages = pages_of(db, sql);
+    db_free(db);
+    return pages;
+}
+
+/* Without checks, as fast as rows can be written. */
+static void exec_unchecked(struct test_pool *pool, const char *sql)
+{
+    AUTO_FREE char *text = mem_format("SET session_replication_role = replica; %s", sql);
+    test_db_exec(&pool->test, text);
+}
+
+static void add_settled_leases(struct test_pool *pool, const char *name, const char *key, const char *digest)
+{
+    AUTO_FREE char *sql = mem_format(
+        "INSERT INTO fairway.leases (hash, account, sequence, client, idempotency_key, request_digest, "
+        "envelope,"
+        " max_time, request_id, settled_at, result, ledger)"
+        " SELECT sha256(('%s' || i)::bytea), (SELECT min(public_key) FROM fairway.channel_accounts), i, '',"
+        " %s, %s, '\\x00', 1, '', clock_timestamp(), 'confirmed', 1 FROM generate_series(1, 20000) i;",
+        name, key, digest);
+    exec_unchecked(pool, sql);
+}
+
+static int set_up(void **state)
+{
+    int e = test_pool_set_up(state, 2);
+    struct test_pool *pool = *state;
+    exec_unchecked(pool, "ALTER TABLE fairway.leases SET (autovacuum_enabled = off);"
+                         "ALTER TABLE fairway.channel_accounts SET (autovacuum_enabled = off);");
+    return e;
+}
+
+static const char sql_keys[] =
+    "SELECT * FROM fairway.find_keys('{\"\",\"\",\"\"}', '{key 77,key 19999,none}')";
+
+/* As on the day on which clients begin to send keys: the statistics say that no lease has one. */
+static void DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none(void **state)
+{
+    struct test_pool *pool = *state;
+    add_settled_leases(pool, "plain", "NULL", "NULL");
+    test_db_exec(&pool->test, "ANALYZE fairway.leases");
+    add_settled_leases(pool, "keyed", "'key ' || i", "sha256('body')");
+    const int64_t pages = planned_pages_of(pool, sql_keys);
+    print_message("three keys among 20,000: %" PRId64 " pages\n", pages);
+    assert_in_range(pages, 1, 20);
+}
+
+/* A session plans while the table is empty, and keeps the plan for as long as it lives. */
+static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_began_with_an_empty_table(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *db = test_db_open(&pool->test, DB_POOLED);
+    test_db_exec(&pool->test, "ANALYZE fairway.leases");
+    pages_of(db, sql_keys);
+    add_settled_leases(pool, "keyed", "'key ' || i", "sha256('body')");
+    const int64_t pages = pages_of(db, sql_keys);
+    db_free(db);
+    print_message("three keys among 20,000: %" PRId64 " pages\n", pages);
+    assert_in_range(pages, 1, 20);
+}
+
+/* Of the accounts, one in `of` stays idle. */
+static void fill_pool(struct test_pool *pool, int of)
+{
+    AUTO_FREE char *sql = mem_format("UPDATE fairway.channel_accounts SET lease_hash = CASE WHEN slot %% %d "
+                                     "<> 0 THEN sha256(public_key::bytea) END,"
+                                     " locked_at = CASE WHEN slot %% %d <> 0 THEN clock_timestamp() END,"
+                                     " locked_until = CASE WHEN slot %% %d <> 0 THEN clock_timestamp() END;",
+        of, of, of);
+    exec_unchecked(pool, sql);
+    test_db_exec(&pool->test, "VACUUM fairway.channel_accounts");
+}
+
+static void add_accounts(struct test_pool *pool)
+{
+    AUTO_FREE char *sql = mem_format("INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, "
+                                     "key_id, sequence, sequence_ledger, state)"
+                                     " SELECT 'G' || rpad(translate(upper(md5(i::text)) || "
+                                     "upper(md5((-i)::text)), '0189', 'WXYZ'), 55, 'A'), i,"
+                                     " a.sealed_seed, a.key_id, 1, 1, 'active' FROM generate_series(2, %d) i,"
+                                     " (SELECT * FROM fairway.channel_accounts LIMIT 1) a;",
+        ACCOUNTS - 1);
+    exec_unchecked(pool, sql);
+}
+
+/* What is passed costs, and the rest of the pool does not. The statistics are those of two accounts. */
+static void DX10_a_claim_reads_as_many_accounts_as_it_passes_however_full_the_pool_is(void **state)
+{
+    struct test_pool *pool = *state;
+    static const struct {
+        int idle_of;
+        int64_t most;
+    } cases[] = {{1, 150}, {5, 200}, {20, 400}, {100, 1500}};
+    test_db_exec(&pool->test, "ANALYZE fairway.channel_accounts");
+    add_accounts(pool);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        fill_pool(pool, cases[i].idle_of);
+        const int64_t pages = planned_pages_of(pool, "SELECT * FROM fairway.claim_accounts(32, '{}')");
+        print_message(
+            "32 accounts of %d, one of %d idle: %" PRId64 " pages\n", ACCOUNTS, cases[i].idle_of, pages);
+        assert_in_range(pages, 1, cases[i].most);
+    }
+}
+
+static void H16_a_claim_takes_no_more_than_it_wants_and_all_that_are_idle_if_it_wants_more(void **state)
+{
+    struct test_pool *pool = *state;
+    add_accounts(pool);
+    fill_pool(pool, 100); /* 50 are idle */
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(test_db_number(&pool->test,
+                             "SELECT count(DISTINCT public_key)::int8 FROM fairway.claim_accounts(32, '{}')"),
+            32);
+        assert_int_equal(test_db_number(&pool->test,
+                             "SELECT count(DISTINCT public_key)::int8 FROM fairway.claim_accounts(64, '{}')"),
+            50);
+    }
+}
+
+static void a_claim_begins_anywhere_in_the_pool(void **state)
+{
+    struct test_pool *pool = *state;
+    add_accounts(pool);
+    fill_pool(pool, 1);
+    const int64_t parts = test_db_number(&pool->test,
+        "SELECT count(DISTINCT width_bucket(a.slot, 0, 5000, 10))::int8 FROM generate_series(1, 200) i,"
+        " LATERAL fairway.claim_accounts(1 + 0 * i, '{}') c"
+        " JOIN fairway.channel_accounts a USING (public_key)");
+    assert_int_equal(parts, 10);
+}
+
+int main(void)
+{
+#define ON_A_POOL(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
+    const struct CMUnitTest tests[] = {
+        ON_A_POOL(DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none),
+        ON_A_POOL(DX10_a_key_is_found_in_a_few_pages_by_a_session_that_began_with_an_empty_table),
+        ON_A_POOL(DX10_a_claim_reads_as_many_accounts_as_it_passes_however_full_the_pool_is),
+        ON_A_POOL(H16_a_claim_takes_no_more_than_it_wants_and_all_that_are_idle_if_it_wants_more),
+        ON_A_POOL(a_claim_begins_anywhere_in_the_pool),
+    };
+    return cmocka_run_group_tests_name("plans", tests, test_pg_start, test_pg_stop);
+}
