@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "backoff.h"
 #include "feed.h"
 #include "janitor.h"
 #include "lead.h"
@@ -19,9 +20,13 @@
 #include "standby.h"
 #include "status.h"
 
-/* Pauses in polls: between tries while something is away they grow up to this, and after a stop they are it.
- */
-#define PAUSE_POLLS_MAX 20
+/* Retry backoff limit while the RPC or the database is unavailable. Short: until the next try no lease ends,
+ * and grants may be suspended because the cursor is behind. */
+#define RETRY_MAX_MS 1000
+/* A leader whose RPC has failed for so many polls lets another replica try: it may have a better one. */
+#define GIVE_UP_POLLS 15
+/* Between tries after an error that only a person can fix. */
+#define STOPPED_POLLS 20
 /* Longer than a step of a leader that is alive can take: an RPC request's timeout and a transaction's. A
  * shorter patience could have replicas pass each other over for ever. */
 #define STALE_SLACK_S 30
@@ -35,11 +40,12 @@ struct ingest {
     struct janitor janitor;
     struct status status;
     unsigned poll_ms;
-    unsigned pause_polls;
-    uint32_t tip;       /* the network's last ledger, as far as is known */
-    uint32_t at_once;   /* ledgers to ask for, at most */
-    uint32_t gap_after; /* the last gap that was noticed */
-    int stop_fd;        /* readable from ingest_stop on */
+    struct backoff retry;
+    int64_t failing_since_ms; /* clock_ms(); 0: the last step succeeded */
+    uint32_t tip;             /* the network's last ledger, as far as is known */
+    uint32_t at_once;         /* ledgers to ask for, at most */
+    uint32_t gap_after;       /* the last gap that was noticed */
+    int stop_fd;              /* readable from ingest_stop on */
     pthread_t thread;
 };
 
@@ -210,16 +216,32 @@ static enum err step(struct ingest *ingest, struct detail *detail)
     return e;
 }
 
+static void reset_retries(struct ingest *ingest)
+{
+    backoff_reset(&ingest->retry);
+    ingest->failing_since_ms = 0;
+}
+
+/* Something is unavailable. Answers the pause. */
+static unsigned failed(struct ingest *ingest, enum err e, const struct detail *detail)
+{
+    status_failed(&ingest->status, e, false, detail);
+    if (ingest->failing_since_ms == 0)
+        ingest->failing_since_ms = clock_ms();
+    return backoff_next(
+        &ingest->retry, ingest->poll_ms, ingest->poll_ms > RETRY_MAX_MS ? ingest->poll_ms : RETRY_MAX_MS);
+}
+
 /* Milliseconds until the next step. */
 static unsigned after(struct ingest *ingest, enum err e, const struct detail *detail)
 {
-    unsigned polls = ingest->pause_polls;
-    ingest->pause_polls = 1;
     switch (e) {
     case ERR_OK:
+        reset_retries(ingest);
         return 0;
     case ERR_LEDGER_AHEAD: /* the usual: the next ledger has not closed yet */
     case ERR_NOT_LEADER:
+        reset_retries(ingest);
         status_well(&ingest->status);
         return ingest->poll_ms;
     case ERR_CANCELLED:
@@ -230,18 +252,17 @@ static unsigned after(struct ingest *ingest, enum err e, const struct detail *de
     case ERR_OUTCOME_UNKNOWN:
     case ERR_NOT_REPLICATED:
     case ERR_TRY_AGAIN:
-        status_failed(&ingest->status, e, false, detail);
-        ingest->pause_polls = polls * 2 < PAUSE_POLLS_MAX ? polls * 2 : PAUSE_POLLS_MAX;
-        return ingest->poll_ms * polls;
+        return failed(ingest, e, detail);
     default:
+        reset_retries(ingest);
         status_failed(&ingest->status, e, true, detail);
-        return ingest->poll_ms * PAUSE_POLLS_MAX;
+        return ingest->poll_ms * STOPPED_POLLS;
     }
 }
 
 /*
- * Behind any trouble with the database stands a new session, which reads from the cursor what is true. Who
- * cannot go on lets another replica try: it may have a better RPC or a newer binary.
+ * After any trouble with the database a new session reads from the cursor what is true. A leader that cannot
+ * go on lets another replica try: it may have a better RPC or a newer binary.
  */
 static bool keeps_lead(const struct ingest *ingest, enum err e)
 {
@@ -252,10 +273,17 @@ static bool keeps_lead(const struct ingest *ingest, enum err e)
         return true;
     case ERR_RPC_UNAVAILABLE:
     case ERR_RPC_REFUSED:
-        return ingest->pause_polls < PAUSE_POLLS_MAX;
+        return clock_ms() - ingest->failing_since_ms < (int64_t)ingest->poll_ms * GIVE_UP_POLLS;
     default:
         return false;
     }
+}
+
+/* The next lead begins without failures. */
+static void give_up_lead(struct ingest *ingest)
+{
+    lead_drop(&ingest->lead);
+    ingest->failing_since_ms = 0;
 }
 
 static void *run(void *context)
@@ -267,7 +295,7 @@ static void *run(void *context)
         enum err e = step(ingest, &detail);
         pause_ms = after(ingest, e, &detail);
         if (ingest->lead.held && !keeps_lead(ingest, e))
-            lead_drop(&ingest->lead);
+            give_up_lead(ingest);
     }
     return NULL;
 }
@@ -313,7 +341,6 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
         settings->stale_ms != 0 ? settings->stale_ms : (settings->ledger_seconds + STALE_SLACK_S) * 1000;
     ingest->network = settings->network;
     ingest->poll_ms = settings->poll_ms;
-    ingest->pause_polls = 1;
     ingest->at_once = FEED_LIMIT_BEHIND;
     if (feed != NULL)
         ingest->feed = *feed;

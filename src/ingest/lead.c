@@ -1,9 +1,16 @@
 #include "lead.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "ingest/hold.h"
+
+/* How long a successor waits for the lock of a session that it has ended. */
+#define LOCK_WAIT_MS 1000
+#define LOCK_POLL_MS 20
 
 static const char sql_lock[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
 
@@ -13,6 +20,17 @@ static const char sql_take[] = "WITH taken AS MATERIALIZED ("
                                " RETURNING sequence, hash, close_time, term)"
                                " SELECT t.sequence, t.hash, t.close_time, l.protocol, t.term"
                                " FROM taken t JOIN fairway.ledgers l ON l.sequence = t.sequence";
+
+/* The other session that holds the lock, while our term is the newest: nobody has taken the lead properly
+ * since. */
+static const char sql_holder[] =
+    "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+    " WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_backend_pid()"
+    " AND l.classid::int8 = ($1 >> 32) & 4294967295 AND l.objid::int8 = $1 & 4294967295"
+    " AND d.datname = current_database()"
+    " AND EXISTS (SELECT FROM fairway.cursor c WHERE c.term = $2)";
+
+static const char sql_end_session[] = "SELECT pg_terminate_backend($1)";
 
 static const char sql_look[] =
     "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time"
@@ -50,15 +68,25 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
     return ERR_OK;
 }
 
-static enum err take(struct lead *lead, bool without_lock, struct detail *detail)
+/* Tries to take the lock and says in which session. */
+static enum err try_lock(struct lead *lead, struct detail *detail)
 {
-    AUTO_ROWS locked = NULL;
-    enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.session)), &locked, detail);
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.session)), &rows, detail);
     if (e != ERR_OK)
         return e;
-    if (!db_bool(locked, 0, 0) && !without_lock)
+    lead->locked = db_bool(rows, 0, 0);
+    lead->backend = db_i32(rows, 0, 1);
+    return ERR_OK;
+}
+
+static enum err take(struct lead *lead, bool without_lock, struct detail *detail)
+{
+    enum err e = try_lock(lead, detail);
+    if (e != ERR_OK)
+        return e;
+    if (!lead->locked && !without_lock)
         return detail_set(detail, ERR_NOT_LEADER, "another replica ingests");
-    lead->backend = db_i32(locked, 0, 1);
     AUTO_ROWS taken = NULL;
     bool noticed;
     if ((e = db_begin(lead->db, detail)) == ERR_OK &&
@@ -83,14 +111,63 @@ enum err lead_take(struct lead *lead, struct detail *detail)
     return take_anew(lead, false, detail);
 }
 
+/* The server ends a session within milliseconds, unless its host is overloaded. */
+static enum err await_lock(struct lead *lead, struct detail *detail)
+{
+    enum err e;
+    const int64_t deadline_ms = clock_ms() + LOCK_WAIT_MS;
+    while ((e = try_lock(lead, detail)) == ERR_OK && !lead->locked && clock_left_ms(deadline_ms) > 0)
+        clock_sleep_ms(LOCK_POLL_MS);
+    return e;
+}
+
+static enum err find_holder(struct lead *lead, int32_t *pid, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(
+        lead->db, DB_SQL(sql_holder, DB_I64(lead->locks.session), DB_I64(lead->term)), &rows, detail);
+    *pid = e == ERR_OK && db_count(rows) > 0 ? db_i32(rows, 0, 0) : 0;
+    return e;
+}
+
+/* Ends the session that has the lock, and takes the lock. Without the privilege, leads without it. */
+static enum err replace_holder(struct lead *lead, struct detail *detail)
+{
+    int32_t pid;
+    enum err e = find_holder(lead, &pid, detail);
+    if (e != ERR_OK)
+        return e;
+    if (pid != 0)
+        e = db_query(lead->db, DB_SQL(sql_end_session, DB_I32(pid)), NULL, detail);
+    if (e == ERR_INTERNAL) { /* insufficient_privilege: a session of another role */
+        log_warn("the session of the stopped leader keeps the ingestion lock, and this role may not end it: "
+                 "end it by hand",
+            "pid=%" PRId32 " sql=\"SELECT pg_terminate_backend(%" PRId32 ")\" detail=\"%s\"", pid, pid,
+            detail->text);
+        return ERR_OK;
+    }
+    if (e == ERR_OK && pid != 0)
+        log_warn("the session of the stopped leader was ended", "pid=%" PRId32, pid);
+    return e != ERR_OK ? e : await_lock(lead, detail);
+}
+
 enum err lead_take_over(struct lead *lead, struct detail *detail)
 {
-    return take_anew(lead, true, detail);
+    enum err e = take_anew(lead, true, detail);
+    if (e != ERR_OK || lead->locked)
+        return e;
+    struct detail own = {0};
+    e = replace_holder(lead, &own);
+    if (e != ERR_OK) {
+        detail_set(detail, e, "%s", own.text);
+        lead_drop(lead);
+    }
+    return e;
 }
 
 void lead_drop(struct lead *lead)
 {
-    lead->held = false;
+    lead->held = lead->locked = false;
     db_rollback(lead->db);
     db_disconnect(lead->db);
 }

@@ -25,8 +25,9 @@ struct lead {
     bool synchronous;        /* no commit can be lost with a failover */
     unsigned ledger_seconds; /* expected between two ledgers */
     bool held;
+    bool locked; /* this session has the lock; not so after a lead_take_over that could not get it */
     int64_t term;
-    int32_t backend; /* the server process of the session that holds the lock */
+    int32_t backend; /* the server process of the session that took the lead */
     struct position at;
 };
 
@@ -37,9 +38,11 @@ struct lead {
 MUST_CHECK enum err lead_take(struct lead *lead, struct detail *detail);
 
 /*
- * The same past a session that has the lock and lets the cursor stand still: without the lock, by the term
- * alone. Safe, because the term is what every commit is checked against; that session's leader finds its own
- * outdated.
+ * Becomes the leader although another session has the lock and lets the cursor stand still. Raises the term
+ * first: from then on that session commits no ledger. Then ends that session and takes its lock. Where the
+ * role may not end it, logs what an operator has to do, and leads by the term alone: when this leader drops
+ * the lead, nobody can take the lock until that session has ended or the cursor has stood still for long
+ * enough again. Blocks for up to a second.
  */
 MUST_CHECK enum err lead_take_over(struct lead *lead, struct detail *detail);
 

@@ -1,0 +1,198 @@
+/* Which replica ingests: one leads, the others stand by, and one that cannot go on is replaced. */
+#include "support/ingest_world.h"
+
+#include "../../src/ingest/lead.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/pool_rows.h"
+
+static void one_replica_leads_the_other_stands_by_ready_and_takes_over(void **state)
+{
+    struct ingest_world *world = *state;
+    world->ingest = ingest_world_start(world);
+    await_cursor(world, FIRST);
+    struct ingest *second = ingest_world_start(world);
+    await_green(second);
+    close_ledgers(world, 3);
+    await_cursor(world, FIRST + 3);
+    assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 0);
+    ingest_stop(world->ingest);
+    world->ingest = second;
+    close_ledgers(world, 3);
+    await_cursor(world, FIRST + 6);
+    assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 1);
+}
+
+static struct lead lead_by(struct db *db)
+{
+    const struct network_id network = network_id_of("ingest test");
+    return (struct lead){.db = db, .locks = lead_locks_of(&network)};
+}
+
+static struct lead lead_of(const struct ingest_world *world)
+{
+    return lead_by(test_db_open(&world->db, DB_DIRECT));
+}
+
+/* What SIGSTOP leaves of a leader: a session with the lock, and nobody behind it. */
+static struct lead stopped_leader(struct ingest_world *world)
+{
+    struct lead lead = lead_of(world);
+    struct ledger_committed committed;
+    struct rpc_ledger first = ledger_feed_named(world->feed, FIRST);
+    assert_int_equal(lead_take(&lead, NULL), ERR_OK);
+    assert_int_equal(lead_commit(&lead, &first, &committed, NULL), ERR_OK);
+    return lead;
+}
+
+static void free_lead(struct lead *lead)
+{
+    lead_drop(lead);
+    db_free(lead->db);
+}
+
+static int64_t term_of(const struct ingest_world *world)
+{
+    return test_db_number(&world->db, "SELECT term FROM fairway.cursor");
+}
+
+/* Sessions of this name that hold the leader's lock. */
+#define LEADERS(name)                                                                                        \
+    "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory'" \
+    " AND l.granted AND a.datname = current_database() AND a.application_name = '" name "'"
+
+/* The successor writes its term before it replaces the lock, so that the old leader commits nothing in
+ * between. */
+static void H14_a_leader_that_was_stopped_is_passed_over_and_its_session_is_ended(void **state)
+{
+    struct ingest_world *world = *state;
+    struct lead stopped = stopped_leader(world);
+    world->ingest = ingest_world_start(world);
+    await_green(world->ingest);
+    clock_sleep_ms(2 * STALE_MS);
+    assert_int_equal(term_of(world), 0); /* no ledger is due */
+    assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1);
+    close_ledgers(world, 3);
+    await_cursor(world, FIRST + 3);
+    assert_int_equal(term_of(world), 1);
+    await_number(world, LEADERS("fairway test"), 0);
+    await_number(world, LEADERS("fairway ingest"), 1);
+    struct ledger_committed committed;
+    struct rpc_ledger late = ledger_feed_named(world->feed, FIRST + 1);
+    enum err e = lead_commit(&stopped, &late, &committed, NULL);
+    assert_true(e == ERR_NOT_LEADER || e == ERR_DATABASE_UNAVAILABLE);
+    assert_int_equal(lead_take(&stopped, NULL), ERR_NOT_LEADER);
+    close_ledgers(world, 2);
+    await_cursor(world, FIRST + 5);
+    assert_int_equal(term_of(world), 1);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 6);
+    free_lead(&stopped);
+}
+
+/* Before, the stopped leader's session kept the lock, and after the successor's first lost connection nobody
+ * could take it until the cursor had stood still for long enough again. */
+static void H14_after_a_take_over_the_lock_is_free_whenever_the_successor_gives_up_the_lead(void **state)
+{
+    struct ingest_world *world = *state;
+    struct lead stopped = stopped_leader(world);
+    struct lead successor = lead_of(world), third = lead_of(world);
+    assert_int_equal(lead_take(&successor, NULL), ERR_NOT_LEADER);
+    assert_int_equal(lead_take_over(&successor, NULL), ERR_OK);
+    assert_int_equal(lead_take(&third, NULL), ERR_NOT_LEADER);
+    lead_drop(&successor);
+    enum err e = ERR_NOT_LEADER; /* until the server has noticed that the session is gone */
+    for (int64_t end = clock_ms() + PATIENCE_MS; e == ERR_NOT_LEADER && clock_left_ms(end) > 0;
+         clock_sleep_ms(10))
+        e = lead_take(&third, NULL);
+    assert_int_equal(e, ERR_OK);
+    assert_int_equal(third.term, 2);
+    free_lead(&stopped);
+    free_lead(&successor);
+    free_lead(&third);
+}
+
+/* A role of its own may not end the sessions of another role. */
+static struct db *as_another_role(const struct ingest_world *world)
+{
+    test_db_execf(&world->db,
+        "CREATE ROLE other_%1$s LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA fairway TO other_%1$s;"
+        "GRANT ALL ON ALL TABLES IN SCHEMA fairway TO other_%1$s",
+        world->db.name);
+    AUTO_FREE char *url =
+        mem_format("postgresql://other_%s:x@127.0.0.1:%u/%s", world->db.name, test_pg_port(), world->db.name);
+    return db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "fairway test"});
+}
+
+static void drop_another_role(const struct ingest_world *world)
+{
+    test_db_execf(&world->db, "DROP OWNED BY other_%1$s; DROP ROLE other_%1$s", world->db.name);
+}
+
+static void H14_a_successor_that_may_not_end_the_session_leads_by_its_term_alone(void **state)
+{
+    struct ingest_world *world = *state;
+    struct lead stopped = stopped_leader(world), successor = lead_by(as_another_role(world));
+    struct ledger_committed committed;
+    assert_int_equal(lead_take_over(&successor, NULL), ERR_OK);
+    assert_int_equal(successor.term, 1);
+    assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1); /* the stopped one's */
+    close_ledgers(world, 2);
+    struct rpc_ledger next = ledger_feed_named(world->feed, FIRST + 1);
+    assert_int_equal(lead_commit(&successor, &next, &committed, NULL), ERR_OK);
+    assert_int_equal(lead_commit(&stopped, &next, &committed, NULL), ERR_NOT_LEADER);
+    lead_drop(&successor);
+    /* awake again, it finds its lock still held and leads by a newer term */
+    assert_int_equal(lead_take(&stopped, NULL), ERR_OK);
+    assert_int_equal(stopped.term, 2);
+    next = ledger_feed_named(world->feed, FIRST + 2);
+    assert_int_equal(lead_commit(&stopped, &next, &committed, NULL), ERR_OK);
+    free_lead(&stopped);
+    free_lead(&successor);
+    drop_another_role(world);
+}
+
+/* One replica's own way to the network, which it can lose. */
+static bool way_lost;
+static struct feed way_to;
+
+static enum err ledgers_unless_lost(
+    void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    if (!__atomic_load_n(&way_lost, __ATOMIC_SEQ_CST))
+        return way_to.ledgers(source, start, limit, out, detail);
+    *out = (struct rpc_ledgers){0};
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "no way to the RPC");
+}
+
+static void a_leader_whose_rpc_stays_away_lets_another_replica_lead(void **state)
+{
+    struct ingest_world *world = *state;
+    struct ingest_settings settings = ingest_world_settings(world);
+    settings.stale_ms = 10 * PATIENCE_MS; /* nobody is passed over */
+    way_to = ledger_feed_source(world->feed);
+    struct feed own = way_to;
+    own.ledgers = ledgers_unless_lost;
+    way_lost = false;
+    world->ingest = ingest_world_start_with(&settings, &own);
+    await_cursor(world, FIRST);
+    struct ingest *second = ingest_world_start_with(&settings, &way_to);
+    await_green(second);
+    __atomic_store_n(&way_lost, true, __ATOMIC_SEQ_CST);
+    close_ledgers(world, 3);
+    await_cursor(world, FIRST + 3);
+    ingest_stop(second);
+    await_red(world->ingest, "no way to the RPC");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(one_replica_leads_the_other_stands_by_ready_and_takes_over),
+        TEST(H14_a_leader_that_was_stopped_is_passed_over_and_its_session_is_ended),
+        TEST(H14_after_a_take_over_the_lock_is_free_whenever_the_successor_gives_up_the_lead),
+        TEST(H14_a_successor_that_may_not_end_the_session_leads_by_its_term_alone),
+        TEST(a_leader_whose_rpc_stays_away_lets_another_replica_lead),
+    };
+    return cmocka_run_group_tests_name("leader", tests, test_pg_start, test_pg_stop);
+}
