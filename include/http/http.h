@@ -55,7 +55,8 @@ struct http_settings {
  * A body that a caller announces as too large is answered before it is read, and the connection closed.
  *
  * Every reply carries X-Request-Id (an X-Request-Id that comes in is not trusted and not used) and
- * Cache-Control: no-store. Each request is logged: 5xx as a warning, all else for debugging.
+ * Cache-Control: no-store. Each request is logged: 5xx as a warning, all else for debugging; one that
+ * is answered with ERR_CANCELLED, because its client has left, as status 499.
  *
  * ERR_CONFIG with the reason when the address cannot be had.
  */

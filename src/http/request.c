@@ -187,14 +187,17 @@ static void printable(char *out, size_t size, const char *in)
     out[i] = '\0';
 }
 
+/* 499: what other servers log for a client that left before it was answered. No such status is sent. */
 static void log_request(const struct http_request *request, bool sent)
 {
     char path[200], method[sizeof request->method];
     printable(path, sizeof path, request->target.path);
     printable(method, sizeof method, request->method);
-    log_line(request->status >= 500 ? LOG_WARN : LOG_DEBUG, "request",
-        "method=\"%s\" path=\"%s\" status=%d sent=%d ms=%.3f request_id=%s", method, path, request->status,
-        sent, (double)(clock_us() - request->began_us) / 1000, request->id);
+    bool left = request->client_left;
+    log_line(request->status >= 500 && !left ? LOG_WARN : LOG_DEBUG, "request",
+        "method=\"%s\" path=\"%s\" status=%d sent=%d%s ms=%.3f request_id=%s", method, path,
+        left ? 499 : request->status, sent, left ? " client_left=1" : "",
+        (double)(clock_us() - request->began_us) / 1000, request->id);
 }
 
 void request_end(
