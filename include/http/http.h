@@ -40,9 +40,9 @@ struct http_settings {
 
 /*
  * When seven eighths of max_connections are open, a new connection ends the one that has been without a
- * request for longest: idle, or with an incomplete head; or with a body that takes longer than 1 s, or a
- * reply that its client has not taken for 5 s. What has a request that a handler has got is never ended. So
- * a connection is accepted at once while any other can be ended; what is ended calls no handler any more.
+ * request for longest: idle, or with a head that takes longer than 100 ms, a body that takes longer than 1 s,
+ * or a reply that its client has not taken for 5 s. A request that a handler has got is never ended; what is
+ * ended calls no handler any more. So only requests under way can keep new connections waiting.
  * A connection above max_per_address is closed at once.
  */
 

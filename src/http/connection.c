@@ -10,8 +10,8 @@
 
 enum {
     PHASE_BITS = 3,
-    /* What an honest client needs to send a head or a body at once, or to take a reply, on a busy network. */
-    HEAD_GRACE_MS = 250,
+    /* What an honest client needs to send a head or a body at once, or to take a reply, on a busy machine. */
+    HEAD_GRACE_MS = 100,
     BODY_GRACE_MS = 1000,
     REPLY_GRACE_MS = 5000
 };
@@ -67,14 +67,14 @@ bool connection_late(uint64_t state, const struct connection_limits *limits, int
     return false;
 }
 
-bool connection_dispensable(uint64_t state, bool full, int64_t now_ms)
+bool connection_dispensable(uint64_t state, int64_t now_ms)
 {
     int64_t age_ms = now_ms - connection_since_ms(state);
     switch (connection_phase_of(state)) {
     case CONNECTION_IDLE:
         return true;
     case CONNECTION_HEAD:
-        return full || age_ms >= HEAD_GRACE_MS;
+        return age_ms >= HEAD_GRACE_MS;
     case CONNECTION_BODY:
         return age_ms >= BODY_GRACE_MS;
     case CONNECTION_REPLY:

@@ -47,11 +47,9 @@ bool connection_enter(struct connection *connection, enum connection_phase phase
 enum connection_phase connection_phase_of(uint64_t state);
 int64_t connection_since_ms(uint64_t state);
 bool connection_late(uint64_t state, const struct connection_limits *limits, int64_t now_ms);
-/*
- * Whether it may be ended because others need its place: nothing of its request has been acted on, or its
- * client is slow to take the answer. full: nobody else can come in, so that also what has just begun counts.
- */
-bool connection_dispensable(uint64_t state, bool full, int64_t now_ms);
+/* Whether it may be ended because others need its place: it idles, or its client is slow to send a request or
+ * to take the answer. */
+bool connection_dispensable(uint64_t state, int64_t now_ms);
 /* Notices the first byte of a request on an idle connection, from which its head's time runs. */
 void connection_look_for_head(struct connection *connection, int64_t now_ms);
 /* Shuts it down unless its state has changed since; the library's thread then closes it. */

@@ -147,13 +147,13 @@ static bool end(struct connections *connections, struct connection *connection, 
  * The connection that has been in its phase for longest, of those that may be ended; under lock. *state is
  * what it was judged by.
  */
-static struct connection *most_dispensable(struct connections *connections, bool full, uint64_t *state)
+static struct connection *most_dispensable(struct connections *connections, uint64_t *state)
 {
     struct connection *longest = NULL;
     int64_t now = clock_ms();
     for (struct connection *c = connections->oldest; c != NULL; c = c->previous) {
         uint64_t seen = atomic_load(&c->state);
-        if (connection_dispensable(seen, full, now) &&
+        if (connection_dispensable(seen, now) &&
             (longest == NULL || connection_since_ms(seen) < connection_since_ms(*state))) {
             longest = c;
             *state = seen;
@@ -162,13 +162,13 @@ static struct connection *most_dispensable(struct connections *connections, bool
     return longest;
 }
 
-static bool make_room(struct connections *connections, bool full)
+bool connections_make_room(struct connections *connections)
 {
     struct connection *ended;
     uint64_t state;
     unsigned closed;
     pthread_mutex_lock(&connections->lock);
-    while ((ended = most_dispensable(connections, full, &state)) != NULL && !end(connections, ended, state))
+    while ((ended = most_dispensable(connections, &state)) != NULL && !end(connections, ended, state))
         ; /* its request came meanwhile */
     pthread_mutex_unlock(&connections->lock);
     if (ended != NULL && notice_due(&connections->crowded, &closed))
@@ -182,19 +182,14 @@ void connections_thin_out(struct connections *connections)
 {
     unsigned busy_max = connections->max - connections->max / SPARE_FRACTION;
     if (atomic_load(&connections->open) > busy_max + atomic_load(&connections->ending))
-        make_room(connections, false);
-}
-
-bool connections_make_room(struct connections *connections)
-{
-    return make_room(connections, true);
+        (void)connections_make_room(connections);
 }
 
 bool connections_can_make_room(struct connections *connections)
 {
     uint64_t state;
     pthread_mutex_lock(&connections->lock);
-    bool can = most_dispensable(connections, true, &state) != NULL;
+    bool can = most_dispensable(connections, &state) != NULL;
     pthread_mutex_unlock(&connections->lock);
     return can;
 }

@@ -33,14 +33,14 @@ bool connections_remove(struct connections *connections, struct connection *conn
 /*
  * The rest is for one thread, the listener's.
  *
- * When 7/8 of the maximum are open, makes room for others: ends the connection that has been without a
- * complete request for longest. So clients that idle or send slowly keep nobody out, and only requests that a
- * handler has got can hold all places.
+ * Makes room for another: ends the connection that has been without a complete request for longest. So
+ * clients that idle or send slowly keep nobody out, and only requests that a handler has got can hold all
+ * places. False: there is no such connection now.
  */
-void connections_thin_out(struct connections *connections);
-/* The same when the maximum is reached. False: each connection has a request under way. */
 bool connections_make_room(struct connections *connections);
 bool connections_can_make_room(struct connections *connections);
+/* Makes room when seven eighths of the maximum are open, so that others rarely have to wait for it. */
+void connections_thin_out(struct connections *connections);
 /* Ends those that take too long; called each fraction of a second. */
 void connections_look_after(struct connections *connections);
 

@@ -15,7 +15,8 @@
 #include "connections.h"
 
 enum {
-    TICK_MS = 250 /* how late a deadline may be noticed */
+    TICK_MS = 250,     /* how late a deadline may be noticed */
+    FULL_TICK_MS = 50, /* how late, when nobody can come in, a connection that may be ended */
 };
 
 struct listener {
@@ -107,17 +108,20 @@ enum {
     FDS_MAX = FD_LINGERING + LINGER_MAX
 };
 
-/* Waits for something to do, until until_ms at most. Returns how many lingering sockets are in fds. */
+/* Waits for something to do. Returns how many lingering sockets are in fds. */
 static nfds_t wait_for_events(
-    struct listener *listener, bool accepting, int64_t until_ms, struct pollfd fds[FDS_MAX])
+    struct listener *listener, bool accepting, int64_t next_tick, struct pollfd fds[FDS_MAX])
 {
+    int timeout_ms = clock_left_ms(next_tick);
+    if (!accepting && timeout_ms > FULL_TICK_MS)
+        timeout_ms = FULL_TICK_MS;
     const struct sockets *sockets = &listener->sockets;
     fds[0] = (struct pollfd){.fd = listener->wake, .events = POLLIN};
     for (size_t i = 0; i < ADDRESSES_MAX; i++)
         fds[FD_SOCKETS + i] =
             (struct pollfd){.fd = accepting && i < sockets->count ? sockets->fds[i] : -1, .events = POLLIN};
     nfds_t lingering = connections_poll(listener->connections, fds + FD_LINGERING);
-    poll(fds, FD_LINGERING + lingering, clock_left_ms(until_ms));
+    poll(fds, FD_LINGERING + lingering, timeout_ms);
     return lingering;
 }
 
