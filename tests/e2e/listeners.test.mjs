@@ -31,14 +31,22 @@ function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   });
 }
 
+/** Of three tries, because others use this machine too. */
+async function assertAnswersSoon(url, options, what) {
+  const tries = [];
+  for (let i = 0; i < 3; i++) {
+    const { status, ms, json } = await ask(url, options);
+    assert.equal(status, 200, `${what}: ${url}: ${JSON.stringify(json)}`);
+    tries.push(ms);
+  }
+  assert.ok(tries.toSorted((a, b) => a - b)[1] < HONEST_MS, `${what}: ${url} took ${tries} ms`);
+}
+
 async function assertNobodyKeptOut(what) {
   const asked = [['/v1/pool'], ['/livez'], ['/v1/fee-bumps', { method: 'POST', body: { transactionXdr: signed } }],
     ...['/livez', '/readyz', '/health'].map(probe => [probe, {}, service.adminUrl])];
-  for (const [path, options, url = service.url] of asked) {
-    const { status, ms, json } = await ask(url + path, options);
-    assert.equal(status, 200, `${what}: ${url}${path}: ${JSON.stringify(json)}`);
-    assert.ok(ms < HONEST_MS, `${what}: ${url}${path} took ${ms} ms`);
-  }
+  for (const [path, options, url = service.url] of asked)
+    await assertAnswersSoon(url + path, options, what);
 }
 
 /** Connections that say something and then what `then` makes them say; those that are closed come again if `again`. */
@@ -136,22 +144,21 @@ test('requests that find no account get five eighths of the places, and reads an
   await crowd.leave();
 });
 
-test('the probes answer while the database holds all workers of the API up', async () => {
+test('the probes answer while requests under way hold every place and every worker of the API', async () => {
   const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
   await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
     + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'locked');
-  const bumps = Array.from({ length: 16 }, (_, i) => ask(`${service.url}/v1/fee-bumps`,
-    { method: 'POST', body: { transactionXdr: signed, maxFee: String(30_000 + i) } }));
-  await sleep(200);
-  let read = false;
-  const pool = ask(`${service.url}/v1/pool`).then(() => read = true);
-  for (const probe of ['/livez', '/readyz', '/health']) {
-    const { status, ms, json } = await ask(service.adminUrl + probe);
-    assert.equal(status, 200, `${probe}: ${JSON.stringify(json)}`);
-    assert.ok(ms < HONEST_MS, `${probe} took ${ms} ms`);
-  }
-  assert.equal(read, false, 'the workers of the API are busy');
-  await Promise.all([held, pool, ...bumps]);
+  const body = JSON.stringify({ transactionXdr: signed, maxFee: '54321' });
+  const crowd = new Crowd(2 * PLACES,
+    `POST /v1/fee-bumps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  await sleep(500);
+  let alive = false;
+  const outside = ask(`${service.url}/livez`).then(() => alive = true);
+  for (const probe of ['/livez', '/readyz', '/health'])
+    await assertAnswersSoon(service.adminUrl + probe, {}, 'full');
+  assert.equal(alive, false, 'the API is full');
+  await crowd.leave();
+  await Promise.all([held, outside]);
 });
 
 test('LISTEN=localhost listens on every address of that name', async () => {
