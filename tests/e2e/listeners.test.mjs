@@ -53,7 +53,9 @@ async function assertNobodyKeptOut(what) {
 class Crowd {
   #timers = [];
 
-  constructor(count, said, { byte, again } = {}) {
+  /** Leaves when the test t ends, if not before. */
+  constructor(t, count, said, { byte, again } = {}) {
+    t.after(() => this.leave());
     this.members = Array.from({ length: count }, () => ({ heard: '', closed: false }));
     for (const member of this.members)
       this.#join(member, said, again);
@@ -77,6 +79,8 @@ class Crowd {
   }
 
   async leave() {
+    if (this.left)
+      return;
     this.left = true;
     this.#timers.forEach(clearInterval);
     this.members.forEach(({ socket }) => socket.destroy());
@@ -97,14 +101,13 @@ before(async () => {
 });
 after(() => world?.stop());
 
-test('clients that wait for a ledger get half of the places, the others are told to come again', async () => {
-  const crowd = new Crowd(CROWD, `GET /v1/transactions/${lease.hash}?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n`, { again: true });
+test('clients that wait for a ledger get half of the places, the others are told to come again', async t => {
+  const crowd = new Crowd(t, CROWD, `GET /v1/transactions/${lease.hash}?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n`, { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES / 2, 5000,
     'as many wait as may');
   await assertNobodyKeptOut('waits');
   const refused = await until(() => crowd.status(503).length === CROWD - PLACES / 2 && crowd.status(503), 5000, 'the others');
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: 1\r$/m.test(heard)));
-  await crowd.leave();
 });
 
 test('a client that leaves a wait is logged as that', async () => {
@@ -115,25 +118,22 @@ test('a client that leaves a wait is logged as that', async () => {
   assert.ok(lines.every(line => /level=debug .* client_left=1 /.test(line)), lines[0]);
 });
 
-test('clients that idle keep nobody out', async () => {
-  const crowd = new Crowd(CROWD, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n', { again: true });
-  const silent = new Crowd(CROWD, '', { again: true });
+test('clients that idle keep nobody out', async t => {
+  new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n', { again: true });
+  new Crowd(t, CROWD, '', { again: true });
   await sleep(500);
   await assertNobodyKeptOut('idle');
-  await crowd.leave();
-  await silent.leave();
 });
 
-test('clients that send one byte a second keep nobody out', async () => {
-  const crowd = new Crowd(CROWD, 'GET /livez HTTP/1.1\r\nX-Long: ', { byte: 'a', again: true });
+test('clients that send one byte a second keep nobody out', async t => {
+  new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nX-Long: ', { byte: 'a', again: true });
   await sleep(1500);
   await assertNobodyKeptOut('heads');
-  await crowd.leave();
 });
 
-test('requests that find no account get five eighths of the places, and reads and fee bumps get through', async () => {
+test('requests that find no account get five eighths of the places, and reads and fee bumps get through', async t => {
   const body = JSON.stringify({ transactionXdr: payment(world, ...users).toXDR() });
-  const crowd = new Crowd(CROWD,
+  const crowd = new Crowd(t, CROWD,
     `POST /v1/transactions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES * 5 / 8, 5000,
@@ -141,15 +141,14 @@ test('requests that find no account get five eighths of the places, and reads an
   await assertNobodyKeptOut('leases');
   const refused = crowd.status(503);
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: /m.test(heard)), refused[0]?.heard);
-  await crowd.leave();
 });
 
-test('the probes answer while requests under way hold every place and every worker of the API', async () => {
+test('the probes answer while requests under way hold every place and every worker of the API', async t => {
   const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
   await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
     + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'locked');
   const body = JSON.stringify({ transactionXdr: signed, maxFee: '54321' });
-  const crowd = new Crowd(2 * PLACES,
+  const crowd = new Crowd(t, 2 * PLACES,
     `POST /v1/fee-bumps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
   await sleep(500);
   let alive = false;
@@ -176,7 +175,10 @@ async function failing(env, limit) {
   const child = spawn('sh', ['-c', `${limit ? `ulimit -n ${limit} && ` : ''}exec "$0" serve`, binary],
     { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
-  child.stdout.on('data', data => text += data);
+  child.stdout.on('data', data => {
+    text += data;
+    child.kill('SIGKILL'); // it listens
+  });
   child.stderr.on('data', data => text += data);
   const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
   const code = await new Promise(resolve => child.on('close', resolve));
