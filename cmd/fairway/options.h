@@ -39,12 +39,28 @@ static const struct config_option fairway_options[] = {
         "stroops of resource fee that a Soroban transaction may declare", NULL, 0, 1000000000000},
     /* http */
     {"PORT", CONFIG_NUMBER, "8001", "port of the API; 0: any free one", NULL, 0, 65535},
-    {"LISTEN", CONFIG_TEXT, "0.0.0.0", "address of the API", NULL, 0, 0},
+    {"LISTEN", CONFIG_TEXT, "0.0.0.0", "address of the API; a name: all of its addresses", NULL, 0, 0},
     {"AUTH", CONFIG_TEXT, NULL,
         "\"none\" says that nobody is authenticated (until JWT exists the only choice)", NULL, 0, 0},
     {"MAX_BODY", CONFIG_NUMBER, "262144", "bytes of a request body", NULL, 1024, 16777216},
     {"HTTP_THREADS", CONFIG_NUMBER, "2", "threads that read and write HTTP", NULL, 1, 64},
-    {"MAX_CONNECTIONS", CONFIG_NUMBER, "1024", "HTTP connections at a time", NULL, 1, 100000},
+    {"MAX_CONNECTIONS", CONFIG_NUMBER, "1024",
+        "connections to the API at a time; half of them may wait for a ledger, five eighths for a lease, "
+        "three "
+        "quarters for either",
+        NULL, 1, 100000},
+    {"MAX_CONNECTIONS_PER_ADDRESS", CONFIG_NUMBER, "0",
+        "connections to the API of one client address (IPv6: one /64) at a time; 0: as many as there are, "
+        "for "
+        "services behind a proxy",
+        NULL, 0, 100000},
+    {"ADMIN_LISTEN", CONFIG_TEXT, "127.0.0.1",
+        "address of the admin listener, which serves the probes whatever the API is busy with; \"off\": none",
+        NULL, 0, 0},
+    {"ADMIN_PORT", CONFIG_NUMBER, NULL,
+        "port of the admin listener; 0: any free one (default: PORT + 1000, with PORT=0 any free one, above "
+        "64535 PORT - 1000)",
+        NULL, 0, 65535},
     /* ingestion */
     {"INGEST", CONFIG_TEXT, "on", "\"off\": serve does not ingest, another process does", NULL, 0, 0},
     {"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between looks for a ledger that is due", NULL, 20,

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "ingest/ingest.h"
+#include "listeners.h"
 #include "startup.h"
 
 /* Requests under way at SIGTERM get so long: a lease waits 6 s at most. Who waits for a ledger is told to ask
@@ -29,8 +29,8 @@ struct service {
     struct ingest *ingest; /* NULL: another process ingests */
     struct engine *engine;
     struct watch *watch;
-    struct api *api;
-    struct http_server *http;
+    struct api *api, *admin; /* admin NULL: ADMIN_LISTEN=off */
+    struct listeners listeners;
 };
 
 /* The lease engine lost the key process: the main thread must hear of it even where there are no pidfds. */
@@ -92,11 +92,12 @@ static enum err start_pool(const struct config *config, struct service *service,
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
 {
     const struct startup *base = &service->base;
-    service->api = api_start(&(struct api_settings){.engine = service->engine,
+    const struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = base->keyd,
         .fatal = keyd_lost,
         .database_url = base->database_url,
+        .connections = (unsigned)config_number(config, "MAX_CONNECTIONS"),
         .passphrase = base->passphrase,
         .network = base->network,
         .distribution = base->distribution,
@@ -106,18 +107,11 @@ static enum err start_http(const struct config *config, struct service *service,
         .max_body = (size_t)config_number(config, "MAX_BODY"),
         .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
         .ingest_ready = service->ingest != NULL ? ingestion_ready : NULL,
-        .ingest_context = service->ingest});
-    AUTO_FREE char *address = mem_format("%s:%s", config_text(config, "LISTEN"), config_text(config, "PORT"));
-    struct http_settings http = {.address = address,
-        .threads = (unsigned)config_number(config, "HTTP_THREADS"),
-        .max_connections = (unsigned)config_number(config, "MAX_CONNECTIONS")};
-    http.routes = api_routes(service->api, &http.route_count);
-    enum err e = http_start(&http, &service->http, detail);
-    if (e == ERR_OK) { /* on standard output: with PORT=0 whoever started this waits for it */
-        printf("listening on http://%s:%u\n", config_text(config, "LISTEN"), http_port(service->http));
-        fflush(stdout);
-    }
-    return e;
+        .ingest_context = service->ingest};
+    service->api = api_start(&settings);
+    if (listeners_want_admin(config))
+        service->admin = api_start_admin(&settings);
+    return listeners_open(config, service->api, service->admin, &service->listeners, detail);
 }
 
 static enum err start(const struct config *config, struct service *service, struct detail *detail)
@@ -129,34 +123,27 @@ static enum err start(const struct config *config, struct service *service, stru
     return start_http(config, service, detail);
 }
 
-/* Each connection is a descriptor, and the soft limit is meant for programs that use select(2). */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warn("the limit of descriptors stays as it is", NULL);
-}
-
 /* In the order that answers everybody: no new requests, then what waits, then what the answers stood on. */
 static void stop(struct service *service)
 {
+    if (service->api != NULL)
+        api_stopping(service->api);
+    if (service->admin != NULL)
+        api_stopping(service->admin);
     if (service->watch != NULL)
         watch_drain(service->watch);
-    if (service->http != NULL)
-        http_drain(service->http, DRAIN_MS);
+    listeners_drain(&service->listeners, DRAIN_MS);
     if (service->api != NULL)
         api_drain(service->api);
+    if (service->admin != NULL)
+        api_drain(service->admin);
     if (service->engine != NULL)
         engine_stop(service->engine);
     if (service->watch != NULL)
         watch_stop(service->watch);
-    if (service->api != NULL)
-        api_free(service->api);
-    if (service->http != NULL)
-        http_free(service->http);
+    api_free(service->api);
+    api_free(service->admin);
+    listeners_free(&service->listeners);
     ingest_stop(service->ingest);
     startup_end(&service->base);
 }
@@ -184,6 +171,8 @@ int cmd_serve(const struct config *config)
     struct detail detail = {0};
     sigset_t ends;
     enum err e = check_auth(config, &detail);
+    if (e == ERR_OK)
+        e = listeners_check(config, &detail);
     if (e != ERR_OK)
         return command_failed(e, &detail, "cannot start");
     sigemptyset(&ends);
@@ -195,7 +184,7 @@ int cmd_serve(const struct config *config)
         startup_end(&service.base);
         return code;
     }
-    raise_descriptor_limit();
+    listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);
     keyd_lost_fd = eventfd(0, EFD_CLOEXEC);

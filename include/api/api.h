@@ -15,6 +15,7 @@ struct api_settings {
     struct keyd *keyd;
     const char *database_url; /* may lead through a transaction pooler */
     unsigned workers;         /* threads with a connection each, for what asks the database; 0: 4 */
+    unsigned connections;     /* of the API's listener: requests that wait get shares of them; 0: 1,024 */
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
@@ -36,8 +37,15 @@ struct api;
 
 /* The strings and what is pointed at must outlive it. Does not connect yet: the database may be away. */
 struct api *api_start(const struct api_settings *settings);
+/*
+ * What operators and their tools ask: the probes. For a listener of its own, whose threads and connections no
+ * client of the API can take, with a worker of its own.
+ */
+struct api *api_start_admin(const struct api_settings *settings);
 /* For http_settings; lives as long as the api. */
 const struct http_route *api_routes(const struct api *api, size_t *count);
+/* From now on /readyz says that the service is stopping. */
+void api_stopping(struct api *api);
 /* After http_drain, and before engine_stop: a worker may still hand a request to the engine. Requests that
  * wait for a worker are answered with ERR_SHUTTING_DOWN. */
 void api_drain(struct api *api);

@@ -22,15 +22,29 @@ struct http_route {
     void *context;
 };
 
+#define HTTP_MAX_CONNECTIONS 1024 /* the default */
+
 struct http_settings {
-    const char *address; /* "127.0.0.1:8001", "[::1]:0", ":8001" (all addresses); port 0: any free one */
+    /* "127.0.0.1:8001", "[::1]:0", "localhost:8001" (all its addresses), ":8001" (all of this host); port 0:
+     * any free one */
+    const char *address;
     const struct http_route *routes; /* copied; their strings and contexts must outlive the server */
     size_t route_count;
     unsigned threads;         /* 0: 2 */
     unsigned max_connections; /* 0: 1,024; more wait in the listen backlog. Each is a descriptor */
-    int idle_timeout_s; /* 0: 30; as much for each of: idling, sending a request, taking a reply. Trickling
-                           does not prolong it. The handler's own time is not limited. */
+    unsigned max_per_address; /* of one client address, for IPv6 of one /64; 0: any number */
+    int idle_timeout_s; /* 0: 30; as much for each of: idling, sending a body, taking a reply. Trickling does
+                           not prolong it. The handler's own time is not limited. */
+    int head_timeout_s; /* 0: 5, or idle_timeout_s if that is less; from accept, or from the first byte */
 };
+
+/*
+ * When seven eighths of max_connections are open, a new connection ends the one that has been without a
+ * request for longest: idle, or with a head that takes longer than 100 ms, a body that takes longer than 1 s,
+ * or a reply that its client has not taken for 5 s. A request that a handler has got is never ended; what is
+ * ended calls no handler any more. So only requests under way can keep new connections waiting.
+ * A connection above max_per_address is closed at once.
+ */
 
 /*
  * What it answers by itself, as problem+json: 404 NOT_FOUND (also a trailing slash or an escaped literal),
@@ -41,7 +55,8 @@ struct http_settings {
  * A body that a caller announces as too large is answered before it is read, and the connection closed.
  *
  * Every reply carries X-Request-Id (an X-Request-Id that comes in is not trusted and not used) and
- * Cache-Control: no-store. Each request is logged: 5xx as a warning, all else for debugging.
+ * Cache-Control: no-store. Each request is logged: 5xx as a warning, all else for debugging; one that
+ * is answered with ERR_CANCELLED, because its client has left, as status 499.
  *
  * ERR_CONFIG with the reason when the address cannot be had.
  */

@@ -7,33 +7,58 @@
 
 /* A fee bump waits for one commit; the server gathers the commits of several connections into one flush. */
 #define WORKERS_DEFAULT 4
+#define ADMIN_WORKERS 1
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
 {
     api->routes[api->route_count++] = (struct http_route){method, path, body_cap, handler, api};
 }
 
-struct api *api_start(const struct api_settings *settings)
+static struct api *api_new(const struct api_settings *settings, unsigned workers)
 {
     struct api *api = NEW(struct api);
     api->settings = *settings;
-    api->workers =
-        workers_start(settings->database_url, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
+    api->slots.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
+    api->workers = workers_start(settings->database_url, workers);
+    return api;
+}
+
+static void add_probes(struct api *api)
+{
+    add(api, "GET", "/livez", 0, get_livez);
+    add(api, "GET", "/readyz", 0, get_readyz);
+    add(api, "GET", "/health", 0, get_readyz);
+}
+
+struct api *api_start(const struct api_settings *settings)
+{
+    struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
     add(api, "POST", "/v1/transactions", settings->max_body, post_transaction);
     add(api, "GET", "/v1/transactions/{hash}", 0, get_transaction);
     add(api, "POST", "/v1/fee-bumps", settings->max_body, post_fee_bump);
     add(api, "GET", "/v1/pool", 0, get_pool);
     add(api, "GET", "/v1/channel-accounts", 0, get_channel_accounts);
-    add(api, "GET", "/livez", 0, get_livez);
-    add(api, "GET", "/readyz", 0, get_readyz);
-    add(api, "GET", "/health", 0, get_readyz);
+    add_probes(api);
     return api;
+}
+
+/* Further endpoints for operators (metrics) are added here. */
+struct api *api_start_admin(const struct api_settings *settings)
+{
+    struct api *admin = api_new(settings, ADMIN_WORKERS);
+    add_probes(admin);
+    return admin;
 }
 
 const struct http_route *api_routes(const struct api *api, size_t *count)
 {
     *count = api->route_count;
     return api->routes;
+}
+
+void api_stopping(struct api *api)
+{
+    atomic_store(&api->stopping, true);
 }
 
 void api_drain(struct api *api)

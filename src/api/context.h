@@ -5,13 +5,16 @@
 #include <jansson.h>
 
 #include "api/api.h"
+#include "slots.h"
 #include "workers.h"
 
-#define ROUTES_MAX 8
+#define ROUTES_MAX 12
 
 struct api {
     struct api_settings settings;
     struct workers *workers;
+    struct slots slots;
+    atomic_bool stopping; /* /readyz says so */
     struct http_route routes[ROUTES_MAX];
     size_t route_count;
 };

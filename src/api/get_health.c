@@ -1,5 +1,6 @@
 /* GET /livez: the process runs, and its key process. GET /readyz, /health: leases can be granted now, and if
- * not, what is in the way. Nobody is authenticated here, so reasons are phrases of this file. */
+ * not, what is in the way. Served by both listeners. Nobody is authenticated here, so reasons are phrases of
+ * this file. */
 #include <poll.h>
 
 #include "question.h"
@@ -70,9 +71,16 @@ static enum err ask(struct question *question, struct db *db, struct answer *ans
     return ERR_OK;
 }
 
-void get_readyz(struct http_request *request, void *api)
+void get_readyz(struct http_request *request, void *context)
 {
     static const struct question_kind kind = {
         .answer_ms = QUESTION_READ_MS, .size = sizeof(struct question), .ask = ask};
+    struct api *api = context;
+    if (atomic_load(&api->stopping)) {
+        json_t *checks = json_array();
+        check(checks, "service", false, "it is stopping");
+        reply(request, 503, json_pack("{s:s, s:o}", "status", "not ready", "checks", checks));
+        return;
+    }
     question_begin(request, api, &kind);
 }

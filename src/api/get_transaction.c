@@ -12,6 +12,8 @@
 struct status_job {
     struct watch_ticket ticket; /* first: the watch gives it back */
     struct http_request *http;
+    struct api *api;
+    bool waits; /* holds a slot */
 };
 
 static bool job_gone(struct watch_ticket *ticket)
@@ -33,14 +35,24 @@ static json_t *status_json(const struct lease_status *status)
     return object;
 }
 
+static void job_free(struct status_job *job)
+{
+    if (job->waits)
+        slots_give(&job->api->slots, SLOT_WAIT);
+    free(job);
+}
+
 static void job_done(struct watch_ticket *ticket)
 {
     struct status_job *job = (struct status_job *)ticket;
-    if (ticket->error == ERR_OK)
-        reply(job->http, 200, status_json(&ticket->status));
+    struct http_request *http = job->http;
+    const struct lease_status status = ticket->status;
+    const enum err e = ticket->error;
+    job_free(job);
+    if (e == ERR_OK)
+        reply(http, 200, status_json(&status));
     else
-        refuse(job->http, ticket->error, NULL);
-    free(job);
+        refuse(http, e, NULL);
 }
 
 static enum err read_request(
@@ -55,22 +67,26 @@ static enum err read_request(
             detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", WAIT_MAX_S);
     job->ticket.deadline_ms = clock_ms() + (int64_t)wait_s * 1000;
     snprintf(job->ticket.client, sizeof job->ticket.client, "%s", client_of(request));
-    return ERR_OK;
+    if (wait_s == 0)
+        return ERR_OK;
+    enum err e = slots_take(&job->api->slots, SLOT_WAIT);
+    job->waits = e == ERR_OK;
+    return e;
 }
 
 void get_transaction(struct http_request *request, void *context)
 {
-    const struct api *api = context;
     struct status_job *job = NEW(struct status_job);
     struct detail detail = {0};
+    job->api = context;
     job->http = request;
     job->ticket.done = job_done;
     job->ticket.gone = job_gone;
     enum err e = read_request(request, job, &detail);
     if (e == ERR_OK)
-        e = watch_submit(api->settings.watch, &job->ticket);
+        e = watch_submit(job->api->settings.watch, &job->ticket);
     if (e != ERR_OK) {
+        job_free(job);
         refuse(request, e, &detail);
-        free(job);
     }
 }

@@ -33,6 +33,7 @@ static bool job_gone(struct engine_ticket *ticket)
 
 static void job_answer(struct lease_job *job, const struct lease *lease)
 {
+    slots_give(&job->api->slots, SLOT_LEASE);
     reply(job->http, 201,
         json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "hash", json_hash(&lease->hash), "transactionXdr",
             json_base64(buf_bytes(&lease->envelope)), "channelAccount", json_address(&lease->account),
@@ -44,6 +45,7 @@ static void job_answer(struct lease_job *job, const struct lease *lease)
 
 static void job_refuse(struct lease_job *job, enum err e, const struct detail *detail)
 {
+    slots_give(&job->api->slots, SLOT_LEASE);
     refuse(job->http, e, detail);
     job_free(job);
 }
@@ -121,9 +123,14 @@ static enum err submit(struct lease_job *job, struct detail *detail)
 
 void post_transaction(struct http_request *request, void *context)
 {
+    struct api *api = context;
+    if (slots_take(&api->slots, SLOT_LEASE) != ERR_OK) {
+        refuse(request, ERR_OVERLOADED, NULL);
+        return;
+    }
     struct lease_job *job = NEW(struct lease_job);
     struct detail detail = {0};
-    job->api = context;
+    job->api = api;
     job->http = request;
     job->ticket.done = job_done;
     job->ticket.gone = job_gone;

@@ -45,7 +45,7 @@ void refuse_with(struct http_request *request, enum err e, const struct detail *
     AUTO_FREE char *extra = members == NULL ? NULL : json_dumps(members, JSON_COMPACT);
     json_decref(members);
     int status = err_status(e);
-    if (status >= 500 && detail != NULL && detail->text[0] != '\0')
+    if (status >= 500 && e != ERR_CANCELLED && detail != NULL && detail->text[0] != '\0')
         log_line(status == 500 ? LOG_ERROR : LOG_WARN, "request failed",
             "request_id=%s error=%s detail=\"%s\"", http_request_id(request), err_code(e), detail->text);
     http_reply_problem(request, e, detail, retry_after_s(e), extra);

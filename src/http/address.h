@@ -1,13 +1,28 @@
-/* From "host:port" to a listening socket. */
+/* From "host:port" to listening sockets. */
 #ifndef FAIRWAY_HTTP_ADDRESS_H
 #define FAIRWAY_HTTP_ADDRESS_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
+#define ADDRESSES_MAX 16
+
+/* Of one address; they all have the same port. */
+struct sockets {
+    int fds[ADDRESSES_MAX];
+    size_t count;
+};
+
 /*
- * Opens a non-blocking listening socket for "127.0.0.1:8001", "[::1]:8001", "localhost:8001" or ":8001" (all
- * addresses, IPv4 and IPv6). ERR_CONFIG with the reason if the text is no such thing or cannot be bound.
+ * Opens non-blocking listening sockets for "127.0.0.1:8001", "[::1]:8001", "localhost:8001" (all addresses
+ * that the name has) or ":8001" (all addresses of this host, IPv4 and IPv6). Port 0 chooses a free port that
+ * is the same for all. An IPv6 address is skipped where the kernel has no IPv6, or has it turned off, and
+ * another address works. ERR_CONFIG with the reason if the text is malformed or one of the addresses cannot
+ * be bound.
  */
-MUST_CHECK enum err address_listen(const char *address, int *out, struct detail *detail);
+MUST_CHECK enum err address_listen(const char *address, struct sockets *out, struct detail *detail);
+
+void sockets_close(struct sockets *sockets);
 
 #endif

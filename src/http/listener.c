@@ -12,23 +12,22 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "linger.h"
+#include "connections.h"
 
 enum {
-    TICK_MS = 250 /* how late a deadline may be noticed */
+    TICK_MS = 250,     /* how late a deadline may be noticed */
+    FULL_TICK_MS = 50, /* how late, when nobody can come in, a connection that may be ended */
 };
 
 struct listener {
     struct listener_settings settings;
-    int socket; /* the thread's; -1 when closed */
+    struct connections *connections;
+    struct sockets sockets; /* the thread's; none when closed */
     int wake;
     bool starved; /* the thread's: the last accept failed, which has been logged */
     pthread_t thread;
     atomic_bool refusing, refused, stopping;
-    atomic_uint open; /* accepted and not yet closed */
-    pthread_mutex_t lock;
-    struct connection *first; /* under lock, as is lingering */
-    struct lingerers lingering;
+    atomic_bool full; /* nobody can come in: a connection that idles from now on wakes the thread */
 };
 
 static void wake(struct listener *listener)
@@ -38,68 +37,92 @@ static void wake(struct listener *listener)
         return; /* full: it is awake already */
 }
 
-/* False: descriptors or memory have run out; trying at once again would only spin. */
-static bool accept_all(struct listener *listener)
+static void take(struct listener *listener, int fd, const struct sockaddr *address, socklen_t len)
 {
-    while (atomic_load(&listener->open) < listener->settings.max_connections) {
-        struct sockaddr_storage address;
+    struct connection *connection = connections_add(listener->connections, fd, address, len);
+    if (connection == NULL)
+        close(fd);
+    else if (!listener->settings.accepted(listener->settings.context, fd, address, len))
+        connections_remove(listener->connections, connection);
+    else
+        connections_thin_out(listener->connections);
+}
+
+/* False: descriptors or memory have run out; trying at once again would only spin. */
+static bool accept_all(struct listener *listener, int socket)
+{
+    while (!connections_full(listener->connections)) {
+        struct sockaddr_storage address = {0};
         socklen_t len = sizeof address;
-        int fd = accept4(listener->socket, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(socket, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
         if (fd < 0 && errno == EAGAIN)
             return true;
         if (fd < 0) {
             if (!listener->starved)
-                log_warn("cannot accept connections", "reason=\"%s\" open=%u", strerror(errno),
-                    atomic_load(&listener->open));
+                log_warn("cannot accept connections", "reason=\"%s\"", strerror(errno));
             listener->starved = true;
             return false;
         }
         listener->starved = false;
-        atomic_fetch_add(&listener->open, 1);
-        if (!listener->settings.accepted(listener->settings.context, fd, (struct sockaddr *)&address, len))
-            atomic_fetch_sub(&listener->open, 1);
+        take(listener, fd, (struct sockaddr *)&address, len);
     }
     return true;
 }
 
-/*
- * The library reads until a read comes up short, and then waits for the next edge. Where the end of the
- * stream came together with the last bytes there is none, and the connection would stay until its deadline.
- * Shutting the receiving side again changes nothing but raises the edge; bytes that wait are still read.
- */
-static void remind_of_end(const struct connection *connection)
+/* False: see accept_all. */
+static bool let_in(struct listener *listener, const struct pollfd *fds)
 {
-    struct pollfd fd = {.fd = connection->fd, .events = POLLRDHUP};
-    if (poll(&fd, 1, 0) > 0)
-        shutdown(connection->fd, SHUT_RD);
+    bool can = true;
+    for (size_t i = 0; can && i < listener->sockets.count; i++)
+        if (fds[i].revents != 0 && connections_full(listener->connections))
+            connections_make_room(listener->connections);
+        else if (fds[i].revents != 0)
+            can = accept_all(listener, listener->sockets.fds[i]);
+    return can;
 }
 
-static void look_after(struct listener *listener)
+/* Whether there is reason to listen for newcomers: there is a place, or one can be made. */
+static bool may_accept(struct listener *listener)
 {
-    int64_t now = clock_ms();
-    pthread_mutex_lock(&listener->lock);
-    for (struct connection *c = listener->first; c != NULL; c = c->next) {
-        int64_t deadline = atomic_load(&c->deadline_ms);
-        if (deadline == 0)
-            continue;
-        /* The connection's own thread sees the end of the stream and closes; the descriptor stays its own. */
-        if (deadline <= now)
-            shutdown(c->fd, SHUT_RDWR);
-        else
-            remind_of_end(c);
-    }
-    linger_expire(&listener->lingering, now);
-    pthread_mutex_unlock(&listener->lock);
+    bool full = connections_full(listener->connections);
+    atomic_store(&listener->full, full); /* before the look: what idles after it wakes us */
+    if (!full)
+        return true;
+    if (connections_ending(listener->connections))
+        return false; /* a place is being made; its closing wakes us */
+    return connections_can_make_room(listener->connections);
 }
 
 static void refuse(struct listener *listener)
 {
-    if (listener->socket >= 0)
-        close(listener->socket);
-    listener->socket = -1;
+    sockets_close(&listener->sockets);
     atomic_store(&listener->refused, true);
+}
+
+/* The wake-up, the listening sockets, and what lingers. */
+enum {
+    FD_SOCKETS = 1,
+    FD_LINGERING = FD_SOCKETS + ADDRESSES_MAX,
+    FDS_MAX = FD_LINGERING + LINGER_MAX
+};
+
+/* Waits for something to do. Returns how many lingering sockets are in fds. */
+static nfds_t wait_for_events(
+    struct listener *listener, bool accepting, int64_t next_tick, struct pollfd fds[FDS_MAX])
+{
+    int timeout_ms = clock_left_ms(next_tick);
+    if (!accepting && timeout_ms > FULL_TICK_MS)
+        timeout_ms = FULL_TICK_MS;
+    const struct sockets *sockets = &listener->sockets;
+    fds[0] = (struct pollfd){.fd = listener->wake, .events = POLLIN};
+    for (size_t i = 0; i < ADDRESSES_MAX; i++)
+        fds[FD_SOCKETS + i] =
+            (struct pollfd){.fd = accepting && i < sockets->count ? sockets->fds[i] : -1, .events = POLLIN};
+    nfds_t lingering = connections_poll(listener->connections, fds + FD_LINGERING);
+    poll(fds, FD_LINGERING + lingering, timeout_ms);
+    return lingering;
 }
 
 static void *run(void *context)
@@ -108,27 +131,18 @@ static void *run(void *context)
     int64_t next_tick = clock_ms() + TICK_MS;
     bool breathless = false;
     while (!atomic_load(&listener->stopping)) {
+        struct pollfd fds[FDS_MAX];
         if (atomic_load(&listener->refusing))
             refuse(listener);
-        bool accepting = !breathless && atomic_load(&listener->open) < listener->settings.max_connections;
-        struct pollfd fds[2 + LINGER_MAX] = {
-            {.fd = listener->wake, .events = POLLIN},
-            {.fd = accepting ? listener->socket : -1, .events = POLLIN},
-        };
-        pthread_mutex_lock(&listener->lock);
-        nfds_t count = 2 + linger_poll(&listener->lingering, fds + 2);
-        pthread_mutex_unlock(&listener->lock);
-        poll(fds, count, clock_left_ms(next_tick));
+        nfds_t lingering = wait_for_events(listener, !breathless && may_accept(listener), next_tick, fds);
         uint64_t ignored;
         if (fds[0].revents != 0 && read(listener->wake, &ignored, sizeof ignored) < 0)
             continue;
-        if (fds[1].revents != 0 && !atomic_load(&listener->refusing))
-            breathless = !accept_all(listener);
-        pthread_mutex_lock(&listener->lock);
-        linger_read(&listener->lingering, fds + 2, count - 2);
-        pthread_mutex_unlock(&listener->lock);
+        if (!atomic_load(&listener->refusing) && !let_in(listener, fds + FD_SOCKETS))
+            breathless = true;
+        connections_read(listener->connections, fds + FD_LINGERING, lingering);
         if (clock_ms() >= next_tick) {
-            look_after(listener);
+            connections_look_after(listener->connections);
             breathless = false;
             next_tick = clock_ms() + TICK_MS;
         }
@@ -137,13 +151,14 @@ static void *run(void *context)
     return NULL;
 }
 
-struct listener *listener_new(int socket, const struct listener_settings *settings)
+struct listener *listener_new(const struct sockets *sockets, const struct listener_settings *settings)
 {
     struct listener *listener = NEW(struct listener);
     listener->settings = *settings;
-    listener->socket = socket;
+    listener->sockets = *sockets;
+    listener->connections =
+        connections_new(settings->max_connections, settings->max_per_address, &settings->limits);
     listener->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    pthread_mutex_init(&listener->lock, NULL);
     if (listener->wake < 0)
         log_fatal(EX_OSERR, "cannot make an event descriptor", "reason=\"%s\"", strerror(errno));
     return listener;
@@ -173,42 +188,26 @@ void listener_stop(struct listener *listener)
 
 void listener_free(struct listener *listener)
 {
-    linger_expire(&listener->lingering, INT64_MAX);
-    pthread_mutex_destroy(&listener->lock);
+    connections_free(listener->connections);
     close(listener->wake);
     free(listener);
 }
 
 struct connection *listener_opened(struct listener *listener, int fd)
 {
-    struct connection *connection = NEW(struct connection);
-    connection->fd = fd;
-    connection_phase(listener, connection, true);
-    pthread_mutex_lock(&listener->lock);
-    connection->next = listener->first;
-    if (connection->next != NULL)
-        connection->next->previous = connection;
-    listener->first = connection;
-    pthread_mutex_unlock(&listener->lock);
-    return connection;
+    return connections_find(listener->connections, fd);
+}
+
+bool listener_phase(struct listener *listener, struct connection *connection, enum connection_phase phase)
+{
+    bool entered = connection_enter(connection, phase);
+    if (entered && phase == CONNECTION_IDLE && atomic_load(&listener->full))
+        wake(listener);
+    return entered;
 }
 
 void listener_closed(struct listener *listener, struct connection *connection)
 {
-    pthread_mutex_lock(&listener->lock);
-    *(connection->previous == NULL ? &listener->first : &connection->previous->next) = connection->next;
-    if (connection->next != NULL)
-        connection->next->previous = connection->previous;
-    if (connection->linger)
-        linger_add(&listener->lingering, connection->fd);
-    pthread_mutex_unlock(&listener->lock);
-    bool was_full = atomic_fetch_sub(&listener->open, 1) >= listener->settings.max_connections;
-    if (was_full || connection->linger)
+    if (connections_remove(listener->connections, connection))
         wake(listener);
-    free(connection);
-}
-
-void connection_phase(struct listener *listener, struct connection *connection, bool limited)
-{
-    atomic_store(&connection->deadline_ms, limited ? clock_ms() + listener->settings.phase_ms : 0);
 }

@@ -82,6 +82,7 @@ void http_reply_json(struct http_request *request, int status, char *json)
 void http_reply_problem(struct http_request *request, enum err e, const struct detail *detail,
     int retry_after_s, const char *extra)
 {
+    request->client_left = e == ERR_CANCELLED;
     request_answer(request, err_status(e), problem_new(request, e, detail, retry_after_s, extra));
 }
 

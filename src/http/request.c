@@ -55,7 +55,8 @@ static enum MHD_Result queue(struct http_request *request)
     if (atomic_load(&request->server->stage) != SERVING)
         MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
     move(request, QUEUED);
-    connection_phase(request->server->listener, request->peer, true);
+    if (!listener_phase(request->server->listener, request->peer, CONNECTION_REPLY))
+        return MHD_NO;
     return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
 }
 
@@ -69,6 +70,8 @@ static enum MHD_Result run_handler(struct http_request *request)
 {
     struct http_server *server = request->server;
     const struct http_route *route = request->match.route;
+    if (!listener_phase(server->listener, request->peer, CONNECTION_HANDLER))
+        return MHD_NO;
     /* Counted before the look at the stage, so that http_drain either is seen here or waits for us. */
     atomic_fetch_add(&server->in_handlers, 1);
     if (atomic_load(&server->stage) == CLOSED) {
@@ -76,7 +79,6 @@ static enum MHD_Result run_handler(struct http_request *request)
         return refuse(request, ERR_SHUTTING_DOWN, NULL);
     }
     atomic_fetch_add(&server->unanswered, 1);
-    connection_phase(server->listener, request->peer, false);
     move(request, HANDLED);
     route->handler(request, route->context);
     atomic_fetch_sub(&server->in_handlers, 1);
@@ -142,6 +144,8 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
     if (!request->head_seen) {
         request->head_seen = true;
         snprintf(request->method, sizeof request->method, "%s", method);
+        if (!listener_phase(request->server->listener, request->peer, CONNECTION_BODY))
+            return MHD_NO;
         if (!judge_head(request, method))
             return MHD_YES;
         request->peer->linger = true; /* a reply before the body ends the connection */
@@ -169,7 +173,8 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->refusal = target_parse(&request->target, target == NULL ? "" : target, &request->refusal_detail);
     atomic_fetch_add(&server->under_way, 1);
-    connection_phase(server->listener, request->peer, true);
+    (void)!listener_phase(
+        server->listener, request->peer, CONNECTION_HEAD); /* looked at with the whole head */
     return request;
 }
 
@@ -182,14 +187,17 @@ static void printable(char *out, size_t size, const char *in)
     out[i] = '\0';
 }
 
+/* 499: what other servers log for a client that left before it was answered. No such status is sent. */
 static void log_request(const struct http_request *request, bool sent)
 {
     char path[200], method[sizeof request->method];
     printable(path, sizeof path, request->target.path);
     printable(method, sizeof method, request->method);
-    log_line(request->status >= 500 ? LOG_WARN : LOG_DEBUG, "request",
-        "method=\"%s\" path=\"%s\" status=%d sent=%d ms=%.3f request_id=%s", method, path, request->status,
-        sent, (double)(clock_us() - request->began_us) / 1000, request->id);
+    bool left = request->client_left;
+    log_line(request->status >= 500 && !left ? LOG_WARN : LOG_DEBUG, "request",
+        "method=\"%s\" path=\"%s\" status=%d sent=%d%s ms=%.3f request_id=%s", method, path,
+        left ? 499 : request->status, sent, left ? " client_left=1" : "",
+        (double)(clock_us() - request->began_us) / 1000, request->id);
 }
 
 void request_end(
@@ -201,7 +209,7 @@ void request_end(
     if (request == NULL)
         return;
     log_request(request, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-    connection_phase(server->listener, request->peer, true);
+    (void)!listener_phase(server->listener, request->peer, CONNECTION_IDLE); /* or it is closed */
     if (request->response != NULL)
         MHD_destroy_response(request->response);
     target_wipe(&request->target);

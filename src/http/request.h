@@ -49,6 +49,7 @@ struct http_request {
 
     int status; /* with response: written before ANSWERED, read after */
     struct MHD_Response *response;
+    bool client_left; /* it was answered with ERR_CANCELLED, for the log */
 };
 
 /* The callbacks of MHD_start_daemon; context is the server. */

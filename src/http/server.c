@@ -19,8 +19,8 @@
 
 enum {
     THREADS_DEFAULT = 2,
-    CONNECTIONS_DEFAULT = 1024,
     IDLE_DEFAULT_S = 30,
+    HEAD_DEFAULT_S = 5,
     HEAD_BYTES = 16 << 10, /* a connection's whole memory in the library: head, and the reply's head */
     FLUSH_MS = 500         /* for the last replies to leave in http_free */
 };
@@ -107,6 +107,14 @@ static unsigned port_of(int socket)
     return (unsigned)strtoul(port, NULL, 10);
 }
 
+static struct connection_limits limits_of(const struct http_settings *settings)
+{
+    int idle_s = settings->idle_timeout_s == 0 ? IDLE_DEFAULT_S : settings->idle_timeout_s;
+    int head_s = settings->head_timeout_s == 0 ? HEAD_DEFAULT_S : settings->head_timeout_s;
+    return (struct connection_limits){
+        .head_ms = 1000 * (head_s < idle_s ? head_s : idle_s), .phase_ms = 1000 * idle_s};
+}
+
 enum err http_start(const struct http_settings *settings, struct http_server **out, struct detail *detail)
 {
     uint64_t random[2];
@@ -115,30 +123,30 @@ enum err http_start(const struct http_settings *settings, struct http_server **o
             return detail_set(detail, ERR_INTERNAL, "route %s cannot be served", settings->routes[i].path);
     if (getentropy(random, sizeof random) != 0)
         return detail_set(detail, ERR_INTERNAL, "no random bytes: %s", strerror(errno));
-    int socket;
-    enum err e = address_listen(settings->address, &socket, detail);
+    struct sockets sockets;
+    enum err e = address_listen(settings->address, &sockets, detail);
     if (e != ERR_OK)
         return e;
     json_object_seed(0); /* once, before threads make objects */
     unsigned max_connections =
-        settings->max_connections == 0 ? CONNECTIONS_DEFAULT : settings->max_connections;
+        settings->max_connections == 0 ? HTTP_MAX_CONNECTIONS : settings->max_connections;
     struct http_server *server = NEW(struct http_server);
     server->id_prefix = random[0];
     server->id_base = random[1];
-    server->port = port_of(socket);
+    server->port = port_of(sockets.fds[0]);
     server->route_count = settings->route_count;
     server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
     if (start_workers(server, settings, max_connections) != ERR_OK) {
-        close(socket);
+        sockets_close(&sockets);
         free(server->routes);
         free(server);
         return detail_set(detail, ERR_INTERNAL, "cannot start the HTTP threads: %s", strerror(errno));
     }
-    int idle_s = settings->idle_timeout_s == 0 ? IDLE_DEFAULT_S : settings->idle_timeout_s;
-    server->listener = listener_new(socket, &(struct listener_settings){.max_connections = max_connections,
-                                                .phase_ms = idle_s * 1000,
-                                                .accepted = connection_accepted,
-                                                .context = server});
+    server->listener = listener_new(&sockets, &(struct listener_settings){.max_connections = max_connections,
+                                                  .max_per_address = settings->max_per_address,
+                                                  .limits = limits_of(settings),
+                                                  .accepted = connection_accepted,
+                                                  .context = server});
     listener_start(server->listener);
     *out = server;
     return ERR_OK;

@@ -48,7 +48,7 @@ class World {
     this.folder = folder;
     this.localnet = localnet;
     this.network = new rpc.Server(localnet.url, { allowHttp: true });
-    this.env = { PATH: process.env.PATH, RPC_URL: localnet.url, AUTH: 'none', PORT: '0', LISTEN: '127.0.0.1',
+    this.env = { PATH: process.env.PATH, RPC_URL: localnet.url, AUTH: 'none', PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1',
       LEDGER_SECONDS: '1', INGEST_POLL_MS: '100' };
   }
 
@@ -120,7 +120,8 @@ export class Service {
     for (const stream of [this.process.stdout, this.process.stderr])
       stream.setEncoding('utf8').on('data', text => {
         this.log += text;
-        this.url ??= /listening on (http:\S+?)"?$/m.exec(this.log)?.[1];
+        this.url ??= /^listening on (http:\S+)\n/m.exec(this.log)?.[1];
+        this.adminUrl ??= /^admin listening on (http:\S+)\n/m.exec(this.log)?.[1];
       });
   }
 

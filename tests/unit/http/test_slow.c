@@ -3,7 +3,6 @@
 #include "client.h"
 
 #include <pthread.h>
-#include <time.h>
 
 enum {
     IDLE_MS = 1000,
@@ -174,45 +173,6 @@ static void slow_clients_do_not_slow_others(void **state)
         hang_up(&idlers[i]);
 }
 
-static int64_t cpu_ms(void)
-{
-    struct timespec used;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
-}
-
-static void connections_over_the_maximum_wait_for_one_that_closes(void **state)
-{
-    (void)state;
-    struct http_server *small =
-        serve(routes, ARRAY_LEN(routes), (struct http_settings){.max_connections = 2});
-    struct client inside[2], outside;
-    struct reply reply;
-    for (size_t i = 0; i < 2; i++) {
-        dial(&inside[i], small);
-        ask(&inside[i], &reply, GET("/quick"));
-    }
-    int64_t taken_over_ms = 0;
-    for (int round = 0; round < 8; round++) {
-        dial(&outside, small);
-        say(&outside, GET("/quick"));
-        struct pollfd fd = {.fd = outside.fd, .events = POLLIN};
-        int64_t used = cpu_ms();
-        assert_int_equal(poll(&fd, 1, 100), 0);
-        assert_true(cpu_ms() - used < 50); /* waiting is not polling */
-        ask(&inside[0], &reply, GET("/quick"));
-        hang_up(&inside[0]);
-        int64_t before = clock_ms();
-        assert_true(hear(&outside, &reply));
-        taken_over_ms += clock_ms() - before;
-        inside[0] = outside;
-    }
-    assert_true(taken_over_ms < 8 * 60); /* by the closing itself, not by the next tick */
-    hang_up(&inside[0]);
-    hang_up(&inside[1]);
-    http_free(small);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,7 +181,6 @@ int main(void)
         cmocka_unit_test(the_handlers_own_time_is_not_limited),
         cmocka_unit_test(a_reply_that_is_not_taken_is_given_up),
         cmocka_unit_test(slow_clients_do_not_slow_others),
-        cmocka_unit_test(connections_over_the_maximum_wait_for_one_that_closes),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,0 +1,127 @@
+#include "listeners.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+enum {
+    ADMIN_CONNECTIONS = 64,
+    ADMIN_DRAIN_MS = 500,
+    ADMIN_PORT_DISTANCE = 1000, /* so that replicas with neighbouring ports do not meet */
+    PORT_MAX = 65535,
+    /* Descriptors besides connections: of the database sessions and their threads, of the key process,
+     * Stellar RPC, listening sockets, connections that linger, and of each thread that reads HTTP. */
+    DESCRIPTORS_BASE = 160,
+    DESCRIPTORS_THREAD = 4
+};
+
+static unsigned number(const struct config *config, const char *name)
+{
+    return (unsigned)config_number(config, name);
+}
+
+enum err listeners_check(const struct config *config, struct detail *detail)
+{
+    struct rlimit limit;
+    const unsigned connections = number(config, "MAX_CONNECTIONS");
+    const unsigned rest =
+        ADMIN_CONNECTIONS + DESCRIPTORS_BASE +
+        DESCRIPTORS_THREAD * (number(config, "HTTP_THREADS") + number(config, "ENGINE_THREADS"));
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= connections + rest)
+        return ERR_OK;
+    const unsigned allowed = (unsigned)limit.rlim_max;
+    if (allowed <= rest)
+        return detail_set(detail, ERR_CONFIG,
+            "this process may open %u files (ulimit -Hn), but MAX_CONNECTIONS=%u needs %u: raise that limit",
+            allowed, connections, connections + rest);
+    return detail_set(detail, ERR_CONFIG,
+        "MAX_CONNECTIONS=%u needs %u open files, but this process may have %u (ulimit -Hn): raise that "
+        "limit, "
+        "or set MAX_CONNECTIONS to %u at most",
+        connections, connections + rest, allowed, allowed - rest);
+}
+
+void listeners_raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn("the limit of descriptors stays as it is", NULL);
+}
+
+bool listeners_want_admin(const struct config *config)
+{
+    return !text_equal(config_text(config, "ADMIN_LISTEN"), "off");
+}
+
+static unsigned admin_port(const struct config *config)
+{
+    const unsigned port = number(config, "PORT");
+    if (config_text(config, "ADMIN_PORT") != NULL)
+        return number(config, "ADMIN_PORT");
+    if (port == 0)
+        return 0;
+    return port + ADMIN_PORT_DISTANCE <= PORT_MAX ? port + ADMIN_PORT_DISTANCE : port - ADMIN_PORT_DISTANCE;
+}
+
+static enum err open_api(
+    const struct config *config, const struct api *api, struct http_server **out, struct detail *detail)
+{
+    AUTO_FREE char *address = mem_format("%s:%s", config_text(config, "LISTEN"), config_text(config, "PORT"));
+    struct http_settings http = {.address = address,
+        .threads = number(config, "HTTP_THREADS"),
+        .max_connections = number(config, "MAX_CONNECTIONS"),
+        .max_per_address = number(config, "MAX_CONNECTIONS_PER_ADDRESS")};
+    http.routes = api_routes(api, &http.route_count);
+    return http_start(&http, out, detail);
+}
+
+static enum err open_admin(
+    const struct config *config, const struct api *admin, struct http_server **out, struct detail *detail)
+{
+    AUTO_FREE char *address = mem_format("%s:%u", config_text(config, "ADMIN_LISTEN"), admin_port(config));
+    struct http_settings http = {.address = address, .threads = 1, .max_connections = ADMIN_CONNECTIONS};
+    struct detail why = {0};
+    http.routes = api_routes(admin, &http.route_count);
+    enum err e = http_start(&http, out, &why);
+    if (e == ERR_CONFIG)
+        return detail_set(detail, e,
+            "admin listener: %s (ADMIN_PORT=0 takes any free port, ADMIN_LISTEN=off turns it off)", why.text);
+    return e == ERR_OK ? e : detail_set(detail, e, "admin listener: %s", why.text);
+}
+
+enum err listeners_open(const struct config *config, const struct api *api, const struct api *admin,
+    struct listeners *out, struct detail *detail)
+{
+    enum err e = open_api(config, api, &out->api, detail);
+    if (e == ERR_OK && admin != NULL)
+        e = open_admin(config, admin, &out->admin, detail);
+    if (e != ERR_OK)
+        return e;
+    printf("listening on http://%s:%u\n", config_text(config, "LISTEN"), http_port(out->api));
+    if (out->admin != NULL)
+        printf(
+            "admin listening on http://%s:%u\n", config_text(config, "ADMIN_LISTEN"), http_port(out->admin));
+    fflush(stdout);
+    return ERR_OK;
+}
+
+void listeners_drain(struct listeners *listeners, int grace_ms)
+{
+    if (listeners->api != NULL)
+        http_drain(listeners->api, grace_ms);
+    if (listeners->admin != NULL)
+        http_drain(listeners->admin, ADMIN_DRAIN_MS);
+}
+
+void listeners_free(struct listeners *listeners)
+{
+    http_free(listeners->api);
+    http_free(listeners->admin);
+    *listeners = (struct listeners){0};
+}

@@ -1,0 +1,243 @@
+#include "connections.h"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "peers.h"
+
+enum {
+    SPARE_FRACTION = 8,   /* of the places are kept free of connections without a request */
+    NOTICE_MS = 10 * 1000 /* between two log lines about the same */
+};
+
+/* A log line that would be written for each of many connections. The listener's thread. */
+struct notice {
+    int64_t next_ms;
+    unsigned count;
+};
+
+struct connections {
+    unsigned max, max_per_address;
+    struct connection_limits limits;
+    struct notice crowded, too_many;
+    atomic_uint open;   /* accepted and not yet closed */
+    atomic_uint ending; /* of these, ended and not yet closed */
+    pthread_mutex_t lock;
+    struct connection *newest, *oldest; /* under lock, as is what follows */
+    struct peers *peers;
+    struct lingerers lingering;
+};
+
+struct connections *connections_new(
+    unsigned max, unsigned max_per_address, const struct connection_limits *limits)
+{
+    struct connections *connections = NEW(struct connections);
+    connections->max = max;
+    connections->max_per_address = max_per_address;
+    connections->limits = *limits;
+    connections->peers = peers_new(max_per_address, max);
+    pthread_mutex_init(&connections->lock, NULL);
+    return connections;
+}
+
+void connections_free(struct connections *connections)
+{
+    /* What the library closed before it had begun with it. */
+    for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
+        next = c->next;
+        peers_leave(connections->peers, c->peer);
+        free(c);
+    }
+    peers_free(connections->peers);
+    linger_expire(&connections->lingering, INT64_MAX);
+    pthread_mutex_destroy(&connections->lock);
+    free(connections);
+}
+
+bool connections_full(const struct connections *connections)
+{
+    return atomic_load(&connections->open) >= connections->max;
+}
+
+bool connections_ending(const struct connections *connections)
+{
+    return atomic_load(&connections->ending) > 0;
+}
+
+/* Whether to write the line now; *count is how many cases it stands for. */
+static bool notice_due(struct notice *notice, unsigned *count)
+{
+    int64_t now = clock_ms();
+    notice->count++;
+    if (now < notice->next_ms)
+        return false;
+    *count = notice->count;
+    *notice = (struct notice){.next_ms = now + NOTICE_MS};
+    return true;
+}
+
+struct connection *connections_add(
+    struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len)
+{
+    struct connection *connection = connection_new(fd);
+    pthread_mutex_lock(&connections->lock);
+    bool may = peers_enter(connections->peers, address, &connection->peer);
+    if (may) {
+        connection->next = connections->newest;
+        *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection;
+        connections->newest = connection;
+        atomic_fetch_add(&connections->open, 1);
+    }
+    pthread_mutex_unlock(&connections->lock);
+    if (may)
+        return connection;
+    free(connection);
+    unsigned closed;
+    if (notice_due(&connections->too_many, &closed)) {
+        char host[64] = "?";
+        getnameinfo(address, address_len, host, sizeof host, NULL, 0, NI_NUMERICHOST);
+        log_warn("connections closed: their address has as many as it may have",
+            "address=%s max_connections_per_address=%u closed=%u", host, connections->max_per_address,
+            closed);
+    }
+    return NULL;
+}
+
+struct connection *connections_find(struct connections *connections, int fd)
+{
+    pthread_mutex_lock(&connections->lock);
+    struct connection *connection = connections->newest; /* it was accepted a moment ago */
+    while (connection->fd != fd)
+        connection = connection->next;
+    pthread_mutex_unlock(&connections->lock);
+    return connection;
+}
+
+bool connections_remove(struct connections *connections, struct connection *connection)
+{
+    bool lingers = connection->linger;
+    pthread_mutex_lock(&connections->lock);
+    *(connection->previous == NULL ? &connections->newest : &connection->previous->next) = connection->next;
+    *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection->previous;
+    peers_leave(connections->peers, connection->peer);
+    if (lingers)
+        linger_add(&connections->lingering, connection->fd);
+    pthread_mutex_unlock(&connections->lock);
+    if (connection_phase_of(atomic_load(&connection->state)) == CONNECTION_ENDED)
+        atomic_fetch_sub(&connections->ending, 1);
+    bool was_full = atomic_fetch_sub(&connections->open, 1) >= connections->max;
+    free(connection);
+    return was_full || lingers;
+}
+
+/* Under lock. */
+static bool end(struct connections *connections, struct connection *connection, uint64_t state)
+{
+    bool ended = connection_end(connection, state);
+    if (ended)
+        atomic_fetch_add(&connections->ending, 1);
+    return ended;
+}
+
+/*
+ * The connection that has been in its phase for longest, of those that may be ended; under lock. *state is
+ * what it was judged by.
+ */
+static struct connection *most_dispensable(struct connections *connections, uint64_t *state)
+{
+    struct connection *longest = NULL;
+    int64_t now = clock_ms();
+    for (struct connection *c = connections->oldest; c != NULL; c = c->previous) {
+        uint64_t seen = atomic_load(&c->state);
+        if (connection_dispensable(seen, now) &&
+            (longest == NULL || connection_since_ms(seen) < connection_since_ms(*state))) {
+            longest = c;
+            *state = seen;
+        }
+    }
+    return longest;
+}
+
+bool connections_make_room(struct connections *connections)
+{
+    struct connection *ended;
+    uint64_t state;
+    unsigned closed;
+    pthread_mutex_lock(&connections->lock);
+    while ((ended = most_dispensable(connections, &state)) != NULL && !end(connections, ended, state))
+        ; /* its request came meanwhile */
+    pthread_mutex_unlock(&connections->lock);
+    if (ended != NULL && notice_due(&connections->crowded, &closed))
+        log_warn("nearly full: the oldest connections without a request are closed",
+            "open=%u max_connections=%u closed=%u", atomic_load(&connections->open), connections->max,
+            closed);
+    return ended != NULL;
+}
+
+void connections_thin_out(struct connections *connections)
+{
+    unsigned busy_max = connections->max - connections->max / SPARE_FRACTION;
+    if (atomic_load(&connections->open) > busy_max + atomic_load(&connections->ending))
+        (void)connections_make_room(connections);
+}
+
+bool connections_can_make_room(struct connections *connections)
+{
+    uint64_t state;
+    pthread_mutex_lock(&connections->lock);
+    bool can = most_dispensable(connections, &state) != NULL;
+    pthread_mutex_unlock(&connections->lock);
+    return can;
+}
+
+/*
+ * The library reads until a read comes up short, and then waits for the next edge. Where the end of the
+ * stream came together with the last bytes there is none, and the connection would stay until its deadline.
+ * Shutting the receiving side again changes nothing but raises the edge; bytes that wait are still read.
+ */
+static void remind_of_end(const struct connection *connection)
+{
+    struct pollfd fd = {.fd = connection->fd, .events = POLLRDHUP};
+    if (poll(&fd, 1, 0) > 0)
+        shutdown(connection->fd, SHUT_RD);
+}
+
+void connections_look_after(struct connections *connections)
+{
+    int64_t now = clock_ms();
+    pthread_mutex_lock(&connections->lock);
+    for (struct connection *c = connections->newest; c != NULL; c = c->next) {
+        uint64_t state = atomic_load(&c->state);
+        enum connection_phase phase = connection_phase_of(state);
+        /* The connection's own thread sees the end of the stream and closes; the descriptor stays its own. */
+        if (phase == CONNECTION_ENDED)
+            shutdown(c->fd, SHUT_RDWR);
+        else if (connection_late(state, &connections->limits, now))
+            end(connections, c, state);
+        else if (phase != CONNECTION_HANDLER)
+            remind_of_end(c);
+        if (phase == CONNECTION_IDLE)
+            connection_look_for_head(c, now);
+    }
+    linger_expire(&connections->lingering, now);
+    pthread_mutex_unlock(&connections->lock);
+}
+
+nfds_t connections_poll(struct connections *connections, struct pollfd fds[LINGER_MAX])
+{
+    pthread_mutex_lock(&connections->lock);
+    nfds_t count = linger_poll(&connections->lingering, fds);
+    pthread_mutex_unlock(&connections->lock);
+    return count;
+}
+
+void connections_read(struct connections *connections, const struct pollfd *fds, nfds_t count)
+{
+    pthread_mutex_lock(&connections->lock);
+    linger_read(&connections->lingering, fds, count);
+    pthread_mutex_unlock(&connections->lock);
+}

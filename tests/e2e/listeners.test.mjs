@@ -1,0 +1,229 @@
+// What serve listens on, and that nobody is kept out: by clients that wait, that idle or that send one byte a second, by requests
+// that find no account, or by a database that holds the API's workers up. In each case an honest client and the probes are
+// answered within a second.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import dns from 'node:dns/promises';
+import http from 'node:http';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { payment, sleep, startWorld, until } from './harness.mjs';
+
+const ACCOUNTS = 2, PLACES = 64, CROWD = 200, HONEST_MS = 1000;
+const binary = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
+let world, service, users, lease, signed;
+
+/** {status, headers, json, ms}, on a connection of its own. */
+function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
+  const begun = Date.now(), text = body && JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method, agent: false, family, timeout: 20_000,
+      headers: { ...headers, ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) } });
+    request.on('response', response => {
+      let all = '';
+      response.setEncoding('utf8').on('data', data => all += data).on('end', () => resolve(
+        { status: response.statusCode, headers: response.headers, json: JSON.parse(all), ms: Date.now() - begun }));
+    });
+    request.on('timeout', () => request.destroy(new Error(`no answer: ${method} ${url}`))).on('error', reject);
+    request.end(text);
+  });
+}
+
+/** Of three tries, because others use this machine too. */
+async function assertAnswersSoon(url, options, what) {
+  const tries = [];
+  for (let i = 0; i < 3; i++) {
+    const { status, ms, json } = await ask(url, options);
+    assert.equal(status, 200, `${what}: ${url}: ${JSON.stringify(json)}`);
+    tries.push(ms);
+  }
+  assert.ok(tries.toSorted((a, b) => a - b)[1] < HONEST_MS, `${what}: ${url} took ${tries} ms`);
+}
+
+async function assertNobodyKeptOut(what) {
+  const asked = [['/v1/pool'], ['/livez'], ['/v1/fee-bumps', { method: 'POST', body: { transactionXdr: signed } }],
+    ...['/livez', '/readyz', '/health'].map(probe => [probe, {}, service.adminUrl])];
+  for (const [path, options, url = service.url] of asked)
+    await assertAnswersSoon(url + path, options, what);
+}
+
+/** Connections that say something and then what `then` makes them say; those that are closed come again if `again`. */
+class Crowd {
+  #timers = [];
+
+  /** Leaves when the test t ends, if not before. */
+  constructor(t, count, said, { byte, again } = {}) {
+    t.after(() => this.leave());
+    this.members = Array.from({ length: count }, () => ({ heard: '', closed: false }));
+    for (const member of this.members)
+      this.#join(member, said, again);
+    if (byte)
+      this.#timers.push(setInterval(() => this.members.forEach(({ socket }) => socket.write(byte)), 1000));
+  }
+
+  #join(member, said, again) {
+    const { hostname, port } = new URL(service.url);
+    member.closed = false;
+    member.socket = net.connect({ host: hostname, port }, () => member.socket.write(said));
+    member.socket.setEncoding('utf8').on('data', data => member.heard += data).on('error', () => {}).on('close', () => {
+      member.closed = true;
+      if (again && !this.left)
+        this.#timers.push(setTimeout(() => this.left || this.#join(member, said, again), 20));
+    });
+  }
+
+  status(code) {
+    return this.members.filter(({ heard }) => heard.startsWith(`HTTP/1.1 ${code} `));
+  }
+
+  async leave() {
+    if (this.left)
+      return;
+    this.left = true;
+    this.#timers.forEach(clearInterval);
+    this.members.forEach(({ socket }) => socket.destroy());
+    await sleep(300);
+  }
+}
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  service = await world.serve({ MAX_CONNECTIONS: String(PLACES), LOG_LEVEL: 'debug' });
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+  const leases = await Promise.all(Array.from({ length: ACCOUNTS }, () => ask(`${service.url}/v1/transactions`,
+    { method: 'POST', body: { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300 } })));
+  lease = leases[0].json;
+  const inner = TransactionBuilder.fromXDR(lease.transactionXdr, world.passphrase);
+  inner.sign(users[0]);
+  signed = inner.toXDR();
+});
+after(() => world?.stop());
+
+test('clients that wait for a ledger get half of the places, the others are told to come again', async t => {
+  const crowd = new Crowd(t, CROWD, `GET /v1/transactions/${lease.hash}?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n`, { again: true });
+  await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES / 2, 5000,
+    'as many wait as may');
+  await assertNobodyKeptOut('waits');
+  const refused = await until(() => crowd.status(503).length === CROWD - PLACES / 2 && crowd.status(503), 5000, 'the others');
+  assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: 1\r$/m.test(heard)));
+});
+
+test('a client that leaves a wait is logged as that', async () => {
+  const lines = await until(() => {
+    const found = service.log.split('\n').filter(line => line.includes(`path="/v1/transactions/${lease.hash}" status=499`));
+    return found.length >= PLACES / 2 && found;
+  }, 5000, 'log lines');
+  assert.ok(lines.every(line => /level=debug .* client_left=1 /.test(line)), lines[0]);
+});
+
+test('clients that idle keep nobody out', async t => {
+  new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n', { again: true });
+  new Crowd(t, CROWD, '', { again: true });
+  await sleep(500);
+  await assertNobodyKeptOut('idle');
+});
+
+test('clients that send one byte a second keep nobody out', async t => {
+  new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nX-Long: ', { byte: 'a', again: true });
+  await sleep(1500);
+  await assertNobodyKeptOut('heads');
+});
+
+test('requests that find no account get five eighths of the places, and reads and fee bumps get through', async t => {
+  const body = JSON.stringify({ transactionXdr: payment(world, ...users).toXDR() });
+  const crowd = new Crowd(t, CROWD,
+    `POST /v1/transactions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    { again: true });
+  await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES * 5 / 8, 5000,
+    'as many wait as may');
+  await assertNobodyKeptOut('leases');
+  const refused = crowd.status(503);
+  assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: /m.test(heard)), refused[0]?.heard);
+});
+
+test('the probes answer while requests under way hold every place and every worker of the API', async t => {
+  const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
+  await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
+    + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'locked');
+  const body = JSON.stringify({ transactionXdr: signed, maxFee: '54321' });
+  const crowd = new Crowd(t, 2 * PLACES,
+    `POST /v1/fee-bumps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  await sleep(500);
+  let alive = false;
+  const outside = ask(`${service.url}/livez`).then(() => alive = true);
+  for (const probe of ['/livez', '/readyz', '/health'])
+    await assertAnswersSoon(service.adminUrl + probe, {}, 'full');
+  assert.equal(alive, false, 'the API is full');
+  await crowd.leave();
+  await Promise.all([held, outside]);
+});
+
+test('LISTEN=localhost listens on every address of that name', async () => {
+  const local = await world.serve({ LISTEN: 'localhost', INGEST: 'off' });
+  const { port } = new URL(local.url);
+  for (const { address, family } of await dns.lookup('localhost', { all: true })) {
+    const { status } = await ask(`http://${family === 6 ? `[${address}]` : address}:${port}/livez`);
+    assert.equal(status, 200, address);
+  }
+  await local.kill();
+});
+
+/** A serve that is expected to fail: {code, text}. */
+async function failing(env, limit) {
+  const child = spawn('sh', ['-c', `${limit ? `ulimit -n ${limit} && ` : ''}exec "$0" serve`, binary],
+    { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let text = '';
+  child.stdout.on('data', data => {
+    text += data;
+    child.kill('SIGKILL'); // it listens
+  });
+  child.stderr.on('data', data => text += data);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  const code = await new Promise(resolve => child.on('close', resolve));
+  clearTimeout(timer);
+  return { code, text };
+}
+
+test('an admin port that is taken fails the start and says what to do', async () => {
+  const { port } = new URL(service.adminUrl);
+  const { code, text } = await failing({ ADMIN_PORT: port });
+  assert.equal(code, 78, text);
+  assert.match(text, new RegExp(`admin listener: cannot listen on 127\\.0\\.0\\.1:${port}.*ADMIN_PORT=0 .*ADMIN_LISTEN=off`));
+  assert.doesNotMatch(text, /^listening on/m);
+});
+
+test('the admin port is 1000 above that of the API, and can be turned off', async () => {
+  const probe = net.createServer().listen(0, '127.0.0.1');
+  await new Promise(resolve => probe.on('listening', resolve));
+  const { port } = probe.address();
+  await new Promise(resolve => probe.close(resolve));
+  const replica = await world.serve({ PORT: String(port), ADMIN_PORT: '', INGEST: 'off' });
+  assert.equal(replica.adminUrl, `http://127.0.0.1:${port + (port > 64535 ? -1000 : 1000)}`);
+  assert.match(replica.log.slice(replica.log.indexOf('listening on')), /^listening on http:\S+\nadmin listening on http:\S+\n/);
+  await replica.kill();
+  const without = await world.serve({ ADMIN_LISTEN: 'off', INGEST: 'off' });
+  assert.equal(without.adminUrl, undefined);
+  await without.kill();
+});
+
+test('more connections than descriptors fail the start and say both numbers', async () => {
+  const { code, text } = await failing({}, 1024);
+  assert.equal(code, 78, text);
+  const [, needed, most] = /MAX_CONNECTIONS=1024 needs (\d+) open files, but this process may have 1024 .*MAX_CONNECTIONS to (\d+) at most/
+    .exec(text) ?? assert.fail(text);
+  assert.equal(needed - 1024, 1024 - most);
+});
+
+test('while the service stops, the admin listener says that it is not ready', async () => {
+  const replica = await world.serve({ INGEST: 'off' });
+  const busy = ask(`${replica.url}/v1/transactions`, { method: 'POST', body: { transactionXdr: payment(world, ...users).toXDR() } });
+  await sleep(300);
+  replica.process.kill('SIGTERM');
+  await until(async () => (await ask(`${replica.adminUrl}/readyz`)).status === 503, 2000, 'not ready');
+  assert.equal((await ask(`${replica.adminUrl}/livez`)).status, 200);
+  const { status } = await busy;
+  assert.equal(status, 503);
+  assert.equal((await replica.ended).code, 0);
+});

@@ -1,0 +1,388 @@
+/* More clients than there are places: who is let in, who gives way, and who never does. */
+#include "client.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum {
+    PLACES = 16,
+    SPARE = PLACES / 8,
+    HONEST_MS = 1000 /* what an honest client waits, whatever others do */
+};
+
+static atomic_uint handled;
+
+static void quick(struct http_request *request, void *context)
+{
+    (void)context;
+    atomic_fetch_add(&handled, 1);
+    http_reply_json(request, 200, mem_copy_text("{}"));
+}
+
+static struct http_request *_Atomic held[2 * PLACES];
+static atomic_uint held_count;
+
+static void hold(struct http_request *request, void *context)
+{
+    (void)context;
+    atomic_store(&held[atomic_fetch_add(&held_count, 1)], request);
+}
+
+static void await_held(unsigned count)
+{
+    for (int64_t end = clock_ms() + PATIENCE_MS; atomic_load(&held_count) < count; clock_sleep_ms(1))
+        assert_true(clock_ms() < end);
+}
+
+static void release(unsigned i)
+{
+    http_reply_json(atomic_exchange(&held[i], NULL), 200, mem_copy_text("{}"));
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/quick", 0, quick, NULL},
+    {"POST", "/quick", 10000, quick, NULL},
+    {"GET", "/hold", 0, hold, NULL},
+};
+
+static struct http_server *server;
+
+static int start_with(struct http_settings settings)
+{
+    settings.max_connections = PLACES;
+    atomic_store(&held_count, 0);
+    server = serve(routes, ARRAY_LEN(routes), settings);
+    return 0;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    return start_with((struct http_settings){0});
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_LEN(held); i++)
+        if (atomic_load(&held[i]) != NULL)
+            release(i);
+    http_free(server);
+    return 0;
+}
+
+/* How long an honest client takes from connecting to its answer. */
+static int64_t honest_ms(void)
+{
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    int64_t begun = clock_ms();
+    ask_once(server, reply, GET("/quick"));
+    assert_int_equal(reply->status, 200);
+    return clock_ms() - begun;
+}
+
+/* One in ten may be late, because others use this machine too. */
+static void assert_in_time(unsigned late, unsigned of)
+{
+    if (late * 10 > of)
+        fail_msg("%u of %u honest clients waited longer than %d ms", late, of, HONEST_MS);
+}
+
+static struct client *clients_new(size_t count)
+{
+    return NEW_ARRAY(count, struct client);
+}
+
+static void oldest_idle_connection_gives_way(void **state)
+{
+    (void)state;
+    enum {
+        IDLE = PLACES - SPARE /* that stay */
+    };
+    AUTO_FREE struct client *idle = clients_new(IDLE), *newer = clients_new(SPARE);
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    for (size_t i = 0; i < IDLE; i++) {
+        dial(&idle[i], server);
+        ask(&idle[i], reply, GET("/quick"));
+        clock_sleep_ms(30); /* the order in which they idle is that of the replies */
+    }
+    ask(&idle[0], reply, GET("/quick")); /* so that it is no longer the oldest */
+    for (size_t i = 0; i < SPARE; i++) {
+        dial(&newer[i], server);
+        ask(&newer[i], reply, GET("/quick"));
+        assert_true(ended(&idle[i + 1]));
+        hang_up(&idle[i + 1]);
+    }
+    for (size_t i = 0; i < IDLE; i++)
+        if (i == 0 || i > SPARE) {
+            ask(&idle[i], reply, GET("/quick"));
+            hang_up(&idle[i]);
+        }
+    for (size_t i = 0; i < SPARE; i++) {
+        ask(&newer[i], reply, GET("/quick"));
+        hang_up(&newer[i]);
+    }
+}
+
+static void idle_connections_keep_nobody_out(void **state)
+{
+    (void)state;
+    AUTO_FREE struct client *idle = clients_new(10 * PLACES);
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    unsigned late = 0;
+    for (size_t i = 0; i < 10 * PLACES; i++) {
+        int64_t begun = clock_ms();
+        dial(&idle[i], server);
+        ask(&idle[i], reply, GET("/quick"));
+        late += clock_ms() - begun > HONEST_MS;
+    }
+    assert_in_time(late, 10 * PLACES);
+    for (size_t i = 0; i < 10 * PLACES; i++)
+        hang_up(&idle[i]);
+}
+
+/* Clients that say one byte of a request at a time, and come again when they are sent away. */
+struct trickle {
+    const char *start;
+    char byte;
+    atomic_bool stop;
+};
+
+static void *trickle(void *context)
+{
+    struct trickle *trickle = context;
+    AUTO_FREE struct client *clients = clients_new(2 * PLACES);
+    for (size_t i = 0; i < 2 * PLACES; i++)
+        clients[i].fd = -1;
+    while (!atomic_load(&trickle->stop)) {
+        for (size_t i = 0; i < 2 * PLACES; i++) {
+            struct client *client = &clients[i];
+            if (client->fd >= 0 && send(client->fd, &trickle->byte, 1, MSG_NOSIGNAL) == 1)
+                continue;
+            if (client->fd >= 0)
+                hang_up(client);
+            dial(client, server);
+            send(client->fd, trickle->start, strlen(trickle->start), MSG_NOSIGNAL);
+        }
+        clock_sleep_ms(50);
+    }
+    for (size_t i = 0; i < 2 * PLACES; i++)
+        hang_up(&clients[i]);
+    return NULL;
+}
+
+static void heads_of_one_byte_at_a_time_keep_nobody_out(void **state)
+{
+    (void)state;
+    struct trickle heads = {.start = "GET /quick HTTP/1.1\r\nHost: x\r\nX-Long: ", .byte = 'a'};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, trickle, &heads), 0);
+    unsigned late = 0;
+    clock_sleep_ms(200);
+    for (int i = 0; i < 30; i++) {
+        late += honest_ms() > HONEST_MS;
+        clock_sleep_ms(20);
+    }
+    assert_in_time(late, 30);
+    atomic_store(&heads.stop, true);
+    pthread_join(thread, NULL);
+}
+
+/* A body has a second before its place may go to somebody else. */
+static void bodies_of_one_byte_at_a_time_keep_nobody_out_for_long(void **state)
+{
+    (void)state;
+    AUTO_FREE struct client *slow = clients_new(PLACES);
+    for (size_t i = 0; i < PLACES; i++) {
+        dial(&slow[i], server);
+        say(&slow[i], "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 9999\r\n\r\n{");
+    }
+    clock_sleep_ms(200);
+    assert_in_range(honest_ms(), 0, 4000);
+    for (size_t i = 0; i < PLACES; i++)
+        hang_up(&slow[i]);
+}
+
+static int64_t cpu_ms(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+static void a_request_that_a_handler_has_never_gives_way(void **state)
+{
+    (void)state;
+    AUTO_FREE struct client *inside = clients_new(PLACES), *outside = clients_new(PLACES);
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    int64_t taken_over_ms = 0;
+    for (size_t i = 0; i < PLACES; i++) {
+        dial(&inside[i], server);
+        say(&inside[i], GET("/hold"));
+        await_held((unsigned)i + 1); /* so that held[] is in their order */
+    }
+    for (unsigned i = 0; i < PLACES; i++) {
+        int64_t used = cpu_ms();
+        dial(&outside[i], server);
+        say(&outside[i], GET("/hold"));
+        clock_sleep_ms(i < 3 ? 400 : 20);
+        assert_int_equal(atomic_load(&held_count), PLACES + i);
+        assert_true(cpu_ms() - used < 50); /* waiting is not polling */
+        int64_t before = clock_ms();
+        release(i);
+        await_held(PLACES + i + 1);
+        taken_over_ms += clock_ms() - before;
+        assert_true(hear(&inside[i], reply)); /* whole, although its connection has given way then */
+        assert_int_equal(reply->status, 200);
+        assert_true(ended(&inside[i]));
+        hang_up(&inside[i]);
+    }
+    assert_true(taken_over_ms < PLACES * 60); /* because one has ended, not because of the next tick */
+    for (unsigned i = 0; i < PLACES; i++) {
+        release(PLACES + i);
+        assert_true(hear(&outside[i], reply));
+        hang_up(&outside[i]);
+    }
+}
+
+static atomic_uint heard;
+static atomic_bool hammering;
+
+static void *hammer(void *context)
+{
+    static const char request[] = GET("/quick");
+    (void)context;
+    AUTO_FREE struct client *client = clients_new(1);
+    while (atomic_load(&hammering)) {
+        dial(client, server);
+        while (atomic_load(&hammering) && send(client->fd, request, strlen(request), MSG_NOSIGNAL) > 0 &&
+               recv(client->fd, client->heard, sizeof client->heard, 0) > 0)
+            atomic_fetch_add(&heard, 1);
+        hang_up(client);
+    }
+    return NULL;
+}
+
+/* The listener may choose a connection at the moment at which its request is complete. */
+static void a_request_on_a_connection_that_gives_way_is_answered_or_not_begun(void **state)
+{
+    (void)state;
+    pthread_t threads[2 * PLACES];
+    unsigned before = atomic_load(&handled);
+    atomic_store(&heard, 0);
+    atomic_store(&hammering, true);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, hammer, NULL), 0);
+    clock_sleep_ms(1500);
+    atomic_store(&hammering, false);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        pthread_join(threads[i], NULL);
+    print_message(
+        "%u requests of %zu clients for %d places\n", atomic_load(&heard), ARRAY_LEN(threads), PLACES);
+    assert_true(atomic_load(&heard) > 100);
+    assert_int_equal(atomic_load(&handled) - before, atomic_load(&heard));
+}
+
+static int start_with_short_heads(void **state)
+{
+    (void)state;
+    return start_with((struct http_settings){.head_timeout_s = 1, .idle_timeout_s = 10});
+}
+
+static void assert_ends_after_ms(struct client *client, int64_t since_ms, int64_t limit_ms)
+{
+    assert_true(ended(client));
+    assert_in_range(clock_ms() - since_ms, limit_ms - 100, limit_ms + 1500);
+    hang_up(client);
+}
+
+static void a_head_has_its_own_time_from_accept_or_from_its_first_byte(void **state)
+{
+    (void)state;
+    AUTO_FREE struct client *silent = clients_new(1), *idle = clients_new(1), *slow = clients_new(1);
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    int64_t begun = clock_ms();
+    dial(silent, server);
+    dial(slow, server);
+    say(slow, "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 2\r\n\r\n{");
+    dial(idle, server);
+    ask(idle, reply, GET("/quick"));
+    assert_ends_after_ms(silent, begun, 1000);
+    clock_sleep_ms((int)(begun + 2500 - clock_ms()));
+    ask(idle, reply, GET("/quick")); /* idling has the longer time, */
+    ask(slow, reply, "}");           /* and so has a body */
+    hang_up(slow);
+    clock_sleep_ms(600);
+    begun = clock_ms();
+    say(idle, "GET");
+    for (struct pollfd fd = {.fd = idle->fd, .events = POLLIN}; poll(&fd, 1, 100) == 0;)
+        if (send(idle->fd, "T", 1, MSG_NOSIGNAL) != 1)
+            break;
+    assert_ends_after_ms(idle, begun, 1000);
+}
+
+static int start_with_limit(void **state)
+{
+    (void)state;
+    return start_with((struct http_settings){.max_per_address = 3});
+}
+
+/* From 127.0.0.HOST. */
+static void dial_from(struct client *client, uint8_t host)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000u + host)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+        .sin_port = htons((uint16_t)http_port(server)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    client->len = 0;
+    client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(client->fd, (struct sockaddr *)&from, sizeof from), 0);
+    assert_int_equal(connect(client->fd, (struct sockaddr *)&to, sizeof to), 0);
+}
+
+static void an_address_has_its_limit_and_others_theirs(void **state)
+{
+    (void)state;
+    AUTO_FREE struct client *clients = clients_new(6), *late = clients_new(1);
+    AUTO_FREE struct reply *reply = NEW(struct reply);
+    for (uint8_t i = 0; i < 6; i++) {
+        dial_from(&clients[i], 2 + i / 3);
+        ask(&clients[i], reply, GET("/quick"));
+    }
+    for (uint8_t host = 2; host <= 3; host++) {
+        int64_t begun = clock_ms();
+        dial_from(late, host);
+        assert_true(ended(late));
+        assert_in_range(clock_ms() - begun, 0, HONEST_MS);
+        hang_up(late);
+    }
+    for (size_t i = 0; i < 6; i++)
+        ask(&clients[i], reply, GET("/quick"));
+    hang_up(&clients[0]);
+    for (bool in = false; !in; hang_up(late)) { /* once the server has noticed */
+        dial_from(late, 2);
+        send(late->fd, GET("/quick"), strlen(GET("/quick")), MSG_NOSIGNAL);
+        in = hear(late, reply);
+    }
+    for (size_t i = 1; i < 6; i++)
+        hang_up(&clients[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(oldest_idle_connection_gives_way, start, stop),
+        cmocka_unit_test_setup_teardown(idle_connections_keep_nobody_out, start, stop),
+        cmocka_unit_test_setup_teardown(heads_of_one_byte_at_a_time_keep_nobody_out, start, stop),
+        cmocka_unit_test_setup_teardown(bodies_of_one_byte_at_a_time_keep_nobody_out_for_long, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_that_a_handler_has_never_gives_way, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_request_on_a_connection_that_gives_way_is_answered_or_not_begun, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_head_has_its_own_time_from_accept_or_from_its_first_byte, start_with_short_heads, stop),
+        cmocka_unit_test_setup_teardown(an_address_has_its_limit_and_others_theirs, start_with_limit, stop),
+    };
+    alarm(120);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* The log line of each request: what clients do is no warning, what we fail to do is one. */
+#include "client.h"
+
+#include <sys/mman.h>
+
+#include "base/log.h"
+
+static void fine(struct http_request *request, void *context)
+{
+    (void)context;
+    http_reply_json(request, 200, mem_copy_text("{}"));
+}
+
+static void unavailable(struct http_request *request, void *context)
+{
+    (void)context;
+    http_reply_problem(request, ERR_DATABASE_UNAVAILABLE, NULL, 2, NULL);
+}
+
+/* As an endpoint that waits does: it answers when the client has gone. */
+static void until_gone(struct http_request *request, void *context)
+{
+    (void)context;
+    while (!http_client_gone(request))
+        clock_sleep_ms(1);
+    http_reply_problem(request, ERR_CANCELLED, NULL, 0, NULL);
+}
+
+static const struct http_route routes[] = {
+    {"GET", "/fine", 0, fine, NULL},
+    {"GET", "/unavailable", 0, unavailable, NULL},
+    {"GET", "/until-gone", 0, until_gone, NULL},
+};
+
+static struct http_server *server;
+static int real_stderr, log_file;
+
+static int start(void **state)
+{
+    (void)state;
+    if (log_set_level("debug") != ERR_OK)
+        return -1;
+    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    real_stderr = dup(STDERR_FILENO);
+    log_file = memfd_create("log", MFD_CLOEXEC);
+    dup2(log_file, STDERR_FILENO);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    dup2(real_stderr, STDERR_FILENO);
+    close(real_stderr);
+    close(log_file);
+    http_free(server);
+    return 0;
+}
+
+/* The log line that has this path; it is written when the request has ended. */
+static char *line_of(const char *path)
+{
+    AUTO_FREE char *wanted = mem_format(" path=\"%s\" ", path);
+    for (int64_t end = clock_ms() + PATIENCE_MS; clock_ms() < end; clock_sleep_ms(2)) {
+        AUTO_FREE char *log = NEW_ARRAY(1 << 20, char);
+        if (pread(log_file, log, (1 << 20) - 1, 0) < 0)
+            fail_msg("the log cannot be read");
+        char *found = strstr(log, wanted);
+        if (found == NULL || strchr(found, '\n') == NULL)
+            continue;
+        *strchr(found, '\n') = '\0';
+        char *begin = found;
+        while (begin > log && begin[-1] != '\n')
+            begin--;
+        return mem_copy_text(begin);
+    }
+    fail_msg("no log line with path %s", path);
+    return NULL;
+}
+
+static void assert_has(const char *line, const char *text)
+{
+    if (strstr(line, text) == NULL)
+        fail_msg("no \"%s\" in %s", text, line);
+}
+
+static void a_request_is_logged_for_debugging_and_our_failure_as_a_warning(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, GET("/fine"));
+    ask_once(server, &reply, GET("/unavailable"));
+    AUTO_FREE char *good = line_of("/fine"), *bad = line_of("/unavailable");
+    assert_has(good, "level=debug");
+    assert_has(good, "status=200 sent=1");
+    assert_has(bad, "level=warn");
+    assert_has(bad, "status=503 sent=1");
+}
+
+static void a_client_that_leaves_is_logged_as_that_and_not_as_a_warning(void **state)
+{
+    (void)state;
+    struct client client;
+    dial(&client, server);
+    say(&client, GET("/until-gone"));
+    clock_sleep_ms(20);
+    hang_up(&client);
+    AUTO_FREE char *line = line_of("/until-gone");
+    assert_has(line, "level=debug");
+    assert_has(line, "status=499 ");
+    assert_has(line, " client_left=1 ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_is_logged_for_debugging_and_our_failure_as_a_warning),
+        cmocka_unit_test(a_client_that_leaves_is_logged_as_that_and_not_as_a_warning),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
