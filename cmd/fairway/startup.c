@@ -14,6 +14,7 @@
 #include "db/migrate.h"
 #include "ingest/network.h"
 #include "keys/secrets.h"
+#include "options_check.h"
 #include "pool/master_keys.h"
 #include "rpc/rpc.h"
 
@@ -58,10 +59,17 @@ static enum err read_options(
         return detail_set(detail, ERR_CONFIG, "RPC_URL is not set");
     if (distribution != NULL && address_decode(distribution, &out->distribution) != ERR_OK)
         return detail_set(detail, ERR_CONFIG, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY is not an account (G...)");
+    enum err e = options_check(config, needs_rpc, detail);
+    if (e != ERR_OK)
+        return e;
     const int64_t max_fee = (int64_t)config_number(config, "MAX_FEE");
     const int64_t max_resource_fee = (int64_t)config_number(config, "MAX_RESOURCE_FEE");
     const uint32_t base_fee = (uint32_t)config_number(config, "BASE_FEE");
-    out->limits = (struct keyd_settings){.limits = {base_fee, max_resource_fee},
+    out->limits = (struct keyd_settings){
+        .limits = {.base_fee_stroops = base_fee,
+            .max_resource_fee_stroops = max_resource_fee,
+            .bump_base_fee_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
+            .max_bump_fee_stroops = max_fee},
         .max_lease_fee_stroops = (int64_t)base_fee * OPERATIONS_MAX + max_resource_fee,
         .max_bump_fee_stroops = max_fee + max_resource_fee};
     return ERR_OK;

@@ -313,13 +313,18 @@ static void F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top(void **st
     assert_string_equal(answer_text(&above, "maximumFee"), "5000000");
 }
 
+/* Leased while the maximum was higher. */
 static void F2_more_operations_than_the_cap_pays_for_are_refused(void **state)
 {
     (void)state;
+    struct policy_limits higher = service_limits;
     struct sample sample = SAMPLE;
     for (int i = 0; i < 100; i++)
         add_payment(&sample, PLAIN, 9);
+    higher.max_bump_fee_stroops = 1010000;
+    service_restart_api(&service, &higher);
     AUTO_HELD held = hold(&sample);
+    service_restart_api(&service, &service_limits);
     sign_as(&held, 9);
     refused(&held, NULL, "FEE_EXCEEDS_MAXIMUM"); /* 101 x 10,000 */
 }

@@ -32,7 +32,8 @@ static struct keyd *start_keyd(struct service *service)
 {
     const struct keyd_secrets secrets = keyd_known_secrets();
     const struct keyd_settings settings = {.network = service->network,
-        .limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE},
+        .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
+            .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
         .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
         .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE + SERVICE_MAX_RESOURCE_FEE};
     struct master_key_row row;
@@ -89,7 +90,8 @@ static void start_engine(struct service *service)
     const struct engine_settings engine = {.database_url = service->db.url,
         .database_direct_url = service->db.url,
         .grant = {.network = service->network,
-            .limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE},
+            .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
+                .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
             .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
             .ledger_seconds = 5},
         .keyd = service->keyd,
@@ -98,7 +100,12 @@ static void start_engine(struct service *service)
     must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
 }
 
-static void start_api(struct service *service, int64_t max_resource_fee)
+const struct policy_limits service_limits = {.base_fee_stroops = SERVICE_BASE_FEE,
+    .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE,
+    .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
+    .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE};
+
+static void start_api(struct service *service, const struct policy_limits *limits)
 {
     service->api = api_start(&(struct api_settings){.engine = service->engine,
         .watch = service->watch,
@@ -107,9 +114,7 @@ static void start_api(struct service *service, int64_t max_resource_fee)
         .passphrase = SERVICE_PASSPHRASE,
         .network = service->network,
         .distribution = service->distribution,
-        .limits = {SERVICE_BASE_FEE, max_resource_fee},
-        .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
-        .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE,
+        .limits = *limits,
         .max_body = SERVICE_MAX_BODY,
         .ledger_seconds = 5,
         .ingest_ready = ingest_ready,
@@ -138,16 +143,16 @@ void service_start(struct service *service, size_t accounts)
         "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
         " FROM fairway.ledgers");
     start_engine(service);
-    start_api(service, SERVICE_MAX_RESOURCE_FEE);
+    start_api(service, &service_limits);
 }
 
-void service_restart_api(struct service *service, int64_t max_resource_fee)
+void service_restart_api(struct service *service, const struct policy_limits *limits)
 {
     http_drain(service->http, 1000);
     api_drain(service->api);
     http_free(service->http);
     api_free(service->api);
-    start_api(service, max_resource_fee);
+    start_api(service, limits);
 }
 
 void service_stop(struct service *service)

@@ -43,8 +43,10 @@ struct service {
 /* On a server that runs already (test_pg_start). */
 void service_start(struct service *service, size_t accounts);
 void service_stop(struct service *service);
-/* As a replica with another cap would answer. */
-void service_restart_api(struct service *service, int64_t max_resource_fee);
+/* As the service has it. */
+extern const struct policy_limits service_limits;
+/* As a replica with other limits would answer. */
+void service_restart_api(struct service *service, const struct policy_limits *limits);
 /* Between tests: no lease, no fee bump, every account idle, a ledger that has just closed. */
 void service_reset(struct service *service);
 
