@@ -7,14 +7,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "commands.h"
 #include "db/migrate.h"
+#include "db/server.h"
 #include "ingest/network.h"
 #include "keys/secrets.h"
 #include "options_check.h"
+#include "patience.h"
 #include "pool/master_keys.h"
 #include "rpc/rpc.h"
 
@@ -75,23 +76,65 @@ static enum err read_options(
     return ERR_OK;
 }
 
-/* The RPC's word on which network it serves, patiently. */
-static enum err ask_network(const char *url, unsigned seconds, char **passphrase, struct detail *detail)
+/* A start on its way. Each step may run more than once: what an earlier try has done is found or done again.
+ */
+struct starting {
+    const struct config *config;
+    struct startup *out;
+    int64_t deadline_ms;
+    bool grants;                /* this command uses DATABASE_URL beside DATABASE_DIRECT_URL */
+    char *bound;                /* the network that the database is bound to; NULL: none yet */
+    char *asked;                /* the network that the RPC serves; NULL: no RPC_URL */
+    struct public_key expected; /* the distribution account as configured */
+    bool ring_loaded;           /* keyd takes its keys once */
+    bool is_new;                /* the current master key was in no row then */
+    struct master_key_row current;
+};
+
+static void starting_free(struct starting *starting)
 {
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
-    struct rpc_network network = {0};
-    const int64_t deadline_ms = clock_ms() + (int64_t)seconds * 1000;
-    enum err e = rpc_network(rpc, &network, detail);
-    for (int64_t said_ms = 0; (e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED) && clock_ms() < deadline_ms;
-         e = rpc_network(rpc, &network, detail)) {
-        if (clock_ms() - said_ms > 5000) {
-            log_warn("Stellar RPC is away, trying again", "detail=\"%s\"", detail->text);
-            said_ms = clock_ms();
-        }
-        clock_sleep_ms(500);
-    }
+    free(starting->bound);
+    free(starting->asked);
+}
+
+static enum err look_at_database(void *context, struct detail *detail)
+{
+    struct starting *starting = context;
+    struct network network CLEANUP(network_free) = {0};
+    enum err e = migrate_check(starting->out->db, detail);
     if (e == ERR_OK)
-        *passphrase = mem_copy_text(network.passphrase);
+        e = network_read(starting->out->db, &network, detail);
+    if (e == ERR_OK && network.passphrase != NULL) {
+        free(starting->bound);
+        starting->bound = mem_copy_text(network.passphrase);
+    }
+    return e;
+}
+
+/* Leases are granted through one URL, ledgers ingested through the other. */
+static enum err compare_databases(void *context, struct detail *detail)
+{
+    const struct startup *out = ((struct starting *)context)->out;
+    struct db *pooled =
+        db_new(&(struct db_settings){.url = out->database_url, .kind = DB_POOLED, .name = "fairway start"});
+    bool same = false;
+    enum err e = server_same_database(out->db, pooled, &same, detail);
+    db_free(pooled);
+    if (e == ERR_OK && !same)
+        return detail_set(detail, ERR_CONFIG,
+            "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases: both must name the same one,"
+            " the second without a pooler");
+    return e;
+}
+
+static enum err ask_rpc(void *context, struct detail *detail)
+{
+    struct starting *starting = context;
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = starting->out->rpc_url, .cancel_fd = -1});
+    struct rpc_network network = {0};
+    enum err e = rpc_network(rpc, &network, detail);
+    if (e == ERR_OK)
+        starting->asked = mem_copy_text(network.passphrase);
     rpc_network_free(&network);
     rpc_free(rpc);
     return e;
@@ -99,109 +142,141 @@ static enum err ask_network(const char *url, unsigned seconds, char **passphrase
 
 /* Configuration, database and RPC must name one and the same network; what is not given is taken from the
  * others. */
-static enum err agree_on_network(const struct config *config, struct startup *out, struct detail *detail)
+static enum err agree_on_network(const struct starting *starting, struct detail *detail)
 {
-    const char *configured = config_text(config, "NETWORK_PASSPHRASE");
-    AUTO_FREE char *asked = NULL;
-    struct network bound CLEANUP(network_free) = {0};
-    enum err e = network_read(out->db, &bound, detail);
-    if (e == ERR_OK && out->rpc_url != NULL)
-        e = ask_network(out->rpc_url, (unsigned)config_number(config, "START_TIMEOUT"), &asked, detail);
-    if (e != ERR_OK)
-        return e;
-    const char *chosen = configured != NULL         ? configured
-                         : bound.passphrase != NULL ? bound.passphrase
-                                                    : asked;
+    const char *configured = config_text(starting->config, "NETWORK_PASSPHRASE"), *asked = starting->asked;
+    const char *chosen = configured != NULL ? configured : starting->bound != NULL ? starting->bound : asked;
     if (chosen == NULL)
         return detail_set(
             detail, ERR_CONFIG, "NETWORK_PASSPHRASE is not set, and neither database nor RPC says it");
     if (asked != NULL && !text_equal(chosen, asked))
         return detail_set(
             detail, ERR_CONFIG, "the RPC serves the network \"%.60s\", not \"%.60s\"", asked, chosen);
-    out->passphrase = mem_copy_text(chosen);
-    out->network = network_id_of(chosen);
+    starting->out->passphrase = mem_copy_text(chosen);
+    starting->out->network = network_id_of(chosen);
+    return ERR_OK;
+}
+
+static enum err load_ring(struct starting *starting, struct detail *detail)
+{
+    struct startup *out = starting->out;
+    const bool configured = config_text(starting->config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL;
+    out->limits.network = out->network;
+    out->limits.distribution = configured ? &starting->expected : NULL;
+    enum err e = keyd_load(out->keyd, &out->limits, out->keys, out->key_count, &starting->current,
+        &starting->is_new, &out->distribution, detail);
+    out->limits.distribution = NULL;
+    starting->ring_loaded = e == ERR_OK;
+    if (e == ERR_OK && starting->is_new)
+        out->keys[out->key_count++] = starting->current;
+    return e;
+}
+
+/* After a lost session, the lock was free for a while: keyd must still have every key that the database
+ * names. */
+static enum err check_ring(
+    const struct startup *out, const struct master_key_row rows[], size_t count, struct detail *detail)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+        while (k < out->key_count && !text_equal(out->keys[k].key_id, rows[i].key_id))
+            k++;
+        if (k == out->key_count)
+            return detail_set(detail, ERR_TRY_AGAIN,
+                "another process stored master key %s while this one was starting: start again",
+                rows[i].key_id);
+    }
     return ERR_OK;
 }
 
 /* Key row first: no seed is ever sealed under a key that the database does not know. */
-static enum err load_keys(const struct config *config, struct startup *out, struct detail *detail)
+static enum err load_keys(void *context, struct detail *detail)
 {
-    struct master_key_row current;
-    bool is_new;
-    const bool configured = config_text(config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL;
-    const struct public_key expected = out->distribution;
-    out->limits.network = out->network;
-    out->limits.distribution = configured ? &expected : NULL;
-    enum err e = master_keys_lock(out->db, (unsigned)config_number(config, "START_TIMEOUT"), detail);
+    struct starting *starting = context;
+    struct startup *out = starting->out;
+    struct master_key_row rows[MASTER_KEY_ROWS_MAX];
+    size_t count;
+    enum err e = master_keys_lock(out->db, (unsigned)clock_left_ms(starting->deadline_ms) / 1000, detail);
     if (e == ERR_OK)
-        e = master_keys_read(out->db, out->keys, &out->key_count, detail);
-    if (e == ERR_OK)
-        e = keyd_load(out->keyd, &out->limits, out->keys, out->key_count, &current, &is_new,
-            &out->distribution, detail);
-    out->limits.distribution = NULL;
+        e = master_keys_read(out->db, rows, &count, detail);
+    if (e == ERR_OK && starting->ring_loaded)
+        e = check_ring(out, rows, count, detail);
+    else if (e == ERR_OK) {
+        memcpy(out->keys, rows, count * sizeof rows[0]);
+        out->key_count = count;
+        e = load_ring(starting, detail);
+    }
     if (e == ERR_OK)
         e = network_bind(out->db, out->passphrase, &out->distribution, detail);
-    if (e == ERR_OK && is_new) {
-        out->keys[out->key_count++] = current;
-        e = master_key_store(out->db, &current, detail);
-    }
+    if (e == ERR_OK && starting->is_new)
+        e = master_key_store(out->db, &starting->current, detail);
     return e == ERR_OK ? master_keys_unlock(out->db, detail) : e;
 }
 
-/* Everything behind the key process, which is started before any of these sockets is opened. */
-static enum err connect_all(const struct config *config, struct startup *out, struct detail *detail)
+/* Everything after the key process, which is started before any of these sockets is opened. */
+static enum err connect_all(struct starting *starting, struct detail *detail)
 {
-    enum err e;
+    struct startup *out = starting->out;
     out->db = db_new(
         &(struct db_settings){.url = out->database_direct_url, .kind = DB_DIRECT, .name = "fairway start"});
-    if ((e = db_connect_patiently(out->db, (int)config_number(config, "START_TIMEOUT"), detail)) != ERR_OK ||
-        (e = migrate_check(out->db, detail)) != ERR_OK)
-        return e;
-    return agree_on_network(config, out, detail);
+    enum err e = patiently(look_at_database, starting, starting->deadline_ms, detail);
+    if (e == ERR_OK && starting->grants && !text_equal(out->database_url, out->database_direct_url))
+        e = patiently(compare_databases, starting, starting->deadline_ms, detail);
+    if (e == ERR_OK && out->rpc_url != NULL)
+        e = patiently(ask_rpc, starting, starting->deadline_ms, detail);
+    return e == ERR_OK ? agree_on_network(starting, detail) : e;
 }
 
-static enum err start(const struct config *config, enum keyd_mode mode, bool needs_rpc, struct startup *out,
-    struct detail *detail)
+static enum err start(struct starting *starting, enum keyd_mode mode, bool needs_rpc, struct detail *detail)
 {
+    const struct config *config = starting->config;
     enum err e;
-    if ((e = read_options(config, needs_rpc, out, detail)) != ERR_OK ||
-        (e = start_keyd(config, mode, out, detail)) != ERR_OK ||
-        (e = connect_all(config, out, detail)) != ERR_OK)
+    starting->grants = mode == KEYD_SERVE;
+    if ((e = read_options(config, needs_rpc, starting->out, detail)) != ERR_OK ||
+        (e = start_keyd(config, mode, starting->out, detail)) != ERR_OK ||
+        (e = connect_all(starting, detail)) != ERR_OK)
         return e;
-    return load_keys(config, out, detail);
+    starting->expected = starting->out->distribution;
+    return patiently(load_keys, starting, starting->deadline_ms, detail);
 }
 
-static enum err start_without_keys(const struct config *config, struct startup *out, struct detail *detail)
+static enum err start_without_keys(struct starting *starting, struct detail *detail)
 {
-    struct network bound CLEANUP(network_free) = {0};
     enum err e;
-    if ((e = read_options(config, true, out, detail)) != ERR_OK ||
-        (e = connect_all(config, out, detail)) != ERR_OK ||
-        (e = network_read(out->db, &bound, detail)) != ERR_OK)
+    if ((e = read_options(starting->config, true, starting->out, detail)) != ERR_OK ||
+        (e = connect_all(starting, detail)) != ERR_OK)
         return e;
-    if (bound.passphrase == NULL)
+    if (starting->bound == NULL)
         return detail_set(detail, ERR_CONFIG,
             "the database is bound to no network yet: run a command that has the keys first "
             "(ensure-accounts)");
-    if (!text_equal(bound.passphrase, out->passphrase))
+    if (!text_equal(starting->bound, starting->out->passphrase))
         return detail_set(
-            detail, ERR_CONFIG, "the database is bound to the network \"%.60s\"", bound.passphrase);
+            detail, ERR_CONFIG, "the database is bound to the network \"%.60s\"", starting->bound);
     return ERR_OK;
+}
+
+static struct starting starting_new(const struct config *config, struct startup *out)
+{
+    *out = (struct startup){0};
+    return (struct starting){.config = config,
+        .out = out,
+        .deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000};
 }
 
 int startup(const struct config *config, enum keyd_mode mode, bool needs_rpc, struct startup *out)
 {
     struct detail detail = {0};
-    *out = (struct startup){0};
-    enum err e = start(config, mode, needs_rpc, out, &detail);
+    struct starting starting CLEANUP(starting_free) = starting_new(config, out);
+    enum err e = start(&starting, mode, needs_rpc, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
 
 int startup_without_keys(const struct config *config, struct startup *out)
 {
     struct detail detail = {0};
-    *out = (struct startup){0};
-    enum err e = start_without_keys(config, out, &detail);
+    struct starting starting CLEANUP(starting_free) = starting_new(config, out);
+    enum err e = start_without_keys(&starting, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
 

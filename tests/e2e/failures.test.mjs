@@ -49,7 +49,7 @@ test('database away at start: retries with a clear message, then exit 69', async
 test('RPC away at start: retries with a clear message, then exit 69', async () => {
   const { code, text } = await exitCode({ RPC_URL: `http://127.0.0.1:${await deadPort()}`, START_TIMEOUT: '2' });
   assert.equal(code, 69, text);
-  assert.match(text, /RPC is away/);
+  assert.match(text, /cannot start yet.*RPC_UNAVAILABLE/);
 });
 
 for (const [name, env, expected] of [
