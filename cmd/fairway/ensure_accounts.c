@@ -32,6 +32,7 @@ static enum err ensure(
         .poll_ms = poll_ms,
         .ledger_seconds = ledger_seconds,
         .synchronous_failover = base->synchronous_failover,
+        .funds = base->funds,
         .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400};
     struct provision_settings settings = {.database_direct_url = base->database_direct_url,
         .rpc_url = base->rpc_url,

@@ -27,6 +27,18 @@ static enum err check_fees(const struct config *config, struct detail *detail)
     return ERR_OK;
 }
 
+static enum err check_balance_limits(const struct config *config, struct detail *detail)
+{
+    const uint64_t low = config_number(config, "LOW_BALANCE_PAYMENTS"),
+                   min = config_number(config, "MIN_BALANCE_PAYMENTS");
+    if (low < min)
+        return detail_set(detail, ERR_CONFIG,
+            "LOW_BALANCE_PAYMENTS=%" PRIu64 " is below MIN_BALANCE_PAYMENTS=%" PRIu64
+            ": leases would be refused before the warning. Raise the first or lower the second",
+            low, min);
+    return ERR_OK;
+}
+
 static enum err check_ingestion(const struct config *config, bool ingests, struct detail *detail)
 {
     const char *ingest = config_text(config, "INGEST");
@@ -45,6 +57,8 @@ static enum err check_ingestion(const struct config *config, bool ingests, struc
 
 enum err options_check(const struct config *config, bool ingests, struct detail *detail)
 {
-    enum err e = check_fees(config, detail);
-    return e != ERR_OK ? e : check_ingestion(config, ingests, detail);
+    enum err e;
+    if ((e = check_fees(config, detail)) != ERR_OK || (e = check_balance_limits(config, detail)) != ERR_OK)
+        return e;
+    return check_ingestion(config, ingests, detail);
 }

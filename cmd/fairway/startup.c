@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "commands.h"
@@ -73,6 +74,9 @@ static enum err read_options(
             .max_bump_fee_stroops = max_fee},
         .max_lease_fee_stroops = (int64_t)base_fee * OPERATIONS_MAX + max_resource_fee,
         .max_bump_fee_stroops = max_fee + max_resource_fee};
+    out->funds = (struct funds_limits){.payment_stroops = 2 * out->limits.limits.bump_base_fee_stroops,
+        .low_payments = (int64_t)config_number(config, "LOW_BALANCE_PAYMENTS"),
+        .min_payments = (int64_t)config_number(config, "MIN_BALANCE_PAYMENTS")};
     return ERR_OK;
 }
 
@@ -108,6 +112,17 @@ static enum err look_at_database(void *context, struct detail *detail)
         free(starting->bound);
         starting->bound = mem_copy_text(network.passphrase);
     }
+    return e;
+}
+
+static enum err look_for_standby(void *context, struct detail *detail)
+{
+    bool configured = true;
+    enum err e = server_has_synchronous_standby(((struct starting *)context)->out->db, &configured, detail);
+    if (e == ERR_OK && !configured)
+        log_warn("DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
+                 "lose leases",
+            "synchronous_standby_names=empty");
     return e;
 }
 
@@ -222,6 +237,8 @@ static enum err connect_all(struct starting *starting, struct detail *detail)
     enum err e = patiently(look_at_database, starting, starting->deadline_ms, detail);
     if (e == ERR_OK && starting->grants && !text_equal(out->database_url, out->database_direct_url))
         e = patiently(compare_databases, starting, starting->deadline_ms, detail);
+    if (e == ERR_OK && out->synchronous_failover)
+        e = patiently(look_for_standby, starting, starting->deadline_ms, detail);
     if (e == ERR_OK && out->rpc_url != NULL)
         e = patiently(ask_rpc, starting, starting->deadline_ms, detail);
     return e == ERR_OK ? agree_on_network(starting, detail) : e;

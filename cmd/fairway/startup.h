@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "db/db.h"
 #include "keys/keyd.h"
+#include "pool/funds.h"
 
 struct startup {
     struct keyd *keyd;
@@ -21,6 +22,7 @@ struct startup {
     struct network_id network;
     struct public_key distribution;
     struct keyd_settings limits; /* fee caps as configured */
+    struct funds_limits funds;   /* of the distribution account's balance */
 };
 
 /* 0, or the exit code of the command after logging why. needs_rpc: RPC_URL must be given and must answer. */

@@ -19,6 +19,8 @@ struct api_settings {
     struct network_id network;
     struct public_key distribution;
     struct policy_limits limits; /* with those of fee bumps */
+    struct funds_limits funds;   /* of the distribution account's balance */
+    bool synchronous_failover;   /* DATABASE_FAILOVER=synchronous */
     size_t max_body;             /* bytes */
     unsigned ledger_seconds;     /* expected between two ledgers */
     /* Whether ingestion is as it should be. NULL: this process does not ingest. */

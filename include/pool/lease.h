@@ -8,6 +8,7 @@
 
 #include "db/db.h"
 #include "keys/keyd.h"
+#include "pool/funds.h"
 #include "stellar/envelope.h"
 #include "stellar/policy.h"
 
@@ -78,7 +79,8 @@ struct grant_settings {
     struct network_id network;
     struct policy_limits limits;
     int64_t max_lease_fee_stroops;
-    unsigned ledger_seconds; /* expected between two ledgers */
+    struct funds_limits funds; /* of the distribution account, below which nothing is granted */
+    unsigned ledger_seconds;   /* expected between two ledgers */
     /* Of the master keys that keyd has, into memory of the caller's; none: all. Accounts that are sealed
      * under another one are left to replicas that were told it. */
     const char *key_ids[MASTER_KEY_ROWS_MAX + 1];
@@ -95,7 +97,8 @@ struct grant_settings {
  * the first ones first; those that carry the idempotency key of a lease that exists get that one. ERR_OK:
  * each grant is done, refused or still open. Any other error: no grant of the batch is committed and all are
  * open again, or, with ERR_OUTCOME_UNKNOWN, they may be committed and nothing more is known: answer 503.
- * ERR_GRANTS_SUSPENDED: detail says why. ERR_KEYD_UNAVAILABLE: stop the process.
+ * ERR_GRANTS_SUSPENDED,
+ * ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED: detail says why. ERR_KEYD_UNAVAILABLE: stop the process.
  */
 MUST_CHECK enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail);

@@ -27,6 +27,7 @@ struct api *api_start(const struct api_settings *settings)
     add(api, "GET", "/livez", 0, get_livez);
     add(api, "GET", "/readyz", 0, get_readyz);
     add(api, "GET", "/health", 0, get_readyz);
+    add(api, "GET", "/metrics", 0, get_metrics);
     return api;
 }
 

@@ -48,6 +48,7 @@ static enum err make_bump(
         (e = check_signatures(inner, &key.account, &bump->inner_hash, detail)) != ERR_OK ||
         (e = policy_bump_fee(inner, &settings->limits, settings->limits.bump_base_fee_stroops,
              asked->max_fee_stroops, maximum_fee(asked), &bump->fee_stroops, detail)) != ERR_OK ||
+        (e = funds_check_bump(key.spendable_stroops, bump->fee_stroops, detail)) != ERR_OK ||
         (e = keyd_sign_fee_bump(settings->keyd, buf_bytes(&asked->xdr), &key.sealed, bump->fee_stroops,
              &bump->envelope, &bump->hash, detail)) != ERR_OK)
         return e;

@@ -31,8 +31,7 @@ static const char sql_terms[] =
     "SELECT c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"
     " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8,"
     " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home), c.held_until, "
-    "c.hold_reason"
-    " FROM fairway.cursor c, fairway.identity() i";
+    "c.hold_reason, " FUNDS_SPENDABLE " FROM fairway.cursor c, fairway.identity() i";
 
 /* Its seed is sealed under a key that this replica has. */
 #define OPENS " AND (a.key_id = ANY ($2::text[]) OR $2::text[] = '{}')"
@@ -169,6 +168,7 @@ static enum err read_answers(
     enum err e;
     if ((e = read_terms(answers[ENTER], answers[TERMS], claim->settings->ledger_seconds, &claim->terms,
              detail)) != ERR_OK ||
+        (e = funds_check_lease(db_i64(answers[TERMS], 0, 9), &claim->settings->funds, detail)) != ERR_OK ||
         (e = read_accounts(answers[PROBE], claim, detail)) != ERR_OK)
         return e;
     read_members(answers[MEMBERS], claim);

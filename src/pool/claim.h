@@ -36,8 +36,8 @@ struct claim {
 
 /*
  * Begins the transaction, locks the idempotency keys and reads what they took before, and locks up to wanted
- * idle accounts in random order. ERR_GRANTS_SUSPENDED: detail says why. On error the transaction is rolled
- * back.
+ * idle accounts in random order. ERR_GRANTS_SUSPENDED, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED: detail says why.
+ * On error the transaction is rolled back.
  */
 MUST_CHECK enum err claim_begin(struct db *db, struct claim *claim, struct detail *detail);
 

@@ -84,6 +84,14 @@ static void fatal(enum err e)
     __atomic_add_fetch(&running->fatal, 1, __ATOMIC_SEQ_CST);
 }
 
+const struct funds_limits service_funds = {
+    .payment_stroops = SERVICE_PAYMENT, .low_payments = 1000, .min_payments = 100};
+
+const struct policy_limits service_limits = {.base_fee_stroops = SERVICE_BASE_FEE,
+    .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE,
+    .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
+    .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE};
+
 static void start_engine(struct service *service)
 {
     struct detail detail = {0};
@@ -93,17 +101,13 @@ static void start_engine(struct service *service)
             .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
                 .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
             .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
+            .funds = service_funds,
             .ledger_seconds = 5},
         .keyd = service->keyd,
         .fatal = fatal};
     must(engine_start(&engine, &service->engine, &detail), &detail, "engine");
     must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
 }
-
-const struct policy_limits service_limits = {.base_fee_stroops = SERVICE_BASE_FEE,
-    .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE,
-    .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
-    .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE};
 
 static void start_api(struct service *service, const struct policy_limits *limits)
 {
@@ -115,6 +119,8 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .network = service->network,
         .distribution = service->distribution,
         .limits = *limits,
+        .funds = service_funds,
+        .synchronous_failover = service->synchronous_failover,
         .max_body = SERVICE_MAX_BODY,
         .ledger_seconds = 5,
         .ingest_ready = ingest_ready,
@@ -172,13 +178,23 @@ void service_stop(struct service *service)
 void service_reset(struct service *service)
 {
     test_db_exec(&service->db,
-        "DELETE FROM fairway.leases;"
+        "DELETE FROM fairway.leases; DELETE FROM fairway.funds;"
         "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
         " locked_at = NULL, locked_until = NULL;"
         "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"
         " grants_allowed = true, grants_reason = NULL;"
         "NOTIFY fairway_pool");
     service->ingestion_well = true;
+}
+
+void service_set_spendable(struct service *service, int64_t stroops)
+{
+    test_db_exec(&service->db, "DELETE FROM fairway.funds");
+    if (stroops >= 0)
+        run(service,
+            DB_SQL("INSERT INTO fairway.funds (ledger, balance, reserves, selling_liabilities, base_reserve,"
+                   " spendable) VALUES (1000, $1 + 10000000, 2, 0, 5000000, $1)",
+                DB_I64(stroops)));
 }
 
 static void commit_ledger(struct service *service, struct ledger *ledger)
