@@ -61,7 +61,7 @@ int cmd_ensure_accounts(const struct config *config)
         fprintf(stderr, "fairway ensure-accounts: give one number of accounts, from 1 to %d\n", ACCOUNTS_MAX);
         return EX_USAGE;
     }
-    int code = startup(config, KEYD_PROVISION, true, &base);
+    int code = startup(config, KEYD_PROVISION, NEEDS_RPC, &base);
     if (code == EX_OK) {
         enum err e = ensure(config, &base, wanted, &detail);
         if (e == ERR_OK)

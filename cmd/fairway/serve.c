@@ -192,7 +192,8 @@ int cmd_serve(const struct config *config)
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     const bool ingests = !text_equal(config_text(config, "INGEST"), "off");
-    int code = startup(config, KEYD_SERVE, ingests, &service.base);
+    const unsigned needs = NEEDS_DATABASE_URL | (ingests ? (unsigned)NEEDS_RPC : 0);
+    int code = startup(config, KEYD_SERVE, needs, &service.base);
     if (code != EX_OK) {
         startup_end(&service.base);
         return code;

@@ -36,7 +36,7 @@ static const char sql_small_memory[] = "SELECT pg_catalog.set_config('work_mem',
                                        " pg_catalog.set_config('temp_tablespaces', '', true)";
 
 /* The rows of a function are kept in memory up to work_mem, and then in a temporary file. */
-static const char sql_spill[] = "SELECT count(*) FROM generate_series(1, 10000)";
+static const char sql_spill[] = "SELECT count(*) FROM generate_series(1, 5000)";
 
 enum err server_check_disk(struct db *db, struct detail *detail)
 {

@@ -7,8 +7,8 @@
 
 /*
  * The funds after this ledger, which follows on the one at cursor. seen (NULL: nothing) is the account as the
- * RPC had it: it counts where nothing is known yet, and only as of the cursor or later, so that no ledger
- * between is missed. Returns whether anything changed.
+ * RPC had it: it counts as of the cursor or later, so that no ledger between is missed, unless something
+ * later is known. Returns whether anything changed.
  */
 bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_read *seen,
     uint32_t cursor, struct funds *after);

@@ -9,6 +9,9 @@
 #define PAUSE_FIRST_MS 500
 #define PAUSE_MAX_MS 30000
 #define COMPLAIN_EVERY_MS 300000
+/* While nothing can be leased, somebody waits for the money that was just sent. */
+#define REREAD_MS 600000
+#define REREAD_EMPTY_MS 60000
 
 static enum err ask(
     const struct feed *feed, const struct public_key *key, struct account_read *out, struct detail *detail)
@@ -156,6 +159,9 @@ static void say(struct funds_watch *watch, const struct funds *funds)
 void funds_watch_saw(struct funds_watch *watch, const struct funds *funds)
 {
     say(watch, funds);
-    if (funds->bound && !funds->known)
-        want(watch, &funds->account);
+    if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))
+        return;
+    want(watch, &funds->account);
+    const bool empty = funds_level(funds, &watch->limits) == FUNDS_EMPTY;
+    watch->reread_ms = clock_ms() + (empty ? REREAD_EMPTY_MS : REREAD_MS);
 }

@@ -216,11 +216,25 @@ static void the_next_leader_goes_on_with_what_is_known(void **state)
     await_cursor(world, FIRST);
     await_known(world);
     ingest_stop(world->ingest);
-    reads = 0;
+    hangs = true;
     world->ingest = start(world);
     close_with(world, 50000000);
     assert_int_equal(spendable(world), 50000000 - RESERVES);
-    assert_int_equal(reads, 0);
+}
+
+/* As a leader of an older version, which follows no balance, would leave it. */
+static void the_next_leader_corrects_what_is_wrong(void **state)
+{
+    struct world *world = *state;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    await_known(world);
+    ingest_stop(world->ingest);
+    test_db_exec(&world->db, "UPDATE fairway.funds SET balance = 1, spendable = 0, ledger = 100");
+    world->ingest = start(world);
+    for (int64_t end = clock_ms() + PATIENCE_MS; spendable(world) != 90000000 - RESERVES;
+         close_with(world, -1))
+        assert_int_not_equal(clock_left_ms(end), 0);
 }
 
 static void an_account_that_is_not_there_has_nothing_to_spend(void **state)
@@ -316,6 +330,7 @@ int main(void)
         TEST(what_an_RPC_that_lags_has_is_not_believed),
         TEST(after_a_gap_it_is_read_again),
         TEST(the_next_leader_goes_on_with_what_is_known),
+        TEST(the_next_leader_corrects_what_is_wrong),
         TEST(an_account_that_is_not_there_has_nothing_to_spend),
         TEST(an_upgrade_of_the_base_reserve_is_followed),
         GRANT(below_the_floor_no_account_is_taken),
