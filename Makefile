@@ -77,6 +77,16 @@ $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 
+# What /metrics names as the build; written only when it is another one.
+$(BUILD)/commit.h: FORCE
+	@mkdir -p $(@D)
+	@printf '#define FAIRWAY_COMMIT "%s"\n' "$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)" > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+.PHONY: FORCE
+FORCE:
+$(BUILD)/src/api/get_metrics.o: $(BUILD)/commit.h
+INCLUDE_api = -I$(BUILD)
+
 # ---- tests: tests/unit/MODULE/test_FILE.c links the module and what is below it, tests/integration/test_*.c everything
 
 UNIT := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*/test_*.c)))
@@ -117,7 +127,7 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 endef
 $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 
-TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
+TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
@@ -131,7 +141,13 @@ $(STOP): tests/faults/stop.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) $(INCLUDE_db) -fPIC -shared -o $@ $< -lpq
-test-programs: $(STOP) $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
+# Preloaded into a PostgreSQL server.
+FULL_DISK := $(BUILD)/tests/faults/full_disk.so
+$(FULL_DISK): tests/faults/full_disk.c
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
+test-programs: $(STOP) $(FULL_DISK) $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
 # Every source, for its warnings.
 .PHONY: compile
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))

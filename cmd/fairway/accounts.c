@@ -135,7 +135,7 @@ static int change_accounts(const struct config *config, change_fn change)
                 stderr, "fairway accounts: \"%s\" is not an account (G...)\n", config_argument(config, i));
             return EX_USAGE;
         }
-    int code = startup(config, KEYD_SERVE, true, &base);
+    int code = startup(config, KEYD_SERVE, NEEDS_RPC, &base);
     if (code == EX_OK) {
         const struct manual manual = {.db = base.db,
             .rpc = rpc_new(&(struct rpc_settings){.url = base.rpc_url, .cancel_fd = -1}),

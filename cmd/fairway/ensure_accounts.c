@@ -32,6 +32,7 @@ static enum err ensure(
         .poll_ms = poll_ms,
         .ledger_seconds = ledger_seconds,
         .synchronous_failover = base->synchronous_failover,
+        .funds = base->funds,
         .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400};
     struct provision_settings settings = {.database_direct_url = base->database_direct_url,
         .rpc_url = base->rpc_url,
@@ -60,7 +61,7 @@ int cmd_ensure_accounts(const struct config *config)
         fprintf(stderr, "fairway ensure-accounts: give one number of accounts, from 1 to %d\n", ACCOUNTS_MAX);
         return EX_USAGE;
     }
-    int code = startup(config, KEYD_PROVISION, true, &base);
+    int code = startup(config, KEYD_PROVISION, NEEDS_RPC, &base);
     if (code == EX_OK) {
         enum err e = ensure(config, &base, wanted, &detail);
         if (e == ERR_OK)

@@ -30,6 +30,7 @@ int cmd_ingest(const struct config *config)
                          .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
                          .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
                          .synchronous_failover = base.synchronous_failover,
+                         .funds = base.funds,
                          .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400},
             &ingest, &detail);
     if (e == ERR_OK) {

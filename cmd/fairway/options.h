@@ -37,6 +37,14 @@ static const struct config_option fairway_options[] = {
         "stroops that a fee bump may cost at most, besides the resource fee", NULL, 200, 1000000000000},
     {"MAX_RESOURCE_FEE", CONFIG_NUMBER, "50000000",
         "stroops of resource fee that a Soroban transaction may declare", NULL, 0, 1000000000000},
+    /* the distribution account's balance, in payments: what it can spend / (2 x FEE_BUMP_BASE_FEE) */
+    {"LOW_BALANCE_PAYMENTS", CONFIG_NUMBER, "1000",
+        "payments that the distribution account can still pay for, below which fairway warns", NULL, 0,
+        1000000000},
+    {"MIN_BALANCE_PAYMENTS", CONFIG_NUMBER, "100",
+        "payments that the distribution account can still pay for, below which no lease is granted; 0: no "
+        "limit",
+        NULL, 0, 1000000000},
     /* http */
     {"PORT", CONFIG_NUMBER, "8001", "port of the API; 0: any free one", NULL, 0, 65535},
     {"LISTEN", CONFIG_TEXT, "0.0.0.0", "address of the API; a name: all of its addresses", NULL, 0, 0},

@@ -67,6 +67,7 @@ static enum err start_ingest(const struct config *config, struct service *servic
                             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
                             .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
                             .synchronous_failover = service->base.synchronous_failover,
+                            .funds = service->base.funds,
                             .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400},
         &service->ingest, detail);
 }
@@ -80,6 +81,7 @@ static enum err start_pool(const struct config *config, struct service *service,
         .grant = {.network = base->network,
             .limits = base->limits.limits,
             .max_lease_fee_stroops = base->limits.max_lease_fee_stroops,
+            .funds = base->funds,
             .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS")},
         .keyd = base->keyd,
         .fatal = keyd_lost};
@@ -102,8 +104,8 @@ static enum err start_http(const struct config *config, struct service *service,
         .network = base->network,
         .distribution = base->distribution,
         .limits = base->limits.limits,
-        .bump_base_fee_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
-        .max_bump_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
+        .funds = base->funds,
+        .synchronous_failover = base->synchronous_failover,
         .max_body = (size_t)config_number(config, "MAX_BODY"),
         .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
         .ingest_ready = service->ingest != NULL ? ingestion_ready : NULL,
@@ -179,7 +181,8 @@ int cmd_serve(const struct config *config)
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     const bool ingests = !text_equal(config_text(config, "INGEST"), "off");
-    int code = startup(config, KEYD_SERVE, ingests, &service.base);
+    const unsigned needs = NEEDS_DATABASE_URL | (ingests ? (unsigned)NEEDS_RPC : 0);
+    int code = startup(config, KEYD_SERVE, needs, &service.base);
     if (code != EX_OK) {
         startup_end(&service.base);
         return code;

@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "db/db.h"
 #include "keys/keyd.h"
+#include "pool/funds.h"
 
 struct startup {
     struct keyd *keyd;
@@ -21,10 +22,18 @@ struct startup {
     struct network_id network;
     struct public_key distribution;
     struct keyd_settings limits; /* fee caps as configured */
+    struct funds_limits funds;   /* of the distribution account's balance */
 };
 
-/* 0, or the exit code of the command after logging why. needs_rpc: RPC_URL must be given and must answer. */
-int startup(const struct config *config, enum keyd_mode mode, bool needs_rpc, struct startup *out);
+/* What a command needs beside its keys and DATABASE_DIRECT_URL. */
+enum startup_needs {
+    NEEDS_RPC = 1,         /* RPC_URL must be given and must answer */
+    NEEDS_DATABASE_URL = 2 /* must lead to the same database */
+};
+
+/* 0, or the exit code of the command after logging why. needs: of enum startup_needs. What is unavailable is
+ * waited for until START_TIMEOUT. */
+int startup(const struct config *config, enum keyd_mode mode, unsigned needs, struct startup *out);
 /* For a command that reads ledgers only: no key process, and the database must be bound to its network
  * already. */
 int startup_without_keys(const struct config *config, struct startup *out);

@@ -19,11 +19,11 @@ struct api_settings {
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
-    struct policy_limits limits;
-    int64_t bump_base_fee_stroops; /* an operation, what fee bumps offer */
-    int64_t max_bump_fee_stroops;  /* cap of a fee bump, besides the resource fee */
-    size_t max_body;               /* bytes */
-    unsigned ledger_seconds;       /* expected between two ledgers */
+    struct policy_limits limits; /* with those of fee bumps */
+    struct funds_limits funds;   /* of the distribution account's balance */
+    bool synchronous_failover;   /* DATABASE_FAILOVER=synchronous */
+    size_t max_body;             /* bytes */
+    unsigned ledger_seconds;     /* expected between two ledgers */
     /* Whether ingestion is as it should be. NULL: this process does not ingest. */
     bool (*ingest_ready)(void *context, struct detail *why);
     void *ingest_context;

@@ -31,8 +31,8 @@ struct config;
 
 /*
  * Reads flags and environment. Everything that is not a flag is a positional argument. ERR_CONFIG: unknown
- * flag, missing value, a number that is none or outside its bounds; detail names it. Values are copied: the
- * environment may change afterwards.
+ * flag, missing value, a number that is none or outside its bounds, an option and its alias that differ;
+ * detail names it. Values are copied: the environment may change afterwards.
  */
 MUST_CHECK enum err config_load(const struct config_option options[], size_t option_count, int argc,
     char **argv, struct config **out, struct detail *detail);

@@ -37,6 +37,8 @@
     X(CHANNEL_ACCOUNT_UNAVAILABLE, "CHANNEL_ACCOUNT_UNAVAILABLE", 503, "Every channel account is leased.")   \
     X(GRANTS_SUSPENDED, "GRANTS_SUSPENDED", 503,                                                             \
         "No lease is granted until the ledger state is certain again.")                                      \
+    X(DISTRIBUTION_ACCOUNT_UNDERFUNDED, "DISTRIBUTION_ACCOUNT_UNDERFUNDED", 503,                             \
+        "The distribution account cannot pay for more transactions: its operator has to fund it.")           \
     X(OVERLOADED, "OVERLOADED", 503, "Too many requests wait already.")                                      \
     X(SHUTTING_DOWN, "SHUTTING_DOWN", 503, "This replica is stopping.")                                      \
     X(OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN", 503,                                                               \

@@ -91,6 +91,8 @@ bool http_client_gone(const struct http_request *request);
 /* Replying, from any thread; the request must not be touched afterwards. json: terminated text from malloc,
  * taken over (freed here). */
 void http_reply_json(struct http_request *request, int status, char *json);
+/* The same for text of another type, such as "text/plain; charset=utf-8". */
+void http_reply_text(struct http_request *request, int status, const char *content_type, char *text);
 /* problem+json (RFC 9457) with type, title, status, detail, code, requestId. detail is shown for the caller's
    fault only; may be NULL. retry_after_s > 0 adds Retry-After. extra (may be NULL) is a JSON object text
    whose members are added; borrowed. */

@@ -8,6 +8,7 @@
 #define FAIRWAY_INGEST_INGEST_H
 
 #include "base/err.h"
+#include "pool/funds.h"
 #include "stellar/ids.h"
 
 struct ingest;
@@ -21,6 +22,7 @@ struct ingest_settings {
     unsigned stale_ms;         /* a leader that commits nothing for so long, though a ledger is due, is passed
                                   over; 0: 30 s beyond the expected ledger time */
     bool synchronous_failover; /* DATABASE_FAILOVER=synchronous */
+    struct funds_limits funds; /* of the distribution account: what is said about its balance, and when */
     int64_t retention_s;       /* of settled leases, and of ledger rows behind the cursor */
 };
 

@@ -8,6 +8,7 @@
 
 #include "db/db.h"
 #include "keys/keyd.h"
+#include "pool/funds.h"
 #include "stellar/envelope.h"
 #include "stellar/policy.h"
 
@@ -76,7 +77,8 @@ struct grant_settings {
     struct network_id network;
     struct policy_limits limits;
     int64_t max_lease_fee_stroops;
-    unsigned ledger_seconds; /* expected between two ledgers */
+    struct funds_limits funds; /* of the distribution account, below which nothing is granted */
+    unsigned ledger_seconds;   /* expected between two ledgers */
     /* Of the master keys that keyd has, into memory of the caller's; none: all. Accounts that are sealed
      * under another one are left to replicas that were told it. */
     const char *key_ids[MASTER_KEY_ROWS_MAX + 1];

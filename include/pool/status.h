@@ -5,6 +5,7 @@
 
 #include "db/db.h"
 #include "keys/keyd.h"
+#include "pool/funds.h"
 #include "stellar/ids.h"
 
 #define RESULT_SIZE 40 /* "superseded", "txFEE_BUMP_INNER_SUCCESS" */
@@ -25,6 +26,7 @@ struct lease_status {
 struct lease_key {
     struct public_key account;
     struct sealed_seed sealed;
+    int64_t spendable_stroops; /* of the distribution account (pool/funds.h) */
 };
 MUST_CHECK enum err lease_key(
     struct db *db, const struct hash *hash, const char *client, struct lease_key *out, struct detail *detail);
@@ -41,6 +43,8 @@ struct pool_status {
     int64_t cursor_lag_s;                         /* database clock - close time: may be negative */
     bool grants_allowed;                          /* by the cursor row */
     bool grants_held;                             /* the database may have forgotten leases */
+    bool synchronous_standby;                     /* a commit waits for one (db/server.h) */
+    struct funds funds;
 };
 MUST_CHECK enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail);
 

@@ -44,6 +44,7 @@ struct ledger {
     uint32_t protocol;
     uint32_t sequence;
     uint64_t close_time_s;
+    uint32_t base_reserve_stroops;
     struct hash hash, previous_hash;
     bool hash_proved;    /* SHA-256 of the header is hash */
     bool results_proved; /* SHA-256 of the TransactionResultSet is the header's txSetResultHash */

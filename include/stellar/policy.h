@@ -32,6 +32,9 @@ struct named_accounts {
 struct policy_limits {
     uint32_t base_fee_stroops;        /* per operation, of the inner transaction */
     int64_t max_resource_fee_stroops; /* cap of what Soroban transactions may declare */
+    /* Of the fee bump that a lease needs. keyd leaves both 0: it is told the fee of each fee bump. */
+    int64_t bump_base_fee_stroops; /* per operation, that fee bumps offer */
+    int64_t max_bump_fee_stroops;  /* cap of a fee bump, besides the resource fee; 0: not checked */
 };
 
 /*
@@ -47,7 +50,8 @@ struct policy_limits {
  * ERR_FORBIDDEN_SIGNER: source-account credentials in an operation without a source. In one with a source
  * they are that source's, which is named.
  *
- * ERR_FEE_EXCEEDS_MAXIMUM: the resource fee.
+ * ERR_FEE_EXCEEDS_MAXIMUM: the resource fee, the inner fee, or the least fee of a fee bump for the
+ * transaction: a lease that nobody can pay for would only hold its account.
  *
  * ERR_INVALID_TRANSACTION: minSeqNum, minSeqAge, minSeqLedgerGap, bounds that nothing can meet, extra signers
  * that the protocol calls malformed. A muxed source of the transaction itself is no fault: it is replaced.

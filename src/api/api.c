@@ -42,11 +42,11 @@ struct api *api_start(const struct api_settings *settings)
     return api;
 }
 
-/* Further endpoints for operators (metrics) are added here. */
 struct api *api_start_admin(const struct api_settings *settings)
 {
     struct api *admin = api_new(settings, ADMIN_WORKERS);
     add_probes(admin);
+    add(admin, "GET", "/metrics", 0, get_metrics);
     return admin;
 }
 

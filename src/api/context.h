@@ -27,6 +27,7 @@ void get_pool(struct http_request *request, void *api);
 void get_channel_accounts(struct http_request *request, void *api);
 void get_livez(struct http_request *request, void *api);
 void get_readyz(struct http_request *request, void *api);
+void get_metrics(struct http_request *request, void *api);
 
 /* The name under which this request's client owns leases. '' while nobody is authenticated. */
 const char *client_of(const struct http_request *request);

@@ -3,7 +3,12 @@
  * this file. */
 #include <poll.h>
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "db/server.h"
 #include "question.h"
+
+#define COMPLAIN_EVERY_MS 60000
 
 static bool keyd_runs(const struct keyd *keyd)
 {
@@ -28,6 +33,12 @@ static bool check(json_t *checks, const char *name, bool ok, const char *reason)
     return ok;
 }
 
+/* Adds one line that does not make the replica unready, for somebody to look at. */
+static void warn(json_t *checks, const char *name, const char *warning)
+{
+    json_array_append_new(checks, json_pack("{s:s, s:b, s:s}", "name", name, "ok", true, "warning", warning));
+}
+
 /* Why, stands in the log of ingestion. */
 static bool ingestion_well(const struct api_settings *settings)
 {
@@ -50,6 +61,51 @@ static bool check_pool(const struct api_settings *settings, const struct pool_st
     return ready & check(checks, "accounts", pool->idle + pool->leased > 0, "no channel account is active");
 }
 
+static bool check_funds(const struct api_settings *settings, const struct funds *funds, json_t *checks)
+{
+    switch (funds_level(funds, &settings->funds)) {
+    case FUNDS_UNKNOWN:
+        warn(checks, "funds", "the distribution account's balance is not known yet");
+        return true;
+    case FUNDS_LOW:
+        warn(checks, "funds", "the distribution account runs low: fund it");
+        return true;
+    case FUNDS_EMPTY:
+        return check(checks, "funds", false, "the distribution account cannot pay for more leases: fund it");
+    case FUNDS_WELL:
+    default:
+        return check(checks, "funds", true, NULL);
+    }
+}
+
+/*
+ * A warning, because it holds for all replicas at once: to take all of them out of service would turn the
+ * loss of a standby into an outage. Patroni empties the setting on purpose when it has no standby left, and
+ * where the storage replicates it is empty always. The alert belongs to the metric.
+ */
+static void check_standby(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
+{
+    if (settings->synchronous_failover && !pool->synchronous_standby)
+        warn(checks, "standby",
+            "DATABASE_FAILOVER is synchronous, but no synchronous standby is configured: a failover may lose "
+            "leases");
+    else if (settings->synchronous_failover)
+        check(checks, "standby", true, NULL);
+}
+
+/* Probes come every few seconds: the reason is logged once a minute. */
+static bool check_disk(struct db *db, json_t *checks)
+{
+    static _Atomic int64_t next_ms;
+    struct detail detail = {0};
+    const bool ok = server_check_disk(db, &detail) == ERR_OK;
+    if (!ok && clock_left_ms(next_ms) == 0) {
+        next_ms = clock_ms() + COMPLAIN_EVERY_MS;
+        log_error("the database cannot write", "detail=\"%s\"", detail.text);
+    }
+    return check(checks, "disk", ok, "the database cannot write: is its disk full?");
+}
+
 /*
  * Every line is looked up anew: a replica that is taken out of service gets no requests from which it could
  * learn that all is well again.
@@ -64,8 +120,12 @@ static enum err ask(struct question *question, struct db *db, struct answer *ans
     ready &= check(checks, "keys", keyd_runs(settings->keyd), "the key process has ended");
     ready &= check(
         checks, "ingestion", ingestion_well(settings), "ledgers do not come in as they should; see the log");
-    if (database)
+    if (database) {
         ready &= check_pool(settings, &pool, checks);
+        ready &= check_funds(settings, &pool.funds, checks);
+        ready &= check_disk(db, checks);
+        check_standby(settings, &pool, checks);
+    }
     answer->status = ready ? 200 : 503;
     answer->body = json_pack("{s:s, s:o}", "status", ready ? "ready" : "not ready", "checks", checks);
     return ERR_OK;

@@ -21,7 +21,7 @@ struct bump {
 /* The cap is on what is bid; the resource fee was capped when the lease was granted. */
 static int64_t maximum_fee(const struct bump_question *asked)
 {
-    return asked->question.settings->max_bump_fee_stroops + asked->inner.resource_fee_stroops;
+    return asked->question.settings->limits.max_bump_fee_stroops + asked->inner.resource_fee_stroops;
 }
 
 static enum err check_signatures(const struct envelope *inner, const struct public_key *account,
@@ -46,8 +46,9 @@ static enum err make_bump(
     bump->inner_hash = envelope_hash(&settings->network, inner);
     if ((e = lease_key(db, &bump->inner_hash, client_of(asked->question.http), &key, detail)) != ERR_OK ||
         (e = check_signatures(inner, &key.account, &bump->inner_hash, detail)) != ERR_OK ||
-        (e = policy_bump_fee(inner, &settings->limits, settings->bump_base_fee_stroops,
+        (e = policy_bump_fee(inner, &settings->limits, settings->limits.bump_base_fee_stroops,
              asked->max_fee_stroops, maximum_fee(asked), &bump->fee_stroops, detail)) != ERR_OK ||
+        (e = funds_check_bump(key.spendable_stroops, bump->fee_stroops, detail)) != ERR_OK ||
         (e = keyd_sign_fee_bump(settings->keyd, buf_bytes(&asked->xdr), &key.sealed, bump->fee_stroops,
              &bump->envelope, &bump->hash, detail)) != ERR_OK)
         return e;

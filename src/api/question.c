@@ -8,7 +8,9 @@
 static void end(
     struct question *question, enum err e, const struct answer *answer, const struct detail *detail)
 {
-    if (e == ERR_OK)
+    if (e == ERR_OK && answer->text != NULL)
+        http_reply_text(question->http, answer->status, answer->text_type, answer->text);
+    else if (e == ERR_OK)
         reply(question->http, answer->status, answer->body);
     else
         refuse_with(question->http, e, detail, answer->body);

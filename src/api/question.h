@@ -18,6 +18,8 @@ struct question {
 struct answer {
     int status;   /* 200 unless said otherwise */
     json_t *body; /* or, beside an error, further members of the problem; NULL: none. Given away */
+    char *text;   /* of text_type, in place of body; NULL: none. Given away */
+    const char *text_type;
 };
 
 /* How long an answer may take, from the request on. What writes waits for a commit. */

@@ -26,8 +26,9 @@ static const struct {
     enum err e;
     int seconds;
 } retry_table[] = {
-    {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5}, /* a ledger releases accounts every few seconds */
-    {ERR_GRANTS_SUSPENDED, 10},           /* recovery reads all accounts, or waits for ledgers */
+    {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},       /* a ledger releases accounts every few seconds */
+    {ERR_GRANTS_SUSPENDED, 10},                 /* recovery reads all accounts, or waits for ledgers */
+    {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30}, /* a person has to act, and then a ledger to close */
     {ERR_OVERLOADED, 1},
 };
 #define RETRY_DEFAULT_S 2

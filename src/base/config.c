@@ -31,18 +31,28 @@ static void set(struct config *config, size_t option, const char *value)
     config->values[option] = mem_copy_text(value);
 }
 
-static void read_environment(struct config *config)
+static const char *environment(const char *name)
+{
+    const char *value = name != NULL ? getenv(name) : NULL;
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static enum err read_environment(struct config *config, struct detail *detail)
 {
     for (size_t i = 0; i < config->option_count; i++) {
         const struct config_option *option = &config->options[i];
         if (option->kind == CONFIG_SECRET || option->kind == CONFIG_FLAG)
             continue;
-        const char *value = getenv(option->name);
-        if ((value == NULL || value[0] == '\0') && option->alias != NULL)
-            value = getenv(option->alias);
-        if (value != NULL && value[0] != '\0')
+        const char *value = environment(option->name), *other = environment(option->alias);
+        if (value != NULL && other != NULL && !text_equal(value, other))
+            return detail_set(detail, ERR_CONFIG, "%s=%.40s and %s=%.40s are one option: set one of them",
+                option->name, value, option->alias, other);
+        if (value == NULL)
+            value = other;
+        if (value != NULL)
             set(config, i, value);
     }
+    return ERR_OK;
 }
 
 /* The option that a flag (without its dashes, up to '=') names, or option_count. */
@@ -108,8 +118,9 @@ enum err config_load(const struct config_option options[], size_t option_count, 
     config->option_count = option_count;
     config->values = NEW_ARRAY(option_count, char *);
     config->arguments = NEW_ARRAY((size_t)argc, char *);
-    read_environment(config);
-    enum err e = read_flags(config, argc, argv, detail);
+    enum err e = read_environment(config, detail);
+    if (e == ERR_OK)
+        e = read_flags(config, argc, argv, detail);
     if (e == ERR_OK && !config->help)
         e = check_numbers(config, detail);
     if (e != ERR_OK) {

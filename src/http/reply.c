@@ -79,6 +79,11 @@ void http_reply_json(struct http_request *request, int status, char *json)
     request_answer(request, status, response_new(request, "application/json", json));
 }
 
+void http_reply_text(struct http_request *request, int status, const char *content_type, char *text)
+{
+    request_answer(request, status, response_new(request, content_type, text));
+}
+
 void http_reply_problem(struct http_request *request, enum err e, const struct detail *detail,
     int retry_after_s, const char *extra)
 {

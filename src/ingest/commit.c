@@ -1,5 +1,7 @@
 /* The ledger transaction: everything that a ledger changes becomes visible by one COMMIT, or nothing does. */
 #include "base/mem.h"
+#include "db/server.h"
+#include "funds_step.h"
 #include "ingest/hold.h"
 #include "lead.h"
 
@@ -9,7 +11,7 @@ static const char sql_cursor[] =
     "SELECT c.sequence, c.term, coalesce(c.held_until, 0),"
     " floor(extract(epoch FROM clock_timestamp()))::int8,"
     " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home)"
-    " FROM fairway.cursor c, fairway.identity() i FOR UPDATE OF c";
+    ", " SERVER_HAS_SYNCHRONOUS_STANDBY " FROM fairway.cursor c, fairway.identity() i FOR UPDATE OF c";
 
 static const char sql_ledger[] =
     "INSERT INTO fairway.ledgers"
@@ -33,6 +35,7 @@ struct writing {
     const struct ledger *ledger;
     const struct gap_evidence *gap; /* NULL: the ledger follows from the last one */
     struct underway underway;
+    struct funds funds; /* before this ledger */
     bool held; /* until this ledger at least: by it, at the latest, forgotten leases may be included */
     int64_t held_until_s; /* from this ledger on; 0: no more */
     struct ledger_committed *out;
@@ -58,6 +61,7 @@ static enum err check_lead(const struct lead *lead, const struct db_rows *entere
 
 static void read_hold(struct writing *writing, const struct db_rows *cursor)
 {
+    writing->out->synchronous_standby = db_count(cursor) == 1 && db_bool(cursor, 0, 5);
     writing->held = db_count(cursor) == 1 && db_i64(cursor, 0, 2) != 0;
     if (!writing->held)
         return;
@@ -68,13 +72,14 @@ static void read_hold(struct writing *writing, const struct db_rows *cursor)
 
 static enum err enter(struct writing *writing, struct detail *detail)
 {
-    struct db_statement statements[DB_BEGIN_STATEMENTS + 3];
+    struct db_statement statements[DB_BEGIN_STATEMENTS + 4];
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     size_t begin = db_begin_statements(writing->lead->db, statements), count = begin;
     const struct db_param lock = DB_I64(writing->lead->locks.transaction);
     statements[count++] = (struct db_statement){sql_enter, &lock, 1};
     statements[count++] = DB_SQL0(sql_cursor);
     statements[count++] = underway_statement();
+    statements[count++] = funds_statement();
     enum err e = db_run(writing->lead->db, statements, count, rows, detail);
     if (e == ERR_OK)
         e = check_lead(writing->lead, rows[begin], rows[begin + 1], detail);
@@ -82,6 +87,8 @@ static enum err enter(struct writing *writing, struct detail *detail)
         read_hold(writing, rows[begin + 1]);
     if (e == ERR_OK)
         e = underway_read(rows[begin + 2], &writing->underway, detail);
+    if (e == ERR_OK)
+        e = funds_read(rows[begin + 3], &writing->funds, detail);
     for (size_t i = 0; i < count; i++)
         db_rows_free(rows[i]);
     return e;
@@ -130,11 +137,27 @@ static enum err settle(struct writing *writing, struct detail *detail)
     return pool_settle_gap(writing->lead->db, writing->ledger, gap->reads, writing->held, settled, detail);
 }
 
+/* Lost ledgers may have changed the account: it is read again. */
+static enum err follow_funds(struct writing *writing, struct detail *detail)
+{
+    const struct lead *lead = writing->lead;
+    struct funds *after = &writing->out->funds;
+    if (writing->gap != NULL) {
+        *after = (struct funds){.bound = writing->funds.bound, .account = writing->funds.account};
+        return funds_forget(lead->db, detail);
+    }
+    return funds_step(&writing->funds, writing->ledger, lead->distribution, lead->at.sequence, after)
+               ? funds_write(lead->db, after, detail)
+               : ERR_OK;
+}
+
 static enum err write_ledger(struct writing *writing, struct detail *detail)
 {
     enum err e = enter(writing, detail);
     if (e == ERR_OK)
         e = settle(writing, detail);
+    if (e == ERR_OK)
+        e = follow_funds(writing, detail);
     if (e == ERR_OK)
         e = leave(writing, detail);
     if (e != ERR_OK)

@@ -25,7 +25,8 @@ struct feed feed_of_rpc(struct rpc *rpc);
  * have megabytes. */
 #define FEED_LIMIT_BEHIND 10
 
-/* ingest_start with a feed of the caller's, called from the ingest thread only. */
+/* ingest_start with a feed of the caller's. It is called from the ingest thread; accounts also from another
+ * one, for the distribution account's balance. */
 MUST_CHECK enum err ingest_start_from(const struct ingest_settings *settings, const struct feed *feed,
     struct ingest **out, struct detail *detail);
 

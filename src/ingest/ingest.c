@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "backoff.h"
 #include "feed.h"
+#include "funds_watch.h"
 #include "janitor.h"
 #include "lead.h"
 #include "recover.h"
@@ -33,7 +34,8 @@
 
 struct ingest {
     struct feed feed;
-    struct rpc *rpc; /* NULL: the feed is a test's */
+    struct rpc *rpc, *funds_rpc; /* NULL: the feed is a test's */
+    struct funds_watch funds;
     struct network_id network;
     struct lead lead;
     struct standby standby;
@@ -41,11 +43,12 @@ struct ingest {
     struct status status;
     unsigned poll_ms;
     struct backoff retry;
-    int64_t failing_since_ms; /* clock_ms(); 0: the last step succeeded */
-    uint32_t tip;             /* the network's last ledger, as far as is known */
-    uint32_t at_once;         /* ledgers to ask for, at most */
-    uint32_t gap_after;       /* the last gap that was noticed */
-    int stop_fd;              /* readable from ingest_stop on */
+    int64_t failing_since_ms;      /* clock_ms(); 0: the last step succeeded */
+    uint32_t tip;                  /* the network's last ledger, as far as is known */
+    uint32_t at_once;              /* ledgers to ask for, at most */
+    uint32_t gap_after;            /* the last gap that was noticed */
+    bool saw_standby, has_standby; /* a synchronous standby is configured, as of the last commit */
+    int stop_fd;                   /* readable from ingest_stop on */
     pthread_t thread;
 };
 
@@ -75,11 +78,27 @@ static enum err upgrade_needed(uint32_t ledger, struct detail *detail)
         ledger);
 }
 
+/* At the start it was said (startup); here, what changes. */
+static void saw_standby(struct ingest *ingest, bool configured)
+{
+    if (ingest->lead.synchronous && ingest->saw_standby && configured != ingest->has_standby)
+        log_line(configured ? LOG_INFO : LOG_WARN,
+            configured
+                ? "a synchronous standby is configured again"
+                : "DATABASE_FAILOVER=synchronous, but no synchronous standby is configured any more: a "
+                  "failover may lose leases",
+            "synchronous_standby_names=%s", configured ? "set" : "empty");
+    ingest->saw_standby = true;
+    ingest->has_standby = configured;
+}
+
 static void saw_commit(struct ingest *ingest, const struct ledger_committed *committed)
 {
     const struct cursor_sight sight = {true, ingest->lead.at.sequence, committed->lag_s};
     status_saw(&ingest->status, &sight);
     status_well(&ingest->status);
+    funds_watch_saw(&ingest->funds, &committed->funds);
+    saw_standby(ingest, committed->synchronous_standby);
     if (committed->hold_ended)
         log_info("the hold is over: leases are granted again", "ledger=%u", sight.sequence);
 }
@@ -94,8 +113,11 @@ static void saw_commit(struct ingest *ingest, const struct ledger_committed *com
 static enum err commit(struct ingest *ingest, const struct rpc_ledger *named, struct detail *detail)
 {
     struct ledger_committed committed;
+    struct account_read distribution;
     bool first = !ingest->lead.at.known;
+    ingest->lead.distribution = funds_watch_take(&ingest->funds, &distribution) ? &distribution : NULL;
     enum err e = lead_commit(&ingest->lead, named, &committed, detail);
+    ingest->lead.distribution = NULL;
     if (e == ERR_XDR_UNKNOWN_ARM)
         return upgrade_needed(named->sequence, detail);
     if (e != ERR_OK)
@@ -304,6 +326,7 @@ static void ingest_free(struct ingest *ingest)
 {
     db_free(ingest->lead.db);
     rpc_free(ingest->rpc);
+    rpc_free(ingest->funds_rpc);
     status_wipe(&ingest->status);
     close(ingest->stop_fd);
     free(ingest);
@@ -345,10 +368,15 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
     if (feed != NULL)
         ingest->feed = *feed;
     else {
-        ingest->rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url, .cancel_fd = ingest->stop_fd});
+        const struct rpc_settings rpc = {.url = settings->rpc_url, .cancel_fd = ingest->stop_fd};
+        ingest->rpc = rpc_new(&rpc);
+        ingest->funds_rpc = rpc_new(&rpc); /* each belongs to one thread */
         ingest->feed = feed_of_rpc(ingest->rpc);
     }
-    int error = start_thread(ingest);
+    const struct feed funds_feed = feed != NULL ? *feed : feed_of_rpc(ingest->funds_rpc);
+    int error = funds_watch_start(&ingest->funds, &funds_feed, &settings->funds);
+    if (error == 0 && (error = start_thread(ingest)) != 0)
+        funds_watch_stop(&ingest->funds);
     if (error != 0) {
         ingest_free(ingest);
         return detail_set(detail, ERR_INTERNAL, "no thread for ingestion: %s", strerror(error));
@@ -369,6 +397,7 @@ void ingest_stop(struct ingest *ingest)
     if (eventfd_write(ingest->stop_fd, 1) != 0)
         log_error("ingestion cannot be woken", "error=\"%s\"", strerror(errno));
     pthread_join(ingest->thread, NULL);
+    funds_watch_stop(&ingest->funds);
     ingest_free(ingest);
 }
 

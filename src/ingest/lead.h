@@ -8,6 +8,7 @@
 #define FAIRWAY_INGEST_LEAD_H
 
 #include "db/db.h"
+#include "pool/funds.h"
 #include "pool/settle.h"
 #include "position.h"
 #include "underway.h"
@@ -29,6 +30,8 @@ struct lead {
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
     struct position at;
+    /* The distribution account as the RPC had it, for the next commit; NULL: was not read. */
+    const struct account_read *distribution;
 };
 
 /*
@@ -62,6 +65,8 @@ struct ledger_committed {
     struct settled settled;
     int64_t lag_s;
     bool hold_ended;
+    bool synchronous_standby; /* is configured */
+    struct funds funds;       /* of the distribution account, after this ledger */
 };
 
 /*

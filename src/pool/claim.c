@@ -32,7 +32,7 @@ static const char sql_terms[] =
     " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8,"
     " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home), c.held_until,"
     " c.hold_reason, EXISTS (SELECT FROM fairway.waiting w WHERE w.replica <> $1 AND w.since <> '{}'"
-    "   AND w.seen_at > clock_timestamp() - interval '2 s')"
+    "   AND w.seen_at > clock_timestamp() - interval '2 s'), " FUNDS_SPENDABLE
     " FROM fairway.cursor c, fairway.identity() i";
 
 static const char sql_claim[] = "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id"
@@ -72,6 +72,7 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
     terms->tip = (uint32_t)db_i64(rows, 0, 2);
     terms->now_s = (uint64_t)(clock_s > close_time_s ? clock_s : close_time_s);
     terms->transaction_id = db_i64(rows, 0, 5);
+    terms->spendable_stroops = db_i64(rows, 0, 10);
     return ERR_OK;
 }
 

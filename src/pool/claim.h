@@ -11,6 +11,7 @@ struct claim_terms {
     uint64_t now_s;         /* greatest(database clock, close time of the last committed ledger) */
     uint32_t tip;           /* the last committed ledger */
     int64_t transaction_id; /* for pg_xact_status, should the COMMIT stay without an answer */
+    int64_t spendable_stroops; /* of the distribution account, or FUNDS_NOT_KNOWN */
 };
 
 /* An idle account, locked FOR UPDATE until the transaction ends: not using it is all that giving it back

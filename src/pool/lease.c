@@ -69,6 +69,8 @@ static enum err judge(const struct lease_request *request, const struct grant_se
     }
     enum err e = policy_fee(&request->envelope, &settings->limits, &head->fee_stroops, detail);
     if (e == ERR_OK)
+        e = funds_check_lease(terms->spendable_stroops, &settings->funds, detail);
+    if (e == ERR_OK)
         e = policy_max_time(&request->envelope.preconditions, terms->now_s, request->timeout_s, terms->tip,
             &head->max_time_s, detail);
     return e;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "db/server.h"
 
 /* A text column, '' for NULL, cut to fit. */
 static void copy_text(char *out, size_t size, const struct db_rows *rows, size_t row, int column)
@@ -11,9 +12,10 @@ static void copy_text(char *out, size_t size, const struct db_rows *rows, size_t
     snprintf(out, size, "%s", db_is_null(rows, row, column) ? "" : db_text(rows, row, column));
 }
 
-static const char sql_lease_key[] = "SELECT a.public_key, a.key_id, a.sealed_seed FROM fairway.leases l"
-                                    " JOIN fairway.channel_accounts a ON a.public_key = l.account"
-                                    " WHERE l.hash = $1 AND l.client = $2 AND l.settled_at IS NULL";
+static const char sql_lease_key[] =
+    "SELECT a.public_key, a.key_id, a.sealed_seed, " FUNDS_SPENDABLE " FROM fairway.leases l"
+    " JOIN fairway.channel_accounts a ON a.public_key = l.account"
+    " WHERE l.hash = $1 AND l.client = $2 AND l.settled_at IS NULL";
 
 enum err lease_key(
     struct db *db, const struct hash *hash, const char *client, struct lease_key *out, struct detail *detail)
@@ -30,6 +32,7 @@ enum err lease_key(
     if (box.len != SEAL_SIZE || address_decode(db_text(rows, 0, 0), &out->account) != ERR_OK)
         return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, 0, 0));
     memcpy(out->sealed.box, box.data, SEAL_SIZE);
+    out->spendable_stroops = db_i64(rows, 0, 3);
     return ERR_OK;
 }
 
@@ -68,15 +71,20 @@ static const char sql_cursor_status[] =
     " OR (c.system_identifier, c.timeline, c.home) <> (i.system_identifier, i.timeline, i.home)"
     " FROM fairway.cursor c, fairway.identity() i";
 
+static const char sql_server_status[] = "SELECT " SERVER_HAS_SYNCHRONOUS_STANDBY;
+
 enum err pool_status(struct db *db, struct pool_status *out, struct detail *detail)
 {
     enum {
         POOL,
         CURSOR,
+        SERVER,
+        FUNDS,
         STEPS
     };
     struct db_rows *rows[STEPS] = {0};
-    const struct db_statement statements[STEPS] = {DB_SQL0(sql_pool_status), DB_SQL0(sql_cursor_status)};
+    const struct db_statement statements[STEPS] = {
+        DB_SQL0(sql_pool_status), DB_SQL0(sql_cursor_status), DB_SQL0(sql_server_status), funds_statement()};
     enum err e = db_run(db, statements, STEPS, rows, detail);
     *out = (struct pool_status){0};
     if (e == ERR_OK) {
@@ -86,6 +94,8 @@ enum err pool_status(struct db *db, struct pool_status *out, struct detail *deta
         out->retiring = db_i64(rows[POOL], 0, 3);
         out->quarantined = db_i64(rows[POOL], 0, 4);
         out->oldest_lease_s = db_i64(rows[POOL], 0, 5);
+        out->synchronous_standby = db_bool(rows[SERVER], 0, 0);
+        e = funds_read(rows[FUNDS], &out->funds, detail);
     }
     if (e == ERR_OK && db_count(rows[CURSOR]) == 1) {
         out->cursor_sequence = db_i64(rows[CURSOR], 0, 0);

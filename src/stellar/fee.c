@@ -38,30 +38,57 @@ enum err policy_fee(const struct envelope *envelope, const struct policy_limits 
  * that was leased under today's base fee meets that by base fee x (operations + 1); one leased under another
  * may not.
  */
-static int64_t least_by_rate(const struct envelope *inner)
+static int64_t least_by_rate(int64_t inclusion, int64_t operations)
 {
-    int64_t inclusion = (int64_t)inner->fee_stroops - inner->resource_fee_stroops;
-    int64_t operations = inner->operation_count;
-    if (inclusion <= 0)
-        return 0;
-    return (inclusion * (operations + 1) + operations - 1) / operations;
+    return inclusion <= 0 ? 0 : (inclusion * (operations + 1) + operations - 1) / operations;
+}
+
+/* The least fee of a fee bump for inner, which has operations and pays inner_fee. False when it does not fit
+ * int64. */
+static bool least_bump_fee(const struct envelope *inner, int64_t inner_fee_stroops,
+    int64_t bump_base_fee_stroops, int64_t *least_stroops)
+{
+    const int64_t operations = inner->operation_count;
+    const int64_t by_rate = least_by_rate(inner_fee_stroops - inner->resource_fee_stroops, operations);
+    int64_t inclusion;
+    if (__builtin_mul_overflow(bump_base_fee_stroops, operations + 1, &inclusion))
+        return false;
+    if (inclusion < by_rate)
+        inclusion = by_rate;
+    return !__builtin_add_overflow(inclusion, inner->resource_fee_stroops, least_stroops);
+}
+
+enum err fee_check_bump(
+    const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail)
+{
+    uint32_t fee_stroops = 0;
+    int64_t least, cap;
+    enum err e = policy_fee(envelope, limits, &fee_stroops, detail);
+    if (e != ERR_OK || limits->max_bump_fee_stroops == 0)
+        return e;
+    if (__builtin_add_overflow(limits->max_bump_fee_stroops, envelope->resource_fee_stroops, &cap))
+        cap = INT64_MAX;
+    if (!least_bump_fee(envelope, fee_stroops, limits->bump_base_fee_stroops, &least))
+        least = INT64_MAX;
+    if (least > cap)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "A fee bump for this transaction costs at least %" PRId64
+            " stroops, which exceeds the maximum of %" PRId64 ": use fewer operations.",
+            least, cap);
+    return ERR_OK;
 }
 
 enum err policy_bump_fee(const struct envelope *inner, const struct policy_limits *limits,
     int64_t bump_base_fee_stroops, int64_t max_fee_stroops, int64_t cap_stroops, int64_t *fee_stroops,
     struct detail *detail)
 {
-    int64_t operations = inner->operation_count, least;
+    int64_t least;
     enum err e = resource_fee_check(inner, limits, detail);
     if (e != ERR_OK)
         return e;
-    if (operations == 0)
+    if (inner->operation_count == 0)
         return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
-    bool overflow = __builtin_mul_overflow(bump_base_fee_stroops, operations + 1, &least);
-    if (!overflow && least < least_by_rate(inner))
-        least = least_by_rate(inner);
-    overflow = overflow || __builtin_add_overflow(least, inner->resource_fee_stroops, &least);
-    if (overflow || least > cap_stroops)
+    if (!least_bump_fee(inner, inner->fee_stroops, bump_base_fee_stroops, &least) || least > cap_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
             "The least fee of a fee bump for this transaction exceeds the maximum of %" PRId64 " stroops.",
             cap_stroops);

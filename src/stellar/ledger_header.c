@@ -12,6 +12,18 @@ static enum err read_close_time(struct bytes stellar_value, uint64_t *out)
     return e != ERR_OK ? e : xdr_u64(&reader, out);
 }
 
+/* totalCoins to baseFee: nothing that anybody here asks for. */
+static enum err skip_totals(struct xdr_reader *reader)
+{
+    uint64_t total_coins, fee_pool, id_pool;
+    uint32_t inflation_sequence, base_fee;
+    enum err e;
+    if ((e = xdr_u64(reader, &total_coins)) != ERR_OK || (e = xdr_u64(reader, &fee_pool)) != ERR_OK ||
+        (e = xdr_u32(reader, &inflation_sequence)) != ERR_OK || (e = xdr_u64(reader, &id_pool)) != ERR_OK)
+        return e;
+    return xdr_u32(reader, &base_fee);
+}
+
 static enum err read_fields(struct bytes header, struct ledger *ledger, struct hash *result_set_hash)
 {
     struct xdr_reader reader = xdr_reader(header);
@@ -22,9 +34,10 @@ static enum err read_fields(struct bytes header, struct ledger *ledger, struct h
         (e = xdr_take(&reader, XDR_StellarValue, &value)) != ERR_OK ||
         (e = read_close_time(value, &ledger->close_time_s)) != ERR_OK ||
         (e = read_hash(&reader, result_set_hash)) != ERR_OK ||
-        (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK) /* bucketListHash */
+        (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK || /* bucketListHash */
+        (e = xdr_u32(&reader, &ledger->sequence)) != ERR_OK || (e = skip_totals(&reader)) != ERR_OK)
         return e;
-    return xdr_u32(&reader, &ledger->sequence);
+    return xdr_u32(&reader, &ledger->base_reserve_stroops);
 }
 
 enum err ledger_header_read(struct xdr_reader *reader, struct ledger *ledger, struct hash *result_set_hash)

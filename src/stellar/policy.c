@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "fee.h"
 #include "named.h"
 #include "operation.h"
 #include "preconditions.h"
@@ -58,9 +59,10 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
     /* More than 100 do not decode. */
     if (envelope->operation_count == 0)
         return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
-    if ((e = operation_each(envelope, check_operation, &judging)) != ERR_OK)
+    if ((e = operation_each(envelope, check_operation, &judging)) != ERR_OK ||
+        (e = preconditions_check(&envelope->preconditions, named, detail)) != ERR_OK)
         return e;
-    return preconditions_check(&envelope->preconditions, named, detail);
+    return fee_check_bump(envelope, limits, detail);
 }
 
 static enum err found_source(const struct operation *operation, void *context)

@@ -49,7 +49,7 @@ test('database away at start: retries with a clear message, then exit 69', async
 test('RPC away at start: retries with a clear message, then exit 69', async () => {
   const { code, text } = await exitCode({ RPC_URL: `http://127.0.0.1:${await deadPort()}`, START_TIMEOUT: '2' });
   assert.equal(code, 69, text);
-  assert.match(text, /RPC is unavailable/);
+  assert.match(text, /cannot start yet.*RPC_UNAVAILABLE/);
 });
 
 for (const [name, env, expected] of [
@@ -58,6 +58,12 @@ for (const [name, env, expected] of [
   ['no RPC_URL', { RPC_URL: '' }, /RPC_URL/],
   ['another network', { NETWORK_PASSPHRASE: 'Public Global Stellar Network ; September 2015' }, /network/],
   ['no master key', { MASTER_KEY_FILE: '' }, /master key|MASTER_KEY_FILE/],
+  ["the old system's base fee", { BASE_FEE: '1000000' }, /BASE_FEE=1000000.*FEE_BUMP_BASE_FEE=10000.*at most 10000/],
+  ['a maximum that allows no fee bump', { MAX_FEE: '200' }, /MAX_FEE=200.*FEE_BUMP_BASE_FEE=10000.*at least 20000/],
+  ['a fee bump above its maximum', { FEE_BUMP_BASE_FEE: '1000001' }, /MAX_FEE=2000000.*FEE_BUMP_BASE_FEE=1000001.*2000002/],
+  ['a warning below the floor', { LOW_BALANCE_PAYMENTS: '99' }, /LOW_BALANCE_PAYMENTS=99.*MIN_BALANCE_PAYMENTS=100/],
+  ['a poll longer than a ledger', { INGEST_POLL_MS: '1001' }, /INGEST_POLL_MS=1001.*LEDGER_SECONDS=1.*at most 1000/],
+  ['ingestion neither on nor off', { INGEST: 'maybe' }, /INGEST.*on or off/],
   ['another distribution account', { DISTRIBUTION_ACCOUNT_PUBLIC_KEY: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ' }, /DISTRIBUTION_ACCOUNT/],
 ])
   test(`configuration: ${name} is refused with a message, exit 78`, async () => {
@@ -65,6 +71,17 @@ for (const [name, env, expected] of [
     assert.equal(code, 78, text);
     assert.match(text, expected);
   });
+
+test('usage: an option and its other name that differ are refused, exit 64', async () => {
+  const { code, text } = await exitCode({ NUM_CHANNEL_ACCOUNTS: '5', NUMBER_CHANNEL_ACCOUNTS: '6' });
+  assert.equal(code, 64, text);
+  assert.match(text, /NUM_CHANNEL_ACCOUNTS=5.*NUMBER_CHANNEL_ACCOUNTS=6/);
+});
+
+test('configuration: what only ingestion reads does not matter where another process ingests', async () => {
+  const replica = await world.serve({ INGEST: 'off', INGEST_POLL_MS: '10000' });
+  assert.deepEqual(await replica.kill(), { code: 0, signal: null });
+});
 
 test('usage: unknown command, option or number is refused, exit 64', async () => {
   for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {

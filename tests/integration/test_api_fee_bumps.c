@@ -313,15 +313,36 @@ static void F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top(void **st
     assert_string_equal(answer_text(&above, "maximumFee"), "5000000");
 }
 
+/* Leased while the maximum was higher. */
 static void F2_more_operations_than_the_cap_pays_for_are_refused(void **state)
 {
     (void)state;
+    struct policy_limits higher = service_limits;
     struct sample sample = SAMPLE;
     for (int i = 0; i < 100; i++)
         add_payment(&sample, PLAIN, 9);
+    higher.max_bump_fee_stroops = 1010000;
+    service_restart_api(&service, &higher);
     AUTO_HELD held = hold(&sample);
+    service_restart_api(&service, &service_limits);
     sign_as(&held, 9);
     refused(&held, NULL, "FEE_EXCEEDS_MAXIMUM"); /* 101 x 10,000 */
+}
+
+/* It may rescue a transaction that waits, so only what cannot be paid is refused. */
+static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it(void **state)
+{
+    (void)state;
+    AUTO_HELD held = hold_payment();
+    AUTO_ANSWER answer = {0};
+    sign_as(&held, 9);
+    service_set_spendable(&service, LEAST - 1);
+    bump(&answer, &held, NULL);
+    assert_answer_refused(&answer, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
+    assert_int_equal(recorded(), 0);
+    service_set_spendable(&service, LEAST); /* far below the floor of leases */
+    bump(&answer, &held, NULL);
+    assert_int_equal(answer.status, 200);
 }
 
 static void F3_without_any_signature_it_is_refused(void **state)
@@ -452,6 +473,7 @@ int main(void)
         TEST(F2_DA7_maxFee_below_the_least_is_refused),
         TEST(F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top),
         TEST(F2_more_operations_than_the_cap_pays_for_are_refused),
+        TEST(a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it),
         TEST(F3_without_any_signature_it_is_refused),
         TEST(F3_with_our_signature_alone_it_is_refused_where_the_client_must_sign),
         TEST(F3_an_extra_signer_must_have_signed_too),

@@ -1,6 +1,7 @@
 /* The probes, and what the API answers while something that it stands on is away: 503 with the right code, no
  * internal text, and recovery by itself (DO5, DX7). */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -84,7 +85,8 @@ static void assert_green(const char *path)
 static void all_is_well_at_first(void **state)
 {
     (void)state;
-    static const char *const names[] = {"database", "keys", "ingestion", "ledgers", "grants", "accounts"};
+    static const char *const names[] = {
+        "database", "keys", "ingestion", "ledgers", "grants", "accounts", "funds", "disk"};
     AUTO_ANSWER answer = {0};
     service_get(&service, &answer, "/readyz");
     assert_int_equal(answer.status, 200);
@@ -165,6 +167,74 @@ static void DO5_G2_a_pool_without_an_active_account_is_red_and_one_that_is_lease
     assert_green("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.channel_accounts SET state = 'retiring'");
     assert_red("accounts");
+}
+
+static const char *warning(const char *name)
+{
+    static char text[200];
+    AUTO_ANSWER answer = {0};
+    service_get(&service, &answer, "/readyz");
+    const char *said = json_string_value(json_object_get(check_named(&answer, name), "warning"));
+    snprintf(text, sizeof text, "%s", said == NULL ? "" : said);
+    assert_true(json_is_true(json_object_get(check_named(&answer, name), "ok")));
+    return text;
+}
+
+static void DO5_a_distribution_account_that_runs_low_is_a_warning_and_an_empty_one_is_red(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(warning("funds"), "not known"));
+    service_set_spendable(&service, 1000 * SERVICE_PAYMENT);
+    assert_string_equal(warning("funds"), "");
+    service_set_spendable(&service, 1000 * SERVICE_PAYMENT - 1);
+    assert_non_null(strstr(warning("funds"), "low"));
+    assert_green("/readyz");
+    service_set_spendable(&service, 100 * SERVICE_PAYMENT - 1);
+    assert_red("funds");
+    service_set_spendable(&service, 100 * SERVICE_PAYMENT);
+    assert_green("/readyz");
+}
+
+static void below_the_floor_a_lease_is_503_before_it_takes_an_account(void **state)
+{
+    (void)state;
+    AUTO_ANSWER refused = {0}, granted = {0};
+    service_set_spendable(&service, 100 * SERVICE_PAYMENT - 1);
+    post(&refused);
+    assert_answer_refused(&refused, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
+    assert_non_null(strstr(answer_text(&refused, "detail"), "fund"));
+    assert_string_equal(answer_header(&refused, "Retry-After"), "30");
+    assert_int_equal(service_leases(&service), 0);
+    assert_int_equal(service_leased_accounts(&service), 0);
+    service_set_spendable(&service, 100 * SERVICE_PAYMENT);
+    post(&granted);
+    assert_int_equal(granted.status, 201);
+}
+
+static void set_standby_names(const char *names)
+{
+    AUTO_FREE char *sql = mem_format("ALTER SYSTEM SET synchronous_standby_names = '%s'", names);
+    test_db_exec(&service.db, sql);
+    test_db_exec(&service.db, "SELECT pg_reload_conf()");
+    AUTO_FREE char *set =
+        mem_format("SELECT (current_setting('synchronous_standby_names') = '%s')::int::int8", names);
+    for (int64_t end = clock_ms() + PATIENCE_MS; test_db_number(&service.db, set) != 1; clock_sleep_ms(20))
+        assert_int_not_equal(clock_left_ms(end), 0);
+}
+
+static void DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning(void **state)
+{
+    (void)state;
+    service.synchronous_failover = true;
+    service_restart_api(&service, &service_limits);
+    assert_non_null(strstr(warning("standby"), "no synchronous standby"));
+    assert_green("/readyz");
+    set_standby_names("somebody");
+    assert_string_equal(warning("standby"), "");
+    set_standby_names("");
+    assert_non_null(strstr(warning("standby"), "no synchronous standby"));
+    service.synchronous_failover = false;
+    service_restart_api(&service, &service_limits);
 }
 
 static void await_ready(void)
@@ -281,6 +351,9 @@ int main(void)
         TEST(DO5_suspended_grants_are_red),
         TEST(DO5_DR10_held_grants_are_red_and_say_why),
         TEST(DO5_G2_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not),
+        TEST(DO5_a_distribution_account_that_runs_low_is_a_warning_and_an_empty_one_is_red),
+        TEST(below_the_floor_a_lease_is_503_before_it_takes_an_account),
+        TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),
         TEST(DX7_without_the_database_all_is_503_but_the_process_lives_and_recovers),
         TEST(DX7_a_wait_outlives_an_outage_and_ends_with_the_truth),
         TEST(DX7_a_wait_that_ends_in_an_outage_does_not_say_pending),

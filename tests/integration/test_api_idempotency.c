@@ -92,10 +92,12 @@ static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_
     AUTO_FREE char *body = body_of(&sample, 60);
     post_keyed(&first, "order 7", body);
     assert_int_equal(first.status, 201);
-    service_restart_api(&service, 999);
+    struct policy_limits lower = service_limits;
+    lower.max_resource_fee_stroops = 999;
+    service_restart_api(&service, &lower);
     post_keyed(&retry, "order 7", body);
     post_keyed(&another, "order 8", body);
-    service_restart_api(&service, SERVICE_MAX_RESOURCE_FEE);
+    service_restart_api(&service, &service_limits);
     assert_int_equal(retry.status, 201);
     assert_true(json_equal(retry.json, first.json));
     assert_int_equal(another.status, 400);

@@ -375,6 +375,20 @@ static void T18_the_resource_fee_is_capped(void **state)
     assert_int_equal(signed_one.envelope.fee_stroops, SERVICE_BASE_FEE + SERVICE_MAX_RESOURCE_FEE);
 }
 
+/* 101 times 10,000 stroops are above the maximum of 1,000,000. */
+static void a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account(void **state)
+{
+    (void)state;
+    struct sample sample = SAMPLE, enough = SAMPLE;
+    for (int i = 0; i < 100; i++)
+        add_payment(&sample, PLAIN, CLIENT);
+    refused(&sample, NULL, "FEE_EXCEEDS_MAXIMUM");
+    for (int i = 0; i < 99; i++)
+        add_payment(&enough, PLAIN, CLIENT);
+    AUTO_LEASED signed_one = leased(&enough, NULL);
+    assert_int_equal(signed_one.envelope.fee_stroops, 99 * SERVICE_BASE_FEE);
+}
+
 static void timeoutSeconds_is_a_whole_number_from_20_to_300(void **state)
 {
     (void)state;
@@ -451,6 +465,8 @@ int main(void)
         cmocka_unit_test_setup(T14_soroban_beside_another_operation_is_refused, reset),
         cmocka_unit_test_setup(T15_missing_soroban_data_is_refused, reset),
         cmocka_unit_test_setup(T18_the_resource_fee_is_capped, reset),
+        cmocka_unit_test_setup(
+            a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account, reset),
         cmocka_unit_test_setup(timeoutSeconds_is_a_whole_number_from_20_to_300, reset),
         cmocka_unit_test_setup(suspended_grants_are_503_without_the_operators_words, reset),
         cmocka_unit_test_setup(F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text, reset),

@@ -148,7 +148,9 @@ static void add_header(struct buf *out, const struct built_ledger *ledger, struc
     add_zeros(&header, 8); /* bucketListHash */
     buf_add_u32(&header, ledger->sequence);
     /* totalCoins, feePool, inflationSeq, idPool, baseFee, baseReserve, maxTxSetSize, skipList, ext */
-    add_zeros(&header, 2 + 2 + 1 + 2 + 1 + 1 + 1 + 4 * 8 + 1);
+    add_zeros(&header, 2 + 2 + 1 + 2 + 1);
+    buf_add_u32(&header, ledger->base_reserve != 0 ? ledger->base_reserve : BUILT_BASE_RESERVE);
+    add_zeros(&header, 1 + 4 * 8 + 1);
     *hash = sha256(buf_bytes(&header));
     add_hash(out, hash);
     buf_add_bytes(out, buf_bytes(&header));

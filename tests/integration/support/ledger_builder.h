@@ -9,6 +9,7 @@
 #include "stellar/ids.h"
 
 #define BUILT_PROTOCOL 28
+#define BUILT_BASE_RESERVE 5000000 /* stroops */
 
 /* A processed transaction. With has_inner it is a fee bump, and code is the inner transaction's. */
 struct built_transaction {
@@ -31,6 +32,7 @@ struct built_account {
 struct built_ledger {
     uint32_t meta_version; /* 0, 1 or 2 */
     uint32_t protocol;     /* 0: 28 */
+    uint32_t base_reserve; /* stroops; 0: 5,000,000 */
     uint32_t sequence;
     struct hash previous_hash;
     uint64_t close_time_s;

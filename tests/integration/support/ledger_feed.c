@@ -30,7 +30,7 @@ struct ledger_feed {
     uint32_t first, oldest;
     size_t count;
     uint64_t close_time_s; /* of the last one */
-    enum err failure;
+    enum err failure, failure_accounts;
     unsigned requests;
     unsigned fail_in; /* 1: the next request fails, with this: */
     enum err failure_once;
@@ -217,7 +217,8 @@ static struct rpc_account state_of(
         account = (struct rpc_account){.found = !event->account.removed,
             .sequence = event->account.sequence,
             .own_authority = !event->account.foreign_signer,
-            .balance_stroops = event->account.balance_stroops};
+            .balance_stroops = event->account.balance_stroops,
+            .reserves = 2};
     }
     return account;
 }
@@ -230,6 +231,8 @@ static enum err accounts(void *source, const struct public_key keys[], size_t co
         feed->hook(feed->hook_context);
     pthread_mutex_lock(&feed->mutex);
     enum err e = answered(feed);
+    if (e == ERR_OK)
+        e = feed->failure_accounts;
     *ledger = read_ledger(feed);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         out[i] = state_of(feed, &keys[i], *ledger);
@@ -340,6 +343,13 @@ void ledger_feed_fail(struct ledger_feed *feed, enum err e)
 {
     pthread_mutex_lock(&feed->mutex);
     feed->failure = e;
+    pthread_mutex_unlock(&feed->mutex);
+}
+
+void ledger_feed_fail_accounts(struct ledger_feed *feed, enum err e)
+{
+    pthread_mutex_lock(&feed->mutex);
+    feed->failure_accounts = e;
     pthread_mutex_unlock(&feed->mutex);
 }
 

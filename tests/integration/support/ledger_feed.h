@@ -47,6 +47,8 @@ void ledger_feed_name(struct ledger_feed *feed, const char *passphrase);
 void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol);
 /* Refuses requests for more ledgers than this. */
 void ledger_feed_at_most(struct ledger_feed *feed, uint32_t most);
+/* Each request for accounts fails with this, and no other, until it is ERR_OK again. */
+void ledger_feed_fail_accounts(struct ledger_feed *feed, enum err e);
 /* Called before each request for accounts is answered, without any lock. */
 void ledger_feed_on_read(struct ledger_feed *feed, void (*hook)(void *context), void *context);
 

@@ -32,7 +32,8 @@ static struct keyd *start_keyd(struct service *service)
 {
     const struct keyd_secrets secrets = keyd_known_secrets();
     const struct keyd_settings settings = {.network = service->network,
-        .limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE},
+        .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
+            .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
         .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
         .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE + SERVICE_MAX_RESOURCE_FEE};
     struct master_key_row row;
@@ -83,14 +84,24 @@ static void fatal(enum err e)
     __atomic_add_fetch(&running->fatal, 1, __ATOMIC_SEQ_CST);
 }
 
+const struct funds_limits service_funds = {
+    .payment_stroops = SERVICE_PAYMENT, .low_payments = 1000, .min_payments = 100};
+
+const struct policy_limits service_limits = {.base_fee_stroops = SERVICE_BASE_FEE,
+    .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE,
+    .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
+    .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE};
+
 static void start_engine(struct service *service)
 {
     struct detail detail = {0};
     const struct engine_settings engine = {.database_url = service->db.url,
         .database_direct_url = service->db.url,
         .grant = {.network = service->network,
-            .limits = {SERVICE_BASE_FEE, SERVICE_MAX_RESOURCE_FEE},
+            .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
+                .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
             .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
+            .funds = service_funds,
             .ledger_seconds = 5},
         .keyd = service->keyd,
         .fatal = fatal};
@@ -98,26 +109,38 @@ static void start_engine(struct service *service)
     must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
 }
 
-static void start_api(struct service *service, int64_t max_resource_fee)
+static void start_api(struct service *service, const struct policy_limits *limits)
 {
-    service->api = api_start(&(struct api_settings){.engine = service->engine,
+    const struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = service->keyd,
         .database_url = service->db.url,
         .passphrase = SERVICE_PASSPHRASE,
         .network = service->network,
         .distribution = service->distribution,
-        .limits = {SERVICE_BASE_FEE, max_resource_fee},
-        .bump_base_fee_stroops = SERVICE_BUMP_BASE_FEE,
-        .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE,
+        .limits = *limits,
+        .funds = service_funds,
+        .synchronous_failover = service->synchronous_failover,
         .max_body = SERVICE_MAX_BODY,
         .ledger_seconds = 5,
         .ingest_ready = ingest_ready,
         .ingest_context = service,
-        .fatal = fatal});
-    struct http_settings http = {0};
+        .fatal = fatal};
+    service->api = api_start(&settings);
+    service->admin = api_start_admin(&settings);
+    struct http_settings http = {0}, admin_http = {0};
     const struct http_route *routes = api_routes(service->api, &http.route_count);
     service->http = serve(routes, http.route_count, http);
+    routes = api_routes(service->admin, &admin_http.route_count);
+    service->admin_http = serve(routes, admin_http.route_count, admin_http);
+}
+
+static void stop_admin(struct service *service)
+{
+    http_drain(service->admin_http, 1000);
+    api_drain(service->admin);
+    http_free(service->admin_http);
+    api_free(service->admin);
 }
 
 void service_start(struct service *service, size_t accounts)
@@ -138,20 +161,22 @@ void service_start(struct service *service, size_t accounts)
         "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
         " FROM fairway.ledgers");
     start_engine(service);
-    start_api(service, SERVICE_MAX_RESOURCE_FEE);
+    start_api(service, &service_limits);
 }
 
-void service_restart_api(struct service *service, int64_t max_resource_fee)
+void service_restart_api(struct service *service, const struct policy_limits *limits)
 {
+    stop_admin(service);
     http_drain(service->http, 1000);
     api_drain(service->api);
     http_free(service->http);
     api_free(service->api);
-    start_api(service, max_resource_fee);
+    start_api(service, limits);
 }
 
 void service_stop(struct service *service)
 {
+    stop_admin(service);
     http_drain(service->http, 1000);
     api_drain(service->api);
     engine_stop(service->engine);
@@ -167,12 +192,23 @@ void service_stop(struct service *service)
 void service_reset(struct service *service)
 {
     test_db_exec(&service->db, TEST_DELETE_LEASES
+        "DELETE FROM fairway.funds;"
         "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
         " locked_at = NULL, locked_until = NULL;"
         "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"
         " grants_allowed = true, grants_reason = NULL;"
         "NOTIFY fairway_pool");
     service->ingestion_well = true;
+}
+
+void service_set_spendable(struct service *service, int64_t stroops)
+{
+    test_db_exec(&service->db, "DELETE FROM fairway.funds");
+    if (stroops >= 0)
+        run(service,
+            DB_SQL("INSERT INTO fairway.funds (ledger, balance, reserves, selling_liabilities, base_reserve,"
+                   " spendable) VALUES (1000, $1 + 10000000, 2, 0, 5000000, $1)",
+                DB_I64(stroops)));
 }
 
 static void commit_ledger(struct service *service, struct ledger *ledger)

@@ -31,10 +31,13 @@ struct service {
     struct watch *watch;
     struct api *api;
     struct http_server *http;
+    struct api *admin; /* the operators' endpoints */
+    struct http_server *admin_http;
     struct network_id network;
     struct public_key distribution;
     struct public_key *accounts; /* of the pool */
     size_t account_count;
+    bool synchronous_failover; /* of an API that is started from now on */
     bool ingestion_well;
     struct detail ingestion_says; /* as its own log would have it */
     volatile int fatal;           /* how often the key process was reported lost */
@@ -43,9 +46,16 @@ struct service {
 /* On a server that runs already (test_pg_start). */
 void service_start(struct service *service, size_t accounts);
 void service_stop(struct service *service);
-/* As a replica with another cap would answer. */
-void service_restart_api(struct service *service, int64_t max_resource_fee);
-/* Between tests: no lease, no fee bump, every account idle, a ledger that has just closed. */
+/* As the service has them: 100 payments are the floor, 1,000 are low. */
+#define SERVICE_PAYMENT (2 * SERVICE_BUMP_BASE_FEE)
+extern const struct funds_limits service_funds;
+extern const struct policy_limits service_limits;
+/* As a replica with other limits would answer. */
+void service_restart_api(struct service *service, const struct policy_limits *limits);
+/* Makes this known of the distribution account; below 0: nothing. */
+void service_set_spendable(struct service *service, int64_t stroops);
+/* Between tests: nothing known of the distribution account, no lease, no fee bump, every account idle, a
+ * ledger that has just closed. */
 void service_reset(struct service *service);
 
 /* Closes a ledger that has the lease's transaction in it, in the fee bump of that hash unless it is NULL. */

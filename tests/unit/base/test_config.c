@@ -76,6 +76,21 @@ static void an_alias_counts_when_the_name_is_not_set(void **state)
     config_free(config);
 }
 
+static void a_name_and_its_alias_that_differ_are_refused(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    setenv("NUM_CHANNEL_ACCOUNTS", "9", 1);
+    setenv("NUMBER_CHANNEL_ACCOUNTS", "10", 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "NUM_CHANNEL_ACCOUNTS=9"));
+    assert_non_null(strstr(detail.text, "NUMBER_CHANNEL_ACCOUNTS=10"));
+    setenv("NUMBER_CHANNEL_ACCOUNTS", "9", 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+    config_free(config);
+}
+
 static void what_is_unknown_or_out_of_bounds_is_named(void **state)
 {
     (void)state;
@@ -106,6 +121,7 @@ int main(void)
         cmocka_unit_test_setup(a_flag_wins_over_the_environment, clean_environment),
         cmocka_unit_test_setup(what_is_a_flag_only_has_no_environment_variable, clean_environment),
         cmocka_unit_test_setup(an_alias_counts_when_the_name_is_not_set, clean_environment),
+        cmocka_unit_test_setup(a_name_and_its_alias_that_differ_are_refused, clean_environment),
         cmocka_unit_test_setup(what_is_unknown_or_out_of_bounds_is_named, clean_environment),
         cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
     };

@@ -118,7 +118,10 @@ static inline void add_header(struct buf *out, const struct test_meta *meta)
     buf_add(&header, results_hash.bytes, sizeof results_hash.bytes);
     add_key(&header, 0xcc); /* bucket list */
     buf_add_u32(&header, meta->sequence);
-    add_words(&header, 2 + 2 + 1 + 2 + 3 + 32 + 1, 0); /* coins, fee pool, ... skip list, ext */
+    add_words(&header, 2 + 2 + 1 + 2, 0xffffffff); /* coins, fee pool, inflation, ids */
+    buf_add_u32(&header, 100);                     /* base fee */
+    buf_add_u32(&header, 5000001);                 /* base reserve */
+    add_words(&header, 1 + 32 + 1, 0);             /* size of transaction sets, skip list, ext */
     struct hash hash = sha256(buf_bytes(&header));
     buf_add(out, hash.bytes, sizeof hash.bytes);
     buf_add_bytes(out, buf_bytes(&header));

@@ -52,7 +52,7 @@ static void T17_fee_is_base_fee_by_operations_and_resource_fee(void **state)
 static void T18_fee_holds_the_resource_fee_against_its_limit(void **state)
 {
     (void)state;
-    struct policy_limits limits = {100, 50};
+    struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 50};
     struct envelope envelope = {.operation_count = 1, .resource_fee_stroops = 50};
     uint32_t got;
     assert_int_equal(policy_fee(&envelope, &limits, &got, NULL), ERR_OK);
@@ -133,7 +133,7 @@ static void F2_the_refusal_names_the_maximum(void **state)
 static void F5_an_inflated_resource_fee_is_refused(void **state)
 {
     (void)state;
-    struct policy_limits limits = {100, 500};
+    struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 500};
     struct envelope inner = {.operation_count = 1, .fee_stroops = 600, .resource_fee_stroops = 501};
     int64_t got;
     assert_int_equal(policy_bump_fee(&inner, &limits, 100, 0, 10000, &got, NULL), ERR_FEE_EXCEEDS_MAXIMUM);

@@ -76,6 +76,7 @@ static void header_fields_and_proofs_of_every_version(void **state)
         assert_int_equal(ledger.protocol, 27);
         assert_int_equal(ledger.sequence, 77);
         assert_int_equal(ledger.close_time_s, 1700000000);
+        assert_int_equal(ledger.base_reserve_stroops, 5000001);
         assert_int_equal(ledger.previous_hash.bytes[31], 0xee);
         assert_true(ledger.hash_proved);
         assert_true(ledger.results_proved);

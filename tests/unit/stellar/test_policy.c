@@ -127,6 +127,59 @@ static void a_transaction_without_operation_is_refused(void **state)
     assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "no operation");
 }
 
+/* FEE_BUMP_BASE_FEE=10000 and MAX_FEE=1000000: 100 operations and one more cost 1,010,000. */
+static void a_transaction_that_no_fee_bump_may_pay_for_is_refused(void **state)
+{
+    (void)state;
+    struct policy_limits limits = sample_limits;
+    struct named_accounts named;
+    struct detail detail = {0};
+    AUTO_SAMPLE sample = SAMPLE;
+    for (int i = 0; i < 99; i++)
+        add_payment(&sample, PLAIN, 1);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    limits.bump_base_fee_stroops = 10000;
+    limits.max_bump_fee_stroops = 1000000;
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
+    add_payment(&sample, PLAIN, 1);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(policy_check(&sample.view, &limits, &named, &detail), ERR_FEE_EXCEEDS_MAXIMUM);
+    assert_non_null(strstr(detail.text, "at least 1010000 stroops"));
+    assert_non_null(strstr(detail.text, "maximum of 1000000"));
+    /* The rate of the inner fee counts too (CAP-15). */
+    limits = (struct policy_limits){
+        .base_fee_stroops = 10000, .bump_base_fee_stroops = 100, .max_bump_fee_stroops = 1009999};
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_FEE_EXCEEDS_MAXIMUM);
+    limits.max_bump_fee_stroops = 1010000;
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
+    /* Within the key process nothing is known of fee bumps. */
+    limits.max_bump_fee_stroops = 0;
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
+}
+
+/* The resource fee is paid on top of the cap; with the inner fee it must fit the field. */
+static void a_soroban_transaction_is_bumped_beyond_the_cap_by_its_resource_fee(void **state)
+{
+    (void)state;
+    struct policy_limits limits = {.base_fee_stroops = 100,
+        .max_resource_fee_stroops = INT64_MAX,
+        .bump_base_fee_stroops = 100,
+        .max_bump_fee_stroops = 200};
+    struct named_accounts named;
+    AUTO_SAMPLE sample = SAMPLE;
+    sample.resource_fee_stroops = UINT32_MAX - 100;
+    add_invoke(&sample, PLAIN, 1, 0, NULL);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
+    limits.max_bump_fee_stroops = 199;
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_FEE_EXCEEDS_MAXIMUM);
+    limits.max_bump_fee_stroops = INT64_MAX;
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
+    sample.resource_fee_stroops++;
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_FEE_EXCEEDS_MAXIMUM);
+}
+
 static void a_hundred_operations_of_a_hundred_sources_pass(void **state)
 {
     (void)state;
@@ -308,6 +361,8 @@ int main(void)
         cmocka_unit_test(T5_holds_for_every_classic_kind),
         cmocka_unit_test(A7_three_kinds_are_soroban),
         cmocka_unit_test(a_transaction_without_operation_is_refused),
+        cmocka_unit_test(a_transaction_that_no_fee_bump_may_pay_for_is_refused),
+        cmocka_unit_test(a_soroban_transaction_is_bumped_beyond_the_cap_by_its_resource_fee),
         cmocka_unit_test(a_hundred_operations_of_a_hundred_sources_pass),
         cmocka_unit_test(T13_memo_and_bounds_of_a_classic_transaction_pass),
         cmocka_unit_test(client_must_sign_for_operation_sources_and_extra_signers),

@@ -1,0 +1,126 @@
+/*
+ * GET /metrics: what an operator watches, in Prometheus' text format (version 0.0.4). Every value is looked
+ * up when it is asked for. What is not known is left out, rather than 0; labels have the few values that this
+ * file names.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "commit.h"
+#include "db/server.h"
+#include "question.h"
+
+static void describe(FILE *out, const char *name, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+}
+
+static void gauge(FILE *out, const char *name, const char *help, int64_t value)
+{
+    describe(out, name, help);
+    fprintf(out, "%s %" PRId64 "\n", name, value);
+}
+
+static void put_build(FILE *out)
+{
+    describe(out, "fairway_build_info", "The commit that this replica was built from.");
+    fprintf(out, "fairway_build_info{commit=\"%s\"} 1\n", FAIRWAY_COMMIT);
+}
+
+static void put_accounts(FILE *out, const struct pool_status *pool)
+{
+    static const char name[] = "fairway_channel_accounts";
+    describe(out, name, "Channel accounts by state; idle and leased ones are active.");
+    fprintf(out, "%s{state=\"idle\"} %" PRId64 "\n", name, pool->idle);
+    fprintf(out, "%s{state=\"leased\"} %" PRId64 "\n", name, pool->leased);
+    fprintf(out, "%s{state=\"creating\"} %" PRId64 "\n", name, pool->creating);
+    fprintf(out, "%s{state=\"retiring\"} %" PRId64 "\n", name, pool->retiring);
+    fprintf(out, "%s{state=\"quarantined\"} %" PRId64 "\n", name, pool->quarantined);
+    gauge(out, "fairway_oldest_lease_seconds", "Age of the oldest open lease; 0 when none is open.",
+        pool->oldest_lease_s);
+}
+
+static void put_cursor(FILE *out, const struct pool_status *pool)
+{
+    gauge(out, "fairway_grants_allowed", "1: leases may be granted, as far as the ledgers tell.",
+        pool->grants_allowed);
+    if (pool->cursor_sequence == 0)
+        return;
+    gauge(out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);
+    gauge(out, "fairway_cursor_close_time_seconds", "Close time of the last committed ledger, Unix time.",
+        pool->cursor_close_time_s);
+    gauge(out, "fairway_cursor_lag_seconds",
+        "The database's clock less the close time of the last committed ledger; may be below 0.",
+        pool->cursor_lag_s);
+}
+
+static void put_funds(FILE *out, const struct funds *funds, const struct funds_limits *limits)
+{
+    gauge(out, "fairway_distribution_known", "1: the distribution account's balance is known.", funds->known);
+    gauge(out, "fairway_distribution_payments_low", "LOW_BALANCE_PAYMENTS: fewer are a warning.",
+        limits->low_payments);
+    gauge(out, "fairway_distribution_payments_min", "MIN_BALANCE_PAYMENTS: with fewer no lease is granted.",
+        limits->min_payments);
+    if (!funds->known)
+        return;
+    gauge(out, "fairway_distribution_balance_stroops", "Balance of the distribution account.",
+        funds->balance_stroops);
+    gauge(out, "fairway_distribution_spendable_stroops",
+        "What of it fees can be paid from: the balance less reserves and selling liabilities.",
+        funds->spendable_stroops);
+    if (limits->payment_stroops > 0)
+        gauge(out, "fairway_distribution_payments_left",
+            "Fee bumps of one operation that it can pay for at FEE_BUMP_BASE_FEE.",
+            funds_payments(funds, limits));
+}
+
+static void put_database(
+    FILE *out, const struct api_settings *settings, const struct pool_status *pool, bool disk)
+{
+    gauge(out, "fairway_database_disk_ok", "1: the database's disk takes new blocks.", disk);
+    gauge(out, "fairway_database_failover_synchronous", "1: DATABASE_FAILOVER=synchronous.",
+        settings->synchronous_failover);
+    gauge(out, "fairway_database_synchronous_standby_configured",
+        "1: synchronous_standby_names is set, so that commits wait for a standby.",
+        pool->synchronous_standby);
+}
+
+static void put_all(FILE *out, const struct api_settings *settings, struct db *db, struct detail *detail)
+{
+    struct pool_status pool;
+    const bool database = pool_status(db, &pool, detail) == ERR_OK;
+    put_build(out);
+    gauge(out, "fairway_database_up", "1: the database answers.", database);
+    if (settings->ingest_ready != NULL)
+        gauge(out, "fairway_ingestion_ok", "1: this replica leads or stands by, and ledgers come in.",
+            settings->ingest_ready(settings->ingest_context, detail));
+    if (!database)
+        return;
+    put_accounts(out, &pool);
+    put_cursor(out, &pool);
+    put_funds(out, &pool.funds, &settings->funds);
+    put_database(out, settings, &pool, server_check_disk(db, detail) == ERR_OK);
+}
+
+static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
+{
+    size_t len;
+    FILE *out = open_memstream(&answer->text, &len);
+    if (out == NULL)
+        log_fatal(EX_OSERR, "out of memory for a reply", NULL);
+    put_all(out, question->settings, db, detail);
+    if (fclose(out) != 0)
+        log_fatal(EX_OSERR, "out of memory for a reply", NULL);
+    answer->text_type = "text/plain; version=0.0.4; charset=utf-8";
+    return ERR_OK;
+}
+
+void get_metrics(struct http_request *request, void *api)
+{
+    static const struct question_kind kind = {
+        .answer_ms = QUESTION_READ_MS, .size = sizeof(struct question), .ask = ask};
+    question_begin(request, api, &kind);
+}

@@ -1,0 +1,167 @@
+#include "funds_watch.h"
+
+#include <inttypes.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define PAUSE_FIRST_MS 500
+#define PAUSE_MAX_MS 30000
+#define COMPLAIN_EVERY_MS 300000
+/* While nothing can be leased, somebody waits for the money that was just sent. */
+#define REREAD_MS 600000
+#define REREAD_EMPTY_MS 60000
+
+static enum err ask(
+    const struct feed *feed, const struct public_key *key, struct account_read *out, struct detail *detail)
+{
+    struct rpc_account account;
+    uint32_t ledger;
+    enum err e = feed->accounts(feed->source, key, 1, &account, &ledger, detail);
+    if (e == ERR_OK)
+        *out = (struct account_read){.account = {.key = *key,
+                                         .removed = !account.found,
+                                         .sequence = account.sequence,
+                                         .own_authority = account.own_authority,
+                                         .balance_stroops = account.balance_stroops,
+                                         .reserves = account.reserves,
+                                         .selling_stroops = account.selling_stroops},
+            .ledger = ledger};
+    return e;
+}
+
+static void complain(int64_t *next_ms, enum err e, const struct detail *detail)
+{
+    if (clock_left_ms(*next_ms) > 0 || e == ERR_CANCELLED)
+        return;
+    log_warn("the distribution account's balance is not known, trying again", "error=%s detail=\"%s\"",
+        err_code(e), detail->text);
+    *next_ms = clock_ms() + COMPLAIN_EVERY_MS;
+}
+
+/* With the mutex. */
+static void pause_for(struct funds_watch *watch, int ms)
+{
+    const struct timespec until = clock_timespec(clock_ms() + ms);
+    while (!watch->stopping && pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) == 0)
+        ;
+}
+
+static void *run(void *context)
+{
+    struct funds_watch *watch = context;
+    int64_t complain_ms = 0;
+    int pause_ms = PAUSE_FIRST_MS;
+    pthread_mutex_lock(&watch->mutex);
+    while (!watch->stopping) {
+        if (!watch->wanted) {
+            pthread_cond_wait(&watch->changed, &watch->mutex);
+            continue;
+        }
+        const struct public_key account = watch->account;
+        struct account_read seen;
+        struct detail detail = {0};
+        pthread_mutex_unlock(&watch->mutex);
+        enum err e = ask(&watch->feed, &account, &seen, &detail);
+        if (e != ERR_OK)
+            complain(&complain_ms, e, &detail);
+        pthread_mutex_lock(&watch->mutex);
+        if (e == ERR_OK) {
+            watch->seen = seen;
+            watch->answered = true;
+            watch->wanted = false;
+            pause_ms = PAUSE_FIRST_MS;
+            complain_ms = 0;
+            continue;
+        }
+        pause_for(watch, pause_ms);
+        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+    }
+    pthread_mutex_unlock(&watch->mutex);
+    return NULL;
+}
+
+int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const struct funds_limits *limits)
+{
+    pthread_condattr_t monotonic;
+    sigset_t all, before;
+    *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_WELL};
+    pthread_mutex_init(&watch->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&watch->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&all); /* signals are for the program's own thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&watch->thread, NULL, run, watch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+void funds_watch_stop(struct funds_watch *watch)
+{
+    pthread_mutex_lock(&watch->mutex);
+    watch->stopping = true;
+    pthread_cond_signal(&watch->changed);
+    pthread_mutex_unlock(&watch->mutex);
+    pthread_join(watch->thread, NULL);
+    pthread_cond_destroy(&watch->changed);
+    pthread_mutex_destroy(&watch->mutex);
+}
+
+bool funds_watch_take(struct funds_watch *watch, struct account_read *out)
+{
+    pthread_mutex_lock(&watch->mutex);
+    const bool answered = watch->answered;
+    if (answered)
+        *out = watch->seen;
+    watch->answered = false;
+    pthread_mutex_unlock(&watch->mutex);
+    return answered;
+}
+
+static void want(struct funds_watch *watch, const struct public_key *account)
+{
+    pthread_mutex_lock(&watch->mutex);
+    if (!watch->wanted) {
+        watch->wanted = true;
+        watch->account = *account;
+        pthread_cond_signal(&watch->changed);
+    }
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+/* Once when it falls below a limit, once when it rises above it. */
+static void say(struct funds_watch *watch, const struct funds *funds)
+{
+    static const char *const messages[] = {
+        [FUNDS_WELL] = "the distribution account has enough again",
+        [FUNDS_LOW] = "the distribution account runs low: fund it",
+        [FUNDS_EMPTY] = "the distribution account cannot pay for more leases, none is granted: fund it",
+    };
+    const enum funds_level level = funds_level(funds, &watch->limits);
+    if (level == FUNDS_UNKNOWN || level == watch->level)
+        return;
+    char address[ADDRESS_SIZE];
+    address_encode(&funds->account, address);
+    log_line(level == FUNDS_WELL    ? LOG_INFO
+             : level == FUNDS_EMPTY ? LOG_ERROR
+                                    : LOG_WARN,
+        messages[level],
+        "account=%s ledger=%" PRIu32 " spendable_stroops=%" PRId64 " payments_left=%" PRId64
+        " low_balance_payments=%" PRId64 " min_balance_payments=%" PRId64,
+        address, funds->ledger, funds->spendable_stroops, funds_payments(funds, &watch->limits),
+        watch->limits.low_payments, watch->limits.min_payments);
+    watch->level = level;
+}
+
+void funds_watch_saw(struct funds_watch *watch, const struct funds *funds)
+{
+    say(watch, funds);
+    if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))
+        return;
+    want(watch, &funds->account);
+    const bool empty = funds_level(funds, &watch->limits) == FUNDS_EMPTY;
+    watch->reread_ms = clock_ms() + (empty ? REREAD_EMPTY_MS : REREAD_MS);
+}

@@ -1,0 +1,101 @@
+#include "pool/funds.h"
+
+#include <inttypes.h>
+
+#include "base/mem.h"
+
+/* Metadata of ledgers is covered by no hash: whatever the numbers are, this must not overflow. */
+int64_t funds_spendable(const struct funds *funds)
+{
+    int64_t kept, left;
+    if (__builtin_mul_overflow(funds->reserves, funds->base_reserve_stroops, &kept) ||
+        __builtin_sub_overflow(funds->balance_stroops, kept, &left) ||
+        __builtin_sub_overflow(left, funds->selling_stroops, &left))
+        return 0;
+    return left > 0 ? left : 0;
+}
+
+int64_t funds_payments(const struct funds *funds, const struct funds_limits *limits)
+{
+    return limits->payment_stroops > 0 ? funds->spendable_stroops / limits->payment_stroops : INT64_MAX;
+}
+
+enum funds_level funds_level(const struct funds *funds, const struct funds_limits *limits)
+{
+    if (!funds->known)
+        return FUNDS_UNKNOWN;
+    const int64_t payments = funds_payments(funds, limits);
+    if (payments < limits->min_payments)
+        return FUNDS_EMPTY;
+    return payments < limits->low_payments ? FUNDS_LOW : FUNDS_WELL;
+}
+
+enum err funds_check_lease(
+    int64_t spendable_stroops, const struct funds_limits *limits, struct detail *detail)
+{
+    const struct funds funds = {
+        .known = spendable_stroops != FUNDS_NOT_KNOWN, .spendable_stroops = spendable_stroops};
+    if (funds_level(&funds, limits) != FUNDS_EMPTY)
+        return ERR_OK;
+    return detail_set(detail, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED,
+        "the distribution account can spend %" PRId64 " stroops, %" PRId64
+        " payments; MIN_BALANCE_PAYMENTS is %" PRId64 ": fund it",
+        spendable_stroops, funds_payments(&funds, limits), limits->min_payments);
+}
+
+enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct detail *detail)
+{
+    if (spendable_stroops == FUNDS_NOT_KNOWN || fee_stroops <= spendable_stroops)
+        return ERR_OK;
+    return detail_set(detail, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED,
+        "the distribution account can spend %" PRId64 " stroops, the fee bump costs %" PRId64 ": fund it",
+        spendable_stroops, fee_stroops);
+}
+
+static const char sql_read[] =
+    "SELECT n.distribution_account, f.ledger, f.balance, f.reserves, f.selling_liabilities, f.base_reserve,"
+    " f.spendable FROM (VALUES (1)) AS one LEFT JOIN fairway.network n ON true LEFT JOIN fairway.funds f ON "
+    "true";
+
+struct db_statement funds_statement(void)
+{
+    return DB_SQL0(sql_read);
+}
+
+enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail *detail)
+{
+    *out = (struct funds){.bound = !db_is_null(rows, 0, 0), .known = !db_is_null(rows, 0, 1)};
+    if (out->bound && address_decode(db_text(rows, 0, 0), &out->account) != ERR_OK)
+        return detail_set(detail, ERR_INTERNAL, "the database's distribution account is not an account");
+    if (!out->known)
+        return ERR_OK;
+    out->ledger = (uint32_t)db_i64(rows, 0, 1);
+    out->balance_stroops = db_i64(rows, 0, 2);
+    out->reserves = db_i64(rows, 0, 3);
+    out->selling_stroops = db_i64(rows, 0, 4);
+    out->base_reserve_stroops = db_i64(rows, 0, 5);
+    out->spendable_stroops = db_i64(rows, 0, 6);
+    return ERR_OK;
+}
+
+static const char sql_write[] =
+    "INSERT INTO fairway.funds (ledger, balance, reserves, selling_liabilities, base_reserve, spendable)"
+    " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (only_row) DO UPDATE SET ledger = EXCLUDED.ledger,"
+    " balance = EXCLUDED.balance, reserves = EXCLUDED.reserves, base_reserve = EXCLUDED.base_reserve,"
+    " selling_liabilities = EXCLUDED.selling_liabilities, spendable = EXCLUDED.spendable";
+
+enum err funds_write(struct db *db, const struct funds *funds, struct detail *detail)
+{
+    return db_query(db,
+        DB_SQL(sql_write, DB_I64(funds->ledger), DB_I64(funds->balance_stroops), DB_I64(funds->reserves),
+            DB_I64(funds->selling_stroops), DB_I64(funds->base_reserve_stroops),
+            DB_I64(funds->spendable_stroops)),
+        NULL, detail);
+}
+
+static const char sql_forget[] = "DELETE FROM fairway.funds";
+
+enum err funds_forget(struct db *db, struct detail *detail)
+{
+    return db_query(db, DB_SQL0(sql_forget), NULL, detail);
+}

@@ -1,0 +1,135 @@
+// What goes away while `serve` starts: it waits for it until START_TIMEOUT. What is wrong for good ends it at once.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import http from 'node:http';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Stop } from '../faults/stop.mjs';
+import { Service, startWorld, until } from './harness.mjs';
+
+const run = promisify(execFile);
+const script = new URL('../integration/support/pg.sh', import.meta.url).pathname;
+let world;
+const services = [];
+
+before(async () => {
+  world = await startWorld({ accounts: 1 });
+  Object.assign(world.env, { INGEST: 'off', START_TIMEOUT: '30' });
+  await world.serve({ INGEST: 'on' }); // ingests; readiness needs ledgers
+});
+after(async () => {
+  for (const service of services)
+    await service.kill('SIGKILL');
+  await world?.stop();
+});
+
+function start(env) {
+  const service = new Service({ ...world.env, ...env });
+  services.push(service);
+  return service;
+}
+
+/** An RPC in front of the network's: each getNetwork waits for open(). */
+async function gatedRpc() {
+  const gate = { asked: 0, failures: 0 };
+  const opened = new Promise(resolve => (gate.open = resolve));
+  const server = http.createServer(async (request, response) => {
+    const body = Buffer.concat(await Array.fromAsync(request));
+    if (JSON.parse(body).method === 'getNetwork') {
+      gate.asked++;
+      await opened;
+      if (gate.failures-- > 0)
+        return response.writeHead(503).end();
+    }
+    const answer = await fetch(world.localnet.url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(Buffer.from(await answer.arrayBuffer()));
+  }).listen(0, '127.0.0.1');
+  await new Promise(resolve => server.on('listening', resolve));
+  gate.url = `http://127.0.0.1:${server.address().port}`;
+  gate.close = () => server.close();
+  return gate;
+}
+
+const database = (command, ...more) => run('sh', [script, command, path.join(world.folder, 'postgres'), ...more]);
+
+test('PostgreSQL that stops during the start is waited for', { timeout: 90_000 }, async () => {
+  const gate = await gatedRpc();
+  const service = start({ RPC_URL: gate.url, INGEST: 'on' });
+  await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
+  await database('stop', 'immediate');
+  gate.open();
+  await until(() => /cannot start yet.*DATABASE_UNAVAILABLE/.test(service.log), 15_000, `it says what it waits for:\n${service.log}`);
+  await database('start', String(process.pid));
+  await service.ready();
+  assert.deepEqual(await service.kill(), { code: 0, signal: null });
+  gate.close();
+});
+
+test('PostgreSQL that stays away ends the start with 69 after START_TIMEOUT', { timeout: 90_000 }, async () => {
+  const gate = await gatedRpc();
+  const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3', INGEST: 'on' });
+  await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
+  await database('stop', 'immediate');
+  gate.open();
+  assert.deepEqual(await service.ended, { code: 69, signal: null });
+  await database('start', String(process.pid));
+  gate.close();
+});
+
+test('an RPC that fails now and then during the start is asked again', { timeout: 60_000 }, async () => {
+  const gate = await gatedRpc();
+  gate.failures = 3;
+  gate.open();
+  const service = start({ RPC_URL: gate.url, INGEST: 'on' });
+  await service.ready();
+  assert.equal(gate.asked, 4);
+  assert.deepEqual(await service.kill(), { code: 0, signal: null });
+  gate.close();
+});
+
+test('a connection that is lost at any statement of the start is opened again', { timeout: 120_000 }, async t => {
+  const stop = new Stop(path.join(world.folder, 'stop'));
+  const whole = async () => {
+    const service = start(stop.env);
+    await service.ready();
+    return service;
+  };
+  let first;
+  const lines = (await stop.trace(async () => (first = await whole()))).filter(line => line.startsWith('fairway start: '));
+  await first.kill();
+  assert.ok(lines.some(line => line.includes('master_keys')) && lines.some(line => line.includes('fairway.network')), lines.join('\n'));
+  const seen = new Map();
+  for (const point of lines) {
+    const count = (seen.get(point) ?? 0) + 1;
+    seen.set(point, count);
+    stop.arm('cut', point, count);
+    const service = await whole();
+    assert.ok(stop.reached, `"${point}" was passed`);
+    assert.deepEqual(await service.kill(), { code: 0, signal: null });
+  }
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.master_keys'), [['1']]);
+  t.diagnostic(`${lines.length} of ${lines.length} points`);
+});
+
+test('one database may have two addresses', { timeout: 60_000 }, async () => {
+  const service = start({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4` });
+  await service.ready();
+  assert.deepEqual(await service.kill(), { code: 0, signal: null });
+});
+
+test('what is wrong for good ends the start at once', { timeout: 60_000 }, async () => {
+  await world.sql('CREATE DATABASE without_schema');
+  const url = new URL(world.env.DATABASE_URL);
+  url.pathname = '/without_schema';
+  for (const [env, words] of [
+    [{ DATABASE_URL: url.href }, /run fairway migrate/],
+    [{ NETWORK_PASSPHRASE: 'another network' }, /RPC serves the network/],
+    [{ DATABASE_URL: url.href, DATABASE_DIRECT_URL: world.env.DATABASE_URL }, /DATABASE_URL and DATABASE_DIRECT_URL lead to different databases/],
+  ]) {
+    const begun = Date.now(), service = start(env);
+    assert.deepEqual(await service.ended, { code: 78, signal: null });
+    assert.match(service.log, words);
+    assert.ok(Date.now() - begun < 10_000, 'it did not wait for START_TIMEOUT');
+  }
+});

@@ -1,0 +1,80 @@
+/*
+ * Preloaded into a PostgreSQL server by tests: while the file that FULL_DISK names exists, no file below
+ * base/ grows. What is there can be written anew, as on a real disk that is full; WAL is left alone, because
+ * a server that cannot write it stops.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define NEXT(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
+
+static bool refuses(int fd, off_t end)
+{
+    char link[64], path[4096];
+    struct stat status;
+    const char *flag = getenv("FULL_DISK");
+    if (flag == NULL || access(flag, F_OK) != 0)
+        return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t len = readlink(link, path, sizeof path - 1);
+    if (len <= 0 || fstat(fd, &status) != 0)
+        return false;
+    path[len] = '\0';
+    return strstr(path, "/base/") != NULL && end > status.st_size;
+}
+
+static off_t total(const struct iovec *parts, int count)
+{
+    off_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += (off_t)parts[i].iov_len;
+    return sum;
+}
+
+#define REFUSE(fd, end)                                                                                      \
+    if (refuses(fd, end)) {                                                                                  \
+        errno = ENOSPC;                                                                                      \
+        return -1;                                                                                           \
+    }
+
+ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
+{
+    REFUSE(fd, offset + (off_t)len)
+    return NEXT(pwrite)(fd, data, len, offset);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t len, off64_t offset)
+{
+    REFUSE(fd, offset + (off_t)len)
+    return NEXT(pwrite64)(fd, data, len, offset);
+}
+
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    REFUSE(fd, offset + total(parts, count))
+    return NEXT(pwritev)(fd, parts, count, offset);
+}
+
+ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    REFUSE(fd, offset + total(parts, count))
+    return NEXT(pwritev64)(fd, parts, count, offset);
+}
+
+int posix_fallocate(int fd, off_t offset, off_t len)
+{
+    return refuses(fd, offset + len) ? ENOSPC : NEXT(posix_fallocate)(fd, offset, len);
+}
+
+int posix_fallocate64(int fd, off64_t offset, off64_t len)
+{
+    return refuses(fd, offset + len) ? ENOSPC : NEXT(posix_fallocate64)(fd, offset, len);
+}

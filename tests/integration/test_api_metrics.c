@@ -1,0 +1,243 @@
+/* GET /metrics: Prometheus' text format, true values, what is not known left out (DO2). */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "support/api_client.h"
+#include "support/service.h"
+#include "unit/stellar/sample.h"
+
+#define ABSENT INT64_MIN
+
+static struct service service;
+
+static int start(void **state)
+{
+    test_pg_start_private(state);
+    service_start(&service, 3);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    service_stop(&service);
+    return test_pg_stop(state);
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    service_reset(&service);
+    return 0;
+}
+
+static struct api_reply metrics(void)
+{
+    struct api_reply reply = api_get(http_port(service.admin_http), "/metrics");
+    assert_int_equal(reply.status, 200);
+    return reply;
+}
+
+/* The value of a sample, named with its labels; ABSENT when there is none. */
+static int64_t sample_of(const struct api_reply *reply, const char *name)
+{
+    const size_t len = strlen(name);
+    for (const char *line = reply->body; line != NULL && *line != '\0';) {
+        if (strncmp(line, name, len) == 0 && line[len] == ' ')
+            return strtoll(line + len + 1, NULL, 10);
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+    return ABSENT;
+}
+
+static int64_t value(const char *name)
+{
+    struct api_reply reply = metrics();
+    int64_t found = sample_of(&reply, name);
+    api_reply_wipe(&reply);
+    return found;
+}
+
+static void lease_one(void)
+{
+    AUTO_ANSWER answer = {0};
+    struct sample sample = SAMPLE;
+    add_payment(&sample, PLAIN, 9);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    service_post(&service, &answer, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
+    sample_wipe(&sample);
+    assert_int_equal(answer.status, 201);
+}
+
+/* Of one line of the text format: "# HELP name text", "# TYPE name gauge", or "name{label="value"} number".
+ */
+static void assert_line(const char *line, char *described)
+{
+    char name[100], kind[20];
+    int end = 0;
+    if (sscanf(line, "# HELP %99[a-z_] %n", name, &end) == 1 && end > 0) {
+        assert_true(strncmp(name, "fairway_", 8) == 0 && line[end] != '\0');
+        snprintf(described, 100, "%s", name);
+        return;
+    }
+    if (sscanf(line, "# TYPE %99[a-z_] %19s", name, kind) == 2) {
+        assert_string_equal(name, described);
+        assert_string_equal(kind, "gauge");
+        return;
+    }
+    assert_int_equal(sscanf(line, "%99[a-z_]%n", name, &end), 1);
+    assert_string_equal(name, described);
+    if (line[end] == '{') {
+        const char *close = strchr(line, '}');
+        assert_non_null(close);
+        end = (int)(close + 1 - line);
+    }
+    char *rest;
+    assert_int_equal(line[end], ' ');
+    strtoll(line + end + 1, &rest, 10);
+    assert_true(rest != line + end + 1 && *rest == '\0');
+}
+
+static void every_line_is_of_the_format_and_every_sample_is_described(void **state)
+{
+    (void)state;
+    service_set_spendable(&service, 5000000);
+    struct api_reply reply = metrics();
+    char described[100] = "";
+    AUTO_FREE char *type = api_field(&reply, "Content-Type");
+    assert_string_equal(type, "text/plain; version=0.0.4; charset=utf-8");
+    size_t len = strlen(reply.body), lines = 0;
+    assert_int_equal(reply.body[len - 1], '\n');
+    for (char *rest = reply.body, *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL; lines++)
+        assert_line(line, described);
+    assert_true(lines > 40);
+    api_reply_wipe(&reply);
+}
+
+static void DO2_the_pool_is_counted_as_the_database_counts_it(void **state)
+{
+    (void)state;
+    assert_int_equal(value("fairway_channel_accounts{state=\"idle\"}"), 3);
+    lease_one();
+    test_db_exec(&service.db,
+        "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'x' WHERE"
+        " public_key = (SELECT min(public_key) FROM fairway.channel_accounts WHERE lease_hash IS NULL);"
+        "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '70 s'"
+        " WHERE lease_hash IS NOT NULL");
+    struct api_reply reply = metrics();
+    assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"idle\"}"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"leased\"}"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"quarantined\"}"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"creating\"}"), 0);
+    assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"retiring\"}"), 0);
+    const int64_t age_s = sample_of(&reply, "fairway_oldest_lease_seconds");
+    assert_true(age_s >= 70 && age_s < 100);
+    assert_int_equal(sample_of(&reply, "fairway_database_up"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_database_disk_ok"), 1);
+    api_reply_wipe(&reply);
+}
+
+static void DO2_the_cursor_is_the_last_ledger(void **state)
+{
+    (void)state;
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 25");
+    struct api_reply reply = metrics();
+    assert_int_equal(sample_of(&reply, "fairway_cursor_ledger"),
+        service_number(&service, "SELECT sequence FROM fairway.cursor"));
+    assert_int_equal(sample_of(&reply, "fairway_cursor_close_time_seconds"),
+        service_number(&service, "SELECT close_time FROM fairway.cursor"));
+    const int64_t lag_s = sample_of(&reply, "fairway_cursor_lag_seconds");
+    assert_true(lag_s >= 20 && lag_s < 60);
+    assert_int_equal(sample_of(&reply, "fairway_grants_allowed"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_ingestion_ok"), 1);
+    api_reply_wipe(&reply);
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'x'");
+    service.ingestion_well = false;
+    assert_int_equal(value("fairway_grants_allowed"), 0);
+    assert_int_equal(value("fairway_ingestion_ok"), 0);
+}
+
+static void the_distribution_account_is_left_out_until_it_is_known(void **state)
+{
+    (void)state;
+    struct api_reply reply = metrics();
+    assert_int_equal(sample_of(&reply, "fairway_distribution_known"), 0);
+    assert_int_equal(sample_of(&reply, "fairway_distribution_balance_stroops"), ABSENT);
+    assert_int_equal(sample_of(&reply, "fairway_distribution_spendable_stroops"), ABSENT);
+    assert_int_equal(sample_of(&reply, "fairway_distribution_payments_left"), ABSENT);
+    api_reply_wipe(&reply);
+    service_set_spendable(&service, 5 * SERVICE_PAYMENT + 1);
+    reply = metrics();
+    assert_int_equal(sample_of(&reply, "fairway_distribution_known"), 1);
+    assert_int_equal(
+        sample_of(&reply, "fairway_distribution_balance_stroops"), 5 * SERVICE_PAYMENT + 1 + 10000000);
+    assert_int_equal(sample_of(&reply, "fairway_distribution_spendable_stroops"), 5 * SERVICE_PAYMENT + 1);
+    assert_int_equal(sample_of(&reply, "fairway_distribution_payments_left"), 5);
+    assert_int_equal(sample_of(&reply, "fairway_distribution_payments_low"), 1000);
+    assert_int_equal(sample_of(&reply, "fairway_distribution_payments_min"), 100);
+    api_reply_wipe(&reply);
+}
+
+static void DR10_the_standby_is_told_beside_what_is_promised(void **state)
+{
+    (void)state;
+    assert_int_equal(value("fairway_database_failover_synchronous"), 0);
+    assert_int_equal(value("fairway_database_synchronous_standby_configured"), 0);
+    service.synchronous_failover = true;
+    service_restart_api(&service, &service_limits);
+    test_db_exec(&service.db, "ALTER SYSTEM SET synchronous_standby_names = 'somebody'");
+    test_db_exec(&service.db, "SELECT pg_reload_conf()");
+    for (int64_t end = clock_ms() + 10000; value("fairway_database_synchronous_standby_configured") != 1;
+         clock_sleep_ms(20))
+        assert_int_not_equal(clock_left_ms(end), 0);
+    assert_int_equal(value("fairway_database_failover_synchronous"), 1);
+    test_db_exec(&service.db, "ALTER SYSTEM RESET synchronous_standby_names");
+    test_db_exec(&service.db, "SELECT pg_reload_conf()");
+    for (int64_t end = clock_ms() + 10000; value("fairway_database_synchronous_standby_configured") != 0;
+         clock_sleep_ms(20))
+        assert_int_not_equal(clock_left_ms(end), 0);
+    service.synchronous_failover = false;
+    service_restart_api(&service, &service_limits);
+}
+
+static void the_build_is_named(void **state)
+{
+    (void)state;
+    struct api_reply reply = metrics();
+    const char *build = strstr(reply.body, "\nfairway_build_info{commit=\"");
+    assert_non_null(build);
+    assert_true(isalnum((unsigned char)build[strlen("\nfairway_build_info{commit=\"")]));
+    api_reply_wipe(&reply);
+}
+
+/* Last: it kills the server. */
+static void without_the_database_the_rest_is_told(void **state)
+{
+    (void)state;
+    test_pg_kill();
+    struct api_reply reply = metrics();
+    assert_int_equal(sample_of(&reply, "fairway_database_up"), 0);
+    assert_int_equal(sample_of(&reply, "fairway_ingestion_ok"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_cursor_ledger"), ABSENT);
+    assert_int_equal(sample_of(&reply, "fairway_database_disk_ok"), ABSENT);
+    api_reply_wipe(&reply);
+    test_pg_restart();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, reset)
+    const struct CMUnitTest tests[] = {
+        TEST(every_line_is_of_the_format_and_every_sample_is_described),
+        TEST(DO2_the_pool_is_counted_as_the_database_counts_it),
+        TEST(DO2_the_cursor_is_the_last_ledger),
+        TEST(the_distribution_account_is_left_out_until_it_is_known),
+        TEST(DR10_the_standby_is_told_beside_what_is_promised),
+        TEST(the_build_is_named),
+        TEST(without_the_database_the_rest_is_told),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,341 @@
+/*
+ * The distribution account's balance on a real PostgreSQL: the leader learns it once from the RPC and then
+ * from each ledger, never at the cost of a ledger, and below the floor nothing is leased.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "support/ledger_feed.h"
+#include "support/pool.h"
+
+#define FIRST 100
+#define PATIENCE_MS 20000
+#define OURS 1 /* built_key of the distribution account */
+#define RESERVES (2 * BUILT_BASE_RESERVE)
+
+struct world {
+    struct test_db db;
+    struct ledger_feed *feed;
+    struct ingest *ingest;
+};
+
+/* How often accounts were asked for, and whether such a request hangs. */
+static atomic_int reads;
+static atomic_bool hangs;
+
+static void on_read(void *context)
+{
+    (void)context;
+    reads++;
+    while (hangs)
+        clock_sleep_ms(5);
+}
+
+static struct ingest *start(struct world *world)
+{
+    struct ingest *ingest;
+    const struct ingest_settings settings = {.database_direct_url = world->db.url,
+        .network = network_id_of("ingest test"),
+        .poll_ms = 20,
+        .ledger_seconds = 5,
+        .funds = {.payment_stroops = 20000, .low_payments = 1000, .min_payments = 100},
+        .retention_s = 3600};
+    struct feed feed = ledger_feed_source(world->feed);
+    assert_int_equal(ingest_start_from(&settings, &feed, &ingest, NULL), ERR_OK);
+    return ingest;
+}
+
+static int set_up(void **state)
+{
+    struct world *world = NEW(struct world);
+    const struct public_key ours = built_key(OURS);
+    char address[ADDRESS_SIZE];
+    address_encode(&ours, address);
+    world->db = test_db_new(TEST_DB_MIGRATED);
+    AUTO_FREE char *sql = mem_format(
+        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('ingest test', '%s')",
+        address);
+    test_db_exec(&world->db, sql);
+    world->feed = ledger_feed_new(FIRST, 20);
+    ledger_feed_on_read(world->feed, on_read, NULL);
+    ledger_feed_put(world->feed, &(struct built_account){.key = ours, .balance_stroops = 90000000});
+    reads = 0;
+    hangs = false;
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    hangs = false;
+    ingest_stop(world->ingest);
+    ledger_feed_free(world->feed);
+    test_db_drop(&world->db);
+    free(world);
+    return 0;
+}
+
+static void await_cursor(struct world *world, uint32_t sequence)
+{
+    for (int64_t end = clock_ms() + PATIENCE_MS;
+         test_db_number(&world->db, "SELECT coalesce(max(sequence), 0) FROM fairway.cursor") != sequence;
+         clock_sleep_ms(10))
+        if (clock_left_ms(end) == 0)
+            fail_msg("the cursor is not at %u", sequence);
+}
+
+/* Closes a ledger that leaves ours with this balance; below 0: that does not touch it. Waits until it is
+ * committed. */
+static void close_with(struct world *world, int64_t balance)
+{
+    const struct built_account account = {.key = built_key(OURS), .balance_stroops = balance};
+    ledger_feed_close(
+        world->feed, &(struct built_ledger){.accounts = &account, .account_count = balance >= 0});
+    await_cursor(world, ledger_feed_latest(world->feed));
+}
+
+/* -1: not known. */
+static int64_t spendable(struct world *world)
+{
+    return test_db_number(&world->db, "SELECT coalesce((SELECT spendable FROM fairway.funds), -1)");
+}
+
+/* Closes empty ledgers until something is known. */
+static void await_known(struct world *world)
+{
+    for (int64_t end = clock_ms() + PATIENCE_MS; spendable(world) < 0;) {
+        if (clock_left_ms(end) == 0)
+            fail_msg("nothing is known of the distribution account");
+        close_with(world, -1);
+    }
+}
+
+static void the_balance_is_read_once_and_then_followed(void **state)
+{
+    struct world *world = *state;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    await_known(world);
+    assert_int_equal(spendable(world), 90000000 - RESERVES);
+    close_with(world, 70000000);
+    assert_int_equal(spendable(world), 70000000 - RESERVES);
+    assert_int_equal(
+        test_db_number(&world->db, "SELECT ledger FROM fairway.funds"), ledger_feed_latest(world->feed));
+    close_with(world, -1);
+    assert_int_equal(spendable(world), 70000000 - RESERVES);
+    close_with(world, RESERVES - 1);
+    assert_int_equal(spendable(world), 0);
+    assert_int_equal(reads, 1);
+}
+
+static void a_ledger_that_changes_the_account_makes_the_RPC_needless(void **state)
+{
+    struct world *world = *state;
+    hangs = true;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    close_with(world, 70000000);
+    assert_int_equal(spendable(world), 70000000 - RESERVES);
+    hangs = false; /* what it says now is as of the same ledger, or later */
+    close_with(world, -1);
+    close_with(world, 60000000);
+    assert_int_equal(spendable(world), 60000000 - RESERVES);
+}
+
+static void an_RPC_that_hangs_or_fails_delays_no_ledger(void **state)
+{
+    struct world *world = *state;
+    hangs = true;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    for (int i = 0; i < 5; i++)
+        close_with(world, -1);
+    assert_int_equal(spendable(world), -1);
+    ledger_feed_fail_accounts(world->feed, ERR_RPC_UNAVAILABLE);
+    hangs = false;
+    for (int i = 0; i < 5; i++)
+        close_with(world, -1);
+    assert_int_equal(spendable(world), -1);
+    assert_true(ingest_ready(world->ingest, NULL));
+    ledger_feed_fail_accounts(world->feed, ERR_OK);
+    await_known(world);
+    assert_int_equal(spendable(world), 90000000 - RESERVES);
+}
+
+static void what_an_RPC_that_lags_has_is_not_believed(void **state)
+{
+    struct world *world = *state;
+    static const unsigned far_behind[] = {3}, none[] = {0};
+    hangs = true;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    for (int i = 0; i < 4; i++)
+        close_with(world, -1);
+    ledger_feed_lag(world->feed, far_behind, 1);
+    hangs = false;
+    reads = 0;
+    for (int64_t end = clock_ms() + PATIENCE_MS; reads < 3; close_with(world, -1))
+        assert_int_not_equal(clock_left_ms(end), 0);
+    assert_int_equal(spendable(world), -1);
+    ledger_feed_lag(world->feed, none, 1);
+    await_known(world);
+}
+
+static void after_a_gap_it_is_read_again(void **state)
+{
+    struct world *world = *state;
+    const struct built_account poorer = {.key = built_key(OURS), .balance_stroops = 30000000};
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    await_known(world);
+    ingest_stop(world->ingest);
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &poorer, .account_count = 1});
+    for (int i = 0; i < 5; i++)
+        ledger_feed_close(world->feed, NULL);
+    ledger_feed_forget_below(world->feed, ledger_feed_latest(world->feed));
+    ledger_feed_fail_accounts(world->feed, ERR_RPC_UNAVAILABLE);
+    reads = 0;
+    world->ingest = start(world);
+    await_cursor(world, ledger_feed_latest(world->feed)); /* there is no other account to read */
+    assert_int_equal(spendable(world), -1);
+    ledger_feed_fail_accounts(world->feed, ERR_OK);
+    await_known(world);
+    assert_int_equal(spendable(world), 30000000 - RESERVES);
+    assert_true(reads > 0);
+}
+
+static void the_next_leader_goes_on_with_what_is_known(void **state)
+{
+    struct world *world = *state;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    await_known(world);
+    ingest_stop(world->ingest);
+    hangs = true;
+    world->ingest = start(world);
+    close_with(world, 50000000);
+    assert_int_equal(spendable(world), 50000000 - RESERVES);
+}
+
+/* As a leader of an older version, which follows no balance, would leave it. */
+static void the_next_leader_corrects_what_is_wrong(void **state)
+{
+    struct world *world = *state;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    await_known(world);
+    ingest_stop(world->ingest);
+    test_db_exec(&world->db, "UPDATE fairway.funds SET balance = 1, spendable = 0, ledger = 100");
+    world->ingest = start(world);
+    for (int64_t end = clock_ms() + PATIENCE_MS; spendable(world) != 90000000 - RESERVES;
+         close_with(world, -1))
+        assert_int_not_equal(clock_left_ms(end), 0);
+}
+
+static void an_account_that_is_not_there_has_nothing_to_spend(void **state)
+{
+    struct world *world = *state;
+    const struct built_account gone = {.key = built_key(OURS), .removed = true};
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    await_known(world);
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
+    await_cursor(world, ledger_feed_latest(world->feed));
+    assert_int_equal(spendable(world), 0);
+}
+
+static void an_upgrade_of_the_base_reserve_is_followed(void **state)
+{
+    struct world *world = *state;
+    world->ingest = start(world);
+    await_cursor(world, FIRST);
+    await_known(world);
+    ledger_feed_close(world->feed, &(struct built_ledger){.base_reserve = 20000000});
+    await_cursor(world, ledger_feed_latest(world->feed));
+    assert_int_equal(spendable(world), 90000000 - 2 * 20000000);
+}
+
+/* ---- what grants do with it */
+
+static int pool_set_up(void **state)
+{
+    test_pool_set_up(state, 2);
+    struct test_pool *pool = *state;
+    pool->settings.funds =
+        (struct funds_limits){.payment_stroops = 20000, .low_payments = 1000, .min_payments = 100};
+    return 0;
+}
+
+static void set_spendable(struct test_pool *pool, int64_t stroops)
+{
+    AUTO_FREE char *sql =
+        mem_format("DELETE FROM fairway.funds; INSERT INTO fairway.funds (ledger, balance, reserves,"
+                   " selling_liabilities, base_reserve, spendable) VALUES (1, 0, 0, 0, 0, %lld)",
+            (long long)stroops);
+    test_db_exec(&pool->test, sql);
+}
+
+static enum err grant_one(struct test_pool *pool, struct detail *detail)
+{
+    struct asked asked;
+    ask(pool, &asked);
+    enum err e = test_pool_grant(pool, &asked, 1, detail);
+    asked_wipe(&asked);
+    return e;
+}
+
+static void below_the_floor_no_account_is_taken(void **state)
+{
+    struct test_pool *pool = *state;
+    struct detail detail = {0};
+    set_spendable(pool, 100 * 20000 - 1);
+    assert_int_equal(grant_one(pool, &detail), ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED);
+    assert_non_null(strstr(detail.text, "99 payments"));
+    assert_nothing_leased(pool);
+    set_spendable(pool, 100 * 20000);
+    assert_int_equal(grant_one(pool, &detail), ERR_OK);
+    assert_int_equal(leased_accounts(pool), 1);
+}
+
+static void where_nothing_is_known_leases_are_granted(void **state)
+{
+    struct test_pool *pool = *state;
+    struct detail detail = {0};
+    assert_int_equal(grant_one(pool, &detail), ERR_OK);
+    assert_int_equal(leased_accounts(pool), 1);
+}
+
+static void a_floor_of_zero_is_none(void **state)
+{
+    struct test_pool *pool = *state;
+    struct detail detail = {0};
+    pool->settings.funds.min_payments = 0;
+    set_spendable(pool, 0);
+    assert_int_equal(grant_one(pool, &detail), ERR_OK);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define GRANT(name) cmocka_unit_test_setup_teardown(name, pool_set_up, test_pool_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(the_balance_is_read_once_and_then_followed),
+        TEST(a_ledger_that_changes_the_account_makes_the_RPC_needless),
+        TEST(an_RPC_that_hangs_or_fails_delays_no_ledger),
+        TEST(what_an_RPC_that_lags_has_is_not_believed),
+        TEST(after_a_gap_it_is_read_again),
+        TEST(the_next_leader_goes_on_with_what_is_known),
+        TEST(the_next_leader_corrects_what_is_wrong),
+        TEST(an_account_that_is_not_there_has_nothing_to_spend),
+        TEST(an_upgrade_of_the_base_reserve_is_followed),
+        GRANT(below_the_floor_no_account_is_taken),
+        GRANT(where_nothing_is_known_leases_are_granted),
+        GRANT(a_floor_of_zero_is_none),
+    };
+    return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
+}

@@ -1,0 +1,181 @@
+/* What one ledger does to what is known of the distribution account. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "funds_step.h"
+
+#define RESERVE 5000000
+#define CURSOR 100 /* the ledger of these tests follows on it */
+
+static const struct public_key ours = {{1}}, others = {{2}};
+
+static struct funds unknown(void)
+{
+    return (struct funds){.bound = true, .account = ours};
+}
+
+static struct funds known(int64_t balance, uint32_t ledger)
+{
+    struct funds funds = {.bound = true,
+        .account = ours,
+        .known = true,
+        .ledger = ledger,
+        .balance_stroops = balance,
+        .reserves = 2,
+        .base_reserve_stroops = RESERVE};
+    funds.spendable_stroops = funds_spendable(&funds);
+    return funds;
+}
+
+static struct account_read read_as_of(int64_t balance, uint32_t ledger)
+{
+    return (struct account_read){
+        .account = {.key = ours, .balance_stroops = balance, .reserves = 2}, .ledger = ledger};
+}
+
+/* An empty ledger when account is NULL. */
+static bool step(const struct funds *before, const struct ledger_account *account,
+    const struct account_read *seen, struct funds *after)
+{
+    struct ledger_account copy;
+    struct ledger ledger = {.sequence = CURSOR + 1, .base_reserve_stroops = RESERVE};
+    if (account != NULL) {
+        copy = *account;
+        ledger.accounts = &copy;
+        ledger.account_count = 1;
+    }
+    return funds_step(before, &ledger, seen, CURSOR, after);
+}
+
+static void a_ledger_that_changes_the_account_says_all_of_it(void **state)
+{
+    (void)state;
+    const struct ledger_account changed = {
+        .key = ours, .balance_stroops = 90000000, .reserves = 4, .selling_stroops = 7};
+    const struct funds before[] = {unknown(), known(1, CURSOR)};
+    for (size_t i = 0; i < 2; i++) {
+        struct funds after;
+        assert_true(step(&before[i], &changed, NULL, &after));
+        assert_true(after.known);
+        assert_int_equal(after.ledger, CURSOR + 1);
+        assert_int_equal(after.balance_stroops, 90000000);
+        assert_int_equal(after.spendable_stroops, 90000000 - 4 * RESERVE - 7);
+    }
+}
+
+static void a_ledger_of_others_changes_nothing(void **state)
+{
+    (void)state;
+    const struct ledger_account changed = {.key = others, .balance_stroops = 5};
+    const struct funds before = known(90000000, CURSOR), nothing = unknown();
+    struct funds after;
+    assert_false(step(&before, &changed, NULL, &after));
+    assert_memory_equal(&after, &before, sizeof after);
+    assert_false(step(&nothing, &changed, NULL, &after));
+    assert_false(after.known);
+}
+
+static void a_merged_account_has_nothing_to_spend(void **state)
+{
+    (void)state;
+    const struct ledger_account removed = {.key = ours, .removed = true};
+    const struct funds before = known(90000000, CURSOR);
+    struct funds after;
+    assert_true(step(&before, &removed, NULL, &after));
+    assert_true(after.known);
+    assert_int_equal(after.spendable_stroops, 0);
+}
+
+static void what_the_RPC_has_counts_as_of_the_cursor_or_later(void **state)
+{
+    (void)state;
+    const struct funds nothing = unknown();
+    struct funds after;
+    for (uint32_t ledger = CURSOR; ledger <= CURSOR + 2; ledger++) {
+        const struct account_read seen = read_as_of(90000000, ledger);
+        assert_true(step(&nothing, NULL, &seen, &after));
+        assert_int_equal(after.ledger, ledger);
+        assert_int_equal(after.spendable_stroops, 80000000);
+    }
+    const struct account_read old = read_as_of(90000000, CURSOR - 1);
+    assert_false(step(&nothing, NULL, &old, &after));
+    assert_false(after.known);
+}
+
+/* The RPC may be ahead: what it has of this ledger's changes is not to be overwritten, and what it lacks is.
+ */
+static void the_later_of_the_two_counts(void **state)
+{
+    (void)state;
+    const struct ledger_account changed = {.key = ours, .balance_stroops = 50000000, .reserves = 2};
+    const struct funds nothing = unknown(), ahead = known(90000000, CURSOR + 1),
+                       behind = known(90000000, CURSOR);
+    const struct account_read at_cursor = read_as_of(90000000, CURSOR),
+                              later = read_as_of(90000000, CURSOR + 1);
+    struct funds after;
+    assert_true(step(&nothing, &changed, &at_cursor, &after));
+    assert_int_equal(after.balance_stroops, 50000000);
+    assert_true(step(&nothing, &changed, &later, &after));
+    assert_int_equal(after.balance_stroops, 90000000);
+    assert_false(step(&ahead, &changed, NULL, &after));
+    assert_int_equal(after.balance_stroops, 90000000);
+    assert_true(step(&behind, &changed, NULL, &after));
+    assert_int_equal(after.balance_stroops, 50000000);
+}
+
+/* A leader of an older version followed no balance, or the metadata of a ledger was wrong. */
+static void a_later_read_corrects_what_is_known_and_an_older_one_does_not(void **state)
+{
+    (void)state;
+    const struct funds before = known(90000000, CURSOR), ahead = known(90000000, CURSOR + 2);
+    const struct account_read later = read_as_of(70000000, CURSOR + 1),
+                              old = read_as_of(70000000, CURSOR - 1);
+    struct funds after;
+    assert_true(step(&before, NULL, &later, &after));
+    assert_int_equal(after.spendable_stroops, 60000000);
+    assert_false(step(&before, NULL, &old, &after));
+    assert_false(step(&ahead, NULL, &later, &after));
+    assert_int_equal(after.balance_stroops, 90000000);
+}
+
+static void another_account_than_the_databases_is_not_ours(void **state)
+{
+    (void)state;
+    struct funds before = unknown(), after;
+    const struct account_read seen = read_as_of(90000000, CURSOR);
+    before.account = others;
+    assert_false(step(&before, NULL, &seen, &after));
+    before = (struct funds){.bound = false};
+    assert_false(step(&before, NULL, &seen, &after));
+    assert_false(after.known);
+}
+
+static void an_upgrade_of_the_base_reserve_counts_at_once(void **state)
+{
+    (void)state;
+    struct funds before = known(90000000, CURSOR), after;
+    before.base_reserve_stroops = 1;
+    before.spendable_stroops = funds_spendable(&before);
+    assert_true(step(&before, NULL, NULL, &after));
+    assert_int_equal(after.spendable_stroops, 80000000);
+    assert_int_equal(after.ledger, CURSOR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ledger_that_changes_the_account_says_all_of_it),
+        cmocka_unit_test(a_ledger_of_others_changes_nothing),
+        cmocka_unit_test(a_merged_account_has_nothing_to_spend),
+        cmocka_unit_test(what_the_RPC_has_counts_as_of_the_cursor_or_later),
+        cmocka_unit_test(the_later_of_the_two_counts),
+        cmocka_unit_test(a_later_read_corrects_what_is_known_and_an_older_one_does_not),
+        cmocka_unit_test(another_account_than_the_databases_is_not_ours),
+        cmocka_unit_test(an_upgrade_of_the_base_reserve_counts_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/* What the distribution account can spend, and when that is too little. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "pool/funds.h"
+
+static const struct funds_limits limits = {
+    .payment_stroops = 20000, .low_payments = 1000, .min_payments = 100};
+
+static int64_t spendable(int64_t balance, int64_t reserves, int64_t base_reserve, int64_t selling)
+{
+    return funds_spendable(&(struct funds){.known = true,
+        .balance_stroops = balance,
+        .reserves = reserves,
+        .base_reserve_stroops = base_reserve,
+        .selling_stroops = selling});
+}
+
+static void reserves_and_offers_cannot_be_spent(void **state)
+{
+    (void)state;
+    assert_int_equal(spendable(100000000, 2, 5000000, 0), 90000000);
+    assert_int_equal(spendable(100000000, 17, 5000000, 0), 15000000);
+    assert_int_equal(spendable(100000000, 17, 5000000, 15000000), 0);
+    assert_int_equal(spendable(100000000, 17, 5000000, 14999999), 1);
+    assert_int_equal(spendable(100000000, 21, 5000000, 0), 0);
+    /* others sponsor its entries: not even the two reserves of its own */
+    assert_int_equal(spendable(100, 0, 5000000, 0), 100);
+}
+
+static void numbers_that_no_network_has_are_nothing_to_spend(void **state)
+{
+    (void)state;
+    assert_int_equal(spendable(INT64_MAX, INT64_MAX, UINT32_MAX, 0), 0);
+    assert_int_equal(spendable(INT64_MAX, -1, 1, 0), 0);
+    assert_int_equal(spendable(INT64_MIN, 1, 1, 0), 0);
+    assert_int_equal(spendable(INT64_MAX, 0, 0, INT64_MIN), 0);
+    assert_int_equal(spendable(-1, 0, 0, 0), 0);
+}
+
+static enum funds_level level(int64_t spendable_stroops)
+{
+    const struct funds funds = {.known = true, .spendable_stroops = spendable_stroops};
+    return funds_level(&funds, &limits);
+}
+
+static void levels_begin_where_the_limits_say(void **state)
+{
+    (void)state;
+    assert_int_equal(level(1000 * 20000), FUNDS_WELL);
+    assert_int_equal(level(1000 * 20000 - 1), FUNDS_LOW);
+    assert_int_equal(level(100 * 20000), FUNDS_LOW);
+    assert_int_equal(level(100 * 20000 - 1), FUNDS_EMPTY);
+    assert_int_equal(level(0), FUNDS_EMPTY);
+    assert_int_equal(funds_level(&(struct funds){.known = false}, &limits), FUNDS_UNKNOWN);
+}
+
+static void a_lease_is_refused_below_the_floor_and_allowed_where_nothing_is_known(void **state)
+{
+    (void)state;
+    static const struct funds_limits no_floor = {.payment_stroops = 20000, .low_payments = 1000}, none = {0};
+    struct detail detail = {0};
+    assert_int_equal(funds_check_lease(100 * 20000, &limits, &detail), ERR_OK);
+    assert_int_equal(
+        funds_check_lease(100 * 20000 - 1, &limits, &detail), ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED);
+    assert_non_null(strstr(detail.text, "can spend 1999999 stroops, 99 payments"));
+    assert_non_null(strstr(detail.text, "MIN_BALANCE_PAYMENTS is 100"));
+    assert_int_equal(funds_check_lease(FUNDS_NOT_KNOWN, &limits, &detail), ERR_OK);
+    assert_int_equal(funds_check_lease(0, &no_floor, &detail), ERR_OK);
+    assert_int_equal(funds_check_lease(0, &none, &detail), ERR_OK);
+}
+
+static void a_fee_bump_is_refused_only_when_it_cannot_be_paid(void **state)
+{
+    (void)state;
+    struct detail detail = {0};
+    assert_int_equal(funds_check_bump(20000, 20000, &detail), ERR_OK);
+    assert_int_equal(funds_check_bump(19999, 20000, &detail), ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED);
+    assert_non_null(strstr(detail.text, "19999"));
+    assert_int_equal(funds_check_bump(FUNDS_NOT_KNOWN, INT64_MAX, &detail), ERR_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reserves_and_offers_cannot_be_spent),
+        cmocka_unit_test(numbers_that_no_network_has_are_nothing_to_spend),
+        cmocka_unit_test(levels_begin_where_the_limits_say),
+        cmocka_unit_test(a_lease_is_refused_below_the_floor_and_allowed_where_nothing_is_known),
+        cmocka_unit_test(a_fee_bump_is_refused_only_when_it_cannot_be_paid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
