@@ -24,7 +24,7 @@ struct listener {
     struct connections *connections;
     struct sockets sockets; /* the thread's; none when closed */
     int wake;
-    bool starved; /* the thread's: the last accept failed, which has been logged */
+    bool accept_failed; /* the thread's: the last accept failed, which has been logged */
     pthread_t thread;
     atomic_bool refusing, refused, stopping;
     atomic_bool full; /* nobody can come in: a connection that idles from now on wakes the thread */
@@ -60,12 +60,12 @@ static bool accept_all(struct listener *listener, int socket)
         if (fd < 0 && errno == EAGAIN)
             return true;
         if (fd < 0) {
-            if (!listener->starved)
+            if (!listener->accept_failed)
                 log_warn("cannot accept connections", "reason=\"%s\"", strerror(errno));
-            listener->starved = true;
+            listener->accept_failed = true;
             return false;
         }
-        listener->starved = false;
+        listener->accept_failed = false;
         take(listener, fd, (struct sockaddr *)&address, len);
     }
     return true;
@@ -129,21 +129,22 @@ static void *run(void *context)
 {
     struct listener *listener = context;
     int64_t next_tick = clock_ms() + TICK_MS;
-    bool breathless = false;
+    bool out_of_descriptors = false;
     while (!atomic_load(&listener->stopping)) {
         struct pollfd fds[FDS_MAX];
         if (atomic_load(&listener->refusing))
             refuse(listener);
-        nfds_t lingering = wait_for_events(listener, !breathless && may_accept(listener), next_tick, fds);
+        nfds_t lingering =
+            wait_for_events(listener, !out_of_descriptors && may_accept(listener), next_tick, fds);
         uint64_t ignored;
         if (fds[0].revents != 0 && read(listener->wake, &ignored, sizeof ignored) < 0)
             continue;
         if (!atomic_load(&listener->refusing) && !let_in(listener, fds + FD_SOCKETS))
-            breathless = true;
+            out_of_descriptors = true;
         connections_read(listener->connections, fds + FD_LINGERING, lingering);
         if (clock_ms() >= next_tick) {
             connections_look_after(listener->connections);
-            breathless = false;
+            out_of_descriptors = false;
             next_tick = clock_ms() + TICK_MS;
         }
     }
