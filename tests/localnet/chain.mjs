@@ -74,6 +74,11 @@ export class Chain extends EventEmitter {
     return this.#submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
   }
 
+  /** The same by a core that has no ledger yet. */
+  submitUnchecked(transaction) {
+    return this.queue.submitUnchecked(transaction);
+  }
+
   /** The same by a node whose last ledger is `sequence`: it judges by what it knows, and passes on what it likes. */
   submitAt(transaction, sequence, state, closeTime) {
     const next = { ...this.#nextLedger(closeTime), sequence: sequence + 1 };

@@ -12,14 +12,14 @@ const SKIP_4 = 500_000;
 
 export const hashHeader = (header) => sha256(encode('LedgerHeader', header));
 
-/** Ledger 1, in which the root account holds everything. It has no metadata, so the first ledger served is 2. */
+/** The genesis, in which the root account holds everything. It has no metadata; the first ledger served is the next one. */
 export const genesisHeader = (network) => ({
   ledgerVersion: PROTOCOL,
   previousLedgerHash: ZERO_HASH,
   scpValue: { txSetHash: ZERO_HASH, closeTime: 0n, upgrades: [], ext: { v: 0 } },
   txSetResultHash: ZERO_HASH,
   bucketListHash: ZERO_HASH,
-  ledgerSeq: 1,
+  ledgerSeq: network.firstLedger - 1,
   totalCoins: TOTAL_COINS,
   feePool: 0n,
   inflationSeq: 0,

@@ -38,10 +38,12 @@ export class Queue {
   #owed = new Map();
   #banned = Array.from({ length: BAN_LEDGERS }, () => new Set());
   #verifier;
+  #ledgerOperations;
   #maxOperations;
 
   constructor({ verifier, maxOperations }) {
     this.#verifier = verifier;
+    this.#ledgerOperations = maxOperations;
     this.#maxOperations = maxOperations * LEDGERS_HELD;
   }
 
@@ -59,6 +61,10 @@ export class Queue {
       outcome: new Outcome(transaction, fee).failOuter(code),
     });
     if (this.#isBanned(transaction)) return { status: Status.TRY_AGAIN_LATER };
+    if (transaction.operationCount > this.#ledgerOperations) {
+      this.#ban(transaction);
+      return { status: Status.TRY_AGAIN_LATER };
+    }
 
     const queued = this.#bySource.get(transaction.source)?.transaction;
     if (queued) {
@@ -80,6 +86,15 @@ export class Queue {
 
     for (const evicted of room.evict) this.#drop(evicted);
     this.#remove(transaction.source);
+    this.#add(transaction);
+    return { status: Status.PENDING };
+  }
+
+  /** The same by a core that has no ledger yet, and so takes what it cannot check. The next nomination drops what is invalid. */
+  submitUnchecked(transaction) {
+    if (this.#isBanned(transaction)) return { status: Status.TRY_AGAIN_LATER };
+    const queued = this.#bySource.get(transaction.source)?.transaction;
+    if (queued) return { status: isDuplicate(queued, transaction) ? Status.DUPLICATE : Status.TRY_AGAIN_LATER };
     this.#add(transaction);
     return { status: Status.PENDING };
   }

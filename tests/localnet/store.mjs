@@ -21,7 +21,7 @@ export class UnusableData extends Error {}
 const genesis = (network) => {
   const header = genesisHeader(network);
   const state = new State();
-  state.add({ ...newAccount({ id: network.root.id, balance: TOTAL_COINS, sequence: 0n }), modified: 1 });
+  state.add({ ...newAccount({ id: network.root.id, balance: TOTAL_COINS, sequence: 0n }), modified: header.ledgerSeq });
   return { header, state };
 };
 

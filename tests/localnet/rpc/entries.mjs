@@ -2,12 +2,16 @@
 
 import { entryToWire, keyFromWire } from '../entries.mjs';
 import { base64, decode, encode } from '../xdr.mjs';
-import { invalidParams } from './error.mjs';
-import { base64Bytes, requireBase64 } from './params.mjs';
+import { internalError, invalidParams } from './error.mjs';
+import { array, base64Bytes, requireBase64 } from './params.mjs';
 
 const MAX_KEYS = 200;
 const MAX_KEY_BYTES = 16 * 1024;
 const TTL = 9;
+
+/** What the RPC says when core's query server answers it with an error. */
+const coreFailed = (reason) => internalError(`could not query captive core: ${reason}`);
+const NOT_FOUND = 'http request failed with non-200 status code (404)';
 
 const parseKey = (text, index) => {
   const bytes = typeof text === 'string' ? base64Bytes(text) : null;
@@ -23,14 +27,17 @@ const parseKey = (text, index) => {
   return key;
 };
 
-export const entryMethods = ({ chain }) => ({
+export const entryMethods = ({ chain, faults }) => ({
   getLedgerEntries(params) {
     requireBase64(params);
-    const { keys = [] } = params;
-    if (!Array.isArray(keys)) throw invalidParams('invalid parameters');
+    const keys = array(params, 'keys');
     if (keys.length > MAX_KEYS)
       throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${MAX_KEYS})`);
-    const entries = keys.map(parseKey).flatMap((key, index) => {
+    const parsed = keys.map(parseKey);
+    if (keys.length === 0) throw coreFailed('no keys specified in request');
+    // Core refuses a request that has a key twice, and one for a ledger whose snapshot it has not published yet.
+    if (new Set(keys).size < keys.length || faults.happens('snapshotMissing')) throw coreFailed(NOT_FOUND);
+    const entries = parsed.flatMap((key, index) => {
       const name = keyFromWire(key);
       const entry = name === null ? null : chain.state.peek(name);
       if (!entry) return [];

@@ -18,11 +18,17 @@ const parse = (params, network) => {
   }
 };
 
+/** The envelope of a sendTransaction. */
+export const readSubmission = (params, network) => {
+  requireBase64(params);
+  const transaction = parse(params, network);
+  if (!transaction) throw invalidParams('invalid_xdr');
+  return transaction;
+};
+
 export const submissionMethods = ({ network, chain, faults, log }) => ({
   sendTransaction(params) {
-    requireBase64(params);
-    const transaction = parse(params, network);
-    if (!transaction) throw invalidParams('invalid_xdr');
+    const transaction = readSubmission(params, network);
     const { status, outcome } = faults.happens('tryAgainLater')
       ? { status: Status.TRY_AGAIN_LATER }
       : chain.submit(transaction);
