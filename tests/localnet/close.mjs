@@ -3,6 +3,7 @@
 
 import { applyTransaction, chargeFee } from './apply.mjs';
 import { hashHeader, nextHeader } from './header.mjs';
+import { closeIds, openIds } from './ids.mjs';
 import { sha256 } from './network.mjs';
 import { Layer } from './state.mjs';
 import { buildTransactionSet, inApplyOrder } from './txset.mjs';
@@ -84,10 +85,12 @@ export const closeLedger = async ({ network, verifier, state, previous, transact
     baseReserve: BigInt(previous.header.baseReserve),
   };
   const layer = new Layer(state, ledger);
+  openIds(layer, previous.header.idPool);
   const agreed = buildTransactionSet(transactions, previous.hash, baseFee);
   const set = isDropped ? buildTransactionSet([], previous.hash, baseFee) : agreed;
   const applied = isDropped ? [] : inApplyOrder(transactions, agreed.hash);
   const items = await applyAll(applied, layer, baseFee, verifier);
+  const idPool = closeIds(layer);
   const txProcessing = items.map(resultMeta);
   const results = encode('TransactionResultSet', { results: txProcessing.map(({ result }) => result) });
   const header = nextHeader(network, previous, {
@@ -96,6 +99,7 @@ export const closeLedger = async ({ network, verifier, state, previous, transact
     closeTime,
     txSetResultHash: sha256(results),
     stateHash: layer.hash(),
+    idPool,
     feesCharged: items.reduce((sum, { outcome }) => sum + outcome.feeCharged, 0n),
   });
   const hash = hashHeader(header);

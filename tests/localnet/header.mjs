@@ -85,7 +85,7 @@ const droppedValue = (network, previous, txSetHash, closeTime) => ({
 
 /** The header above `previous`. In place of the bucket list there is a running hash over what changed. */
 export const nextHeader = (network, previous, parts) => {
-  const { txSetHash, closeTime, isDropped = false, txSetResultHash, stateHash, feesCharged } = parts;
+  const { txSetHash, closeTime, isDropped = false, txSetResultHash, stateHash, idPool, feesCharged } = parts;
   const ledgerSeq = previous.header.ledgerSeq + 1;
   const bucketListHash = sha256(previous.header.bucketListHash, stateHash);
   return {
@@ -98,6 +98,7 @@ export const nextHeader = (network, previous, parts) => {
     txSetResultHash,
     bucketListHash,
     ledgerSeq,
+    idPool,
     feePool: previous.header.feePool + feesCharged,
     skipList: skipListAt(ledgerSeq, bucketListHash, previous.header.skipList),
   };
@@ -122,6 +123,7 @@ export const headerEntryLength = (network, header) => {
     closeTime: 0n,
     txSetResultHash: ZERO_HASH,
     stateHash: ZERO_HASH,
+    idPool: 0n,
     feesCharged: 0n,
   };
   const next = nextHeader(network, { header, hash: ZERO_HASH }, nothing);

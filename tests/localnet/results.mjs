@@ -29,6 +29,7 @@ export const Op = Object.freeze({
   NO_ACCOUNT: -2,
   NOT_SUPPORTED: -3,
   TOO_MANY_SUBENTRIES: -4,
+  EXCEEDED_WORK_LIMIT: -5,
   TOO_MANY_SPONSORING: -6,
 });
 

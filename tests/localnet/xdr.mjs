@@ -13,6 +13,7 @@ const schema = (name) => {
 
 export const schemas = Object.fromEntries(
   [
+    'DiagnosticEvent',
     'FeeBumpTransaction',
     'GeneralizedTransactionSet',
     'LedgerCloseMeta',

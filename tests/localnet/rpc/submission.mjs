@@ -4,6 +4,7 @@ import { base64 } from '../xdr.mjs';
 import { Status } from '../queue.mjs';
 import { decodeTransaction } from '../transaction.mjs';
 import { invalidParams } from './error.mjs';
+import { diagnosticError } from '../diagnostics.mjs';
 import { base64Bytes, requireBase64, text } from './params.mjs';
 
 /** Null unless it is the base64 of exactly one envelope. */
@@ -26,19 +27,24 @@ export const readSubmission = (params, network) => {
   return transaction;
 };
 
+/** The result; what this network does not implement is also said in words, as a diagnostic event and in the log. */
+const describeRefusal = (transaction, outcome, log) => {
+  const missing = transaction.operations.map((operation) => operation.missing).filter((words) => words !== null);
+  const words = missing.length > 0 ? `the local network does not implement ${[...new Set(missing)].join(', ')}` : '';
+  log(`refused ${transaction.hashHex}: code ${outcome.outerCode}, innermost ${outcome.code}${words && `, ${words}`}`);
+  const errorResultXdr = base64(outcome.toXdr());
+  return words ? { errorResultXdr, diagnosticEventsXdr: [base64(diagnosticError(words))] } : { errorResultXdr };
+};
+
 export const submissionMethods = ({ network, chain, faults, log }) => ({
   sendTransaction(params) {
     const transaction = readSubmission(params, network);
     const { status, outcome } = faults.happens('tryAgainLater')
       ? { status: Status.TRY_AGAIN_LATER }
       : chain.submit(transaction);
-    if (status === Status.ERROR) {
-      const unsupported = transaction.operations.filter((operation) => !operation.isSupported).map(({ name }) => name);
-      const why = unsupported.length > 0 ? `, this network has no ${unsupported.join(', ')}` : '';
-      log(`refused ${transaction.hashHex}: code ${outcome.outerCode}, innermost ${outcome.code}${why}`);
-    }
+    const refusal = status === Status.ERROR ? describeRefusal(transaction, outcome, log) : {};
     return {
-      ...(status === Status.ERROR && { errorResultXdr: base64(outcome.toXdr()) }),
+      ...refusal,
       status,
       hash: transaction.hashHex,
       latestLedger: chain.history.latest,
