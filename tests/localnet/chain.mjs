@@ -42,7 +42,7 @@ export class Chain extends EventEmitter {
     this.#underway = new Underway(faults);
     this.past = new Past();
     this.queue = new Queue({ verifier, maxOperations: network.maxOperations });
-    /** Fee rates, in stroops an operation, of the transactions of the last ledgers. */
+    /** `{classic, soroban}`: inclusion fee rates, in stroops an operation, of the transactions of the last ledgers. */
     this.recentFees = [];
   }
 
@@ -172,9 +172,11 @@ export class Chain extends EventEmitter {
   }
 
   #noteFees(items) {
-    const rates = items.map(
-      ({ transaction, outcome }) => outcome.feeCharged / BigInt(Math.max(1, transaction.operationCount)),
-    );
+    const rates = { classic: [], soroban: [] };
+    for (const { transaction, inclusionCharged } of items)
+      rates[transaction.isSoroban ? 'soroban' : 'classic'].push(
+        inclusionCharged / BigInt(Math.max(1, transaction.operationCount)),
+      );
     this.recentFees.push(rates);
     if (this.recentFees.length > FEE_LEDGERS) this.recentFees.shift();
   }

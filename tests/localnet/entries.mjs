@@ -6,6 +6,7 @@
 import { hex } from './network.mjs';
 import { publicKey } from './xdr.mjs';
 import { account } from './entries/account.mjs';
+import { contractData, ttl } from './entries/contract-data.mjs';
 import { data } from './entries/data.mjs';
 import { offer } from './entries/offer.mjs';
 import { trustLine } from './entries/trust-line.mjs';
@@ -15,7 +16,7 @@ export { dataKey, newData } from './entries/data.mjs';
 export { newOffer, offerKey } from './entries/offer.mjs';
 export { newTrustLine, trustLineKey } from './entries/trust-line.mjs';
 
-const kinds = [account, trustLine, offer, data];
+const kinds = [account, trustLine, offer, data, contractData, ttl];
 const byKind = new Map(kinds.map((kind) => [kind.kind, kind]));
 const byType = new Map(kinds.map((kind) => [kind.type, kind]));
 

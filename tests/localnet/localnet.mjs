@@ -44,7 +44,7 @@ export const startLocalnet = async (options = {}) => {
   const closing = new Closing(chain, ledgerMs, onFatal);
   const server = new RpcServer({ friendbot, faults, log, onFatal });
   const friendbotUrl = () => (hideFriendbot ? null : `${server.url}/friendbot`);
-  const context = { network, chain, closing, faults, log, retention, friendbotUrl };
+  const context = { network, verifier, chain, closing, faults, log, retention, friendbotUrl };
   const methods = createMethods(context);
   server.methodsOfNode = (lag) =>
     lag === 0 ? methods : createMethods({ ...context, chain: new LaggingNode(chain, lag) });
@@ -69,6 +69,7 @@ export const startLocalnet = async (options = {}) => {
     network,
     chain,
     faults,
+    friendbot,
     closeLedger: () => chain.closeLedger(),
     pause: () => closing.pause(),
     resume: () => closing.resume(),

@@ -23,8 +23,8 @@ const operations = ({ operationCount }) => BigInt(Math.max(1, operationCount));
 
 /** The fee from which on `candidate` may take the place of `queued`, which it bumps. */
 const replacementFee = (queued, candidate) => {
-  const product = queued.fee * operations(candidate) * REPLACEMENT_FACTOR;
-  return (product + operations(queued) - 1n) / operations(queued);
+  const product = queued.inclusionFee * operations(candidate) * REPLACEMENT_FACTOR;
+  return (product + operations(queued) - 1n) / operations(queued) + candidate.resourceFee;
 };
 
 const isDuplicate = (queued, candidate) =>
@@ -56,7 +56,7 @@ export class Queue {
    * seconds of validity a transaction needs beyond that. Returns `{status, outcome?}`, an outcome with an ERROR.
    */
   submit(transaction, state, ledger, late) {
-    const refuse = (code, fee = minFee(ledger, transaction)) => ({
+    const refuse = (code, fee = minFee(ledger, transaction) + transaction.resourceFee) => ({
       status: Status.ERROR,
       outcome: new Outcome(transaction, fee).failOuter(code),
     });
@@ -182,7 +182,8 @@ export class Queue {
     const others = [...this.#bySource.values()].map((item) => item.transaction).filter((other) => other !== replaced);
     for (const other of others.sort(compareFeeRates)) {
       if (compareFeeRates(other, transaction) >= 0) {
-        return { missingFee: (other.fee * operations(transaction)) / operations(other) + 1n };
+        const missingFee = (other.inclusionFee * operations(transaction)) / operations(other) + 1n;
+        return { missingFee: missingFee + transaction.resourceFee };
       }
       evict.push(other);
       surplus -= other.operationCount;

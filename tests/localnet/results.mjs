@@ -21,6 +21,7 @@ export const Tx = Object.freeze({
   BAD_SPONSORSHIP: -14,
   BAD_MIN_SEQ_AGE_OR_GAP: -15,
   MALFORMED: -16,
+  SOROBAN_INVALID: -17,
 });
 
 export const Op = Object.freeze({

@@ -132,11 +132,15 @@ export class Layer {
     for (const { after } of this.#touched.values()) if (after?.kind === kind) yield after;
   }
 
+  /** `{before, after}` of each entry that changed; null for none. */
+  differences() {
+    return [...this.#touched.values()].filter(({ before, after }) => !isTransient(before ?? after ?? {}));
+  }
+
   /** What changed, as LedgerEntryChanges, in the order of first touch. */
   changes() {
     const changes = [];
-    for (const { before, after } of this.#touched.values()) {
-      if (isTransient(before ?? after ?? {})) continue;
+    for (const { before, after } of this.differences()) {
       if (before) changes.push({ type: STATE, state: entryToWire(before) });
       if (before && after) changes.push({ type: UPDATED, updated: entryToWire(after) });
       else if (before) changes.push({ type: REMOVED, removed: entryKey(before) });

@@ -40,6 +40,7 @@ const follow = (head, state, meta) => {
     for (const { changes } of operations) state.replay(changes);
     state.replay(txChangesAfter);
   }
+  for (const { postTxApplyFeeProcessing } of txProcessing) state.replay(postTxApplyFeeProcessing);
   return { header, hash: Buffer.from(hash) };
 };
 

@@ -14,8 +14,11 @@ const schema = (name) => {
 export const schemas = Object.fromEntries(
   [
     'DiagnosticEvent',
+    'ContractEvent',
     'FeeBumpTransaction',
     'GeneralizedTransactionSet',
+    'HashIdPreimage',
+    'InvokeHostFunctionSuccessPreImage',
     'LedgerCloseMeta',
     'LedgerEntry',
     'LedgerEntryData',
@@ -23,6 +26,10 @@ export const schemas = Object.fromEntries(
     'LedgerHeader',
     'LedgerHeaderHistoryEntry',
     'LedgerKey',
+    'ScVal',
+    'SorobanAuthorizationEntry',
+    'SorobanAuthorizedInvocation',
+    'SorobanTransactionData',
     'OperationResultTr',
     'OperationType',
     'SignerKey',

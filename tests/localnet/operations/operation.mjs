@@ -7,6 +7,7 @@ import { accountMerge } from './account-merge.mjs';
 import { bumpSequence } from './bump-sequence.mjs';
 import { changeTrust } from './change-trust.mjs';
 import { createAccount } from './create-account.mjs';
+import { invokeHostFunction } from './invoke-host-function.mjs';
 import { manageBuyOffer } from './manage-buy-offer.mjs';
 import { manageData } from './manage-data.mjs';
 import { createPassiveSellOffer, manageSellOffer } from './manage-sell-offer.mjs';
@@ -21,10 +22,11 @@ import { beginSponsoring, endSponsoring } from './sponsoring.mjs';
  *   type         its OperationType
  *   resultType   optional, the type of its results if it is another
  *   level        'low', 'medium' or 'high', or a function from body to one: the threshold that its source's signers must meet
- *   missing      optional, body -> what of it this network does not implement, in words, or null
+ *   missing      optional, (body, network) -> what of it this network does not implement, in words, or null
  *   validate     (body, source) -> result code; 0 is valid. Looks at nothing but the operation.
  *   success      optional, what a success carries before it happened
- *   apply        ({body, source, layer, fail, failAny, succeed}) -> OperationResult
+ *   apply        ({body, source, layer, fail, failAny, succeed, ...}) -> OperationResult; the rest of the context is `network` and
+ *                what `Operation.apply` is given
  */
 const kinds = new Map(
   [
@@ -43,6 +45,7 @@ const kinds = new Map(
     beginSponsoring,
     endSponsoring,
     setTrustLineFlags,
+    invokeHostFunction,
   ].map((kind) => [kind.type, kind]),
 );
 
@@ -50,17 +53,23 @@ const SOROBAN = new Set([24, 25, 26]);
 
 export class Operation {
   #kind;
+  #network;
 
-  constructor(wire, transactionSource) {
+  constructor(wire, transactionSource, network) {
     this.wire = wire;
     this.type = wire.body.type;
     this.hasOwnSource = wire.sourceAccount !== null;
     this.source = this.hasOwnSource ? accountOf(wire.sourceAccount) : transactionSource;
     this.#kind = kinds.get(this.type);
+    this.#network = network;
   }
 
   get name() {
     return schemas.OperationType.nameByValue.get(this.type);
+  }
+
+  get hasMuxedSource() {
+    return this.hasOwnSource && this.wire.sourceAccount.type !== 0;
   }
 
   get isSoroban() {
@@ -69,7 +78,7 @@ export class Operation {
 
   /** What this network does not implement, in words; null when it can carry the operation out. */
   get missing() {
-    return this.#kind ? (this.#kind.missing?.(this.#body) ?? null) : this.name;
+    return this.#kind ? (this.#kind.missing?.(this.#body, this.#network) ?? null) : this.name;
   }
 
   get isSupported() {
@@ -102,9 +111,14 @@ export class Operation {
     return code === 0 ? null : operationResult(this.#resultType, code);
   }
 
-  /** Changes `layer`, which is to be thrown away unless the result is a success. */
-  apply(layer) {
+  /**
+   * Changes `layer`, which is to be thrown away unless the result is a success. `context` has `transaction`, `verifier`, and
+   * `effects`, which the operation fills with what else than changes it leaves in the metadata.
+   */
+  apply(layer, context) {
     return this.#kind.apply({
+      ...context,
+      network: this.#network,
       body: this.#body,
       source: this.source,
       layer,

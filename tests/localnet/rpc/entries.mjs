@@ -1,6 +1,7 @@
 // getLedgerEntries: accounts and data entries as of the latest ledger.
 
 import { entryToWire, keyFromWire } from '../entries.mjs';
+import { ttlHash, ttlKey } from '../entries/contract-data.mjs';
 import { base64, decode, encode } from '../xdr.mjs';
 import { internalError, invalidParams } from './error.mjs';
 import { array, base64Bytes, requireBase64 } from './params.mjs';
@@ -8,6 +9,7 @@ import { array, base64Bytes, requireBase64 } from './params.mjs';
 const MAX_KEYS = 200;
 const MAX_KEY_BYTES = 16 * 1024;
 const TTL = 9;
+const CONTRACT_DATA = 6;
 
 /** What the RPC says when core's query server answers it with an error. */
 const coreFailed = (reason) => internalError(`could not query captive core: ${reason}`);
@@ -26,6 +28,12 @@ const parseKey = (text, index) => {
   if (key.type === TTL) throw invalidParams('ledger ttl entries cannot be queried directly');
   return key;
 };
+
+/** Contract data has a last ledger. */
+const liveUntil = (key, state) =>
+  key.type === CONTRACT_DATA
+    ? { liveUntilLedgerSeq: state.peek(ttlKey(ttlHash(key.contractData)))?.liveUntil }
+    : {};
 
 export const entryMethods = ({ chain, faults }) => ({
   getLedgerEntries(params) {
@@ -46,6 +54,7 @@ export const entryMethods = ({ chain, faults }) => ({
         key: keys[index],
         xdr: base64(encode('LedgerEntryData', wire.data)),
         lastModifiedLedgerSeq: entry.modified,
+        ...liveUntil(key, chain.state),
         extXdr: base64(encode('LedgerEntryExt', wire.ext)),
       };
     });

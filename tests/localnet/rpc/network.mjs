@@ -79,8 +79,8 @@ export const networkMethods = ({ network, chain, friendbotUrl, retention }) => (
   },
 
   getFeeStats: () => ({
-    sorobanInclusionFee: feeDistribution(chain.recentFees.map(() => [])),
-    inclusionFee: feeDistribution(chain.recentFees),
+    sorobanInclusionFee: feeDistribution(chain.recentFees.map(({ soroban }) => soroban)),
+    inclusionFee: feeDistribution(chain.recentFees.map(({ classic }) => classic)),
     latestLedger: chain.history.latest,
   }),
 });

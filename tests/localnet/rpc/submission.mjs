@@ -6,6 +6,7 @@ import { decodeTransaction } from '../transaction.mjs';
 import { invalidParams } from './error.mjs';
 import { diagnosticError } from '../diagnostics.mjs';
 import { base64Bytes, requireBase64, text } from './params.mjs';
+import { simulate } from './simulation.mjs';
 
 /** Null unless it is the base64 of exactly one envelope. */
 const parse = (params, network) => {
@@ -36,7 +37,7 @@ const describeRefusal = (transaction, outcome, log) => {
   return words ? { errorResultXdr, diagnosticEventsXdr: [base64(diagnosticError(words))] } : { errorResultXdr };
 };
 
-export const submissionMethods = ({ network, chain, faults, log }) => ({
+export const submissionMethods = ({ network, chain, verifier, faults, log }) => ({
   sendTransaction(params) {
     const transaction = readSubmission(params, network);
     const { status, outcome } = faults.happens('tryAgainLater')
@@ -61,6 +62,9 @@ export const submissionMethods = ({ network, chain, faults, log }) => ({
     if (operations.length !== 1) return failure('Transaction contains more than one operation');
     if (!operations[0].isSoroban)
       return failure(`Transaction contains unsupported operation type: ${operations[0].name}`);
-    return failure('this network has no contracts');
+    const { missing } = operations[0];
+    if (missing !== null) return failure(`the local network does not implement ${missing}`);
+    if (transaction.isFeeBump) return failure('Transaction is a fee bump: simulate the inner transaction');
+    return simulate({ transaction, operation: operations[0], params, node: chain, network, verifier });
   },
 });

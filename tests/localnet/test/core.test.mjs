@@ -2,10 +2,8 @@
 // The captures are not part of the project; without them the test says so and is skipped.
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
 import { closeLedger } from '../close.mjs';
 import { Verifier } from '../ed25519.mjs';
 import { newAccount } from '../entries.mjs';
@@ -13,24 +11,9 @@ import { Network, TOTAL_COINS, hex } from '../network.mjs';
 import { State } from '../state.mjs';
 import { decodeTransaction } from '../transaction.mjs';
 import { decode, encode } from '../xdr.mjs';
+import { directory, follow, ledgers, unordered } from './captures.mjs';
 
-const directory = fileURLToPath(new URL('../../../../shared/ledgers/core/', import.meta.url));
 const captures = /\.xdr\.gz$/;
-
-function* ledgers(path) {
-  const bytes = gunzipSync(readFileSync(path));
-  for (let offset = 0; offset < bytes.length;) {
-    const length = bytes.readUInt32BE(offset) & 0x7fffffff;
-    yield decode('LedgerCloseMeta', bytes.subarray(offset + 4, offset + 4 + length)).v2;
-    offset += 4 + length;
-  }
-}
-
-const plain = (_, value) =>
-  typeof value === 'bigint' ? String(value) : value instanceof Uint8Array ? hex(value) : value;
-
-/** Core lists changes in no particular order. */
-const unordered = (changes) => changes.map((change) => JSON.stringify(change, plain)).sort();
 
 const compareTransaction = (ours, theirs, where) => {
   assert.equal(hex(ours.result.transactionHash), hex(theirs.result.transactionHash), where);
@@ -58,8 +41,6 @@ const isWithin = (core, transactions) =>
   core.txSet.v1TxSet.phases.every((phase) => !phase.parallelTxsComponent?.executionStages.length) &&
   transactions.every(({ operations }) => operations.every((operation) => operation.isSupported));
 
-const known = (change) => [0, 1, 2, 3].includes(Object.values(change)[1].data?.type ?? Object.values(change)[1].type);
-
 const CONFIG_SETTING = 8;
 const FROZEN_LEDGER_KEYS = 17;
 
@@ -71,18 +52,6 @@ const freezesKeys = ({ upgradesProcessing }) =>
       const setting = updated?.data.type === CONFIG_SETTING ? updated.data.configSetting : null;
       return setting?.configSettingID === FROZEN_LEDGER_KEYS;
     });
-
-const follow = (state, { txProcessing, upgradesProcessing }) => {
-  const replay = (changes) => state.replay(changes.filter(known));
-  for (const { feeProcessing } of txProcessing) replay(feeProcessing);
-  for (const { txApplyProcessing: meta, postTxApplyFeeProcessing } of txProcessing) {
-    const { txChangesBefore, operations, txChangesAfter } = meta.v4;
-    for (const changes of [txChangesBefore, ...operations.map((operation) => operation.changes), txChangesAfter])
-      replay(changes);
-  }
-  for (const { postTxApplyFeeProcessing } of txProcessing) replay(postTxApplyFeeProcessing);
-  for (const { changes } of upgradesProcessing) replay(changes);
-};
 
 const classicComponent = (core) =>
   core?.txSet.v1TxSet.phases.flatMap((phase) => phase.v0Components ?? [])[0]?.txsMaybeDiscountedFee;

@@ -2,7 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Asset, Claimant, LiquidityPoolAsset, Operation, SorobanDataBuilder, scValToNative, xdr } from '@stellar/stellar-sdk';
+import {
+  Address,
+  Asset,
+  Claimant,
+  LiquidityPoolAsset,
+  Operation,
+  SorobanDataBuilder,
+  StrKey,
+  scValToNative,
+  xdr,
+} from '@stellar/stellar-sdk';
 import { Op, Tx } from '../results.mjs';
 import { Client, outcomeOf } from './harness.mjs';
 
@@ -76,18 +86,52 @@ test('a refusal for any other reason carries no words', async (t) => {
   assert.deepEqual(words, []);
 });
 
-test('txNOT_SUPPORTED: every Soroban operation', async (t) => {
-  const { refusal } = await start(t);
-  const host = xdr.HostFunction.hostFunctionTypeUploadContractWasm(Buffer.from([0]));
-  const soroban = {
-    invokeHostFunction: Operation.invokeHostFunction({ func: host, auth: [] }),
-    extendFootprintTtl: Operation.extendFootprintTtl({ extendTo: 100 }),
-    restoreFootprint: Operation.restoreFootprint({}),
-  };
-  for (const [name, operation] of Object.entries(soroban)) {
+test('txNOT_SUPPORTED: contract calls that this network does not have, in simulation and at submission', async (t) => {
+  const { client, alice, bob, refusal } = await start(t);
+  const native = Asset.native().contractId(client.passphrase);
+  const other = StrKey.encodeContract(Buffer.alloc(32, 7));
+  const call = (contract, name, args = []) => Operation.invokeContractFunction({ contract, function: name, args });
+  const wasm = xdr.HostFunction.hostFunctionTypeUploadContractWasm(Buffer.from([0]));
+  const custom = { address: new Address(alice.publicKey()), wasmHash: Buffer.alloc(32) };
+  const delegated = xdr.SorobanAuthorizationEntry.schema.encode({
+    credentials: {
+      type: 3,
+      addressWithDelegates: {
+        addressCredentials: {
+          address: { type: 0, accountId: { type: 0, ed25519: alice.rawPublicKey() } },
+          nonce: 1n,
+          signatureExpirationLedger: 9,
+          signature: { type: 1 },
+        },
+        delegates: [],
+      },
+    },
+    rootInvocation: {
+      function: {
+        type: 0,
+        contractFn: { contractAddress: { type: 1, contractId: Buffer.alloc(32) }, functionName: new xdr.XdrString('f'), args: [] },
+      },
+      subInvocations: [],
+    },
+  });
+  const auth = [xdr.SorobanAuthorizationEntry.fromXdr(delegated)];
+  const soroban = [
+    ['uploading contract code', Operation.invokeHostFunction({ func: wasm, auth: [] })],
+    ["contracts other than the native asset's", Operation.createCustomContract(custom)],
+    ["contracts other than the native asset's", Operation.createStellarAssetContract({ asset: new Asset('USD', bob.publicKey()) })],
+    ["contracts other than the native asset's", call(other, 'transfer')],
+    ["approve of the native asset's contract", call(native, 'approve')],
+    ["mint of the native asset's contract", call(native, 'mint')],
+    ['authorization by delegates (CAP-71)', Operation.invokeContractFunction({ contract: native, function: 'name', args: [], auth })],
+    ['extendFootprintTtl', Operation.extendFootprintTtl({ extendTo: 100 })],
+    ['restoreFootprint', Operation.restoreFootprint({})],
+  ];
+  for (const [name, operation] of soroban) {
     const configure = (builder) => builder.setSorobanData(new SorobanDataBuilder().build());
     const { code, words } = await refusal(operation, { configure });
-    assert.equal(code, Tx.NOT_SUPPORTED);
+    assert.equal(code, Tx.NOT_SUPPORTED, name);
     assert.deepEqual(words, [`the local network does not implement ${name}`]);
+    const { error } = await client.server.simulateTransaction(client.build(alice, [operation], { configure, unsigned: true }));
+    assert.equal(error, `the local network does not implement ${name}`);
   }
 });
