@@ -1,7 +1,9 @@
 // Applying the transactions of a ledger: first all pay their fees, then each consumes its sequence number and runs its
 // operations, all of them or none. (core: LedgerManagerImpl::processFeesSeqNums, TransactionFrame::apply)
 
+import { nonRefundableFee } from './contracts/fees.mjs';
 import { accountKey } from './entries.mjs';
+import { addBalance } from './reserves.mjs';
 import { Op, Outcome, Tx, isSuccess, operationError } from './results.mjs';
 import { recordSequence } from './sequence.mjs';
 import { SignatureChecker, oneTimeSigner } from './signatures.mjs';
@@ -13,13 +15,13 @@ import { Standing, assess, authorizationError } from './validity.mjs';
 export const chargeFee = (transaction, ledgerLayer, baseFee) => {
   const layer = new Layer(ledgerLayer);
   const payer = layer.load(accountKey(transaction.feeSource));
-  const asked = baseFee * BigInt(Math.max(1, transaction.operationCount));
+  const asked = baseFee * BigInt(Math.max(1, transaction.operationCount)) + transaction.resourceFee;
   const bid = transaction.fee < asked ? transaction.fee : asked;
   const fee = bid < payer.balance ? bid : payer.balance;
   payer.balance -= fee;
   const changes = layer.changes();
   layer.commit();
-  return { outcome: new Outcome(transaction, fee), changes };
+  return { outcome: new Outcome(transaction, fee), inclusionCharged: fee - transaction.resourceFee, changes };
 };
 
 const removeOneTimeSigner = (layer, id, hash) => {
@@ -72,18 +74,18 @@ const begin = (transaction, ledgerLayer, verifier, outcome, isFeeBump) => {
   return changes;
 };
 
-const applyOperation = (operation, layer) => {
+const applyOperation = (operation, layer, context) => {
   if (!layer.peek(accountKey(operation.source))) return operationError(Op.NO_ACCOUNT);
-  return operation.validate() ?? operation.apply(layer);
+  return operation.validate() ?? operation.apply(layer, context);
 };
 
 /** Runs the operations; the changes of each, or none at all if one failed. */
-const runOperations = (transaction, ledgerLayer, outcome) => {
+const runOperations = (transaction, ledgerLayer, verifier, outcome, effects) => {
   const transactionLayer = new Layer(ledgerLayer);
   const changes = [];
   transaction.operations.forEach((operation, index) => {
     const layer = new Layer(transactionLayer);
-    const result = applyOperation(operation, layer);
+    const result = applyOperation(operation, layer, { transaction, verifier, effects });
     outcome.operations[index] = result;
     if (!isSuccess(result)) {
       outcome.fail(Tx.FAILED);
@@ -101,11 +103,32 @@ const runOperations = (transaction, ledgerLayer, outcome) => {
   return changes;
 };
 
-/** Applies a transaction whose fee is paid; sets its outcome and returns what changed before and by its operations. */
+/**
+ * Gives back what a contract call offered for its resources and did not use, once all transactions of the ledger are applied.
+ * Returns the changes. (core: refundSorobanFee)
+ */
+export const refundFee = (transaction, ledgerLayer, outcome, effects) => {
+  if (!transaction.isSoroban) return [];
+  const layer = new Layer(ledgerLayer);
+  const payer = layer.load(accountKey(transaction.feeSource));
+  const { sorobanData, xdr } = transaction.innermost;
+  const refund = transaction.resourceFee - nonRefundableFee(sorobanData.resources, xdr.length) - (effects.refundable ?? 0n);
+  if (!payer || refund <= 0n || !addBalance(layer.ledger, payer, refund)) return [];
+  outcome.feeCharged -= refund;
+  const changes = layer.changes();
+  layer.commit();
+  return changes;
+};
+
+/**
+ * Applies a transaction whose fee is paid; sets its outcome and returns what changed before and by its operations, and the
+ * effects of a contract call: `events`, `returnValue` and `refundable`, what it has used of its refundable fee.
+ */
 export const applyTransaction = (transaction, ledgerLayer, verifier, outcome) => {
   const { isFeeBump, innermost } = transaction;
   const before = isFeeBump ? beforeFeeBump(transaction, ledgerLayer) : [];
   before.push(...begin(innermost, ledgerLayer, verifier, outcome, isFeeBump));
-  const operations = outcome.ok ? runOperations(innermost, ledgerLayer, outcome) : [];
-  return { before, operations };
+  const effects = {};
+  const operations = outcome.ok ? runOperations(innermost, ledgerLayer, verifier, outcome, effects) : [];
+  return { before, operations, effects: outcome.ok ? effects : {} };
 };

@@ -42,7 +42,7 @@ export class Chain extends EventEmitter {
     this.#underway = new Underway(faults);
     this.past = new Past();
     this.queue = new Queue({ verifier, maxOperations: network.maxOperations });
-    /** Fee rates, in stroops an operation, of the transactions of the last ledgers. */
+    /** `{classic, soroban}`: inclusion fee rates, in stroops an operation, of the transactions of the last ledgers. */
     this.recentFees = [];
   }
 
@@ -72,6 +72,11 @@ export class Chain extends EventEmitter {
   /** Returns `{status, outcome?}` as the queue does. */
   submit(transaction) {
     return this.#submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
+  }
+
+  /** The same by a core that has no ledger yet. */
+  submitUnchecked(transaction) {
+    return this.queue.submitUnchecked(transaction);
   }
 
   /** The same by a node whose last ledger is `sequence`: it judges by what it knows, and passes on what it likes. */
@@ -167,9 +172,11 @@ export class Chain extends EventEmitter {
   }
 
   #noteFees(items) {
-    const rates = items.map(
-      ({ transaction, outcome }) => outcome.feeCharged / BigInt(Math.max(1, transaction.operationCount)),
-    );
+    const rates = { classic: [], soroban: [] };
+    for (const { transaction, inclusionCharged } of items)
+      rates[transaction.isSoroban ? 'soroban' : 'classic'].push(
+        inclusionCharged / BigInt(Math.max(1, transaction.operationCount)),
+      );
     this.recentFees.push(rates);
     if (this.recentFees.length > FEE_LEDGERS) this.recentFees.shift();
   }

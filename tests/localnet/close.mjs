@@ -1,8 +1,9 @@
 // Closing a ledger: from a set of transactions to the ledger's metadata and the changed state. Touches neither the queue
 // nor the disk; the caller makes the result durable and then commits it.
 
-import { applyTransaction, chargeFee } from './apply.mjs';
+import { applyTransaction, chargeFee, refundFee } from './apply.mjs';
 import { hashHeader, nextHeader } from './header.mjs';
+import { closeIds, openIds } from './ids.mjs';
 import { sha256 } from './network.mjs';
 import { Layer } from './state.mjs';
 import { buildTransactionSet, inApplyOrder } from './txset.mjs';
@@ -21,40 +22,43 @@ const takeTurns = () => {
   };
 };
 
-const transactionMeta = ({ before, operations }) => ({
+const transactionMeta = ({ before, operations, effects }) => ({
   v: 4,
   v4: {
     ext: EXTENSION,
     txChangesBefore: before,
-    operations: operations.map((changes) => ({ ext: EXTENSION, changes, events: [] })),
+    operations: operations.map((changes) => ({ ext: EXTENSION, changes, events: effects.events ?? [] })),
     txChangesAfter: [],
-    sorobanMeta: null,
+    sorobanMeta: effects.returnValue ? { ext: EXTENSION, returnValue: effects.returnValue } : null,
     events: [],
     diagnosticEvents: [],
   },
 });
 
 /** One element of txProcessing. */
-const resultMeta = ({ transaction, outcome, feeChanges, meta }) => ({
+const resultMeta = ({ transaction, outcome, feeChanges, meta, refundChanges }) => ({
   ext: EXTENSION,
   result: { transactionHash: transaction.hash, result: outcome.toWire() },
   feeProcessing: feeChanges,
   txApplyProcessing: meta,
-  postTxApplyFeeProcessing: [],
+  postTxApplyFeeProcessing: refundChanges,
 });
 
 const applyAll = async (transactions, layer, baseFee, verifier) => {
   const turn = takeTurns();
   const items = [];
   for (const transaction of transactions) {
-    const { outcome, changes } = chargeFee(transaction, layer, baseFee);
-    items.push({ transaction, outcome, feeChanges: changes });
+    const { outcome, inclusionCharged, changes } = chargeFee(transaction, layer, baseFee);
+    items.push({ transaction, outcome, inclusionCharged, feeChanges: changes });
     await turn();
   }
   for (const item of items) {
-    item.meta = transactionMeta(applyTransaction(item.transaction, layer, verifier, item.outcome));
+    const applied = applyTransaction(item.transaction, layer, verifier, item.outcome);
+    item.meta = transactionMeta(applied);
+    item.effects = applied.effects;
     await turn();
   }
+  for (const item of items) item.refundChanges = refundFee(item.transaction, layer, item.outcome, item.effects);
   return items;
 };
 
@@ -84,10 +88,12 @@ export const closeLedger = async ({ network, verifier, state, previous, transact
     baseReserve: BigInt(previous.header.baseReserve),
   };
   const layer = new Layer(state, ledger);
+  openIds(layer, previous.header.idPool);
   const agreed = buildTransactionSet(transactions, previous.hash, baseFee);
   const set = isDropped ? buildTransactionSet([], previous.hash, baseFee) : agreed;
   const applied = isDropped ? [] : inApplyOrder(transactions, agreed.hash);
   const items = await applyAll(applied, layer, baseFee, verifier);
+  const idPool = closeIds(layer);
   const txProcessing = items.map(resultMeta);
   const results = encode('TransactionResultSet', { results: txProcessing.map(({ result }) => result) });
   const header = nextHeader(network, previous, {
@@ -96,6 +102,7 @@ export const closeLedger = async ({ network, verifier, state, previous, transact
     closeTime,
     txSetResultHash: sha256(results),
     stateHash: layer.hash(),
+    idPool,
     feesCharged: items.reduce((sum, { outcome }) => sum + outcome.feeCharged, 0n),
   });
   const hash = hashHeader(header);

@@ -19,6 +19,8 @@ const SETTINGS = Object.freeze({
   unavailable: PROBABILITY, // HTTP 503
   internalError: PROBABILITY, // JSON-RPC error -32603
   tryAgainLater: PROBABILITY, // answers sendTransaction so, and does nothing
+  snapshotMissing: PROBABILITY, // getLedgerEntries: names a ledger whose snapshot its core has not published yet
+  emptyStoreMs: count(600_000), // has just started with an empty store, for so long from when this is set
   // A submitted transaction.
   loseSubmission: PROBABILITY, // PENDING, and never heard of again
   delayLedgers: count(100), // reaches the ledgers up to so many later, and so in another order
@@ -35,6 +37,7 @@ const hashToUnit = (...parts) => sha256(Buffer.from(parts.join(' '))).readUInt32
 export class Faults {
   #settings = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, 0]));
   #decided = new Map();
+  #emptyUntil = 0;
   /** How often each has happened. */
   fired = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, 0]));
 
@@ -60,6 +63,8 @@ export class Faults {
     this.seed = String(seed);
     if (reset) for (const name of Object.keys(this.#settings)) this.#settings[name] = 0;
     Object.assign(this.#settings, settings);
+    if (reset || settings.emptyStoreMs !== undefined)
+      this.#emptyUntil = performance.now() + this.#settings.emptyStoreMs;
   }
 
   #unit(name) {
@@ -76,6 +81,11 @@ export class Faults {
   /** Whether it happens this time. */
   happens(name) {
     return this.#settings[name] > 0 && this.#fire(name, this.#unit(name) < this.#settings[name]);
+  }
+
+  /** Whether the RPC has no ledger in its store (yet). */
+  storeIsEmpty() {
+    return this.#fire('emptyStoreMs', performance.now() < this.#emptyUntil);
   }
 
   /** Whether it happens to this transaction. */

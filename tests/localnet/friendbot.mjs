@@ -28,6 +28,11 @@ export class Friendbot {
     chain.on('closed', ({ items }) => this.#settleBatch(items));
   }
 
+  /** How many requests wait for a ledger. */
+  get waiting() {
+    return this.#waiting.length;
+  }
+
   /** Resolves to the hash of the transaction that created the account, once it is in a ledger. */
   fund(address) {
     if (!StrKey.isValidEd25519PublicKey(address ?? '')) throw new FriendbotRefusal('addr is not a public key (G...)');

@@ -12,14 +12,14 @@ const SKIP_4 = 500_000;
 
 export const hashHeader = (header) => sha256(encode('LedgerHeader', header));
 
-/** Ledger 1, in which the root account holds everything. It has no metadata, so the first ledger served is 2. */
+/** The genesis, in which the root account holds everything. It has no metadata; the first ledger served is the next one. */
 export const genesisHeader = (network) => ({
   ledgerVersion: PROTOCOL,
   previousLedgerHash: ZERO_HASH,
   scpValue: { txSetHash: ZERO_HASH, closeTime: 0n, upgrades: [], ext: { v: 0 } },
   txSetResultHash: ZERO_HASH,
   bucketListHash: ZERO_HASH,
-  ledgerSeq: 1,
+  ledgerSeq: network.firstLedger - 1,
   totalCoins: TOTAL_COINS,
   feePool: 0n,
   inflationSeq: 0,
@@ -85,7 +85,7 @@ const droppedValue = (network, previous, txSetHash, closeTime) => ({
 
 /** The header above `previous`. In place of the bucket list there is a running hash over what changed. */
 export const nextHeader = (network, previous, parts) => {
-  const { txSetHash, closeTime, isDropped = false, txSetResultHash, stateHash, feesCharged } = parts;
+  const { txSetHash, closeTime, isDropped = false, txSetResultHash, stateHash, idPool, feesCharged } = parts;
   const ledgerSeq = previous.header.ledgerSeq + 1;
   const bucketListHash = sha256(previous.header.bucketListHash, stateHash);
   return {
@@ -98,6 +98,7 @@ export const nextHeader = (network, previous, parts) => {
     txSetResultHash,
     bucketListHash,
     ledgerSeq,
+    idPool,
     feePool: previous.header.feePool + feesCharged,
     skipList: skipListAt(ledgerSeq, bucketListHash, previous.header.skipList),
   };
@@ -122,6 +123,7 @@ export const headerEntryLength = (network, header) => {
     closeTime: 0n,
     txSetResultHash: ZERO_HASH,
     stateHash: ZERO_HASH,
+    idPool: 0n,
     feesCharged: 0n,
   };
   const next = nextHeader(network, { header, hash: ZERO_HASH }, nothing);

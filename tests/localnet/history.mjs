@@ -4,6 +4,7 @@ import { base64, decode, encode } from './xdr.mjs';
 import { cutHeaderEntry, headerEntryLength } from './header.mjs';
 import { hex } from './network.mjs';
 import { decodeTransaction } from './transaction.mjs';
+import { envelopesIn } from './txset.mjs';
 
 const CACHED_LEDGERS = 16;
 /** In LedgerCloseMeta V2 the header entry follows the union's tag and an empty extension. */
@@ -100,9 +101,8 @@ export class History {
 
   #decodeTransactions(sequence) {
     const { txSet, txProcessing } = this.#decode(sequence).v2;
-    const components = txSet.v1TxSet.phases.flatMap((phase) => phase.v0Components ?? []);
     const envelopes = new Map();
-    for (const wire of components.flatMap(({ txsMaybeDiscountedFee }) => txsMaybeDiscountedFee.txs)) {
+    for (const wire of envelopesIn(txSet)) {
       const transaction = decodeTransaction(encode('TransactionEnvelope', wire), this.#network);
       envelopes.set(transaction.hashHex, transaction.toBase64());
     }
@@ -156,6 +156,7 @@ export const describeTransaction = ({ hash, innerHash, order, envelopeXdr, resul
   isFeeBump: innerHash !== null,
   isSuccessful: result.result.code >= 0,
   envelopeXdr,
+  meta,
   get resultXdr() {
     return base64(encode('TransactionResult', result));
   },

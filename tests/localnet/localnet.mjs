@@ -21,14 +21,14 @@ const throwLater = (error) => {
 
 /**
  * Starts a network. Options: `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand
- * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `faults` (settings of faults.mjs), `log` (takes one
- * line) and `onFatal` (takes an error
- * after which nothing can be trusted); for tests `clock` (milliseconds), `verifier`, `segmentLedgers`. Throws
+ * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `firstLedger`, `hideFriendbot` (getNetwork does not name
+ * it), `faults` (settings of faults.mjs), `log` (takes one line) and `onFatal` (takes an error after which nothing can be
+ * trusted); for tests `clock` (milliseconds), `verifier`, `segmentLedgers`. Throws
  * UnusableData for a data directory that is not its own.
  */
 export const startLocalnet = async (options = {}) => {
   const { port = 0, data = null, ledgerMs = DEFAULTS.ledgerMs, retention = DEFAULTS.retention } = options;
-  const { clock = Date.now, verifier = new Verifier(), log = () => {}, onFatal = throwLater } = options;
+  const { hideFriendbot = false, clock = Date.now, verifier = new Verifier(), log = () => {}, onFatal = throwLater } = options;
   const network = new Network(options);
   const store = data ? await DirectoryStore.open(data, network, options) : new MemoryStore();
   const faults = new Faults(options.faults);
@@ -43,7 +43,8 @@ export const startLocalnet = async (options = {}) => {
   const friendbot = new Friendbot(chain, network);
   const closing = new Closing(chain, ledgerMs, onFatal);
   const server = new RpcServer({ friendbot, faults, log, onFatal });
-  const context = { network, chain, closing, faults, log, retention, friendbotUrl: () => `${server.url}/friendbot` };
+  const friendbotUrl = () => (hideFriendbot ? null : `${server.url}/friendbot`);
+  const context = { network, verifier, chain, closing, faults, log, retention, friendbotUrl };
   const methods = createMethods(context);
   server.methodsOfNode = (lag) =>
     lag === 0 ? methods : createMethods({ ...context, chain: new LaggingNode(chain, lag) });
@@ -68,6 +69,7 @@ export const startLocalnet = async (options = {}) => {
     network,
     chain,
     faults,
+    friendbot,
     closeLedger: () => chain.closeLedger(),
     pause: () => closing.pause(),
     resume: () => closing.resume(),

@@ -13,7 +13,7 @@ const EX_SOFTWARE = 70;
 const EX_CONFIG = 78;
 
 const USAGE = `usage: main.mjs [--port N] [--data DIR] [--ledger-ms N] [--passphrase TEXT] [--retention N] [--max-operations N]
-                [--faults JSON]
+                [--first-ledger N] [--hide-friendbot] [--faults JSON]
 
   --port N            port on 127.0.0.1; 0 takes any free one (default ${DEFAULTS.port})
   --data DIR          keep the ledgers there (default: in memory)
@@ -21,6 +21,8 @@ const USAGE = `usage: main.mjs [--port N] [--data DIR] [--ledger-ms N] [--passph
   --passphrase TEXT   network passphrase (default "${STANDALONE_PASSPHRASE}")
   --retention N       how many ledgers are served (default ${DEFAULTS.retention})
   --max-operations N  how many operations fit into a ledger (default 10000)
+  --first-ledger N    number of the first ledger of a new network (default 2)
+  --hide-friendbot    getNetwork does not name the friendbot, as an RPC without one
   --faults JSON       what goes wrong from the start, with its seed (see README.md)`;
 
 class UsageError extends Error {}
@@ -51,6 +53,8 @@ const parseOptions = (args) => {
     passphrase: string,
     retention: string,
     'max-operations': string,
+    'first-ledger': string,
+    'hide-friendbot': { type: 'boolean' },
     faults: string,
   };
   let values;
@@ -69,6 +73,8 @@ const parseOptions = (args) => {
     passphrase: values.passphrase,
     retention: integer(values, 'retention', { fallback: DEFAULTS.retention, min: 1, max: 10_000_000 }),
     maxOperations: integer(values, 'max-operations', { fallback: undefined, min: 1, max: 1_000_000 }),
+    firstLedger: integer(values, 'first-ledger', { fallback: undefined, min: 2, max: 2_000_000_000 }),
+    hideFriendbot: values['hide-friendbot'] ?? false,
     faults: faultSettings(values.faults),
   };
 };

@@ -43,11 +43,14 @@ export class Network {
     baseFee = 100,
     baseReserve = 5_000_000,
     maxOperations = 10_000,
+    firstLedger = 2,
   } = {}) {
     this.passphrase = passphrase;
     this.baseFee = BigInt(baseFee);
     this.baseReserve = BigInt(baseReserve);
     this.maxOperations = maxOperations;
+    /** The first ledger that is served: 2 on a new network, any other as on an RPC that began later. */
+    this.firstLedger = firstLedger;
     this.id = sha256(passphrase);
     /** Holds every coin at first. Its seed is the network id, as in every standalone network. */
     this.root = new Signer(this.id);

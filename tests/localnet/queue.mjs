@@ -23,8 +23,8 @@ const operations = ({ operationCount }) => BigInt(Math.max(1, operationCount));
 
 /** The fee from which on `candidate` may take the place of `queued`, which it bumps. */
 const replacementFee = (queued, candidate) => {
-  const product = queued.fee * operations(candidate) * REPLACEMENT_FACTOR;
-  return (product + operations(queued) - 1n) / operations(queued);
+  const product = queued.inclusionFee * operations(candidate) * REPLACEMENT_FACTOR;
+  return (product + operations(queued) - 1n) / operations(queued) + candidate.resourceFee;
 };
 
 const isDuplicate = (queued, candidate) =>
@@ -38,10 +38,12 @@ export class Queue {
   #owed = new Map();
   #banned = Array.from({ length: BAN_LEDGERS }, () => new Set());
   #verifier;
+  #ledgerOperations;
   #maxOperations;
 
   constructor({ verifier, maxOperations }) {
     this.#verifier = verifier;
+    this.#ledgerOperations = maxOperations;
     this.#maxOperations = maxOperations * LEDGERS_HELD;
   }
 
@@ -54,11 +56,15 @@ export class Queue {
    * seconds of validity a transaction needs beyond that. Returns `{status, outcome?}`, an outcome with an ERROR.
    */
   submit(transaction, state, ledger, late) {
-    const refuse = (code, fee = minFee(ledger, transaction)) => ({
+    const refuse = (code, fee = minFee(ledger, transaction) + transaction.resourceFee) => ({
       status: Status.ERROR,
       outcome: new Outcome(transaction, fee).failOuter(code),
     });
     if (this.#isBanned(transaction)) return { status: Status.TRY_AGAIN_LATER };
+    if (transaction.operationCount > this.#ledgerOperations) {
+      this.#ban(transaction);
+      return { status: Status.TRY_AGAIN_LATER };
+    }
 
     const queued = this.#bySource.get(transaction.source)?.transaction;
     if (queued) {
@@ -80,6 +86,15 @@ export class Queue {
 
     for (const evicted of room.evict) this.#drop(evicted);
     this.#remove(transaction.source);
+    this.#add(transaction);
+    return { status: Status.PENDING };
+  }
+
+  /** The same by a core that has no ledger yet, and so takes what it cannot check. The next nomination drops what is invalid. */
+  submitUnchecked(transaction) {
+    if (this.#isBanned(transaction)) return { status: Status.TRY_AGAIN_LATER };
+    const queued = this.#bySource.get(transaction.source)?.transaction;
+    if (queued) return { status: isDuplicate(queued, transaction) ? Status.DUPLICATE : Status.TRY_AGAIN_LATER };
     this.#add(transaction);
     return { status: Status.PENDING };
   }
@@ -167,7 +182,8 @@ export class Queue {
     const others = [...this.#bySource.values()].map((item) => item.transaction).filter((other) => other !== replaced);
     for (const other of others.sort(compareFeeRates)) {
       if (compareFeeRates(other, transaction) >= 0) {
-        return { missingFee: (other.fee * operations(transaction)) / operations(other) + 1n };
+        const missingFee = (other.inclusionFee * operations(transaction)) / operations(other) + 1n;
+        return { missingFee: missingFee + transaction.resourceFee };
       }
       evict.push(other);
       surplus -= other.operationCount;

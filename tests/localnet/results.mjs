@@ -21,6 +21,7 @@ export const Tx = Object.freeze({
   BAD_SPONSORSHIP: -14,
   BAD_MIN_SEQ_AGE_OR_GAP: -15,
   MALFORMED: -16,
+  SOROBAN_INVALID: -17,
 });
 
 export const Op = Object.freeze({
@@ -29,6 +30,7 @@ export const Op = Object.freeze({
   NO_ACCOUNT: -2,
   NOT_SUPPORTED: -3,
   TOO_MANY_SUBENTRIES: -4,
+  EXCEEDED_WORK_LIMIT: -5,
   TOO_MANY_SPONSORING: -6,
 });
 

@@ -5,7 +5,7 @@
 // must not be changed.
 
 import { createHash } from 'node:crypto';
-import { copyEntry, entryFromWire, entryKey, entryToWire, keyFromWire, keyOf } from './entries.mjs';
+import { copyEntry, entryFromWire, entryKey, entryToWire, isTransient, keyFromWire, keyOf } from './entries.mjs';
 import { encode } from './xdr.mjs';
 
 const CREATED = 0;
@@ -15,18 +15,35 @@ const STATE = 3;
 
 export class State {
   #entries = new Map();
+  /** The offers of each side of the order book, by key. */
+  #books = new Map();
 
   peek(key) {
     return this.#entries.get(key) ?? null;
   }
 
   absorb(key, entry) {
+    this.#list(key, entry);
     if (entry) this.#entries.set(key, entry);
     else this.#entries.delete(key);
   }
 
+  #list(key, entry) {
+    const { pair: oldPair } = this.#entries.get(key) ?? {};
+    if (oldPair) this.#books.get(oldPair).delete(key);
+    if (!entry?.pair) return;
+    if (!this.#books.has(entry.pair)) this.#books.set(entry.pair, new Map());
+    this.#books.get(entry.pair).set(key, entry);
+  }
+
   add(entry) {
-    this.#entries.set(keyOf(entry), entry);
+    this.absorb(keyOf(entry), entry);
+  }
+
+  /** The offers on one side of the order book, or all of them, in no particular order. */
+  *offers(pair) {
+    const books = pair === undefined ? this.#books.values() : [this.#books.get(pair) ?? new Map()];
+    for (const book of books) yield* book.values();
   }
 
   values() {
@@ -42,7 +59,7 @@ export class State {
     for (const change of changes) {
       if (change.type === CREATED) this.add(entryFromWire(change.created));
       else if (change.type === UPDATED) this.add(entryFromWire(change.updated));
-      else if (change.type === REMOVED) this.#entries.delete(keyFromWire(change.removed));
+      else if (change.type === REMOVED) this.absorb(keyFromWire(change.removed), null);
     }
   }
 }
@@ -94,6 +111,13 @@ export class Layer {
     else this.#touched.set(key, { before: this.#parent.peek(key), after: entry });
   }
 
+  /** The offers on one side of the order book, or all of them, in no particular order. Not to be changed. */
+  *offers(pair) {
+    for (const offer of this.#parent.offers(pair)) if (!this.#touched.has(keyOf(offer))) yield offer;
+    for (const { after } of this.#touched.values())
+      if (after?.pair && (pair === undefined || after.pair === pair)) yield after;
+  }
+
   commit() {
     for (const [key, { after }] of this.#touched) this.#parent.absorb(key, after);
   }
@@ -108,11 +132,15 @@ export class Layer {
     for (const { after } of this.#touched.values()) if (after?.kind === kind) yield after;
   }
 
+  /** `{before, after}` of each entry that changed; null for none. */
+  differences() {
+    return [...this.#touched.values()].filter(({ before, after }) => !isTransient(before ?? after ?? {}));
+  }
+
   /** What changed, as LedgerEntryChanges, in the order of first touch. */
   changes() {
     const changes = [];
-    for (const { before, after } of this.#touched.values()) {
-      if ((before ?? after)?.key) continue; // a sponsorship that is being established is no ledger entry
+    for (const { before, after } of this.differences()) {
       if (before) changes.push({ type: STATE, state: entryToWire(before) });
       if (before && after) changes.push({ type: UPDATED, updated: entryToWire(after) });
       else if (before) changes.push({ type: REMOVED, removed: entryKey(before) });

@@ -21,7 +21,7 @@ export class UnusableData extends Error {}
 const genesis = (network) => {
   const header = genesisHeader(network);
   const state = new State();
-  state.add({ ...newAccount({ id: network.root.id, balance: TOTAL_COINS, sequence: 0n }), modified: 1 });
+  state.add({ ...newAccount({ id: network.root.id, balance: TOTAL_COINS, sequence: 0n }), modified: header.ledgerSeq });
   return { header, state };
 };
 
@@ -40,6 +40,7 @@ const follow = (head, state, meta) => {
     for (const { changes } of operations) state.replay(changes);
     state.replay(txChangesAfter);
   }
+  for (const { postTxApplyFeeProcessing } of txProcessing) state.replay(postTxApplyFeeProcessing);
   return { header, hash: Buffer.from(hash) };
 };
 

@@ -59,8 +59,12 @@ export class Transaction extends Envelope {
     this.source = accountOf(tx.sourceAccount);
     this.sequence = tx.seqNum;
     this.fee = BigInt(tx.fee);
-    this.operations = tx.operations.map((operation) => new Operation(operation, this.source));
-    this.sorobanData = tx.ext.v === 1;
+    this.operations = tx.operations.map((operation) => new Operation(operation, this.source, network));
+    this.isSoroban = this.operations.some((operation) => operation.isSoroban);
+    this.sorobanData = tx.ext.v === 1 ? tx.ext.sorobanData : null;
+    this.hasMemo = tx.memo.type !== 0;
+    this.hasMuxedSource =
+      tx.sourceAccount.type !== 0 || this.operations.some((operation) => operation.hasMuxedSource);
     const v2 = tx.cond.v2;
     const timeBounds = tx.cond.timeBounds ?? v2?.timeBounds;
     this.minTime = timeBounds?.minTime ?? 0n;
@@ -75,6 +79,15 @@ export class Transaction extends Envelope {
 
   get feeSource() {
     return this.source;
+  }
+
+  /** What a contract call offers for its resources; the rest of the fee is for being included. */
+  get resourceFee() {
+    return this.isSoroban ? (this.sorobanData?.resourceFee ?? 0n) : 0n;
+  }
+
+  get inclusionFee() {
+    return this.fee - this.resourceFee;
   }
 
   /** How many operations are paid for. */
@@ -110,6 +123,18 @@ export class FeeBump extends Envelope {
     return this.inner.operations;
   }
 
+  get isSoroban() {
+    return this.inner.isSoroban;
+  }
+
+  get resourceFee() {
+    return this.inner.resourceFee;
+  }
+
+  get inclusionFee() {
+    return this.fee - this.resourceFee;
+  }
+
   get operationCount() {
     return this.inner.operationCount + 1;
   }
@@ -126,8 +151,9 @@ export const decodeTransaction = (bytes, network) => {
   return new Transaction(wire.type === ENVELOPE_TX_V0 ? v0ToV1(wire.v0) : wire, network);
 };
 
-/** Fees bid by two transactions, compared by what they pay for each operation: negative if `a` pays less. */
+/** Fees that two transactions bid for inclusion, compared by what they pay for each operation: negative if `a` pays less. */
 export const compareFeeRates = (a, b) => {
-  const difference = a.fee * BigInt(Math.max(1, b.operationCount)) - b.fee * BigInt(Math.max(1, a.operationCount));
+  const rates = [a.inclusionFee * BigInt(Math.max(1, b.operationCount)), b.inclusionFee * BigInt(Math.max(1, a.operationCount))];
+  const difference = rates[0] - rates[1];
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 };

@@ -27,32 +27,46 @@ const lowestRate = (transactions, baseFee) => {
   const lowest = transactions.reduce((least, transaction) =>
     compareFeeRates(transaction, least) < 0 ? transaction : least,
   );
-  const rate = lowest.fee / BigInt(Math.max(1, lowest.operationCount));
+  const rate = lowest.inclusionFee / BigInt(Math.max(1, lowest.operationCount));
   return rate > baseFee ? rate : baseFee;
 };
 
-/** The GeneralizedTransactionSet, with its hash; its transactions are in the order of their hashes. */
+const wiresOf = (transactions) => [...transactions].sort(byFullHash).map(({ wire }) => wire);
+
+/**
+ * The GeneralizedTransactionSet, with its hash; its transactions are in the order of their hashes. Contract calls are a phase
+ * of their own, which here has one cluster: one after the other.
+ */
 export const buildTransactionSet = (transactions, previousLedgerHash, baseFee) => {
-  const txs = [...transactions].sort(byFullHash).map(({ wire }) => wire);
+  const txs = wiresOf(transactions.filter(({ isSoroban }) => !isSoroban));
+  const calls = wiresOf(transactions.filter(({ isSoroban }) => isSoroban));
   const component = { type: 0, txsMaybeDiscountedFee: { baseFee, txs } };
+  const parallel = calls.length > 0 ? { baseFee, executionStages: [[calls]] } : { baseFee: null, executionStages: [] };
   const wire = {
     v: 1,
     v1TxSet: {
       previousLedgerHash,
       phases: [
         { v: 0, v0Components: txs.length > 0 ? [component] : [] },
-        { v: 1, parallelTxsComponent: { baseFee: null, executionStages: [] } },
+        { v: 1, parallelTxsComponent: parallel },
       ],
     },
   };
   return { wire, hash: sha256(encode('GeneralizedTransactionSet', wire)) };
 };
 
-/** Apply order: by full hash XOR set hash, which nobody can choose. (core: ApplyTxSorter) */
+/** The envelopes of a GeneralizedTransactionSet. */
+export const envelopesIn = (set) =>
+  set.v1TxSet.phases.flatMap(({ v0Components = [], parallelTxsComponent }) => [
+    ...v0Components.flatMap(({ txsMaybeDiscountedFee }) => txsMaybeDiscountedFee.txs),
+    ...(parallelTxsComponent?.executionStages ?? []).flat(2),
+  ]);
+
+/** Apply order: contract calls last; by full hash XOR set hash, which nobody can choose. (core: ApplyTxSorter) */
 export const inApplyOrder = (transactions, setHash) => {
   const rank = ({ fullHash }) => fullHash.map((byte, index) => byte ^ setHash[index]);
   return transactions
     .map((transaction) => ({ transaction, rank: rank(transaction) }))
-    .sort((a, b) => Buffer.compare(a.rank, b.rank))
+    .sort((a, b) => a.transaction.isSoroban - b.transaction.isSoroban || Buffer.compare(a.rank, b.rank))
     .map(({ transaction }) => transaction);
 };

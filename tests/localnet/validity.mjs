@@ -8,6 +8,7 @@ import { availableBalance } from './reserves.mjs';
 import { Op, Outcome, Tx, operationError } from './results.mjs';
 import { isBadSequence, isTooEarlyForAccount } from './sequence.mjs';
 import { SignatureChecker } from './signatures.mjs';
+import { sorobanError } from './soroban-validity.mjs';
 import { encode } from './xdr.mjs';
 
 const thresholdIndex = { low: 1, medium: 2, high: 3 };
@@ -16,6 +17,7 @@ const SIGNED_PAYLOAD = 3;
 /** How far a transaction got. From CONSUMES on, its sequence number is consumed if it is in a ledger. */
 export const Standing = Object.freeze({ INVALID: 0, CONSUMES: 1, VALID: 2 });
 
+/** What inclusion costs at least. */
 export const minFee = (ledger, { operationCount }) => ledger.baseFee * BigInt(Math.max(1, operationCount));
 
 const hasBadExtraSigners = ({ extraSigners }) =>
@@ -27,13 +29,13 @@ const formError = (transaction, view, ledger, { chargeFee, late }) => {
   const { operations, minTime, maxTime, minLedger, maxLedger } = transaction;
   if (hasBadExtraSigners(transaction)) return Tx.MALFORMED;
   if (operations.length === 0) return Tx.MISSING_OPERATION;
-  // Contracts do not exist on this network.
-  if (operations.some((operation) => operation.isSoroban)) return Tx.NOT_SUPPORTED;
-  if (transaction.sorobanData) return Tx.MALFORMED;
+  const contractError = transaction.isSoroban ? sorobanError(transaction, chargeFee) : null;
+  if (contractError !== null) return contractError;
+  if (!transaction.isSoroban && transaction.sorobanData) return Tx.MALFORMED;
   if (minTime > ledger.closeTime || minLedger > ledger.sequence) return Tx.TOO_EARLY;
   if (maxTime !== 0n && maxTime < ledger.closeTime + late) return Tx.TOO_LATE;
   if (maxLedger !== 0 && maxLedger <= ledger.sequence) return Tx.TOO_LATE;
-  if (chargeFee && transaction.fee < minFee(ledger, transaction)) return Tx.INSUFFICIENT_FEE;
+  if (chargeFee && transaction.inclusionFee < minFee(ledger, transaction)) return Tx.INSUFFICIENT_FEE;
   if (!view.peek(accountKey(transaction.source))) return Tx.NO_ACCOUNT;
   return null;
 };
@@ -97,13 +99,13 @@ const checkInnermost = (transaction, view, ledger, verifier, outcome, options) =
 const neededFee = (feeBump, ledger) => {
   const own = minFee(ledger, feeBump);
   const inner = minFee(ledger, feeBump.inner);
-  if (feeBump.fee * inner >= feeBump.inner.fee * own) return null;
-  return (feeBump.inner.fee * own + inner - 1n) / inner;
+  const bid = feeBump.inner.inclusionFee * own;
+  return feeBump.inclusionFee * inner >= bid ? null : (bid + inner - 1n) / inner + feeBump.resourceFee;
 };
 
 const checkFeeBump = (feeBump, view, ledger, verifier, outcome) => {
   const checker = new SignatureChecker(feeBump, verifier);
-  if (feeBump.fee < minFee(ledger, feeBump)) return outcome.failOuter(Tx.INSUFFICIENT_FEE);
+  if (feeBump.inclusionFee < minFee(ledger, feeBump)) return outcome.failOuter(Tx.INSUFFICIENT_FEE);
   const needed = neededFee(feeBump, ledger);
   if (needed !== null) return outcome.failOuter(Tx.INSUFFICIENT_FEE, needed);
   const payer = view.peek(accountKey(feeBump.feeSource));
@@ -116,7 +118,7 @@ const checkFeeBump = (feeBump, view, ledger, verifier, outcome) => {
 
 /** The outcome that a submitted envelope would have in a ledger, as far as it can be known before it is applied. */
 export const checkValid = (transaction, view, ledger, verifier, late = 0n) => {
-  const outcome = new Outcome(transaction, minFee(ledger, transaction));
+  const outcome = new Outcome(transaction, minFee(ledger, transaction) + transaction.resourceFee);
   if (transaction.fee < 0n) return outcome.failOuter(Tx.MALFORMED, 0n);
   if (transaction.isFeeBump && !checkFeeBump(transaction, view, ledger, verifier, outcome).ok) return outcome;
   checkInnermost(transaction.innermost, view, ledger, verifier, outcome, { chargeFee: !transaction.isFeeBump, late });

@@ -13,8 +13,12 @@ const schema = (name) => {
 
 export const schemas = Object.fromEntries(
   [
+    'DiagnosticEvent',
+    'ContractEvent',
     'FeeBumpTransaction',
     'GeneralizedTransactionSet',
+    'HashIdPreimage',
+    'InvokeHostFunctionSuccessPreImage',
     'LedgerCloseMeta',
     'LedgerEntry',
     'LedgerEntryData',
@@ -22,6 +26,10 @@ export const schemas = Object.fromEntries(
     'LedgerHeader',
     'LedgerHeaderHistoryEntry',
     'LedgerKey',
+    'ScVal',
+    'SorobanAuthorizationEntry',
+    'SorobanAuthorizedInvocation',
+    'SorobanTransactionData',
     'OperationResultTr',
     'OperationType',
     'SignerKey',

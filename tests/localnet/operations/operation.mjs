@@ -5,50 +5,88 @@ import { Op, operationError, operationResult } from '../results.mjs';
 import { schemas } from '../xdr.mjs';
 import { accountMerge } from './account-merge.mjs';
 import { bumpSequence } from './bump-sequence.mjs';
+import { changeTrust } from './change-trust.mjs';
 import { createAccount } from './create-account.mjs';
+import { invokeHostFunction } from './invoke-host-function.mjs';
+import { manageBuyOffer } from './manage-buy-offer.mjs';
 import { manageData } from './manage-data.mjs';
+import { createPassiveSellOffer, manageSellOffer } from './manage-sell-offer.mjs';
+import { pathPaymentStrictReceive, pathPaymentStrictSend } from './path-payment.mjs';
 import { payment } from './payment.mjs';
 import { setOptions } from './set-options.mjs';
+import { setTrustLineFlags } from './set-trust-line-flags.mjs';
 import { beginSponsoring, endSponsoring } from './sponsoring.mjs';
 
 /**
  * A kind of operation:
  *   type         its OperationType
+ *   resultType   optional, the type of its results if it is another
  *   level        'low', 'medium' or 'high', or a function from body to one: the threshold that its source's signers must meet
- *   supports     optional, false for a body that this network does not implement
+ *   missing      optional, (body, network) -> what of it this network does not implement, in words, or null
  *   validate     (body, source) -> result code; 0 is valid. Looks at nothing but the operation.
  *   success      optional, what a success carries before it happened
- *   apply        ({body, source, layer, fail, failAny, succeed}) -> OperationResult
+ *   apply        ({body, source, layer, fail, failAny, succeed, ...}) -> OperationResult; the rest of the context is `network` and
+ *                what `Operation.apply` is given
  */
 const kinds = new Map(
-  [createAccount, payment, setOptions, accountMerge, manageData, bumpSequence, beginSponsoring, endSponsoring].map(
-    (kind) => [kind.type, kind],
-  ),
+  [
+    createAccount,
+    payment,
+    pathPaymentStrictReceive,
+    manageSellOffer,
+    createPassiveSellOffer,
+    setOptions,
+    changeTrust,
+    accountMerge,
+    manageData,
+    bumpSequence,
+    manageBuyOffer,
+    pathPaymentStrictSend,
+    beginSponsoring,
+    endSponsoring,
+    setTrustLineFlags,
+    invokeHostFunction,
+  ].map((kind) => [kind.type, kind]),
 );
 
 const SOROBAN = new Set([24, 25, 26]);
 
 export class Operation {
   #kind;
+  #network;
 
-  constructor(wire, transactionSource) {
+  constructor(wire, transactionSource, network) {
     this.wire = wire;
     this.type = wire.body.type;
     this.hasOwnSource = wire.sourceAccount !== null;
     this.source = this.hasOwnSource ? accountOf(wire.sourceAccount) : transactionSource;
     this.#kind = kinds.get(this.type);
+    this.#network = network;
   }
 
   get name() {
     return schemas.OperationType.nameByValue.get(this.type);
   }
 
+  get hasMuxedSource() {
+    return this.hasOwnSource && this.wire.sourceAccount.type !== 0;
+  }
+
   get isSoroban() {
     return SOROBAN.has(this.type);
   }
 
+  /** What this network does not implement, in words; null when it can carry the operation out. */
+  get missing() {
+    return this.#kind ? (this.#kind.missing?.(this.#body, this.#network) ?? null) : this.name;
+  }
+
   get isSupported() {
-    return this.#kind !== undefined && (this.#kind.supports?.(this.#body) ?? true);
+    return this.missing === null;
+  }
+
+  get #resultType() {
+    return this.#kind.resultType ?? this.type;
   }
 
   get #body() {
@@ -63,25 +101,30 @@ export class Operation {
 
   /** What core initializes the result with, before anything was checked. */
   defaultResult() {
-    return this.#kind ? operationResult(this.type, 0, this.#kind.success) : operationError(Op.NOT_SUPPORTED);
+    return this.#kind ? operationResult(this.#resultType, 0, this.#kind.success) : operationError(Op.NOT_SUPPORTED);
   }
 
   /** The result of an operation that can never succeed, or null. */
   validate() {
     if (!this.isSupported) return operationError(Op.NOT_SUPPORTED);
     const code = this.#kind.validate(this.#body, this.source);
-    return code === 0 ? null : operationResult(this.type, code);
+    return code === 0 ? null : operationResult(this.#resultType, code);
   }
 
-  /** Changes `layer`, which is to be thrown away unless the result is a success. */
-  apply(layer) {
+  /**
+   * Changes `layer`, which is to be thrown away unless the result is a success. `context` has `transaction`, `verifier`, and
+   * `effects`, which the operation fills with what else than changes it leaves in the metadata.
+   */
+  apply(layer, context) {
     return this.#kind.apply({
+      ...context,
+      network: this.#network,
       body: this.#body,
       source: this.source,
       layer,
-      fail: (code) => operationResult(this.type, code),
+      fail: (code) => operationResult(this.#resultType, code),
       failAny: operationError,
-      succeed: (fields) => operationResult(this.type, 0, fields),
+      succeed: (fields) => operationResult(this.#resultType, 0, fields),
     });
   }
 }

@@ -15,9 +15,10 @@ const BAD_SIGNER = -8;
 const INVALID_HOME_DOMAIN = -9;
 const AUTH_REVOCABLE_REQUIRED = -10;
 
-const AUTH_REVOCABLE = 2;
+export const AUTH_REQUIRED = 1;
+export const AUTH_REVOCABLE = 2;
 export const AUTH_IMMUTABLE = 4;
-const AUTH_CLAWBACK_ENABLED = 8;
+export const AUTH_CLAWBACK_ENABLED = 8;
 const ALL_FLAGS = 15;
 
 const MAX_SIGNERS = 20;

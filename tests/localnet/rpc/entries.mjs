@@ -1,13 +1,19 @@
 // getLedgerEntries: accounts and data entries as of the latest ledger.
 
 import { entryToWire, keyFromWire } from '../entries.mjs';
+import { ttlHash, ttlKey } from '../entries/contract-data.mjs';
 import { base64, decode, encode } from '../xdr.mjs';
-import { invalidParams } from './error.mjs';
-import { base64Bytes, requireBase64 } from './params.mjs';
+import { internalError, invalidParams } from './error.mjs';
+import { array, base64Bytes, requireBase64 } from './params.mjs';
 
 const MAX_KEYS = 200;
 const MAX_KEY_BYTES = 16 * 1024;
 const TTL = 9;
+const CONTRACT_DATA = 6;
+
+/** What the RPC says when core's query server answers it with an error. */
+const coreFailed = (reason) => internalError(`could not query captive core: ${reason}`);
+const NOT_FOUND = 'http request failed with non-200 status code (404)';
 
 const parseKey = (text, index) => {
   const bytes = typeof text === 'string' ? base64Bytes(text) : null;
@@ -23,14 +29,23 @@ const parseKey = (text, index) => {
   return key;
 };
 
-export const entryMethods = ({ chain }) => ({
+/** Contract data has a last ledger. */
+const liveUntil = (key, state) =>
+  key.type === CONTRACT_DATA
+    ? { liveUntilLedgerSeq: state.peek(ttlKey(ttlHash(key.contractData)))?.liveUntil }
+    : {};
+
+export const entryMethods = ({ chain, faults }) => ({
   getLedgerEntries(params) {
     requireBase64(params);
-    const { keys = [] } = params;
-    if (!Array.isArray(keys)) throw invalidParams('invalid parameters');
+    const keys = array(params, 'keys');
     if (keys.length > MAX_KEYS)
       throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${MAX_KEYS})`);
-    const entries = keys.map(parseKey).flatMap((key, index) => {
+    const parsed = keys.map(parseKey);
+    if (keys.length === 0) throw coreFailed('no keys specified in request');
+    // Core refuses a request that has a key twice, and one for a ledger whose snapshot it has not published yet.
+    if (new Set(keys).size < keys.length || faults.happens('snapshotMissing')) throw coreFailed(NOT_FOUND);
+    const entries = parsed.flatMap((key, index) => {
       const name = keyFromWire(key);
       const entry = name === null ? null : chain.state.peek(name);
       if (!entry) return [];
@@ -39,6 +54,7 @@ export const entryMethods = ({ chain }) => ({
         key: keys[index],
         xdr: base64(encode('LedgerEntryData', wire.data)),
         lastModifiedLedgerSeq: entry.modified,
+        ...liveUntil(key, chain.state),
         extXdr: base64(encode('LedgerEntryExt', wire.ext)),
       };
     });

@@ -47,7 +47,7 @@ const describe = ({ sequence, hash, closeTime, headerXdr, metadataXdr }) => ({
 export const ledgerMethods = ({ chain }) => ({
   getLedgers(params) {
     const { history } = chain;
-    requireBase64(params);
+    requireBase64(params, invalidRequest);
     const pagination = object(params, 'pagination');
     const start = pageStart(params, text(pagination, 'cursor'), parseCursor, history);
     const end = Math.min(start + pageLimit(pagination) - 1, history.latest);

@@ -1,8 +1,8 @@
-// getHealth, getNetwork, getLatestLedger, getFeeStats: how the network is.
+// getHealth, getNetwork, getVersionInfo, getLatestLedger, getFeeStats: how the network is.
 
 import { base64, encode } from '../xdr.mjs';
 import { PROTOCOL } from '../network.mjs';
-import { RpcError, codes } from './error.mjs';
+import { codes, internalError } from './error.mjs';
 
 const MAX_HEALTHY_LATENCY_S = 30;
 const PERCENTILES = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99];
@@ -11,6 +11,13 @@ const mostFrequent = (sorted) => {
   const counts = new Map();
   for (const value of sorted) counts.set(value, (counts.get(value) ?? 0) + 1);
   return [...counts].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0n, 0])[0];
+};
+
+/** As Go prints a duration of whole seconds: 31s, 2m10s, 1h0m5s. */
+export const goDuration = (seconds) => {
+  const hours = Math.floor(seconds / 3600);
+  const minutes = Math.floor((seconds % 3600) / 60);
+  return `${hours ? `${hours}h` : ''}${hours || minutes ? `${minutes}m` : ''}${seconds % 60}s`;
 };
 
 const feeDistribution = (ledgers) => {
@@ -32,8 +39,9 @@ export const networkMethods = ({ network, chain, friendbotUrl, retention }) => (
     const latency = Number(chain.now() - chain.closeTime);
     if (latency > MAX_HEALTHY_LATENCY_S) {
       // This error is returned by value in the original, which is why its text begins with the code.
-      const message = `latency (${latency}s) since last known ledger closed is too high (>${MAX_HEALTHY_LATENCY_S}s)`;
-      throw new RpcError(codes.INTERNAL, `[${codes.INTERNAL}] ${message}`);
+      const [is, limit] = [latency, MAX_HEALTHY_LATENCY_S].map(goDuration);
+      const message = `latency (${is}) since last known ledger closed is too high (>${limit})`;
+      throw internalError(`[${codes.INTERNAL}] ${message}`);
     }
     return {
       status: 'healthy',
@@ -45,7 +53,18 @@ export const networkMethods = ({ network, chain, friendbotUrl, retention }) => (
     };
   },
 
-  getNetwork: () => ({ friendbotUrl: friendbotUrl(), passphrase: network.passphrase, protocolVersion: PROTOCOL }),
+  getNetwork() {
+    const url = friendbotUrl();
+    return { ...(url && { friendbotUrl: url }), passphrase: network.passphrase, protocolVersion: PROTOCOL };
+  },
+
+  getVersionInfo: () => ({
+    version: 'localnet',
+    commitHash: '',
+    buildTimestamp: '',
+    captiveCoreVersion: 'localnet',
+    protocolVersion: PROTOCOL,
+  }),
 
   getLatestLedger() {
     const { header, hash } = chain.head;
@@ -60,8 +79,8 @@ export const networkMethods = ({ network, chain, friendbotUrl, retention }) => (
   },
 
   getFeeStats: () => ({
-    sorobanInclusionFee: feeDistribution(chain.recentFees.map(() => [])),
-    inclusionFee: feeDistribution(chain.recentFees),
+    sorobanInclusionFee: feeDistribution(chain.recentFees.map(({ soroban }) => soroban)),
+    inclusionFee: feeDistribution(chain.recentFees.map(({ classic }) => classic)),
     latestLedger: chain.history.latest,
   }),
 });

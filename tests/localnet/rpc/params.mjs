@@ -1,35 +1,55 @@
 // Reading parameters as a Go server does: of the declared type, or invalid parameters.
 
-import { invalidParams } from './error.mjs';
+import { invalidParams, unreadableParams } from './error.mjs';
 
 const UINT32_MAX = 0xffffffff;
+
+/** The type of a JSON value as Go's decoder calls it. */
+const jsonType = (value) => {
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+};
+
+export const wrongType = (value, name, type) =>
+  unreadableParams(`json: cannot unmarshal ${jsonType(value)} into ${name} of type ${type}`);
 
 export const uint32 = (params, name) => {
   const value = params[name];
   if (value === undefined || value === null) return 0;
-  if (!Number.isInteger(value) || value < 0 || value > UINT32_MAX) throw invalidParams('invalid parameters');
+  if (!Number.isInteger(value) || value < 0 || value > UINT32_MAX) throw wrongType(value, name, 'uint32');
   return value;
 };
 
 export const text = (params, name) => {
   const value = params[name];
   if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw invalidParams('invalid parameters');
+  if (typeof value !== 'string') throw wrongType(value, name, 'string');
   return value;
 };
 
 export const object = (params, name) => {
   const value = params[name];
   if (value === undefined || value === null) return {};
-  if (typeof value !== 'object' || Array.isArray(value)) throw invalidParams('invalid parameters');
+  if (typeof value !== 'object' || Array.isArray(value)) throw wrongType(value, name, 'object');
   return value;
 };
 
-/** Only base64 is served; the JSON form of XDR is not implemented here. */
-export const requireBase64 = (params) => {
+export const array = (params, name) => {
+  const value = params[name];
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw wrongType(value, name, 'array');
+  return value;
+};
+
+/**
+ * Only base64 is served; the JSON form of XDR is not implemented here. `invalid` makes the error of a format that no RPC
+ * has: getLedgers answers with another code than the other methods.
+ */
+export const requireBase64 = (params, invalid = invalidParams) => {
   const format = text(params, 'xdrFormat');
+  if (format === 'json') throw invalidParams('xdrFormat "json" is not implemented by this network');
   if (format !== '' && format !== 'base64')
-    throw invalidParams(`xdrFormat ${JSON.stringify(format)} is not supported by this network`);
+    throw invalid(`got '${format}': expected base64, json for optional 'xdrFormat'`);
 };
 
 /** The bytes of strict base64, or null. */

@@ -3,6 +3,7 @@
 import { createServer } from 'node:http';
 import { FriendbotRefusal } from '../friendbot.mjs';
 import { RpcError, codes } from './error.mjs';
+import { wrongType } from './params.mjs';
 
 const MAX_BODY = 512 * 1024;
 const LOOPBACK = '127.0.0.1';
@@ -30,6 +31,16 @@ const parse = (body) => {
   } catch {
     return undefined;
   }
+};
+
+/** An error of HTTP itself, before JSON-RPC: text, as Go's http.Error writes it. */
+const sendText = (response, status, text, headers = {}) => {
+  response.writeHead(status, {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text) + 1,
+    ...headers,
+  });
+  response.end(`${text}\n`);
 };
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -87,12 +98,13 @@ export class RpcServer {
     if (url.pathname === '/friendbot') return this.#serveFriendbot(request, response, url);
     if (request.method !== 'POST') return send(response, 405, undefined, { Allow: 'POST' });
     if (!/^application\/json(;\s*charset=utf-8)?$/i.test(request.headers['content-type'] ?? ''))
-      return send(response, 415);
+      return sendText(response, 415, 'content-type must be application/json');
     let body;
     try {
       body = await readBody(request);
     } catch (error) {
-      if (error instanceof BodyTooLarge) return send(response, 500, undefined, { Connection: 'close' });
+      if (error instanceof BodyTooLarge)
+        return sendText(response, 500, 'http: request body too large', { Connection: 'close' });
       throw error;
     }
     return this.#faultily(body, request, response);
@@ -101,6 +113,7 @@ export class RpcServer {
   /** Carries a request out, if no fault is in its way. Those that steer the network have none. */
   async #faultily(body, request, response) {
     const parsed = parse(body);
+    if (parsed === undefined) return sendText(response, 500, `[${codes.PARSE}] invalid request value`);
     const calls = [parsed].flat();
     const answer = async (methods) => {
       const result = await this.#answer(parsed, methods);
@@ -119,7 +132,6 @@ export class RpcServer {
   }
 
   async #answer(parsed, methods) {
-    if (parsed === undefined) return new RpcError(codes.PARSE, 'parse error').toResponse(null);
     if (!Array.isArray(parsed)) return this.#call(parsed, methods);
     if (parsed.length === 0) return new RpcError(codes.INVALID_REQUEST, 'empty request batch').toResponse(null);
     const answers = [];
@@ -136,9 +148,9 @@ export class RpcServer {
         throw new RpcError(codes.INVALID_REQUEST, 'invalid request');
       }
       const method = methods.get(call.method);
-      if (!method) throw new RpcError(codes.METHOD_NOT_FOUND, 'method not found');
+      if (!method) throw new RpcError(codes.METHOD_NOT_FOUND, 'method not found', call.method);
       if (call.params !== undefined && call.params !== null && !isObject(call.params)) {
-        throw new RpcError(codes.INVALID_PARAMS, 'invalid parameters');
+        throw wrongType(call.params, 'params', 'object');
       }
       if (!call.method.startsWith(CONTROL) && this.#faults.happens('internalError'))
         throw new RpcError(codes.INTERNAL, 'internal error');

@@ -4,7 +4,9 @@ import { base64 } from '../xdr.mjs';
 import { Status } from '../queue.mjs';
 import { decodeTransaction } from '../transaction.mjs';
 import { invalidParams } from './error.mjs';
+import { diagnosticError } from '../diagnostics.mjs';
 import { base64Bytes, requireBase64, text } from './params.mjs';
+import { simulate } from './simulation.mjs';
 
 /** Null unless it is the base64 of exactly one envelope. */
 const parse = (params, network) => {
@@ -18,21 +20,32 @@ const parse = (params, network) => {
   }
 };
 
-export const submissionMethods = ({ network, chain, faults, log }) => ({
+/** The envelope of a sendTransaction. */
+export const readSubmission = (params, network) => {
+  requireBase64(params);
+  const transaction = parse(params, network);
+  if (!transaction) throw invalidParams('invalid_xdr');
+  return transaction;
+};
+
+/** The result; what this network does not implement is also said in words, as a diagnostic event and in the log. */
+const describeRefusal = (transaction, outcome, log) => {
+  const missing = transaction.operations.map((operation) => operation.missing).filter((words) => words !== null);
+  const words = missing.length > 0 ? `the local network does not implement ${[...new Set(missing)].join(', ')}` : '';
+  log(`refused ${transaction.hashHex}: code ${outcome.outerCode}, innermost ${outcome.code}${words && `, ${words}`}`);
+  const errorResultXdr = base64(outcome.toXdr());
+  return words ? { errorResultXdr, diagnosticEventsXdr: [base64(diagnosticError(words))] } : { errorResultXdr };
+};
+
+export const submissionMethods = ({ network, chain, verifier, faults, log }) => ({
   sendTransaction(params) {
-    requireBase64(params);
-    const transaction = parse(params, network);
-    if (!transaction) throw invalidParams('invalid_xdr');
+    const transaction = readSubmission(params, network);
     const { status, outcome } = faults.happens('tryAgainLater')
       ? { status: Status.TRY_AGAIN_LATER }
       : chain.submit(transaction);
-    if (status === Status.ERROR) {
-      const unsupported = transaction.operations.filter((operation) => !operation.isSupported).map(({ name }) => name);
-      const why = unsupported.length > 0 ? `, this network has no ${unsupported.join(', ')}` : '';
-      log(`refused ${transaction.hashHex}: code ${outcome.outerCode}, innermost ${outcome.code}${why}`);
-    }
+    const refusal = status === Status.ERROR ? describeRefusal(transaction, outcome, log) : {};
     return {
-      ...(status === Status.ERROR && { errorResultXdr: base64(outcome.toXdr()) }),
+      ...refusal,
       status,
       hash: transaction.hashHex,
       latestLedger: chain.history.latest,
@@ -49,6 +62,9 @@ export const submissionMethods = ({ network, chain, faults, log }) => ({
     if (operations.length !== 1) return failure('Transaction contains more than one operation');
     if (!operations[0].isSoroban)
       return failure(`Transaction contains unsupported operation type: ${operations[0].name}`);
-    return failure('this network has no contracts');
+    const { missing } = operations[0];
+    if (missing !== null) return failure(`the local network does not implement ${missing}`);
+    if (transaction.isFeeBump) return failure('Transaction is a fee bump: simulate the inner transaction');
+    return simulate({ transaction, operation: operations[0], params, node: chain, network, verifier });
   },
 });

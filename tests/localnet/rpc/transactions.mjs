@@ -1,5 +1,6 @@
 // getTransaction and getTransactions: what became of envelopes.
 
+import { base64, encode } from '../xdr.mjs';
 import { invalidParams } from './error.mjs';
 import { pageLimit, pageStart } from './ledgers.mjs';
 import { object, requireBase64, text } from './params.mjs';
@@ -7,6 +8,14 @@ import { object, requireBase64, text } from './params.mjs';
 /** Total order id: ledger, order in the ledger, operation. */
 const toid = (ledger, order) => (BigInt(ledger) << 32n) | (BigInt(order) << 12n);
 const LEDGER_SHIFT = 32n;
+
+/** The events of a contract call; classic operations have none here. */
+const eventsOf = (meta) => {
+  const { operations } = meta.v4;
+  if (!operations.some(({ events }) => events.length > 0)) return {};
+  const xdr = ({ events }) => events.map((event) => base64(encode('ContractEvent', event)));
+  return { contractEventsXdr: operations.map(xdr) };
+};
 
 const describe = (transaction) => ({
   status: transaction.isSuccessful ? 'SUCCESS' : 'FAILED',
@@ -16,7 +25,7 @@ const describe = (transaction) => ({
   envelopeXdr: transaction.envelopeXdr,
   resultXdr: transaction.resultXdr,
   resultMetaXdr: transaction.metaXdr,
-  events: {},
+  events: eventsOf(transaction.meta),
 });
 
 const parseCursor = (cursor) => {

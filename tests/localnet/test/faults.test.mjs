@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { xdr } from '@stellar/stellar-sdk';
 import { Faults } from '../faults.mjs';
 import { Past } from '../past.mjs';
 import { decode } from '../xdr.mjs';
@@ -15,6 +16,8 @@ const faulty = async (t, faults) => {
 };
 
 const pay = (client, from, to, options) => client.build(from, [payment(to)], options);
+const ledgerKey = (key) =>
+  xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: xdr.PublicKey.publicKeyTypeEd25519(key.rawPublicKey()) }));
 const sequenceSeen = async (client, key) => {
   const account = await client.server.getAccountEntry(key.publicKey());
   return account.seqNum;
@@ -80,8 +83,8 @@ test('a node that lags serves ledgers, entries and transactions as of the same e
   const latest = client.net.chain.history.latest;
   client.net.faults.configure({ lagLedgers: 1 });
   assert.equal(await sequenceSeen(client, alice), before);
-  const { result: entries } = await client.call('getLedgerEntries', { keys: [] });
-  assert.equal(entries.latestLedger, latest - 1);
+  const { latestLedger } = await client.server.getLedgerEntries(ledgerKey(alice));
+  assert.equal(latestLedger, latest - 1);
   assert.equal((await client.result(hash)).status, 'NOT_FOUND');
   const { result: ledgers } = await client.call('getLedgers', { startLedger: latest - 1 });
   assert.deepEqual([ledgers.latestLedger, ledgers.ledgers.length], [latest - 1, 1]);
@@ -146,6 +149,22 @@ test('answers are 429, 503, an internal error, or late', async (t) => {
   const begun = performance.now();
   for (let i = 0; i < 5; i++) assert.equal((await ask()).status, 200);
   assert.ok(performance.now() - begun > 100);
+});
+
+test('a snapshot that core has not published yet: getLedgerEntries fails, and the same call succeeds later', async (t) => {
+  const { client, alice } = await faulty(t, { snapshotMissing: 0.5 });
+  const answers = { failed: 0, found: 0 };
+  for (let i = 0; i < 40; i++) {
+    const { result, error } = await client.call('getLedgerEntries', { keys: [ledgerKey(alice).toXdr('base64')] });
+    if (error)
+      assert.deepEqual(error, {
+        code: -32603,
+        message: 'could not query captive core: http request failed with non-200 status code (404)',
+      });
+    answers[error ? 'failed' : 'found'] += error ? 1 : result.entries.length;
+  }
+  assert.ok(answers.failed > 5 && answers.found > 5 && answers.failed + answers.found === 40, JSON.stringify(answers));
+  assert.equal((await client.call('getHealth')).error, undefined, 'no other method fails');
 });
 
 test('TRY_AGAIN_LATER queues nothing', async (t) => {

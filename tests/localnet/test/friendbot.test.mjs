@@ -5,12 +5,15 @@ import { test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
 import { Client, keypair, payment, xlm } from './harness.mjs';
 
-const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Until so many requests have arrived. */
+const arrived = async (client, count) => {
+  while (client.net.friendbot.waiting < count) await new Promise((resolve) => setTimeout(resolve, 5));
+};
 
 const ask = async (client, addr, method = 'GET') => {
   const response = await fetch(`${client.net.url}/friendbot?addr=${addr}`, {
     method,
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
   });
   return { status: response.status, body: await response.json() };
 };
@@ -22,7 +25,7 @@ test('GET and POST create an account with 10,000 XLM through a transaction that 
     ['POST', keypair('two')],
   ]) {
     const asked = ask(client, key.publicKey(), method);
-    await wait(50);
+    await arrived(client, 1);
     await client.close();
     const { status, body } = await asked;
     assert.equal(status, 200);
@@ -43,7 +46,7 @@ test('many requests share a ledger; the same account asked for twice is created 
   const client = await Client.start(t);
   const keys = Array.from({ length: 120 }, (_, index) => keypair(`many ${index}`));
   const asked = [...keys, keys[0]].map((key) => ask(client, key.publicKey()));
-  await wait(400);
+  await arrived(client, keys.length + 1);
   await client.close();
   await client.close();
   for (const { status } of await Promise.all(asked)) assert.ok(status === 200 || status === 400);
@@ -55,7 +58,7 @@ test('a request waits while somebody else uses the root account, and survives an
   await client.send(client.build(client.root, [payment(client.root)]));
   const [one, two] = [keypair('one'), keypair('two')];
   const asked = ask(client, one.publicKey());
-  await wait(50);
+  await arrived(client, 1);
   await client.close();
   assert.equal(client.account(one), null);
   await client.close();
@@ -65,7 +68,7 @@ test('a request waits while somebody else uses the root account, and survives an
   const [alice] = await client.create(['alice']);
   assert.ok(alice);
   const late = [ask(client, two.publicKey()), ask(client, keypair('three').publicKey())];
-  await wait(50);
+  await arrived(client, 2);
   await client.create(['two']);
   for (let ledger = 0; ledger < 2; ledger++) await client.close();
   const answers = await Promise.all(late);

@@ -68,8 +68,12 @@ export class Client {
     this.#clock.now += seconds * 1000;
   }
 
+  id(key) {
+    return Buffer.from(key.rawPublicKey()).toString('hex');
+  }
+
   account(key) {
-    return this.net.chain.state.peek(Buffer.from(key.rawPublicKey()).toString('hex'));
+    return this.net.chain.state.peek(this.id(key));
   }
 
   balance(key) {

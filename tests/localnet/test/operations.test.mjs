@@ -5,41 +5,10 @@ import { test } from 'node:test';
 import { Operation } from '@stellar/stellar-sdk';
 import { Op, Tx } from '../results.mjs';
 import { MAX_SUBENTRIES } from '../sponsorship.mjs';
-import { Client, keypair, payment, xlm } from './harness.mjs';
-
-const start = async (t) => {
-  const client = await Client.start(t);
-  const [alice, bob] = await client.create(['alice', 'bob']);
-  return {
-    client,
-    alice,
-    bob,
-    /** The operation's result code in a ledger; its sequence is consumed and its fee paid either way. */
-    async applied(operation, { source = alice, signers } = {}) {
-      const before = client.account(source);
-      const result = await client.include(client.build(source, [operation].flat(), { signers }));
-      if (client.account(source)) assert.ok(client.account(source).sequence > before.sequence);
-      assert.equal(result.code, result.operations.every(({ own }) => own === 0) ? Tx.SUCCESS : Tx.FAILED);
-      if (result.code === Tx.FAILED)
-        assert.deepEqual(result.meta.operations, [], 'a failed transaction changes nothing else');
-      return result.operations.at(-1).own ?? result.operations.at(-1);
-    },
-    /** The code with which it is refused at submission. */
-    async refused(operation, { source = alice, signers } = {}) {
-      const { status, code, operations } = await client.send(client.build(source, [operation], { signers }));
-      assert.deepEqual([status, code], ['ERROR', Tx.FAILED]);
-      return operations[0].own;
-    },
-  };
-};
+import { raw, start } from './applying.mjs';
+import { keypair, payment, xlm } from './harness.mjs';
 
 const create = (key, startingBalance) => Operation.createAccount({ destination: key.publicKey(), startingBalance });
-
-/** The SDK's builders check values that the wire allows. */
-const raw = (operation, change) => {
-  change(operation.body.value);
-  return operation;
-};
 
 test('createAccount: success, the new sequence, and its failures', async (t) => {
   const { client, alice, bob, applied, refused } = await start(t);

@@ -169,3 +169,15 @@ test('a merged source leaves the queue of others untouched, and its own next tra
   await client.include(client.build(alice, [Operation.accountMerge({ destination: bob.publicKey() })]));
   assert.equal((await client.send(client.build(alice, [payment(bob)], { sequence: 1n }))).code, Tx.NO_ACCOUNT);
 });
+
+test('TRY_AGAIN_LATER: what no ledger has room for, from the first time on', async (t) => {
+  const { client, alice, bob, payer } = await start(t, { maxOperations: 3 });
+  const payments = (count) => Array.from({ length: count }, () => payment(bob));
+  const large = client.build(alice, payments(4));
+  assert.equal(await status(client, large), 'TRY_AGAIN_LATER');
+  assert.equal(client.net.chain.queue.size, 0);
+  assert.equal(await status(client, large), 'TRY_AGAIN_LATER');
+  const inner = client.build(alice, payments(3));
+  assert.equal(await status(client, client.bump(payer, inner, 1_000)), 'TRY_AGAIN_LATER', 'a fee bump counts as one more');
+  assert.equal(await status(client, inner), 'PENDING');
+});

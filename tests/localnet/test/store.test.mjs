@@ -14,14 +14,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Operation } from '@stellar/stellar-sdk';
+import { Asset, Operation } from '@stellar/stellar-sdk';
 import { Chain } from '../chain.mjs';
 import { Verifier } from '../ed25519.mjs';
-import { entryToWire } from '../entries.mjs';
+import { entryToWire, offerKey } from '../entries.mjs';
 import { Network } from '../network.mjs';
 import { MemoryStore, UnusableData } from '../store.mjs';
 import { encode } from '../xdr.mjs';
-import { Client, payment } from './harness.mjs';
+import { Client, keypair, payment, xlm } from './harness.mjs';
 
 const directory = (t) => {
   const path = mkdtempSync(join(tmpdir(), 'localnet-'));
@@ -42,7 +42,10 @@ const ledgerFile = (path) =>
       .at(-1),
   );
 
-/** Accounts, sponsorship, data entries, fee bumps, a failure and a merge. */
+const sell = (asset, amount) =>
+  Operation.manageSellOffer({ selling: asset, buying: Asset.native(), amount, price: '2' });
+
+/** Accounts, data entries, trust lines, an offer, fee bumps, a failure and a merge. */
 const fill = async (client) => {
   const [alice, bob, gone] = await client.create(['alice', 'bob', 'gone']);
   await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
@@ -53,6 +56,9 @@ const fill = async (client) => {
       Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 }, homeDomain: 'example.org' }),
     ]),
   );
+  const asset = new Asset('USD', bob.publicKey());
+  await client.include(client.build(alice, [Operation.changeTrust({ asset })]));
+  await client.include(client.build(bob, [sell(asset, '10')]));
   const bump = client.bump(bob, client.build(alice, [payment(bob)]), 200);
   await client.include(bump);
   return { alice, bob, bump };
@@ -115,6 +121,24 @@ test('a restart finds state, ledgers and transactions as they were', async (t) =
   }
   const header = await after.close();
   assert.deepEqual(Buffer.from(header.previousLedgerHash), saved.head);
+});
+
+test('after a restart the order book is there, and ids go on where they were', async (t) => {
+  for (const options of [{}, { segmentLedgers: 1 }]) {
+    const path = directory(t);
+    const before = await open(t, path, options);
+    await fill(before);
+    await before.net.close();
+    const after = await open(t, path, options);
+    const [alice, bob] = ['alice', 'bob'].map(keypair);
+    const asset = new Asset('USD', bob.publicKey());
+    const buying = Operation.manageBuyOffer({ selling: Asset.native(), buying: asset, buyAmount: '4', price: '2' });
+    assert.equal((await after.include(after.build(alice, [buying]))).status, 'SUCCESS');
+    assert.equal(after.net.chain.state.peek(offerKey(after.id(bob), 1n)).amount, xlm(6));
+    assert.equal((await after.include(after.build(bob, [sell(asset, '10')]))).status, 'SUCCESS');
+    assert.ok(after.net.chain.state.peek(offerKey(after.id(bob), 2n)));
+    assert.equal(after.net.chain.head.header.idPool, 2n);
+  }
 });
 
 test('segments: the same across several, and old ones are removed with their ledgers', async (t) => {

@@ -1,0 +1,107 @@
+// invokeHostFunction: creating and calling the contract of the native asset. (core: InvokeHostFunctionOpFrame.cpp)
+
+import { Credentials, Enforced } from '../contracts/authorization.mjs';
+import { nonRefundableFee, refundableFee, eventBytes } from '../contracts/fees.mjs';
+import { Host, HostError } from '../contracts/host.mjs';
+import { LIMITS } from '../contracts/config.mjs';
+import { callNativeContract, createNativeContract, hasFunction, nativeContractId } from '../contracts/native-asset.mjs';
+import { textOf } from '../contracts/values.mjs';
+import { entryToWire, keyFromWire } from '../entries.mjs';
+import { hex, sha256 } from '../network.mjs';
+import { encode } from '../xdr.mjs';
+
+const TRAPPED = -2;
+const RESOURCE_LIMIT_EXCEEDED = -3;
+const INSUFFICIENT_REFUNDABLE_FEE = -5;
+
+const INVOKE = 0;
+const CREATE = 1;
+const UPLOAD = 2;
+const CREATE_V2 = 3;
+const FROM_ASSET = 1;
+const STELLAR_ASSET = 1;
+const CLASSIC_TYPES = new Set([0, 1]);
+
+const createsNative = ({ contractIdPreimage, executable }) =>
+  contractIdPreimage.type === FROM_ASSET &&
+  contractIdPreimage.fromAsset.type === 0 &&
+  executable.type === STELLAR_ASSET;
+
+const creation = ({ type, createContract, createContractV2 }) => (type === CREATE ? createContract : createContractV2);
+
+const missingFunction = (host, network) => {
+  if (host.type === UPLOAD) return 'uploading contract code';
+  if (host.type === CREATE || host.type === CREATE_V2)
+    return createsNative(creation(host)) ? null : "contracts other than the native asset's";
+  const { contractAddress, functionName } = host.invokeContract;
+  if (contractAddress.type !== 1 || hex(contractAddress.contractId) !== hex(nativeContractId(network)))
+    return "contracts other than the native asset's";
+  return hasFunction(textOf(functionName)) ? null : `${textOf(functionName)} of the native asset's contract`;
+};
+
+/** Carries out the host function; returns its value or throws HostError. */
+export const runHostFunction = (host, wire) => {
+  host.charge('call');
+  if (wire.type !== INVOKE) return createNativeContract(host);
+  const { contractAddress: contract, functionName, args } = wire.invokeContract;
+  return callNativeContract(host, { contract, functionName, args });
+};
+
+const sizeIn = (layer, keys) =>
+  keys.reduce((sum, key) => {
+    const entry = layer.peek(keyFromWire(key));
+    return sum + (entry ? encode('LedgerEntry', entryToWire(entry)).length : 0);
+  }, 0);
+
+/** What the call read from disk and wrote, in bytes. */
+export const bytesUsed = (before, after, { readOnly, readWrite }) => ({
+  diskReadBytes: sizeIn(
+    before,
+    [...readOnly, ...readWrite].filter(({ type }) => CLASSIC_TYPES.has(type)),
+  ),
+  writeBytes: sizeIn(after, readWrite),
+});
+
+const exceeds = (host, used, { instructions, diskReadBytes, writeBytes }) =>
+  host.instructions > instructions ||
+  used.diskReadBytes > diskReadBytes ||
+  used.writeBytes > writeBytes ||
+  eventBytes(host.events) > LIMITS.eventBytes;
+
+export const invokeHostFunction = {
+  type: 24,
+  level: 'medium',
+  success: { success: Buffer.alloc(32) },
+  body: (wire) => wire.invokeHostFunctionOp,
+
+  missing: ({ hostFunction, auth }, network) =>
+    auth.some(({ credentials }) => credentials.type === Credentials.WITH_DELEGATES)
+      ? 'authorization by delegates (CAP-71)'
+      : missingFunction(hostFunction, network),
+
+  validate: () => 0,
+
+  apply({ body, source, layer, fail, succeed, network, verifier, transaction, effects }) {
+    const { resources, resourceFee } = transaction.sorobanData;
+    const { footprint } = resources;
+    const host = new Host({ layer, footprint, source, network, verifier, authorization: new Enforced(body.auth) });
+    const diskRead = bytesUsed(layer, layer, footprint);
+    let value;
+    try {
+      value = runHostFunction(host, body.hostFunction);
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      effects.diagnostics = error.message;
+      return fail(TRAPPED);
+    }
+    const used = { ...bytesUsed(layer, layer, footprint), diskReadBytes: diskRead.diskReadBytes };
+    if (exceeds(host, used, resources)) return fail(RESOURCE_LIMIT_EXCEEDED);
+    const { events, rents } = host;
+    const refundable = refundableFee({ events, rents, returned: encode('ScVal', value).length });
+    if (refundable > resourceFee - nonRefundableFee(resources, transaction.xdr.length))
+      return fail(INSUFFICIENT_REFUNDABLE_FEE);
+    for (const key of footprint.readWrite) layer.load(keyFromWire(key));
+    Object.assign(effects, { events, returnValue: value, refundable });
+    return succeed({ success: sha256(encode('InvokeHostFunctionSuccessPreImage', { returnValue: value, events })) });
+  },
+};

@@ -1,0 +1,81 @@
+// An RPC that has just started with an empty store, as a client meets it for a second or two.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client, payment } from './harness.mjs';
+
+const ENTRY = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+const FOREVER = 600_000;
+
+const start = async (t) => {
+  const client = await Client.start(t);
+  const [alice, bob] = await client.create(['alice', 'bob']);
+  return { client, alice, bob, setEmpty: (emptyStoreMs) => client.net.faults.configure({ emptyStoreMs }) };
+};
+
+test('every method says in its own words that there is no ledger', async (t) => {
+  const { client, alice, bob, setEmpty } = await start(t);
+  setEmpty(FOREVER);
+  const error = async (method, params) => (await client.call(method, params)).error;
+  const says = (message) => ({ code: -32603, message });
+  assert.deepEqual(await error('getHealth'), says('[-32603] data stores are not initialized: DB is empty'));
+  assert.deepEqual(await error('getNetwork'), says('DB is empty'));
+  assert.deepEqual(await error('getLedgers', { startLedger: 2 }), says('DB is empty'));
+  assert.deepEqual(await error('getLatestLedger'), says('could not get latest ledger sequence'));
+  assert.deepEqual(await error('getLedgerEntries', { keys: [ENTRY] }), says('could not get latest ledger: DB is empty'));
+  assert.deepEqual(await error('getTransaction', { hash: '0'.repeat(64) }), says('unable to get ledger range: DB is empty'));
+  assert.deepEqual(await error('getTransactions', { startLedger: 2 }), says('DB is empty'));
+  assert.deepEqual(await error('getFeeStats'), says('DB is empty'));
+  const transaction = client.build(alice, [payment(bob)]).toXdr();
+  assert.deepEqual((await client.call('simulateTransaction', { transaction })).result, {
+    error: 'DB is empty',
+    latestLedger: 0,
+  });
+  assert.equal((await client.call('getVersionInfo')).result.protocolVersion, 28);
+  assert.ok((await client.call('localnet_status')).result.latestLedger > 2, 'those that steer the network answer');
+});
+
+test('it ends by itself after the time that was set, and a reset ends it', async (t) => {
+  const { client, setEmpty } = await start(t);
+  setEmpty(300);
+  const begun = performance.now();
+  assert.ok((await client.call('getHealth')).error);
+  while ((await client.call('getHealth')).error) await new Promise((wake) => setTimeout(wake, 10));
+  assert.ok(performance.now() - begun > 250);
+  setEmpty(FOREVER);
+  assert.ok((await client.call('getHealth')).error);
+  client.net.faults.configure({ reset: true });
+  assert.equal((await client.call('getHealth')).result.status, 'healthy');
+});
+
+test('a submission is PENDING unchecked, then DUPLICATE, then TRY_AGAIN_LATER, and ERROR only when the ban is over', async (t) => {
+  const { client, alice, bob, setEmpty } = await start(t);
+  const wrong = client.build(alice, [payment(bob)], { sequence: client.account(alice).sequence + 9n });
+  setEmpty(FOREVER);
+  const { result } = await client.call('sendTransaction', { transaction: wrong.toXdr() });
+  assert.deepEqual([result.status, result.latestLedger, result.latestLedgerCloseTime], ['PENDING', 0, '0']);
+  assert.equal((await client.send(wrong)).status, 'DUPLICATE');
+  assert.equal((await client.send(client.build(alice, [payment(bob)]))).status, 'TRY_AGAIN_LATER', 'one a source');
+  await client.close();
+  assert.equal((await client.send(wrong)).status, 'TRY_AGAIN_LATER');
+  setEmpty(0);
+  for (let ledger = 0; ledger < 9; ledger++) {
+    assert.equal((await client.send(wrong)).status, 'TRY_AGAIN_LATER', `${ledger} ledgers later`);
+    await client.close();
+  }
+  await client.close();
+  assert.deepEqual(await client.send(wrong).then(({ status, code }) => [status, code]), ['ERROR', -5]);
+});
+
+test('a valid submission is included all the same; one of an account that does not exist goes without a word', async (t) => {
+  const { client, alice, bob, setEmpty } = await start(t);
+  setEmpty(FOREVER);
+  const good = client.build(alice, [payment(bob)]);
+  assert.equal((await client.send(good)).status, 'PENDING');
+  const [nobody] = [client.root].map(({ constructor }) => constructor.random());
+  assert.equal((await client.send(client.build(nobody, [payment(bob)]))).status, 'PENDING');
+  await client.close();
+  setEmpty(0);
+  assert.equal((await client.result((await client.send(good)).hash)).status, 'SUCCESS');
+  assert.equal(client.net.chain.queue.size, 0);
+});

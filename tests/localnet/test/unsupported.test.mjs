@@ -1,0 +1,137 @@
+// What this network does not implement: refused by the real code, and in words that name it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  Address,
+  Asset,
+  Claimant,
+  LiquidityPoolAsset,
+  Operation,
+  SorobanDataBuilder,
+  StrKey,
+  scValToNative,
+  xdr,
+} from '@stellar/stellar-sdk';
+import { Op, Tx } from '../results.mjs';
+import { Client, outcomeOf } from './harness.mjs';
+
+const wordsOf = ({ diagnosticEventsXdr = [] }) =>
+  diagnosticEventsXdr.map((event) => scValToNative(xdr.DiagnosticEvent.fromXdr(event, 'base64').event.body.v0.data));
+
+const start = async (t) => {
+  const log = [];
+  const client = await Client.start(t, { log: (line) => log.push(line) });
+  const [alice, bob] = await client.create(['alice', 'bob']);
+  const refusal = async (operation, options) => {
+    const transaction = client.build(alice, [operation], options).toXdr();
+    const { result } = await client.call('sendTransaction', { transaction });
+    assert.equal(result.status, 'ERROR');
+    assert.equal(client.net.chain.queue.size, 0);
+    return { ...outcomeOf(result.errorResultXdr), words: wordsOf(result) };
+  };
+  return { client, alice, bob, log, refusal };
+};
+
+test('opNOT_SUPPORTED: every operation that this network does not have', async (t) => {
+  const { bob, log, refusal } = await start(t);
+  const asset = new Asset('USD', bob.publicKey());
+  const native = Asset.native();
+  const id = '00000000da0d57da7d4850e7fc10d2a9d0ebc731f7afb40574c03395b17d49149b91f5be';
+  const pool = 'dd7b1ab831c273310ddbec6f97870aa83c2fbd78ce22aded37ecbf4f3380fac7';
+  const unsupported = {
+    allowTrust: Operation.allowTrust({ trustor: bob.publicKey(), assetCode: 'USD', authorize: true }),
+    inflation: Operation.inflation(),
+    createClaimableBalance: Operation.createClaimableBalance({
+      asset: native,
+      amount: '1',
+      claimants: [new Claimant(bob.publicKey())],
+    }),
+    claimClaimableBalance: Operation.claimClaimableBalance({ balanceId: id }),
+    revokeSponsorship: Operation.revokeAccountSponsorship({ account: bob.publicKey() }),
+    clawback: Operation.clawback({ asset, from: bob.publicKey(), amount: '1' }),
+    clawbackClaimableBalance: Operation.clawbackClaimableBalance({ balanceId: id }),
+    liquidityPoolDeposit: Operation.liquidityPoolDeposit({
+      liquidityPoolId: pool,
+      maxAmountA: '1',
+      maxAmountB: '1',
+      minPrice: '1',
+      maxPrice: '1',
+    }),
+    liquidityPoolWithdraw: Operation.liquidityPoolWithdraw({
+      liquidityPoolId: pool,
+      amount: '1',
+      minAmountA: '1',
+      minAmountB: '1',
+    }),
+    'changeTrust for shares of a liquidity pool': Operation.changeTrust({
+      asset: new LiquidityPoolAsset(native, asset, 30),
+    }),
+  };
+  for (const [name, operation] of Object.entries(unsupported)) {
+    await t.test(name, async () => {
+      const { code, operations, words } = await refusal(operation);
+      assert.deepEqual([code, operations], [Tx.FAILED, [{ any: Op.NOT_SUPPORTED }]]);
+      assert.deepEqual(words, [`the local network does not implement ${name}`]);
+      assert.ok(log.at(-1).endsWith(`, the local network does not implement ${name}`), log.at(-1));
+    });
+  }
+});
+
+test('a refusal for any other reason carries no words', async (t) => {
+  const { bob, refusal } = await start(t);
+  const { words } = await refusal(Operation.payment({ destination: bob.publicKey(), asset: Asset.native(), amount: '1' }), {
+    sequence: 1n,
+  });
+  assert.deepEqual(words, []);
+});
+
+test('txNOT_SUPPORTED: contract calls that this network does not have, in simulation and at submission', async (t) => {
+  const { client, alice, bob, refusal } = await start(t);
+  const native = Asset.native().contractId(client.passphrase);
+  const other = StrKey.encodeContract(Buffer.alloc(32, 7));
+  const call = (contract, name, args = []) => Operation.invokeContractFunction({ contract, function: name, args });
+  const wasm = xdr.HostFunction.hostFunctionTypeUploadContractWasm(Buffer.from([0]));
+  const custom = { address: new Address(alice.publicKey()), wasmHash: Buffer.alloc(32) };
+  const delegated = xdr.SorobanAuthorizationEntry.schema.encode({
+    credentials: {
+      type: 3,
+      addressWithDelegates: {
+        addressCredentials: {
+          address: { type: 0, accountId: { type: 0, ed25519: alice.rawPublicKey() } },
+          nonce: 1n,
+          signatureExpirationLedger: 9,
+          signature: { type: 1 },
+        },
+        delegates: [],
+      },
+    },
+    rootInvocation: {
+      function: {
+        type: 0,
+        contractFn: { contractAddress: { type: 1, contractId: Buffer.alloc(32) }, functionName: new xdr.XdrString('f'), args: [] },
+      },
+      subInvocations: [],
+    },
+  });
+  const auth = [xdr.SorobanAuthorizationEntry.fromXdr(delegated)];
+  const soroban = [
+    ['uploading contract code', Operation.invokeHostFunction({ func: wasm, auth: [] })],
+    ["contracts other than the native asset's", Operation.createCustomContract(custom)],
+    ["contracts other than the native asset's", Operation.createStellarAssetContract({ asset: new Asset('USD', bob.publicKey()) })],
+    ["contracts other than the native asset's", call(other, 'transfer')],
+    ["approve of the native asset's contract", call(native, 'approve')],
+    ["mint of the native asset's contract", call(native, 'mint')],
+    ['authorization by delegates (CAP-71)', Operation.invokeContractFunction({ contract: native, function: 'name', args: [], auth })],
+    ['extendFootprintTtl', Operation.extendFootprintTtl({ extendTo: 100 })],
+    ['restoreFootprint', Operation.restoreFootprint({})],
+  ];
+  for (const [name, operation] of soroban) {
+    const configure = (builder) => builder.setSorobanData(new SorobanDataBuilder().build());
+    const { code, words } = await refusal(operation, { configure });
+    assert.equal(code, Tx.NOT_SUPPORTED, name);
+    assert.deepEqual(words, [`the local network does not implement ${name}`]);
+    const { error } = await client.server.simulateTransaction(client.build(alice, [operation], { configure, unsigned: true }));
+    assert.equal(error, `the local network does not implement ${name}`);
+  }
+});
