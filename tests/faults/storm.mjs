@@ -1,6 +1,6 @@
 // A storm: replicas, clients, an operator, and everything that can break breaking at random, from one seed, over a history of settled
 // leases; and then the oracle's verdict.
-import { execFile, fork } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Keypair } from '@stellar/stellar-sdk';
@@ -10,56 +10,17 @@ import { judge } from '../oracle/judge.mjs';
 import { contests, keys } from '../oracle/report.mjs';
 import { watchWal } from '../oracle/wal.mjs';
 import { Contest } from './contest.mjs';
+import { Faults } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
 import { Governor } from './governor.mjs';
+import { startNetwork } from './network-child.mjs';
 import { OldLeases } from './old-leases.mjs';
 import { Operator } from './operator.mjs';
-import { Random } from './random.mjs';
 import { Requests } from './requests.mjs';
 import { Swarm, TIMEOUT_SECONDS } from './swarm.mjs';
 
 const run = promisify(execFile);
-const here = new URL('.', import.meta.url).pathname;
-const postgres = path.join(here, '../integration/support/pg.sh');
-
-const isAlive = pid => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
-
-async function startNetwork(ledgerMs) {
-  const child = fork(path.join(here, 'network.mjs'), [String(ledgerMs)]);
-  const network = { ledgers: [], onLedger: ledger => network.ledgers.push(ledger), send: message => child.send(message),
-    failed: [],
-    async close() {
-      network.closed = true;
-      child.disconnect();
-    } };
-  let ready, sponsored;
-  const listening = new Promise(resolve => (ready = resolve));
-  child.on('message', message => {
-    if (message.ledger)
-      network.onLedger(message.ledger);
-    if (message.sponsored)
-      sponsored(message.sponsored);
-    if (message.url) {
-      network.url = message.url;
-      network.onLedger(message.first);
-      ready();
-    }
-  });
-  network.sponsoredAccounts = () => new Promise(resolve => {
-    sponsored = resolve;
-    child.send({ sponsored: true });
-  });
-  child.on('error', error => network.closed || network.failed.push(String(error)));
-  child.on('exit', code => network.closed || network.failed.push(`the local network ended with ${code}`));
-  await listening;
-  return network;
-}
+const postgres = path.join(new URL('.', import.meta.url).pathname, '../integration/support/pg.sh');
 
 export class Storm {
   /**
@@ -68,9 +29,7 @@ export class Storm {
    */
   static async start({ seed, processes, accounts, users, leases = 0, inUse = 0.9, keyed = 0.8, thinkMs = 1000, ledgerMs = 1000 }) {
     const storm = new Storm();
-    Object.assign(storm, { seed, accounts, inUse, begun: Date.now(), faults: { cuts: 0, databaseKills: 0, freezes: 0, keydKills: 0 } });
-    storm.random = new Random(seed, 'faults');
-    storm.contests = 0;
+    Object.assign(storm, { seed, accounts, inUse, begun: Date.now(), contests: 0 });
     try {
       await storm.#startServers(ledgerMs);
       const keypairs = await storm.#makeUsers(users);
@@ -116,6 +75,7 @@ export class Storm {
     for (const ledger of this.network.ledgers)
       this.#witness(ledger);
     this.network.onLedger = ledger => this.#witness(ledger);
+    this.faults = new Faults(this);
     await this.fleet.start();
   }
 
@@ -129,71 +89,13 @@ export class Storm {
       this.history.append('inclusion', sequence, hash, success);
   }
 
-  async #killDatabase() {
-    const pid = Number((await run('head', ['-n', '1', path.join(this.data, 'data/postmaster.pid')])).stdout);
-    process.kill(pid, 'SIGKILL');
-    await until(() => !isAlive(pid), 10_000, 'PostgreSQL is dead');
-    this.faults.databaseKills++;
-    this.history.append('kill', new Date(), 'postgres', 'SIGKILL');
-    await sleep(this.random.between(0, 1500));
-    await run('sh', [postgres, 'start', this.data, String(process.pid)]);
-  }
-
-  /** Ends some session of fairway's in the middle of what it does. */
-  async #cut() {
-    const cut = await this.world.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE application_name LIKE 'fairway%' ORDER BY state = 'idle', random() LIMIT 1`).catch(() => []);
-    if (cut.length > 0) {
-      this.faults.cuts++;
-      this.history.append('kill', new Date(), 'session', 'pg_terminate_backend');
-    }
-  }
-
-  #networkFaults() {
-    const { random } = this;
-    return random.chance(0.3) ? { reset: true } : { reset: true, seed: random.between(1, 1e6),
-      lagLedgers: random.chance(0.3) ? random.between(0, 2) : 0, lagSpread: random.between(0, 3), loseRequest: 0.02, loseAnswer: 0.02,
-      delayMs: random.between(0, 60), tooManyRequests: 0.02, unavailable: 0.02, internalError: 0.02, tryAgainLater: 0.02,
-      loseSubmission: 0.01, delayLedgers: random.between(0, 2), late: random.chance(0.5) ? 0.03 : 0, emptyLedger: 0.05,
-      dropLedger: 0.05, jump: 0.03, jumpSeconds: 3 };
-  }
-
-  /**
-   * Breaks things for so long (or until enough()): a fault every gapMs on average, PostgreSQL every databaseMs, an operator's command
-   * about every commandMs.
-   */
-  async rage({ ms, gapMs, databaseMs, commandMs, enough = () => false }) {
-    const end = Date.now() + ms;
-    let database = Date.now() + databaseMs, network = 0;
+  /** Breaks things, {ms, gapMs, databaseMs, enough} as Faults.run() has them, with an operator's command about every commandMs. */
+  async rage({ commandMs, ...faults }) {
     this.governor = new Governor({ sql: this.sql, swarm: this.swarm, target: this.inUse });
     this.operator.start(commandMs);
-    while (Date.now() < end && !enough()) {
-      await sleep(this.random.between(gapMs / 2, gapMs * 1.5));
-      if (Date.now() > network) {
-        this.network.send({ faults: this.#networkFaults() });
-        network = Date.now() + 5000;
-      }
-      if (Date.now() > database) {
-        await this.#killDatabase();
-        database = Date.now() + databaseMs;
-      } else
-        await this.#breakProcess();
-    }
-    this.network.send({ faults: { reset: true } });
+    await this.faults.run(faults);
     await this.operator.stop();
     await this.governor.stop();
-  }
-
-  async #breakProcess() {
-    const what = this.random.unit();
-    if (what < 0.12)
-      await this.#cut();
-    else if (what < 0.16)
-      this.faults.keydKills += await this.fleet.killKeyd(this.random) ? 1 : 0;
-    else if (what < 0.22)
-      this.faults.freezes += await this.fleet.freeze(this.random, this.random.between(300, 6000)) ? 1 : 0;
-    else
-      await this.fleet.kill(this.random);
   }
 
   /** DR6: nobody ingests while clients go on, for longer than any lease may live. What the pool did, as lines; none is as it should be. */
@@ -201,7 +103,7 @@ export class Storm {
     const wrong = [];
     await this.fleet.restart({ ...this.env, INGEST: 'off' });
     await sleep(500); // a ledger transaction of a killed replica may still end
-    const cursor = await this.world.sql('SELECT sequence FROM fairway.cursor');
+    const cursor = await this.sql('SELECT sequence FROM fairway.cursor');
     const emptied = await until(async () => (await this.#idle()) === 0, 20_000, 'the pool is empty').catch(error => error);
     if (emptied instanceof Error)
       wrong.push(emptied.message);
@@ -213,7 +115,7 @@ export class Storm {
     }
     if (refusals.CHANNEL_ACCOUNT_UNAVAILABLE === before)
       wrong.push('nobody was answered CHANNEL_ACCOUNT_UNAVAILABLE');
-    const after = await this.world.sql('SELECT sequence FROM fairway.cursor');
+    const after = await this.sql('SELECT sequence FROM fairway.cursor');
     if (String(cursor) !== String(after))
       wrong.push(`the cursor went from ${cursor} to ${after} with ingestion off`);
     return wrong;
@@ -250,7 +152,7 @@ export class Storm {
     const [[terms]] = await history.query('SELECT max(term) FROM cursor_change');
     return { drained, broken, results, leases: Number(leases), signatures: Number(signatures), terms: Number(terms), kills: this.fleet.kills,
       inUse: this.governor.report(), keys: await keys(history), contests: await contests(history), oldLeases: this.oldLeases.count,
-      faults: this.faults, commands: { ...this.operator.codes, ...this.operator.count },
+      faults: this.faults.count, commands: { ...this.operator.codes, ...this.operator.count },
       clients: { ...this.requests.count, ...this.swarm.count }, refusals: this.requests.refusals,
       seconds: Math.round((Date.now() - this.begun) / 1000), secondsToFinish: Math.round((Date.now() - begun) / 1000),
       wrong: [...this.requests.wrong, ...this.operator.wrong, ...this.fleet.unexpectedEnds, ...this.network.failed] };

@@ -49,6 +49,7 @@ export class Swarm {
   }
 
   async #client(random, user) {
+    await sleep(random.between(0, 2 * this.thinkMs)); // not all at once
     while (this.requests.running) {
       try {
         if (random.chance(BAD))
