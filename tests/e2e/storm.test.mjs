@@ -13,7 +13,7 @@ test('DL1 DL9 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults, with keys, in a p
   const storm = await Storm.start({ seed, processes: 3, accounts: 50, users: 30, leases: 20_000, thinkMs: 2500 });
   try {
     storm.swarm.start(40);
-    await storm.rage({ ms: 24_000, gapMs: 500, databaseMs: 9_000, commandMs: 2000 });
+    await storm.rage({ ms: 20_000, gapMs: 500, databaseMs: 9_000, commandMs: 2000 });
     const dry = await storm.drought();
     const verdict = await storm.finish();
     t.diagnostic(JSON.stringify({ ...verdict, broken: undefined, wrong: undefined }));
