@@ -21,7 +21,8 @@ const figures = {};
 const fmt = n => Math.round(n).toLocaleString('en-US');
 const cell = m => `${fmt(m.rate)}/s, ${m.p50_ms.toFixed(2)} / ${m.p99_ms.toFixed(2)} ms${m.refused ? `, ${m.refused} refused` : ''}`;
 const cpuCell = ({ cpu_us: c }) => `${c.postgres} (${c.ledgers}) / ${c.fairway} / ${c.keyd}`;
-const CPU = 'CPU us an answer at 128: PostgreSQL (of that ledgers) / fairway / keyd';
+const CPU = ['CPU us an answer at 1: PostgreSQL (of that ledgers) / fairway / keyd', 'at 128'];
+const cpuCells = by => [cpuCell(by[1]), cpuCell(by[128])];
 const row = cells => console.log(`| ${cells.join(' | ')} |`);
 function table(title, first, last) {
   console.log(`\n${title}\n`);
@@ -62,7 +63,7 @@ function plain(pool) {
 
 async function pools() {
   table('Beside the plain statements of the system that fairway replaces; p50 / p99.', ['pool', 'plain, 1 client', 'plain, 32 clients'],
-    ['128 / plain best', CPU]);
+    ['128 / plain best', ...CPU]);
   figures.pools = {};
   for (const pool of list('BENCH_POOLS', '100,2000,10000,20000').map(Number)) {
     const p = plain(pool), best = Math.max(p[1].rate, p[32].rate), service = await Service.start(cluster, `fairway_${pool}`, pool);
@@ -71,7 +72,7 @@ async function pools() {
     figures.pools[pool] = { plain_best: best, plain_rate1: p[1].rate, plain_rate32: p[32].rate, plain_mean_ms: p[1].ms,
       lone_p50_ms: by[1].p50_ms, ...named(by) };
     row([fmt(pool), `${fmt(p[1].rate)}/s, mean ${p[1].ms.toFixed(2)} ms`, `${fmt(p[32].rate)}/s`, ...connections.map(c => cell(by[c])),
-      (by[128].rate / best).toFixed(1), cpuCell(by[128])]);
+      (by[128].rate / best).toFixed(1), ...cpuCells(by)]);
     const hot = sql(service.url, '-c', "SELECT round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1), 1) FROM pg_stat_user_tables WHERE relname = 'channel_accounts'");
     console.error(`# pool ${pool}: ${hot} % HOT updates of channel_accounts`);
   }
@@ -80,7 +81,7 @@ async function pools() {
 async function inUse() {
   const shares = list('BENCH_IN_USE', '10,80,95,99').map(Number);
   table('A pool in use; p50 / p99. The rate cannot be higher than the idle accounts times the ledgers a second.',
-    ['pool', 'in use', 'at most'], ['128, beside the first row', CPU]);
+    ['pool', 'in use', 'at most'], ['128, beside the first row', ...CPU]);
   figures.in_use = {};
   for (const pool of list('BENCH_IN_USE_POOLS', '2000,20000').map(Number)) {
     const service = await Service.start(cluster, `in_use_${pool}`, pool);
@@ -90,34 +91,34 @@ async function inUse() {
     figures.in_use[pool] = Object.fromEntries(shares.map((share, i) => [share, named(all[i])]));
     shares.forEach((share, i) => row([fmt(pool), `${share} %`, `${fmt(pool * (1 - share / 100) * 1000 / ledgerMs)}/s`,
       ...connections.map(c => cell(all[i][c])),
-      `${Math.round(100 * all[i][128].rate / all[0][128].rate)} %`, cpuCell(all[i][128])]));
+      `${Math.round(100 * all[i][128].rate / all[0][128].rate)} %`, ...cpuCells(all[i])]));
   }
 }
 
 async function keys() {
   const pool = 2000, service = await Service.start(cluster, 'keys', pool);
-  table(`A fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['key'], [CPU]);
+  table(`A fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['key'], CPU);
   const [without, with_] = await compare([{ service, header: NO_KEY }, { service, header: KEY }]);
   await service.stop();
   const cost = Object.fromEntries(connections.map(c => [`cost_percent${c}`, Math.round(1000 * (1 - with_[c].rate / without[c].rate)) / 10]));
   figures.keys = { [pool]: { without: named(without), with: named(with_), ...cost } };
-  row(['without', ...connections.map(c => cell(without[c])), cpuCell(without[128])]);
-  row(['with', ...connections.map(c => cell(with_[c])), cpuCell(with_[128])]);
-  row(['cost', ...connections.map(c => `${cost[`cost_percent${c}`]} %`), '']);
+  row(['without', ...connections.map(c => cell(without[c])), ...cpuCells(without)]);
+  row(['with', ...connections.map(c => cell(with_[c])), ...cpuCells(with_)]);
+  row(['cost', ...connections.map(c => `${cost[`cost_percent${c}`]} %`), '', '']);
 }
 
 async function history() {
   const pool = 2000, leases = Number(process.env.BENCH_HISTORY ?? 1_000_000);
   const young = await Service.start(cluster, 'young', pool), old = await Service.start(cluster, 'old', pool);
   old.seedHistory(leases);
-  table(`Over settled leases of 7 days, a fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['settled leases'], [CPU]);
+  table(`Over settled leases of 7 days, a fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['settled leases'], CPU);
   const one = service => ({ service, header: KEY, after: () => service.stopFeed() }); // no ledgers for the one that is not measured
   const [none, some] = await compare([one(young), one(old)]);
   await young.stop();
   await old.stop();
   figures.history = { [pool]: { 0: named(none), [leases]: named(some) } };
-  row(['0 at first', ...connections.map(c => cell(none[c])), cpuCell(none[128])]);
-  row([fmt(leases), ...connections.map(c => cell(some[c])), cpuCell(some[128])]);
+  row(['0 at first', ...connections.map(c => cell(none[c])), ...cpuCells(none)]);
+  row([fmt(leases), ...connections.map(c => cell(some[c])), ...cpuCells(some)]);
 }
 
 /** LedgerCloseMeta decoding, on the real ledgers when they are there. */

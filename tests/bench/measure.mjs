@@ -18,15 +18,25 @@ function processTime(pid) {
   }
 }
 
+/** Of all processes, and what the ended children of one took: read again when another one ended meanwhile, or it would count twice. */
+function processTimes(parent) {
+  for (;;) {
+    const { reapedUs } = processTime(parent);
+    const all = fs.readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(name => processTime(Number(name))).filter(time => time);
+    if (processTime(parent).reapedUs === reapedUs)
+      return { all, reapedUs };
+  }
+}
+
 /** CPU time so far: of PostgreSQL, of those of its sessions that commit ledgers, of fairway and of its key process. */
 function cpuTimes(service) {
-  const all = fs.readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(name => processTime(Number(name))).filter(time => time);
   const { postmaster } = service.cluster, front = service.process.pid;
+  const { all, reapedUs } = processTimes(postmaster);
   const sum = (what, reaped = 0) => all.filter(what).reduce((total, { us }) => total + us, reaped);
   const ledgers = sql(service.url, '-c', `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
     AND application_name IN ('feed_ledgers', 'fairway ingest')`).split('\n').map(Number);
   return {
-    postgres: sum(({ pid, parent }) => pid === postmaster || parent === postmaster, processTime(postmaster).reapedUs),
+    postgres: sum(({ pid, parent }) => pid === postmaster || parent === postmaster, reapedUs),
     ledgers: sum(({ pid }) => ledgers.includes(pid)),
     fairway: sum(({ pid }) => pid === front),
     keyd: sum(({ parent }) => parent === front),

@@ -9,8 +9,9 @@
 //   SOAK_THINK_MS          mean pause of a client between two requests: with the clients, this makes the rate
 //   SOAK_HISTORY           settled leases that the database has when it begins
 //   SOAK_GAP_MS, SOAK_DATABASE_MS, SOAK_COMMAND_MS    mean time between faults, between kills of PostgreSQL, between commands
-//   SOAK_CONTEST_REPLICAS, SOAK_CONTEST_CLIENTS (of each), SOAK_CONTEST_ACCOUNTS, SOAK_CONTEST_SECONDS    the contest at the end
-// Exit code 0: so many leases and kills were reached, the pool was as full as it should be, accounts were short in the contest, and every
+//   SOAK_CONTESTS, SOAK_CONTEST_REPLICAS, SOAK_CONTEST_CLIENTS (of each), SOAK_CONTEST_ACCOUNTS, SOAK_CONTEST_SECONDS
+//                          how many contests there are at the end, between how many replicas, for how few accounts, each how long
+// Exit code 0: so many leases and kills were reached, the pool was as full as it should be, accounts were short in each contest, and every
 // count of violations is 0.
 import { execFileSync } from 'node:child_process';
 import os from 'node:os';
@@ -21,8 +22,8 @@ const number = (name, fallback) => Number(process.env[name] ?? fallback);
 const seed = process.env.STORM_SEED ?? String(Math.floor(Math.random() * 1e9));
 const goal = { leases: number('SOAK_LEASES', 50_000), kills: number('SOAK_KILLS', 300), minutes: number('SOAK_MINUTES', 30) };
 const processes = number('SOAK_REPLICAS', 4), clients = number('SOAK_CLIENTS', 160), inUse = number('SOAK_IN_USE', 0.9);
-const contest = { replicas: number('SOAK_CONTEST_REPLICAS', 2), clients: number('SOAK_CONTEST_CLIENTS', 60),
-  accounts: number('SOAK_CONTEST_ACCOUNTS', 15), ms: number('SOAK_CONTEST_SECONDS', 60) * 1000 };
+const contest = { times: number('SOAK_CONTESTS', 3), replicas: number('SOAK_CONTEST_REPLICAS', 2), clients: number('SOAK_CONTEST_CLIENTS', 60),
+  accounts: number('SOAK_CONTEST_ACCOUNTS', 15), ms: number('SOAK_CONTEST_SECONDS', 30) * 1000 };
 /** How far the measured share of the pool in use may be from what it should be. */
 const IN_USE_SLACK = 0.07;
 /** A contest in which more than this share is served in time says nothing: accounts were not short. */

@@ -125,12 +125,13 @@ export class Storm {
     return Number(await this.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL"));
   }
 
-  /** Without faults: `replicas` of them, each with as many clients of its own, for fewer accounts than clients. */
-  async contest({ replicas, clients, accounts, ms }) {
+  /** Without faults, some times: `replicas` of them, each with as many clients of its own, for fewer accounts than clients. */
+  async contest({ times, replicas, clients, accounts, ms }) {
     await this.swarm.stop();
     await this.fleet.restart(this.env, replicas);
     await this.operator.settle(accounts);
-    await new Contest({ ...this, number: ++this.contests }).run(clients, ms);
+    for (let i = 0; i < times; i++)
+      await new Contest({ ...this, number: ++this.contests }).run(clients, ms);
   }
 
   /** No more faults and no more requests; until every lease has ended and the pool has its size. Then the verdict. */
