@@ -55,23 +55,32 @@ export class Operator {
     }
   }
 
+  /** Each kind of change first, then what chance says. */
   async #byHand(pauseMs) {
+    const first = ['quarantine', 'release', 'retire'];
     while (this.#running) {
-      const what = this.random.unit();
       try {
-        if (what < 0.3)
-          this.count.quarantined += (await this.sql(QUARANTINE)).length;
-        else if (what < 0.6)
-          await this.#change('release', await this.sql(`${QUARANTINED} LIMIT 2`));
-        else if (what < 0.7) // mostly refused: it is not quarantined
-          await this.#change('release', await this.sql(RANDOM_ACCOUNT));
-        else
-          await this.#change('retire', await this.sql(RANDOM_ACCOUNT));
+        await this.#changeOne(first[0] ?? this.#draw());
+        first.shift();
       } catch {
         // the database is away
       }
       await this.#pause(pauseMs);
     }
+  }
+
+  #draw() {
+    const what = this.random.unit();
+    return what < 0.3 ? 'quarantine' : what < 0.6 ? 'release' : what < 0.7 ? 'release any' : 'retire';
+  }
+
+  async #changeOne(kind) {
+    if (kind === 'quarantine')
+      this.count.quarantined += (await this.sql(QUARANTINE)).length;
+    else if (kind === 'release')
+      await this.#change('release', await this.sql(`${QUARANTINED} LIMIT 2`));
+    else // 'release any' is mostly refused: the account is not quarantined
+      await this.#change(kind === 'retire' ? 'retire' : 'release', await this.sql(RANDOM_ACCOUNT));
   }
 
   #change(verb, rows) {
@@ -104,6 +113,11 @@ export class Operator {
     if (hangs || (!signal && !allowed.includes(code)))
       this.wrong.push(`fairway ${args.slice(0, 3).join(' ')}: ${hangs ? `not done within ${HANGS_MS / 1000} s` : `exit code ${code}`}\n${output}`);
     return signal ? null : code;
+  }
+
+  /** How many commands of that name ended by themselves. */
+  ended(name) {
+    return Object.entries(this.codes[name] ?? {}).reduce((sum, [code, count]) => sum + (code === 'SIGKILL' ? 0 : count), 0);
   }
 
   /** Without faults: every quarantined account is released, and the pool brought to exactly n accounts. */
