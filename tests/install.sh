@@ -13,7 +13,7 @@ case ${1:-test} in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
 test) wanted="$build $run $test" ;;
-bench) wanted="$build $run wrk" ;;
+bench) wanted="$build $run libcmocka-dev wrk" ;;
 *) echo "install.sh: unknown target $1" >&2; exit 64 ;;
 esac
 

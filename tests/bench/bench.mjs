@@ -1,135 +1,153 @@
-// `make bench`: signed answers a second over HTTP, beside the plain statements of the system that fairway replaces, on the same
-// machine and PostgreSQL (fsync on), in one run. Prints the table of the README.
-import { execFileSync, spawn } from 'node:child_process';
+// `make bench`: signed answers a second over HTTP, on PostgreSQL with fsync on, with load generator, service, ledger feed and database on
+// the same machine. Prints the tables of the README, and writes the same figures to build/bench.json.
+//   BENCH            the parts to run, of: pools, in_use, keys, history, decoding; all of them by default
+//   BENCH_SECONDS    of each measurement;  BENCH_ROUNDS: how often compared cases take turns
+//   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    sizes of pools, and per cent of a pool that are in use
+//   BENCH_HISTORY    settled leases of the part `history`;  BENCH_LEDGER_MS: between two ledgers
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
-import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { until } from '../e2e/harness.mjs';
+import { measure, together } from './measure.mjs';
+import { Cluster, Service, body, build, ledgerMs, root, run, sql } from './setup.mjs';
 
-const root = new URL('../..', import.meta.url).pathname;
-const build = path.resolve(root, process.env.BUILD ?? 'build/release');
-const seconds = Number(process.env.BENCH_SECONDS ?? 10);
-const pools = (process.env.BENCH_POOLS ?? '100,2000,10000,20000').split(',').map(Number);
+const list = (name, fallback) => (process.env[name] ?? fallback).split(',');
+const seconds = Number(process.env.BENCH_SECONDS ?? 8), rounds = Number(process.env.BENCH_ROUNDS ?? 2);
 const connections = [1, 32, 128];
-const passphrase = 'fairway benchmark';
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-bench-'));
-fs.chmodSync(folder, 0o755);
+const KEY = 'Idempotency-Key', NO_KEY = 'X-Other-Header'; // so that the load generator's work is the same
+const cluster = new Cluster();
+const figures = {};
 
-const run = (program, args, env = {}) =>
-  execFileSync(program, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
-const bindir = run('pg_config', ['--bindir']).trim();
-const pg = (...args) => run('sh', [path.join(root, 'tests/integration/support/pg.sh'), ...args]).trim();
-const server = pg('start', path.join(folder, 'postgres'), String(process.pid));
-const sql = (url, ...args) => run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', url, ...args]);
-
-function database(name) {
-  sql(server, '-c', `CREATE DATABASE ${name}`);
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  return url.href;
+const fmt = n => Math.round(n).toLocaleString('en-US');
+const cell = m => `${fmt(m.rate)}/s, ${m.p50_ms.toFixed(2)} / ${m.p99_ms.toFixed(2)} ms${m.refused ? `, ${m.refused} refused` : ''}`;
+const cpuCell = ({ cpu_us: c }) => `${c.postgres} (${c.ledgers}) / ${c.fairway} / ${c.keyd}`;
+const CPU = ['CPU us an answer at 1: PostgreSQL (of that ledgers) / fairway / keyd', 'at 128'];
+const cpuCells = by => [cpuCell(by[1]), cpuCell(by[128])];
+const row = cells => console.log(`| ${cells.join(' | ')} |`);
+function table(title, first, last) {
+  console.log(`\n${title}\n`);
+  const head = [...first, ...connections.map(c => `${c} connection${c === 1 ? '' : 's'}`), ...last];
+  row(head);
+  row(head.map(() => '---:'));
 }
+/** {1: together, 32: ..., 128: ...} to the names that build/bench.json has. */
+const named = by => Object.assign({}, ...Object.entries(by).map(([c, m]) => ({ [`rate${c}`]: m.rate, [`p50_ms${c}`]: m.p50_ms,
+  [`p99_ms${c}`]: m.p99_ms, [`refused${c}`]: m.refused, [`cpu_us${c}`]: m.cpu_us })));
 
-/** The plain cycle: three statements with a commit each. {rate, meanUs} for a number of clients. */
-function plain(pool) {
-  const url = database(`plain_${pool}`);
-  sql(url, '-v', `accounts=${pool}`, '-f', path.join(root, 'tests/bench/plain.sql'));
-  const measure = clients => {
-    const out = run(path.join(bindir, 'pgbench'), ['-n', '-M', 'prepared', '-T', String(seconds), '-c', String(clients), '-j', '2',
-      '-f', path.join(root, 'tests/bench/plain.pgbench'), url]);
-    return { rate: Number(/tps = ([\d.]+)/.exec(out)[1]), meanUs: Number(/latency average = ([\d.]+) ms/.exec(out)[1]) * 1000 };
-  };
-  return { 1: measure(1), 32: measure(32) };
-}
-
-function transaction() {
-  const from = Keypair.random().publicKey(), to = Keypair.random().publicKey();
-  return new TransactionBuilder(new Account(from, '0'), { fee: '100', networkPassphrase: passphrase })
-    .addOperation(Operation.payment({ source: from, destination: to, asset: Asset.native(), amount: '1' }))
-    .setTimeout(0).build().toXDR();
-}
-
-const children = [];
-function start(program, args, env = {}) {
-  const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-  child.text = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', text => (child.text += text));
-  child.ended = new Promise(resolve => child.on('exit', resolve));
-  children.push(child);
-  return child;
-}
-async function stop(child) {
-  child.kill('SIGTERM');
-  await child.ended;
-}
-
-/** fairway over HTTP, with leases that end through the real ledger transaction. */
-async function service(pool) {
-  const url = database(`fairway_${pool}`);
-  const keys = { MASTER_KEY_FILE: path.join(folder, 'master.key'),
-    DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: path.join(folder, 'distribution.seed') };
-  run(`${build}/fairway`, ['migrate'], { DATABASE_URL: url, ...keys });
-  run(`${build}/tests/bench/seed_pool`, [`${build}/fairway-keyd`, keys.MASTER_KEY_FILE, keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE,
-    url, passphrase, String(pool)]);
-  const feed = start(`${build}/tests/bench/feed_ledgers`, [url, passphrase, String(process.env.BENCH_LEDGER_MS ?? 50)]);
-  const serve = start(`${build}/fairway`, ['serve'], { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, INGEST: 'off', AUTH: 'none',
-    PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', ...keys });
-  const api = await until(() => /listening on (http:\S+?)"?$/m.exec(serve.text)?.[1] ?? (serve.exitCode !== null &&
-    (() => { throw new Error(serve.text); })()), 30_000, `serve: ${serve.text}`);
-  const results = {};
-  for (const c of connections) {
-    await until(async () => (await (await fetch(`${api}/v1/pool`)).json()).accounts.idle === pool, 60_000, 'all idle');
-    const out = run('wrk', ['-t', c === 1 ? '1' : '2', '-c', String(c), '-d', `${seconds}s`, '--timeout', '10s', '--latency',
-      '-s', path.join(root, 'tests/bench/post.lua'), `${api}/v1/transactions`],
-      { BENCH_BODY: JSON.stringify({ transactionXdr: transaction() }) });
-    const b = JSON.parse(/^BENCH (.*)$/m.exec(out)[1]);
-    results[c] = { ...b, rate: (b.requests - b.refused) / (b.us / 1e6) };
+/** Cases take turns at each number of connections, each time in the opposite order. Each: {service, header, before()}. */
+async function compare(cases, times = rounds) {
+  const request = body(), taken = cases.map(() => ({}));
+  for (let round = 0; round < times; round++) {
+    const order = cases.map((_, i) => round % 2 === 0 ? i : cases.length - 1 - i);
+    for (const i of order) {
+      await cases[i].before?.();
+      for (const c of connections)
+        (taken[i][c] ??= []).push(await measure(cases[i].service, c, { body: request, header: cases[i].header }));
+      await cases[i].after?.();
+    }
   }
-  const total = Number(sql(url, '-t', '-A', '-c', 'SELECT count(*) FROM fairway.leases'));
-  const hot = sql(url, '-t', '-A', '-c', "SELECT round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1), 1) FROM pg_stat_user_tables WHERE relname = 'channel_accounts'").trim();
-  await stop(serve);
-  await stop(feed);
-  return { results, total, hot };
+  return taken.map(by => Object.fromEntries(Object.entries(by).map(([c, m]) => [c, together(m)])));
+}
+
+/** The cycle of the system that fairway replaces: three statements with a commit each. {rate, ms} for a number of clients. */
+function plain(pool) {
+  const url = cluster.database(`plain_${pool}`), pgbench = path.join(run('pg_config', ['--bindir']).trim(), 'pgbench');
+  sql(url, '-v', `accounts=${pool}`, '-f', path.join(root, 'tests/bench/plain.sql'));
+  const one = clients => {
+    const out = run(pgbench, ['-n', '-M', 'prepared', '-T', String(seconds), '-c', String(clients), '-j', '2',
+      '-f', path.join(root, 'tests/bench/plain.pgbench'), url]);
+    return { rate: Number(/tps = ([\d.]+)/.exec(out)[1]), ms: Number(/latency average = ([\d.]+) ms/.exec(out)[1]) };
+  };
+  return { 1: one(1), 32: one(32) };
+}
+
+async function pools() {
+  table('Beside the plain statements of the system that fairway replaces; p50 / p99.', ['pool', 'plain, 1 client', 'plain, 32 clients'],
+    ['128 / plain best', ...CPU]);
+  figures.pools = {};
+  for (const pool of list('BENCH_POOLS', '100,2000,10000,20000').map(Number)) {
+    const p = plain(pool), best = Math.max(p[1].rate, p[32].rate), service = await Service.start(cluster, `fairway_${pool}`, pool);
+    const [by] = await compare([{ service }], 1);
+    await service.stop();
+    figures.pools[pool] = { plain_best: best, plain_rate1: p[1].rate, plain_rate32: p[32].rate, plain_mean_ms: p[1].ms,
+      lone_p50_ms: by[1].p50_ms, ...named(by) };
+    row([fmt(pool), `${fmt(p[1].rate)}/s, mean ${p[1].ms.toFixed(2)} ms`, `${fmt(p[32].rate)}/s`, ...connections.map(c => cell(by[c])),
+      (by[128].rate / best).toFixed(1), ...cpuCells(by)]);
+    const hot = sql(service.url, '-c', "SELECT round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1), 1) FROM pg_stat_user_tables WHERE relname = 'channel_accounts'");
+    console.error(`# pool ${pool}: ${hot} % HOT updates of channel_accounts`);
+  }
+}
+
+async function inUse() {
+  const shares = list('BENCH_IN_USE', '10,80,95,99').map(Number);
+  table('A pool in use; p50 / p99. The rate cannot be higher than the idle accounts times the ledgers a second.',
+    ['pool', 'in use', 'at most'], ['128, beside the first row', ...CPU]);
+  figures.in_use = {};
+  for (const pool of list('BENCH_IN_USE_POOLS', '2000,20000').map(Number)) {
+    const service = await Service.start(cluster, `in_use_${pool}`, pool);
+    service.startFeed();
+    const all = await compare(shares.map(share => ({ service, before: () => service.hold(Math.round(pool * share / 100)) })));
+    await service.stop();
+    figures.in_use[pool] = Object.fromEntries(shares.map((share, i) => [share, named(all[i])]));
+    shares.forEach((share, i) => row([fmt(pool), `${share} %`, `${fmt(pool * (1 - share / 100) * 1000 / ledgerMs)}/s`,
+      ...connections.map(c => cell(all[i][c])),
+      `${Math.round(100 * all[i][128].rate / all[0][128].rate)} %`, ...cpuCells(all[i])]));
+  }
+}
+
+async function keys() {
+  const pool = 2000, service = await Service.start(cluster, 'keys', pool);
+  table(`A fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['key'], CPU);
+  const [without, with_] = await compare([{ service, header: NO_KEY }, { service, header: KEY }]);
+  await service.stop();
+  const cost = Object.fromEntries(connections.map(c => [`cost_percent${c}`, Math.round(1000 * (1 - with_[c].rate / without[c].rate)) / 10]));
+  figures.keys = { [pool]: { without: named(without), with: named(with_), ...cost } };
+  row(['without', ...connections.map(c => cell(without[c])), ...cpuCells(without)]);
+  row(['with', ...connections.map(c => cell(with_[c])), ...cpuCells(with_)]);
+  row(['cost', ...connections.map(c => `${cost[`cost_percent${c}`]} %`), '', '']);
+}
+
+async function history() {
+  const pool = 2000, leases = Number(process.env.BENCH_HISTORY ?? 1_000_000);
+  const young = await Service.start(cluster, 'young', pool), old = await Service.start(cluster, 'old', pool);
+  old.seedHistory(leases);
+  table(`Over settled leases of 7 days, a fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['settled leases'], CPU);
+  const one = service => ({ service, header: KEY, after: () => service.stopFeed() }); // no ledgers for the one that is not measured
+  const [none, some] = await compare([one(young), one(old)]);
+  await young.stop();
+  await old.stop();
+  figures.history = { [pool]: { 0: named(none), [leases]: named(some) } };
+  row(['0 at first', ...connections.map(c => cell(none[c])), ...cpuCells(none)]);
+  row([fmt(leases), ...connections.map(c => cell(some[c])), ...cpuCells(some)]);
 }
 
 /** LedgerCloseMeta decoding, on the real ledgers when they are there. */
 function decoding() {
   const source = path.join(root, '../shared/ledgers/pubnet');
   if (!fs.existsSync(source))
-    return 'decoding: no real ledgers here to measure with';
+    return console.log('\ndecoding: no real ledgers here to measure with');
   const files = fs.readdirSync(source).filter(name => name.endsWith('.xdr.gz')).map(name => {
-    const file = path.join(folder, name.slice(0, -3));
+    const file = path.join(cluster.folder, name.slice(0, -3));
     fs.writeFileSync(file, zlib.gunzipSync(fs.readFileSync(path.join(source, name))));
     return file;
   });
-  return run(`${build}/tests/bench/decode`, ['200', ...files]).trim();
+  console.log(`\n${run(`${build}/tests/bench/decode`, ['200', ...files]).trim()}`);
 }
 
-const fmt = n => Math.round(n).toLocaleString('en-US');
-const ms = us => (us / 1000).toFixed(2);
+const parts = { pools, in_use: inUse, keys, history, decoding };
 try {
-  run(`${build}/fairway`, ['keygen', path.join(folder, 'master.key')]);
-  fs.writeFileSync(path.join(folder, 'distribution.seed'), Keypair.random().secret(), { mode: 0o600 });
-  const commit = run('git', ['-C', root, 'rev-parse', '--short', 'HEAD']).trim();
-  const version = run('psql', ['-X', '-t', '-A', server, '-c', 'SHOW server_version']).trim();
-  const cpu = /model name\s*: (.*)/.exec(fs.readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? os.arch();
-  console.log(`${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${os.cpus().length} x ${cpu}, PostgreSQL ${version}, fsync on; ` +
-    `load generator, service, ledger feed and database on the same cores; ${seconds} s each\n`);
-  console.log('| pool | plain, 1 client | plain, 32 clients | fairway, 1 connection | 32 connections | 128 connections | 128 / plain best |');
-  console.log('| ---: | ---: | ---: | ---: | ---: | ---: | ---: |');
-  for (const pool of pools) {
-    const p = plain(pool), f = await service(pool);
-    const best = Math.max(p[1].rate, p[32].rate);
-    const cell = r => `${fmt(r.rate)}/s, ${ms(r.p50us)} / ${ms(r.p99us)} ms${r.refused + r.errors ? `, ${r.refused + r.errors} refused` : ''}`;
-    console.log(`| ${fmt(pool)} | ${fmt(p[1].rate)}/s, mean ${ms(p[1].meanUs)} ms | ${fmt(p[32].rate)}/s | ${connections.map(c => cell(f.results[c])).join(' | ')} | ${(f.results[128].rate / best).toFixed(1)} |`);
-    console.error(`# pool ${pool}: ${f.total} leases, ${f.hot} % HOT updates of channel_accounts`);
-  }
-  console.log(`\n${decoding()}`);
+  const chosen = list('BENCH', Object.keys(parts).join(',')), unknown = chosen.find(name => !parts[name]);
+  if (unknown)
+    throw new Error(`BENCH=${unknown}: no such part; there are ${Object.keys(parts).join(', ')}`);
+  figures.about = { date: new Date().toISOString(), commit: run('git', ['-C', root, 'rev-parse', '--short', 'HEAD']).trim(),
+    cores: os.cpus().length, cpu: /model name\s*: (.*)/.exec(fs.readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? os.arch(),
+    postgresql: sql(cluster.url, '-c', 'SHOW server_version'), seconds, rounds, ledger_ms: ledgerMs, load: os.loadavg()[0] };
+  const { date, commit, cores, cpu, postgresql } = figures.about;
+  console.log(`${date.slice(0, 10)}, commit ${commit}, ${cores} x ${cpu}, PostgreSQL ${postgresql}, fsync on; load generator, service, ` +
+    `ledger feed and database on the same cores; ${seconds} s each; load of the machine at the beginning ${figures.about.load.toFixed(1)}`);
+  for (const name of chosen)
+    await parts[name]();
+  fs.writeFileSync(path.join(root, 'build/bench.json'), `${JSON.stringify(figures, null, 2)}\n`);
 } finally {
-  for (const child of children)
-    child.kill('SIGKILL');
-  pg('stop', path.join(folder, 'postgres'));
-  fs.rmSync(folder, { recursive: true, force: true });
+  await cluster.stop();
 }

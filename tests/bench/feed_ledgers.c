@@ -1,6 +1,7 @@
 /*
  * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS: the network of a benchmark. Every LEDGER_MS it makes a
- * ledger that includes every open lease, and has the real ingestion commit it, until SIGTERM.
+ * ledger that includes every open lease that is not held (hold.sql), and has the real ingestion commit it,
+ * until SIGTERM.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,8 +23,10 @@ struct source {
 };
 
 static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.cursor c";
+/* Without the leases that hold.sql made: they stay open, and reading them would cost time. */
 static const char sql_open[] =
-    "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL";
+    "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL"
+    " AND l.account > (SELECT h.up_to FROM public.bench_held h)";
 
 static void include_leases(const struct db_rows *open, struct built_ledger *ledger,
     struct built_transaction *transactions, struct built_account *accounts)

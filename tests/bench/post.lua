@@ -1,12 +1,23 @@
--- wrk: posts one and the same transaction; counts what was not answered 201. The last line is for bench.mjs.
-local body = os.getenv('BENCH_BODY')
+-- wrk: posts one and the same transaction; counts what was not answered 201. BENCH_HEADER: a header that gets a value of its own with
+-- every request (BENCH_RUN makes it differ from those of other runs). The last line is for measure.mjs.
+local body, header, run = os.getenv('BENCH_BODY'), os.getenv('BENCH_HEADER'), os.getenv('BENCH_RUN')
 local threads = {}
-function setup(thread) table.insert(threads, thread) end
+function setup(thread)
+    table.insert(threads, thread)
+    thread:set('number', #threads)
+end
 function init()
-    refused = 0
+    refused, sent = 0, 0
     wrk.method = 'POST'
     wrk.body = body
     wrk.headers['Content-Type'] = 'application/json'
+end
+if header then
+    function request()
+        sent = sent + 1
+        wrk.headers[header] = run .. '-' .. number .. '-' .. sent
+        return wrk.format()
+    end
 end
 function response(status)
     if status ~= 201 then refused = refused + 1 end

@@ -10,7 +10,7 @@ import { startLocalnet } from '../localnet/localnet.mjs';
 
 const run = promisify(execFile);
 const root = new URL('../..', import.meta.url).pathname;
-const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
+export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
 /** Waits until check() is true-ish and answers that; throws after ms. */

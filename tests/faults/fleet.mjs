@@ -88,11 +88,12 @@ export class Fleet {
     return true;
   }
 
-  /** Ends all of them, however they are, and begins anew with other settings. */
-  async restart(env) {
+  /** Ends all of them, however they are, and begins anew with other settings and as many as `size`. */
+  async restart(env, size = this.places.length) {
     await this.stop();
     this.#stopped = false;
     this.env = env;
+    this.places = Array.from({ length: size }, () => null);
     await this.start();
   }
 

@@ -1,5 +1,18 @@
-// `make soak`: the kill storm at full size, from a seed (STORM_SEED), with a one-line summary. SOAK_LEASES, SOAK_KILLS and SOAK_MINUTES
-// make it smaller or larger. Exit code 0 only when that many leases and kills were reached and every count of violations is 0.
+// `make soak`: the kill storm at full size, in about 15 minutes, with a summary. Everything is set by environment:
+//   STORM_SEED             the same faults and clients again
+//   SOAK_LEASES            it goes on until so many leases were granted,
+//   SOAK_KILLS             so many replicas were killed,
+//   SOAK_MINUTES           or so many minutes are over: then it has failed
+//   SOAK_REPLICAS, SOAK_CLIENTS, SOAK_ACCOUNTS    processes, clients, and the size of the pool
+//   SOAK_IN_USE            the share of the pool that is kept leased
+//   SOAK_KEYED             the share of requests with an Idempotency-Key
+//   SOAK_THINK_MS          mean pause of a client between two requests: with the clients, this makes the rate
+//   SOAK_HISTORY           settled leases that the database has when it begins
+//   SOAK_GAP_MS, SOAK_DATABASE_MS, SOAK_COMMAND_MS    mean time between faults, between kills of PostgreSQL, between commands
+//   SOAK_CONTESTS, SOAK_CONTEST_REPLICAS, SOAK_CONTEST_CLIENTS (of each), SOAK_CONTEST_ACCOUNTS, SOAK_CONTEST_SECONDS
+//                          how many contests there are at the end, between how many replicas, for how few accounts, each how long
+// Exit code 0: so many leases and kills were reached, the pool was as full as it should be, accounts were short in each contest, and every
+// count of violations is 0.
 import { execFileSync } from 'node:child_process';
 import os from 'node:os';
 import { describe } from '../oracle/judge.mjs';
@@ -7,39 +20,71 @@ import { Storm } from './storm.mjs';
 
 const number = (name, fallback) => Number(process.env[name] ?? fallback);
 const seed = process.env.STORM_SEED ?? String(Math.floor(Math.random() * 1e9));
-const leases = number('SOAK_LEASES', 100_000), kills = number('SOAK_KILLS', 500), minutes = number('SOAK_MINUTES', 45);
+const goal = { leases: number('SOAK_LEASES', 50_000), kills: number('SOAK_KILLS', 300), minutes: number('SOAK_MINUTES', 30) };
+const processes = number('SOAK_REPLICAS', 4), clients = number('SOAK_CLIENTS', 160), inUse = number('SOAK_IN_USE', 0.9);
+const contest = { times: number('SOAK_CONTESTS', 3), replicas: number('SOAK_CONTEST_REPLICAS', 2), clients: number('SOAK_CONTEST_CLIENTS', 60),
+  accounts: number('SOAK_CONTEST_ACCOUNTS', 15), ms: number('SOAK_CONTEST_SECONDS', 30) * 1000 };
+/** How far the measured share of the pool in use may be from what it should be. */
+const IN_USE_SLACK = 0.07;
+/** A contest in which more than this share is served in time says nothing: accounts were not short. */
+const SHORTAGE = 0.95;
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: import.meta.dirname, encoding: 'utf8' }).trim();
-const PROCESSES = 4, ACCOUNTS = number('SOAK_ACCOUNTS', 400), CLIENTS = number('SOAK_CLIENTS', 160);
+const percent = share => `${(share * 100).toFixed(1)} %`;
+const say = text => console.log(`soak: ${text}`);
 
-console.log(`soak: STORM_SEED=${seed}, at least ${leases} leases and ${kills} kills, at most ${minutes} minutes`);
-const storm = await Storm.start({ seed, processes: PROCESSES, accounts: ACCOUNTS, users: 100 });
+say(`STORM_SEED=${seed}, at least ${goal.leases} leases and ${goal.kills} kills, at most ${goal.minutes} minutes`);
+const storm = await Storm.start({ seed, processes, accounts: number('SOAK_ACCOUNTS', 600), users: 100, inUse,
+  leases: number('SOAK_HISTORY', 2_000_000), keyed: number('SOAK_KEYED', 0.8), thinkMs: number('SOAK_THINK_MS', 1300) });
 let progress, ok = false;
 try {
-  progress = setInterval(() => console.log(`soak: ${Math.round((Date.now() - storm.begun) / 1000)} s, ` +
-    `${storm.swarm.count.leases} leases, ${storm.fleet.kills} kills, ${storm.swarm.wrong.length} complaints`), 30_000);
-  storm.swarm.start(CLIENTS);
-  const met = () => storm.swarm.count.leases >= leases && storm.fleet.kills >= kills;
-  await storm.rage({ ms: minutes * 60_000, gapMs: number('SOAK_GAP_MS', 1000), databaseMs: 60_000, enough: met });
+  const { rows, seconds } = storm.oldLeases.count;
+  say(`${rows} settled leases were seeded in ${seconds} s`);
+  const complaints = () => storm.requests.wrong.length + storm.operator.wrong.length + storm.fleet.unexpectedEnds.length;
+  progress = setInterval(() => say(`${Math.round((Date.now() - storm.begun) / 1000)} s, ${storm.requests.count.leases} leases, ` +
+    `${storm.fleet.kills} kills, ${percent(storm.governor.samples.at(-1)?.share ?? 0)} of the pool in use, ${complaints()} complaints`),
+  30_000);
+  storm.swarm.start(clients);
+  const met = () => storm.requests.count.leases >= goal.leases && storm.fleet.kills >= goal.kills;
+  await storm.rage({ ms: goal.minutes * 60_000, gapMs: number('SOAK_GAP_MS', 1000), databaseMs: number('SOAK_DATABASE_MS', 60_000),
+    commandMs: number('SOAK_COMMAND_MS', 2000), enough: met });
   const dry = await storm.drought();
+  await storm.contest(contest);
   const v = await storm.finish();
   clearInterval(progress);
-  const [[version]] = await storm.world.sql('SHOW server_version');
-  const violations = name => v.broken[name]?.length ?? 0;
-  const rest = Object.keys(v.broken).length;
-  if (rest > 0)
-    console.log(describe(v.broken));
-  for (const line of [...dry, ...v.wrong].slice(0, 20))
-    console.log(`wrong: ${line}`);
-  console.log(`soak: ends ${JSON.stringify(v.results)}, clients ${JSON.stringify(v.clients)}, faults ${JSON.stringify(v.faults)}`);
-  ok = rest === 0 && v.wrong.length === 0 && dry.length === 0 && v.drained && v.leases >= leases && v.kills >= kills;
-  console.log(`soak: ${v.leases} leases, ${PROCESSES} processes, ${v.kills} kills -9, ${violations('double lease')} double leases, ` +
-    `${violations('double signature')} double signatures, ${violations('leaked account')} leaked accounts, ` +
-    `${violations('early release')} early and ${violations('lost release')} lost releases, ${violations('silent signature')} silent ` +
-    `signatures, ${violations('bad sequence caused by us')} txBAD_SEQ caused by us, ${rest} rules broken, ${v.wrong.length + dry.length} ` +
-    `complaints; seed ${seed}, ${v.seconds} s, ${new Date().toISOString().slice(0, 10)}, commit ${commit}, PostgreSQL ${version}, ` +
-    `${os.cpus().length} cores: ${ok ? 'ok' : 'FAILED'}`);
+  const [[version]] = await storm.sql('SHOW server_version');
+  const wrong = [...dry, ...v.wrong], full = Math.abs(v.inUse.mean - inUse) <= IN_USE_SLACK;
+  const short = v.contests.every(({ servedShare }) => servedShare <= SHORTAGE);
+  ok = Object.keys(v.broken).length === 0 && wrong.length === 0 && v.drained && full && short && v.leases >= goal.leases
+    && v.kills >= goal.kills;
+  summary(v, wrong, version);
 } finally {
   clearInterval(progress);
   await storm.stop();
 }
 process.exit(ok ? 0 : 1);
+
+function summary(v, wrong, version) {
+  const violations = name => v.broken[name]?.length ?? 0, rest = Object.keys(v.broken).length;
+  if (rest > 0)
+    console.log(describe(v.broken));
+  for (const line of wrong.slice(0, 20))
+    console.log(`wrong: ${line}`);
+  say(`ends ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
+  say(`clients ${JSON.stringify(v.clients)}, refusals ${JSON.stringify(v.refusals)}`);
+  say(`commands ${JSON.stringify(v.commands)}`);
+  say(`the janitor deleted ${v.oldLeases.tooOld} leases and ${v.oldLeases.keysTooOld} keys that were too old, of ${v.oldLeases.rows}`);
+  say(`pool in use: mean ${percent(v.inUse.mean)}, p10 ${percent(v.inUse.p10)}, p90 ${percent(v.inUse.p90)}; by minute ` +
+    v.inUse.byMinute.map(percent).join(', '));
+  for (const c of v.contests)
+    say(`contest ${c.contest}, replica ${c.replica}: ${c.requests} requests, ${percent(c.servedShare)} served in time, ` +
+      `waiting p50 ${c.waitP50Ms} ms, p99 ${c.waitP99Ms} ms`);
+  say(`${v.leases} leases, ${processes} replicas, ${v.kills} kills -9, ${v.keys.keyed} keys answered, ${v.keys.repeated} of them more than ` +
+    `once, ${percent(v.inUse.mean)} of the pool in use, over ${v.oldLeases.rows} settled leases: ` +
+    `${violations('double lease')} double leases, ${violations('double signature')} double signatures, ` +
+    `${violations('second lease for a key')} second leases for a key, ${violations('different answers to a key')} different answers to a key, ` +
+    `${violations('leaked account')} leaked accounts, ${violations('early release')} early and ${violations('lost release')} lost releases, ` +
+    `${violations('silent signature')} silent signatures, ${violations('bad sequence caused by us')} txBAD_SEQ caused by us, ` +
+    `${violations('replicas served unlike')} contests unfair, ${rest} rules broken, ${wrong.length} complaints; seed ${seed}, ` +
+    `${v.seconds} s, ${new Date().toISOString().slice(0, 10)}, commit ${commit}, PostgreSQL ${version}, ${os.cpus().length} cores: ` +
+    `${ok ? 'ok' : 'FAILED'}`);
+}

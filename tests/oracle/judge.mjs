@@ -33,6 +33,9 @@ INSERT INTO includable SELECT hash, account, sequence, int8range(cursor + 1, CAS
   FROM lease_life ORDER BY ordinal ON CONFLICT DO NOTHING;
 ANALYZE lease_interval`;
 
+/** How far apart the shares of requests that replicas served in time may be while accounts are short. */
+export const SHARE_BOUND = 0.10;
+
 export const RULES = {
   'double lease': `SELECT hash, account, 'granted in ' || ordinal FROM lease_life l
     WHERE NOT EXISTS (SELECT FROM lease_interval i WHERE i.hash = l.hash)`,
@@ -67,6 +70,22 @@ export const RULES = {
     LEFT JOIN bump_recorded b ON s.kind = 'fee bump' AND b.hash = s.hash AND b.lease = s.inner_hash
     LEFT JOIN wal_transaction w ON w.ordinal = coalesce(g.ordinal, b.ordinal)
     WHERE w.ordinal IS NULL OR w.committed_at >= s.received_at + interval '1 ms'`,
+  // a key of the history before the run counts too: it begins with history-
+  'second lease for a key': `SELECT idempotency_key, count(*), 'first in ' || min(ordinal), 'last in ' || max(ordinal) FROM grant_made
+    WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key HAVING count(*) > 1 OR idempotency_key LIKE 'history-%'`,
+  'different answers to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
+    GROUP BY idempotency_key HAVING count(DISTINCT digest) > 1`,
+  'answer to another key': `SELECT s.hash, s.idempotency_key, coalesce(g.idempotency_key, 'no key') FROM signature s
+    JOIN grant_made g ON g.hash = s.hash WHERE s.kind = 'lease' AND s.idempotency_key IS DISTINCT FROM g.idempotency_key`,
+  // in a ledger that could still include the lease's transaction, or before the lease was granted
+  'merged while leased': `SELECT l.hash, l.account, 'merged in ' || r.ledger, 'live until ' || coalesce(l.dead::text, 'none')
+    FROM lease_life l JOIN removal r ON r.account = l.account WHERE l.dead IS NULL OR r.ledger < l.dead`,
+  // nothing but the janitor may touch a lease that was settled before the run: it takes the key out
+  'history changed': `SELECT hash, 'in ' || ordinal, coalesce(result, 'open'), idempotency_key FROM history_change
+    WHERE result IS NULL OR idempotency_key IS NOT NULL`,
+  'replicas served unlike': `SELECT contest, count(*) || ' replicas', round(min(share), 3), round(max(share), 3) FROM (
+      SELECT contest, replica, avg(CASE WHEN status = 201 THEN 1.0 ELSE 0.0 END) AS share FROM contest_request GROUP BY contest, replica) s
+    GROUP BY contest HAVING count(*) < 2 OR max(share) - min(share) > ${SHARE_BOUND}`,
   'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger, 'granted as of ' || s.sequence_ledger,
       'consumed in ' || coalesce(l.consumed::text, 'none') FROM submission s JOIN lease_life l ON l.hash = s.hash
     WHERE s.code = -5 AND s.node_ledger >= s.sequence_ledger AND (l.consumed IS NULL OR l.consumed > s.node_ledger)`,
@@ -82,7 +101,14 @@ export const RULES = {
 
 // The log, replayed, must be what the tables hold; and every account must have come back.
 export const FINAL_RULES = {
-  'leaked account': `SELECT account, state, coalesce(lease, 'idle') FROM final_account WHERE state <> 'active' OR lease IS NOT NULL`,
+  'leaked account': `SELECT account, state, coalesce(lease, 'idle') FROM final_account
+    WHERE lease IS NOT NULL OR state NOT IN ('active', 'retired', 'creating')`,
+  'pool size': `SELECT wanted, a.count FROM final_pool, (SELECT count(*) FROM final_account WHERE state = 'active') a WHERE wanted <> a.count`,
+  // sponsored by the distribution account, and of no use; what is merely 'creating' must not exist yet
+  'orphaned account': `SELECT n.account, coalesce(f.state, 'no row') FROM final_network n LEFT JOIN final_account f ON f.account = n.account
+    WHERE f.state IS DISTINCT FROM 'active'`,
+  'history lost': `SELECT seeded, kept, keys_seeded, keys_kept FROM final_history WHERE seeded <> kept OR keys_seeded <> keys_kept`,
+  'janitor stands still': `SELECT old_left, old_keys_left FROM final_history WHERE old_left > 0 OR old_keys_left > 0`,
   'open lease': `SELECT hash, account FROM final_lease WHERE result IS NULL`,
   'lease rows': `SELECT coalesce(g.hash, f.hash), g.account, f.account, e.result, f.result FROM grant_made g
     LEFT JOIN lease_end e ON e.hash = g.hash FULL JOIN final_lease f ON f.hash = g.hash
@@ -94,7 +120,7 @@ export const FINAL_RULES = {
   'cursor row': `SELECT f.sequence, f.term, m.sequence, m.term FROM final_cursor f,
     (SELECT sequence, term FROM cursor_change ORDER BY ordinal DESC LIMIT 1) m WHERE (f.sequence, f.term) <> (m.sequence, m.term)`,
   'sequence of the network': `SELECT f.account, f.sequence, n.sequence FROM final_account f LEFT JOIN final_network n ON n.account = f.account
-    WHERE f.sequence IS DISTINCT FROM n.sequence`,
+    WHERE f.state = 'active' AND f.sequence IS DISTINCT FROM n.sequence`,
 };
 
 /** {rule: rows} of the rules that were broken; {} when all is well. */

@@ -19,26 +19,33 @@ after(async () => {
 });
 
 const WITNESSES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change', 'ledger_commit', 'cursor_change', 'bump_recorded',
-  'signature', 'submission', 'ledger', 'consumption', 'inclusion', 'final_lease', 'final_account', 'final_cursor', 'final_network'];
+  'history_change', 'signature', 'keyed_answer', 'contest_request', 'submission', 'ledger', 'consumption', 'removal', 'inclusion',
+  'final_pool', 'final_history', 'final_lease', 'final_account', 'final_cursor', 'final_network'];
 const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`;
 
 // Account A at sequence 10. Lease h1 (sequence 11) is granted behind ledger 100, included in 101; h2 (12) is granted behind that
 // and never submitted: ledger 103 closes past its max time, 1020. Ordinals: 1 ledger 100, 2 h1, 3 ledger 101, 4 h2, 5 and 6 the others.
 const good = () => ({
   wal_transaction: [1, 2, 3, 4, 5, 6].map(n => [n, at(n)]),
-  grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1'], [4, 'h2', 'A', 12, 1020, null, 'e2']],
+  grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1', 'k1'], [4, 'h2', 'A', 12, 1020, null, 'e2', null]],
   lease_end: [[3, 'h1', 'confirmed', 101], [6, 'h2', 'expired', 103]],
   account_change: [[1, 'A', 'active', 10, null], [2, 'A', 'active', 10, 'h1'], [3, 'A', 'active', 11, null], [4, 'A', 'active', 11, 'h2'],
     [6, 'A', 'active', 11, null]],
   ledger_commit: [[1, 100, 1000], [3, 101, 1005], [5, 102, 1020], [6, 103, 1021]],
   cursor_change: [[1, 100, 1], [3, 101, 1], [5, 102, 2], [6, 103, 2]],
   bump_recorded: [[2, 'b1', 'h1']],
-  signature: [[at(2), 'lease', 'h1', null, 'A', 11, 1020, 'e1'], [at(5), 'fee bump', 'b1', 'h1', 'A', 11, 1020, ''],
-    [at(5), 'lease', 'h2', null, 'A', 12, 1020, 'e2']],
+  signature: [[at(2), 'lease', 'h1', null, 'A', 11, 1020, 'e1', 'k1'], [at(5), 'fee bump', 'b1', 'h1', 'A', 11, 1020, '', null],
+    [at(5), 'lease', 'h2', null, 'A', 12, 1020, 'e2', null]],
+  history_change: [[5, 'h0', 'confirmed', null]],
+  keyed_answer: [['k1', 'd1'], ['k1', 'd1']],
+  contest_request: [1, 2].flatMap(replica => [201, 201, 503].map(status => [1, replica, 10, status, null])),
   submission: [['h1', 'PENDING', null, 100, 100]],
   ledger: [[100, 1000], [101, 1005], [102, 1020], [103, 1021]],
   consumption: [[100, 'A', 10], [101, 'A', 11]],
+  removal: [[101, 'Z']],
   inclusion: [[101, 'h1', true]],
+  final_pool: [[1]],
+  final_history: [[5, 5, 2, 2, 0, 0]],
   final_lease: [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 103]],
   final_account: [['A', 'active', 11, null]],
   final_cursor: [[103, 2]],
@@ -80,7 +87,7 @@ fires('DL1 H1 an account that is leased again before a ledger says so is a doubl
   told.wal_transaction.push([7, at(7)], [8, at(8)]);
   told.ledger_commit = [[1, 100, 1000], [3, 101, 1005], [7, 102, 1020], [8, 103, 1021]];
   told.cursor_change = [[1, 100, 1], [3, 101, 1], [7, 102, 2], [8, 103, 2]];
-  told.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3']);
+  told.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3', null]);
   told.lease_end = [[3, 'h1', 'confirmed', 101], [5, 'h2', 'expired', 101], [8, 'h3', 'expired', 103]];
   told.account_change = told.account_change.slice(0, 4).concat([[5, 'A', 'active', 11, null], [6, 'A', 'active', 11, 'h3'],
     [8, 'A', 'active', 11, null]]);
@@ -113,7 +120,7 @@ fires('DL1 H2 an account that goes to another lease without a ledger is seen', [
   told.account_change[1][4] = 'h9';
 });
 fires('DS1 a signature without a row is silent', ['silent signature'], told => {
-  told.signature.push([at(6), 'lease', 'h9', null, 'A', 13, 1020, 'e9']);
+  told.signature.push([at(6), 'lease', 'h9', null, 'A', 13, 1020, 'e9', null]);
 });
 fires('DS1 a signature that left before its row was committed is silent', ['silent signature'], told => {
   told.signature[0][0] = at(1);
@@ -125,10 +132,40 @@ fires('DS1 an envelope that is not the recorded one is silent', ['silent signatu
   told.signature[0][7] = 'another';
 });
 fires('DS1 two rows for one signature', ['two rows for one signature'], told => {
-  told.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2']);
+  told.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2', null]);
 });
 fires('D.0 a lease that ends twice', ['two ends of one lease'], told => {
   told.lease_end.push([6, 'h2', 'expired', 103]);
+});
+fires('DL9 a key that took two leases', ['second lease for a key', 'answer to another key'], told => {
+  told.grant_made[1][7] = 'k1';
+});
+fires('DL9 a key of a lease that was settled before the run and takes another one', ['second lease for a key'], told => {
+  told.grant_made[0][7] = told.signature[0][8] = 'history-3';
+});
+fires('DL9 a repeated key that gets another answer', ['different answers to a key'], told => {
+  told.keyed_answer[1][1] = 'd2';
+});
+fires('DL9 a lease that is answered to another key than took it', ['answer to another key'], told => {
+  told.signature[0][8] = 'k2';
+});
+fires('DL9 a lease that was taken without a key and is answered to one', ['answer to another key'], told => {
+  told.signature[2][8] = 'k2';
+});
+fires('DP3 H7 an account that is merged while a transaction of it can still be included', ['merged while leased'], told => {
+  told.removal.push([102, 'A']);
+});
+fires('DP3 a lease on an account that was merged before it', ['merged while leased'], told => {
+  told.removal.push([100, 'A']);
+});
+fires('D.0 a settled lease of before the run that is settled again', ['history changed'], told => {
+  told.history_change.push([6, 'h0', 'expired', 'history-1']);
+});
+fires('DL7 a replica whose clients are served less often', ['replicas served unlike'], told => {
+  told.contest_request.push([1, 2, 10, 503, 'CHANNEL_ACCOUNT_UNAVAILABLE'], [1, 2, 10, null, null]);
+});
+fires('DL7 a contest in which one replica took part', ['replicas served unlike'], told => {
+  told.contest_request = [[1, 1, 10, 201, null]];
 });
 fires('DR8 H5 a sequence that the committed ledgers do not explain is stale', ['stale sequence', 'silent signature'], told => {
   told.grant_made[1][3] = 14;
@@ -150,6 +187,32 @@ fires('DR1 a ledger without its cursor', ['ledger without cursor'], told => {
 });
 fires('D.0 rows that the log does not explain', ['lease rows'], told => {
   told.final_lease.pop();
+});
+fires('DP1 a pool that is not as large as it was wanted', ['pool size'], told => {
+  told.final_pool = [[2]];
+});
+fires('DP1 an account on the network that the pool does not know', ['orphaned account'], told => {
+  told.final_network.push(['B', 7]);
+});
+fires('DP1 an account that is retired in the pool and was not merged', ['orphaned account'], told => {
+  told.account_change.push([6, 'B', 'retired', 7, null]);
+  told.final_account.push(['B', 'retired', 7, null]);
+  told.final_network.push(['B', 7]);
+});
+fires('D.0 an account that stays quarantined is leaked', ['leaked account', 'pool size', 'orphaned account', 'account rows'], told => {
+  told.final_account[0][1] = 'quarantined';
+});
+fires('D.0 settled leases that are deleted too early', ['history lost'], told => {
+  told.final_history[0][1] = 4;
+});
+fires('DL9 keys that are forgotten too early', ['history lost'], told => {
+  told.final_history[0][3] = 1;
+});
+fires('D.0 settled leases that are never deleted', ['janitor stands still'], told => {
+  told.final_history[0][4] = 1;
+});
+fires('DL9 keys that are never forgotten', ['janitor stands still'], told => {
+  told.final_history[0][5] = 1;
 });
 fires('D.0 an account that the log does not explain', ['account rows', 'sequence of the network'], told => {
   told.final_account[0][2] = 12;

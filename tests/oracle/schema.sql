@@ -5,29 +5,44 @@ CREATE EXTENSION btree_gist;
 -- Witness: the write-ahead log of the database under test.
 CREATE TABLE wal_transaction (ordinal bigint PRIMARY KEY, committed_at timestamptz NOT NULL);
 CREATE TABLE grant_made (ordinal bigint NOT NULL, hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL,
-    max_time bigint NOT NULL, max_ledger bigint, envelope text NOT NULL);
+    max_time bigint NOT NULL, max_ledger bigint, envelope text NOT NULL, idempotency_key text);
 CREATE TABLE lease_end (ordinal bigint NOT NULL, hash text NOT NULL, result text NOT NULL, ledger bigint NOT NULL);
 -- as each transaction left it
 CREATE TABLE account_change (ordinal bigint NOT NULL, account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
 CREATE TABLE ledger_commit (ordinal bigint NOT NULL, sequence bigint NOT NULL, close_time bigint NOT NULL);
 CREATE TABLE cursor_change (ordinal bigint NOT NULL, sequence bigint NOT NULL, term bigint NOT NULL);
 CREATE TABLE bump_recorded (ordinal bigint NOT NULL, hash text NOT NULL, lease text NOT NULL);
+-- An update of a lease that was settled before the run (tests/faults/history.sql): the row as the update left it.
+CREATE TABLE history_change (ordinal bigint NOT NULL, hash text NOT NULL, result text, idempotency_key text);
 
 -- Witness: what clients were answered and, of what they sent on, what the network said.
 CREATE TABLE signature (received_at timestamptz NOT NULL, kind text NOT NULL CHECK (kind IN ('lease', 'fee bump')), hash text NOT NULL,
-    inner_hash text, account text NOT NULL, sequence bigint NOT NULL, max_time bigint NOT NULL, envelope text NOT NULL);
+    inner_hash text, account text NOT NULL, sequence bigint NOT NULL, max_time bigint NOT NULL, envelope text NOT NULL,
+    idempotency_key text);
+-- Each 201 to a request with an Idempotency-Key; digest: SHA-256 of the answer's body, byte for byte.
+CREATE TABLE keyed_answer (idempotency_key text NOT NULL, digest text NOT NULL);
+-- Each request of a contest, in which all replicas live and accounts are short: the replica that was asked, how long its answer
+-- took, and the answer. No status: there was no answer.
+CREATE TABLE contest_request (contest integer NOT NULL, replica integer NOT NULL, waited_ms integer NOT NULL, status integer, code text);
 CREATE TABLE submission (hash text NOT NULL, status text NOT NULL, code integer, node_ledger bigint NOT NULL,
     sequence_ledger bigint NOT NULL);
 
--- Witness: the network itself. A consumption is an account's sequence number after a ledger.
+-- Witness: the network itself. A consumption is an account's sequence number after a ledger that created it or changed the number;
+-- a removal is the ledger in which an account was merged.
 CREATE TABLE ledger (sequence bigint PRIMARY KEY, close_time bigint NOT NULL);
 CREATE TABLE consumption (ledger bigint NOT NULL, account text NOT NULL, sequence bigint NOT NULL);
+CREATE TABLE removal (ledger bigint NOT NULL, account text NOT NULL);
 CREATE TABLE inclusion (ledger bigint NOT NULL, hash text NOT NULL, success boolean NOT NULL);
 
 -- Witness: whoever breaks things.
 CREATE TABLE kill (at timestamptz NOT NULL, target text NOT NULL, how text NOT NULL);
 
--- The end of the run: the tables of the database under test, and the network's accounts.
+-- The end of the run: the tables of the database under test, how many accounts the pool must have, and every account of the network
+-- whose reserve is sponsored. Of the leases that were settled before the run: how many rows, and how many keys, that had to stay; and
+-- how many are left of the rows and keys that were too old when the run began.
+CREATE TABLE final_pool (wanted bigint NOT NULL);
+CREATE TABLE final_history (seeded bigint NOT NULL, kept bigint NOT NULL, keys_seeded bigint NOT NULL, keys_kept bigint NOT NULL,
+    old_left bigint NOT NULL, old_keys_left bigint NOT NULL);
 CREATE TABLE final_lease (hash text NOT NULL, account text NOT NULL, result text, ledger bigint);
 CREATE TABLE final_account (account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
 CREATE TABLE final_cursor (sequence bigint NOT NULL, term bigint NOT NULL);
@@ -46,6 +61,9 @@ BEGIN
 END $$;
 
 CREATE INDEX ON grant_made (hash);
+CREATE INDEX ON grant_made (idempotency_key);
+CREATE INDEX ON keyed_answer (idempotency_key);
+CREATE INDEX ON removal (account);
 CREATE INDEX ON lease_end (hash);
 CREATE INDEX ON lease_end (ordinal);
 CREATE INDEX ON account_change (account, ordinal);

@@ -9,6 +9,8 @@ import { Transactions } from './decoding.mjs';
 const run = promisify(execFile);
 const SLOT = 'oracle';
 const TABLES = ['leases', 'channel_accounts', 'ledgers', 'cursor', 'fee_bumps'].map(name => `fairway.${name}`);
+/** The request id of leases that were settled before the run: tests/faults/history.sql. */
+const HISTORY = 'history';
 const hex = bytea => bytea === null ? null : bytea.slice(2);
 const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
@@ -19,10 +21,15 @@ export function record(history, ordinal, { committedAt, changes }, settled = new
   const accounts = new Map();
   history.append('wal_transaction', ordinal, committedAt);
   for (const { table, kind, row } of changes) {
-    if (kind === 'DELETE') // the janitor's; rows of the run are younger than that
+    if (kind === 'DELETE') // the janitor's; at the end of the run its rows must all be there
       continue;
+    if (table === 'fairway.leases' && row.request_id === HISTORY) {
+      history.append('history_change', ordinal, hex(row.hash), row.result, row.idempotency_key);
+      continue;
+    }
     if (table === 'fairway.leases' && kind === 'INSERT')
-      history.append('grant_made', ordinal, hex(row.hash), row.account, row.sequence, row.max_time, row.max_ledger, hex(row.envelope));
+      history.append('grant_made', ordinal, hex(row.hash), row.account, row.sequence, row.max_time, row.max_ledger, hex(row.envelope),
+        row.idempotency_key);
     if (table === 'fairway.leases' && row.settled_at !== null && !settled.has(row.hash)) {
       settled.add(row.hash);
       history.append('lease_end', ordinal, hex(row.hash), row.result, row.ledger);
@@ -40,9 +47,21 @@ export function record(history, ordinal, { committedAt, changes }, settled = new
     history.append('account_change', ordinal, row.public_key, row.state, row.sequence, hex(row.lease_hash));
 }
 
-/** Needs wal_level=logical. url: of the database under test. */
+/**
+ * Needs wal_level=logical. url: of the database under test, in which nobody may write until this returns. The pool and the ledger
+ * position of that moment are appended as what transaction 0 did.
+ */
 export async function watchWal(url, history) {
-  await run('psql', ['-X', '-q', url, '-c', `SELECT pg_create_logical_replication_slot('${SLOT}', 'test_decoding')`]);
+  const psql = text => run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', url, '-c', text], { maxBuffer: 2 ** 28 });
+  await psql(`SELECT pg_create_logical_replication_slot('${SLOT}', 'test_decoding')`);
+  for (const [table, text] of [
+    ['account_change', "SELECT public_key, state, sequence, encode(lease_hash, 'hex') FROM fairway.channel_accounts"],
+    ['ledger_commit', 'SELECT l.sequence, l.close_time FROM fairway.ledgers l JOIN fairway.cursor c ON c.sequence = l.sequence'],
+    ['cursor_change', 'SELECT sequence, term FROM fairway.cursor']]) {
+    const { stdout } = await psql(text);
+    for (const line of stdout.split('\n').filter(text => text !== ''))
+      history.append(table, 0, ...line.split('\t').map(value => value === '' ? null : value));
+  }
   return new Wal(url, history);
 }
 

@@ -1,0 +1,16 @@
+-- Has `held` accounts (a psql variable) in use by open leases that end in a year, and no others: those with the lowest addresses, whose
+-- slots are spread all over the pool. Request id: 'held'. feed_ledgers leaves them alone: public.bench_held says up to which address they go.
+BEGIN;
+SET LOCAL session_replication_role = replica;
+UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL, locked_until = NULL WHERE public_key <= (SELECT up_to FROM public.bench_held);
+DELETE FROM fairway.leases WHERE request_id = 'held';
+UPDATE public.bench_held SET up_to = coalesce((SELECT max(h.public_key)
+    FROM (SELECT public_key FROM fairway.channel_accounts ORDER BY public_key LIMIT :held) h), '');
+INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time, request_id)
+SELECT sha256(convert_to('held ' || a.public_key, 'UTF8')), a.public_key, a.sequence + 1, a.sequence_ledger, '',
+    decode(repeat(md5(a.public_key), 15), 'hex'), floor(extract(epoch FROM now() + interval '1 year'))::int8, 'held'
+FROM fairway.channel_accounts a WHERE a.public_key <= (SELECT up_to FROM public.bench_held);
+UPDATE fairway.channel_accounts SET lease_hash = sha256(convert_to('held ' || public_key, 'UTF8')), locked_at = now(),
+    locked_until = now() + interval '1 year' WHERE public_key <= (SELECT up_to FROM public.bench_held);
+COMMIT;
+VACUUM (ANALYZE) fairway.channel_accounts, fairway.leases;

@@ -1,0 +1,68 @@
+// One measurement: wrk against a fairway, and the CPU time that each process took for an answer.
+import fs from 'node:fs';
+import path from 'node:path';
+import { root, run, sql } from './setup.mjs';
+
+const TICKS = Number(run('getconf', ['CLK_TCK']));
+const seconds = Number(process.env.BENCH_SECONDS ?? 8);
+let runs = 0;
+
+/** {pid, parent, us, reapedUs} of a process: its CPU time, and that of its children that have ended. */
+function processTime(pid) {
+  try {
+    const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    const us = (...at) => at.reduce((sum, i) => sum + Number(fields[i]) * 1e6 / TICKS, 0);
+    return { pid, parent: Number(fields[1]), us: us(11, 12), reapedUs: us(13, 14) };
+  } catch {
+    return null; // it has ended
+  }
+}
+
+/** Of all processes, and what the ended children of one took: read again when another one ended meanwhile, or it would count twice. */
+function processTimes(parent) {
+  for (;;) {
+    const { reapedUs } = processTime(parent);
+    const all = fs.readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(name => processTime(Number(name))).filter(time => time);
+    if (processTime(parent).reapedUs === reapedUs)
+      return { all, reapedUs };
+  }
+}
+
+/** CPU time so far: of PostgreSQL, of those of its sessions that commit ledgers, of fairway and of its key process. */
+function cpuTimes(service) {
+  const { postmaster } = service.cluster, front = service.process.pid;
+  const { all, reapedUs } = processTimes(postmaster);
+  const sum = (what, reaped = 0) => all.filter(what).reduce((total, { us }) => total + us, reaped);
+  const ledgers = sql(service.url, '-c', `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+    AND application_name IN ('feed_ledgers', 'fairway ingest')`).split('\n').map(Number);
+  return {
+    postgres: sum(({ pid, parent }) => pid === postmaster || parent === postmaster, reapedUs),
+    ledgers: sum(({ pid }) => ledgers.includes(pid)),
+    fairway: sum(({ pid }) => pid === front),
+    keyd: sum(({ parent }) => parent === front),
+  };
+}
+
+/**
+ * Posts for some seconds over so many connections, once the pool is settled. header: the name of one that gets a fresh value with every
+ * request. {connections, answers, refused, us, p50us, p99us, cpu: {postgres, ledgers, fairway, keyd} in us}
+ */
+export async function measure(service, connections, { body, header }) {
+  service.startFeed();
+  await service.settled();
+  const before = cpuTimes(service);
+  const out = run('wrk', ['-t', connections === 1 ? '1' : '2', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s',
+    '--latency', '-s', path.join(root, 'tests/bench/post.lua'), `${service.api}/v1/transactions`],
+  { BENCH_BODY: body, ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }) });
+  const after = cpuTimes(service), b = JSON.parse(/^BENCH (.*)$/m.exec(out)[1]);
+  return { connections, answers: b.requests - b.refused, refused: b.refused + b.errors, us: b.us, p50us: b.p50us, p99us: b.p99us,
+    cpu: Object.fromEntries(Object.keys(after).map(name => [name, after[name] - before[name]])) };
+}
+
+/** Measurements of one case, taken at different times, as one: {rate, p50_ms, p99_ms, refused, cpu_us}; cpu_us is of one answer. */
+export function together(measurements) {
+  const sum = of => measurements.reduce((total, m) => total + of(m), 0), answers = sum(m => m.answers);
+  const round = (x, digits) => Math.round(x * 10 ** digits) / 10 ** digits, mean = of => round(sum(of) / measurements.length / 1000, 2);
+  return { rate: round(answers / (sum(m => m.us) / 1e6), 1), p50_ms: mean(m => m.p50us), p99_ms: mean(m => m.p99us), refused: sum(m => m.refused),
+    cpu_us: Object.fromEntries(Object.keys(measurements[0].cpu).map(name => [name, Math.round(sum(m => m.cpu[name]) / Math.max(1, answers))])) };
+}

@@ -1,0 +1,130 @@
+// What a benchmark runs on: a PostgreSQL cluster of its own, databases in it, a fairway on one of them, a feed of ledgers.
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { until } from '../e2e/harness.mjs';
+
+export const root = new URL('../..', import.meta.url).pathname;
+export const build = path.resolve(root, process.env.BUILD ?? 'build/release');
+const here = path.join(root, 'tests/bench');
+const passphrase = 'fairway benchmark';
+export const ledgerMs = Number(process.env.BENCH_LEDGER_MS ?? 50);
+
+export const run = (program, args, env = {}) =>
+  execFileSync(program, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+
+/** A payment, as the body of a request. */
+export function body() {
+  const from = Keypair.random().publicKey(), to = Keypair.random().publicKey();
+  const transaction = new TransactionBuilder(new Account(from, '0'), { fee: '100', networkPassphrase: passphrase })
+    .addOperation(Operation.payment({ source: from, destination: to, asset: Asset.native(), amount: '1' })).setTimeout(0).build();
+  return JSON.stringify({ transactionXdr: transaction.toXDR() });
+}
+
+export class Cluster {
+  #children = new Set();
+
+  constructor() {
+    this.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-bench-'));
+    fs.chmodSync(this.folder, 0o755);
+    this.keys = { MASTER_KEY_FILE: path.join(this.folder, 'master.key'),
+      DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: path.join(this.folder, 'distribution.seed') };
+    run(`${build}/fairway`, ['keygen', this.keys.MASTER_KEY_FILE]);
+    fs.writeFileSync(this.keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, Keypair.random().secret(), { mode: 0o600 });
+    this.url = this.#pg('start', path.join(this.folder, 'postgres'), String(process.pid));
+    this.postmaster = Number(fs.readFileSync(path.join(this.folder, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
+  }
+
+  #pg(...args) {
+    return run('sh', [path.join(root, 'tests/integration/support/pg.sh'), ...args]).trim();
+  }
+
+  /** A new database; its URL. */
+  database(name) {
+    sql(this.url, '-c', `CREATE DATABASE ${name}`);
+    const url = new URL(this.url);
+    url.pathname = `/${name}`;
+    return url.href;
+  }
+
+  start(program, args, env = {}) {
+    const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    child.text = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', text => (child.text += text));
+    child.ended = new Promise(resolve => child.on('exit', resolve));
+    this.#children.add(child);
+    child.ended.then(() => this.#children.delete(child));
+    return child;
+  }
+
+  async stop() {
+    for (const child of this.#children)
+      child.kill('SIGKILL');
+    await Promise.all([...this.#children].map(child => child.ended));
+    this.#pg('stop', path.join(this.folder, 'postgres'));
+    fs.rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** psql with arguments; what it printed. */
+export const sql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, ...args]).trim();
+
+/** A fairway over a pool of idle accounts. Its leases end through the real ledger transaction, while its feed runs. */
+export class Service {
+  static async start(cluster, name, pool) {
+    const service = new Service(), { keys } = cluster;
+    const url = cluster.database(name);
+    run(`${build}/fairway`, ['migrate'], { DATABASE_URL: url, ...keys });
+    run(`${build}/tests/bench/seed_pool`, [`${build}/fairway-keyd`, keys.MASTER_KEY_FILE, keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE,
+      url, passphrase, String(pool)]);
+    sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
+    Object.assign(service, { cluster, url, pool, held: 0 });
+    service.process = cluster.start(`${build}/fairway`, ['serve'], { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, INGEST: 'off',
+      AUTH: 'none', PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', ...keys });
+    service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??
+      (service.process.exitCode !== null && (() => { throw new Error(service.process.text); })()), 30_000,
+    `serve: ${service.process.text}`);
+    return service;
+  }
+
+  startFeed() {
+    this.feed ??= this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(ledgerMs)]);
+  }
+
+  async stopFeed() {
+    this.feed?.kill('SIGTERM');
+    await this.feed?.ended;
+    this.feed = undefined;
+  }
+
+  /** Waits until every lease that is not held has ended. */
+  async settled() {
+    await until(async () => (await (await fetch(`${this.api}/v1/pool`)).json()).accounts.idle === this.pool - this.held, 60_000,
+      `all but ${this.held} of ${this.pool} accounts are idle: ${this.feed?.text}${this.process.text}`);
+  }
+
+  /** Has so many accounts in use, by leases that stay. */
+  async hold(count) {
+    await this.settled();
+    await this.stopFeed();
+    sql(this.url, '-v', `held=${count}`, '-f', path.join(here, 'hold.sql'));
+    this.held = count;
+    this.startFeed();
+  }
+
+  /** Settled leases of the last 7 days; those of the last day have keys. */
+  seedHistory(rows) {
+    sql(this.url, '-v', `rows=${rows}`, '-v', 'old=0', '-v', 'stale=0', '-v', `digest=${'00'.repeat(32)}`,
+      '-f', path.join(root, 'tests/faults/history.sql'));
+    sql(this.url, '-c', 'VACUUM (ANALYZE) fairway.leases, fairway.fee_bumps');
+  }
+
+  async stop() {
+    await this.stopFeed();
+    this.process.kill('SIGTERM');
+    await this.process.ended;
+  }
+}

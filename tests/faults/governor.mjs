@@ -1,0 +1,51 @@
+// Keeps the pool of a storm about as full as it should be: measures which share of the active accounts is leased, and has clients hold
+// their leases longer or shorter.
+import { sleep } from '../e2e/harness.mjs';
+import { HOLD_MAX_MS } from './swarm.mjs';
+
+const EVERY_MS = 400, GAIN = 0.35, HOLD_START_MS = 1500, HOLD_MIN_MS = 20;
+
+const SAMPLE = `SELECT count(*) FILTER (WHERE lease_hash IS NOT NULL), count(*) FROM fairway.channel_accounts WHERE state = 'active'`;
+
+export class Governor {
+  #running = true;
+  /** {at, share, holdMs} */
+  samples = [];
+
+  /** sql: text to rows, throws while the database is away. target: share of the active accounts that should be leased. */
+  constructor({ sql, swarm, target }) {
+    Object.assign(this, { sql, swarm, target });
+    swarm.holdMs = HOLD_START_MS;
+    this.done = this.#run();
+  }
+
+  async #run() {
+    while (this.#running) {
+      await sleep(EVERY_MS * (0.5 + Math.random())); // not in step with the ledgers
+      const rows = await this.sql(SAMPLE).catch(() => []);
+      const [leased, active] = (rows[0] ?? []).map(Number);
+      if (!(active > 0))
+        continue;
+      const share = leased / active, { swarm } = this;
+      this.samples.push({ at: Date.now(), share, holdMs: swarm.holdMs });
+      swarm.holdMs = Math.min(HOLD_MAX_MS, Math.max(HOLD_MIN_MS, swarm.holdMs * Math.exp(GAIN * (this.target - share))));
+    }
+  }
+
+  async stop() {
+    this.#running = false;
+    await this.done;
+  }
+
+  /** {mean, p10, p50, p90, byMinute}: shares, once the pool had time to fill up. */
+  report(skipMs = 15_000) {
+    const round = x => Math.round(x * 1000) / 1000, mean = list => round(list.reduce((sum, x) => sum + x, 0) / list.length);
+    const begun = this.samples[0]?.at ?? 0, kept = this.samples.filter(({ at }) => at - begun >= skipMs);
+    if (kept.length === 0)
+      return { mean: 0 };
+    const sorted = kept.map(({ share }) => share).sort((a, b) => a - b), at = p => round(sorted[Math.floor(p * (sorted.length - 1))]);
+    const minutes = Object.groupBy(kept, sample => Math.floor((sample.at - begun) / 60_000));
+    return { mean: mean(sorted), p10: at(0.1), p50: at(0.5), p90: at(0.9),
+      byMinute: Object.values(minutes).map(list => mean(list.map(({ share }) => share))) };
+  }
+}

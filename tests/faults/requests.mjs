@@ -1,0 +1,143 @@
+// What a client does, a step at a time: it asks replicas until one decides, checks the lease that it got, and submits it. The oracle
+// hears of each answer. What must never happen becomes a line in `wrong`.
+import crypto from 'node:crypto';
+import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
+import { sleep } from '../e2e/harness.mjs';
+import { coSign, networkId, readFeeBump, readLease } from '../oracle/envelope.mjs';
+
+const SDK_SAMPLE = 0.02, HANG_UP = 0.02;
+const ANSWER_MS = 12_000, PATIENCE_MS = 60_000;
+const INNER_FAILED = -13;
+
+/** The innermost result code of a TransactionResult. */
+function resultCode(base64) {
+  const bytes = Buffer.from(base64, 'base64'), code = bytes.readInt32BE(8);
+  return code === INNER_FAILED ? bytes.readInt32BE(52) : code;
+}
+
+const digestOf = text => crypto.createHash('sha256').update(text).digest('hex');
+
+export class Requests {
+  /** False: requests that are not decided yet are given up after the answer that they wait for. */
+  running = true;
+
+  constructor({ fleet, history, rpcUrl, passphrase }) {
+    Object.assign(this, { fleet, history, rpcUrl, passphrase });
+    this.network = networkId(passphrase);
+    this.count = { leases: 0, noAnswer: 0, hungUp: 0, submitted: 0 };
+    /** How often each code of a 503 was answered. */
+    this.refusals = {};
+    this.wrong = [];
+  }
+
+  /** The answer of a replica, {status, json}, or null when there is none within ms. */
+  async post(service, path, body, key, ms = ANSWER_MS) {
+    try {
+      const answer = await fetch(service.url + path, { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(ms),
+        headers: { 'content-type': 'application/json', ...(key && { 'idempotency-key': key }) } });
+      const text = await answer.text();
+      if (key && answer.status === 201)
+        this.history.append('keyed_answer', key, digestOf(text));
+      return { status: answer.status, json: JSON.parse(text) };
+    } catch {
+      return null;
+    }
+  }
+
+  /**
+   * Asks random replicas until one decides; the last answer if none does. A request with a key is repeated with the same key after
+   * every 503 and every lost answer, for a minute; one without it a few times.
+   */
+  async ask(random, path, body, { key, tries = key ? Infinity : 6 } = {}) {
+    const end = Date.now() + PATIENCE_MS;
+    let answer = null;
+    for (let i = 0; i < tries && Date.now() < end; i++) {
+      const up = this.fleet.up, hangsUp = key !== undefined && random.chance(HANG_UP);
+      answer = up.length === 0 ? null
+        : await this.post(random.pick(up), path, body, key, hangsUp ? random.between(1, 40) : ANSWER_MS);
+      this.#note(answer, hangsUp);
+      if (!this.running || (answer && answer.status < 500))
+        return answer;
+      await sleep(random.between(30, 150));
+    }
+    return answer;
+  }
+
+  #note(answer, hungUp) {
+    if (answer?.status === 500)
+      this.wrong.push(`500: ${JSON.stringify(answer.json)}`);
+    if (answer === null && hungUp)
+      this.count.hungUp++;
+    else if (answer === null)
+      this.count.noAnswer++;
+    else if (answer.status >= 500)
+      this.refusals[answer.json.code] = (this.refusals[answer.json.code] ?? 0) + 1;
+  }
+
+  /** A signed lease has reached a client: that is what the oracle hears. */
+  take(random, json, key) {
+    const read = readLease(json.transactionXdr, this.network);
+    this.history.append('signature', new Date(), 'lease', read.hash, null, read.account, read.sequence, read.maxTime,
+      Buffer.from(json.transactionXdr, 'base64').toString('hex'), key);
+    this.count.leases++;
+    if (json.hash !== read.hash || json.channelAccount !== read.account || json.sequence !== String(read.sequence)
+      || json.maxTime !== String(read.maxTime))
+      this.wrong.push(`the answer does not say what was signed: ${JSON.stringify(json)}`);
+    if (random.chance(SDK_SAMPLE)) {
+      const judged = TransactionBuilder.fromXDR(json.transactionXdr, this.passphrase);
+      if (Buffer.from(judged.hash()).toString('hex') !== read.hash
+        || !Keypair.fromPublicKey(read.account).verify(judged.hash(), judged.signatures[0].signature))
+        this.wrong.push(`the SDK does not accept ${json.transactionXdr}`);
+    }
+    return { ...read, envelope: json.transactionXdr, sequenceLedger: json.sequenceLedger };
+  }
+
+  /** user: {keypair, privateKey} of the payment's source. */
+  async bumpAndSubmit(random, user, lease) {
+    const inner = coSign(lease.envelope, lease.hash, user.keypair, user.privateKey);
+    const answer = await this.ask(random, '/v1/fee-bumps', { transactionXdr: inner });
+    if (!answer || answer.status >= 500)
+      return;
+    if (answer.status !== 200) {
+      if (Date.now() / 1000 < Number(lease.maxTime) - 8) // later it may have expired by a close time ahead of this clock
+        this.wrong.push(`a fee bump was answered ${answer.status}: ${JSON.stringify(answer.json)}`);
+      return;
+    }
+    const bump = readFeeBump(answer.json.transactionXdr, this.network);
+    if (bump.inner !== inner)
+      this.wrong.push(`a fee bump has another transaction inside: ${answer.json.transactionXdr}`);
+    this.history.append('signature', new Date(), 'fee bump', bump.hash, lease.hash, lease.account, lease.sequence, lease.maxTime, '',
+      null);
+    await this.#submit(random, lease, answer.json.transactionXdr);
+  }
+
+  async #submit(random, lease, transaction) {
+    while (Date.now() / 1000 < Number(lease.maxTime) + 2) {
+      const sent = await this.#send(transaction);
+      if (sent?.status === 'PENDING' || sent?.status === 'DUPLICATE') {
+        this.count.submitted++;
+        this.history.append('submission', lease.hash, sent.status, null, sent.latestLedger, lease.sequenceLedger);
+        return;
+      }
+      if (sent?.status === 'ERROR') {
+        const code = resultCode(sent.errorResultXdr);
+        this.history.append('submission', lease.hash, 'ERROR', code, sent.latestLedger, lease.sequenceLedger);
+        // a node that is behind knows an older sequence number; anything else is final
+        if (code !== -5 || sent.latestLedger >= lease.sequenceLedger)
+          return;
+      }
+      await sleep(random.between(100, 400));
+    }
+  }
+
+  async #send(transaction) {
+    try {
+      const answer = await fetch(this.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sendTransaction', params: { transaction } }),
+        signal: AbortSignal.timeout(5000) });
+      return (await answer.json()).result;
+    } catch {
+      return null;
+    }
+  }
+}
