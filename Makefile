@@ -1,4 +1,4 @@
-# fairway. What a person types: make (build), run, demo, test, model, defects, lint, asan, tsan, bench, format, clean.
+# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -138,6 +138,11 @@ compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	$(Q)$(NODE) $< > $@
+
+# The tests on the other release of Debian, in a chroot: tests/debian.sh has the settings.
+.PHONY: test-debian
+test-debian:
+	@sh tests/debian.sh $(RELEASE)
 
 # Lease and release as a model, checked exhaustively, and its mutants.
 .PHONY: model
