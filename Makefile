@@ -57,7 +57,14 @@ $(KEYD): $(call objects,$(wildcard cmd/fairway-keyd/*.c)) $(KEYD_LIBRARIES)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ $(LIBS_keyd)
 
-$(BUILD)/%.o: %.c
+# Said once, in place of what the first file would say.
+.PHONY: compiler
+compiler:
+	@command -v $(CC) >/dev/null || { echo "The C compiler $(CC) is missing. On Debian, \`make install-build\` installs it and the libraries."; exit 69; }
+	@echo '#include <libpq-fe.h>|#include <sodium.h>|#include <microhttpd.h>|#include <jansson.h>|#include <curl/curl.h>' | tr '|' '\n' | \
+	    $(CC) $(INCLUDE_db) -E -xc -o /dev/null - || { echo "A library's header is missing. On Debian, \`make install-build\` installs them all."; exit 69; }
+
+$(BUILD)/%.o: %.c | compiler
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) $(INCLUDE_$(word 2,$(subst /, ,$*))) -MMD -MP -c -o $@ $<
@@ -103,7 +110,7 @@ $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
 	$(Q)$(test_link)
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)
 	$(Q)$(test_link) $(LIBS_fairway)
-$(BUILD)/tests/%.o: tests/%.c
+$(BUILD)/tests/%.o: tests/%.c | compiler
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests -Isrc -Isrc/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MMD -MP -c -o $@ $<
@@ -124,6 +131,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_KEYD=$(abspath $(
 test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
+	    tests/dev/*.test.mjs \
 	    tests/model/*.test.mjs tests/defects/*.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
@@ -191,6 +199,7 @@ run: install-run
 	@$(PARALLEL) build
 	@sh tests/dev/run.sh
 demo:
+	@[ -x $(NODE) ] || { echo "Nothing runs here. Start it with \`make run\`, wait for its last line, then try again."; exit 69; }
 	@$(NODE) tests/dev/demo.mjs
 
 # ---- measured, beside what fairway replaces
