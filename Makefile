@@ -128,11 +128,12 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_KEYD=$(abspath $(
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
+# The longest come first, so that none runs alone at the end. JOBS=1 runs them one after the other.
 test: install-test
 	@$(PARALLEL) build test-programs
-	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
-	    tests/dev/*.test.mjs \
-	    tests/model/*.test.mjs tests/defects/*.test.mjs
+	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
+	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
+	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c
@@ -163,16 +164,21 @@ defects: install-test
 	@$(PARALLEL) build test-programs
 	@FAIRWAY_SIZE=long FAIRWAY_DEFECTS='$(ONLY)' $(NODE) --test --test-reporter=spec tests/defects/defects.test.mjs
 
-# The C suites again, instrumented. The sandbox's system call filter is left out of such builds.
+# The C suites again, instrumented. The sandbox's system call filter is left out of such builds. tsan: those in which threads share
+# memory, which every change must pass; SUITES=all: all of them.
 .PHONY: asan tsan
 asan: install-test
-	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-c-suites
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
+SUITES ?= $(addprefix unit/,api/test_workers http/test_deferred http/test_framing http/test_reply http/test_slow ingest/test_status \
+    keys/test_client keys/test_server) $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_stop \
+    api_transactions engine engine_faults idempotency ingest keyd keyd_life watch)
 .PHONY: run-c-suites
+run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(UNIT) $(INTEGRATION),$(addprefix $(BUILD)/tests/,$(SUITES)))
 run-c-suites:
 	@$(PARALLEL) build test-programs
-	@$(TEST_ENV) tests/run.sh $(UNIT) $(INTEGRATION)
+	@$(TEST_ENV) tests/run.sh $(C_SUITES)
 
 # The kill storm at full size: tests/faults/soak.mjs says how to replay one and how to make it smaller.
 .PHONY: soak
