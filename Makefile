@@ -1,4 +1,4 @@
-# fairway. What a person types: make (build), run, demo, test, model, defects, lint, asan, tsan, bench, format, clean.
+# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -57,7 +57,14 @@ $(KEYD): $(call objects,$(wildcard cmd/fairway-keyd/*.c)) $(KEYD_LIBRARIES)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ $(LIBS_keyd)
 
-$(BUILD)/%.o: %.c
+# Said once, in place of what the first file would say.
+.PHONY: compiler
+compiler:
+	@command -v $(CC) >/dev/null || { echo "The C compiler $(CC) is missing. On Debian, \`make install-build\` installs it and the libraries."; exit 69; }
+	@echo '#include <libpq-fe.h>|#include <sodium.h>|#include <microhttpd.h>|#include <jansson.h>|#include <curl/curl.h>' | tr '|' '\n' | \
+	    $(CC) $(INCLUDE_db) -E -xc -o /dev/null - || { echo "A library's header is missing. On Debian, \`make install-build\` installs them all."; exit 69; }
+
+$(BUILD)/%.o: %.c | compiler
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) $(INCLUDE_$(word 2,$(subst /, ,$*))) -MMD -MP -c -o $@ $<
@@ -113,7 +120,7 @@ $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
 	$(Q)$(test_link)
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)
 	$(Q)$(test_link) $(LIBS_fairway)
-$(BUILD)/tests/%.o: tests/%.c
+$(BUILD)/tests/%.o: tests/%.c | compiler
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests -Isrc -Isrc/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MMD -MP -c -o $@ $<
@@ -131,10 +138,12 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
+# The longest come first, so that none runs alone at the end. JOBS=1 runs them one after the other.
 test: install-test
 	@$(PARALLEL) build test-programs
-	@$(TEST_ENV) tests/run.sh $(UNIT) tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(INTEGRATION) tests/e2e/*.test.mjs \
-	    tests/model/*.test.mjs tests/defects/*.test.mjs
+	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
+	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
+	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c
@@ -155,6 +164,11 @@ compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	$(Q)$(NODE) $< > $@
 
+# The tests on the other release of Debian, in a chroot: tests/debian.sh has the settings.
+.PHONY: test-debian
+test-debian:
+	@sh tests/debian.sh $(RELEASE)
+
 # Lease and release as a model, checked exhaustively, and its mutants.
 .PHONY: model
 model: install-test
@@ -166,16 +180,21 @@ defects: install-test
 	@$(PARALLEL) build test-programs
 	@FAIRWAY_SIZE=long FAIRWAY_DEFECTS='$(ONLY)' $(NODE) --test --test-reporter=spec tests/defects/defects.test.mjs
 
-# The C suites again, instrumented. The sandbox's system call filter is left out of such builds.
+# The C suites again, instrumented. The sandbox's system call filter is left out of such builds. tsan: those in which threads share
+# memory, which every change must pass; SUITES=all: all of them.
 .PHONY: asan tsan
 asan: install-test
-	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-c-suites
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
+SUITES ?= $(addprefix unit/,api/test_workers http/test_deferred http/test_framing http/test_reply http/test_slow ingest/test_status \
+    keys/test_client keys/test_server) $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_stop \
+    api_transactions engine engine_faults idempotency ingest keyd keyd_life watch)
 .PHONY: run-c-suites
+run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(UNIT) $(INTEGRATION),$(addprefix $(BUILD)/tests/,$(SUITES)))
 run-c-suites:
 	@$(PARALLEL) build test-programs
-	@$(TEST_ENV) tests/run.sh $(UNIT) $(INTEGRATION)
+	@$(TEST_ENV) tests/run.sh $(C_SUITES)
 
 # The kill storm at full size: tests/faults/soak.mjs says how to replay one and how to make it smaller.
 .PHONY: soak
@@ -202,6 +221,7 @@ run: install-run
 	@$(PARALLEL) build
 	@sh tests/dev/run.sh
 demo:
+	@[ -x $(NODE) ] || { echo "Nothing runs here. Start it with \`make run\`, wait for its last line, then try again."; exit 69; }
 	@$(NODE) tests/dev/demo.mjs
 
 # ---- measured, beside what fairway replaces

@@ -1,40 +1,71 @@
 #!/bin/sh
-# Installs what a fresh Debian 12 or 13 lacks: compilers, libraries and PostgreSQL by apt (as root, or by sudo), the
+# Installs what a fresh Debian 12 or 13 lacks: compilers, libraries and PostgreSQL by apt-get (as root, or by sudo), the
 # JavaScript packages of tests/package-lock.json by npm. Does nothing, and asks nothing, when everything is there.
 #
-#   install.sh build | test | bench      what is about to be done
+#   install.sh build | run | test | bench      what is about to be done
 set -eu
 cd "$(dirname "$0")"
+target=${1:-test}
 
 build="gcc make libc6-dev pkg-config libpq-dev libsodium-dev libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev"
 run="postgresql ca-certificates procps curl"
 test="clang libcmocka-dev binutils pgbouncer spin"
-case ${1:-test} in
+case $target in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
 test) wanted="$build $run $test" ;;
-bench) wanted="$build $run libcmocka-dev wrk" ;;
-*) echo "install.sh: unknown target $1" >&2; exit 64 ;;
+bench) wanted="$build $run libcmocka-dev wrk" ;; # its programs link what the tests share
+*) echo "install.sh: unknown target $target" >&2; exit 64 ;;
 esac
 
 missing=
 for package in $wanted; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
 done
-if [ "$1" != build ] && ! command -v npm >/dev/null; then
+if [ "$target" != build ] && ! command -v npm >/dev/null; then
     missing="$missing npm"
 fi
+
+ask_root() { # why
+    cat >&2 <<END
+$1
+Install them as root, then repeat the command:
+
+    apt-get update && apt-get install -y --no-install-recommends$missing
+
+END
+    exit 69
+}
+
+# apt-get prints hundreds of lines, and nothing while it downloads: shown are its phases, and its output when it fails.
+apt() { # its arguments
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" >"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        ask_root "apt-get $1 failed. These packages are missing:$missing."
+    fi
+}
+
 if [ -n "$missing" ]; then
-    echo "installing:$missing"
     as_root=
-    [ "$(id -u)" -eq 0 ] || as_root=sudo
-    $as_root apt-get update -qq
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || ask_root "These packages are missing:$missing. Installing them needs root, and there is no sudo."
+        as_root=sudo
+    fi
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    set -- $missing
+    echo "installing $# packages by apt-get, which may take some minutes:$missing"
+    echo "    apt-get update"
+    apt -q update
+    echo "    apt-get install: downloading"
+    apt -q install -y --no-install-recommends --download-only "$@"
+    echo "    apt-get install: unpacking and setting up"
+    apt -q install -y --no-install-recommends "$@"
 fi
 
 # node itself is one of the packages, so that the version that Debian ships does not matter
-if [ "$1" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
-    echo "installing JavaScript packages"
+if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
+    echo "installing JavaScript packages by npm, some 20 seconds"
     npm ci --no-audit --no-fund --loglevel=error
     node_modules/.bin/node --version >/dev/null
     cp package-lock.json node_modules/.fairway-lock

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Runs test programs one after the other and counts: run.sh PROGRAM...  Each is a cmocka program, or a .mjs file or folder for
-# node's test runner. Prints a line for each, what it says to have covered ("N of N ..."), and, for those that fail, all their
-# output; the last line is the sum.
-# Exit 0 only when nothing failed and something ran.
+# Runs test programs and counts: run.sh PROGRAM...  Each is a cmocka program, or a .mjs file or folder for node's test runner. Prints
+# a line for each when it has ended, what it says to have covered ("N of N ..."), and, for those that fail, all their output; then the
+# programs that failed, and last the sum. Exit 0 only when nothing failed and something ran.
+#
+#   JOBS=N          so many programs at a time (default: twice the processors, since tests mostly wait); 1: one after the other
+#   TEST_SUMS=FILE  adds a line to it: passed failed skipped
 set -u
 here=$(dirname "$0")
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-passed=0 failed=0 skipped=0
 
 count() { # PATTERN [WORD]: the sum of the numbers in lines that begin with PATTERN, in front of WORD if there is one
     awk -v pattern="$1" -v word="${2:-}" 'index($0, pattern) == 1 {
@@ -17,11 +16,13 @@ count() { # PATTERN [WORD]: the sum of the numbers in lines that begin with PATT
     } END { print sum + 0 }' "$log"
 }
 
-for program in "$@"; do
+# In the foreground: Ctrl-C reaches the program.
+run_one() { # PROGRAM
+    program=$1 log=$(mktemp -p "$results")
     begun=$(date +%s)
     case $program in
-    *.mjs) timeout 900 "$here/node_modules/.bin/node" --test --test-reporter=tap "$program" >"$log" 2>&1 ;;
-    *) timeout 900 "$program" >"$log" 2>&1 ;;
+    *.mjs) timeout --foreground -k 10 900 "$here/node_modules/.bin/node" --test --test-reporter=tap "$program" >"$log" 2>&1 ;;
+    *) timeout --foreground -k 10 900 "$program" >"$log" 2>&1 ;;
     esac
     code=$?
     case $program in
@@ -32,13 +33,37 @@ for program in "$@"; do
     if [ $code -ne 0 ] && [ "$f" -eq 0 ] || [ $((p + f + s)) -eq 0 ]; then
         f=$((f + 1))
     fi
-    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     printf '%-60s %4d passed %s%s(%d s)\n' "$program" "$p" "$([ "$f" -eq 0 ] || echo "$f FAILED ")" \
         "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - begun))
     [ "$f" -eq 0 ] || { sed 's/^/    /' "$log"; echo "    exit code $code"; }
-    [ "$s" -eq 0 ] || grep -i '# skip' "$log" | sed 's/^/    /' | head -5
+    [ "$s" -eq 0 ] || grep '# SKIP' "$log" | sed 's/^/    /' | head -5
     sed -nE 's/^ *# ([0-9]+ of [0-9]+ .*)/    \1/p' "$log"
-done
+    echo "$p $f $s $program" >>"$results/sums"
+}
+
+# xargs starts this script again for each program; the lock keeps what one prints together.
+if [ "${1:-}" = --one ]; then
+    results=$2
+    output=$(mktemp -p "$results")
+    run_one "$3" >"$output" 2>&1
+    flock "$results/lock" cat "$output"
+    exit 0
+fi
+
+[ $# -gt 0 ] || { echo "run.sh: no test program was given" >&2; exit 64; }
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+trap 'exit 130' INT TERM HUP
+: >"$results/sums"
+begun=$(date +%s)
+printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$(($(nproc) * 2))}" sh "$0" --one "$results"
+
 echo
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+awk '$2 > 0 { print "FAILED: " $4 }' "$results/sums"
+sums=$(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$results/sums")
+set -- "$sums" $# $(wc -l <"$results/sums")
+[ -z "${TEST_SUMS:-}" ] || echo "$1" >>"$TEST_SUMS"
+echo "$1" | awk -v programs="$2" -v seconds=$(($(date +%s) - begun)) \
+    '{ printf "%d passed, %d failed, %d skipped (%d programs, %d s)\n", $1, $2, $3, programs, seconds }'
+[ "$2" -eq "$3" ] || { echo "$(($2 - $3)) of $2 programs were not run to their end"; exit 1; }
+echo "$1" | awk '{ exit !($1 > 0 && $2 == 0) }'

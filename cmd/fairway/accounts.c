@@ -104,23 +104,32 @@ static bool in_doubt(enum err e)
     return e == ERR_OUTCOME_UNKNOWN || e == ERR_NOT_REPLICATED;
 }
 
-/* Each account by itself: a refusal, or a doubt, is that account's; what is away is everybody's. */
+/*
+ * A refusal, a doubt, or one read that the RPC fails concerns that account only: the list goes on. Any other
+ * error, and a second failed read in a row, would meet all accounts that follow, and ends the command.
+ */
 static int change_each(const struct config *config, const struct manual *manual, change_fn change)
 {
-    bool refused = false, later = false;
-    for (size_t i = 1; i < config_argument_count(config); i++) {
-        const char *address = config_argument(config, i);
+    bool refused = false, later = false, read_failed = false;
+    const size_t end = config_argument_count(config);
+    for (size_t i = 1; i < end; i++) {
+        const char *address = config_argument(config, i), *prefix = "";
         struct public_key account;
         struct detail detail = {0};
         enum err e = address_decode(address, &account);
         if (e == ERR_OK)
             e = change(manual, &account, &detail);
-        if (e != ERR_OK && e != ERR_CONFLICT && e != ERR_TRY_AGAIN && !in_doubt(e))
+        bool read_fails = e == ERR_RPC_UNAVAILABLE && i + 1 < end && !read_failed;
+        if (e != ERR_OK && e != ERR_CONFLICT && e != ERR_TRY_AGAIN && !in_doubt(e) && !read_fails)
             return command_failed(e, &detail, "this account and those after it stay as they are");
-        printf("%s %s%s\n", address,
-            in_doubt(e) ? "may have changed; look at it and repeat the command: " : "", detail.text);
+        if (in_doubt(e))
+            prefix = "may have changed; look at it and repeat the command: ";
+        else if (read_fails)
+            prefix = "not now, and unchanged: ";
+        printf("%s %s%s\n", address, prefix, detail.text);
         refused |= e == ERR_CONFLICT;
-        later |= e == ERR_TRY_AGAIN || in_doubt(e);
+        later |= e == ERR_TRY_AGAIN || in_doubt(e) || read_fails;
+        read_failed = read_fails;
     }
     return refused ? 1 : later ? EX_TEMPFAIL : EX_OK;
 }

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "call.h"
+#include "entries.h"
 #include "field.h"
 #include "stellar/ledger.h"
 
@@ -72,11 +72,8 @@ enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t co
         return detail_set(detail, ERR_INTERNAL, "%zu accounts asked for at once", count);
     memset(out, 0, count * sizeof out[0]);
     AUTO_JSON result = NULL;
-    json_t *params = json_pack("{s:o, s:s}", "keys", ledger_keys(keys, count, texts), "xdrFormat", "base64");
-    enum err e = call(rpc, "getLedgerEntries", params, &result, NULL, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "latestLedger", ledger, detail);
-    const json_t *entries = json_object_get(result, "entries"); /* null when none exists */
+    const json_t *entries;
+    enum err e = entries_read(rpc, ledger_keys(keys, count, texts), &result, ledger, &entries, detail);
     for (size_t i = 0; e == ERR_OK && i < json_array_size(entries); i++)
         e = read_entry(json_array_get(entries, i), keys, texts, count, out, detail);
     for (size_t i = 0; i < count; i++)

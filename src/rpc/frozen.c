@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "call.h"
+#include "entries.h"
 #include "field.h"
 
 static enum err read_entry(
@@ -34,14 +34,9 @@ enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledg
     AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
     buf_free(&bytes);
     AUTO_JSON result = NULL;
-    enum err e = call(rpc, "getLedgerEntries", json_pack("{s:[s], s:s}", "keys", key, "xdrFormat", "base64"),
-        &result, NULL, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "latestLedger", ledger, detail);
-    if (e != ERR_OK)
+    const json_t *entries;
+    enum err e = entries_read(rpc, json_pack("[s]", key), &result, ledger, &entries, detail);
+    if (e != ERR_OK || json_array_size(entries) == 0)
         return e;
-    const json_t *entries = json_object_get(result, "entries"); /* null when there is none */
-    if (json_array_size(entries) == 0)
-        return ERR_OK;
     return read_entry(json_array_get(entries, 0), key, out, detail);
 }

@@ -1,6 +1,7 @@
 #include "transport.h"
 
 #include <curl/curl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sysexits.h>
@@ -166,5 +167,16 @@ enum err transport_post(
         return e;
     curl_easy_getinfo(transport->easy, CURLINFO_RESPONSE_CODE, status);
     *body = buf_bytes(&transport->body);
+    return ERR_OK;
+}
+
+enum err transport_pause(const struct transport *transport, int ms)
+{
+    const int64_t deadline_ms = clock_ms() + ms;
+    /* a negative descriptor is ignored; a signal may end poll early */
+    struct pollfd cancel = {.fd = transport->cancel_fd, .events = POLLIN};
+    for (int left_ms; (left_ms = clock_left_ms(deadline_ms)) > 0;)
+        if (poll(&cancel, 1, left_ms) > 0)
+            return ERR_CANCELLED;
     return ERR_OK;
 }

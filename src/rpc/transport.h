@@ -23,4 +23,7 @@ void transport_free(struct transport *transport); /* NULL is fine */
 MUST_CHECK enum err transport_post(
     struct transport *transport, const char *json, long *status, struct bytes *body, struct detail *detail);
 
+/* Waits between two calls. ERR_CANCELLED as soon as cancel_fd is readable. */
+MUST_CHECK enum err transport_pause(const struct transport *transport, int ms);
+
 #endif

@@ -1,9 +1,10 @@
 // `make demo`: one payment through its whole life, against what `make run` has started.
 import fs from 'node:fs';
+import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { connect, fundIfMissing } from './network.mjs';
 
-const place = new URL('../../run/demo.json', import.meta.url);
+const place = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run', 'demo.json');
 if (!fs.existsSync(place)) {
   console.error('Nothing runs here. Start it with `make run`, wait for its last line, then try again.');
   process.exit(69);

@@ -1,6 +1,8 @@
-// accounts release and retire when nobody can say whether a COMMIT holds: the line says so, and the accounts after it get their turn.
+// accounts release and retire when nobody can say whether a COMMIT holds, or when the RPC fails to read an account: the line says so, and
+// the accounts after it get their turn.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Keypair } from '@stellar/stellar-sdk';
 import { startProvisioning } from './provisioning.mjs';
 import { sleep, until } from './harness.mjs';
 
@@ -55,6 +57,38 @@ for (const [name, end, verb, state] of [
     assert.equal(again.code, 0, again.out);
     assert.equal(again.out.match(/ already/g).length, keys.length);
   });
+
+/** What a healthy stellar-rpc answers while its captive core has not published the snapshot that it names. */
+const noSnapshot = { code: -32603, message: 'could not query captive core: http request failed with non-200 status code (404)' };
+
+/** The accounts' ledger keys, in base64, begin with the type and hold the raw public key. */
+const asksFor = ({ method, params }, key) => method === 'getLedgerEntries' &&
+  params.keys.some(text => Buffer.from(text, 'base64').includes(Keypair.fromPublicKey(key).rawPublicKey()));
+
+for (const verb of ['release', 'retire'])
+  test(`${verb}: an RPC whose snapshot is not there for a moment is asked again, each time`, { timeout: 60_000 }, async () => {
+    await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
+    let calls = 0, failed = 0;
+    proxy.refuse = ({ method }) => method === 'getLedgerEntries' && calls++ % 3 < 2 ? (failed++, noSnapshot) : null;
+    const { code, out } = await start(['accounts', verb, ...keys]).ended;
+    proxy.refuse = () => null;
+    assert.equal(code, 0, out);
+    assert.ok(failed >= 2 * keys.length, `${failed} calls failed`);
+    assert.deepEqual(await states(), new Set([verb === 'release' ? 'active' : 'retiring']));
+  });
+
+test('an account that the RPC does not read stays as it is, the list goes on: exit 75', { timeout: 60_000 }, async () => {
+  await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
+  const [first, ...others] = keys;
+  proxy.refuse = call => asksFor(call, first) ? noSnapshot : null;
+  const { code, out } = await start(['accounts', 'release', ...keys]).ended;
+  proxy.refuse = () => null;
+  assert.equal(code, 75, out);
+  assert.match(out, new RegExp(`^${first} not now, and unchanged: getLedgerEntries: error -32603 could not query captive core`, 'm'));
+  for (const key of others)
+    assert.match(out, new RegExp(`^${key} `, 'm'));
+  assert.deepEqual(await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined'"), [[first]]);
+});
 
 test('what is away ends the command, and says that nothing after it was changed', { timeout: 60_000 }, async () => {
   proxy.onCall = async ({ method }) => method === 'getLedgerEntries' && 'hang up';

@@ -104,7 +104,7 @@ test('every session of every process bounds its waits inside its own statements,
   const quiet = [...sessions].filter(([pid]) => !seen.has(pid));
   assert.ok(quiet.some(([, name]) => name === 'fairway listen'), 'the listener reads no table');
   for (const [pid, name] of quiet) {
-    const settings = new RegExp(`^${pid} .*set_config\\('statement_timeout', \\$1, (?:false|true)\\).*'lock_timeout'.*'idle_in_transaction_session_timeout'.*\\n${pid} DETAIL: +parameters: \\$1 = '(\\d+)', \\$2 = '(\\d+)', \\$3 = '(\\d+)'`, 'm').exec(log);
+    const settings = new RegExp(`^${pid} .*set_config\\('statement_timeout', \\$1, (?:false|true)\\).*'lock_timeout'.*'idle_in_transaction_session_timeout'.*\\n${pid} DETAIL: +[Pp]arameters: \\$1 = '(\\d+)', \\$2 = '(\\d+)', \\$3 = '(\\d+)'`, 'm').exec(log);
     assert.ok(settings, `${name} (${pid}) set its limits`);
     assert.ok(settings.slice(1).every(ms => Number(ms) > 0 && Number(ms) <= 5000), `${name}: ${settings.slice(1)}`);
   }

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
-import { points, Stop } from '../faults/stop.mjs';
+import { isStatement, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payThrough, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 3;
@@ -127,7 +127,7 @@ const terminate = async () => {
 };
 
 const acts = {
-  'a statement fails': { action: 'error', chosen: ({ point }) => /: [A-Z]/.test(point), recover: async () => {} },
+  'a statement fails': { action: 'error', chosen: ({ point }) => isStatement(point), recover: async () => {} },
   'the server ends the session': { action: 'stop', chosen: () => true, recover: async () => {
     await terminate();
     service.process.kill('SIGCONT');

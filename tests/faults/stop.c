@@ -10,9 +10,11 @@
  *   cut    the connection of the point  error  another statement that fails, instead of the one of the point
  * At a point in front of a statement, the server has been sent what stands before it, and had time to do it.
  *
- * Names: "SESSION: STATEMENT" in front of a statement; "SESSION: sync" when all of a round trip but its Sync
- * was sent; "SESSION: answers" when the server has answered and nothing was read; "SESSION: read" behind it;
- * "keyd: MESSAGE" and "keyd: MESSAGE answered"; "reply STATUS" and "reply STATUS sent".
+ * Names: "SESSION: STATEMENT" in front of a statement; "SESSION: sync after STATEMENT" when all of a round
+ * trip but its Sync was sent, STATEMENT being its last one; "SESSION: answers after STATEMENT" when the
+ * server has answered and nothing was read; "SESSION: read after STATEMENT" when all was read; "keyd:
+ * MESSAGE" and "keyd: MESSAGE answered"; "reply STATUS" and "reply STATUS sent". A round trip that happens
+ * now and then has statements of its own, so the points of the others keep their names and counts.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -173,12 +175,16 @@ static void flush(PGconn *conn)
         poll(&(struct pollfd){.fd = PQsocket(conn), .events = POLLOUT}, 1, SETTLE_MS);
 }
 
-/* act() behind what was sent so far. */
-static bool point(PGconn *conn, const char *what)
+/* No statement has this name: stands for the last one that was sent. */
+#define LAST_SENT "\1last"
+
+/* act() behind what was sent so far. after: of a round trip, whose last statement is part of the name. */
+static bool point(PGconn *conn, const char *what, const char *after)
 {
     char name[NAME_SIZE];
     const char *session = PQparameterStatus(conn, "application_name");
-    snprintf(name, sizeof name, "%s: %s", session != NULL ? session : "?", what);
+    snprintf(name, sizeof name, "%s: %s%s%s", session != NULL ? session : "?", what,
+        after[0] ? " after " : "", after);
     enum action action = pass(name);
     if (action == NOTHING)
         return false;
@@ -196,6 +202,21 @@ static int send_failing(PGconn *conn)
     return NEXT(PQsendQueryParams)(conn, "SELECT 1 / (random() * 0)::int", 0, NULL, NULL, NULL, NULL, 1);
 }
 
+static bool statement_point(PGconn *conn, const char *sql)
+{
+    char words[STATEMENT_CHARS + 1];
+    remember(conn, LAST_SENT, sql);
+    words_of(sql, words);
+    return point(conn, words, "");
+}
+
+static void round_trip_point(PGconn *conn, const char *what)
+{
+    char last[STATEMENT_CHARS + 1] = "?";
+    recall(conn, LAST_SENT, last);
+    point(conn, what, last);
+}
+
 int PQsendPrepare(PGconn *conn, const char *stmtName, const char *query, int nParams, const Oid *paramTypes)
 {
     remember(conn, stmtName, query);
@@ -207,7 +228,7 @@ int PQsendQueryPrepared(PGconn *conn, const char *stmtName, int nParams, const c
 {
     char words[STATEMENT_CHARS + 1] = "?";
     recall(conn, stmtName, words);
-    if (point(conn, words))
+    if (statement_point(conn, words))
         return send_failing(conn);
     return NEXT(PQsendQueryPrepared)(
         conn, stmtName, nParams, paramValues, paramLengths, paramFormats, resultFormat);
@@ -216,9 +237,7 @@ int PQsendQueryPrepared(PGconn *conn, const char *stmtName, int nParams, const c
 int PQsendQueryParams(PGconn *conn, const char *command, int nParams, const Oid *paramTypes,
     const char *const *paramValues, const int *paramLengths, const int *paramFormats, int resultFormat)
 {
-    char words[STATEMENT_CHARS + 1];
-    words_of(command, words);
-    if (point(conn, words))
+    if (statement_point(conn, command))
         return send_failing(conn);
     return NEXT(PQsendQueryParams)(
         conn, command, nParams, paramTypes, paramValues, paramLengths, paramFormats, resultFormat);
@@ -226,9 +245,9 @@ int PQsendQueryParams(PGconn *conn, const char *command, int nParams, const Oid 
 
 int PQpipelineSync(PGconn *conn)
 {
-    point(conn, "sync");
+    round_trip_point(conn, "sync");
     int sent = NEXT(PQpipelineSync)(conn);
-    point(conn, "answers");
+    round_trip_point(conn, "answers");
     return sent;
 }
 
@@ -236,7 +255,7 @@ PGresult *PQgetResult(PGconn *conn)
 {
     PGresult *result = NEXT(PQgetResult)(conn);
     if (result != NULL && PQresultStatus(result) == PGRES_PIPELINE_SYNC)
-        point(conn, "read");
+        round_trip_point(conn, "read");
     return result;
 }
 

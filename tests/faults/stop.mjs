@@ -53,6 +53,9 @@ export class Stop {
   }
 }
 
+/** Whether a point stands in front of a statement, which can fail. */
+export const isStatement = point => /^fairway [a-z]+: (?!(?:sync|answers|read) after )/.test(point);
+
 /**
  * The committed list of a request's points; fails when what was recorded is another one, so that a new statement gets its points.
  * FAIRWAY_RECORD_POINTS=1 writes the lists anew. Answers [{point, count}]: the count-th pass.

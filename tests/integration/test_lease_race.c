@@ -39,7 +39,8 @@ struct race {
     struct test_pool pool;
     struct network network;
     bool kills;  /* sessions of granters, at random */
-    int unknown; /* grants that ended so */
+    int unknown; /* batches that ended so: their leases may be there, and are never submitted */
+    size_t expired;
 };
 
 /* cmocka's assertions are for its own thread only. */
@@ -145,8 +146,9 @@ static void close_ledger(struct race *race, struct db *db)
                                                             .transaction_count = count,
                                                             .accounts = accounts,
                                                             .account_count = count});
-    check(settled.confirmed + settled.failed == count && settled.released == count);
-    check(settled.quarantined + settled.superseded + settled.expired == 0);
+    check(settled.confirmed + settled.failed == count && settled.released == count + settled.expired);
+    check(settled.quarantined + settled.superseded == 0);
+    race->expired += settled.expired;
 }
 
 static bool running(struct network *network)
@@ -269,6 +271,7 @@ static void promise_1_many_replicas_never_have_two_live_transactions_of_one_acco
     run_race(&race);
     assert_true(network->count > 10 * ACCOUNTS);
     judge(network);
+    assert_int_equal(race.expired, 0);
     assert_int_equal(leased_accounts(&race.pool), 0); /* nothing leaked */
     assert_int_equal(lease_rows(&race.pool), network->count);
     for (size_t slot = 0; slot < ACCOUNTS; slot++)
@@ -285,10 +288,10 @@ static void DX7_sessions_that_die_at_random_lose_and_leak_nothing(void **state)
     struct race race = {.kills = true};
     run_race(&race);
     judge(&race.network);
-    int64_t leased = leased_accounts(&race.pool);
-    if (race.unknown == 0)
-        assert_int_equal(leased, 0);
-    assert_int_equal(lease_rows(&race.pool), (int64_t)race.network.count + leased);
+    /* on a slow machine this lasts longer than a lease */
+    int64_t lost = leased_accounts(&race.pool) + (int64_t)race.expired;
+    assert_true(lost <= race.unknown * BATCH_MAX);
+    assert_int_equal(lease_rows(&race.pool), (int64_t)race.network.count + lost);
     finish(&race);
 }
 

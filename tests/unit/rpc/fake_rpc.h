@@ -37,6 +37,8 @@ struct fake_reply {
     const char *body;   /* "$id" becomes the request's id */
     const char *header; /* "Location: ...\r\n" or NULL */
     enum fake_manner manner;
+    unsigned times; /* after so many uses, the next reply that fits is used; 0: no limit */
+    unsigned used;
 };
 
 #define FAKE_REPLIES 4
@@ -87,13 +89,17 @@ static inline bool fake_read_request(struct fake_rpc *fake, int fd)
     }
 }
 
-static inline const struct fake_reply *fake_reply_to(const struct fake_rpc *fake)
+static inline const struct fake_reply *fake_reply_to(struct fake_rpc *fake)
 {
     for (size_t i = 0; i < FAKE_REPLIES; i++) {
-        const char *method = fake->replies[i].method;
-        AUTO_FREE char *quoted = mem_format("\"method\":\"%s\"", method != NULL ? method : "");
-        if (method == NULL || strstr(fake->request, quoted) != NULL)
-            return &fake->replies[i];
+        struct fake_reply *reply = &fake->replies[i];
+        AUTO_FREE char *quoted = mem_format("\"method\":\"%s\"", reply->method != NULL ? reply->method : "");
+        if (reply->times > 0 && reply->used == reply->times)
+            continue;
+        if (reply->method == NULL || strstr(fake->request, quoted) != NULL) {
+            reply->used++;
+            return reply;
+        }
     }
     return &fake->replies[0];
 }

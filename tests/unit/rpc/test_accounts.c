@@ -164,6 +164,94 @@ static void P10_two_hundred_at_once_and_not_more(void **state)
     assert_int_equal(fake_requests(fake), 1);
 }
 
+/* What a healthy stellar-rpc answers while its captive core has not published the snapshot that it names. */
+#define NO_SNAPSHOT                                                                                          \
+    FAKE_ERROR(-32603, "could not query captive core: http request failed with non-200 status code (404)")
+
+static void a_snapshot_that_is_not_there_yet_is_asked_for_again(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1);
+    struct rpc_account account;
+    struct frozen_accounts frozen;
+    uint32_t ledger = 0;
+    fake_replies(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
+    fake_replies(fake, 1, (struct fake_reply){.body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":7}")});
+    assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_OK);
+    assert_int_equal(ledger, 7);
+    assert_int_equal(fake_requests(fake), 4);
+    fake_replies(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
+    assert_int_equal(rpc_frozen(fake->rpc, &frozen, &ledger, &detail), ERR_OK);
+    assert_int_equal(fake_requests(fake), 8);
+}
+
+static void an_internal_error_that_stays_is_reported_after_two_seconds(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1);
+    struct rpc_account account;
+    uint32_t ledger;
+    fake_says(fake, NO_SNAPSHOT);
+    int64_t start_ms = clock_ms();
+    assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
+    assert_true(clock_ms() - start_ms >= 2000);
+    assert_in_range(fake_requests(fake), 2, 15); /* with growing pauses */
+    assert_string_equal(detail.text,
+        "getLedgerEntries: error -32603 could not query captive core: http request "
+        "failed with non-200 status code (404)");
+}
+
+/* Not what a server says while it is healthy: whoever calls decides when to try again. */
+static void other_errors_are_reported_at_once(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1);
+    const struct fake_reply others[] = {{.body = FAKE_ERROR(-32602, "bad key")}, {.status = 503},
+        {.body = FAKE_ERROR(-32001, "request queue is full")}};
+    struct rpc_account account;
+    uint32_t ledger;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        fake_replies(fake, 0, others[i]);
+        unsigned before = fake_requests(fake);
+        assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail),
+            i == 0 ? ERR_RPC_REFUSED : ERR_RPC_UNAVAILABLE);
+        assert_int_equal(fake_requests(fake), before + 1);
+    }
+}
+
+struct closing {
+    struct fake_rpc *fake;
+    int fd;
+};
+
+static void *close_after_two_requests(void *context)
+{
+    const struct closing *closing = context;
+    while (fake_requests(closing->fake) < 2)
+        clock_sleep_ms(1);
+    close(closing->fd);
+    return NULL;
+}
+
+static void cancel_ends_the_retries(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct public_key key = key_of(1);
+    struct rpc_account account;
+    uint32_t ledger;
+    int wake[2];
+    assert_int_equal(pipe(wake), 0);
+    struct rpc *rpc = fake_client(fake, wake[0]);
+    pthread_t thread;
+    fake_says(fake, NO_SNAPSHOT);
+    assert_int_equal(
+        pthread_create(&thread, NULL, close_after_two_requests, &(struct closing){fake, wake[1]}), 0);
+    assert_int_equal(rpc_accounts(rpc, &key, 1, &account, &ledger, &detail), ERR_CANCELLED);
+    pthread_join(thread, NULL);
+    rpc_free(rpc);
+    close(wake[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +261,10 @@ int main(void)
         FAKE_TEST(an_entry_of_a_newer_protocol_is_said_to_be_one),
         FAKE_TEST(members_that_lack_are_unavailable),
         FAKE_TEST(P10_two_hundred_at_once_and_not_more),
+        FAKE_TEST(a_snapshot_that_is_not_there_yet_is_asked_for_again),
+        FAKE_TEST(an_internal_error_that_stays_is_reported_after_two_seconds),
+        FAKE_TEST(other_errors_are_reported_at_once),
+        FAKE_TEST(cancel_ends_the_retries),
     };
     return cmocka_run_group_tests_name("rpc/accounts", tests, NULL, NULL);
 }
