@@ -53,10 +53,6 @@ struct recorded_lease {
 MUST_CHECK enum err lease_find(struct db *db, const struct lease_request *request, bool *found,
     struct lease *out, struct detail *detail);
 
-/* Takes the key out of at most limit leases granted more than IDEMPOTENCY_KEY_HOURS ago; *forgotten says how
- * many. */
-MUST_CHECK enum err lease_forget_keys(struct db *db, int64_t limit, size_t *forgotten, struct detail *detail);
-
 enum grant_state {
     GRANT_OPEN,    /* wants an account */
     GRANT_DONE,    /* lease is set and committed */
