@@ -17,3 +17,12 @@ CREATE TRIGGER open_leases_stay AFTER DELETE ON fairway.leases
     FOR EACH ROW WHEN (OLD.settled_at IS NULL) EXECUTE FUNCTION fairway.keep_open_leases();
 CREATE TRIGGER leases_stay BEFORE TRUNCATE ON fairway.leases
     FOR EACH STATEMENT EXECUTE FUNCTION fairway.keep_open_leases();
+
+-- How far housekeeping has come. It continues from here: the index entries of rows that it has deleted stay until vacuum removes
+-- them, millions in a busy database, and each step would read them again. Rows before these times are not looked for any more; to
+-- have them looked for again, delete this row.
+CREATE TABLE fairway.housekeeping (
+    only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    leases_to timestamptz NOT NULL DEFAULT '-infinity', -- leases that were settled before this have been deleted
+    keys_to   timestamptz NOT NULL DEFAULT '-infinity'  -- leases that were granted before this have no idempotency key
+);

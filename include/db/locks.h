@@ -6,7 +6,9 @@
  *   2. advisory locks of the transaction (ledger transaction; grants, shared; idempotency keys): tried as
  * well;
  *   3. the cursor's row: ledgers and a new leader FOR UPDATE, changes by hand FOR SHARE, grants not at all;
- *   4. leases: a ledger ends them by hash, a grant inserts its own, the janitor deletes settled ones;
+ *   4. leases: a ledger ends them by hash, a grant inserts its own, housekeeping deletes settled ones and
+ * removes old idempotency keys, and never waits for a lock longer than 200 ms, which is below
+ * deadlock_timeout;
  *   5. rows of accounts, in the order of their keys in "C"; a grant, and scaling down, skip those that are
  *      locked instead of waiting, and an account whose lease a ledger has ended under 4 is nobody else's;
  *   6. what the ledger adds: its row, the fate of a provisioning transaction.

@@ -49,9 +49,6 @@ struct recorded_lease {
     struct hash digest; /* of the body that took it */
 };
 
-/* Takes the key out of at most limit leases granted more than IDEMPOTENCY_KEY_HOURS ago; *forgotten says how
- * many. */
-MUST_CHECK enum err lease_forget_keys(struct db *db, int64_t limit, size_t *forgotten, struct detail *detail);
 
 enum grant_state {
     GRANT_OPEN,    /* wants an account */

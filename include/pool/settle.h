@@ -60,8 +60,4 @@ MUST_CHECK enum err pool_settle_gap(struct db *db, const struct ledger *ledger, 
 /* NOTIFY channel, without payload: leases ended or accounts became idle. */
 #define POOL_CHANNEL "fairway_pool"
 
-/* Deletes at most limit settled leases older than keep_seconds; *deleted says how many. */
-MUST_CHECK enum err pool_forget(
-    struct db *db, int64_t keep_seconds, int64_t limit, size_t *deleted, struct detail *detail);
-
 #endif

@@ -39,7 +39,7 @@ struct ingest {
     struct network_id network;
     struct lead lead;
     struct standby standby;
-    struct janitor janitor;
+    struct janitor *janitor;
     struct status status;
     unsigned poll_ms;
     struct backoff retry;
@@ -233,8 +233,6 @@ static enum err step(struct ingest *ingest, struct detail *detail)
         e = lead_or_follow(ingest, detail);
     if (e == ERR_OK)
         e = ingest->lead.at.known ? advance(ingest, detail) : begin(ingest, detail);
-    if (e == ERR_LEDGER_AHEAD && janitor_step(&ingest->janitor, ingest->lead.db, detail) != ERR_OK)
-        e = ERR_DATABASE_UNAVAILABLE;
     return e;
 }
 
@@ -318,8 +316,15 @@ static void *run(void *context)
         pause_ms = after(ingest, e, &detail);
         if (ingest->lead.held && !keeps_lead(ingest, e))
             give_up_lead(ingest);
+        janitor_lead(ingest->janitor, ingest->lead.held);
     }
     return NULL;
+}
+
+static void tell_stop(struct ingest *ingest)
+{
+    if (eventfd_write(ingest->stop_fd, 1) != 0)
+        log_error("ingestion cannot be woken", "error=\"%s\"", strerror(errno));
 }
 
 static void ingest_free(struct ingest *ingest)
@@ -332,15 +337,40 @@ static void ingest_free(struct ingest *ingest)
     free(ingest);
 }
 
+static enum err start_threads(
+    struct ingest *ingest, const struct ingest_settings *settings, struct detail *detail)
+{
+    const struct janitor_settings janitor = {.database_direct_url = settings->database_direct_url,
+        .retention_s = settings->retention_s,
+        .stop_fd = ingest->stop_fd};
+    enum err e = janitor_start(&janitor, &ingest->janitor, detail);
+    if (e != ERR_OK)
+        return e;
+    const struct feed funds_feed =
+        ingest->funds_rpc != NULL ? feed_of_rpc(ingest->funds_rpc) : ingest->feed;
+    int error = funds_watch_start(&ingest->funds, &funds_feed, &settings->funds);
+    bool watches = error == 0;
+    if (watches)
+        error = pthread_create(&ingest->thread, NULL, run, ingest);
+    if (error == 0)
+        return ERR_OK;
+    tell_stop(ingest);
+    if (watches)
+        funds_watch_stop(&ingest->funds);
+    janitor_join(ingest->janitor);
+    return detail_set(detail, ERR_INTERNAL, "no thread for ingestion: %s", strerror(error));
+}
+
 /* Signals are for the program's own thread. */
-static int start_thread(struct ingest *ingest)
+static enum err start_without_signals(
+    struct ingest *ingest, const struct ingest_settings *settings, struct detail *detail)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&ingest->thread, NULL, run, ingest);
+    enum err e = start_threads(ingest, settings, detail);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    return e;
 }
 
 enum err ingest_start_from(const struct ingest_settings *settings, const struct feed *feed,
@@ -359,7 +389,6 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
         .locks = lead_locks_of(&settings->network),
         .synchronous = settings->synchronous_failover,
         .ledger_seconds = settings->ledger_seconds};
-    ingest->janitor = (struct janitor){.retention_s = settings->retention_s};
     ingest->standby.patience_ms =
         settings->stale_ms != 0 ? settings->stale_ms : (settings->ledger_seconds + STALE_SLACK_S) * 1000;
     ingest->network = settings->network;
@@ -373,16 +402,12 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
         ingest->funds_rpc = rpc_new(&rpc); /* each belongs to one thread */
         ingest->feed = feed_of_rpc(ingest->rpc);
     }
-    const struct feed funds_feed = feed != NULL ? *feed : feed_of_rpc(ingest->funds_rpc);
-    int error = funds_watch_start(&ingest->funds, &funds_feed, &settings->funds);
-    if (error == 0 && (error = start_thread(ingest)) != 0)
-        funds_watch_stop(&ingest->funds);
-    if (error != 0) {
+    enum err e = start_without_signals(ingest, settings, detail);
+    if (e == ERR_OK)
+        *out = ingest;
+    else
         ingest_free(ingest);
-        return detail_set(detail, ERR_INTERNAL, "no thread for ingestion: %s", strerror(error));
-    }
-    *out = ingest;
-    return ERR_OK;
+    return e;
 }
 
 enum err ingest_start(const struct ingest_settings *settings, struct ingest **out, struct detail *detail)
@@ -394,10 +419,10 @@ void ingest_stop(struct ingest *ingest)
 {
     if (ingest == NULL)
         return;
-    if (eventfd_write(ingest->stop_fd, 1) != 0)
-        log_error("ingestion cannot be woken", "error=\"%s\"", strerror(errno));
+    tell_stop(ingest);
     pthread_join(ingest->thread, NULL);
     funds_watch_stop(&ingest->funds);
+    janitor_join(ingest->janitor);
     ingest_free(ingest);
 }
 

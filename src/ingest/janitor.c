@@ -1,45 +1,183 @@
 #include "janitor.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/lease.h"
-#include "pool/settle.h"
+#include "pool/retention.h"
 
-#define EVERY_MS 10000
-#define STEP_ROWS 1000
+/* Between looks: for the lead, and for rows when the last look left none. */
+#define LEAD_EVERY_MS 1000
+#define LOOK_EVERY_MS 10000
+#define RETRY_MIN_MS 1000
+#define RETRY_MAX_MS 60000
 
-/* From the oldest on, through the primary key; the cursor's own row stays. */
-static const char sql_ledgers[] =
-    "DELETE FROM fairway.ledgers WHERE sequence = ANY (ARRAY("
-    " SELECT l.sequence FROM (SELECT m.sequence, m.committed_at FROM fairway.ledgers m"
-    "   ORDER BY m.sequence LIMIT $2) l"
-    " WHERE l.committed_at < clock_timestamp() - make_interval(secs => $1::int8)"
-    " AND l.sequence < (SELECT c.sequence FROM fairway.cursor c)))";
+/* A step locks its rows until it commits, and a ledger may want to settle one of them. So steps are short:
+ * their size follows what the database can do. The lock timeout is below deadlock_timeout, so that in a
+ * deadlock it is the janitor that gives up. */
+#define STEP_MS 100
+#define STEP_ROWS_FIRST 200
+#define STEP_ROWS_MIN 20
+#define STEP_ROWS_MAX 2000
+#define LOCK_TIMEOUT_MS 200
+#define STATEMENT_TIMEOUT_MS 2000
+#define CONNECT_TIMEOUT_S 2
 
-static enum err forget_ledgers(
-    struct db *db, int64_t keep_seconds, int64_t limit, size_t *deleted, struct detail *detail)
+struct job {
+    const char *what;
+    enum err (*step)(struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);
+    int64_t keep_s;
+    int64_t limit; /* rows of the next step */
+};
+
+#define JOBS 3
+
+struct janitor {
+    struct db *db;
+    struct job jobs[JOBS];
+    size_t first; /* job of the next round, so that one that always fails does not keep the others from their
+                     turn */
+    struct backoff retry;
+    struct detail problem; /* as logged; empty: the last round succeeded */
+    _Atomic bool leads;
+    int stop_fd;
+    pthread_t thread;
+};
+
+static bool wait_or_stop(const struct janitor *janitor, int ms)
 {
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL(sql_ledgers, DB_I64(keep_seconds), DB_I64(limit)), &rows, detail);
-    *deleted = e == ERR_OK ? db_affected(rows) : 0;
+    struct pollfd stop = {.fd = janitor->stop_fd, .events = POLLIN};
+    const int64_t deadline_ms = clock_ms() + ms;
+    int ready;
+    while ((ready = poll(&stop, 1, clock_left_ms(deadline_ms))) < 0 && errno == EINTR)
+        ;
+    return ready == 0;
+}
+
+static int64_t within(int64_t rows)
+{
+    return rows < STEP_ROWS_MIN ? STEP_ROWS_MIN : rows > STEP_ROWS_MAX ? STEP_ROWS_MAX : rows;
+}
+
+/* *more: there was more to do than one step may. */
+static enum err run_step(struct janitor *janitor, struct job *job, bool *more, struct detail *detail)
+{
+    const int64_t begun_ms = clock_ms(), limit = job->limit;
+    size_t rows;
+    enum err e = job->step(janitor->db, job->keep_s, limit, &rows, detail);
+    const int64_t took_ms = clock_ms() - begun_ms;
+    const bool full = e == ERR_OK && (int64_t)rows == limit;
+    if (e != ERR_OK)
+        job->limit = within(limit / 4);
+    else if (took_ms > STEP_MS)
+        job->limit = within(limit / 2);
+    else if (full && took_ms < STEP_MS / 2)
+        job->limit = within(limit * 2);
+    *more |= full;
+    if (rows > 0)
+        log_debug("housekeeping step", "what=\"%s\" rows=%zu ms=%lld", job->what, rows, (long long)took_ms);
     return e;
 }
 
-enum err janitor_step(struct janitor *janitor, struct db *db, struct detail *detail)
+/* One step of each job; an error ends the round. */
+static enum err run_round(struct janitor *janitor, bool *more, struct detail *detail)
 {
-    size_t leases = 0, ledgers = 0, keys = 0;
-    if (clock_left_ms(janitor->due_ms) > 0)
-        return ERR_OK;
-    janitor->due_ms = clock_ms() + EVERY_MS;
-    enum err e = pool_forget(db, janitor->retention_s, STEP_ROWS, &leases, detail);
-    if (e == ERR_OK)
-        e = forget_ledgers(db, janitor->retention_s, STEP_ROWS, &ledgers, detail);
-    if (e == ERR_OK)
-        e = lease_forget_keys(db, STEP_ROWS, &keys, detail);
-    if (keys == STEP_ROWS || leases == STEP_ROWS || ledgers == STEP_ROWS)
-        janitor->due_ms = clock_ms();
-    if (leases + ledgers + keys > 0)
-        log_debug("old rows deleted", "leases=%zu ledgers=%zu idempotency_keys=%zu", leases, ledgers, keys);
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < JOBS; i++) {
+        struct job *job = &janitor->jobs[janitor->first];
+        janitor->first = (janitor->first + 1) % JOBS;
+        e = run_step(janitor, job, more, detail);
+    }
     return e;
+}
+
+/* Logs what changed since the last round. */
+static void report(struct janitor *janitor, enum err e, const struct detail *detail)
+{
+    const bool failed = janitor->problem.text[0] != '\0';
+    if (e != ERR_OK && strcmp(detail->text, janitor->problem.text) != 0)
+        log_warn("housekeeping failed and is tried again: old rows stay until it succeeds",
+            "error=%s detail=\"%s\"", err_code(e), detail->text);
+    if (e == ERR_OK && failed)
+        log_info("housekeeping succeeds again", NULL);
+    janitor->problem = e != ERR_OK ? *detail : (struct detail){0};
+}
+
+/* One round, when this replica leads. Answers milliseconds until the next one. */
+static unsigned work(struct janitor *janitor)
+{
+    struct detail detail = {0};
+    bool more = false;
+    if (!atomic_load(&janitor->leads)) {
+        db_disconnect(janitor->db);
+        return LEAD_EVERY_MS;
+    }
+    const int64_t begun_ms = clock_ms();
+    enum err e = run_round(janitor, &more, &detail);
+    report(janitor, e, &detail);
+    if (e != ERR_OK)
+        return backoff_next(&janitor->retry, RETRY_MIN_MS, RETRY_MAX_MS);
+    backoff_reset(&janitor->retry);
+    /* at most half of the time, so that grants and ledgers get the rest of what the disk can do */
+    return more ? (unsigned)(clock_ms() - begun_ms) + 1 : LOOK_EVERY_MS;
+}
+
+static void *run(void *context)
+{
+    struct janitor *janitor = context;
+    unsigned pause_ms = LEAD_EVERY_MS;
+    while (wait_or_stop(janitor, (int)pause_ms))
+        pause_ms = work(janitor);
+    return NULL;
+}
+
+static void janitor_free(struct janitor *janitor)
+{
+    db_free(janitor->db);
+    free(janitor);
+}
+
+enum err janitor_start(const struct janitor_settings *settings, struct janitor **out, struct detail *detail)
+{
+    struct janitor *janitor = NEW(struct janitor);
+    *janitor = (struct janitor){
+        .db = db_new(&(struct db_settings){.url = settings->database_direct_url,
+            .kind = DB_DIRECT,
+            .name = "fairway janitor",
+            .connect_timeout_s = CONNECT_TIMEOUT_S,
+            .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+            .lock_timeout_ms = LOCK_TIMEOUT_MS}),
+        .jobs = {{"settled leases", retention_delete_leases, settings->retention_s, STEP_ROWS_FIRST},
+            {"ledgers", retention_delete_ledgers, settings->retention_s, STEP_ROWS_FIRST},
+            {"idempotency keys", retention_remove_keys, IDEMPOTENCY_KEY_HOURS * 3600, STEP_ROWS_FIRST}},
+        .stop_fd = settings->stop_fd,
+    };
+    int error = pthread_create(&janitor->thread, NULL, run, janitor);
+    if (error != 0) {
+        janitor_free(janitor);
+        return detail_set(detail, ERR_INTERNAL, "no thread for housekeeping: %s", strerror(error));
+    }
+    *out = janitor;
+    return ERR_OK;
+}
+
+void janitor_join(struct janitor *janitor)
+{
+    if (janitor == NULL)
+        return;
+    pthread_join(janitor->thread, NULL);
+    janitor_free(janitor);
+}
+
+void janitor_lead(struct janitor *janitor, bool leads)
+{
+    atomic_store(&janitor->leads, leads);
 }

@@ -1,15 +1,31 @@
-/* Deletes what nobody needs any more, in bounded steps between ledgers. */
+/*
+ * Housekeeping (pool/retention.h), in a thread and a database session of its own: it is never between two
+ * ledgers, and when it fails it logs a warning and tries again later, and nothing else changes. It works only
+ * while this replica leads; otherwise it has no session.
+ */
 #ifndef FAIRWAY_INGEST_JANITOR_H
 #define FAIRWAY_INGEST_JANITOR_H
 
-#include "db/db.h"
+#include "base/bytes.h"
+#include "base/err.h"
 
-struct janitor {
-    int64_t retention_s;
-    int64_t due_ms; /* clock_ms() */
+struct janitor;
+
+struct janitor_settings {
+    const char *database_direct_url; /* copied */
+    int64_t retention_s;             /* of settled leases and of ledgers */
+    int stop_fd;                     /* borrowed; readable: end */
 };
 
-/* Does one step when it is due; a step that found more than it may delete makes the next one due at once. */
-MUST_CHECK enum err janitor_step(struct janitor *janitor, struct db *db, struct detail *detail);
+/* Neither connects nor blocks. The thread inherits the caller's signal mask. ERR_INTERNAL: no thread. */
+MUST_CHECK enum err janitor_start(
+    const struct janitor_settings *settings, struct janitor **out, struct detail *detail);
+
+/* Waits for the thread, which ends when stop_fd is readable and the statement under way is over. NULL is
+ * fine. */
+void janitor_join(struct janitor *janitor);
+
+/* Whether this replica leads. Any thread; does not block. */
+void janitor_lead(struct janitor *janitor, bool leads);
 
 #endif

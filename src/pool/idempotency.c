@@ -157,18 +157,3 @@ void batch_keys_share(struct batch_keys *keys, struct grant *const grants[], siz
             grants[i]->open = OPEN_ELSEWHERE; /* it took no lease: the key is free */
     }
 }
-
-static const char sql_forget[] = "UPDATE fairway.leases SET idempotency_key = NULL, request_digest = NULL"
-                                 " WHERE hash = ANY (ARRAY(SELECT l.hash FROM fairway.leases l"
-                                 " WHERE l.idempotency_key IS NOT NULL"
-                                 " AND l.granted_at < clock_timestamp() - make_interval(hours => $1)"
-                                 " ORDER BY l.granted_at LIMIT $2))";
-
-enum err lease_forget_keys(struct db *db, int64_t limit, size_t *forgotten, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e =
-        db_query(db, DB_SQL(sql_forget, DB_I32(IDEMPOTENCY_KEY_HOURS), DB_I64(limit)), &rows, detail);
-    *forgotten = e == ERR_OK ? db_affected(rows) : 0;
-    return e;
-}

@@ -87,9 +87,9 @@ test('every session of every process bounds its waits inside its own statements,
   const log = fs.readFileSync(path.join(world.folder, 'postgres/log'), 'utf8');
   const noted = [...log.matchAll(/noted\|(.*?)\|(\d+)\|(.*)/g)].map(([, name, pid, settings]) => ({ name, pid, settings: settings.split(' ') }));
   for (const { name, settings: [lock, statement, idleInTransaction, synchronous, isolation, ...others] } of noted.filter(({ name }) => name.startsWith('fairway'))) {
-    const migrates = name === 'fairway migrate';
-    assert.equal(lock, '2s', name);
-    assert.equal(statement, migrates ? '10min' : '5s', name);
+    const migrates = name === 'fairway migrate', janitor = name === 'fairway janitor';
+    assert.equal(lock, janitor ? '200ms' : '2s', name);
+    assert.equal(statement, migrates ? '10min' : janitor ? '2s' : '5s', name);
     assert.equal(idleInTransaction, '5s', name);
     assert.equal(synchronous, 'on', name);
     if (name !== 'fairway api') // its single statements through a pooler are transactions that it does not begin
@@ -97,7 +97,7 @@ test('every session of every process bounds its waits inside its own statements,
     assert.deepEqual(others, ['UTC', 'pg_catalog,pg_temp'], name);
   }
   const names = new Set(noted.map(({ name }) => name));
-  for (const name of ['accounts', 'api', 'grant', 'ingest', 'migrate', 'provision', 'start', 'watch'])
+  for (const name of ['accounts', 'api', 'grant', 'ingest', 'janitor', 'migrate', 'provision', 'start', 'watch'])
     assert.ok(names.has(`fairway ${name}`), `${name} was seen in its own statements`);
   // those that read no table: what they set when they connected is in the log
   const seen = new Set(noted.map(({ pid }) => pid));

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/ingest/janitor.h"
 #include "base/clock.h"
 #include "ingest/network.h"
 
@@ -261,33 +260,6 @@ static void stopping_is_prompt_wherever_it_waits(void **state)
     assert_true(clock_ms() - begun < 3000);
 }
 
-static void the_janitor_deletes_in_steps_and_never_the_cursors_ledger(void **state)
-{
-    struct ingest_world *world = *state;
-    struct ingest *ingest = ingest_world_start(world);
-    await_cursor(world, FIRST);
-    ingest_stop(ingest);
-    test_db_exec(&world->db,
-        "INSERT INTO fairway.ledgers SELECT n, hash, previous_hash, protocol, close_time, 0, 0,"
-        " now() - interval '2 h' FROM fairway.ledgers, generate_series(101, 2600) n;"
-        "UPDATE fairway.ledgers SET committed_at = now() - interval '2 h';"
-        "UPDATE fairway.cursor SET sequence = 2600");
-    struct janitor janitor = {.retention_s = 7201};
-    struct db *db = test_db_open(&world->db, DB_DIRECT);
-    assert_int_equal(janitor_step(&janitor, db, NULL), ERR_OK);
-    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 2501);
-    janitor = (struct janitor){.retention_s = 7000};
-    for (int64_t left = 1501; left > 0; left = left > 1000 ? left - 1000 : 0) {
-        assert_int_equal(janitor_step(&janitor, db, NULL), ERR_OK);
-        assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), left);
-    }
-    assert_int_equal(janitor_step(&janitor, db, NULL), ERR_OK);
-    janitor.due_ms = 0;
-    assert_int_equal(janitor_step(&janitor, db, NULL), ERR_OK);
-    assert_int_equal(test_db_number(&world->db, "SELECT min(sequence) FROM fairway.ledgers"), 2600);
-    db_free(db);
-}
-
 static void DR4_a_database_is_bound_to_one_network_and_one_distribution_account(void **state)
 {
     struct ingest_world *world = *state;
@@ -329,7 +301,6 @@ int main(void)
         TEST(killed_database_sessions_are_no_end),
         TEST(a_killed_database_server_is_waited_for),
         TEST(stopping_is_prompt_wherever_it_waits),
-        TEST(the_janitor_deletes_in_steps_and_never_the_cursors_ledger),
         TEST(DR4_a_database_is_bound_to_one_network_and_one_distribution_account),
     };
     return cmocka_run_group_tests_name("ingest", tests, test_pg_start_private, test_pg_stop);

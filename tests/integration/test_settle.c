@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/retention.h"
 #include "pool/settle.h"
 #include "support/ledger_builder.h"
 #include "support/pg.h"
@@ -424,7 +425,7 @@ static void S3_account_and_lease_name_each_other_or_nothing_commits(void **state
         ERR_OK);
 }
 
-static void settled_leases_are_forgotten_in_bounded_steps_and_open_ones_never(void **state)
+static void settled_leases_are_deleted_in_bounded_steps_and_open_ones_never(void **state)
 {
     struct fixture *f = *state;
     struct detail detail = {0};
@@ -436,11 +437,11 @@ static void settled_leases_are_forgotten_in_bounded_steps_and_open_ones_never(vo
     }
     test_db_exec(&f->test,
         "UPDATE fairway.leases SET settled_at = now() - interval '100 seconds' WHERE settled_at IS NOT NULL");
-    assert_int_equal(pool_forget(f->db, 200, 10, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_delete_leases(f->db, 200, 10, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 0);
-    assert_int_equal(pool_forget(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_delete_leases(f->db, 50, 2, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 2);
-    assert_int_equal(pool_forget(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_delete_leases(f->db, 50, 2, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 1);
     assert_int_equal(count(f, "true"), 1);
 }
@@ -466,7 +467,7 @@ int main(void)
         SETTLES(creation_activates_and_a_merge_retires),
         SETTLES(DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody),
         SETTLES(S3_account_and_lease_name_each_other_or_nothing_commits),
-        SETTLES(settled_leases_are_forgotten_in_bounded_steps_and_open_ones_never),
+        SETTLES(settled_leases_are_deleted_in_bounded_steps_and_open_ones_never),
     };
     return cmocka_run_group_tests_name("pool/settle", tests, test_pg_start, test_pg_stop);
 }

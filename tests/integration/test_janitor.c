@@ -1,0 +1,122 @@
+/* Housekeeping runs beside ingestion: in the leader alone, and nothing waits for it or fails with it. */
+#include "support/ingest_world.h"
+
+#include "base/clock.h"
+#include "support/pool_rows.h"
+
+/* Leases 1 to 3, settled a day ago. */
+static void seed_old_leases(struct ingest_world *world)
+{
+    ledger_row(&world->db, 1);
+    for (unsigned n = 1; n <= 3; n++) {
+        account_row(&world->db, n, "active");
+        lease_row(&world->db, n, "", 0);
+        lease_row_end(&world->db, n, "expired", NULL);
+    }
+    test_db_exec(&world->db, "UPDATE fairway.leases SET settled_at = settled_at - interval '1 day'");
+    test_db_exec(&world->db,
+        "SET session_replication_role = replica; DELETE FROM fairway.cursor; DELETE FROM fairway.ledgers");
+}
+
+#define JANITORS                                                                                             \
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'fairway janitor' AND datname ="         \
+    " current_database()"
+
+static void only_the_leader_has_a_janitor(void **state)
+{
+    struct ingest_world *world = *state;
+    seed_old_leases(world);
+    world->ingest = ingest_world_start(world);
+    await_number(world, "SELECT count(*) FROM fairway.leases", 0);
+    struct ingest *second = ingest_world_start(world);
+    await_green(second);
+    clock_sleep_ms(2500); /* it looks for its lead every second */
+    assert_int_equal(test_db_number(&world->db, JANITORS), 1);
+    ingest_stop(world->ingest);
+    world->ingest = second;
+    close_ledgers(world, 1);
+    await_cursor(world, FIRST + 1);
+    await_number(world, JANITORS, 1);
+}
+
+/* Closes ledgers for some seconds. Each has to be committed soon, under the same leader. */
+static void assert_ingestion_keeps_its_pace(struct ingest_world *world)
+{
+    uint32_t sequence = ledger_feed_latest(world->feed);
+    for (int64_t end = clock_ms() + 4000; clock_left_ms(end) > 0;) {
+        const int64_t closed_ms = clock_ms();
+        close_ledgers(world, 1);
+        await_cursor(world, ++sequence);
+        const int64_t late_ms = clock_ms() - closed_ms;
+        if (late_ms > 1500)
+            fail_msg("ledger %u was committed %lld ms after it closed", sequence, (long long)late_ms);
+        assert_true(ingest_ready(world->ingest, NULL));
+    }
+    assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 0);
+}
+
+/* The janitor has met what was put in its way: an error of it is in the server's log, counted as a rollback.
+ */
+static void run_with_fault(struct ingest_world *world, const char *install, const char *remove)
+{
+    seed_old_leases(world);
+    test_db_exec(&world->db, install);
+    world->ingest = ingest_world_start(world);
+    await_cursor(world, FIRST);
+    await_number(world, JANITORS, 1);
+    assert_ingestion_keeps_its_pace(world);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.leases"), 3);
+    test_db_exec(&world->db, remove);
+    await_number(world, "SELECT count(*) FROM fairway.leases", 0);
+}
+
+#define FAULTY(body)                                                                                         \
+    "CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " body " RETURN OLD; END "  \
+    "$$;"
+#define AT_DELETE                                                                                            \
+    "CREATE TRIGGER fault BEFORE DELETE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.fault()"
+#define NO_FAULT "DROP TRIGGER fault ON fairway.leases"
+
+static void a_janitor_that_is_refused_costs_neither_the_lead_nor_the_pace(void **state)
+{
+    run_with_fault(*state, FAULTY("RAISE EXCEPTION 'put fault';") AT_DELETE, NO_FAULT);
+}
+
+static void a_janitor_that_runs_into_its_statement_timeout_costs_neither_the_lead_nor_the_pace(void **state)
+{
+    run_with_fault(*state, FAULTY("PERFORM pg_sleep(60);") AT_DELETE, NO_FAULT);
+}
+
+static void a_janitor_whose_rows_are_locked_costs_neither_the_lead_nor_the_pace(void **state)
+{
+    struct ingest_world *world = *state;
+    struct db *holder = test_db_open(&world->db, DB_DIRECT);
+    seed_old_leases(world);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("SELECT set_config('idle_in_transaction_session_timeout', '0', false)"),
+            NULL, NULL),
+        ERR_OK);
+    assert_int_equal(db_begin(holder, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
+    world->ingest = ingest_world_start(world);
+    await_cursor(world, FIRST);
+    await_number(world, JANITORS, 1);
+    assert_ingestion_keeps_its_pace(world);
+    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.leases"), 3);
+    db_rollback(holder);
+    await_number(world, "SELECT count(*) FROM fairway.leases", 0);
+    db_free(holder);
+}
+
+int main(void)
+{
+#define WORLD(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
+    const struct CMUnitTest tests[] = {
+        WORLD(only_the_leader_has_a_janitor),
+        WORLD(a_janitor_that_is_refused_costs_neither_the_lead_nor_the_pace),
+        WORLD(a_janitor_that_runs_into_its_statement_timeout_costs_neither_the_lead_nor_the_pace),
+        WORLD(a_janitor_whose_rows_are_locked_costs_neither_the_lead_nor_the_pace),
+    };
+    return cmocka_run_group_tests_name("janitor", tests, test_pg_start, test_pg_stop);
+}
