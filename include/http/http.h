@@ -40,7 +40,7 @@ struct http_settings {
 
 /*
  * When seven eighths of max_connections are open, a new connection ends the one that has been without a
- * request for longest: idle, or with a head that takes longer than 100 ms, a body that takes longer than 1 s,
+ * request for longest: idle, or with a head that takes longer than 250 ms, a body that takes longer than 1 s,
  * or a reply that its client has not taken for 5 s. A request that a handler has got is never ended; what is
  * ended calls no handler any more. So only requests under way can keep new connections waiting.
  * A connection above max_per_address is closed at once.

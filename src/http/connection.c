@@ -10,8 +10,11 @@
 
 enum {
     PHASE_BITS = 3,
-    /* What an honest client needs to send a head or a body at once, or to take a reply, on a busy machine. */
-    HEAD_GRACE_MS = 100,
+    /*
+     * What an honest client on a busy machine needs to send a head or a body, or to take a reply. As many
+     * connections as there are places without a request come in each HEAD_GRACE_MS, whatever they send.
+     */
+    HEAD_GRACE_MS = 250,
     BODY_GRACE_MS = 1000,
     REPLY_GRACE_MS = 5000
 };

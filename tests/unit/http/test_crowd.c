@@ -72,12 +72,18 @@ static int stop(void **state)
     return 0;
 }
 
-/* How long an honest client takes from connecting to its answer. */
+/* How long an honest client takes from connecting to its answer. It tries again where it was closed because a
+ * busy machine let it send too late. */
 static int64_t honest_ms(void)
 {
+    AUTO_FREE struct client *client = NEW(struct client);
     AUTO_FREE struct reply *reply = NEW(struct reply);
+    static const char request[] = GET("/quick");
     int64_t begun = clock_ms();
-    ask_once(server, reply, GET("/quick"));
+    for (bool answered = false; !answered; hang_up(client)) {
+        dial(client, server);
+        answered = send(client->fd, request, strlen(request), MSG_NOSIGNAL) > 0 && hear(client, reply);
+    }
     assert_int_equal(reply->status, 200);
     return clock_ms() - begun;
 }
