@@ -72,7 +72,7 @@ function summary(v, wrong, version) {
   say(`ends ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
   say(`clients ${JSON.stringify(v.clients)}, refusals ${JSON.stringify(v.refusals)}`);
   say(`commands ${JSON.stringify(v.commands)}`);
-  say(`the janitor deleted ${v.oldLeases.tooOld} leases and ${v.oldLeases.keysTooOld} keys that were too old, of ${v.oldLeases.rows}`);
+  say(`of ${v.oldLeases.rows} settled leases, ${v.oldLeases.tooOld} and the keys of ${v.oldLeases.keysTooOld} were too old and the janitor's to delete`);
   say(`pool in use: mean ${percent(v.inUse.mean)}, p10 ${percent(v.inUse.p10)}, p90 ${percent(v.inUse.p90)}; by minute ` +
     v.inUse.byMinute.map(percent).join(', '));
   for (const c of v.contests)
