@@ -110,6 +110,9 @@ inside='
         run=$((run + 1))
     done'
 
+mkdir -p build
+exec 9>"$root.lock"
+flock -n 9 || fail "another test-debian uses $root: wait for its end"
 mirror=${MIRROR:-$(mirror_of Debian)}
 [ -n "$mirror" ] || fail "the apt sources of this machine name no Debian mirror: MIRROR=URL make test-debian"
 [ -e "$root/made" ] || make_system
