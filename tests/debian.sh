@@ -6,6 +6,7 @@
 #
 #   COMMAND='.ci/run'       what to run in the clone (default: make test)
 #   RUNS=5                  how many times in a row; the first failure ends the run
+#   LOAD=1                  other load takes all processors meanwhile
 #   MIRROR=URL              the Debian mirror (default: the one in this machine's apt sources)
 #
 # The system stays in build/debian-RELEASE for the next run. Its processes and mounts are in namespaces of their own, so the kernel ends
@@ -24,7 +25,7 @@ release=${1:-}
 if [ -z "$release" ]; then
     [ "${VERSION_CODENAME:-}" = trixie ] && release=bookworm || release=trixie
 fi
-root=$PWD/build/debian-$release command=${COMMAND:-make test} runs=${RUNS:-1}
+root=$PWD/build/debian-$release command=${COMMAND:-make test} runs=${RUNS:-1} load=${LOAD:-}
 
 [ "$(id -u)" -eq 0 ] || fail "making a Debian system and its mounts needs root: run it as root, or by sudo"
 if ! command -v debootstrap >/dev/null; then
@@ -76,13 +77,14 @@ make_system() {
     # packages do not start services in it
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
     chmod 755 "$root/usr/sbin/policy-rc.d"
+    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io" # nothing in it has to survive a power failure
     : >"$root/made"
 }
 
 # In the new system, with its own /proc and /dev; this is process 1 of it.
 inside='
     set -eu
-    root=$1 command=$2 runs=$3
+    root=$1 command=$2 runs=$3 load=$4
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/dev"
     for node in null zero full random urandom tty; do
@@ -98,6 +100,9 @@ inside='
     mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
     mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
     mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+    for _ in ${load:+$(seq "$(nproc)")}; do
+        while :; do :; done &
+    done
     run=1
     while [ "$run" -le "$runs" ]; do
         [ "$runs" -eq 1 ] || echo "test-debian: run $run of $runs"
@@ -105,6 +110,9 @@ inside='
         run=$((run + 1))
     done'
 
+mkdir -p build
+exec 9>"$root.lock"
+flock -n 9 || fail "another test-debian uses $root: wait for its end"
 mirror=${MIRROR:-$(mirror_of Debian)}
 [ -n "$mirror" ] || fail "the apt sources of this machine name no Debian mirror: MIRROR=URL make test-debian"
 [ -e "$root/made" ] || make_system
@@ -113,12 +121,12 @@ take_network
 rm -rf "$root/home/fairway"
 git clone -q --depth 1 "file://$PWD" "$root/home/fairway"
 
-echo "test-debian: $command on Debian $release"
+echo "test-debian: $command on Debian $release${load:+, with other load on all processors}"
 env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
     ${certificates:+NODE_EXTRA_CA_CERTS="$certificates" npm_config_cafile="$certificates"} ${registry:+npm_config_registry="$registry"} \
-    unshare --mount --pid --ipc --fork --kill-child sh -c "$inside" inside "$root" "$command" "$runs" </dev/null &
+    setpriv --pdeathsig KILL unshare --mount --pid --ipc --fork --kill-child sh -c "$inside" inside "$root" "$command" "$runs" "$load" </dev/null &
 system=$!
-# --kill-child: with unshare ends process 1 of the system, and with that one everything in it
+# unshare ends with this script (--pdeathsig), process 1 of the system with unshare (--kill-child), and everything in it with that one
 trap 'kill -KILL "$system" 2>/dev/null || true; exit 130' INT TERM HUP
 code=0
 wait "$system" || code=$?

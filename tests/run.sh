@@ -3,7 +3,7 @@
 # a line for each when it has ended, what it says to have covered ("N of N ..."), and, for those that fail, all their output; then the
 # programs that failed, and last the sum. Exit 0 only when nothing failed and something ran.
 #
-#   JOBS=N          so many programs at a time (default: twice the processors, since tests mostly wait); 1: one after the other
+#   JOBS=N          so many programs at a time (default: the processors, but at least 2); 1: one after the other
 #   TEST_SUMS=FILE  adds a line to it: passed failed skipped
 set -u
 here=$(dirname "$0")
@@ -56,7 +56,7 @@ trap 'rm -rf "$results"' EXIT
 trap 'exit 130' INT TERM HUP
 : >"$results/sums"
 begun=$(date +%s)
-printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$(($(nproc) * 2))}" sh "$0" --one "$results"
+printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$(nproc | awk '{ print $1 < 2 ? 2 : $1 }')}" sh "$0" --one "$results"
 
 echo
 awk '$2 > 0 { print "FAILED: " $4 }' "$results/sums"

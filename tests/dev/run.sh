@@ -24,8 +24,8 @@ step() { printf '\n== %s\n' "$*"; }
 end() {
     kill -TERM "$1" 2>/dev/null || return 0
     kill -CONT "$1" 2>/dev/null # it may have been stopped by SIGSTOP
-    for _ in $(seq 300); do
-        kill -0 "$1" 2>/dev/null || break
+    ends=$(($(date +%s) + 30))
+    while kill -0 "$1" 2>/dev/null && [ "$(date +%s)" -le $ends ]; do
         sleep 0.1
     done
     kill -KILL "$1" 2>/dev/null

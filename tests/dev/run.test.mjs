@@ -70,7 +70,7 @@ async function assertAllEnded(before, what) {
     const all = processes();
     return new Map([...ours(), ...[...before].filter(([pid, { begun }]) => all.get(pid)?.begun === begun && !all.get(pid).zombie)]);
   };
-  await until(() => left().size === 0, 60_000, `${what}: everything has ended`)
+  await until(() => left().size === 0, 120_000, `${what}: everything has ended`)
     .catch(error => assert.fail(`${error.message}\n${show(left())}`));
 }
 
@@ -85,7 +85,7 @@ function make(target, settings = {}) {
     stream.setEncoding('utf8').on('data', text => (made.text += text));
   child.on('exit', () => (made.over = true));
   /** Waits until the output matches. */
-  made.says = (pattern, ms = 90_000) => until(() => pattern.exec(made.text) ?? (made.over && assert.fail(`it has ended:\n${made.text}`)), ms, `${pattern}`)
+  made.says = (pattern, ms = 240_000) => until(() => pattern.exec(made.text) ?? (made.over && assert.fail(`it has ended:\n${made.text}`)), ms, `${pattern}`)
     .catch(error => assert.fail(`${error.message}\n${made.text}`));
   /** To everything that a terminal signals. */
   made.signal = (...signals) => signals.forEach(signal => {
@@ -105,7 +105,7 @@ async function started(settings) {
   return Object.assign(run, { url });
 }
 
-test('make demo before make run says what to do', { timeout: 30_000 }, async () => {
+test('make demo before make run says what to do', { timeout: 120_000 }, async () => {
   const demo = make('demo');
   assert.notEqual(await demo.ended, 0);
   assert.match(demo.text, /Start it with `make run`/);
@@ -127,7 +127,7 @@ const endings = {
   },
 };
 for (const [name, act] of Object.entries(endings))
-  test(`make run, make demo, and nothing is left when ${name}; the next make run works`, { timeout: 180_000 }, async () => {
+  test(`make run, make demo, and nothing is left when ${name}; the next make run works`, { timeout: 480_000 }, async () => {
     const run = await started();
     const demo = make('demo');
     assert.equal(await demo.ended, 0, demo.text);
@@ -141,7 +141,7 @@ for (const [name, act] of Object.entries(endings))
 
 // The first of these makes a new cluster.
 for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel accounts', 'serve'])
-  test(`Ctrl-C twice while it starts, at "${step}": nothing is left`, { timeout: 180_000 }, async () => {
+  test(`Ctrl-C twice while it starts, at "${step}": nothing is left`, { timeout: 480_000 }, async () => {
     if (step === 'PostgreSQL')
       fs.rmSync(folder, { recursive: true }), fs.mkdirSync(folder, 0o755);
     const run = make('run'), delay = Math.floor(Math.random() * 200);
@@ -152,7 +152,7 @@ for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel 
     await assertAllEnded(new Map(), `${delay} ms after "${step}"`);
   });
 
-test('it serves, and says, the address that it was told; a second make run in the folder is refused and harms nothing', { timeout: 120_000 }, async () => {
+test('it serves, and says, the address that it was told; a second make run in the folder is refused and harms nothing', { timeout: 480_000 }, async () => {
   const run = await started({ LISTEN: '127.0.0.2' });
   assert.equal(run.url, `http://127.0.0.2:${port}`);
   const second = make('run');
@@ -163,7 +163,7 @@ test('it serves, and says, the address that it was told; a second make run in th
   await assertAllEnded(ours(), 'Ctrl-C');
 });
 
-test('a serve that does not start is said to have failed, with the end of its log', { timeout: 120_000 }, async () => {
+test('a serve that does not start is said to have failed, with the end of its log', { timeout: 480_000 }, async () => {
   const run = make('run', { LISTEN: '192.0.2.1' }); // no machine has this address
   assert.notEqual(await run.ended, 0);
   assert.match(run.text, /make run: fairway serve has ended \(exit code \d+\)\. \S+serve\.log ends with:\n.*192\.0\.2\.1/);
@@ -171,7 +171,7 @@ test('a serve that does not start is said to have failed, with the end of its lo
   await assertAllEnded(new Map(), 'a serve that failed');
 });
 
-test('a serve that does not get ready is said not to be', { timeout: 120_000 }, async () => {
+test('a serve that does not get ready is said not to be', { timeout: 480_000 }, async () => {
   const run = make('run', { READY_TIMEOUT: '3' });
   await run.says(/^== serve/m);
   const serve = await until(() => [...ours()].find(([, { command }]) => /fairway serve/.test(command)), 10_000, 'serve runs');
@@ -182,7 +182,7 @@ test('a serve that does not get ready is said not to be', { timeout: 120_000 }, 
   await assertAllEnded(new Map(), 'a serve that is not ready');
 });
 
-test('a port in use is named with the process that has it', { timeout: 120_000 }, async () => {
+test('a port in use is named with the process that has it', { timeout: 480_000 }, async () => {
   const server = http.createServer((_, response) => response.end()).listen(port, '127.0.0.1');
   const run = make('run');
   assert.notEqual(await run.ended, 0);
@@ -191,7 +191,7 @@ test('a port in use is named with the process that has it', { timeout: 120_000 }
   assert.doesNotMatch(run.text, /answers on/);
 });
 
-test('what a killed make run has left is named, and the command that ends it works', { timeout: 180_000 }, async () => {
+test('what a killed make run has left is named, and the command that ends it works', { timeout: 480_000 }, async () => {
   const run = await started();
   run.signal('SIGKILL'); // localnet and serve are in sessions of their own
   await run.ended;
@@ -209,7 +209,7 @@ test('what a killed make run has left is named, and the command that ends it wor
   await assertAllEnded(ours(), 'Ctrl-C');
 });
 
-test('make without a compiler says so', { timeout: 30_000 }, async () => {
+test('make without a compiler says so', { timeout: 120_000 }, async () => {
   const bare = make('build', { CC: 'no-such-compiler', BUILD: path.join(folder, 'build') });
   assert.notEqual(await bare.ended, 0);
   assert.match(bare.text, /The C compiler no-such-compiler is missing\. On Debian, `make install-build` installs it/);
@@ -229,7 +229,7 @@ const promisedExec = (program, args, options = {}) => new Promise(resolve =>
 
 const nothingInstalled = { 'dpkg-query': 'exit 1', 'apt-get': 'echo "apt-get $*"' };
 
-test('install.sh as a user without sudo names what is missing and the command for root', { timeout: 30_000 }, async () => {
+test('install.sh as a user without sudo names what is missing and the command for root', { timeout: 120_000 }, async () => {
   const { code, text } = await install(['sh', 'dirname', 'grep', 'cat'], { ...nothingInstalled, id: 'echo 1000' });
   assert.equal(code, 69, text);
   assert.match(text, /These packages are missing: gcc make .*libsodium-dev/);
@@ -237,7 +237,7 @@ test('install.sh as a user without sudo names what is missing and the command fo
   assert.doesNotMatch(text, /not found|^apt-get/m);
 });
 
-test('install.sh says what it is doing while apt is silent, and what failed', { timeout: 30_000 }, async () => {
+test('install.sh says what it is doing while apt is silent, and what failed', { timeout: 120_000 }, async () => {
   const programs = ['sh', 'dirname', 'grep', 'sed', 'mktemp', 'rm', 'cat', 'tail', 'awk', 'env', 'wc', 'tr'];
   const done = await install(programs, { ...nothingInstalled, id: 'echo 0' });
   assert.equal(done.code, 0, done.text);

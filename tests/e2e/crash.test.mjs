@@ -1,7 +1,7 @@
 // kill -9 of serve in the middle of a run: nothing leaks, nothing is leased twice, every account is idle at the end.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { assertSettled, payThrough, sleep, startWorld } from './harness.mjs';
+import { assertSettled, payThrough, sleep, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 15;
 let world;
@@ -22,7 +22,7 @@ async function assertNoDoubleLease() {
   assert.deepEqual(twice, [], 'no sequence number consumed by two leases');
 }
 
-test('serve is killed three times under load', { timeout: 240_000 }, async () => {
+test('serve is killed three times under load', { timeout: 480_000 }, async () => {
   const users = await Promise.all(Array.from({ length: 8 }, () => world.newAccount()));
   let service = await world.serve(), running = true, paid = 0;
   const clients = users.map(async (user, i) => {
@@ -40,6 +40,7 @@ test('serve is killed three times under load', { timeout: 240_000 }, async () =>
   });
   for (let kills = 0; kills < 3; kills++) {
     await sleep(2500);
+    await until(() => paid > 10 * (kills + 1), 60_000, `more than ${10 * (kills + 1)} payments are submitted`);
     const { signal } = await service.kill('SIGKILL');
     assert.equal(signal, 'SIGKILL');
     service = await world.serve();

@@ -95,11 +95,11 @@ const byCommit = lines => {
   return { never: at, always: at + 2 };
 };
 
-test('DL2 a grant that is killed at any point leaves an idle account or a whole lease', { timeout: 200_000 }, async t => {
+test('DL2 a grant that is killed at any point leaves an idle account or a whole lease', { timeout: 600_000 }, async t => {
   t.diagnostic(await killEverywhere('grant', ask, byCommit, { look: leases }));
 });
 
-test('DL2 DL9 a grant with a key that is killed at any point gives its retry the lease that was recorded, or a first one', { timeout: 200_000 }, async t => {
+test('DL2 DL9 a grant with a key that is killed at any point gives its retry the lease that was recorded, or a first one', { timeout: 600_000 }, async t => {
   const request = service => ask(service, { 'idempotency-key': `killed-${++keys}` });
   const check = async added => {
     const retry = await ask(keeper, { 'idempotency-key': `killed-${keys}` });
@@ -110,14 +110,14 @@ test('DL2 DL9 a grant with a key that is killed at any point gives its retry the
   t.diagnostic(await killEverywhere('grant-with-key', request, byCommit, { look: leases, check }));
 });
 
-test('DL2 a refused grant that is killed at any point leaves nothing', { timeout: 200_000 }, async t => {
+test('DL2 a refused grant that is killed at any point leaves nothing', { timeout: 600_000 }, async t => {
   const [[member]] = await world.sql('SELECT public_key FROM fairway.channel_accounts LIMIT 1');
   const request = service => service.post('/v1/transactions', { transactionXdr: payment(world, { publicKey: () => member }, user).toXDR() });
   assert.equal((await request(keeper)).status, 400);
   t.diagnostic(await killEverywhere('grant-refused', request, lines => ({ never: lines.length, always: lines.length }), { look: leases }));
 });
 
-test('DL2 a fee bump that is killed at any point is recorded or was never given', { timeout: 200_000 }, async t => {
+test('DL2 a fee bump that is killed at any point is recorded or was never given', { timeout: 600_000 }, async t => {
   const leased = await keeper.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 300 });
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
   inner.sign(user);
@@ -136,7 +136,7 @@ test('DL2 a fee bump that is killed at any point is recorded or was never given'
 
 for (const action of ['error', 'cut'])
   test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point answers with a lease that is there, or has given its account back before`,
-    { timeout: 200_000 }, async t => {
+    { timeout: 600_000 }, async t => {
       const stop = newStop();
       let service = await warm(stop), done = 0;
       const lines = points('grant', await traced(stop, () => ask(service)));
@@ -186,7 +186,7 @@ async function stallEverywhere() {
 }
 
 test('DL3 a process that is stopped behind its claim until the account is leased again neither records, nor answers with a live signature, nor releases',
-  { timeout: 120_000 }, async t => {
+  { timeout: 300_000 }, async t => {
     const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL');
     await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the bound passes');
     await assertSettled(assert, world, keeper, ACCOUNTS);
@@ -211,4 +211,4 @@ test('DL3 a process that is stopped behind its claim until the account is leased
     t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`);
   });
 
-test('DL2 whatever was left ends by the ledger', { timeout: 60_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));
+test('DL2 whatever was left ends by the ledger', { timeout: 200_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));
