@@ -226,12 +226,12 @@ demo:
 
 # ---- measured, beside what fairway replaces
 
-BENCH := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/*.c)))
+BENCH_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/*.c)))
 .PHONY: bench bench-programs
 bench: install-bench
 	@$(PARALLEL) build bench-programs
 	@$(NODE) tests/bench/bench.mjs
-bench-programs: $(BENCH)
+bench-programs: $(BENCH_PROGRAMS)
 
 .PHONY: install-build install-run install-test install-bench
 install-build install-run install-test install-bench: install-%:

@@ -53,10 +53,10 @@ CREATE UNLOGGED TABLE fairway.waiting (
     seen_at timestamptz NOT NULL
 );
 
--- Writes the replica's row, and says how many accounts are idle (of at most waiting + 64), how many requests wait in all replicas,
--- and how many of the idle accounts are due to this one. Who has waited longest comes first; those of the same quarter of a second,
--- in which replicas cannot tell exactly, are interleaved in proportion to their numbers. waited_ms: of its requests, the longest
--- first.
+-- Writes the replica's row, and says how many of the idle accounts are due to this replica. Who has waited longest comes first; those
+-- of the same quarter of a second, in which replicas cannot tell exactly, are interleaved in proportion to their numbers. waited_ms:
+-- of its requests, the longest first. idle: accounts, at most waiting + 64; waiting: requests in all replicas. When no other replica
+-- stands in line, idle accounts are not counted, which would cost as much as claiming them: idle is -1, and all are due to this one.
 CREATE FUNCTION fairway.share_of_idle(me bigint, waited_ms bigint[], keys text[],
     OUT idle bigint, OUT waiting bigint, OUT share bigint)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -70,6 +70,11 @@ BEGIN
         SELECT g.replica FROM fairway.waiting g WHERE g.seen_at < moment - interval '10 s' FOR UPDATE SKIP LOCKED));
     SELECT coalesce(sum(cardinality(w.since)), 0) INTO waiting FROM fairway.waiting w
         WHERE w.seen_at > moment - interval '2 s';
+    IF waiting = cardinality(waited_ms) THEN
+        idle := -1;
+        share := waiting;
+        RETURN;
+    END IF;
     SELECT count(*) INTO idle FROM (
         SELECT FROM fairway.channel_accounts a
         WHERE a.slot >= 0 AND a.state = 'active' AND a.lease_hash IS NULL AND (keys = '{}' OR a.key_id = ANY (keys))

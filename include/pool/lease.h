@@ -49,7 +49,6 @@ struct recorded_lease {
     struct hash digest; /* of the body that took it */
 };
 
-
 enum grant_state {
     GRANT_OPEN,    /* wants an account */
     GRANT_DONE,    /* lease is set and committed */
@@ -98,9 +97,10 @@ struct grant_line {
     int64_t waited_ms[GRANT_LINE_MAX]; /* the longest first; those of the batch in front of the others */
     size_t count;
     /* Set by the batch. */
-    int64_t idle, waiting; /* idle accounts, at most waiting + GRANT_BATCH_MAX; requests in all replicas */
+    int64_t idle, waiting; /* idle accounts, at most waiting + GRANT_BATCH_MAX, -1 when only this replica
+                              stands in line; requests in all replicas */
     int64_t share;         /* of the idle accounts, those that are due to this replica */
-    bool left;             /* so many accounts are idle that nobody needs to stand in line */
+    bool left;             /* this replica needs not stand in line any more */
 };
 
 enum grant_mode {
@@ -116,6 +116,7 @@ struct grant_batch {
     struct grant_line *line; /* with GRANT_CLAIM, replica is read; NULL: line_taken is not looked for */
     /* Set by the batch. */
     bool line_taken; /* GRANT_CLAIM: requests of other replicas stand in line, no account was taken */
+    bool given_back; /* accounts were locked for a while and not used */
 };
 
 /*

@@ -99,7 +99,6 @@ static void read_line(const struct db_rows *rows, struct grant_line *line)
     line->idle = db_i64(rows, 0, 5);
     line->waiting = db_i64(rows, 0, 6);
     line->share = db_i64(rows, 0, 7);
-    line->left = line->idle >= line->waiting + GRANT_BATCH_MAX;
 }
 
 static void read_members(const struct db_rows *rows, struct claim *claim)
@@ -168,7 +167,13 @@ static enum err read_answers(struct claim *claim, struct db_rows *const answers[
     if (batch->mode == GRANT_IN_LINE)
         read_line(answers[CLAIM], batch->line);
     batch->line_taken = batch->mode == GRANT_CLAIM && batch->line != NULL && db_bool(answers[TERMS], 0, 9);
-    return batch->line_taken ? ERR_OK : read_accounts(answers[CLAIM], claim, detail);
+    if (!batch->line_taken)
+        e = read_accounts(answers[CLAIM], claim, detail);
+    if (batch->mode == GRANT_IN_LINE)
+        batch->line->left = batch->line->idle < 0
+                                ? claim->claimed == claim->wanted
+                                : batch->line->idle >= batch->line->waiting + GRANT_BATCH_MAX;
+    return e;
 }
 
 enum err claim_begin(struct db *db, struct claim *claim, struct detail *detail)

@@ -202,6 +202,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct c
         db_rollback(db);
         return e;
     }
+    claim->batch->given_back = claim->claimed > outcome->count + outcome->fault_count;
     if (outcome->count + outcome->fault_count == 0)
         return end_without_leases(db, claim, detail);
     const struct record record = {.batch = claim->batch,
@@ -258,7 +259,7 @@ enum err lease_grant_batch(struct db *db, struct keyd *keyd, const struct grant_
         .keys = keys,
         .members = named.members,
         .accounts = accounts};
-    batch->line_taken = false;
+    batch->line_taken = batch->given_back = false;
     reopen(batch->grants, batch->count);
     batch_keys_init(keys, batch->grants, batch->count);
     enum err e = claim_begin(db, &claim, detail);

@@ -250,7 +250,8 @@ static void answer_batch(struct engine *engine, struct batch *batch)
         leave_claim(engine, batch, decided_count);
     else if (batch->grant.mode == GRANT_CLAIM && is_short)
         engine->shortage = engine->claim_due = true; /* at once: this replica gets in line */
-    engine->claim_due |= is_faulty;                  /* other accounts may be idle */
+    /* Other accounts may be idle, or others may have met locked what is idle again. */
+    engine->claim_due |= engine->shortage && (is_faulty || batch->grant.given_back);
     if (engine->sweeper_idles && engine->queue.count + engine->delayed.count > 0)
         pthread_cond_signal(&engine->waiting);
     pthread_cond_broadcast(&engine->work);
@@ -265,6 +266,8 @@ static void fail_batch(struct engine *engine, struct batch *batch, enum err e, c
         fail_claim(engine);
     pthread_mutex_lock(&engine->mutex);
     engine->taken -= batch->grant.count;
+    engine->claim_due |= engine->shortage && engine->queue.count > 0; /* what was claimed is idle again */
+    pthread_cond_broadcast(&engine->work);
     pthread_mutex_unlock(&engine->mutex);
     for (size_t i = 0; i < batch->grant.count; i++)
         engine_refuse(batch->tickets[i], e, detail);

@@ -81,6 +81,14 @@ static enum err next_ledger(
     return build(source, start, out, detail);
 }
 
+/* Whoever asks for accounts goes on without them. */
+static enum err no_accounts(void *source, const struct public_key keys[], size_t count,
+    struct rpc_account out[], uint32_t *ledger, struct detail *detail)
+{
+    (void)source, (void)keys, (void)count, (void)out, (void)ledger;
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "this feed has ledgers only");
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) {
@@ -103,7 +111,7 @@ int main(int argc, char **argv)
         .poll_ms = 5,
         .ledger_seconds = 5,
         .retention_s = 86400};
-    const struct feed feed = {.ledgers = next_ledger, .source = &source};
+    const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
     struct ingest *ingest;
     struct detail detail = {0};
     if (ingest_start_from(&settings, &feed, &ingest, &detail) != ERR_OK) {
