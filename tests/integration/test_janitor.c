@@ -48,22 +48,21 @@ static void assert_ingestion_keeps_its_pace(struct ingest_world *world)
         close_ledgers(world, 1);
         await_cursor(world, ++sequence);
         const int64_t late_ms = clock_ms() - closed_ms;
-        if (late_ms > 1500)
+        if (late_ms > 4000)
             fail_msg("ledger %u was committed %lld ms after it closed", sequence, (long long)late_ms);
         assert_true(ingest_ready(world->ingest, NULL));
     }
     assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 0);
 }
 
-/* The janitor has met what was put in its way: an error of it is in the server's log, counted as a rollback.
- */
+/* The fault counts how often the janitor has met it. */
 static void run_with_fault(struct ingest_world *world, const char *install, const char *remove)
 {
     seed_old_leases(world);
     test_db_exec(&world->db, install);
     world->ingest = ingest_world_start(world);
     await_cursor(world, FIRST);
-    await_number(world, JANITORS, 1);
+    await_number(world, "SELECT count(*) FROM public.met WHERE is_called", 1);
     assert_ingestion_keeps_its_pace(world);
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.leases"), 3);
     test_db_exec(&world->db, remove);
@@ -71,8 +70,8 @@ static void run_with_fault(struct ingest_world *world, const char *install, cons
 }
 
 #define FAULTY(body)                                                                                         \
-    "CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " body " RETURN OLD; END "  \
-    "$$;"
+    "CREATE SEQUENCE public.met; CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$"      \
+    " BEGIN PERFORM nextval('public.met'); " body " RETURN OLD; END $$;"
 #define AT_DELETE                                                                                            \
     "CREATE TRIGGER fault BEFORE DELETE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.fault()"
 #define NO_FAULT "DROP TRIGGER fault ON fairway.leases"
@@ -101,7 +100,7 @@ static void a_janitor_whose_rows_are_locked_costs_neither_the_lead_nor_the_pace(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
     world->ingest = ingest_world_start(world);
     await_cursor(world, FIRST);
-    await_number(world, JANITORS, 1);
+    await_number(world, JANITORS " AND wait_event_type = 'Lock'", 1);
     assert_ingestion_keeps_its_pace(world);
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.leases"), 3);
     db_rollback(holder);
