@@ -21,8 +21,8 @@ run_one() { # PROGRAM
     program=$1 log=$(mktemp -p "$results")
     begun=$(date +%s)
     case $program in
-    *.mjs) timeout --foreground -k 10 900 "$here/node_modules/.bin/node" --test --test-reporter=tap "$program" >"$log" 2>&1 ;;
-    *) timeout --foreground -k 10 900 "$program" >"$log" 2>&1 ;;
+    *.mjs) timeout --foreground -k 10 1800 "$here/node_modules/.bin/node" --test --test-reporter=tap "$program" >"$log" 2>&1 ;;
+    *) timeout --foreground -k 10 1800 "$program" >"$log" 2>&1 ;;
     esac
     code=$?
     case $program in

@@ -13,15 +13,19 @@ const root = new URL('../..', import.meta.url).pathname;
 export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
-/** Waits until check() is true-ish and answers that; throws after ms. */
+/** How many times longer than alone something may take here, where other processes want the processors too. */
+const slowness = () => Math.min(10, Math.max(1, os.loadavg()[0] / os.availableParallelism()));
+
+/** Waits until check() is true-ish and answers that; throws after ms, or later in proportion to the machine's load. */
 export async function until(check, ms, what) {
-  const end = Date.now() + ms;
+  const begun = Date.now();
   for (;;) {
     const value = await check();
     if (value)
       return value;
-    if (Date.now() > end)
-      throw new Error(`not within ${ms} ms: ${what}`);
+    const waited = Date.now() - begun;
+    if (waited > ms * slowness())
+      throw new Error(`not within ${waited} ms: ${what}`);
     await sleep(50);
   }
 }

@@ -32,7 +32,7 @@ function cancelWaits() {
   };
 }
 
-test('Z2 DR10: nothing is sent that the synchronous standby may not have; the run goes on when it is back', { timeout: 60_000 }, async t => {
+test('Z2 DR10: nothing is sent that the synchronous standby may not have; the run goes on when it is back', { timeout: 240_000 }, async t => {
   const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // ingests, so that the run itself waits for one COMMIT at a time
   let lost = 0, sentBehind = 0;
   const stopCancelling = cancelWaits();

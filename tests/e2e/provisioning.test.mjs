@@ -49,7 +49,7 @@ test('Z2 H6: keys and the signed transaction are stored before anything is sent'
   assert.deepEqual(seen[0], ['3']);
 });
 
-test('DP1 P4 P11: no answer of the RPC is taken for the outcome', { timeout: 120_000 }, async t => {
+test('DP1 P4 P11: no answer of the RPC is taken for the outcome', { timeout: 600_000 }, async t => {
   let wanted = 7;
   for (const [name, answer] of Object.entries(answers))
     await t.test(name, async () => {
@@ -153,7 +153,7 @@ test('DP1: killed between storing and sending, the next run sends the very trans
   assert.deepEqual((await fates(id)).map(([state]) => state), ['succeeded']);
 });
 
-test('DP2: two at the same time end at N; the lock is lost again and again', { timeout: 120_000 }, async () => {
+test('DP2: two at the same time end at N; the lock is lost again and again', { timeout: 600_000 }, async () => {
   for (const counts of [[30, 30], [12, 25]]) {
     let running = true;
     const cutting = (async () => {
@@ -173,7 +173,7 @@ test('DP2: two at the same time end at N; the lock is lost again and again', { t
   }
 });
 
-test('DP3 H7 Z5: leased accounts are merged when their leases have ended, not before', { timeout: 120_000 }, async () => {
+test('DP3 H7 Z5: leased accounts are merged when their leases have ended, not before', { timeout: 600_000 }, async () => {
   await ensureExactly(6);
   const service = await world.serve();
   const user = await world.newAccount();

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/pg.h"
+#include "slowness.h"
 
 static struct test_db database;
 static struct detail detail;
@@ -379,7 +380,7 @@ static void wait_for_lock(struct db *db, struct db *holder)
         int64_t start_ms = clock_ms();
         assert_int_equal(run(db, "UPDATE public.t SET v = 8 WHERE n = 1"), ERR_DATABASE_UNAVAILABLE);
         assert_non_null(strstr(detail.text, "55P03"));
-        assert_in_range(clock_ms() - start_ms, 80, 290);
+        assert_in_range(clock_ms() - start_ms, 80, slower(290));
         db_rollback(db);
     }
 }
@@ -399,7 +400,7 @@ static void run_long(struct db *db, struct db *holder)
         int64_t start_ms = clock_ms();
         assert_int_equal(run(db, "SELECT pg_sleep(20)"), ERR_DATABASE_UNAVAILABLE);
         assert_non_null(strstr(detail.text, "57014"));
-        assert_in_range(clock_ms() - start_ms, 250, 900);
+        assert_in_range(clock_ms() - start_ms, 250, slower(900));
         db_rollback(db);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "ingest/network.h"
+#include "slowness.h"
 
 static const char sql_allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
 
@@ -30,11 +31,14 @@ static void I5_a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests(vo
     ingest_stop(first);
     close_ledgers(world, 100);
     unsigned before = ledger_feed_requests(world->feed);
+    int64_t begun_ms = clock_ms();
     world->ingest = ingest_world_start(world);
     await_cursor(world, FIRST + 100);
     unsigned requests = ledger_feed_requests(world->feed) - before;
+    unsigned polls =
+        (unsigned)((clock_ms() - begun_ms) / POLL_MS); /* on a slow machine, after the last ledger */
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 101);
-    if (requests > 20)
+    if (requests > 20 + polls)
         fail_msg("%u requests for 100 ledgers", requests);
 }
 
@@ -257,7 +261,7 @@ static void stopping_is_prompt_wherever_it_waits(void **state)
     await_red(world->ingest, "stopped");
     ingest_stop(world->ingest); /* in a long pause */
     world->ingest = NULL;
-    assert_true(clock_ms() - begun < 3000);
+    assert_true(clock_ms() - begun < slower(3000));
 }
 
 static void DR4_a_database_is_bound_to_one_network_and_one_distribution_account(void **state)

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/keyd.h"
+#include "slowness.h"
 
 /* ---- starting */
 
@@ -254,7 +255,7 @@ static void a_killed_key_process_is_known_at_once_and_for_ever(void **state)
     signal_to(keyd, SIGKILL);
     int64_t begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
-    assert_true(clock_ms() - begun_ms < 1000);
+    assert_true(clock_ms() - begun_ms < slower(1000));
     struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
     assert_int_equal(poll(&ended, 1, 1000), 1);
     assert_true(keyd_ended(keyd, &end));
@@ -270,11 +271,11 @@ static void a_stopped_key_process_is_given_up_within_its_deadline(void **state)
     signal_to(keyd, SIGSTOP);
     int64_t begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
-    assert_in_range(clock_ms() - begun_ms, 4900, 6000);
+    assert_in_range(clock_ms() - begun_ms, 4900, slower(6000));
     signal_to(keyd, SIGCONT); /* its late answer must never be taken for the next one's */
     begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
-    assert_true(clock_ms() - begun_ms < 100);
+    assert_true(clock_ms() - begun_ms < slower(100));
     keyd_stop(keyd);
 }
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "support/keyd.h"
 #include "support/proxy.h"
+#include "slowness.h"
 
 #define ACCOUNTS 4
 
@@ -113,7 +114,7 @@ static void DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing(void **st
         db_query(other, DB_SQL0("LOCK TABLE fairway.leases IN SHARE MODE"), NULL, &detail), ERR_OK);
     int64_t begun_ms = clock_ms();
     enum err e = test_pool_grant(pool, &asked, 1, &detail);
-    assert_in_range(clock_ms() - begun_ms, 150, 2000);
+    assert_in_range(clock_ms() - begun_ms, 150, slower(2000));
     assert_int_equal(err_status(e), 503);
     db_rollback(other);
     assert_nothing_leased(pool);
@@ -271,7 +272,7 @@ static void DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown(void **s
     test_db_exec(&postgres, close);
     int64_t begun_ms = clock_ms();
     assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OUTCOME_UNKNOWN);
-    assert_in_range(clock_ms() - begun_ms, 2500, 10000);
+    assert_in_range(clock_ms() - begun_ms, 2500, slower(10000));
     test_db_exec(&postgres, open);
     assert_int_equal(asked.grant.state, GRANT_OPEN);
     assert_int_equal(asked.grant.lease.envelope.len, 0);

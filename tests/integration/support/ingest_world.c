@@ -29,7 +29,7 @@ struct ingest_settings ingest_world_settings(const struct ingest_world *world)
 {
     return (struct ingest_settings){.database_direct_url = world->db.url,
         .network = network_id_of("ingest test"),
-        .poll_ms = 20,
+        .poll_ms = POLL_MS,
         .ledger_seconds = 5,
         .stale_ms = STALE_MS,
         .retention_s = 3600};

@@ -18,6 +18,7 @@
 #define FIRST 100 /* the feed's first ledger */
 #define PATIENCE_MS 20000
 #define STALE_MS 500
+#define POLL_MS 20
 
 struct ingest_world {
     struct test_db db;

@@ -1,5 +1,6 @@
 /* Replies from other threads, at every moment; hang-ups while a request waits; drain. */
 #include "client.h"
+#include "slowness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -356,7 +357,7 @@ static void drain_answers_what_is_under_way_and_refuses_connections(void **state
     assert_string_equal(reply.body, "{\"n\":\"1\"}");
     assert_string_equal(reply_header(&reply, "Connection"), "close");
     threads_join(&draining, 1);
-    assert_true(clock_ms() - before < 1500); /* no longer than needed */
+    assert_true(clock_ms() - before < slower(1500)); /* no longer than needed */
     struct sockaddr_in to = {.sin_family = AF_INET,
         .sin_port = htons((uint16_t)http_port(own)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -386,7 +387,7 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
     }
     int64_t before = clock_ms();
     http_drain(own, 100);
-    assert_in_range(clock_ms() - before, 95, 2000);
+    assert_in_range(clock_ms() - before, 95, slower(2000));
     ask(&open, &reply, GET("/later/2"));
     assert_problem(&reply, 503, "SHUTTING_DOWN");
     assert_string_equal(reply_header(&reply, "Retry-After"), "1");

@@ -1,6 +1,7 @@
 /* Clients that are slow on purpose: their connection ends with the idle timeout, and others notice nothing.
  */
 #include "client.h"
+#include "slowness.h"
 
 #include <pthread.h>
 
@@ -94,7 +95,7 @@ static void trickling_does_not_prolong_a_request(void **state)
         for (size_t i = 0; i < ARRAY_LEN(ways); i++)
             if (fds[i].fd >= 0 &&
                 (fds[i].revents != 0 || send(clients[i].fd, &ways[i].byte, 1, MSG_NOSIGNAL) < 0)) {
-                assert_in_range(clock_ms() - before, IDLE_MS - 100, IDLE_MS + LATE_MS);
+                assert_in_range(clock_ms() - before, IDLE_MS - 100, slower(IDLE_MS + LATE_MS));
                 fds[i].fd = -1;
                 open--;
             }
@@ -120,7 +121,7 @@ static void silence_ends_a_connection_in_every_phase(void **state)
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
         while (listen_more(&clients[i]))
             ;
-        assert_in_range(clock_ms() - before, IDLE_MS - 100, IDLE_MS + LATE_MS);
+        assert_in_range(clock_ms() - before, IDLE_MS - 100, slower(IDLE_MS + LATE_MS));
         hang_up(&clients[i]);
     }
 }
@@ -167,7 +168,7 @@ static void slow_clients_do_not_slow_others(void **state)
         ask(&client, &reply, GET("/quick"));
         assert_int_equal(reply.status, 200);
     }
-    assert_true(clock_ms() - before < 500);
+    assert_true(clock_ms() - before < slower(500));
     hang_up(&client);
     for (size_t i = 0; i < ARRAY_LEN(idlers); i++)
         hang_up(&idlers[i]);
