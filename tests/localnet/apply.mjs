@@ -122,7 +122,8 @@ export const refundFee = (transaction, ledgerLayer, outcome, effects) => {
 
 /**
  * Applies a transaction whose fee is paid; sets its outcome and returns what changed before and by its operations, and the
- * effects of a contract call: `events`, `returnValue` and `refundable`, what it has used of its refundable fee.
+ * effects of a contract call: `events`, `returnValue` and `refundable`, what it has used of its refundable fee; or `failure`,
+ * why it failed in words.
  */
 export const applyTransaction = (transaction, ledgerLayer, verifier, outcome) => {
   const { isFeeBump, innermost } = transaction;
@@ -130,5 +131,5 @@ export const applyTransaction = (transaction, ledgerLayer, verifier, outcome) =>
   before.push(...begin(innermost, ledgerLayer, verifier, outcome, isFeeBump));
   const effects = {};
   const operations = outcome.ok ? runOperations(innermost, ledgerLayer, verifier, outcome, effects) : [];
-  return { before, operations, effects: outcome.ok ? effects : {} };
+  return { before, operations, effects: outcome.ok ? effects : { failure: effects.failure } };
 };

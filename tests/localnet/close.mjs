@@ -2,6 +2,7 @@
 // nor the disk; the caller makes the result durable and then commits it.
 
 import { applyTransaction, chargeFee, refundFee } from './apply.mjs';
+import { diagnosticEvent } from './diagnostics.mjs';
 import { hashHeader, nextHeader } from './header.mjs';
 import { closeIds, openIds } from './ids.mjs';
 import { sha256 } from './network.mjs';
@@ -31,7 +32,7 @@ const transactionMeta = ({ before, operations, effects }) => ({
     txChangesAfter: [],
     sorobanMeta: effects.returnValue ? { ext: EXTENSION, returnValue: effects.returnValue } : null,
     events: [],
-    diagnosticEvents: [],
+    diagnosticEvents: effects.failure ? [diagnosticEvent(effects.failure)] : [],
   },
 });
 

@@ -89,8 +89,7 @@ class TrustLineHolding {
     const { limit, buying, selling } = this.#line;
     const balance = this.#line.balance + delta;
     if (delta === 0n) return true;
-    if (!this.#maintainsLiabilities || isOutside(balance, limit)) return false;
-    if (balance < selling || balance > limit - buying) return false;
+    if (!this.#maintainsLiabilities || balance < selling || balance > limit - buying) return false;
     this.#line.balance = balance;
     return true;
   }

@@ -105,7 +105,8 @@ export class Enforced {
   require(host, address, call) {
     const invocation = authorizedInvocation(call);
     const isFor = ({ credentials }) => {
-      const by = credentials.type === Credentials.SOURCE_ACCOUNT ? accountAddress(host.source) : addressCredentials(credentials).address;
+      const isSource = credentials.type === Credentials.SOURCE_ACCOUNT;
+      const by = isSource ? accountAddress(host.source) : addressCredentials(credentials).address;
       return addressName(by) === addressName(address);
     };
     const entry = this.#entries.find(

@@ -91,7 +91,7 @@ export const invokeHostFunction = {
       value = runHostFunction(host, body.hostFunction);
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
-      effects.diagnostics = error.message;
+      effects.failure = error.message;
       return fail(TRAPPED);
     }
     const used = { ...bytesUsed(layer, layer, footprint), diskReadBytes: diskRead.diskReadBytes };

@@ -56,7 +56,8 @@ export const simulate = ({ transaction, operation, params, node, network, verifi
   if (wrong) return { error: wrong, latestLedger: 0 };
   const latestLedger = node.history.latest;
   const { baseFee, baseReserve } = node.head.header;
-  const ledger = { sequence: latestLedger, closeTime: node.closeTime, baseFee: BigInt(baseFee), baseReserve: BigInt(baseReserve) };
+  const prices = { baseFee: BigInt(baseFee), baseReserve: BigInt(baseReserve) };
+  const ledger = { sequence: latestLedger, closeTime: node.closeTime, ...prices };
   const layer = new Layer(node.state, ledger);
   const authorization = authorizationFor(params, auth);
   const host = new Host({ layer, footprint: null, source: operation.source, network, verifier, authorization });

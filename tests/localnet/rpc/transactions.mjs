@@ -17,6 +17,12 @@ const eventsOf = (meta) => {
   return { contractEventsXdr: operations.map(xdr) };
 };
 
+/** Why a contract call failed, in words. */
+const diagnosticsOf = ({ v4: { diagnosticEvents } }) =>
+  diagnosticEvents.length > 0
+    ? { diagnosticEventsXdr: diagnosticEvents.map((event) => base64(encode('DiagnosticEvent', event))) }
+    : {};
+
 const describe = (transaction) => ({
   status: transaction.isSuccessful ? 'SUCCESS' : 'FAILED',
   txHash: transaction.hash,
@@ -25,6 +31,7 @@ const describe = (transaction) => ({
   envelopeXdr: transaction.envelopeXdr,
   resultXdr: transaction.resultXdr,
   resultMetaXdr: transaction.metaXdr,
+  ...diagnosticsOf(transaction.meta),
   events: eventsOf(transaction.meta),
 });
 

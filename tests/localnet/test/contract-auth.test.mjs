@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Operation, authorizeEntry, xdr } from '@stellar/stellar-sdk';
+import { Address, Operation, authorizeEntry, xdr } from '@stellar/stellar-sdk';
 import { addressOf, amount, start as startCalls } from './contract-calls.mjs';
 import { keypair, xlm } from './harness.mjs';
 
@@ -90,6 +90,17 @@ test('a call without, with somebody else\'s, or with another call\'s authorizati
   const foreign = await authorizeEntry(await simulated(), bob, client.net.chain.history.latest + LIFE, client.passphrase);
   assert.match((await simulate(bob, withAuth(foreign))).error, /signer does not belong to account/);
   assert.match((await simulate(bob, withAuth(await simulated()))).error, /signature has expired/);
+
+  // Rightly signed, but for another call, and by another account.
+  const changed = async (change, signer) => {
+    const copy = xdr.SorobanAuthorizationEntry.fromXdr((await simulated()).toXdr());
+    change(copy);
+    return signed(copy, signer);
+  };
+  const otherCall = await changed((copy) => (copy.rootInvocation.function.value.args[2] = amount(xlm(3))));
+  assert.match((await simulate(bob, withAuth(otherCall))).error, /Unauthorized function call/);
+  const otherAccount = await changed((copy) => (copy.credentials.value.address = new Address(bob.publicKey()).toScAddress()), bob);
+  assert.match((await simulate(bob, withAuth(otherAccount))).error, /Unauthorized function call/);
 });
 
 test('a signature expires after its last ledger, and may not live too long', async (t) => {

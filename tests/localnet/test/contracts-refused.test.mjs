@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Operation, StrKey, nativeToScVal } from '@stellar/stellar-sdk';
+import { Operation, StrKey, nativeToScVal, scValToNative } from '@stellar/stellar-sdk';
 import { addressOf, amount, start } from './contract-calls.mjs';
 import { keypair, xlm } from './harness.mjs';
 
@@ -22,6 +22,8 @@ test('without the contract a call traps; its fee is charged, and what was not us
   assert.deepEqual([meta.operations, meta.sorobanMeta], [[], null]);
   assert.equal(before - client.balance(bob), feeCharged);
   assert.ok(feeCharged < BigInt(again.fee) / 2n, 'no rent was due');
+  const { diagnosticEventsXdr } = await client.server.getTransaction(Buffer.from(again.hash()).toString('hex'));
+  assert.match(scValToNative(diagnosticEventsXdr[0].event.body.value.data), /contract already exists/);
 });
 
 test('transfer: what the contract refuses, in its words', async (t) => {
@@ -47,6 +49,8 @@ test('liabilities and the reserve stay with the account', async (t) => {
   client.net.chain.state.add({ ...client.account(alice), selling: 5n, extension: 1 });
   assert.match((await simulate(alice, transfer(alice, bob, spendable - 4n))).error, /not within the allowed range/);
   assert.ok(!(await simulate(alice, transfer(alice, bob, spendable - 5n))).error);
+  client.net.chain.state.add({ ...client.account(bob), balance: 1n });
+  assert.match((await simulate(alice, transfer(alice, bob, 1n))).error, /not within the allowed range/, 'nor may the receiver stay below');
 });
 
 test('in the ledger: a footprint that lacks an entry traps, and resources that do not suffice have their codes', async (t) => {

@@ -20,11 +20,10 @@ export const buy = (selling, buying, buyAmount, price, offerId = 0) =>
 export const sellPassively = (selling, buying, amount, price) =>
   Operation.createPassiveSellOffer({ selling, buying, amount, price });
 
-/** The success of the last operation, as it is on the wire. */
-const successOf = async (client, hash) => {
+/** The result of the last operation, as it is on the wire. */
+export const resultOf = async (client, hash) => {
   const { result } = await client.call('getTransaction', { hash });
-  const { results } = decode('TransactionResult', Buffer.from(result.resultXdr, 'base64')).result;
-  return Object.values(results.at(-1).tr)[1].success;
+  return decode('TransactionResult', Buffer.from(result.resultXdr, 'base64')).result.results.at(-1).tr;
 };
 
 export const start = async (t) => {
@@ -48,7 +47,7 @@ export const start = async (t) => {
         .send(client.build(source, [operation].flat()))
         .then(async (sent) => (await client.close(), { ...sent, ...(await client.result(sent.hash)) }));
       if (status !== 'SUCCESS') throw new Error(`${status} ${JSON.stringify(operations)}`);
-      return successOf(client, hash);
+      return Object.values(await resultOf(client, hash))[1].success;
     },
   };
 };

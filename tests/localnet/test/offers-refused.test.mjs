@@ -6,7 +6,7 @@ import { Asset, Operation } from '@stellar/stellar-sdk';
 import { Op } from '../results.mjs';
 import { raw } from './applying.mjs';
 import { xlm } from './harness.mjs';
-import { NATIVE, USD, buy, sell, start } from './market.mjs';
+import { EUR, NATIVE, USD, buy, sell, start } from './market.mjs';
 
 test('offers: what is missing', async (t) => {
   const { maker, issuer, applied } = await start(t);
@@ -15,6 +15,7 @@ test('offers: what is missing', async (t) => {
   assert.equal(await applied(sell(NATIVE, USD, '1', '1')), -3, 'BUY_NO_TRUST');
   assert.equal(await applied(trust(USD, '10')), 0);
   assert.equal(await applied(sell(USD, NATIVE, '1', '1')), -7, 'UNDERFUNDED: it holds none');
+  assert.equal(await applied(sell(USD, EUR, '1', '1')), -7, 'UNDERFUNDED comes before BUY_NO_TRUST');
   assert.equal(await applied(sell(NATIVE, USD, '11', '1')), -6, 'LINE_FULL: there is room for 10');
   assert.equal(await applied(sell(NATIVE, USD, '100000', '0.0001')), -7, 'UNDERFUNDED');
   assert.equal(await applied(sell(NATIVE, USD, '1', '1', 77)), -11, 'NOT_FOUND');

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Operation } from '@stellar/stellar-sdk';
 import { xlm } from './harness.mjs';
-import { EUR, NATIVE, USD, buy, claims, sell, sellPassively, start } from './market.mjs';
+import { EUR, NATIVE, USD, buy, claims, resultOf, sell, sellPassively, start } from './market.mjs';
 
 test('an offer is created, changed and deleted; it has an id, a reserve and liabilities', async (t) => {
-  const { client, maker, offer, line, traded } = await start(t);
+  const { client, maker, taker, offer, line, traded } = await start(t);
   const subEntries = client.account(maker).subEntries;
   const { offer: created } = await traded(sell(USD, NATIVE, '100', '2'), maker);
   assert.deepEqual([created.effect, created.offer.offerId, created.offer.amount], [0, 1n, xlm(100)]);
@@ -18,11 +18,14 @@ test('an offer is created, changed and deleted; it has an id, a reserve and liab
   assert.deepEqual([updated.effect, updated.offer.offerId], [1, 1n]);
   assert.deepEqual([line(maker, USD).selling, line(maker, EUR).buying], [xlm(50), xlm(150)]);
   assert.equal(client.account(maker).buying, 0n);
+  assert.deepEqual((await traded(sell(NATIVE, USD, '1', '0.5'), taker)).offersClaimed, [], 'it is in another book now');
+  await traded(sell(NATIVE, USD, '0', '0.5', 2), taker);
   const { offer: deleted } = await traded(sell(USD, EUR, '0', '3', 1), maker);
   assert.equal(deleted.effect, 2);
   assert.equal(offer(maker, 1n), null);
   assert.deepEqual([client.account(maker).subEntries, line(maker, USD).selling], [subEntries, 0n]);
-  assert.equal((await traded(sell(USD, NATIVE, '1', '2'), maker)).offer.offer.offerId, 2n, 'ids are not used again');
+  assert.deepEqual((await traded(sell(EUR, USD, '1', '0.1'), taker)).offersClaimed, [], 'it is gone from the book');
+  assert.equal((await traded(sell(USD, NATIVE, '1', '2'), maker)).offer.offer.offerId, 4n, 'ids are not used again');
 });
 
 test('an offer is taken in part and then whole, and the taker of too much stands with the rest', async (t) => {
@@ -74,8 +77,10 @@ test('createPassiveSellOffer: does not take its own price, but a better one; its
   assert.equal(offer(taker, 2n).flags, 1);
   const better = await traded(sellPassively(NATIVE, USD, '20', '0.4'), taker);
   assert.equal(better.offersClaimed.length, 1);
-  const failed = await client.include(client.build(taker, [sellPassively(USD, NATIVE, '5000', '1')]));
-  assert.deepEqual(failed.operations, [{ own: -7 }], 'UNDERFUNDED');
+  const { hash } = await client.send(client.build(taker, [sellPassively(USD, NATIVE, '5000', '1')]));
+  await client.close();
+  const { type, manageSellOfferResult } = await resultOf(client, hash);
+  assert.deepEqual([type, manageSellOfferResult.code], [3, -7], 'UNDERFUNDED');
 });
 
 test('rounding is in favour of the offer that stays, and offers too small to be worth a unit go', async (t) => {
