@@ -42,11 +42,11 @@
     X(OVERLOADED, "OVERLOADED", 503, "Too many requests wait already.")                                      \
     X(SHUTTING_DOWN, "SHUTTING_DOWN", 503, "This replica is stopping.")                                      \
     X(OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN", 503,                                                               \
-        "It may have been written; ask again, with the same Idempotency-Key.")                                     \
+        "It may have been written; ask again, with the same Idempotency-Key.")                               \
     X(NOT_REPLICATED, "NOT_REPLICATED", 503,                                                                 \
-        "It was written, but may not be on the standby yet; ask again, with the same Idempotency-Key.")         \
-    X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is unavailable.")                            \
-    X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is unavailable.")                                       \
+        "It was written, but may not be on the standby yet; ask again, with the same Idempotency-Key.")      \
+    X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is unavailable.")                     \
+    X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is unavailable.")                                \
     X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \
     X(RPC_REFUSED, "RPC_REFUSED", 503, "Stellar RPC refused the request.")                                   \
     X(LEDGER_AHEAD, "LEDGER_AHEAD", 503, "The ledger has not closed yet.")                                   \

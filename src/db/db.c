@@ -75,8 +75,8 @@ enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail)
         if (e != ERR_DATABASE_UNAVAILABLE || clock_left_ms(deadline_ms) == 0)
             return e;
         if (clock_ms() >= complain_ms) {
-            log_warn(
-                "the database is unavailable, trying again", "connection=\"%s\" detail=\"%s\"", db->name, detail->text);
+            log_warn("the database is unavailable, trying again", "connection=\"%s\" detail=\"%s\"", db->name,
+                detail->text);
             complain_ms = clock_ms() + COMPLAIN_EVERY_MS;
         }
         int left_ms = clock_left_ms(deadline_ms);

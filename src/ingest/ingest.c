@@ -346,8 +346,7 @@ static enum err start_threads(
     enum err e = janitor_start(&janitor, &ingest->janitor, detail);
     if (e != ERR_OK)
         return e;
-    const struct feed funds_feed =
-        ingest->funds_rpc != NULL ? feed_of_rpc(ingest->funds_rpc) : ingest->feed;
+    const struct feed funds_feed = ingest->funds_rpc != NULL ? feed_of_rpc(ingest->funds_rpc) : ingest->feed;
     int error = funds_watch_start(&ingest->funds, &funds_feed, &settings->funds);
     bool watches = error == 0;
     if (watches)
