@@ -111,10 +111,9 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         bool member = names_member(grants, i, claim->members, &at);
         if (!batch_keys_decide(claim->keys, grants, i))
             continue;
-        enum err e = judge(grants[i]->request, settings, &claim->terms, &head, &detail);
-        if (e == ERR_OK && member)
-            e = detail_set(
-                &detail, ERR_FORBIDDEN_SIGNER, "an account of the pool would authorize part of it");
+        enum err e = member ? detail_set(&detail, ERR_FORBIDDEN_SIGNER,
+                                  "an account of the pool would authorize part of it")
+                            : judge(grants[i]->request, settings, &claim->terms, &head, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
         else if (made < claim->claimed) {

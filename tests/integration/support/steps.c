@@ -129,13 +129,11 @@ static bool check_done(struct run *run, const struct item *item, const struct le
     return true;
 }
 
-/* In the order of the batch: what is forbidden is refused with or without an account, the rest is judged with
- * one in hand. */
+/* In the order of the batch; each is judged, with or without an account. */
 static bool check_item(struct run *run, const struct item *item, const struct asked *asked, time_t begun)
 {
-    enum grant_state expected = item->forbidden                        ? GRANT_REFUSED
+    enum grant_state expected = item->forbidden || item->dead          ? GRANT_REFUSED
                                 : reference_idle(&run->reference) == 0 ? GRANT_OPEN
-                                : item->dead                           ? GRANT_REFUSED
                                                                        : GRANT_DONE;
     if (asked->grant.state != expected)
         return WRONG(run, "a grant ended in state %d, not %d", asked->grant.state, expected);
