@@ -33,7 +33,7 @@ static bool check(json_t *checks, const char *name, bool ok, const char *reason)
     return ok;
 }
 
-/* Adds one line that does not make the replica unready, for somebody to look at. */
+/* Adds one line with a warning, which does not make the replica unready. */
 static void warn(json_t *checks, const char *name, const char *warning)
 {
     json_array_append_new(checks, json_pack("{s:s, s:b, s:s}", "name", name, "ok", true, "warning", warning));
@@ -79,7 +79,7 @@ static bool check_funds(const struct api_settings *settings, const struct funds 
 }
 
 /*
- * A warning, because it holds for all replicas at once: to take all of them out of service would turn the
+ * Only a warning: it holds for all replicas at once, and taking all of them out of service would turn the
  * loss of a standby into an outage. Patroni empties the setting on purpose when it has no standby left, and
  * where the storage replicates it is empty always. The alert belongs to the metric.
  */

@@ -9,7 +9,7 @@
 #define PAUSE_FIRST_MS 500
 #define PAUSE_MAX_MS 30000
 #define COMPLAIN_EVERY_MS 300000
-/* While nothing can be leased, somebody waits for the money that was just sent. */
+/* More often while no lease is granted: somebody is funding the account, and waits. */
 #define REREAD_MS 600000
 #define REREAD_EMPTY_MS 60000
 
@@ -132,8 +132,8 @@ static void want(struct funds_watch *watch, const struct public_key *account)
     pthread_mutex_unlock(&watch->mutex);
 }
 
-/* Once when it falls below a limit, once when it rises above it. */
-static void say(struct funds_watch *watch, const struct funds *funds)
+/* Once when the balance falls below a limit, once when it is above again. */
+static void log_level(struct funds_watch *watch, const struct funds *funds)
 {
     static const char *const messages[] = {
         [FUNDS_WELL] = "the distribution account has enough again",
@@ -158,7 +158,7 @@ static void say(struct funds_watch *watch, const struct funds *funds)
 
 void funds_watch_saw(struct funds_watch *watch, const struct funds *funds)
 {
-    say(watch, funds);
+    log_level(watch, funds);
     if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))
         return;
     want(watch, &funds->account);

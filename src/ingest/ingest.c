@@ -78,7 +78,7 @@ static enum err upgrade_needed(uint32_t ledger, struct detail *detail)
         ledger);
 }
 
-/* At the start it was said (startup); here, what changes. */
+/* The start logs how it is (cmd/fairway/starting.c); this logs changes. */
 static void saw_standby(struct ingest *ingest, bool configured)
 {
     if (ingest->lead.synchronous && ingest->saw_standby && configured != ingest->has_standby)

@@ -124,11 +124,3 @@ test('a replica that starts says at once what is known', { timeout: 60_000 }, as
   await service.kill();
   service = first;
 });
-
-test('a synchronous failover without a synchronous standby is said at the start', { timeout: 60_000 }, async () => {
-  const replica = await world.serve({ DATABASE_FAILOVER: 'synchronous', INGEST: 'off' });
-  assert.match(replica.log, /level=warn msg="DATABASE_FAILOVER=synchronous, but no synchronous standby is configured/);
-  const { json } = await replica.get('/readyz');
-  assert.match(json.checks.find(({ name }) => name === 'standby').warning, /no synchronous standby/);
-  await replica.kill();
-});
