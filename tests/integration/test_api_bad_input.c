@@ -189,7 +189,7 @@ static void an_unknown_path_is_404(void **state)
 {
     (void)state;
     static const char *const paths[] = {"/", "/v1", "/v1/", "/v1/transactions/", "/v1/pool/", "/v2/pool",
-        "/V1/pool", "/v1//pool", "/v1/pool/x", "/v1/channel-accounts/x", "/readyz/", "/metrics/",
+        "/V1/pool", "/v1//pool", "/v1/pool/x", "/v1/channel-accounts/x", "/readyz/", "/metrics",
         "/v1/transactions/a/b"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         AUTO_ANSWER answer = {0};
