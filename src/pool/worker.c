@@ -40,18 +40,18 @@ static void resume_delayed(struct engine *engine, int64_t now_ms)
     queue_return(&engine->queue, &ready);
 }
 
-/* False: there is nothing to do now. */
+/* Returns false when there is nothing to do now. */
 static bool choose(struct engine *engine, enum grant_mode *mode)
 {
     const int64_t now_ms = clock_ms();
     if (engine->delayed.count > 0)
         resume_delayed(engine, now_ms);
-    if (engine->recheck_ms != 0 && engine->recheck_ms <= now_ms)
-        engine->claim_due = true;
     if (!engine->shortage) {
         *mode = GRANT_CLAIM;
         return engine->queue.count > 0;
     }
+    if (engine->recheck_ms != 0 && engine->recheck_ms <= now_ms)
+        engine->claim_due = true;
     if (engine->claim_due && !engine->claiming) {
         *mode = GRANT_IN_LINE;
         return true;
@@ -70,7 +70,7 @@ static int64_t next_moment(const struct engine *engine)
     return next_ms;
 }
 
-/* False: the engine stops. */
+/* Returns false when the engine stops. */
 static bool wait_for_work(struct engine *engine)
 {
     enum grant_mode mode;
@@ -188,11 +188,12 @@ static void leave_claim(struct engine *engine, const struct batch *batch, size_t
     engine->published = line->left || decided > line->count ? 0 : line->count - decided;
     if (line->left || (engine->queue.count == 0 && engine->published == 0))
         engine->shortage = engine->claim_due = false;
+    /* More than the batch is due to this replica. */
     else if (decided == GRANT_BATCH_MAX && line->share > GRANT_BATCH_MAX)
-        engine->claim_due = true; /* more than the batch is due to this replica */
+        engine->claim_due = true;
+    /* The others are due to other replicas, or locked by them. They may be gone. */
     else if (line->idle > (int64_t)decided)
-        recheck(engine,
-            decided > 0); /* the others are due to other replicas or locked, whose owners may be gone */
+        recheck(engine, decided > 0);
 }
 
 /* The same when it failed: what this replica has published expires by itself. */
@@ -200,8 +201,7 @@ static void fail_claim(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
     engine->claiming = false;
-    engine->replica =
-        engine_replica_number(); /* the failed transaction may still lock the other number's row */
+    engine->replica = engine_replica_number(); /* the old number's row may still be locked */
     engine->published = 0;
     engine->shortage = engine->claim_due = engine->queue.count > 0;
     pthread_mutex_unlock(&engine->mutex);
