@@ -280,13 +280,36 @@ static void set_spendable(struct test_pool *pool, int64_t stroops)
     test_db_exec(&pool->test, sql);
 }
 
+/* ERR_OK, or what the request is refused with. */
 static enum err grant_one(struct test_pool *pool, struct detail *detail)
 {
     struct asked asked;
     ask(pool, &asked);
     enum err e = test_pool_grant(pool, &asked, 1, detail);
+    if (e == ERR_OK && asked.grant.state == GRANT_REFUSED) {
+        e = asked.grant.error;
+        *detail = asked.grant.detail;
+    }
     asked_wipe(&asked);
     return e;
+}
+
+static void a_retry_gets_its_lease_although_nothing_can_be_paid(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked first, retry;
+    struct detail detail = {0};
+    ask(pool, &first);
+    snprintf(first.request.idempotency_key, sizeof first.request.idempotency_key, "key");
+    ask(pool, &retry);
+    snprintf(retry.request.idempotency_key, sizeof retry.request.idempotency_key, "key");
+    assert_int_equal(test_pool_grant(pool, &first, 1, &detail), ERR_OK);
+    set_spendable(pool, 0);
+    assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_OK);
+    assert_int_equal(retry.grant.state, GRANT_DONE);
+    assert_memory_equal(retry.grant.lease.hash.bytes, first.grant.lease.hash.bytes, 32);
+    asked_wipe(&first);
+    asked_wipe(&retry);
 }
 
 static void below_the_floor_no_account_is_taken(void **state)
@@ -334,6 +357,7 @@ int main(void)
         TEST(an_account_that_is_not_there_has_nothing_to_spend),
         TEST(an_upgrade_of_the_base_reserve_is_followed),
         GRANT(below_the_floor_no_account_is_taken),
+        GRANT(a_retry_gets_its_lease_although_nothing_can_be_paid),
         GRANT(where_nothing_is_known_leases_are_granted),
         GRANT(a_floor_of_zero_is_none),
     };
