@@ -116,31 +116,37 @@ static void DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_other
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
+#define HANG_UPS 8
+#define NOTICED_MS 150 /* deadlines and hang-ups are looked for every 50 ms, accounts every 500 */
+
 static void DL7_who_hangs_up_leaves_the_queue_and_takes_no_account(void **state)
 {
     (void)state;
     struct test_engine engine;
-    struct client clients[3] = {0};
+    struct client holder = {0}, late = {.gone = true};
+    unsigned slow = 0;
     test_engine_open(&engine, 1, 2);
-    client_submit(&engine, &clients[0]);
-    const struct lease *lease = client_lease(&clients[0], SOON_MS);
-    client_submit(&engine, &clients[1]);
-    clock_sleep_ms(100);
-    assert_int_equal(engine_waiting(engine.engine), 1);
-    int64_t gone_ms = clock_ms();
-    __atomic_store_n(&clients[1].gone, true, __ATOMIC_SEQ_CST);
-    client_refused(&clients[1], ERR_CANCELLED, SOON_MS);
-    print_message("noticed after %d ms\n", (int)(clients[1].answered_ms - gone_ms));
-    assert_true(clients[1].answered_ms - gone_ms < WOKEN_MS);
+    client_submit(&engine, &holder);
+    const struct lease *lease = client_lease(&holder, SOON_MS);
+    for (int i = 0; i < HANG_UPS; i++) {
+        struct client client = {0};
+        client_submit(&engine, &client);
+        clock_sleep_ms(70 + 30 * i);
+        const int64_t gone_ms = clock_ms();
+        __atomic_store_n(&client.gone, true, __ATOMIC_SEQ_CST);
+        client_refused(&client, ERR_CANCELLED, SOON_MS);
+        slow += client.answered_ms - gone_ms > NOTICED_MS;
+    }
+    print_message("%u of %d hang-ups were noticed later than %d ms after\n", slow, HANG_UPS, NOTICED_MS);
+    assert_true(slow <= 1); /* a busy machine may be late once */
     assert_int_equal(engine_waiting(engine.engine), 0);
     test_pool_include(engine.pool.db, &lease, 1);
-    clients[2].gone = true; /* once more just before the claim */
-    client_submit(&engine, &clients[2]);
-    client_refused(&clients[2], ERR_CANCELLED, SOON_MS);
+    client_submit(&engine, &late); /* once more just before the claim */
+    client_refused(&late, ERR_CANCELLED, SOON_MS);
     assert_int_equal(leased_accounts(&engine.pool), 0);
     assert_int_equal(lease_rows(&engine.pool), 1);
     test_engine_close(&engine);
-    clients_wipe(clients, ARRAY_LEN(clients));
+    clients_wipe(&holder, 1);
 }
 
 static void a_queue_that_is_full_says_so_at_once(void **state)

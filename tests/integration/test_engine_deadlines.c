@@ -13,10 +13,12 @@
 
 #define ANSWER_MS (ENGINE_ANSWER_MS + 100)
 
-/* An engine with one worker, whose connection leads through a proxy. Nothing else does. */
+/* An engine with one worker, whose connection leads through a proxy. Nothing else does. A first client has a
+ * lease. */
 struct silenced {
     struct test_engine engine;
     struct proxy *proxy;
+    struct client first;
 };
 
 static void silenced_open(struct silenced *silenced, size_t accounts)
@@ -29,16 +31,27 @@ static void silenced_open(struct silenced *silenced, size_t accounts)
     AUTO_FREE char *through =
         mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(silenced->proxy), path);
     test_engine_start_through(&silenced->engine, through, url, 1);
-    struct client warm = {0};
-    client_submit(&silenced->engine, &warm);
-    client_lease(&warm, 3000);
-    clients_wipe(&warm, 1);
+    silenced->first = (struct client){0};
+    client_submit(&silenced->engine, &silenced->first);
+    client_lease(&silenced->first, 3000);
+}
+
+/* Waits for half of its time until a ledger ends the first client's lease: so much less is left for the
+ * grant. */
+static void wait_for_account(struct silenced *silenced, struct client *client)
+{
+    const struct lease *lease = &silenced->first.ticket.grant.lease;
+    client_submit(&silenced->engine, client);
+    clock_sleep_ms(ENGINE_WAIT_MS / 2);
+    assert_false(client_answered(client));
+    test_pool_include(silenced->engine.pool.db, &lease, 1);
 }
 
 static void silenced_close(struct silenced *silenced)
 {
     engine_stop(silenced->engine.engine);
     silenced->engine.engine = NULL;
+    clients_wipe(&silenced->first, 1);
     proxy_free(silenced->proxy);
     test_engine_close(&silenced->engine);
 }
@@ -53,9 +66,9 @@ static void DX7_a_COMMIT_that_stays_without_an_answer_is_looked_up_in_time(void 
     (void)state;
     struct silenced silenced;
     struct client client = {0};
-    silenced_open(&silenced, 2);
+    silenced_open(&silenced, 1);
     proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "recorded"); /* the data that COMMIT is part of */
-    client_submit(&silenced.engine, &client);
+    wait_for_account(&silenced, &client);
     const struct lease *lease = client_lease(&client, ANSWER_MS);
     print_message("a COMMIT without an answer: answered after %d ms\n", (int)answered_after_ms(&client));
     assert_lease_signed(&silenced.engine.pool, lease);
@@ -69,9 +82,9 @@ static void DX7_a_COMMIT_that_never_arrives_is_found_to_be_aborted_and_granted_a
     (void)state;
     struct silenced silenced;
     struct client client = {0};
-    silenced_open(&silenced, 2);
+    silenced_open(&silenced, 1);
     proxy_arm(silenced.proxy, PROXY_SILENT, "recorded");
-    client_submit(&silenced.engine, &client);
+    wait_for_account(&silenced, &client);
     const struct lease *lease = client_lease(&client, ANSWER_MS);
     print_message("a COMMIT that never arrived: answered after %d ms\n", (int)answered_after_ms(&client));
     assert_lease_signed(&silenced.engine.pool, lease);
