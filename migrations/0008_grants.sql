@@ -54,8 +54,8 @@ CREATE UNLOGGED TABLE fairway.waiting (
 );
 
 -- Writes the replica's row, and says how many of the idle accounts are due to this replica. Who has waited longest comes first; those
--- of the same quarter of a second, in which replicas cannot tell exactly, are interleaved in proportion to their numbers. waited_ms:
--- of its requests, the longest first. idle: accounts, at most waiting + 64; waiting: requests in all replicas. When no other replica
+-- of the same second are interleaved in proportion to their numbers, so that a replica whose requests are always a little younger
+-- gets its share too. waited_ms: of its requests, the longest first. idle: accounts, at most waiting + 64; waiting: requests in all replicas. When no other replica
 -- stands in line, idle accounts are not counted, which would cost as much as claiming them: idle is -1, and all are due to this one.
 CREATE FUNCTION fairway.share_of_idle(me bigint, waited_ms bigint[], keys text[],
     OUT idle bigint, OUT waiting bigint, OUT share bigint)
@@ -81,10 +81,10 @@ BEGIN
         LIMIT waiting + 64) i;
     SELECT count(*) FILTER (WHERE d.replica = me) INTO share FROM (
         SELECT q.replica FROM (
-            SELECT w.replica, s.place, floor(4 * extract(epoch FROM s.since)) AS quarter,
+            SELECT w.replica, s.place, floor(extract(epoch FROM s.since)) AS second,
                 count(*) OVER same AS size, row_number() OVER (same ORDER BY s.place) AS rank
             FROM fairway.waiting w, unnest(w.since) WITH ORDINALITY AS s (since, place)
             WHERE w.seen_at > moment - interval '2 s'
-            WINDOW same AS (PARTITION BY w.replica, floor(4 * extract(epoch FROM s.since)))) q
-        ORDER BY q.quarter, (q.rank - 0.5) / q.size, q.replica LIMIT idle) d;
+            WINDOW same AS (PARTITION BY w.replica, floor(extract(epoch FROM s.since)))) q
+        ORDER BY q.second, (q.rank - 0.5) / q.size, q.replica LIMIT idle) d;
 END $$;

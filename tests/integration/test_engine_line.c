@@ -123,7 +123,7 @@ static void DL7_what_a_ledger_releases_goes_to_the_replica_whose_requests_waited
     await_answered(holders, 4, 4);
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[0], &early[i]);
-    clock_sleep_ms(300);
+    clock_sleep_ms(1200); /* of the same second, those of both replicas would be served in turn */
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[1], &late[i]);
     clock_sleep_ms(300);
