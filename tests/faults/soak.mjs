@@ -74,7 +74,7 @@ function summary(v, wrong, version) {
   say(`commands ${JSON.stringify(v.commands)}`);
   say(`of ${v.oldLeases.rows} settled leases, ${v.oldLeases.tooOld} and the keys of ${v.oldLeases.keysTooOld} were too old and the janitor's to delete`);
   say(`pool in use: mean ${percent(v.inUse.mean)}, p10 ${percent(v.inUse.p10)}, p90 ${percent(v.inUse.p90)}; by minute ` +
-    v.inUse.byMinute.map(percent).join(', '));
+    (v.inUse.byMinute ?? []).map(percent).join(', '));
   for (const c of v.contests)
     say(`contest ${c.contest}, replica ${c.replica}: ${c.requests} requests, ${percent(c.servedShare)} served in time, ` +
       `waiting p50 ${c.waitP50Ms} ms, p99 ${c.waitP99Ms} ms`);
