@@ -26,7 +26,7 @@ async function setNames(names) {
 
 const line = async service => (await service.get('/readyz')).json.checks.find(({ name }) => name === 'standby');
 const metric = async service =>
-  /^fairway_database_synchronous_standby_configured (\d)$/m.exec(await (await fetch(`${service.url}/metrics`)).text())[1];
+  /^fairway_database_synchronous_standby_configured (\d)$/m.exec(await (await fetch(`${service.adminUrl}/metrics`)).text())[1];
 
 test('DR10 without a synchronous standby the start, /readyz and /metrics say so', { timeout: 60_000 }, async () => {
   const replica = await world.serve(ENV);
