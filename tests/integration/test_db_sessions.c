@@ -159,8 +159,7 @@ static void DL13_a_pooled_connection_leaves_nothing_in_the_session(void **state)
         ERR_OK);
     AUTO_ROWS rows = NULL;
     assert_int_equal(db_query(db, DB_SQL0("SELECT value FROM public.seen"), &rows, &detail), ERR_OK);
-    assert_string_equal(
-        db_text(rows, 0, 0), "evil, public, pg_catalog/off/America/New_York/1s/10ms/on/0/0");
+    assert_string_equal(db_text(rows, 0, 0), "evil, public, pg_catalog/off/America/New_York/1s/10ms/on/0/0");
     db_free(db);
 }
 
