@@ -1,4 +1,4 @@
-/* The steps of a start, each repeated while what it needs is away. */
+/* The steps of a start, each repeated while what it needs is unavailable. */
 #ifndef FAIRWAY_PATIENCE_H
 #define FAIRWAY_PATIENCE_H
 

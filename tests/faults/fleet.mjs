@@ -88,7 +88,7 @@ export class Fleet {
     return true;
   }
 
-  /** Ends all of them, however they are, and begins anew with other settings and as many as `size`. */
+  /** Ends all of them, however they are, and starts again with other settings and as many as `size`. */
   async restart(env, size = this.places.length) {
     await this.stop();
     this.#stopped = false;

@@ -1,6 +1,6 @@
 /*
  * Preloaded into a PostgreSQL server by tests: while the file that FULL_DISK names exists, no file below
- * base/ grows. What is there can be written anew, as on a real disk that is full; WAL is left alone, because
+ * base/ grows. What is there can be overwritten, as on a real disk that is full; WAL is left alone, because
  * a server that cannot write it stops.
  */
 #include <dlfcn.h>

@@ -12,7 +12,7 @@ export class Governor {
   /** {at, share, holdMs} */
   samples = [];
 
-  /** sql: text to rows, throws while the database is away. target: share of the active accounts that should be leased. */
+  /** sql: text to rows, throws while the database is unavailable. target: share of the active accounts that should be leased. */
   constructor({ sql, swarm, target }) {
     Object.assign(this, { sql, swarm, target });
     swarm.holdMs = HOLD_START_MS;

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { fairway, sleep } from '../e2e/harness.mjs';
 import { Random } from './random.mjs';
 
-// done; refused (accounts only); something needed is away; try again
+// done; refused (accounts only); something needed is unavailable; try again
 const ENSURE_CODES = [0, 69, 75], ACCOUNTS_CODES = [0, 1, 69, 75];
 const PATIENCE_S = 20, HANGS_MS = 240_000, KILL = 0.15;
 
@@ -63,7 +63,7 @@ export class Operator {
         await this.#changeOne(first[0] ?? this.#draw());
         first.shift();
       } catch {
-        // the database is away
+        // the database is unavailable
       }
       await this.#pause(pauseMs);
     }

@@ -28,7 +28,7 @@ export const readSubmission = (params, network) => {
   return transaction;
 };
 
-/** The result; what this network does not implement is also said in words, as a diagnostic event and in the log. */
+/** The result; what this network does not implement is also named, as a diagnostic event and in the log. */
 const describeRefusal = (transaction, outcome, log) => {
   const missing = transaction.operations.map((operation) => operation.missing).filter((words) => words !== null);
   const words = missing.length > 0 ? `the local network does not implement ${[...new Set(missing)].join(', ')}` : '';

@@ -1,4 +1,4 @@
-/* Pauses between retries grow, stay below their limit and start anew after a success. */
+/* Pauses between retries grow, stay below their limit and start again after a success. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
