@@ -10,7 +10,7 @@ endif
 export BUILD CC
 
 # Lowest first: a module links itself and what stands before it; what it may include is proved by `make lint`.
-MODULES := base xdr stellar keys db rpc pool ingest provision http auth api
+MODULES := base xdr stellar keys db rpc pool grant ingest provision http auth api
 
 CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g $(if $(SANITIZE),-O1,-O2) -Iinclude -pthread -fPIE \
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wvla \

@@ -11,7 +11,7 @@
 #include "commands.h"
 #include "db/migrate.h"
 #include "pool/status.h"
-#include "provision/manual.h"
+#include "provision/account_admin.h"
 #include "startup.h"
 
 #define PAGE 500
@@ -96,7 +96,7 @@ static int list(const struct config *config)
 }
 
 typedef enum err (*change_fn)(
-    const struct manual *manual, const struct public_key *account, struct detail *detail);
+    const struct account_admin *manual, const struct public_key *account, struct detail *detail);
 
 /* The COMMIT was sent, and nobody has said that it holds. */
 static bool in_doubt(enum err e)
@@ -108,7 +108,7 @@ static bool in_doubt(enum err e)
  * A refusal, a doubt, or one read that the RPC fails concerns that account only: the list goes on. Any other
  * error, and a second failed read in a row, would meet all accounts that follow, and ends the command.
  */
-static int change_each(const struct config *config, const struct manual *manual, change_fn change)
+static int change_each(const struct config *config, const struct account_admin *manual, change_fn change)
 {
     bool refused = false, later = false, read_failed = false;
     const size_t end = config_argument_count(config);
@@ -146,7 +146,7 @@ static int change_accounts(const struct config *config, change_fn change)
         }
     int code = startup(config, KEYD_SERVE, NEEDS_RPC, &base);
     if (code == EX_OK) {
-        const struct manual manual = {.db = base.db,
+        const struct account_admin manual = {.db = base.db,
             .rpc = rpc_new(&(struct rpc_settings){.url = base.rpc_url, .cancel_fd = -1}),
             .keyd = base.keyd,
             .distribution = base.distribution,
@@ -166,9 +166,9 @@ int cmd_accounts(const struct config *config)
         return list(config);
     if (config_argument_count(config) > 1 && config_text(config, "STATE") == NULL) {
         if (strcmp(verb, "release") == 0)
-            return change_accounts(config, account_release);
+            return change_accounts(config, account_admin_release);
         if (strcmp(verb, "retire") == 0)
-            return change_accounts(config, account_retire);
+            return change_accounts(config, account_admin_retire);
     }
     fputs("fairway accounts: say nothing, --state STATE, release G... or retire G...\n", stderr);
     return EX_USAGE;

@@ -7,7 +7,7 @@
 
 #include "commands.h"
 #include "db/migrate.h"
-#include "ingest/hold.h"
+#include "pool/grants_allowed.h"
 
 static enum err begin(
     const struct config *config, const char *url, const char *reason, int64_t *until_s, struct detail *detail)
@@ -16,7 +16,7 @@ static enum err begin(
     enum err e;
     if ((e = db_connect_patiently(db, (int)config_number(config, "START_TIMEOUT"), detail)) == ERR_OK &&
         (e = migrate_check(db, detail)) == ERR_OK)
-        e = hold_begin(db, reason, (unsigned)config_number(config, "LEDGER_SECONDS"), until_s, detail);
+        e = grants_hold_begin(db, reason, (unsigned)config_number(config, "LEDGER_SECONDS"), until_s, detail);
     db_free(db);
     return e;
 }

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "commands.h"
 #include "db/locks.h"
-#include "ingest/network.h"
+#include "pool/network.h"
 
 /* A snapshot this old is worth a line: no transaction of fairway's takes as long. */
 #define PIN_OLD_MS 5000

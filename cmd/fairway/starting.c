@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "db/migrate.h"
 #include "db/server.h"
-#include "ingest/network.h"
+#include "pool/network.h"
 #include "patience.h"
 #include "pool/master_keys.h"
 #include "rpc/rpc.h"

@@ -6,8 +6,8 @@
 #define FAIRWAY_API_API_H
 
 #include "http/http.h"
-#include "pool/engine.h"
-#include "pool/watch.h"
+#include "grant/engine.h"
+#include "grant/watch.h"
 
 struct api_settings {
     struct engine *engine;

@@ -9,7 +9,7 @@
 
 #include "stellar/envelope.h"
 #include "stellar/policy.h"
-#include "stellar/template.h"
+#include "stellar/provisioning_tx.h"
 
 #define SEAL_SIZE 72   /* nonce 24, ciphertext 32, tag 16 */
 #define KEY_ID_SIZE 17 /* 16 hexadecimal digits and the terminator */
@@ -28,7 +28,7 @@ struct sealed_seed {
 /* What a keyd does beside keyd_load. A call of the other mode ends it. */
 enum keyd_mode {
     KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bump */
-    KEYD_PROVISION /* keyd_generate, keyd_sign_template */
+    KEYD_PROVISION /* keyd_generate, keyd_sign_provisioning */
 };
 
 /* Where secrets come from. Descriptors are handed over and closed here; -1: not given. */
@@ -103,14 +103,14 @@ MUST_CHECK enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner,
     struct detail *detail);
 
 /*
- * A creation or merge: sealed[i] belongs to template->accounts[i]. Answers the signed envelope. Refused:
+ * A creation or merge: sealed[i] belongs to provisioning->accounts[i]. Answers the signed envelope. Refused:
  * another distribution account than keyd's, a fee above max_bump_fee_stroops, a max time that is past now_s
  * (as in keyd_sign_leases) or more than 300 s after it. ERR_SEAL_BROKEN: sealed[*broken], the first such,
  * does not open for its account.
  */
-MUST_CHECK enum err keyd_sign_template(struct keyd *keyd, uint64_t now_s, const struct template *template,
-    const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, uint32_t *broken,
-    struct detail *detail);
+MUST_CHECK enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s,
+    const struct provisioning_tx *provisioning, const struct sealed_seed sealed[], struct buf *envelope,
+    struct hash *hash, uint32_t *broken, struct detail *detail);
 
 /* Closes the socket, which ends keyd, and waits for it. */
 void keyd_stop(struct keyd *keyd);

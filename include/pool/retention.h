@@ -11,6 +11,8 @@
 
 #include "db/db.h"
 
+#define IDEMPOTENCY_KEY_HOURS 24 /* how long a key is remembered */
+
 /* Deletes the oldest of the leases that were settled more than keep_seconds ago, with their fee bumps. */
 MUST_CHECK enum err retention_delete_leases(
     struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);

@@ -27,7 +27,7 @@ MUST_CHECK enum err pool_settle(
     struct db *db, const struct ledger *ledger, bool held, struct settled *out, struct detail *detail);
 
 /* An account as the network had it when a gap in the ledgers was looked over. */
-struct account_read {
+struct account_snapshot {
     struct ledger_account account; /* removed: the network has no such account */
     uint32_t ledger;               /* as of which */
 };
@@ -40,7 +40,7 @@ struct lease_fate {
 };
 
 struct gap_reads {
-    struct account_read *accounts;
+    struct account_snapshot *accounts;
     size_t account_count;
     struct lease_fate *fates;
     size_t fate_count;

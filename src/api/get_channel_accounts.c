@@ -5,12 +5,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "question.h"
+#include "db_endpoint.h"
 
 #define LIMIT_DEFAULT 100
 
 struct page_question {
-    struct question question; /* first */
+    struct db_query question; /* first */
     const char *state;        /* NULL: all but retired */
     char after[ADDRESS_SIZE];
     size_t limit;
@@ -44,7 +44,7 @@ static json_t *page_json(const struct account_status accounts[], size_t count, s
     return page;
 }
 
-static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
+static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     const struct page_question *page = (struct page_question *)question;
     struct account_status *accounts AUTO_FREE = NEW_ARRAY(page->limit + 1, struct account_status);
@@ -70,7 +70,7 @@ static enum err read_state(const char *text, const char **state, struct detail *
     return ERR_OK;
 }
 
-static enum err read_request(struct question *question, struct detail *detail)
+static enum err read_request(struct db_query *question, struct detail *detail)
 {
     struct page_question *page = (struct page_question *)question;
     const char *limit = http_query(question->http, "limit"), *after = http_query(question->http, "after");
@@ -88,9 +88,9 @@ static enum err read_request(struct question *question, struct detail *detail)
 
 void get_channel_accounts(struct http_request *request, void *api)
 {
-    static const struct question_kind kind = {.answer_ms = QUESTION_READ_MS,
+    static const struct db_endpoint kind = {.answer_ms = DB_ENDPOINT_READ_MS,
         .size = sizeof(struct page_question),
         .read = read_request,
         .ask = ask};
-    question_begin(request, api, &kind);
+    db_endpoint_begin(request, api, &kind);
 }

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "db/server.h"
-#include "question.h"
+#include "db_endpoint.h"
 
 #define COMPLAIN_EVERY_MS 60000
 
@@ -50,7 +50,7 @@ static bool check_pool(const struct api_settings *settings, const struct pool_st
 {
     int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
     bool current =
-        pool->cursor_sequence > 0 && apart_s <= GRANT_CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
+        pool->cursor_sequence > 0 && apart_s <= GRANTS_CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
     bool ready = check(checks, "ledgers", current,
         "the close time of the last committed ledger is too far from the database's clock");
     ready &= check(checks, "grants", pool->grants_allowed,
@@ -110,7 +110,7 @@ static bool check_disk(struct db *db, json_t *checks)
  * Every line is looked up anew: a replica that is taken out of service gets no requests from which it could
  * learn that all is well again.
  */
-static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
+static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     const struct api_settings *settings = question->settings;
     struct pool_status pool;
@@ -133,8 +133,8 @@ static enum err ask(struct question *question, struct db *db, struct answer *ans
 
 void get_readyz(struct http_request *request, void *context)
 {
-    static const struct question_kind kind = {
-        .answer_ms = QUESTION_READ_MS, .size = sizeof(struct question), .ask = ask};
+    static const struct db_endpoint kind = {
+        .answer_ms = DB_ENDPOINT_READ_MS, .size = sizeof(struct db_query), .ask = ask};
     struct api *api = context;
     if (atomic_load(&api->stopping)) {
         json_t *checks = json_array();
@@ -142,5 +142,5 @@ void get_readyz(struct http_request *request, void *context)
         reply(request, 503, json_pack("{s:s, s:o}", "status", "not ready", "checks", checks));
         return;
     }
-    question_begin(request, api, &kind);
+    db_endpoint_begin(request, api, &kind);
 }

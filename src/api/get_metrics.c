@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "commit.h"
 #include "db/server.h"
-#include "question.h"
+#include "db_endpoint.h"
 
 static void describe(FILE *out, const char *name, const char *help)
 {
@@ -105,7 +105,7 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     put_database(out, settings, &pool, server_check_disk(db, detail) == ERR_OK);
 }
 
-static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
+static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     size_t len;
     FILE *out = open_memstream(&answer->text, &len);
@@ -120,7 +120,7 @@ static enum err ask(struct question *question, struct db *db, struct answer *ans
 
 void get_metrics(struct http_request *request, void *api)
 {
-    static const struct question_kind kind = {
-        .answer_ms = QUESTION_READ_MS, .size = sizeof(struct question), .ask = ask};
-    question_begin(request, api, &kind);
+    static const struct db_endpoint kind = {
+        .answer_ms = DB_ENDPOINT_READ_MS, .size = sizeof(struct db_query), .ask = ask};
+    db_endpoint_begin(request, api, &kind);
 }

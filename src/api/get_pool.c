@@ -1,5 +1,5 @@
 /* GET /v1/pool: how the pool stands, in counts. */
-#include "question.h"
+#include "db_endpoint.h"
 
 /* Before the first ledger there is no cursor: null, rather than a lag of 0. */
 static json_t *cursor_json(const struct pool_status *pool)
@@ -20,7 +20,7 @@ static json_t *pool_json(const struct pool_status *pool)
         (json_int_t)pool->oldest_lease_s, "cursor", cursor_json(pool));
 }
 
-static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
+static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     (void)question;
     struct pool_status pool;
@@ -32,7 +32,7 @@ static enum err ask(struct question *question, struct db *db, struct answer *ans
 
 void get_pool(struct http_request *request, void *api)
 {
-    static const struct question_kind kind = {
-        .answer_ms = QUESTION_READ_MS, .size = sizeof(struct question), .ask = ask};
-    question_begin(request, api, &kind);
+    static const struct db_endpoint kind = {
+        .answer_ms = DB_ENDPOINT_READ_MS, .size = sizeof(struct db_query), .ask = ask};
+    db_endpoint_begin(request, api, &kind);
 }

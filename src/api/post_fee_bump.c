@@ -2,10 +2,10 @@
  * often as it asks. */
 #include "base/mem.h"
 #include "http/json.h"
-#include "question.h"
+#include "db_endpoint.h"
 
 struct bump_question {
-    struct question question; /* first */
+    struct db_query question; /* first */
     struct buf xdr;
     struct envelope inner;
     int64_t max_fee_stroops; /* 0: not given */
@@ -63,7 +63,7 @@ static json_t *bump_json(const struct bump *bump, const struct api_settings *set
         "networkPassphrase", settings->passphrase);
 }
 
-static enum err ask(struct question *question, struct db *db, struct answer *answer, struct detail *detail)
+static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     const struct bump_question *asked = (struct bump_question *)question;
     const struct api_settings *settings = question->settings;
@@ -79,7 +79,7 @@ static enum err ask(struct question *question, struct db *db, struct answer *ans
     return e;
 }
 
-static enum err read_request(struct question *question, struct detail *detail)
+static enum err read_request(struct db_query *question, struct detail *detail)
 {
     static const char *const names[] = {"transactionXdr", "maxFee"};
     struct bump_question *asked = (struct bump_question *)question;
@@ -100,17 +100,17 @@ static enum err read_request(struct question *question, struct detail *detail)
     return e;
 }
 
-static void wipe(struct question *question)
+static void wipe(struct db_query *question)
 {
     buf_free(&((struct bump_question *)question)->xdr);
 }
 
 void post_fee_bump(struct http_request *request, void *api)
 {
-    static const struct question_kind kind = {.answer_ms = QUESTION_WRITE_MS,
+    static const struct db_endpoint kind = {.answer_ms = DB_ENDPOINT_WRITE_MS,
         .size = sizeof(struct bump_question),
         .read = read_request,
         .ask = ask,
         .wipe = wipe};
-    question_begin(request, api, &kind);
+    db_endpoint_begin(request, api, &kind);
 }

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "db/server.h"
 #include "funds_step.h"
-#include "ingest/hold.h"
+#include "pool/grants_allowed.h"
 #include "lead.h"
 
 static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
@@ -34,7 +34,7 @@ struct writing {
     struct lead *lead;
     const struct ledger *ledger;
     const struct gap_evidence *gap; /* NULL: the ledger follows from the last one */
-    struct underway underway;
+    struct submission submission;
     struct funds funds; /* before this ledger */
     bool held; /* until this ledger at least: by it, at the latest, forgotten leases may be included */
     int64_t held_until_s; /* from this ledger on; 0: no more */
@@ -65,7 +65,7 @@ static void read_hold(struct writing *writing, const struct db_rows *cursor)
     writing->held = db_count(cursor) == 1 && db_i64(cursor, 0, 2) != 0;
     if (!writing->held)
         return;
-    writing->held_until_s = hold_after(db_i64(cursor, 0, 2), (int64_t)writing->ledger->close_time_s,
+    writing->held_until_s = grants_hold_after(db_i64(cursor, 0, 2), (int64_t)writing->ledger->close_time_s,
         db_i64(cursor, 0, 3), writing->lead->ledger_seconds);
     writing->out->hold_ended = writing->held_until_s == 0;
 }
@@ -78,7 +78,7 @@ static enum err enter(struct writing *writing, struct detail *detail)
     const struct db_param lock = DB_I64(writing->lead->locks.transaction);
     statements[count++] = (struct db_statement){sql_enter, &lock, 1};
     statements[count++] = DB_SQL0(sql_cursor);
-    statements[count++] = underway_statement();
+    statements[count++] = submission_statement();
     statements[count++] = funds_statement();
     enum err e = db_run(writing->lead->db, statements, count, rows, detail);
     if (e == ERR_OK)
@@ -86,7 +86,7 @@ static enum err enter(struct writing *writing, struct detail *detail)
     if (e == ERR_OK)
         read_hold(writing, rows[begin + 1]);
     if (e == ERR_OK)
-        e = underway_read(rows[begin + 2], &writing->underway, detail);
+        e = submission_read(rows[begin + 2], &writing->submission, detail);
     if (e == ERR_OK)
         e = funds_read(rows[begin + 3], &writing->funds, detail);
     for (size_t i = 0; i < count; i++)
@@ -98,11 +98,11 @@ static enum err leave(struct writing *writing, struct detail *detail)
 {
     const struct ledger *ledger = writing->ledger;
     const struct settled *settled = &writing->out->settled;
-    struct underway_fate fate = {NULL, NULL};
+    struct submission_fate fate = {NULL, NULL};
     if (writing->gap != NULL)
         fate = writing->gap->fate;
-    else if (writing->underway.any)
-        fate = underway_judge(&writing->underway, ledger);
+    else if (writing->submission.any)
+        fate = submission_judge(&writing->submission, ledger);
     const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
                           close_time = DB_I64((int64_t)ledger->close_time_s),
                           term = DB_I64(writing->lead->term);
@@ -113,7 +113,7 @@ static enum err leave(struct writing *writing, struct detail *detail)
         DB_SQL(sql_ledger, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
             DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
             DB_I32((int32_t)settled->released)),
-        DB_SQL(underway_decide_sql, DB_I64(writing->underway.id), DB_TEXT(fate.state),
+        DB_SQL(submission_decide_sql, DB_I64(writing->submission.id), DB_TEXT(fate.state),
             DB_TEXT(fate.result_code), sequence),
     };
     size_t count = ARRAY_LEN(statements) - (fate.state == NULL);
@@ -132,7 +132,7 @@ static enum err settle(struct writing *writing, struct detail *detail)
     struct settled *settled = &writing->out->settled;
     if (gap == NULL)
         return pool_settle(writing->lead->db, writing->ledger, writing->held, settled, detail);
-    if (writing->underway.id != gap->provisioning)
+    if (writing->submission.id != gap->provisioning)
         return detail_set(detail, ERR_TRY_AGAIN, "ensure-accounts went on while accounts were read");
     return pool_settle_gap(writing->lead->db, writing->ledger, gap->reads, writing->held, settled, detail);
 }
@@ -163,7 +163,7 @@ static enum err write_ledger(struct writing *writing, struct detail *detail)
     if (e != ERR_OK)
         db_rollback(writing->lead->db);
     else
-        writing->lead->at = position_after(writing->ledger);
+        writing->lead->at = cursor_after(writing->ledger);
     return e;
 }
 
@@ -174,14 +174,14 @@ enum err lead_commit(
     *out = (struct ledger_committed){0};
     enum err e = ledger_decode(named->meta, &ledger, detail);
     if (e == ERR_OK)
-        e = position_check(&lead->at, named, &ledger, detail);
+        e = cursor_check(&lead->at, named, &ledger, detail);
     if (e == ERR_OK)
         e = write_ledger(&(struct writing){.lead = lead, .ledger = &ledger, .out = out}, detail);
     return e;
 }
 
-enum err lead_commit_behind_gap(struct lead *lead, const struct ledger *ledger,
-    const struct gap_evidence *gap, struct ledger_committed *out, struct detail *detail)
+enum err lead_commit_after_gap(struct lead *lead, const struct ledger *ledger, const struct gap_evidence *gap,
+    struct ledger_committed *out, struct detail *detail)
 {
     *out = (struct ledger_committed){0};
     return write_ledger(&(struct writing){.lead = lead, .ledger = ledger, .gap = gap, .out = out}, detail);

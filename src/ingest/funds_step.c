@@ -10,13 +10,13 @@ static void take(struct funds *funds, const struct ledger_account *account, uint
 }
 
 /* Neither an older state than is known, nor one that ledgers since then may have changed. */
-static bool counts(const struct account_read *seen, const struct funds *before, uint32_t cursor)
+static bool counts(const struct account_snapshot *seen, const struct funds *before, uint32_t cursor)
 {
     return seen != NULL && seen->ledger >= cursor && (!before->known || seen->ledger >= before->ledger) &&
            public_key_equal(&seen->account.key, &before->account);
 }
 
-bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_read *seen,
+bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *seen,
     uint32_t cursor, struct funds *after)
 {
     *after = *before;

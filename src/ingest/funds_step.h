@@ -10,7 +10,7 @@
  * RPC had it: it counts as of the cursor or later, so that no ledger between is missed, unless something
  * later is known. Returns whether anything changed.
  */
-bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_read *seen,
+bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *seen,
     uint32_t cursor, struct funds *after);
 
 #endif

@@ -13,20 +13,20 @@
 #define REREAD_MS 600000
 #define REREAD_EMPTY_MS 60000
 
-static enum err ask(
-    const struct feed *feed, const struct public_key *key, struct account_read *out, struct detail *detail)
+static enum err ask(const struct feed *feed, const struct public_key *key, struct account_snapshot *out,
+    struct detail *detail)
 {
     struct rpc_account account;
     uint32_t ledger;
     enum err e = feed->accounts(feed->source, key, 1, &account, &ledger, detail);
     if (e == ERR_OK)
-        *out = (struct account_read){.account = {.key = *key,
-                                         .removed = !account.found,
-                                         .sequence = account.sequence,
-                                         .own_authority = account.own_authority,
-                                         .balance_stroops = account.balance_stroops,
-                                         .reserves = account.reserves,
-                                         .selling_stroops = account.selling_stroops},
+        *out = (struct account_snapshot){.account = {.key = *key,
+                                             .removed = !account.found,
+                                             .sequence = account.sequence,
+                                             .own_authority = account.own_authority,
+                                             .balance_stroops = account.balance_stroops,
+                                             .reserves = account.reserves,
+                                             .selling_stroops = account.selling_stroops},
             .ledger = ledger};
     return e;
 }
@@ -60,7 +60,7 @@ static void *run(void *context)
             continue;
         }
         const struct public_key account = watch->account;
-        struct account_read seen;
+        struct account_snapshot seen;
         struct detail detail = {0};
         pthread_mutex_unlock(&watch->mutex);
         enum err e = ask(&watch->feed, &account, &seen, &detail);
@@ -110,7 +110,7 @@ void funds_watch_stop(struct funds_watch *watch)
     pthread_mutex_destroy(&watch->mutex);
 }
 
-bool funds_watch_take(struct funds_watch *watch, struct account_read *out)
+bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out)
 {
     pthread_mutex_lock(&watch->mutex);
     const bool answered = watch->answered;

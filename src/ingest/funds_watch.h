@@ -24,7 +24,7 @@ struct funds_watch {
     pthread_cond_t changed;
     bool stopping, wanted, answered;
     struct public_key account;
-    struct account_read seen;
+    struct account_snapshot seen;
 };
 
 /* 0, or the error of pthread_create. */
@@ -33,7 +33,7 @@ int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const 
 void funds_watch_stop(struct funds_watch *watch);
 
 /* What was read since the last call. Never blocks. */
-bool funds_watch_take(struct funds_watch *watch, struct account_read *out);
+bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out);
 
 /* After each ledger: logs a change of level, and has the thread ask the RPC when it is time. Never
  * blocks. */

@@ -17,8 +17,8 @@
 #include "funds_watch.h"
 #include "janitor.h"
 #include "lead.h"
-#include "recover.h"
-#include "standby.h"
+#include "gap.h"
+#include "leader_watch.h"
 #include "status.h"
 
 /* Retry backoff limit while the RPC or the database is unavailable. Short: until the next try no lease ends,
@@ -38,7 +38,7 @@ struct ingest {
     struct funds_watch funds;
     struct network_id network;
     struct lead lead;
-    struct standby standby;
+    struct leader_watch standby;
     struct janitor *janitor;
     struct status status;
     unsigned poll_ms;
@@ -94,7 +94,7 @@ static void saw_standby(struct ingest *ingest, bool configured)
 
 static void saw_commit(struct ingest *ingest, const struct ledger_committed *committed)
 {
-    const struct cursor_sight sight = {true, ingest->lead.at.sequence, committed->lag_s};
+    const struct cursor_snapshot sight = {true, ingest->lead.at.sequence, committed->lag_s};
     status_saw(&ingest->status, &sight);
     status_well(&ingest->status);
     funds_watch_saw(&ingest->funds, &committed->funds);
@@ -113,7 +113,7 @@ static void saw_commit(struct ingest *ingest, const struct ledger_committed *com
 static enum err commit(struct ingest *ingest, const struct rpc_ledger *named, struct detail *detail)
 {
     struct ledger_committed committed;
-    struct account_read distribution;
+    struct account_snapshot distribution;
     bool first = !ingest->lead.at.known;
     ingest->lead.distribution = funds_watch_take(&ingest->funds, &distribution) ? &distribution : NULL;
     enum err e = lead_commit(&ingest->lead, named, &committed, detail);
@@ -186,7 +186,7 @@ static enum err advance(struct ingest *ingest, struct detail *detail)
     adapt(ingest, e, limit);
     if (e == ERR_LEDGER_GAP)
         return recover(ingest, ledgers.oldest_ledger, detail);
-    if (e == ERR_LEDGER_AHEAD && position_check_tip(&ingest->lead.at, ingest->tip, detail) != ERR_OK)
+    if (e == ERR_LEDGER_AHEAD && cursor_check_tip(&ingest->lead.at, ingest->tip, detail) != ERR_OK)
         return ERR_LEDGER_MISMATCH;
     for (size_t i = 0; e == ERR_OK && i < ledgers.count; i++)
         e = commit(ingest, &ledgers.items[i], detail);
@@ -194,13 +194,13 @@ static enum err advance(struct ingest *ingest, struct detail *detail)
 }
 
 /* Another replica has the lock. Leads all the same when that one lets a ledger lie that is due. */
-static enum err stand_by(struct ingest *ingest, const struct cursor_sight *sight, struct detail *detail)
+static enum err stand_by(struct ingest *ingest, const struct cursor_snapshot *sight, struct detail *detail)
 {
     struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
-    if (!standby_saw(&ingest->standby, sight, clock_ms()))
+    if (!leader_watch_saw(&ingest->standby, sight, clock_ms()))
         return ERR_NOT_LEADER;
     enum err due = fetch(ingest, sight->sequence + 1, 1, &ledgers, detail);
-    if (!standby_takes_over(&ingest->standby, due, clock_ms()))
+    if (!leader_watch_takes_over(&ingest->standby, due, clock_ms()))
         return ERR_NOT_LEADER;
     log_warn("the leader lets the cursor stand still: taking over", "cursor=%u", sight->sequence);
     return lead_take_over(&ingest->lead, detail);
@@ -209,10 +209,10 @@ static enum err stand_by(struct ingest *ingest, const struct cursor_sight *sight
 static enum err lead_or_follow(struct ingest *ingest, struct detail *detail)
 {
     enum err e = lead_take(&ingest->lead, detail);
-    struct cursor_sight sight;
+    struct cursor_snapshot sight;
     if (e != ERR_OK && e != ERR_NOT_LEADER)
         return e;
-    enum err seen = cursor_look(ingest->lead.db, &sight, detail);
+    enum err seen = cursor_snapshot_read(ingest->lead.db, &sight, detail);
     if (seen != ERR_OK)
         return seen;
     status_saw(&ingest->status, &sight);

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "pool/lease.h"
 #include "pool/retention.h"
 
 /* Between looks: for the lead, and for rows when the last look left none. */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ingest/hold.h"
+#include "pool/grants_allowed.h"
 
 /* How long a successor waits for the lock of a session that it has ended. */
 #define LOCK_WAIT_MS 1000
@@ -54,7 +54,7 @@ struct lead_locks lead_locks_of(const struct network_id *network)
 
 static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
 {
-    lead->at = (struct position){0};
+    lead->at = (struct cursor){0};
     lead->term = 0;
     lead->held = true;
     if (db_count(rows) == 0)
@@ -93,7 +93,8 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
     AUTO_ROWS taken = NULL;
     bool noticed;
     if ((e = db_begin(lead->db, detail)) == ERR_OK &&
-        (e = hold_notice(lead->db, lead->synchronous, lead->ledger_seconds, &noticed, detail)) == ERR_OK &&
+        (e = grants_hold_notice(lead->db, lead->synchronous, lead->ledger_seconds, &noticed, detail)) ==
+            ERR_OK &&
         (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
         e = db_commit(lead->db, detail);
     return e != ERR_OK ? e : read_taken(lead, taken, detail);
@@ -175,13 +176,13 @@ void lead_drop(struct lead *lead)
     db_disconnect(lead->db);
 }
 
-enum err cursor_look(struct db *db, struct cursor_sight *out, struct detail *detail)
+enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    *out = (struct cursor_sight){0};
+    *out = (struct cursor_snapshot){0};
     enum err e = db_query(db, DB_SQL0(sql_look), &rows, detail);
     if (e == ERR_OK && db_count(rows) == 1)
-        *out = (struct cursor_sight){true, (uint32_t)db_i64(rows, 0, 0), db_i64(rows, 0, 1)};
+        *out = (struct cursor_snapshot){true, (uint32_t)db_i64(rows, 0, 0), db_i64(rows, 0, 1)};
     return e;
 }
 

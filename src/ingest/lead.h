@@ -10,8 +10,8 @@
 #include "db/db.h"
 #include "pool/funds.h"
 #include "pool/settle.h"
-#include "position.h"
-#include "underway.h"
+#include "cursor.h"
+#include "pool/submission.h"
 
 /* Advisory lock numbers, derived from the network id: two networks never exclude each other. */
 struct lead_locks {
@@ -29,9 +29,9 @@ struct lead {
     bool locked; /* this session has the lock; not so after a lead_take_over that could not get it */
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
-    struct position at;
+    struct cursor at;
     /* The distribution account as the RPC had it, for the next commit; NULL: was not read. */
-    const struct account_read *distribution;
+    const struct account_snapshot *distribution;
 };
 
 /*
@@ -53,12 +53,12 @@ MUST_CHECK enum err lead_take_over(struct lead *lead, struct detail *detail);
 void lead_drop(struct lead *lead);
 
 /* What is seen of the cursor by any replica. */
-struct cursor_sight {
+struct cursor_snapshot {
     bool known;
     uint32_t sequence;
     int64_t lag_s; /* database clock less the ledger's close time */
 };
-MUST_CHECK enum err cursor_look(struct db *db, struct cursor_sight *out, struct detail *detail);
+MUST_CHECK enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct detail *detail);
 
 /* What a commit did, for the log. */
 struct ledger_committed {
@@ -85,12 +85,12 @@ MUST_CHECK enum err lead_commit(
 struct gap_evidence {
     const struct gap_reads *reads;
     int64_t provisioning; /* id of what was pending when the network was read; 0: nothing */
-    struct underway_fate fate;
+    struct submission_fate fate;
 };
 
 /* The same for a ledger whose predecessors are lost, which is decoded and checked. ERR_TRY_AGAIN: what was
  * seen is not all that there is any more. */
-MUST_CHECK enum err lead_commit_behind_gap(struct lead *lead, const struct ledger *ledger,
+MUST_CHECK enum err lead_commit_after_gap(struct lead *lead, const struct ledger *ledger,
     const struct gap_evidence *gap, struct ledger_committed *out, struct detail *detail);
 
 /* Why grants stop when the next ledger is not to be had. The commit of that ledger takes this reason back,

@@ -23,7 +23,7 @@ void status_wipe(struct status *status)
     pthread_mutex_destroy(&status->mutex);
 }
 
-void status_saw(struct status *status, const struct cursor_sight *sight)
+void status_saw(struct status *status, const struct cursor_snapshot *sight)
 {
     pthread_mutex_lock(&status->mutex);
     status->sight = *sight;

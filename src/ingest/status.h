@@ -10,7 +10,7 @@
 struct status {
     pthread_mutex_t mutex;
     int64_t lag_limit_s;
-    struct cursor_sight sight; /* of the cursor, at seen_ms */
+    struct cursor_snapshot sight; /* of the cursor, at seen_ms */
     int64_t seen_ms;
     unsigned failures; /* in a row */
     bool stopped;      /* by something that no retry mends */
@@ -22,7 +22,7 @@ void status_init(struct status *status, unsigned ledger_seconds);
 void status_wipe(struct status *status);
 
 /* The cursor was seen. */
-void status_saw(struct status *status, const struct cursor_sight *sight);
+void status_saw(struct status *status, const struct cursor_snapshot *sight);
 /* All is well, as far as this step went. */
 void status_well(struct status *status);
 /* Something failed; stopped: ingestion stands until somebody acts. Logs what is new, and what lasts, now and

@@ -22,9 +22,9 @@ enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struc
 enum err handle_generate(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_template(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_provisioning(struct keyd_state *state, struct xdr_reader *request, struct buf *answer);
 
-/* What the answers of fee bump and template have in common: result, detail, hash, envelope (empty unless
+/* What the answers of fee bump and provisioning have in common: result, detail, hash, envelope (empty unless
  * ERR_OK). */
 void handler_put_signed(struct buf *answer, enum err result, const struct detail *detail,
     const struct hash *hash, struct bytes envelope);

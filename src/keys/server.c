@@ -24,7 +24,7 @@ static const struct rule {
     [WIRE_GENERATE] = {false, true, false, 4, handle_generate},
     [WIRE_LEASES] = {true, false, false, WIRE_PAYLOAD_MAX, handle_leases},
     [WIRE_FEE_BUMP] = {true, false, false, KEYD_TRANSACTION_MAX + 256, handle_fee_bump},
-    [WIRE_TEMPLATE] = {false, true, false, 4096, handle_template},
+    [WIRE_TEMPLATE] = {false, true, false, 4096, handle_provisioning},
 };
 
 static enum violation judge(const struct wire_header *header, enum keyd_mode mode, bool loaded)

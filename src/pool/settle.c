@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "mirror.h"
+#include "settle_write.h"
 
 /* Which of the ledger's transactions fairway signed, whatever became of their leases since. */
 static const char sql_ours[] = "SELECT l.account, l.sequence FROM unnest($1::bytea[]) AS r (hash)"
@@ -147,10 +147,11 @@ static void transition(struct settlement *settlement, struct touched *touched)
     enum account_state before = touched->row.state;
     if (evidence->seen != NULL) {
         bool ours = signed_by_us(settlement->ours, evidence->address, evidence->seen->sequence);
-        touched->mirrored = (settlement->evidence->gap ? account_transition_in_gap : account_transition)(
-            &touched->row, evidence->seen, evidence->ledger, ours, settlement->held);
+        touched->mirrored =
+            (settlement->evidence->gap ? account_state_after_gap : account_state_after_ledger)(
+                &touched->row, evidence->seen, evidence->ledger, ours, settlement->held);
     }
-    bool frozen = evidence->frozen && account_freeze(&touched->row);
+    bool frozen = evidence->frozen && account_state_freeze(&touched->row);
     touched->changed = touched->mirrored || frozen;
     if (touched->row.state == before)
         return;
@@ -232,7 +233,7 @@ static enum err settle(
     if (e != ERR_OK)
         return e;
     struct ended ended = ended_of(&settlement);
-    e = mirror_write(db, settlement.touched, settlement.touched_count, &ended, detail);
+    e = settle_write(db, settlement.touched, settlement.touched_count, &ended, detail);
     free(ended.accounts);
     return e;
 }

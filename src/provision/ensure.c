@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "dispatch.h"
-#include "shipment.h"
+#include "prepare.h"
+#include "pool/submission.h"
 #include "stellar/ledger.h"
 
 #define FAILURES_MAX 5
@@ -30,55 +30,56 @@ static void say_waiting(struct provision *provision, const char *why)
 
 /* A transaction of the session around one change. */
 static enum err change(struct provision *provision,
-    enum err (*work)(struct provision *provision, const struct census *census, struct detail *detail),
-    const struct census *census, struct detail *detail)
+    enum err (*work)(struct provision *provision, const struct pool_counts *counts, struct detail *detail),
+    const struct pool_counts *counts, struct detail *detail)
 {
     enum err e = session_begin(&provision->session, detail);
-    if (e == ERR_OK && (e = work(provision, census, detail)) == ERR_OK)
+    if (e == ERR_OK && (e = work(provision, counts, detail)) == ERR_OK)
         return db_commit(provision->session.db, detail);
     db_rollback(provision->session.db);
     return e;
 }
 
 /* How many accounts the next creation is for. */
-static size_t creation_size(const struct provision *provision, const struct census *census)
+static size_t creation_size(const struct provision *provision, const struct pool_counts *counts)
 {
-    size_t limit = dispatch_limit(TEMPLATE_CREATION, provision->settings->max_fee_stroops);
-    size_t missing = provision->wanted - (size_t)census->active;
+    size_t limit = prepare_limit(PROVISIONING_CREATION, provision->settings->max_fee_stroops);
+    size_t missing = provision->wanted - (size_t)counts->active;
     return missing < limit ? missing : limit;
 }
 
 /* Keys that an earlier run has stored are used before new ones are made: they may be on their way. */
-static enum err store_keys(struct provision *provision, const struct census *census, struct detail *detail)
+static enum err store_keys(
+    struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
-    struct generated_key keys[TEMPLATE_ACCOUNTS_MAX];
-    size_t count = creation_size(provision, census) - (size_t)census->creating;
+    struct generated_key keys[PROVISIONING_ACCOUNTS_MAX];
+    size_t count = creation_size(provision, counts) - (size_t)counts->creating;
     enum err e = keyd_generate(provision->settings->keyd, count, keys);
     if (e != ERR_OK)
         return detail_set(detail, e, "no keys were made");
     return accounts_store(provision->session.db, keys, count, detail);
 }
 
-static enum err create(struct provision *provision, const struct census *census, struct detail *detail)
+static enum err create(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
-    size_t size = creation_size(provision, census);
-    if ((size_t)census->creating < size) {
-        enum err e = change(provision, store_keys, census, detail);
+    size_t size = creation_size(provision, counts);
+    if ((size_t)counts->creating < size) {
+        enum err e = change(provision, store_keys, counts, detail);
         if (e != ERR_OK)
             return e;
     }
-    return dispatch(provision, TEMPLATE_CREATION, size, detail);
+    return prepare(provision, PROVISIONING_CREATION, size, detail);
 }
 
-static enum err retire(struct provision *provision, const struct census *census, struct detail *detail)
+static enum err retire(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
     size_t retired;
     return accounts_retire(
-        provision->session.db, census->active - (int64_t)provision->wanted, &retired, detail);
+        provision->session.db, counts->active - (int64_t)provision->wanted, &retired, detail);
 }
 
 /* Nothing that the RPC answers proves anything; it only tells whether somebody should look. */
-static void send(struct provision *provision, const struct shipment *shipment)
+static void send(struct provision *provision, const struct signed_submission *submission)
 {
     static const char *const names[] = {[RPC_SEND_PENDING] = "PENDING",
         [RPC_SEND_DUPLICATE] = "DUPLICATE",
@@ -87,9 +88,9 @@ static void send(struct provision *provision, const struct shipment *shipment)
     struct detail detail = {0};
     struct rpc_sent sent;
     char hex[HASH_HEX_SIZE];
-    hash_encode(&shipment->hash, hex);
+    hash_encode(&submission->hash, hex);
     provision->send_due_ms = clock_ms() + (int64_t)provision->settings->ledger_seconds * 1000;
-    enum err e = rpc_send(provision->rpc, buf_bytes(&shipment->envelope), &sent, &detail);
+    enum err e = rpc_send(provision->rpc, buf_bytes(&submission->envelope), &sent, &detail);
     if (e != ERR_OK)
         log_warn("not sent, trying again", "hash=%s error=%s detail=\"%s\"", hex, err_code(e), detail.text);
     else if (sent.status == RPC_SEND_ERROR)
@@ -99,70 +100,71 @@ static void send(struct provision *provision, const struct shipment *shipment)
         log_info("transaction sent", "hash=%s status=%s", hex, names[sent.status]);
 }
 
-/* Sends what is under way, again once a ledger: a node forgets it after four. */
+/* Sends the pending submission, again once a ledger: a node forgets it after four. */
 static enum err push(struct provision *provision, struct detail *detail)
 {
-    struct shipment shipment CLEANUP(shipment_wipe) = {0};
+    struct signed_submission submission CLEANUP(signed_submission_wipe) = {0};
     bool any;
     if (clock_left_ms(provision->send_due_ms) == 0) {
-        enum err e = shipment_read(&provision->session, &any, &shipment, detail);
+        enum err e = session_read_submission(&provision->session, &any, &submission, detail);
         if (e != ERR_OK)
             return e;
         if (any)
-            send(provision, &shipment);
+            send(provision, &submission);
     }
     pause_for_a_poll(provision);
     return ERR_OK;
 }
 
 /* Learns how the latest transaction ended; too many that came to nothing end the run. */
-static enum err learn(struct provision *provision, const struct census *census, struct detail *detail)
+static enum err learn(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
-    struct shipment_fate fate;
-    enum err e = shipment_fate(provision->session.db, &fate, detail);
+    struct submission_outcome outcome;
+    enum err e = submission_read_outcome(provision->session.db, &outcome, detail);
     if (e != ERR_OK)
         return e;
-    if (fate.pending) { /* a run that was ended left it */
+    if (outcome.pending) { /* a run that was ended left it */
         provision->last_seen = provision->last_seen < 0 ? 0 : provision->last_seen;
         return ERR_OK;
     }
-    bool is_new = provision->last_seen >= 0 && fate.any && fate.id != provision->last_seen;
-    provision->last_seen = fate.any ? fate.id : 0;
+    bool is_new = provision->last_seen >= 0 && outcome.any && outcome.id != provision->last_seen;
+    provision->last_seen = outcome.any ? outcome.id : 0;
     if (!is_new)
         return ERR_OK;
     provision->send_due_ms = 0;
-    if (fate.succeeded) {
+    if (outcome.succeeded) {
         provision->failures = 0;
-        log_info("channel accounts", "active=%" PRId64 " wanted=%zu retiring=%" PRId64, census->active,
-            provision->wanted, census->retiring);
+        log_info("channel accounts", "active=%" PRId64 " wanted=%zu retiring=%" PRId64, counts->active,
+            provision->wanted, counts->retiring);
         return ERR_OK;
     }
     log_warn("a transaction came to nothing", "kind=%s accounts=%zu outcome=\"%s\"",
-        fate.kind == TEMPLATE_MERGE ? "merge" : "creation", fate.accounts, fate.words);
+        outcome.kind == PROVISIONING_MERGE ? "merge" : "creation", outcome.accounts, outcome.text);
     if (++provision->failures < FAILURES_MAX)
         return ERR_OK;
     provision->exhausted = true;
     return detail_set(detail, ERR_TRY_AGAIN, "%u transactions in a row came to nothing, the last one: %s",
-        provision->failures, fate.words);
+        provision->failures, outcome.text);
 }
 
-static enum err next_thing(struct provision *provision, const struct census *census, struct detail *detail)
+static enum err next_thing(
+    struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
     int64_t wanted = (int64_t)provision->wanted;
-    if (census->pending)
+    if (counts->pending)
         return push(provision, detail);
-    if (census->active < wanted)
-        return create(provision, census, detail);
-    if (census->active > wanted)
-        return change(provision, retire, census, detail);
-    if (census->retiring > census->retiring_leased && census->held) {
+    if (counts->active < wanted)
+        return create(provision, counts, detail);
+    if (counts->active > wanted)
+        return change(provision, retire, counts, detail);
+    if (counts->retiring > counts->retiring_leased && counts->held) {
         say_waiting(provision, "retiring accounts may have leases that the database forgot");
         pause_for_a_poll(provision);
         return ERR_OK;
     }
-    if (census->retiring > census->retiring_leased)
-        return dispatch(provision, TEMPLATE_MERGE, TEMPLATE_ACCOUNTS_MAX, detail);
-    if (census->retiring > 0) {
+    if (counts->retiring > counts->retiring_leased)
+        return prepare(provision, PROVISIONING_MERGE, PROVISIONING_ACCOUNTS_MAX, detail);
+    if (counts->retiring > 0) {
         say_waiting(provision, "retiring accounts have open leases");
         pause_for_a_poll(provision);
         return ERR_OK;
@@ -173,7 +175,7 @@ static enum err next_thing(struct provision *provision, const struct census *cen
 
 /* A pool as of ledgers ago says nothing about how many accounts there are: a restored database has accounts
  * that were merged since, and lacks those that were created. */
-static enum err catch_up(struct provision *provision, const struct census *census, struct detail *detail)
+static enum err catch_up(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
     struct rpc_health health = {0};
     if (provision->tip == 0) {
@@ -184,7 +186,7 @@ static enum err catch_up(struct provision *provision, const struct census *censu
             return ERR_RPC_UNAVAILABLE;
         provision->tip = health.latest_ledger;
     }
-    if (census->cursor >= provision->tip)
+    if (counts->cursor >= provision->tip)
         return ERR_OK;
     provision->behind = true;
     say_waiting(provision, "ledgers are still to be ingested");
@@ -193,7 +195,7 @@ static enum err catch_up(struct provision *provision, const struct census *censu
 }
 
 /* One look and one thing done about it. */
-static enum err step(struct provision *provision, struct census *census, struct detail *detail)
+static enum err step(struct provision *provision, struct pool_counts *counts, struct detail *detail)
 {
     enum err e;
     struct detail why;
@@ -201,18 +203,18 @@ static enum err step(struct provision *provision, struct census *census, struct 
     if ((e = session_take(&provision->session, detail)) != ERR_OK ||
         (e = session_begin(&provision->session, detail)) != ERR_OK)
         return e;
-    e = census_read(provision->session.db, census, detail);
+    e = pool_counts_read(provision->session.db, counts, detail);
     db_rollback(provision->session.db);
     if (e == ERR_OK)
-        e = learn(provision, census, detail);
+        e = learn(provision, counts, detail);
     if (e != ERR_OK)
         return e;
     /* without ledgers nothing ends: not a lease, and not what is under way */
     provision->behind = !ingest_ready(provision->settings->ingest, &why);
     if (provision->behind)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s", why.text);
-    e = catch_up(provision, census, detail);
-    return e != ERR_OK || provision->behind ? e : next_thing(provision, census, detail);
+    e = catch_up(provision, counts, detail);
+    return e != ERR_OK || provision->behind ? e : next_thing(provision, counts, detail);
 }
 
 static bool is_passing(enum err e)
@@ -225,12 +227,12 @@ static enum err run(struct provision *provision, struct detail *detail)
 {
     const int64_t patience_ms = (int64_t)provision->settings->patience_s * 1000;
     int64_t deadline_ms = clock_ms() + patience_ms;
-    struct census census = {0};
+    struct pool_counts counts = {0};
     while (!provision->done) {
-        uint32_t cursor = census.cursor;
-        enum err e = step(provision, &census, detail);
+        uint32_t cursor = counts.cursor;
+        enum err e = step(provision, &counts, detail);
         /* ledgers close whatever fails: only what waits for them gets ahead with them */
-        if (e == ERR_OK || e == ERR_NOT_LEADER || (provision->behind && census.cursor != cursor))
+        if (e == ERR_OK || e == ERR_NOT_LEADER || (provision->behind && counts.cursor != cursor))
             deadline_ms = clock_ms() + patience_ms;
         if (e == ERR_OK)
             continue;
@@ -240,8 +242,8 @@ static enum err run(struct provision *provision, struct detail *detail)
         say_waiting(provision, detail->text);
         pause_for_a_poll(provision);
     }
-    log_info("channel accounts", "active=%" PRId64 " wanted=%zu quarantined=%" PRId64, census.active,
-        provision->wanted, census.quarantined);
+    log_info("channel accounts", "active=%" PRId64 " wanted=%zu quarantined=%" PRId64, counts.active,
+        provision->wanted, counts.quarantined);
     return ERR_OK;
 }
 

@@ -50,3 +50,19 @@ enum err session_begin(struct session *session, struct detail *detail)
     session->held = false;
     return e != ERR_OK ? e : detail_set(detail, ERR_TRY_AGAIN, "the session that held the lock was lost");
 }
+
+/* The COMMITs that stored it may not have waited for the standby; a later one that waits covers them all. */
+enum err session_read_submission(
+    struct session *session, bool *any, struct signed_submission *out, struct detail *detail)
+{
+    bool found = false;
+    *any = false;
+    enum err e = session_begin(session, detail);
+    if (e == ERR_OK)
+        e = submission_read_signed(session->db, &found, out, detail);
+    if (e == ERR_OK)
+        e = db_commit_durably(session->db, detail);
+    db_rollback(session->db);
+    *any = found && e == ERR_OK;
+    return e;
+}

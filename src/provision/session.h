@@ -6,7 +6,7 @@
 #ifndef FAIRWAY_PROVISION_SESSION_H
 #define FAIRWAY_PROVISION_SESSION_H
 
-#include "db/db.h"
+#include "pool/submission.h"
 #include "stellar/ids.h"
 
 struct session {
@@ -24,5 +24,13 @@ MUST_CHECK enum err session_take(struct session *session, struct detail *detail)
 
 /* BEGIN, under the lock. ERR_TRY_AGAIN: it was lost with its connection; take it again. */
 MUST_CHECK enum err session_begin(struct session *session, struct detail *detail);
+
+/*
+ * Reads the pending submission, to be sent, in a transaction of its own; *any is false when there is none.
+ * After any error it must not be sent, in particular after ERR_NOT_REPLICATED: it, or the keys that it needs,
+ * may not be on the standby that a synchronous database waits for.
+ */
+MUST_CHECK enum err session_read_submission(
+    struct session *session, bool *any, struct signed_submission *out, struct detail *detail);
 
 #endif

@@ -10,7 +10,7 @@ import { assertSettled, payThrough, payment, sleep, startWorld, submit, until } 
 
 const ACCOUNTS = 6;
 const LONG = process.env.FAIRWAY_SIZE === 'long';
-/** As src/ingest/hold.c has it: the longest lease, and twice what a clock may be off. */
+/** As src/pool/grants_allowed.c has it: the longest lease, and twice what a clock may be off. */
 const HOLD_SECONDS = 300 + 2 * (30 + 1);
 const TIMEOUT = { timeout: LONG ? 900_000 : 120_000 };
 

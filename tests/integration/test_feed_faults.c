@@ -141,7 +141,7 @@ static void DR4_a_ledger_twice_with_different_content_is_the_first_or_nothing(vo
 static void DR4_another_or_a_reset_network_is_refused_with_the_way_out(void **state)
 {
     struct gap_world *world = *state;
-    const struct position at = world->lead.at;
+    const struct cursor at = world->lead.at;
     const struct built_ledger good = {
         .meta_version = 2, .sequence = 101, .previous_hash = at.hash, .close_time_s = at.close_time_s + 5};
     struct built_ledger other = good, low = good, early = good, old = good;

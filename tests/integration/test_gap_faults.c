@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/pool/claim.h"
+#include "../../src/grant/grant_claim.h"
 #include "base/mem.h"
 #include "support/gap.h"
 
@@ -319,7 +319,7 @@ static void try_grant(void *context)
     struct batch_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     static const struct grant_settings settings = {.ledger_seconds = 3600};
-    struct claim claim = {.settings = &settings,
+    struct grant_claim claim = {.settings = &settings,
         .batch = &batch,
         .wanted = 1,
         .keys = &keys,
@@ -327,7 +327,7 @@ static void try_grant(void *context)
         .members = members,
         .named = &nobody};
     ledger_feed_on_read(attempt->world->feed, NULL, NULL);
-    attempt->e = claim_begin(attempt->db, &claim, &attempt->detail);
+    attempt->e = grant_claim_begin(attempt->db, &claim, &attempt->detail);
     db_rollback(attempt->db);
 }
 

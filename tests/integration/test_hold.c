@@ -11,12 +11,12 @@
 #include "../../src/ingest/lead.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ingest/hold.h"
+#include "pool/grants_allowed.h"
 #include "support/ledger_feed.h"
 #include "support/pool_seed.h"
 
 #define ACCOUNTS 3
-#define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * (GRANT_CLOCK_SLACK_S + 5))
+#define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * (GRANTS_CLOCK_SLACK_S + 5))
 
 /* A pool, and a network whose first ledger the leader has committed. */
 struct world {
@@ -293,7 +293,7 @@ static void DR10_a_synchronous_failover_leaves_a_hold_that_is_there(void **state
     struct world *world = *state;
     int64_t until_s;
     world->lead.synchronous = true;
-    assert_int_equal(hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
+    assert_int_equal(grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
     go_back_in_time(world);
     take_anew(world);
     assert_int_equal(number(world, sql_held_until), until_s);
@@ -314,11 +314,11 @@ static void DR10_a_hold_by_hand_never_shortens_one(void **state)
 {
     struct world *world = *state;
     int64_t until_s;
-    assert_int_equal(hold_begin(world->pool.db, "the volume was copied", 5, &until_s, NULL), ERR_OK);
+    assert_int_equal(grants_hold_begin(world->pool.db, "the volume was copied", 5, &until_s, NULL), ERR_OK);
     assert_suspended(world, "the volume was copied");
     test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET held_until = held_until + 1000");
     int64_t again_s;
-    assert_int_equal(hold_begin(world->pool.db, "again", 5, &again_s, NULL), ERR_OK);
+    assert_int_equal(grants_hold_begin(world->pool.db, "again", 5, &again_s, NULL), ERR_OK);
     assert_int_equal(again_s, until_s + 1000);
     assert_suspended(world, "the volume was copied");
 }
@@ -334,10 +334,11 @@ static void DR10_a_hold_by_hand_waits_for_the_grants_that_did_not_see_it(void **
         db_query(in_flight, DB_SQL0("SELECT pg_advisory_xact_lock_shared(hashtext('fairway grants'))"), &rows,
             NULL),
         ERR_OK);
-    assert_int_equal(hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_DATABASE_UNAVAILABLE);
+    assert_int_equal(
+        grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_DATABASE_UNAVAILABLE);
     db_rollback(in_flight);
     db_free(in_flight);
-    assert_int_equal(hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
+    assert_int_equal(grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
 }
 
 static void DR10_a_hold_that_a_slow_clock_began_begins_anew_with_the_ledgers(void **state)
@@ -370,7 +371,7 @@ static void DR10_a_database_without_a_ledger_has_nothing_to_hold(void **state)
     struct world *world = *state;
     int64_t until_s;
     test_db_exec(&world->pool.test, "DELETE FROM fairway.cursor");
-    assert_int_equal(hold_begin(world->pool.db, "again", 5, &until_s, NULL), ERR_CONFIG);
+    assert_int_equal(grants_hold_begin(world->pool.db, "again", 5, &until_s, NULL), ERR_CONFIG);
 }
 
 static void DR10_a_leader_commits_nothing_into_another_database(void **state)

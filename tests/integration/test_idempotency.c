@@ -282,7 +282,7 @@ static void judge(struct test_pool *pool, struct asked *asked)
     struct grant *const grants[] = {&asked->grant};
     struct grant_batch batch = {.grants = grants, .count = 1, .mode = GRANT_JUDGE};
     struct detail detail = {0};
-    if (lease_grant_batch(pool->db, pool->keyd, &pool->settings, &batch, &detail) != ERR_OK)
+    if (grant_batch_run(pool->db, pool->keyd, &pool->settings, &batch, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "ingest/network.h"
+#include "pool/network.h"
 #include "slowness.h"
 
 static const char sql_allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";

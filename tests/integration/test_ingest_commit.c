@@ -253,7 +253,7 @@ static void a_commit_whose_answer_was_lost_is_found_in_the_cursor(void **state)
     lease(world, 1);
     close_with(world, 1);
     ledger_feed_close(world->feed, NULL);
-    struct position before = world->lead.at;
+    struct cursor before = world->lead.at;
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
     world->lead.at = before; /* what the ingester believes when the answer does not reach it */
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
@@ -433,7 +433,7 @@ static void a_second_first_ledger_is_refused(void **state)
     struct lead other = new_lead(world);
     lead_drop(&world->lead);
     assert_int_equal(lead_take(&other, NULL), ERR_OK);
-    other.at = (struct position){0}; /* it believes that the database is empty */
+    other.at = (struct cursor){0}; /* it believes that the database is empty */
     world->lead = (db_free(world->lead.db), other);
     assert_int_equal(commit(world, FIRST), ERR_NOT_LEADER);
     assert_int_equal(ledgers(world), 1);

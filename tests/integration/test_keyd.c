@@ -58,16 +58,16 @@ struct spoiling {
     void (*spoil)(struct lease_signing *item, struct buf *transaction);
 };
 
-static void replace(struct lease_signing *item, struct buf *transaction, const struct template *by)
+static void replace(struct lease_signing *item, struct buf *transaction, const struct provisioning_tx *by)
 {
     buf_clear(transaction);
-    template_build(by, transaction);
+    provisioning_tx_build(by, transaction);
     item->transaction = buf_bytes(transaction);
 }
 
-static struct template lease_template(const struct lease_signing *item)
+static struct provisioning_tx transaction_of(const struct lease_signing *item)
 {
-    return (struct template){.kind = TEMPLATE_MERGE,
+    return (struct provisioning_tx){.kind = PROVISIONING_MERGE,
         .distribution = item->signer,
         .sequence = 1,
         .fee_stroops = 100,
@@ -96,28 +96,28 @@ static void spoil_key_id(struct lease_signing *item, struct buf *transaction)
 
 static void spoil_source(struct lease_signing *item, struct buf *transaction)
 {
-    struct template other = lease_template(item);
+    struct provisioning_tx other = transaction_of(item);
     other.distribution = accounts[2].public_key;
     replace(item, transaction, &other);
 }
 
 static void spoil_authority(struct lease_signing *item, struct buf *transaction)
 {
-    struct template other = lease_template(item);
+    struct provisioning_tx other = transaction_of(item);
     other.accounts[0] = item->signer; /* would merge the channel account away */
     replace(item, transaction, &other);
 }
 
 static void spoil_fee(struct lease_signing *item, struct buf *transaction)
 {
-    struct template other = lease_template(item);
+    struct provisioning_tx other = transaction_of(item);
     other.fee_stroops = 10001;
     replace(item, transaction, &other);
 }
 
 static void spoil_max_time(struct lease_signing *item, struct buf *transaction)
 {
-    struct template other = lease_template(item);
+    struct provisioning_tx other = transaction_of(item);
     other.max_time_s = NOW_S + LEASE_SECONDS_MAX + 1;
     replace(item, transaction, &other);
 }
@@ -125,7 +125,7 @@ static void spoil_max_time(struct lease_signing *item, struct buf *transaction)
 /* The transaction's preconditions: PRECOND_TIME with max time 0 means for ever. */
 static void spoil_bound(struct lease_signing *item, struct buf *transaction)
 {
-    struct template other = lease_template(item);
+    struct provisioning_tx other = transaction_of(item);
     other.max_time_s = UINT64_C(0x0102030405060708);
     replace(item, transaction, &other);
     uint8_t *at = memmem(transaction->data, transaction->len, "\1\2\3\4\5\6\7\10", 8);
@@ -300,9 +300,9 @@ static void G7_fee_bumps_that_are_refused(void **state)
 
 /* ---- creation and merge */
 
-static struct template good_template(enum template_kind kind)
+static struct provisioning_tx good_transaction(enum provisioning_kind kind)
 {
-    return (struct template){.kind = kind,
+    return (struct provisioning_tx){.kind = kind,
         .distribution = keyd_distribution(),
         .sequence = 5,
         .fee_stroops = 900,
@@ -311,12 +311,13 @@ static struct template good_template(enum template_kind kind)
         .accounts = {accounts[0].public_key, accounts[1].public_key, accounts[2].public_key}};
 }
 
-static enum err sign_template(
-    const struct template *template, const struct sealed_seed sealed[], struct buf *out, struct hash *hash)
+static enum err sign_provisioning(const struct provisioning_tx *transaction,
+    const struct sealed_seed sealed[], struct buf *out, struct hash *hash)
 {
     uint32_t broken;
     struct detail detail = {0};
-    enum err e = keyd_sign_template(provisioning, NOW_S, template, sealed, out, hash, &broken, &detail);
+    enum err e =
+        keyd_sign_provisioning(provisioning, NOW_S, transaction, sealed, out, hash, &broken, &detail);
     assert_true(e == ERR_OK || detail.text[0] != '\0');
     return e;
 }
@@ -325,22 +326,22 @@ static void creation_and_merge_carry_every_signature(void **state)
 {
     (void)state;
     const struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
-    for (int kind = TEMPLATE_CREATION; kind <= TEMPLATE_MERGE; kind++) {
-        const struct template template = good_template((enum template_kind)kind);
-        struct buf out = {0}, transaction = {0};
+    for (int kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
+        const struct provisioning_tx transaction = good_transaction((enum provisioning_kind)kind);
+        struct buf out = {0}, built = {0};
         struct hash hash;
         struct envelope envelope;
-        template_build(&template, &transaction);
-        struct hash expected = transaction_hash(&network, buf_bytes(&transaction));
-        assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_OK);
+        provisioning_tx_build(&transaction, &built);
+        struct hash expected = transaction_hash(&network, buf_bytes(&built));
+        assert_int_equal(sign_provisioning(&transaction, sealed, &out, &hash), ERR_OK);
         assert_true(hash_equal(&hash, &expected));
         assert_int_equal(envelope_decode(buf_bytes(&out), &envelope, NULL), ERR_OK);
         assert_int_equal(envelope.signature_count, 4);
-        assert_true(envelope_signed_by(&envelope, &template.distribution, &hash));
+        assert_true(envelope_signed_by(&envelope, &transaction.distribution, &hash));
         for (size_t i = 0; i < 3; i++)
             assert_true(envelope_signed_by(&envelope, &accounts[i].public_key, &hash));
         buf_free(&out);
-        buf_free(&transaction);
+        buf_free(&built);
     }
 }
 
@@ -351,27 +352,27 @@ static void templates_that_are_refused(void **state)
     const struct sealed_seed swapped[] = {accounts[0].sealed, accounts[2].sealed, accounts[1].sealed};
     struct buf out = {0};
     struct hash hash;
-    struct template template = good_template(TEMPLATE_MERGE);
-    template.distribution = accounts[0].public_key;
-    assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_INVALID_TRANSACTION);
-    template = good_template(TEMPLATE_MERGE);
-    template.fee_stroops = 100001;
-    assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
+    struct provisioning_tx transaction = good_transaction(PROVISIONING_MERGE);
+    transaction.distribution = accounts[0].public_key;
+    assert_int_equal(sign_provisioning(&transaction, sealed, &out, &hash), ERR_INVALID_TRANSACTION);
+    transaction = good_transaction(PROVISIONING_MERGE);
+    transaction.fee_stroops = 100001;
+    assert_int_equal(sign_provisioning(&transaction, sealed, &out, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
     const uint64_t bad_times[] = {0, NOW_S, NOW_S + LEASE_SECONDS_MAX + 1, UINT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(bad_times); i++) {
-        template = good_template(TEMPLATE_CREATION);
-        template.max_time_s = bad_times[i];
-        assert_int_equal(sign_template(&template, sealed, &out, &hash), ERR_INVALID_TRANSACTION);
+        transaction = good_transaction(PROVISIONING_CREATION);
+        transaction.max_time_s = bad_times[i];
+        assert_int_equal(sign_provisioning(&transaction, sealed, &out, &hash), ERR_INVALID_TRANSACTION);
     }
-    template = good_template(TEMPLATE_CREATION);
-    assert_int_equal(sign_template(&template, swapped, &out, &hash), ERR_SEAL_BROKEN);
+    transaction = good_transaction(PROVISIONING_CREATION);
+    assert_int_equal(sign_provisioning(&transaction, swapped, &out, &hash), ERR_SEAL_BROKEN);
     assert_int_equal(out.len, 0);
 }
 
 static void a_template_tells_which_seed_does_not_open(void **state)
 {
     (void)state;
-    const struct template template = good_template(TEMPLATE_MERGE);
+    const struct provisioning_tx transaction = good_transaction(PROVISIONING_MERGE);
     for (uint32_t i = 0; i < ARRAY_LEN(accounts); i++) {
         struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
         struct buf out = {0};
@@ -380,7 +381,7 @@ static void a_template_tells_which_seed_does_not_open(void **state)
         sealed[i].box[SEAL_SIZE - 1] ^= 1;
         sealed[ARRAY_LEN(accounts) - 1].box[0] ^= 1; /* the first one is told */
         assert_int_equal(
-            keyd_sign_template(provisioning, NOW_S, &template, sealed, &out, &hash, &broken, NULL),
+            keyd_sign_provisioning(provisioning, NOW_S, &transaction, sealed, &out, &hash, &broken, NULL),
             ERR_SEAL_BROKEN);
         assert_int_equal(broken, i);
         assert_int_equal(out.len, 0);

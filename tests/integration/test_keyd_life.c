@@ -177,7 +177,7 @@ static struct keyd_secrets with_passphrase(const char *passphrase, bool with_fil
 /* Seals with one process and signs a creation with another, which opens the seed. */
 static void opens_in(struct keyd *keyd, const struct generated_key *key, enum err expected)
 {
-    const struct template template = {.distribution = keyd_distribution(),
+    const struct provisioning_tx provisioning = {.distribution = keyd_distribution(),
         .fee_stroops = 300,
         .max_time_s = 60,
         .account_count = 1,
@@ -186,7 +186,8 @@ static void opens_in(struct keyd *keyd, const struct generated_key *key, enum er
     struct hash hash;
     uint32_t broken;
     assert_int_equal(
-        keyd_sign_template(keyd, 1, &template, &key->sealed, &envelope, &hash, &broken, NULL), expected);
+        keyd_sign_provisioning(keyd, 1, &provisioning, &key->sealed, &envelope, &hash, &broken, NULL),
+        expected);
     buf_free(&envelope);
 }
 

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "../../src/provision/session.h"
-#include "../../src/provision/shipment.h"
+#include "pool/accounts.h"
+#include "pool/submission.h"
 #include "base/mem.h"
 #include "support/ledger_builder.h"
 #include "support/pg.h"
@@ -49,7 +50,7 @@ static int tear_down(void **state)
 /* Stores the keys first to first + count - 1. */
 static void store(struct world *world, uint64_t first, size_t count)
 {
-    struct generated_key keys[TEMPLATE_ACCOUNTS_MAX] = {0};
+    struct generated_key keys[PROVISIONING_ACCOUNTS_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         keys[i].public_key = built_key(first + i);
         memcpy(keys[i].sealed.key_id, "00000000000000aa", KEY_ID_SIZE);
@@ -78,11 +79,11 @@ static void ten_active(struct world *world, int leased)
     test_db_exec(&world->db, sql);
 }
 
-static struct census census(struct world *world)
+static struct pool_counts pool_counts(struct world *world)
 {
-    struct census census;
-    assert_int_equal(census_read(world->session.db, &census, NULL), ERR_OK);
-    return census;
+    struct pool_counts pool_counts;
+    assert_int_equal(pool_counts_read(world->session.db, &pool_counts, NULL), ERR_OK);
+    return pool_counts;
 }
 
 static size_t retire(struct world *world, int64_t count)
@@ -110,7 +111,7 @@ static void S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slot
                          " CASE slot WHEN 1 THEN 7 WHEN 4 THEN 8 WHEN 6 THEN 9 WHEN 7 THEN 10 END"),
         4);
     struct batch batch;
-    assert_int_equal(accounts_pick(world->session.db, TEMPLATE_CREATION, 3, &batch, NULL), ERR_OK);
+    assert_int_equal(accounts_pick(world->session.db, PROVISIONING_CREATION, 3, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3);
     struct public_key expected[] = {built_key(1), built_key(7), built_key(3)};
     for (size_t i = 0; i < batch.count; i++) {
@@ -130,7 +131,7 @@ static void a_key_that_is_stored_already_is_refused_and_nothing_of_its_batch_is_
     assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
     assert_int_equal(accounts_store(world->session.db, keys, ARRAY_LEN(keys), NULL), ERR_CONFLICT);
     db_rollback(world->session.db);
-    assert_int_equal(census(world).creating, 1);
+    assert_int_equal(pool_counts(world).creating, 1);
 }
 
 static void S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones(void **state)
@@ -146,12 +147,12 @@ static void S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones(voi
     assert_int_equal(test_db_number(&world->db, "SELECT slot::int8 FROM fairway.channel_accounts"
                                                 " WHERE state = 'retiring' AND lease_hash IS NOT NULL"),
         6);
-    struct census after = census(world);
+    struct pool_counts after = pool_counts(world);
     assert_int_equal(after.active, 6);
     assert_int_equal(after.retiring, 4);
     assert_int_equal(after.retiring_leased, 1);
     struct batch batch;
-    assert_int_equal(accounts_pick(world->session.db, TEMPLATE_MERGE, 19, &batch, NULL), ERR_OK);
+    assert_int_equal(accounts_pick(world->session.db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3); /* not the leased one */
     assert_int_equal(retire(world, 0), 0);
 }
@@ -180,18 +181,18 @@ an_account_that_is_set_aside_is_in_quarantine_with_its_slot_whether_a_ledger_has
     ten_active(world, 0);
     assert_int_equal(retire(world, 2), 2);
     store(world, 11, 2);
-    for (enum template_kind kind = TEMPLATE_CREATION; kind <= TEMPLATE_MERGE; kind++) {
+    for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
         struct batch batch, rest;
         assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
         assert_int_equal(accounts_pick(world->session.db, kind, 2, &batch, NULL), ERR_OK);
-        assert_int_equal(accounts_hold(world->session.db, kind, &batch, NULL), ERR_OK);
+        assert_int_equal(accounts_lock(world->session.db, kind, &batch, NULL), ERR_OK);
         assert_int_equal(accounts_quarantine(world->session.db, &batch.keys[0], "test", NULL), ERR_OK);
         assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
         assert_int_equal(accounts_pick(world->session.db, kind, 2, &rest, NULL), ERR_OK);
         assert_int_equal(rest.count, 1);
         assert_true(public_key_equal(&rest.keys[0], &batch.keys[1]));
     }
-    const struct census after = census(world);
+    const struct pool_counts after = pool_counts(world);
     assert_int_equal(after.active, 8);
     assert_int_equal(after.creating, 1);
     assert_int_equal(after.retiring, 1);
@@ -203,14 +204,15 @@ an_account_that_is_set_aside_is_in_quarantine_with_its_slot_whether_a_ledger_has
 
 static enum err ship(struct world *world, uint64_t n)
 {
-    struct template template = {.kind = TEMPLATE_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 2};
-    template.accounts[0] = built_key(1);
-    template.accounts[1] = built_key(2);
+    struct provisioning_tx transaction = {
+        .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 2};
+    transaction.accounts[0] = built_key(1);
+    transaction.accounts[1] = built_key(2);
     struct hash hash = built_hash(n);
     uint8_t envelope[] = {1, 2, 3, (uint8_t)n};
     enum err e = session_begin(&world->session, NULL);
     if (e == ERR_OK &&
-        (e = shipment_store(world->session.db, &template, BYTES_OF(envelope), &hash, NULL)) == ERR_OK)
+        (e = submission_store(world->session.db, &transaction, BYTES_OF(envelope), &hash, NULL)) == ERR_OK)
         return db_commit(world->session.db, NULL);
     db_rollback(world->session.db);
     return e;
@@ -219,29 +221,29 @@ static enum err ship(struct world *world, uint64_t n)
 static void one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_stored(void **state)
 {
     struct world *world = *state;
-    struct shipment shipment CLEANUP(shipment_wipe) = {0};
-    struct shipment_fate fate;
+    struct signed_submission submission CLEANUP(signed_submission_wipe) = {0};
+    struct submission_outcome outcome;
     bool any;
-    assert_int_equal(shipment_read(&world->session, &any, &shipment, NULL), ERR_OK);
+    assert_int_equal(session_read_submission(&world->session, &any, &submission, NULL), ERR_OK);
     assert_false(any);
-    assert_int_equal(shipment_fate(world->session.db, &fate, NULL), ERR_OK);
-    assert_false(fate.any);
+    assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
+    assert_false(outcome.any);
     assert_int_equal(ship(world, 1), ERR_OK);
     assert_int_equal(ship(world, 2), ERR_CONFLICT);
-    assert_true(census(world).pending);
-    assert_int_equal(shipment_read(&world->session, &any, &shipment, NULL), ERR_OK);
+    assert_true(pool_counts(world).pending);
+    assert_int_equal(session_read_submission(&world->session, &any, &submission, NULL), ERR_OK);
     struct hash hash = built_hash(1);
-    assert_true(any && hash_equal(&shipment.hash, &hash) && shipment.kind == TEMPLATE_MERGE);
-    assert_true(bytes_equal(buf_bytes(&shipment.envelope), BYTES_OF(((uint8_t[]){1, 2, 3, 1}))));
-    assert_int_equal(shipment_fate(world->session.db, &fate, NULL), ERR_OK);
-    assert_true(fate.any && fate.pending && !fate.succeeded);
+    assert_true(any && hash_equal(&submission.hash, &hash) && submission.kind == PROVISIONING_MERGE);
+    assert_true(bytes_equal(buf_bytes(&submission.envelope), BYTES_OF(((uint8_t[]){1, 2, 3, 1}))));
+    assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
+    assert_true(outcome.any && outcome.pending && !outcome.succeeded);
     test_db_exec(&world->db,
         "UPDATE fairway.provisioning SET state = 'failed', result_code = 'txFAILED', ledger = 9,"
         " decided_at = now()");
-    assert_int_equal(shipment_fate(world->session.db, &fate, NULL), ERR_OK);
-    assert_true(fate.any && !fate.pending && !fate.succeeded && fate.accounts == 2);
-    assert_string_equal(fate.words, "txFAILED in ledger 9");
-    assert_false(census(world).pending);
+    assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
+    assert_true(outcome.any && !outcome.pending && !outcome.succeeded && outcome.accounts == 2);
+    assert_string_equal(outcome.text, "txFAILED in ledger 9");
+    assert_false(pool_counts(world).pending);
     assert_int_equal(ship(world, 2), ERR_OK);
 }
 
@@ -271,7 +273,7 @@ static void Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anythi
     assert_int_equal(session_take(&world->session, NULL), ERR_OK);
     /* lost silently: the connection was opened anew by some other statement */
     db_disconnect(world->session.db);
-    assert_int_equal(census(world).active, 0);
+    assert_int_equal(pool_counts(world).active, 0);
     assert_int_equal(session_begin(&world->session, NULL), ERR_TRY_AGAIN);
     assert_false(world->session.held);
     assert_int_equal(session_take(&world->session, NULL), ERR_OK);
@@ -282,13 +284,13 @@ static void Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anythi
 static void the_census_knows_the_cursor_and_a_time_no_earlier_than_its_ledger(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(census(world).cursor, 0);
-    assert_true(census(world).now_s > 1700000000);
+    assert_int_equal(pool_counts(world).cursor, 0);
+    assert_true(pool_counts(world).now_s > 1700000000);
     test_db_exec(&world->db,
         "INSERT INTO fairway.ledgers VALUES (7, sha256(''), sha256(''), 28, 9000000000, 0, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) VALUES (7, sha256(''), 9000000000)");
-    assert_int_equal(census(world).cursor, 7);
-    assert_true(census(world).now_s == 9000000000);
+    assert_int_equal(pool_counts(world).cursor, 7);
+    assert_true(pool_counts(world).now_s == 9000000000);
 }
 
 int main(void)

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/provision/accounts.h"
-#include "../../src/provision/change.h"
-#include "../../src/provision/shipment.h"
+#include "../../include/pool/accounts.h"
+#include "../../src/provision/account_change.h"
+#include "pool/accounts.h"
+#include "pool/submission.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/status.h"
@@ -46,9 +47,9 @@ static enum err quarantine(struct db *db, size_t slot, const char *reason)
 }
 
 /* As of the cursor, and the account as it was seeded. */
-static struct sight well_seen(void)
+static struct account_probe well_seen(void)
 {
-    return (struct sight){.oldest = POOL_SEED_LEDGER,
+    return (struct account_probe){.oldest = POOL_SEED_LEDGER,
         .ledger = POOL_SEED_LEDGER,
         .found = true,
         .own_authority = true,
@@ -69,9 +70,9 @@ static bool in_state(size_t slot, const char *state)
     return number_of(column, slot) == 1;
 }
 
-static enum err change(size_t slot, enum change how, const struct sight *sight)
+static enum err change(size_t slot, enum account_change how, const struct account_probe *sight)
 {
-    return change_apply(pool.db, &pool.accounts[slot], how, sight, &detail);
+    return account_change_apply(pool.db, &pool.accounts[slot], how, sight, &detail);
 }
 
 static void whatever_the_reason_a_quarantined_account_is_not_leased_and_shows_it_and_comes_back(void **state)
@@ -102,7 +103,7 @@ static void whatever_the_reason_a_quarantined_account_is_not_leased_and_shows_it
             if (strcmp(address, page[i].public_key) == 0)
                 assert_string_equal(page[i].reason, reasons[slot]);
         }
-    const struct sight sight = well_seen();
+    const struct account_probe sight = well_seen();
     for (size_t slot = 0; slot < ARRAY_LEN(reasons); slot++) {
         assert_int_equal(change(slot, CHANGE_RELEASE, &sight), ERR_OK);
         assert_true(in_state(slot, "active"));
@@ -118,9 +119,9 @@ static void whatever_the_reason_a_quarantined_account_is_not_leased_and_shows_it
 static void what_was_seen_before_the_cursor_or_before_the_rows_own_ledger_changes_nothing(void **state)
 {
     (void)state;
-    static const enum change changes[] = {CHANGE_RELEASE, CHANGE_LOOK, CHANGE_RETIRE};
+    static const enum account_change changes[] = {CHANGE_RELEASE, CHANGE_LOOK, CHANGE_RETIRE};
     assert_int_equal(quarantine(pool.db, 0, "test"), ERR_OK);
-    struct sight older = well_seen(), half = well_seen(), gone = well_seen();
+    struct account_probe older = well_seen(), half = well_seen(), gone = well_seen();
     test_pool_close_ledger(pool.db, NULL);
     half.ledger++; /* the account was seen later than the list of frozen keys */
     gone.found = false;
@@ -130,7 +131,7 @@ static void what_was_seen_before_the_cursor_or_before_the_rows_own_ledger_change
         assert_int_equal(change(0, changes[i], &gone), ERR_LEDGER_AHEAD);
     }
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET sequence_ledger = 1003 WHERE slot = 0");
-    struct sight newer = well_seen();
+    struct account_probe newer = well_seen();
     newer.oldest = newer.ledger = 1002; /* a look of before has told more */
     assert_int_equal(change(0, CHANGE_RELEASE, &newer), ERR_LEDGER_AHEAD);
     assert_true(in_state(0, "quarantined"));
@@ -156,7 +157,7 @@ static void an_open_lease_outlives_release_and_only_its_ledger_ends_it(void **st
     ask(&pool, &asked);
     assert_int_equal(test_pool_grant(&pool, &asked, 1, &detail), ERR_OK);
     assert_int_equal(quarantine(pool.db, 0, "test"), ERR_OK);
-    const struct sight sight = well_seen();
+    const struct account_probe sight = well_seen();
     assert_int_equal(change(0, CHANGE_RELEASE, &sight), ERR_OK);
     assert_non_null(strstr(detail.text, "open lease goes on"));
     assert_int_equal(leased_accounts(&pool), 1);
@@ -173,14 +174,15 @@ static void an_open_lease_outlives_release_and_only_its_ledger_ends_it(void **st
 static void what_a_transaction_of_provisioning_names_is_left_alone_until_a_ledger_has_decided_it(void **state)
 {
     (void)state;
-    struct template template = {.kind = TEMPLATE_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 1};
+    struct provisioning_tx transaction = {
+        .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 1};
     const struct hash hash = built_hash(1);
     const uint8_t envelope[] = {1};
-    template.accounts[0] = pool.accounts[0];
+    transaction.accounts[0] = pool.accounts[0];
     assert_int_equal(quarantine(pool.db, 0, "its signers or thresholds were changed"), ERR_OK);
     assert_int_equal(quarantine(pool.db, 1, "test"), ERR_OK);
-    assert_int_equal(shipment_store(pool.db, &template, BYTES_OF(envelope), &hash, NULL), ERR_OK);
-    const struct sight sight = well_seen();
+    assert_int_equal(submission_store(pool.db, &transaction, BYTES_OF(envelope), &hash, NULL), ERR_OK);
+    const struct account_probe sight = well_seen();
     assert_int_equal(change(0, CHANGE_RELEASE, &sight), ERR_TRY_AGAIN);
     assert_int_equal(change(0, CHANGE_RETIRE, &sight), ERR_TRY_AGAIN);
     assert_true(in_state(0, "quarantined"));
@@ -195,13 +197,13 @@ static void a_key_that_was_stored_for_an_account_is_retired_unless_its_creation_
     (void)state;
     const struct hash hash = built_hash(1);
     const uint8_t envelope[] = {1};
-    struct template template = {.kind = TEMPLATE_CREATION, .sequence = 5, .max_time_s = 77};
-    template.accounts[template.account_count++] = pool.accounts[0];
-    const struct sight nothing = {.oldest = POOL_SEED_LEDGER, .ledger = POOL_SEED_LEDGER};
+    struct provisioning_tx transaction = {.kind = PROVISIONING_CREATION, .sequence = 5, .max_time_s = 77};
+    transaction.accounts[transaction.account_count++] = pool.accounts[0];
+    const struct account_probe nothing = {.oldest = POOL_SEED_LEDGER, .ledger = POOL_SEED_LEDGER};
     test_db_exec(&pool.test,
         "UPDATE fairway.channel_accounts"
         " SET state = 'creating', sequence = NULL, sequence_ledger = NULL WHERE slot < 2");
-    assert_int_equal(shipment_store(pool.db, &template, BYTES_OF(envelope), &hash, NULL), ERR_OK);
+    assert_int_equal(submission_store(pool.db, &transaction, BYTES_OF(envelope), &hash, NULL), ERR_OK);
     assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_TRY_AGAIN);
     assert_true(in_state(0, "creating"));
     test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline - 1");
@@ -226,20 +228,20 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
     (void)state;
     struct batch batch;
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot < 3");
-    assert_int_equal(accounts_pick(pool.db, TEMPLATE_MERGE, 3, &batch, NULL), ERR_OK);
+    assert_int_equal(accounts_pick(pool.db, PROVISIONING_MERGE, 3, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3);
     assert_int_equal(db_begin(pool.db, NULL), ERR_OK);
-    assert_int_equal(accounts_hold(pool.db, TEMPLATE_MERGE, &batch, NULL), ERR_OK);
+    assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_OK);
     /* held: an operator waits */
     struct db *other = db_new(&(struct db_settings){
         .url = pool.test.url, .kind = DB_DIRECT, .name = "operator", .lock_timeout_ms = 200});
-    const struct sight sight = well_seen();
-    assert_int_equal(
-        change_apply(other, &pool.accounts[1], CHANGE_RETIRE, &sight, &detail), ERR_DATABASE_UNAVAILABLE);
+    const struct account_probe sight = well_seen();
+    assert_int_equal(account_change_apply(other, &pool.accounts[1], CHANGE_RETIRE, &sight, &detail),
+        ERR_DATABASE_UNAVAILABLE);
     db_rollback(pool.db);
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'active' WHERE slot = 1");
     assert_int_equal(db_begin(pool.db, NULL), ERR_OK);
-    assert_int_equal(accounts_hold(pool.db, TEMPLATE_MERGE, &batch, NULL), ERR_TRY_AGAIN);
+    assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_TRY_AGAIN);
     db_rollback(pool.db);
     db_free(other);
 }
@@ -372,9 +374,9 @@ static bool take_out(struct db *db, size_t slot)
     return true;
 }
 
-static struct sight look(size_t slot)
+static struct account_probe look(size_t slot)
 {
-    struct sight sight = well_seen();
+    struct account_probe sight = well_seen();
     pthread_mutex_lock(&network.lock);
     sight.oldest = sight.ledger = network.ledger;
     sight.sequence = network.sequences[slot];
@@ -397,9 +399,9 @@ static void *operate(void *context)
         network.quarantined[slot] = false; /* from the COMMIT on, which is before its answer */
         pthread_mutex_unlock(&network.lock);
         do {
-            const struct sight sight = look(slot);
+            const struct account_probe sight = look(slot);
             clock_sleep_ms(rand_r(&seed) % 5);
-            e = change_apply(db, &pool.accounts[slot], CHANGE_RELEASE, &sight, &(struct detail){0});
+            e = account_change_apply(db, &pool.accounts[slot], CHANGE_RELEASE, &sight, &(struct detail){0});
             check(e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_TRY_AGAIN);
         } while (e != ERR_OK);
         pthread_mutex_lock(&network.lock);

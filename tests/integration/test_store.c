@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "../../src/pool/record.h"
+#include "../../src/grant/grant_record.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/master_keys.h"
@@ -137,7 +137,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     struct claimed_account account;
     struct batch_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
-    struct claim claim = {.settings = &pool->settings,
+    struct grant_claim claim = {.settings = &pool->settings,
         .batch = &batch,
         .wanted = 1,
         .keys = &keys,
@@ -145,7 +145,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
         .accounts = &account};
     struct db *late =
         db_new(&(struct db_settings){.url = pool->test.url, .kind = DB_DIRECT, .name = "late holder"});
-    assert_int_equal(claim_begin(late, &claim, NULL), ERR_OK);
+    assert_int_equal(grant_claim_begin(late, &claim, NULL), ERR_OK);
     assert_int_equal(claim.claimed, 1);
     test_db_exec(&pool->test, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
                               "application_name = 'late holder'");
@@ -155,10 +155,10 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     /* the late one goes on as if nothing had happened */
     struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
     struct lease_request request = {.request_id = "late"};
-    const struct record_item item = {&request, &own};
-    const struct record record = {.batch = &batch, .terms = &claim.terms, .items = &item, .count = 1};
+    const struct grant_record_item item = {&request, &own};
+    const struct grant_record record = {.batch = &batch, .terms = &claim.terms, .items = &item, .count = 1};
     struct detail detail = {0};
-    assert_int_not_equal(record_commit(late, &record, &detail), ERR_OK);
+    assert_int_not_equal(grant_record_commit(late, &record, &detail), ERR_OK);
     assert_true(is_open(pool, &asked.grant.lease));
     assert_int_equal(lease_rows(pool), 1);
     db_free(late);
@@ -173,13 +173,13 @@ static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **st
     const struct lease *first = &asked.grant.lease;
     struct lease second = {.hash = built_hash(9), .account = first->account, .sequence = first->sequence};
     struct lease_request request = {.request_id = "second"};
-    const struct record_item item = {&request, &second};
+    const struct grant_record_item item = {&request, &second};
     const struct grant_batch batch = {.mode = GRANT_CLAIM};
-    const struct claim_terms terms = {0};
-    const struct record record = {.batch = &batch, .terms = &terms, .items = &item, .count = 1};
+    const struct grant_terms terms = {0};
+    const struct grant_record record = {.batch = &batch, .terms = &terms, .items = &item, .count = 1};
     struct detail detail = {0};
     assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
-    assert_int_equal(record_commit(pool->db, &record, &detail), ERR_CONFLICT);
+    assert_int_equal(grant_record_commit(pool->db, &record, &detail), ERR_CONFLICT);
     db_rollback(pool->db);
     assert_true(is_open(pool, first));
     assert_int_equal(lease_rows(pool), 1);

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "../../src/provision/accounts.h"
+#include "../../include/pool/accounts.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/status.h"
@@ -153,7 +153,7 @@ static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
     assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
-    assert_int_equal(accounts_pick(pool->db, TEMPLATE_MERGE, 19, &batch, NULL), ERR_OK);
+    assert_int_equal(accounts_pick(pool->db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, retiring);
     db_free(holder);
     asked_wipe(&asked);

@@ -10,7 +10,8 @@
 #include <stdio.h>
 
 #include "../../src/ingest/lead.h"
-#include "../../src/provision/shipment.h"
+#include "pool/accounts.h"
+#include "../../src/provision/session.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/ledger_feed.h"
@@ -105,7 +106,7 @@ static void DR10_a_lease_that_the_standby_may_not_have_is_not_answered(void **st
     struct grant *const grants[] = {&retry.grant};
     struct grant_batch judged = {.grants = grants, .count = 1, .mode = GRANT_JUDGE};
     assert_int_equal(
-        lease_grant_batch(pool->db, pool->keyd, &pool->settings, &judged, &detail), ERR_NOT_REPLICATED);
+        grant_batch_run(pool->db, pool->keyd, &pool->settings, &judged, &detail), ERR_NOT_REPLICATED);
     assert_null(retry.grant.lease.envelope.data);
 
     set_standby("");
@@ -190,11 +191,11 @@ static void DR10_a_fee_bump_that_the_standby_may_not_have_is_not_answered(void *
 
 static enum err ship(struct session *session)
 {
-    const struct template template = {
-        .kind = TEMPLATE_CREATION, .sequence = 5, .max_time_s = 77, .account_count = 1};
+    const struct provisioning_tx transaction = {
+        .kind = PROVISIONING_CREATION, .sequence = 5, .max_time_s = 77, .account_count = 1};
     const struct hash hash = built_hash(1);
     assert_int_equal(session_begin(session, NULL), ERR_OK);
-    assert_int_equal(shipment_store(session->db, &template, BYTES_OF(hash.bytes), &hash, NULL), ERR_OK);
+    assert_int_equal(submission_store(session->db, &transaction, BYTES_OF(hash.bytes), &hash, NULL), ERR_OK);
     return db_commit(session->db, NULL);
 }
 
@@ -202,7 +203,7 @@ static void Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent(void *
 {
     struct test_pool *pool = *state;
     struct session session = session_new(pool->test.url, &pool->settings.network);
-    struct shipment shipment CLEANUP(shipment_wipe) = {0};
+    struct signed_submission submission CLEANUP(signed_submission_wipe) = {0};
     struct canceller canceller;
     bool any;
     assert_int_equal(session_take(&session, NULL), ERR_OK);
@@ -210,12 +211,12 @@ static void Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent(void *
     cancel_from_now(&canceller);
     assert_int_equal(ship(&session), ERR_NOT_REPLICATED);
     for (int looks = 0; looks < 2; looks++) {
-        assert_int_equal(shipment_read(&session, &any, &shipment, NULL), ERR_NOT_REPLICATED);
+        assert_int_equal(session_read_submission(&session, &any, &submission, NULL), ERR_NOT_REPLICATED);
         assert_false(any);
     }
     set_standby("");
     cancel_no_more(&canceller);
-    assert_int_equal(shipment_read(&session, &any, &shipment, NULL), ERR_OK);
+    assert_int_equal(session_read_submission(&session, &any, &submission, NULL), ERR_OK);
     assert_true(any);
     session_free(&session);
 }

@@ -14,7 +14,7 @@
 #include "../../src/ingest/lead.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pool/watch.h"
+#include "grant/watch.h"
 #include "support/ledger_feed.h"
 #include "support/pool_rows.h"
 #include "slowness.h"

@@ -5,7 +5,7 @@
 #define FAIRWAY_TESTS_ENGINE_H
 
 #include "pool.h"
-#include "pool/engine.h"
+#include "grant/engine.h"
 
 struct test_engine {
     struct test_pool pool;

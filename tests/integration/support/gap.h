@@ -5,7 +5,7 @@
 #ifndef FAIRWAY_TESTS_GAP_H
 #define FAIRWAY_TESTS_GAP_H
 
-#include "../../../src/ingest/recover.h"
+#include "../../../src/ingest/gap.h"
 #include "ledger_feed.h"
 #include "pool_rows.h"
 

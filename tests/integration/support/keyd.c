@@ -90,12 +90,12 @@ void keyd_accounts(struct generated_key out[], size_t count)
 void lease_transaction(const struct public_key *source, uint64_t max_time_s, struct buf *out)
 {
     /* A merge of a stranger into the source has the shape: one operation with a source of its own. */
-    const struct template merge = {.kind = TEMPLATE_MERGE,
+    const struct provisioning_tx merge = {.kind = PROVISIONING_MERGE,
         .distribution = *source,
         .sequence = 1,
         .fee_stroops = 100,
         .max_time_s = max_time_s,
         .account_count = 1,
         .accounts = {{{1, 2, 3}}}};
-    template_build(&merge, out);
+    provisioning_tx_build(&merge, out);
 }

@@ -5,7 +5,7 @@
 #define TX_FEE_BUMP_INNER_FAILED (-13)
 #define TX_FAILED (-1)
 
-enum change {
+enum account_change {
     CREATED,
     UPDATED,
     REMOVED

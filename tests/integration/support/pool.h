@@ -13,7 +13,7 @@
 
 #include "ledger_builder.h"
 #include "pg.h"
-#include "pool/lease.h"
+#include "grant/grant.h"
 #include "pool/settle.h"
 #include "unit/stellar/sample.h"
 

@@ -31,15 +31,15 @@ static struct funds known(int64_t balance, uint32_t ledger)
     return funds;
 }
 
-static struct account_read read_as_of(int64_t balance, uint32_t ledger)
+static struct account_snapshot read_as_of(int64_t balance, uint32_t ledger)
 {
-    return (struct account_read){
+    return (struct account_snapshot){
         .account = {.key = ours, .balance_stroops = balance, .reserves = 2}, .ledger = ledger};
 }
 
 /* An empty ledger when account is NULL. */
 static bool step(const struct funds *before, const struct ledger_account *account,
-    const struct account_read *seen, struct funds *after)
+    const struct account_snapshot *seen, struct funds *after)
 {
     struct ledger_account copy;
     struct ledger ledger = {.sequence = CURSOR + 1, .base_reserve_stroops = RESERVE};
@@ -96,12 +96,12 @@ static void what_the_RPC_has_counts_as_of_the_cursor_or_later(void **state)
     const struct funds nothing = unknown();
     struct funds after;
     for (uint32_t ledger = CURSOR; ledger <= CURSOR + 2; ledger++) {
-        const struct account_read seen = read_as_of(90000000, ledger);
+        const struct account_snapshot seen = read_as_of(90000000, ledger);
         assert_true(step(&nothing, NULL, &seen, &after));
         assert_int_equal(after.ledger, ledger);
         assert_int_equal(after.spendable_stroops, 80000000);
     }
-    const struct account_read old = read_as_of(90000000, CURSOR - 1);
+    const struct account_snapshot old = read_as_of(90000000, CURSOR - 1);
     assert_false(step(&nothing, NULL, &old, &after));
     assert_false(after.known);
 }
@@ -114,8 +114,8 @@ static void the_later_of_the_two_counts(void **state)
     const struct ledger_account changed = {.key = ours, .balance_stroops = 50000000, .reserves = 2};
     const struct funds nothing = unknown(), ahead = known(90000000, CURSOR + 1),
                        behind = known(90000000, CURSOR);
-    const struct account_read at_cursor = read_as_of(90000000, CURSOR),
-                              later = read_as_of(90000000, CURSOR + 1);
+    const struct account_snapshot at_cursor = read_as_of(90000000, CURSOR),
+                                  later = read_as_of(90000000, CURSOR + 1);
     struct funds after;
     assert_true(step(&nothing, &changed, &at_cursor, &after));
     assert_int_equal(after.balance_stroops, 50000000);
@@ -132,8 +132,8 @@ static void a_later_read_corrects_what_is_known_and_an_older_one_does_not(void *
 {
     (void)state;
     const struct funds before = known(90000000, CURSOR), ahead = known(90000000, CURSOR + 2);
-    const struct account_read later = read_as_of(70000000, CURSOR + 1),
-                              old = read_as_of(70000000, CURSOR - 1);
+    const struct account_snapshot later = read_as_of(70000000, CURSOR + 1),
+                                  old = read_as_of(70000000, CURSOR - 1);
     struct funds after;
     assert_true(step(&before, NULL, &later, &after));
     assert_int_equal(after.spendable_stroops, 60000000);
@@ -146,7 +146,7 @@ static void another_account_than_the_databases_is_not_ours(void **state)
 {
     (void)state;
     struct funds before = unknown(), after;
-    const struct account_read seen = read_as_of(90000000, CURSOR);
+    const struct account_snapshot seen = read_as_of(90000000, CURSOR);
     before.account = others;
     assert_false(step(&before, NULL, &seen, &after));
     before = (struct funds){.bound = false};

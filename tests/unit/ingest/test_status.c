@@ -23,7 +23,7 @@ static struct status seen(int64_t lag_s)
 {
     struct status status;
     status_init(&status, LEDGER_SECONDS);
-    status_saw(&status, &(struct cursor_sight){true, 7, lag_s});
+    status_saw(&status, &(struct cursor_snapshot){true, 7, lag_s});
     return status;
 }
 
@@ -33,7 +33,7 @@ static void nothing_is_ready_before_the_first_ledger(void **state)
     struct status status;
     status_init(&status, LEDGER_SECONDS);
     assert_not_ready(&status, "no ledger");
-    status_saw(&status, &(struct cursor_sight){true, 7, 0});
+    status_saw(&status, &(struct cursor_snapshot){true, 7, 0});
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }

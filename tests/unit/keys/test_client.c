@@ -128,10 +128,10 @@ static void a_result_that_is_no_error_code_ends_the_conversation(void **state)
     end(&bad);
 }
 
-/* A template's answer: a broken seed, of the account at the index. */
+/* A provisioning's answer: a broken seed, of the account at the index. */
 static enum err ask_template(struct talk *talk, uint32_t index)
 {
-    const struct template template = {.account_count = 2};
+    const struct provisioning_tx provisioning = {.account_count = 2};
     const struct sealed_seed sealed[2] = {0};
     struct buf answer = {0}, envelope = {0};
     struct hash hash = {0};
@@ -141,7 +141,8 @@ static enum err ask_template(struct talk *talk, uint32_t index)
     wire_put_bytes(&answer, (struct bytes){0});
     buf_add_u32(&answer, index);
     answer_with(talk, WIRE_TEMPLATE, (uint32_t)answer.len, &answer);
-    enum err e = keyd_sign_template(&talk->keyd, 1, &template, sealed, &envelope, &hash, &broken, NULL);
+    enum err e =
+        keyd_sign_provisioning(&talk->keyd, 1, &provisioning, sealed, &envelope, &hash, &broken, NULL);
     assert_true(e != ERR_SEAL_BROKEN || broken == index);
     buf_free(&answer);
     return e;

@@ -127,9 +127,9 @@ static void record_load(void)
     record(keyd, other_end, &frames[LOAD]);
 }
 
-static struct template template_for(const struct public_key *source)
+static struct provisioning_tx template_for(const struct public_key *source)
 {
-    return (struct template){.kind = TEMPLATE_MERGE,
+    return (struct provisioning_tx){.kind = PROVISIONING_MERGE,
         .distribution = *source,
         .fee_stroops = 100,
         .max_time_s = 100,
@@ -143,10 +143,10 @@ static void record_signing(void)
     struct hash hash;
     uint32_t broken;
     int other_end;
-    struct template of_account = template_for(&account.public_key),
-                    of_pool = template_for(&ring.distribution);
+    struct provisioning_tx of_account = template_for(&account.public_key),
+                           of_pool = template_for(&ring.distribution);
     of_account.accounts[0] = ring.distribution;
-    template_build(&of_account, &transaction);
+    provisioning_tx_build(&of_account, &transaction);
     struct lease_signing leases[3];
     for (size_t i = 0; i < ARRAY_LEN(leases); i++)
         leases[i] = (struct lease_signing){
@@ -167,7 +167,7 @@ static void record_signing(void)
 
     keyd = deaf(&other_end);
     assert_int_equal(
-        keyd_sign_template(keyd, 50, &of_pool, &account.sealed, &transaction, &hash, &broken, NULL),
+        keyd_sign_provisioning(keyd, 50, &of_pool, &account.sealed, &transaction, &hash, &broken, NULL),
         ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[TEMPLATE]);
     buf_free(&transaction);

@@ -1,0 +1,278 @@
+#include "grant/grant.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "grant_claim.h"
+#include "grant_record.h"
+
+void lease_wipe(struct lease *lease)
+{
+    buf_free(&lease->envelope);
+    *lease = (struct lease){0};
+}
+
+static void refuse(struct grant *grant, enum err e, const struct detail *detail)
+{
+    grant->state = GRANT_REFUSED;
+    grant->error = e;
+    grant->detail = *detail;
+}
+
+/* The addresses that a batch's requests name, one after the other, as SQL wants them. */
+struct named_batch {
+    char (*texts)[ADDRESS_SIZE];
+    const char **pointers;
+    bool *members;
+    size_t count;
+};
+
+static void named_free(struct named_batch *named)
+{
+    mem_free_at(&named->texts);
+    mem_free_at(&named->pointers);
+    mem_free_at(&named->members);
+}
+
+static struct named_batch named_of(struct grant *const grants[], size_t count)
+{
+    struct named_batch named = {0};
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += grants[i]->request->named.count;
+    named.texts = mem_new(total, sizeof named.texts[0]);
+    named.pointers = NEW_ARRAY(total, const char *);
+    named.members = NEW_ARRAY(total, bool);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < grants[i]->request->named.count; k++) {
+            address_encode(&grants[i]->request->named.keys[k], named.texts[named.count]);
+            named.pointers[named.count] = named.texts[named.count];
+            named.count++;
+        }
+    return named;
+}
+
+/* A lease that is being made: the account and the unsigned transaction of one grant. */
+struct draft {
+    struct grant *grant;
+    const struct claimed_account *account;
+    struct buf transaction;
+};
+
+/* What the request and the moment decide, with any account. */
+static enum err judge(const struct lease_request *request, const struct grant_settings *settings,
+    const struct grant_terms *terms, struct transaction_head *head, struct detail *detail)
+{
+    *head = (struct transaction_head){0};
+    if (request->refusal != ERR_OK) {
+        *detail = request->refusal_detail;
+        return request->refusal;
+    }
+    enum err e = policy_fee(&request->envelope, &settings->limits, &head->fee_stroops, detail);
+    if (e == ERR_OK)
+        e = funds_check_lease(terms->spendable_stroops, &settings->funds, detail);
+    if (e == ERR_OK)
+        e = policy_max_time(&request->envelope.preconditions, terms->now_s, request->timeout_s, terms->tip,
+            &head->max_time_s, detail);
+    return e;
+}
+
+static struct draft draft_of(
+    struct grant *grant, const struct claimed_account *account, struct transaction_head *head)
+{
+    struct draft draft = {.grant = grant, .account = account};
+    struct lease *lease = &grant->lease;
+    head->source = account->key;
+    head->sequence = account->sequence + 1;
+    transaction_build(&grant->request->envelope, head, &draft.transaction);
+    lease->account = head->source;
+    lease->sequence = head->sequence;
+    lease->sequence_ledger = account->sequence_ledger;
+    lease->max_time_s = head->max_time_s;
+    return draft;
+}
+
+/* Whether one of the accounts that grant i names is in the pool. The members stand in the grants' order. */
+static bool names_member(struct grant *const grants[], size_t i, const bool members[], size_t *at)
+{
+    bool member = false;
+    for (size_t k = 0; k < grants[i]->request->named.count; k++)
+        member |= members[(*at)++];
+    return member;
+}
+
+/* Judges each grant, and gives the accounts out in order to those that stay open. */
+static size_t draft_all(struct draft drafts[], struct grant *const grants[], size_t count,
+    const struct grant_claim *claim, const struct grant_settings *settings)
+{
+    size_t made = 0, at = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct detail detail = {0};
+        struct transaction_head head;
+        bool member = names_member(grants, i, claim->members, &at);
+        if (!batch_keys_decide(claim->keys, grants, i))
+            continue;
+        enum err e = member ? detail_set(&detail, ERR_FORBIDDEN_SIGNER,
+                                  "an account of the pool would authorize part of it")
+                            : judge(grants[i]->request, settings, &claim->terms, &head, &detail);
+        if (e != ERR_OK)
+            refuse(grants[i], e, &detail);
+        else if (made < claim->claimed) {
+            drafts[made] = draft_of(grants[i], &claim->accounts[made], &head);
+            made++;
+        }
+    }
+    return made;
+}
+
+/* What came of signing: leases to record, and accounts that must not be chosen again. */
+struct outcome {
+    struct grant_record_item items[GRANT_BATCH_MAX];
+    struct draft *recorded[GRANT_BATCH_MAX];
+    struct grant_record_fault faults[GRANT_BATCH_MAX];
+    size_t count, fault_count;
+};
+
+/*
+ * One message for all. A seed that does not open is the account's fault: the grant stays open and the account
+ * is quarantined. Anything else that keyd refuses is the request's.
+ */
+static enum err sign_all(
+    struct keyd *keyd, uint64_t now_s, struct draft *drafts, size_t count, struct outcome *outcome)
+{
+    struct lease_signing signings[GRANT_BATCH_MAX];
+    for (size_t i = 0; i < count; i++)
+        signings[i] = (struct lease_signing){.transaction = buf_bytes(&drafts[i].transaction),
+            .signer = drafts[i].account->key,
+            .sealed = drafts[i].account->sealed};
+    enum err e = count > 0 ? keyd_sign_leases(keyd, now_s, signings, count) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < count; i++) {
+        struct grant *grant = drafts[i].grant;
+        if (signings[i].result == ERR_SEAL_BROKEN) {
+            grant->open = OPEN_FAULT;
+            outcome->faults[outcome->fault_count++] =
+                (struct grant_record_fault){drafts[i].account->key, "its sealed seed does not open"};
+            continue;
+        }
+        if (signings[i].result != ERR_OK) {
+            log_error("key process refused a lease", "request_id=%s error=%s", grant->request->request_id,
+                err_code(signings[i].result));
+            refuse(grant, signings[i].result, &(struct detail){"the key process refused to sign it"});
+            continue;
+        }
+        grant->lease.hash = signings[i].hash;
+        envelope_build(
+            signings[i].transaction, &signings[i].signer, &signings[i].signature, &grant->lease.envelope);
+        outcome->items[outcome->count] = (struct grant_record_item){grant->request, &grant->lease};
+        outcome->recorded[outcome->count++] = &drafts[i];
+    }
+    return ERR_OK;
+}
+
+/* Nothing of the batch was committed: refusals too are judged again, the pool may have changed by then. */
+static void reopen(struct grant *const grants[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        lease_wipe(&grants[i]->lease);
+        grants[i]->state = GRANT_OPEN;
+        grants[i]->open = OPEN_SHORT;
+    }
+}
+
+/* Nothing is new; what retries found must be safe before they are answered. */
+static enum err end_without_leases(struct db *db, const struct grant_claim *claim, struct detail *detail)
+{
+    enum err e = ERR_OK;
+    if (claim->keys->any_found)
+        e = db_commit_durably(db, detail);
+    else if (claim->batch->mode == GRANT_IN_LINE)
+        e = grant_record_line(db, claim->batch, detail);
+    db_rollback(db);
+    return e;
+}
+
+static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct grant_claim *claim,
+    struct draft drafts[], size_t count, struct detail *detail)
+{
+    struct outcome *outcome AUTO_FREE = NEW(struct outcome);
+    enum err e = sign_all(keyd, claim->terms.now_s, drafts, count, outcome);
+    if (e != ERR_OK) {
+        db_rollback(db);
+        return e;
+    }
+    claim->batch->given_back = claim->claimed > outcome->count + outcome->fault_count;
+    if (outcome->count + outcome->fault_count == 0)
+        return end_without_leases(db, claim, detail);
+    const struct grant_record record = {.batch = claim->batch,
+        .terms = &claim->terms,
+        .items = outcome->items,
+        .count = outcome->count,
+        .faults = outcome->faults,
+        .fault_count = outcome->fault_count};
+    e = grant_record_commit(db, &record, detail);
+    if (e != ERR_OK) {
+        db_rollback(db);
+        return e;
+    }
+    for (size_t i = 0; i < outcome->count; i++)
+        outcome->recorded[i]->grant->state = GRANT_DONE;
+    return ERR_OK;
+}
+
+static enum err grant_claimed(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant_claim *claim, struct detail *detail)
+{
+    struct grant *const *grants = claim->batch->grants;
+    const size_t count = claim->batch->count;
+    struct draft *drafts AUTO_FREE = NEW_ARRAY(count, struct draft);
+    size_t made = draft_all(drafts, grants, count, claim, settings);
+    enum err e = sign_and_record(db, keyd, claim, drafts, made, detail);
+    for (size_t i = 0; i < made; i++)
+        buf_free(&drafts[i].transaction);
+    if (e == ERR_OK)
+        batch_keys_share(claim->keys, grants, count);
+    return e;
+}
+
+/* What can only be a retry wants no account. */
+static size_t accounts_wanted(const struct grant_batch *batch)
+{
+    size_t wanted = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        wanted += batch->grants[i]->request->refusal == ERR_OK;
+    return wanted;
+}
+
+enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant_batch *batch, struct detail *detail)
+{
+    struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claimed_account);
+    struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
+    struct batch_keys *keys AUTO_FREE = NEW(struct batch_keys);
+    struct grant_claim claim = {.settings = settings,
+        .batch = batch,
+        .wanted = accounts_wanted(batch),
+        .named = named.pointers,
+        .named_count = named.count,
+        .keys = keys,
+        .members = named.members,
+        .accounts = accounts};
+    batch->line_taken = batch->given_back = false;
+    reopen(batch->grants, batch->count);
+    batch_keys_init(keys, batch->grants, batch->count);
+    enum err e = grant_claim_begin(db, &claim, detail);
+    if (e == ERR_OK)
+        e = grant_claimed(db, keyd, settings, &claim, detail);
+    batch_keys_wipe(keys);
+    if (e != ERR_OK)
+        reopen(batch->grants, batch->count);
+    return e;
+}
+
+enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant *const grants[], size_t count, struct detail *detail)
+{
+    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM};
+    return grant_batch_run(db, keyd, settings, &batch, detail);
+}

@@ -1,0 +1,193 @@
+#include "grant_record.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+/* max_ledger 0 means none. The accounts were locked when they were claimed, so the join finds all of them. */
+static const char sql_record[] =
+    "WITH granted AS MATERIALIZED ("
+    "   SELECT * FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::bytea[],"
+    "   $7::int8[], $8::int8[], $9::text[], $10::text[], $11::bytea[])"
+    "   AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id,"
+    "   idempotency_key, request_digest)),"
+    " recorded AS ("
+    "   INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time,"
+    "   max_ledger, request_id, idempotency_key, request_digest)"
+    "   SELECT hash, account, sequence, sequence_ledger, client, envelope, max_time, nullif(max_ledger, 0),"
+    "   request_id, idempotency_key, request_digest FROM granted)"
+    " UPDATE fairway.channel_accounts a"
+    " SET lease_hash = g.hash, locked_at = clock_timestamp(), locked_until = to_timestamp(g.max_time)"
+    " FROM granted g WHERE a.public_key = g.account AND a.state = 'active' AND a.lease_hash IS NULL";
+
+static const char sql_quarantine[] =
+    "UPDATE fairway.channel_accounts a SET state = 'quarantined', quarantine_reason = f.reason"
+    " FROM unnest($1::text[], $2::text[]) AS f (account, reason) WHERE a.public_key = f.account AND a.state "
+    "= 'active'";
+
+/* The array stands in the order of the line, and those of the batch in front. */
+static const char sql_leave_line[] =
+    "UPDATE fairway.waiting w SET since = w.since[$2 + 1 :] WHERE w.replica = $1";
+
+/* The number alone says nothing: after a failover it may be that of another transaction. */
+static const char sql_outcome[] =
+    "SELECT pg_xact_status($1::text::xid8),"
+    " (SELECT count(*) FROM fairway.leases l WHERE l.hash = ANY ($2)) = cardinality($2)";
+
+/* How long the outcome of a lost COMMIT is looked up where the connection has no deadline; where it has one,
+ * a third of what is left when COMMIT is sent, and at most so much. */
+#define OUTCOME_WAIT_MS 3000
+#define OUTCOME_SHARE_MS 1500
+
+/* The lost COMMIT has happened; whether it waited for the standby nobody can say. */
+static enum err confirm(struct db *db, struct detail *detail)
+{
+    enum err e = db_begin(db, detail);
+    if (e == ERR_OK)
+        e = db_commit_durably(db, detail);
+    db_rollback(db);
+    return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
+}
+
+/*
+ * The answer to COMMIT was lost. Only the database knows; while the old session may still be at it, the
+ * status is "in progress". NULL means that the server does not remember the transaction: not the server that
+ * we knew, or long ago. Committed without its leases: looked for too early, or not that server either. Never
+ * a guess.
+ */
+static enum err learn_outcome(
+    struct db *db, int64_t transaction_id, const struct bytes hashes[], size_t count, struct detail *detail)
+{
+    AUTO_FREE char *id = mem_format("%lld", (long long)transaction_id);
+    int64_t deadline_ms = db_deadline_ms(db) != 0 ? db_deadline_ms(db) : clock_ms() + OUTCOME_WAIT_MS;
+    do {
+        AUTO_ROWS rows = NULL;
+        if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id), DB_BYTEAS(hashes, count)), &rows, detail) ==
+            ERR_OK) {
+            const char *status = db_is_null(rows, 0, 0) ? "" : db_text(rows, 0, 0);
+            if (status[0] == 'c' && db_bool(rows, 0, 1))
+                return confirm(db, detail);
+            if (status[0] == 'a')
+                return detail_set(detail, ERR_TRY_AGAIN, "the connection was lost before COMMIT took effect");
+        }
+        clock_sleep_ms(50);
+    } while (clock_ms() < deadline_ms);
+    return detail_set(
+        detail, ERR_OUTCOME_UNKNOWN, "COMMIT was not answered and its outcome could not be learnt");
+}
+
+/* The columns of sql_record, one array each. */
+struct columns {
+    struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX], digest[GRANT_BATCH_MAX];
+    char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
+    const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX],
+        *key[GRANT_BATCH_MAX];
+    int64_t sequence[GRANT_BATCH_MAX], sequence_ledger[GRANT_BATCH_MAX], max_time[GRANT_BATCH_MAX],
+        max_ledger[GRANT_BATCH_MAX];
+};
+
+static void fill(struct columns *columns, const struct grant_record_item items[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct lease *lease = items[i].lease;
+        const struct lease_request *request = items[i].request;
+        address_encode(&lease->account, columns->address[i]);
+        columns->account[i] = columns->address[i];
+        columns->hash[i] = BYTES_OF(lease->hash.bytes);
+        columns->sequence[i] = lease->sequence;
+        columns->sequence_ledger[i] = lease->sequence_ledger;
+        columns->client[i] = request->client;
+        columns->envelope[i] = buf_bytes(&lease->envelope);
+        columns->max_time[i] = (int64_t)lease->max_time_s;
+        columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
+        columns->request_id[i] = request->request_id;
+        if (request->idempotency_key[0] != '\0') { /* else both stay NULL */
+            columns->key[i] = request->idempotency_key;
+            columns->digest[i] = BYTES_OF(request->digest.bytes);
+        }
+    }
+}
+
+static enum err quarantine(
+    struct db *db, const struct grant_record_fault faults[], size_t count, struct detail *detail)
+{
+    char addresses[GRANT_BATCH_MAX][ADDRESS_SIZE];
+    const char *accounts[GRANT_BATCH_MAX], *reasons[GRANT_BATCH_MAX];
+    for (size_t i = 0; i < count; i++) {
+        address_encode(&faults[i].account, addresses[i]);
+        accounts[i] = addresses[i];
+        reasons[i] = faults[i].reason;
+        log_error("channel account quarantined", "account=%s reason=\"%s\"", accounts[i], reasons[i]);
+    }
+    return db_query(
+        db, DB_SQL(sql_quarantine, DB_TEXTS(accounts, count), DB_TEXTS(reasons, count)), NULL, detail);
+}
+
+/* How many of the line have left it when these statements are committed. */
+static int32_t left_line(const struct grant_batch *batch, size_t recorded)
+{
+    if (batch->line->left)
+        return GRANT_LINE_MAX;
+    size_t left = recorded;
+    for (size_t i = 0; i < batch->count; i++)
+        left += batch->grants[i]->state != GRANT_OPEN;
+    return (int32_t)left;
+}
+
+enum err grant_record_line(struct db *db, const struct grant_batch *batch, struct detail *detail)
+{
+    const struct db_statement leave =
+        DB_SQL(sql_leave_line, DB_I64(batch->line->replica), DB_I32(left_line(batch, 0)));
+    return db_run_commit(db, &leave, 1, NULL, detail);
+}
+
+/* Sends COMMIT so early that its outcome can still be looked up before the connection's deadline. */
+static enum err commit_in_time(struct db *db, const struct db_statement statements[], size_t count,
+    struct db_rows *rows[], struct detail *detail)
+{
+    const int64_t deadline_ms = db_deadline_ms(db);
+    if (deadline_ms != 0) {
+        int share_ms = clock_left_ms(deadline_ms) / 3;
+        db_set_deadline(db, deadline_ms - (share_ms < OUTCOME_SHARE_MS ? share_ms : OUTCOME_SHARE_MS));
+    }
+    enum err e = db_run_commit(db, statements, count, rows, detail);
+    db_set_deadline(db, deadline_ms);
+    return e;
+}
+
+enum err grant_record_commit(struct db *db, const struct grant_record *record, struct detail *detail)
+{
+    const size_t count = record->count;
+    if (record->fault_count > 0) {
+        enum err e = quarantine(db, record->faults, record->fault_count, detail);
+        if (e != ERR_OK)
+            return e;
+    }
+    struct columns *columns AUTO_FREE = NEW(struct columns);
+    fill(columns, record->items, count);
+    struct db_statement statements[2] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+        DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
+        DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
+        DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
+        DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
+        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count))};
+    struct db_param leave[2];
+    size_t statement_count = 1;
+    if (record->batch->mode == GRANT_IN_LINE) {
+        leave[0] = DB_I64(record->batch->line->replica);
+        leave[1] = DB_I32(left_line(record->batch, count));
+        statements[statement_count++] = (struct db_statement){sql_leave_line, leave, ARRAY_LEN(leave)};
+    }
+    struct db_rows *rows[2] = {0};
+    enum err e = commit_in_time(db, statements, statement_count, rows, detail);
+    size_t affected = rows[0] != NULL ? db_affected(rows[0]) : 0;
+    for (size_t i = 0; i < statement_count; i++)
+        db_rows_free(rows[i]);
+    if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
+        db_rollback(db);
+        return learn_outcome(db, record->terms->transaction_id, columns->hash, count, detail);
+    }
+    if (e == ERR_OK && affected != count) /* the deferred check has refused such a commit already */
+        return detail_set(detail, ERR_INTERNAL, "%zu of %zu leases named their accounts", affected, count);
+    return e;
+}

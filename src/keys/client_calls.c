@@ -1,0 +1,167 @@
+/* The messages, one function each. */
+#include "client.h"
+
+static void put_settings(struct buf *out, const struct keyd_settings *settings)
+{
+    const struct public_key none = {0};
+    buf_add(out, settings->network.bytes, sizeof settings->network.bytes);
+    buf_add_u32(out, settings->distribution != NULL);
+    buf_add(
+        out, settings->distribution != NULL ? settings->distribution->bytes : none.bytes, sizeof none.bytes);
+    buf_add_u32(out, settings->limits.base_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings->limits.max_resource_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings->max_lease_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings->max_bump_fee_stroops);
+}
+
+static enum err unavailable(struct detail *detail)
+{
+    return detail_set(detail, ERR_KEYD_UNAVAILABLE, "the key process does not answer");
+}
+
+enum err keyd_load(struct keyd *keyd, const struct keyd_settings *settings,
+    const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
+    struct public_key *distribution, struct detail *detail)
+{
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
+    if (row_count > MASTER_KEY_ROWS_MAX)
+        return detail_set(detail, ERR_CONFIG, "more than %d master keys", MASTER_KEY_ROWS_MAX);
+    struct buf *request = call_begin(keyd);
+    put_settings(request, settings);
+    buf_add_u32(request, (uint32_t)row_count);
+    for (size_t i = 0; i < row_count; i++)
+        wire_put_row(request, &rows[i]);
+    if ((e = call_exchange(keyd, WIRE_LOAD, LOAD_MS, &answer)) == ERR_OK &&
+        (e = wire_get_result(&answer, &result, detail)) == ERR_OK &&
+        (e = wire_get_row(&answer, current)) == ERR_OK && (e = xdr_bool(&answer, is_new)) == ERR_OK)
+        e = xdr_opaque(&answer, distribution->bytes, sizeof distribution->bytes);
+    return call_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+}
+
+static enum err generate(struct keyd *keyd, size_t count, struct generated_key out[])
+{
+    struct xdr_reader answer;
+    buf_add_u32(call_begin(keyd), (uint32_t)count);
+    enum err e = call_exchange(keyd, WIRE_GENERATE, CALL_MS, &answer);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        if ((e = xdr_opaque(&answer, out[i].public_key.bytes, sizeof out[i].public_key.bytes)) == ERR_OK)
+            e = wire_get_sealed(&answer, &out[i].sealed);
+    return call_end(keyd, e, &answer);
+}
+
+enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[])
+{
+    enum err e = ERR_OK;
+    for (size_t n; e == ERR_OK && count > 0; count -= n, out += n) {
+        n = count < SIGN_BATCH_MAX ? count : SIGN_BATCH_MAX;
+        e = generate(keyd, n, out);
+    }
+    return e;
+}
+
+static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item)
+{
+    enum err e;
+    if ((e = wire_get_err(answer, &item->result)) != ERR_OK ||
+        (e = xdr_opaque(answer, item->hash.bytes, sizeof item->hash.bytes)) != ERR_OK)
+        return e;
+    return xdr_opaque(answer, item->signature.bytes, sizeof item->signature.bytes);
+}
+
+static enum err sign_run(struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count)
+{
+    struct xdr_reader answer;
+    struct buf *request = call_begin(keyd);
+    buf_add_u64(request, now_s);
+    buf_add_u32(request, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        buf_add(request, items[i].signer.bytes, sizeof items[i].signer.bytes);
+        wire_put_sealed(request, &items[i].sealed);
+        wire_put_bytes(request, items[i].transaction);
+    }
+    enum err e = call_exchange(keyd, WIRE_LEASES, CALL_MS, &answer);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        e = read_lease(&answer, &items[i]);
+    return call_end(keyd, e, &answer);
+}
+
+/* How many of the items one message takes: up to the next one that is too large for any. */
+static size_t run_length(const struct lease_signing items[], size_t count)
+{
+    const size_t around = sizeof items->signer + sizeof items->sealed + 8;
+    size_t n = 0;
+    for (size_t bytes = 12; n < count && n < SIGN_BATCH_MAX; n++) {
+        bytes += items[n].transaction.len + around;
+        if (items[n].transaction.len > KEYD_TRANSACTION_MAX || bytes > WIRE_PAYLOAD_MAX)
+            break;
+    }
+    return n;
+}
+
+enum err keyd_sign_leases(struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count)
+{
+    enum err e = ERR_OK;
+    for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
+        n = run_length(items, count);
+        if (n > 0)
+            e = sign_run(keyd, now_s, items, n);
+        else
+            items[n++].result = ERR_INVALID_TRANSACTION_XDR;
+    }
+    return e;
+}
+
+/* What the answers of fee bump and provisioning have in common: result, detail, hash, envelope. */
+static enum err read_signed(struct xdr_reader *answer, enum err *result, struct buf *envelope,
+    struct hash *hash, struct detail *detail)
+{
+    enum err e;
+    struct bytes signed_envelope;
+    if ((e = wire_get_result(answer, result, detail)) == ERR_OK &&
+        (e = xdr_opaque(answer, hash->bytes, sizeof hash->bytes)) == ERR_OK &&
+        (e = wire_get_bytes(answer, &signed_envelope)) == ERR_OK)
+        buf_add_bytes(envelope, signed_envelope);
+    return e;
+}
+
+enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner, const struct sealed_seed *sealed,
+    int64_t fee_stroops, struct buf *envelope, struct hash *hash, struct detail *detail)
+{
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
+    if (inner.len > KEYD_TRANSACTION_MAX)
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "The transaction is too large.");
+    struct buf *request = call_begin(keyd);
+    buf_add_u64(request, (uint64_t)fee_stroops);
+    wire_put_sealed(request, sealed);
+    wire_put_bytes(request, inner);
+    if ((e = call_exchange(keyd, WIRE_FEE_BUMP, CALL_MS, &answer)) == ERR_OK)
+        e = read_signed(&answer, &result, envelope, hash, detail);
+    return call_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+}
+
+enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct provisioning_tx *provisioning,
+    const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, uint32_t *broken,
+    struct detail *detail)
+{
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
+    struct buf *request = call_begin(keyd);
+    buf_add_u64(request, now_s);
+    buf_add_u32(request, provisioning->kind);
+    buf_add(request, provisioning->distribution.bytes, sizeof provisioning->distribution.bytes);
+    buf_add_u64(request, (uint64_t)provisioning->sequence);
+    buf_add_u32(request, provisioning->fee_stroops);
+    buf_add_u64(request, provisioning->max_time_s);
+    buf_add_u32(request, (uint32_t)provisioning->account_count);
+    for (size_t i = 0; i < provisioning->account_count; i++) {
+        buf_add(request, provisioning->accounts[i].bytes, sizeof provisioning->accounts[i].bytes);
+        wire_put_sealed(request, &sealed[i]);
+    }
+    if ((e = call_exchange(keyd, WIRE_TEMPLATE, CALL_MS, &answer)) == ERR_OK &&
+        (e = read_signed(&answer, &result, envelope, hash, detail)) == ERR_OK &&
+        (e = xdr_u32(&answer, broken)) == ERR_OK && *broken >= provisioning->account_count)
+        e = ERR_XDR_INVALID;
+    return call_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+}

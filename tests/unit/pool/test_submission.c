@@ -1,0 +1,124 @@
+/* What a ledger makes of the transaction that ensure-accounts has sent: only ledger evidence decides. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "pool/submission.h"
+
+#define TX_FAILED (-1)
+#define TX_BAD_SEQ (-5)
+
+static const struct submission sent = {
+    .any = true, .id = 1, .hash = {{1}}, .sequence = 50, .max_time_s = 1000, .source = {{9}}};
+
+static struct submission_fate judge(const struct ledger_transaction *transaction, uint64_t close_time_s)
+{
+    struct ledger_transaction transactions[] = {{.hash = {{7}}}, {.hash = {{8}}}};
+    struct ledger_account accounts[] = {{.key = {{3}}, .sequence = 99}};
+    if (transaction != NULL)
+        transactions[1] = *transaction;
+    const struct ledger ledger = {.close_time_s = close_time_s,
+        .transactions = transactions,
+        .transaction_count = ARRAY_LEN(transactions),
+        .accounts = accounts,
+        .account_count = ARRAY_LEN(accounts)};
+    return submission_judge(&sent, &ledger);
+}
+
+static void a_ledger_with_its_hash_decides_by_the_result(void **state)
+{
+    (void)state;
+    struct ledger_transaction found = {.hash = sent.hash};
+    struct submission_fate fate = judge(&found, 10);
+    assert_string_equal(fate.state, "succeeded");
+    assert_string_equal(fate.result_code, "txSUCCESS");
+    found.code = TX_FAILED;
+    fate = judge(&found, 5000);
+    assert_string_equal(fate.state, "failed");
+    assert_string_equal(fate.result_code, "txFAILED");
+    found.code = TX_BAD_SEQ;
+    assert_string_equal(judge(&found, 10).result_code, "txBAD_SEQ");
+}
+
+static void a_fee_bump_around_it_counts_by_the_inner_hash_and_result(void **state)
+{
+    (void)state;
+    const struct ledger_transaction found = {
+        .hash = {{77}}, .code = -13, .fee_bump = true, .inner_hash = sent.hash, .inner_code = TX_FAILED};
+    assert_string_equal(judge(&found, 10).state, "failed");
+    const struct ledger_transaction other = {.hash = sent.hash, .fee_bump = true, .inner_hash = {{5}}};
+    assert_null(judge(&other, 10).state);
+}
+
+static void a_sequence_that_went_to_another_transaction_supersedes_it(void **state)
+{
+    (void)state;
+    struct ledger_account source = {.key = sent.source, .sequence = 49};
+    struct ledger_account accounts[] = {source};
+    struct ledger ledger = {.close_time_s = 10, .accounts = accounts, .account_count = 1};
+    assert_null(submission_judge(&sent, &ledger).state);
+    accounts[0].sequence = 50;
+    assert_string_equal(submission_judge(&sent, &ledger).state, "superseded");
+    assert_null(submission_judge(&sent, &ledger).result_code);
+    accounts[0] = (struct ledger_account){.key = sent.source, .removed = true};
+    assert_string_equal(submission_judge(&sent, &ledger).state, "superseded");
+}
+
+static void it_expires_only_strictly_after_its_max_time(void **state)
+{
+    (void)state;
+    assert_null(judge(NULL, 999).state);
+    assert_null(judge(NULL, 1000).state); /* CAP-88: the next ledger may still have this time */
+    assert_string_equal(judge(NULL, 1001).state, "expired");
+}
+
+static struct submission_fate judge_gap(
+    uint32_t found_ledger, int32_t code, int64_t source_sequence, bool done, uint64_t close_time_s)
+{
+    const struct ledger_account source = {.sequence = source_sequence};
+    const struct submission_snapshot sight = {
+        .found_ledger = found_ledger, .code = code, .source = &source, .done = done};
+    const struct ledger ledger = {.sequence = 200, .close_time_s = close_time_s};
+    return submission_judge_after_gap(&sent, &sight, &ledger);
+}
+
+static void DR5_behind_a_gap_a_known_result_decides_unless_its_ledger_is_still_to_come(void **state)
+{
+    (void)state;
+    assert_string_equal(judge_gap(200, 0, 50, false, 10).state, "succeeded");
+    assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).state, "failed");
+    assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).result_code, "txFAILED");
+    assert_null(judge_gap(201, 0, 50, true, 5000).state);
+}
+
+static void DR5_behind_a_gap_the_accounts_tell_what_nobody_remembers(void **state)
+{
+    (void)state;
+    assert_string_equal(judge_gap(0, 0, 50, true, 10).state, "succeeded");
+    assert_string_equal(judge_gap(0, 0, 50, true, 10).result_code, "txSUCCESS");
+    assert_string_equal(judge_gap(0, 0, 51, false, 10).state, "superseded");
+    assert_null(judge_gap(0, 0, 51, false, 10).result_code);
+    assert_null(judge_gap(0, 0, 49, true, 10).state); /* the sequence is still there: so is the transaction */
+    assert_null(judge_gap(0, 0, 49, false, 1000).state);
+    assert_string_equal(judge_gap(0, 0, 49, false, 1001).state, "expired");
+    const struct ledger_account gone = {.removed = true};
+    const struct submission_snapshot sight = {.source = &gone};
+    const struct ledger ledger = {.sequence = 200, .close_time_s = 10};
+    assert_string_equal(submission_judge_after_gap(&sent, &sight, &ledger).state, "superseded");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ledger_with_its_hash_decides_by_the_result),
+        cmocka_unit_test(a_fee_bump_around_it_counts_by_the_inner_hash_and_result),
+        cmocka_unit_test(a_sequence_that_went_to_another_transaction_supersedes_it),
+        cmocka_unit_test(it_expires_only_strictly_after_its_max_time),
+        cmocka_unit_test(DR5_behind_a_gap_a_known_result_decides_unless_its_ledger_is_still_to_come),
+        cmocka_unit_test(DR5_behind_a_gap_the_accounts_tell_what_nobody_remembers),
+    };
+    return cmocka_run_group_tests_name("ingest/underway", tests, NULL, NULL);
+}

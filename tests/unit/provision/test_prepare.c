@@ -1,0 +1,58 @@
+/* How many accounts a transaction may have, and what it offers to pay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "prepare.h"
+
+static void no_transaction_has_more_accounts_than_signatures_allow(void **state)
+{
+    (void)state;
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, INT64_MAX), 19);
+    assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 19);
+}
+
+static void a_small_fee_cap_makes_smaller_transactions_and_one_below_the_minimum_none(void **state)
+{
+    (void)state;
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5700), 19);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5699), 18);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 300), 1);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 299), 0);
+    assert_int_equal(prepare_limit(PROVISIONING_MERGE, 299), 2);
+}
+
+static void the_fee_doubles_with_each_failure_up_to_the_cap(void **state)
+{
+    (void)state;
+    const struct provision_settings settings = {
+        .fee_per_operation_stroops = 10000, .max_fee_stroops = 1000000};
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 0, &settings), 60000);
+    assert_int_equal(prepare_fee(PROVISIONING_MERGE, 2, 0, &settings), 20000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 1, &settings), 120000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 4, &settings), 960000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 5, &settings), 1000000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, UINT32_MAX, &settings), 1000000);
+}
+
+static void a_fee_always_fits_its_field(void **state)
+{
+    (void)state;
+    const struct provision_settings settings = {
+        .fee_per_operation_stroops = 100000000, .max_fee_stroops = 1000000000000};
+    assert_true(prepare_fee(PROVISIONING_CREATION, 19, 0, &settings) == UINT32_MAX);
+    assert_true(prepare_fee(PROVISIONING_CREATION, 14, 0, &settings) == 4200000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_transaction_has_more_accounts_than_signatures_allow),
+        cmocka_unit_test(a_small_fee_cap_makes_smaller_transactions_and_one_below_the_minimum_none),
+        cmocka_unit_test(the_fee_doubles_with_each_failure_up_to_the_cap),
+        cmocka_unit_test(a_fee_always_fits_its_field),
+    };
+    return cmocka_run_group_tests_name("provision/dispatch", tests, NULL, NULL);
+}
