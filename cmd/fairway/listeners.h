@@ -16,6 +16,8 @@ MUST_CHECK enum err listeners_check(const struct config *config, struct detail *
 void listeners_raise_limit(void);
 
 bool listeners_want_admin(const struct config *config);
+/* As configured; 0: any free port. */
+unsigned listeners_admin_port(const struct config *config);
 /* Opens both (admin NULL: only the API) and says so on standard output, where whoever started this waits for
  * it. What was opened before an error is closed by listeners_free. */
 MUST_CHECK enum err listeners_open(const struct config *config, const struct api *api,

@@ -29,6 +29,8 @@ static const struct command {
     {"locks", "", cmd_locks, NULL, "show who blocks whom in PostgreSQL, how long and doing what"},
     {"hold", "[REASON]", cmd_hold, NULL,
         "grant no lease until none can be live that this database has forgotten (after copying a volume)"},
+    {"health", "[ready | live]", cmd_health, NULL,
+        "ask the running serve whether it can grant leases, or whether it lives; exit code 0: yes, 1: no"},
     {"migrate", "", cmd_migrate, NULL, "create or update the database schema"},
     {"keygen", "FILE", cmd_keygen, NULL, "write a new 32-byte master key to FILE"},
     {"inspect", "ledgers [--framed] FILE... | transaction XDR", NULL, cmd_inspect,

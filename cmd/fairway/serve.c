@@ -19,6 +19,7 @@
 #include "ingest/ingest.h"
 #include "listeners.h"
 #include "startup.h"
+#include "systemd.h"
 
 /* Requests under way at SIGTERM get so long: a lease waits 6 s at most. Who waits for a ledger is told to ask
  * again. */
@@ -122,12 +123,15 @@ static enum err start(const struct config *config, struct service *service, stru
     if ((e = start_ingest(config, service, detail)) != ERR_OK ||
         (e = start_pool(config, service, detail)) != ERR_OK)
         return e;
-    return start_http(config, service, detail);
+    if ((e = start_http(config, service, detail)) == ERR_OK)
+        systemd_notify("READY=1");
+    return e;
 }
 
 /* In the order that answers everybody: no new requests, then what waits, then what the answers stood on. */
 static void stop(struct service *service)
 {
+    systemd_notify("STOPPING=1");
     if (service->api != NULL)
         api_stopping(service->api);
     if (service->admin != NULL)
