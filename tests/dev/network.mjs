@@ -35,12 +35,16 @@ export async function exists(server, address, patienceMs = 10_000) {
   return entries.length > 0;
 }
 
-/** Creates and funds the account through the network's friendbot unless it exists; true when it had to. */
+/**
+ * Creates and funds the account through the network's friendbot unless it exists; true when it had to. FRIENDBOT_URL replaces the
+ * address that the network names, which may be that of another host's loopback.
+ */
 export async function fundIfMissing(url, address, patienceMs = 10_000) {
   const server = connect(url);
   if (await exists(server, address, patienceMs))
     return false;
-  const { friendbotUrl } = await patiently('cannot ask for the network', () => server.getNetwork(), patienceMs);
+  const network = await patiently('cannot ask for the network', () => server.getNetwork(), patienceMs);
+  const friendbotUrl = process.env.FRIENDBOT_URL || network.friendbotUrl;
   if (!friendbotUrl)
     throw new Error(`${address} does not exist, and this network has no friendbot: fund it and try again`);
   const answer = await fetch(`${friendbotUrl}${friendbotUrl.includes('?') ? '&' : '?'}addr=${address}`);
