@@ -4,11 +4,12 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "pool/lock_numbers.h"
 #include "stellar/policy.h"
 
-const char grants_enter_sql[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))";
+const char grants_enter_sql[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('" LOCK_TEXT_GRANTS "'))";
 
-static const char sql_wait_out[] = "SELECT pg_advisory_xact_lock(hashtext('fairway grants'))";
+static const char sql_wait_out[] = "SELECT pg_advisory_xact_lock(hashtext('" LOCK_TEXT_GRANTS "'))";
 
 enum err grants_wait_out(struct db *db, struct detail *detail)
 {
