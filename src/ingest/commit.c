@@ -72,7 +72,7 @@ static enum err enter(struct writing *writing, struct detail *detail)
     struct db_statement statements[DB_BEGIN_STATEMENTS + 4];
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     size_t begin = db_begin_statements(writing->lead->db, statements), count = begin;
-    const struct db_param lock = DB_I64(writing->lead->locks.transaction);
+    const struct db_param lock = DB_I64(writing->lead->locks.ledger);
     statements[count++] = (struct db_statement){sql_enter, &lock, 1};
     statements[count++] = DB_SQL0(sql_cursor);
     statements[count++] = submission_statement();

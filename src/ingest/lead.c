@@ -39,13 +39,6 @@ static const char sql_look[] =
     "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time"
     " FROM fairway.cursor c";
 
-struct lead_locks lead_locks_of(const struct network_id *network)
-{
-    return (struct lead_locks){
-        .session = (int64_t)be64_get(network->bytes),
-        .transaction = (int64_t)be64_get(network->bytes + 8),
-    };
-}
 
 static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
 {
@@ -70,7 +63,7 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
 static enum err try_lock(struct lead *lead, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.session)), &rows, detail);
+    enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.leader)), &rows, detail);
     if (e != ERR_OK)
         return e;
     lead->locked = db_bool(rows, 0, 0);
@@ -121,8 +114,8 @@ static enum err await_lock(struct lead *lead, struct detail *detail)
 static enum err find_holder(struct lead *lead, int32_t *pid, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(
-        lead->db, DB_SQL(sql_holder, DB_I64(lead->locks.session), DB_I64(lead->term)), &rows, detail);
+    enum err e =
+        db_query(lead->db, DB_SQL(sql_holder, DB_I64(lead->locks.leader), DB_I64(lead->term)), &rows, detail);
     *pid = e == ERR_OK && db_count(rows) > 0 ? db_i32(rows, 0, 0) : 0;
     return e;
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "pool/lock_numbers.h"
 #include "stellar/policy.h"
 
 #define CLOCK_SLACK_S 30
@@ -15,7 +16,7 @@ int64_t grants_clock_slack_s(unsigned ledger_seconds)
 
 /* ---- for a grant transaction */
 
-const char grants_enter_sql[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))";
+const char grants_enter_sql[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('" LOCK_TEXT_GRANTS "'))";
 
 /* Columns of GRANTS_COLUMNS. */
 enum {
@@ -76,7 +77,7 @@ enum err grants_stop_for_gap(struct db *db, int64_t term, struct detail *detail)
     return db_query(db, DB_SQL(sql_stop, DB_I64(term)), NULL, detail);
 }
 
-static const char sql_wait_out[] = "SELECT pg_advisory_xact_lock(hashtext('fairway grants'))";
+static const char sql_wait_out[] = "SELECT pg_advisory_xact_lock(hashtext('" LOCK_TEXT_GRANTS "'))";
 
 enum err grants_wait_out(struct db *db, struct detail *detail)
 {

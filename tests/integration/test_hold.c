@@ -48,7 +48,7 @@ static int set_up(void **state)
     world->next = POOL_SEED_LEDGER;
     world->feed = ledger_feed_new(world->next, 0);
     world->lead = (struct lead){.db = test_db_open(&world->pool.test, DB_DIRECT),
-        .locks = lead_locks_of(&world->pool.settings.network),
+        .locks = lock_numbers_of(&world->pool.settings.network),
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
     assert_int_equal(commit(world), ERR_OK);

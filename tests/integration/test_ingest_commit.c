@@ -35,7 +35,7 @@ static struct network_id network;
 static struct lead new_lead(const struct world *world)
 {
     return (struct lead){
-        .db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&network), .ledger_seconds = 5};
+        .db = test_db_open(&world->db, DB_DIRECT), .locks = lock_numbers_of(&network), .ledger_seconds = 5};
 }
 
 static enum err commit(struct world *world, uint32_t sequence)
@@ -348,8 +348,8 @@ static void a_ledger_transaction_waits_for_no_other_ingester(void **state)
     close_with(world, 0);
     assert_int_equal(db_begin(other.db, NULL), ERR_OK);
     assert_int_equal(
-        db_query(other.db, DB_SQL("SELECT pg_advisory_xact_lock($1)", DB_I64(world->lead.locks.transaction)),
-            NULL, NULL),
+        db_query(other.db, DB_SQL("SELECT pg_advisory_xact_lock($1)", DB_I64(world->lead.locks.ledger)), NULL,
+            NULL),
         ERR_OK);
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
     db_rollback(other.db);
