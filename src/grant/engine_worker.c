@@ -14,7 +14,7 @@
 /* Whether the same batch may be run again: nothing of it was committed. */
 static bool worth_retrying(const struct engine_worker *worker, enum err e, int64_t begun_ms)
 {
-    if (e == ERR_TRY_AGAIN)
+    if (e == ERR_SERIALIZATION)
         return clock_left_ms(db_deadline_ms(worker->db)) > RETRY_LEFT_MS;
     return e == ERR_DATABASE_UNAVAILABLE && clock_ms() - begun_ms < RETRY_MS;
 }
@@ -72,7 +72,7 @@ static void run_batch(
     db_set_deadline(worker->db, engine_batch_deadline_ms(batch));
     if (e == ERR_OK)
         e = grant(worker, &batch->grant, detail);
-    bool item_fault = (e == ERR_CONFLICT || e == ERR_INTERNAL) && batch->grant.count > 1;
+    bool item_fault = (e == ERR_CONSTRAINT || e == ERR_INTERNAL) && batch->grant.count > 1;
     if (!item_fault)
         log_outcome(engine, e, detail);
     if (e == ERR_OK)
