@@ -1,4 +1,4 @@
-// Cheap enough for every run: each patch says what it must, applies to the tree as it is, and no hazard is without one.
+// Cheap checks of the planted defects: each has its header lines, applies to the tree, and names existing tests; no hazard is without one.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { HAZARDS, readDefects } from './run.mjs';
 const root = path.resolve(import.meta.dirname, '../..');
 const defects = await readDefects(/./);
 
-// Of a C program; node's titles may be made when it runs.
+// Only for C programs: titles of node tests may be computed.
 const isThere = (only, text) => new RegExp(`\\b${only.replaceAll('*', '\\w*').replaceAll('?', '\\w')}\\b`).test(text);
 
 test('every patch applies and names tests that are there', () => {

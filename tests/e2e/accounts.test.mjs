@@ -1,5 +1,5 @@
-// accounts release and retire when nobody can say whether a COMMIT holds, or when the RPC fails to read an account: the line says so, and
-// the accounts after it get their turn.
+// accounts release and retire when it is unknown whether a COMMIT took effect, or when the RPC fails to read an account: the output says
+// so, and the accounts after it are processed.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
@@ -25,7 +25,7 @@ async function waitFor(standby) {
   await until(async () => (await world.sql('SHOW synchronous_standby_names')).flat().join() === standby, 10_000, `waits for "${standby}"`);
 }
 
-/** A command while every COMMIT waits for a standby that is not there, and `end` ends its wait. */
+/** Runs a command while every COMMIT waits for a standby that does not exist; `end` ends its wait. */
 async function whileWaiting(end, ...args) {
   let over = false;
   await waitFor('nobody');
@@ -58,10 +58,10 @@ for (const [name, end, verb, state] of [
     assert.equal(again.out.match(/ already/g).length, keys.length);
   });
 
-/** What a healthy stellar-rpc answers while its captive core has not published the snapshot that it names. */
+/** The error of a healthy stellar-rpc whose captive core has not published the snapshot of the latest ledger. */
 const noSnapshot = { code: -32603, message: 'could not query captive core: http request failed with non-200 status code (404)' };
 
-/** The accounts' ledger keys, in base64, begin with the type and hold the raw public key. */
+/** An account's ledger key in base64 begins with the type and contains the raw public key. */
 const asksFor = ({ method, params }, key) => method === 'getLedgerEntries' &&
   params.keys.some(text => Buffer.from(text, 'base64').includes(Keypair.fromPublicKey(key).rawPublicKey()));
 

@@ -1,4 +1,4 @@
-// tests/dev/network.mjs, which `make run` and `make demo` use: a network that fails now and then is not one without the account.
+// tests/dev/network.mjs, which `make run` and `make demo` use: a failing RPC does not count as a missing account.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';

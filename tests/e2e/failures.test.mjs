@@ -1,4 +1,4 @@
-// What is away at start, what goes away later, and what clients get meanwhile.
+// Database or RPC unavailable at start and later, bad configuration, and what clients get meanwhile.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import net from 'node:net';
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** A port on which nobody listens. */
+/** A port on which nothing listens. */
 async function deadPort() {
   const server = net.createServer().listen(0, '127.0.0.1');
   await new Promise(resolve => server.on('listening', resolve));

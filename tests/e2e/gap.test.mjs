@@ -1,4 +1,4 @@
-// The service is away for longer than the RPC keeps ledgers: it recovers by itself from the accounts. DR5.
+// The service is down for longer than the RPC keeps ledgers, and recovers from the state of the accounts. DR5.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** A lease with its fee bump, not submitted. */
+/** Takes a lease and its fee bump, and does not submit it. */
 async function lease(service, from, to, timeoutSeconds) {
   const leased = await service.post('/v1/transactions', { transactionXdr: payment(world, from, to).toXDR(), timeoutSeconds });
   assert.equal(leased.status, 201, JSON.stringify(leased.json));

@@ -1,6 +1,6 @@
-// What serve listens on, and that nobody is kept out: by clients that wait, that idle or that send one byte a second, by requests
-// that find no account, or by a database that holds the API's workers up. In each case an honest client and the probes are
-// answered within a second.
+// Connection limits of serve: clients that wait, idle, or send one byte a second, requests that find no account, and a database that
+// blocks the API's workers. In each case an honest client and the probes get their response
+// within a second.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import dns from 'node:dns/promises';
@@ -15,7 +15,7 @@ const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
 const binary = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 let world, service, users, lease, signed;
 
-/** {status, headers, json, ms}, on a connection of its own. */
+/** {status, headers, json, ms} of a request on its own connection. */
 function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   const begun = Date.now(), text = body && JSON.stringify(body);
   return new Promise((resolve, reject) => {
@@ -31,7 +31,7 @@ function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   });
 }
 
-/** As clients do whose connection was closed before it was answered, here because a busy machine let them send too late. */
+/** Retries when the connection was closed before the response, because a busy machine let the client send too late. */
 async function askPatiently(url, options) {
   for (let tries = 0; ; tries++)
     try {
@@ -42,7 +42,7 @@ async function askPatiently(url, options) {
     }
 }
 
-/** Of three tries, because others use this machine too. */
+/** The best of three tries, because other programs use this machine too. */
 async function assertAnswersSoon(url, options, what) {
   const tries = [];
   for (let i = 0; i < 3; i++) {
@@ -60,11 +60,11 @@ async function assertNobodyKeptOut(what) {
     await assertAnswersSoon(url + path, options, what);
 }
 
-/** Connections that say something and then what `then` makes them say; those that are closed come again if `again`. */
+/** Connections that send something, and later what `then` sends. Those that are closed reconnect if `again`. */
 class Crowd {
   #timers = [];
 
-  /** Leaves when the test t ends, if not before. */
+  /** Closes them when test t ends, at the latest. */
   constructor(t, count, said, { byte, again } = {}) {
     t.after(() => this.leave());
     this.members = Array.from({ length: count }, () => ({ heard: '', closed: false }));
@@ -181,7 +181,7 @@ test('LISTEN=localhost listens on every address of that name', async () => {
   await local.kill();
 });
 
-/** A serve that is expected to fail: {code, text}. */
+/** Runs a serve that is expected to fail; returns {code, text}. */
 async function failing(env, limit) {
   const child = spawn('sh', ['-c', `${limit ? `ulimit -n ${limit} && ` : ''}exec "$0" serve`, binary],
     { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });

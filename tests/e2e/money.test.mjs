@@ -1,5 +1,5 @@
-// The distribution account's balance: what fairway says of it is what the network says, it warns in time, and below the floor no
-// lease is granted until somebody funds it.
+// The distribution account's balance: fairway reports the network's value, warns in time, and below the minimum grants no lease until the
+// account is funded.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
@@ -15,14 +15,14 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** Values of /metrics by name. */
+/** The values of /metrics by name. */
 async function metrics() {
   const text = await (await fetch(`${service.adminUrl}/metrics`)).text();
   return Object.fromEntries([...text.matchAll(/^(fairway_[a-z_]+) (-?\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
 }
 const paymentsLeft = async () => (await metrics()).fairway_distribution_payments_left;
 
-/** What the network has of the account, in stroops. */
+/** The account's balance on the network, in stroops. */
 async function network() {
   const { balance, numSubEntries, ext } = await world.network.getAccountEntry(world.distribution.publicKey());
   const { numSponsoring, numSponsored } = ext.v1.ext.v2;
@@ -39,7 +39,7 @@ async function send(from, to, stroops) {
 }
 
 const isLeft = count => until(async () => await paymentsLeft() === count, 30_000, `${count} payments are left`);
-/** Leaves so many payments. */
+/** Leaves a balance for this many payments. */
 async function leave(count) {
   const { fairway_distribution_spendable_stroops: spendable } = await metrics();
   await send(world.distribution, bank, BigInt(spendable) - 100n - BigInt(count) * PAYMENT);

@@ -1,4 +1,4 @@
-// Payments through the whole path: fairway, the official SDK as the client, a network that judges every envelope.
+// Complete payments through fairway: the official SDK is the client, and the local network validates every envelope.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';

@@ -1,5 +1,5 @@
-// ensure-accounts with seeds that do not open, on the way up and on the way down: each is set aside by name, and the pool gets its size
-// all the same. And keys that were stored for accounts that nobody needs any more.
+// ensure-accounts with seeds that cannot be opened, when growing and when shrinking: each such account is named and set aside, and the pool
+// reaches its size. Also keys that were stored for accounts that are not needed any more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvisioning } from './provisioning.mjs';
@@ -19,11 +19,11 @@ const keys = async (state, order = 'slot') => (await world.sql(
 const row = async key => (await world.sql(
   `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${key}'`))[0];
 
-/** Damages a sealed seed; a second time mends it. */
+/** Damages a sealed seed; a second call repairs it. */
 const damage = key => world.sql(`UPDATE fairway.channel_accounts
   SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1) WHERE public_key = '${key}'`);
 
-/** It ends at `count` active accounts and says which are set aside; again, it does nothing. */
+/** The run ends with `count` active accounts and names those set aside; a second run changes nothing. */
 async function endsAt(count, aside) {
   const { code, out } = await ensure(count);
   assert.equal(code, 0, out);

@@ -1,4 +1,4 @@
-// ensure-accounts on a database that went back in time: a copy takes the place of the original, which went on meanwhile. DR10, P.
+// ensure-accounts on a database that went back in time: an earlier copy replaces the original. DR10, P.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { startProvisioning } from './provisioning.mjs';
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => provisioning?.stop());
 
-/** Copies the database, as a backup does; restore() puts the copy in its place. Nothing is connected meanwhile. */
+/** Copies the database, as a backup does; restore() puts the copy in its place. Nothing is connected during either. */
 async function backUp(name) {
   const url = new URL(original);
   await until(async () => (await world.sql(`SELECT 1 FROM pg_stat_activity WHERE datname = '${url.pathname.slice(1)}' AND pid <> pg_backend_pid()`)).length === 0,
@@ -29,7 +29,7 @@ async function backUp(name) {
   };
 }
 
-/** A run that is killed when its transaction is about to leave; answers the transaction. */
+/** Kills a run just before it sends its transaction; returns the transaction. */
 async function killedAtSend(count) {
   let run;
   const sent = new Promise(resolve => {
@@ -53,7 +53,7 @@ test('DR10 P4 a creation that the restored database forgot, and that is included
   await provisioning.ensureExactly(2);
   await killedAtSend(5);
   await world.sql("DELETE FROM fairway.provisioning WHERE state = 'pending'");
-  const restore = await backUp('before_sending'); // has the keys, and no transaction under way
+  const restore = await backUp('before_sending'); // has the keys, and no pending transaction
   await provisioning.ensureExactly(5);
   const keys = provisioning.sponsored();
   restore();
@@ -89,7 +89,7 @@ for (const noticed of [false, true])
     const [[cursor]] = await world.sql('SELECT sequence FROM fairway.cursor');
     await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'three ledgers are to be caught up with');
     let asked = 0;
-    proxy.onCall = async ({ method }) => { // there is time to be content with what was, behind the first of them
+    proxy.onCall = async ({ method }) => { // so that the run could stop after the first of them, with the old state
       if (method === 'getLedgers' && ++asked === 2)
         await sleep(1500);
     };

@@ -1,5 +1,5 @@
-// What ensure-accounts waits for, and for how long: a standby that may lack what it is about to send, an RPC that answers some calls only,
-// ledgers that come late.
+// What ensure-accounts waits for, and how long: a standby that may lack what is about to be sent, an RPC that answers only some calls, and
+// late ledgers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sleep, until } from './harness.mjs';
@@ -19,7 +19,7 @@ async function setStandby(name) {
   await world.sql('SELECT pg_reload_conf()');
 }
 
-/** Cancels whatever waits for the standby, as an impatient operator does, until the function that it answers is called. */
+/** Like an impatient operator, cancels every wait for the standby until the returned function is called. */
 function cancelWaits() {
   let over = false;
   const cancelling = (async () => {
@@ -33,7 +33,7 @@ function cancelWaits() {
 }
 
 test('Z2 DR10: nothing is sent that the synchronous standby may not have; the run goes on when it is back', { timeout: 240_000 }, async t => {
-  const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // ingests, so that the run itself waits for one COMMIT at a time
+  const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // another process ingests, so that the run itself waits for one COMMIT at a time
   let lost = 0, sentBehind = 0;
   const stopCancelling = cancelWaits();
   proxy.onSend = async () => {

@@ -1,5 +1,5 @@
-// ensure-accounts against the local network: sizes up and down, every answer of an RPC, kill -9 at any moment, two at once. After each
-// test the network and the table agree: as many accounts are sponsored as there are active rows, and no key is lost.
+// ensure-accounts against the local network: growing and shrinking, every answer of an RPC, kill -9 at any moment, two runs at once. After
+// each test network and table agree: as many accounts are sponsored as there are active rows, and no key is lost.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -67,7 +67,7 @@ test('DP1 P4 P11: no answer of the RPC is taken for the outcome', { timeout: 600
   proxy.onSend = () => null;
 });
 
-/** Runs ensure-accounts with a network that swallows what is sent; `act` gets the pending row's id before it stops swallowing. */
+/** Runs ensure-accounts while the network drops what is sent. `act` gets the pending row's id before the network works again. */
 async function whileSwallowed(count, act) {
   proxy.onSend = () => 'hang up';
   const run = start(['ensure-accounts', String(count)]);
@@ -115,7 +115,7 @@ test('P5: a creation that fails in the ledger is told, and the rest is created w
   const { id, code, out } = await whileSwallowed(12, async pending => {
     [[, stranger]] = await fates(pending);
     stranger = stranger.slice(1, -1).split(',')[1];
-    await world.fund(stranger); // anybody may create an account whose key was seen in a queue
+    await world.fund(stranger); // anybody who sees a key in a queue may create its account
   });
   assert.equal(code, 0, out);
   assert.match(out, /came to nothing.*txFAILED in ledger/);
@@ -214,7 +214,7 @@ test('DP4 P6 P12 P13: what cannot work says why, with its exit code', { timeout:
       if (name.startsWith('P6')) {
         world.localnet.pause();
         await world.localnet.chain.settled();
-        await ensure(1); // reaches the tip
+        await ensure(1); // reaches the latest ledger
         await world.sql('UPDATE fairway.cursor SET close_time = close_time - 1000');
       }
       const { code, out } = await start(['ensure-accounts', ...args], env).ended;

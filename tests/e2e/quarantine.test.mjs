@@ -1,5 +1,5 @@
-// Quarantine, end to end: an account that did what fairway did not cause is never leased, says why, and has a way back. The culprit is
-// somebody who has a channel account's key: this file opens the sealed seeds with the master key.
+// Quarantine, end to end: an account that something other than fairway has changed is never leased, has a reason, and can be released. The
+// other party has a channel account's key: this file opens the sealed seeds with the master key.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
@@ -11,8 +11,8 @@ import { unseal } from './unseal.mjs';
 
 const ACCOUNTS = 8;
 let world, service, users;
-let seal; // of broken, before it was
-let consumed, signers, merged, missing, frozen, broken, healthy; // one account for each reason, and those that stay as they are
+let seal; // the seed of `broken` before it was damaged
+let consumed, signers, merged, missing, frozen, broken, healthy; // one account for each reason, and those that stay active
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** {code, out} of a command, whatever its exit code. */
+/** Runs a command and returns {code, out}, whatever the exit code is. */
 const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
   error => ({ code: error.code, out: error.stdout + error.stderr }));
 const row = async address => (await world.sql(
@@ -44,7 +44,7 @@ async function channelKey(address) {
     networkId: crypto.createHash('sha256').update(world.passphrase).digest() });
 }
 
-/** A transaction of the channel account that fairway never signed; somebody else pays for it, and sponsors what it adds. */
+/** A transaction of the channel account that fairway did not sign; somebody else pays for it and sponsors what it adds. */
 async function misuse(address, ...operations) {
   const [payer] = users;
   const builder = new TransactionBuilder(await world.network.getAccount(address), { fee: '1000', networkPassphrase: world.passphrase });
@@ -111,7 +111,7 @@ test('an account is quarantined for each thing that fairway did not cause, shown
   const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'its signers or thresholds were changed'],
     [merged, 'the network removed the account'], [missing, 'missing on the network'], [frozen, 'frozen by the network'],
     [broken, 'its sealed seed does not open']]);
-  // more wanted than there are: the one with the broken seed is tried, found out, and not answered with
+  // more requests than accounts: the account with the broken seed is tried, quarantined, and not leased
   const answers = await Promise.all(Array.from({ length: healthy.length + 1 }, lease));
   const leased = answers.filter(({ status }) => status === 201).map(({ json }) => json.channelAccount);
   assert.deepEqual(leased.sort(), [...healthy].sort());
@@ -217,7 +217,7 @@ test('retire and ensure-accounts: quarantined ones are replaced, a leased one is
 
 test('what was released is used like any other: every account takes a payment through the network', { timeout: 60_000 }, async () => {
   await allSettled();
-  // the seed is there again, as when the master key that sealed it is given again
+  // the seed is back, as when its master key is given again
   await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = decode('${seal}', 'hex') WHERE public_key = '${broken}'`);
   await released(broken);
   const leases = await Promise.all(Array.from({ length: ACCOUNTS + 1 }, () => payThrough(world, service, users[0], users[1])));

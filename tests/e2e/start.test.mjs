@@ -1,4 +1,4 @@
-// What goes away while `serve` starts: it waits for it until START_TIMEOUT. What is wrong for good ends it at once.
+// What serve needs at start becomes unavailable: serve retries until START_TIMEOUT. Permanent errors end it at once.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import http from 'node:http';
@@ -16,7 +16,7 @@ const services = [], gates = [];
 before(async () => {
   world = await startWorld({ accounts: 1 });
   Object.assign(world.env, { INGEST: 'off', START_TIMEOUT: '30' });
-  await world.serve({ INGEST: 'on' }); // ingests; readiness needs ledgers
+  await world.serve({ INGEST: 'on' }); // another process ingests; readiness needs ledgers
 });
 after(async () => {
   for (const service of services)

@@ -1,5 +1,5 @@
-// Every numbered point of a grant and of a fee bump (tests/faults/points): the process is killed there, its connection is cut there, its
-// statement fails there, it is stopped there until its lease is somebody else's. Whatever happens, a lease is a row and a leased account, or neither.
+// Every point of a grant and of a fee bump (tests/faults/points): the process is killed there, its connection is cut, its statement fails, or it
+// is stopped until its account is leased again. In every case there is either a lease row and a leased account, or neither.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -15,16 +15,16 @@ before(async () => {
   Object.assign(world.env, { INGEST_POLL_MS: '50', ENGINE_THREADS: '1' });
   keeper = await world.serve(); // ingests, and is never harmed
   user = await world.newAccount();
-  stalled = await stallEverywhere(); // while the other tests run, their time passes
+  stalled = await stallEverywhere(); // their time passes while the other tests run
 });
 after(() => world?.stop());
 
 const ask = (service, headers = {}) => service.request('POST', '/v1/transactions',
   { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 20 }, headers);
-/** An answer, or nothing when the service ended or cut the connection. */
+/** The response, or undefined when the service ended or cut the connection. */
 const heard = request => request.catch(() => undefined);
 
-/** Hashes of all leases, open or not; fails unless the leased accounts are those of the open ones. One statement, so one snapshot. */
+/** Hashes of all leases. Fails unless exactly the accounts of open leases are leased. One statement, and so one snapshot. */
 async function leases() {
   const [[bad, all]] = await world.sql(`SELECT
     (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.leases WHERE settled_at IS NULL) l
@@ -37,10 +37,10 @@ async function leases() {
 
 const fresh = (now, earlier) => [...now].filter(hash => !earlier.has(hash));
 
-/** What a dead process had open is over. */
+/** Waits until the transactions of a dead process have ended. */
 const sessionsEnded = name => until(async () =>
   (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
-8000, `transactions of ${name} end`); // a stopped one's are ended by the server, after 5 s
+8000, `transactions of ${name} end`); // the server ends those of a stopped process after 5 s
 
 /** The points of a request. */
 async function traced(stop, work) {
@@ -51,14 +51,14 @@ async function traced(stop, work) {
 let folders = 0;
 const newStop = () => new Stop(path.join(world.folder, `stop-${folders++}`));
 
-/** A service that has done each kind of request once and is through with it: its sessions are open. */
+/** A service that has served one request of each kind and is done with it, so its sessions are open. */
 async function warm(stop) {
   const service = await world.serve(stop.env);
   await traced(stop, async () => assert.equal((await ask(service, { 'idempotency-key': `warm-${keys++}` })).status, 201));
   return service;
 }
 
-/** request: of a service, as a new one each time. bounds: of the list's points, up to which nothing is written and from which something is. */
+/** request: sends a new request to a service. bounds: up to the first of these points nothing is written, and from the second on it is. */
 async function killEverywhere(name, request, bounds, { look, forget = () => {}, check = () => {} }) {
   const stop = newStop();
   let service = await warm(stop);
@@ -89,7 +89,7 @@ async function killEverywhere(name, request, bounds, { look, forget = () => {}, 
   return `${done} of ${lines.length} points`;
 }
 
-/** COMMIT takes effect when the server reads it: in front of it never, with its answer there always. */
+/** COMMIT takes effect when the server reads it: never at the point before it is sent, always at the point after its response. */
 const byCommit = lines => {
   const at = lines.findLastIndex(({ point }) => point.endsWith(': COMMIT'));
   return { never: at, always: at + 2 };
@@ -140,7 +140,7 @@ for (const action of ['error', 'cut'])
       const stop = newStop();
       let service = await warm(stop), done = 0;
       const lines = points('grant', await traced(stop, () => ask(service)));
-      // only a statement can be refused
+      // only a statement can fail
       const chosen = lines.filter(({ point }) => action === 'cut' || isStatement(point));
       for (const { point, count } of chosen) {
         const earlier = await leases();
@@ -167,8 +167,8 @@ for (const action of ['error', 'cut'])
     });
 
 /**
- * Services that are stopped at each point behind a claim, one each. What libpq has not sent stays there: a server that waits for the rest of a
- * pipeline is not "idle in transaction" to PostgreSQL and would wait for ever.
+ * Services that are stopped at each point after a claim, one each. What libpq has not sent stays there. A server that waits for the rest of
+ * a pipeline is not "idle in transaction" to PostgreSQL and would wait without limit.
  */
 async function stallEverywhere() {
   const first = newStop(), one = await warm(first);
@@ -197,7 +197,7 @@ test('DL3 a process that is stopped behind its claim until the account is leased
       service.process.kill('SIGCONT');
     for (const { point, answer } of stalled) {
       const late = await answer;
-      if (late?.status === 201) // committed in time, answered too late: an envelope that no ledger can include any more
+      if (late?.status === 201) // committed in time but answered too late: no ledger can include this envelope any more
         assert.ok(held.has(late.json.hash) && BigInt(late.json.maxTime) <= BigInt(bound), `${point}: the late signature is dead`);
     }
     await sleep(300);

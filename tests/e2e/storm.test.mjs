@@ -1,5 +1,5 @@
-// The kill storm at its quick size: `make soak` is the same at full size. STORM_SEED gives the same faults and clients; what meets
-// what is up to the machine.
+// The storm at its quick size; `make soak` runs it at full size. STORM_SEED gives the same faults and clients; their interleaving depends on
+// the machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storm } from '../faults/storm.mjs';

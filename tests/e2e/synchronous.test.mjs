@@ -1,4 +1,4 @@
-// DATABASE_FAILOVER=synchronous promises that every commit waits for a standby. When PostgreSQL is not set up so, fairway says it: at the
+// DATABASE_FAILOVER=synchronous promises that every commit waits for a standby. When PostgreSQL is not configured so, fairway reports it: at
 // start, in /readyz and /metrics, and in the leader's log when it changes.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
