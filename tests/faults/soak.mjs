@@ -1,18 +1,18 @@
-// `make soak`: the kill storm at full size, in about 15 minutes, with a summary. Everything is set by environment:
-//   STORM_SEED             the same faults and clients again
-//   SOAK_LEASES            it goes on until so many leases were granted,
-//   SOAK_KILLS             so many replicas were killed,
-//   SOAK_MINUTES           or so many minutes are over: then it has failed
+// `make soak`: the storm at full size, in about 15 minutes, with a summary. Settings, from the environment:
+//   STORM_SEED             repeats the faults and clients of an earlier run
+//   SOAK_LEASES            it runs until this many leases were granted
+//   SOAK_KILLS             and this many replicas were killed;
+//   SOAK_MINUTES           when that takes longer than this, it has failed
 //   SOAK_REPLICAS, SOAK_CLIENTS, SOAK_ACCOUNTS    processes, clients, and the size of the pool
 //   SOAK_IN_USE            the share of the pool that is kept leased
 //   SOAK_KEYED             the share of requests with an Idempotency-Key
-//   SOAK_THINK_MS          mean pause of a client between two requests: with the clients, this makes the rate
-//   SOAK_HISTORY           settled leases that the database has when it begins
+//   SOAK_THINK_MS          mean pause of a client between two requests; with SOAK_CLIENTS it sets the rate
+//   SOAK_HISTORY           settled leases in the database at the beginning
 //   SOAK_GAP_MS, SOAK_DATABASE_MS, SOAK_COMMAND_MS    mean time between faults, between kills of PostgreSQL, between commands
-//   SOAK_CONTESTS, SOAK_CONTEST_REPLICAS, SOAK_CONTEST_CLIENTS (of each), SOAK_CONTEST_ACCOUNTS, SOAK_CONTEST_SECONDS
-//                          how many contests there are at the end, between how many replicas, for how few accounts, each how long
-// Exit code 0: so many leases and kills were reached, the pool was as full as it should be, accounts were short in each contest, and every
-// count of violations is 0.
+//   SOAK_CONTESTS, SOAK_CONTEST_REPLICAS, SOAK_CONTEST_CLIENTS (per replica), SOAK_CONTEST_ACCOUNTS, SOAK_CONTEST_SECONDS
+//                          contests at the end: their number, replicas, clients, accounts (fewer than clients) and duration
+// Exit code 0: the leases and kills were reached, the pool was as full as required, accounts were scarce in each contest, and no rule was
+// violated.
 import { execFileSync } from 'node:child_process';
 import os from 'node:os';
 import { describe } from '../oracle/judge.mjs';
@@ -24,9 +24,9 @@ const goal = { leases: number('SOAK_LEASES', 50_000), kills: number('SOAK_KILLS'
 const processes = number('SOAK_REPLICAS', 4), clients = number('SOAK_CLIENTS', 160), inUse = number('SOAK_IN_USE', 0.9);
 const contest = { times: number('SOAK_CONTESTS', 3), replicas: number('SOAK_CONTEST_REPLICAS', 2), clients: number('SOAK_CONTEST_CLIENTS', 60),
   accounts: number('SOAK_CONTEST_ACCOUNTS', 15), ms: number('SOAK_CONTEST_SECONDS', 30) * 1000 };
-/** How far the measured share of the pool in use may be from what it should be. */
+/** Allowed difference between the measured and the required share of the pool in use. */
 const IN_USE_SLACK = 0.07;
-/** A contest in which more than this share is served in time says nothing: accounts were not short. */
+/** When more than this share of a contest's requests is served in time, accounts were not scarce and the contest proves nothing. */
 const SHORTAGE = 0.95;
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: import.meta.dirname, encoding: 'utf8' }).trim();
 const percent = share => `${(share * 100).toFixed(1)} %`;

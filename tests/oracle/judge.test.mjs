@@ -1,4 +1,4 @@
-// The oracle is judged itself: each of its rules fires on a history that breaks it, and on nothing else in that history.
+// Tests of the oracle itself: each rule reports a history that breaks it, and no other rule reports that history.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -23,8 +23,8 @@ const WITNESSES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change
   'final_pool', 'final_history', 'final_lease', 'final_account', 'final_cursor', 'final_network'];
 const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`;
 
-// Account A at sequence 10. Lease h1 (sequence 11) is granted behind ledger 100, included in 101; h2 (12) is granted behind that
-// and never submitted: ledger 103 closes past its max time, 1020. Ordinals: 1 ledger 100, 2 h1, 3 ledger 101, 4 h2, 5 and 6 the others.
+// Account A is at sequence 10. Lease h1 (sequence 11) is granted after ledger 100 and included in 101. Then h2 (12) is granted and never
+// submitted: ledger 103 closes after its max time, 1020. Ordinals: 1 ledger 100, 2 h1, 3 ledger 101, 4 h2, 5 and 6 the other ledgers.
 const good = () => ({
   wal_transaction: [1, 2, 3, 4, 5, 6].map(n => [n, at(n)]),
   grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1', 'k1'], [4, 'h2', 'A', 12, 1020, null, 'e2', null]],
@@ -55,7 +55,7 @@ const good = () => ({
 async function verdict(change = () => {}) {
   const told = good();
   change(told);
-  // the tables refuse to forget; a history of a test begins anew all the same
+  // the tables refuse deletion; yet each test starts with an empty history
   await history.query(`SET session_replication_role = replica; TRUNCATE ${WITNESSES.join(', ')}; SET session_replication_role = DEFAULT`);
   for (const [table, rows] of Object.entries(told))
     for (const row of rows)
@@ -81,7 +81,7 @@ test('D.0 the history refuses to change what a witness said', async () => {
   await assert.rejects(history.query('TRUNCATE ledger'), /only appended/);
 });
 
-// h2 ends by a clock in transaction 5, h3 takes the account in 6: ledger 102, committed in 7, could take either
+// h2 ends by a clock in transaction 5, and h3 takes the account in 6; ledger 102, committed in 7, could include either
 fires('DL1 H1 an account that is leased again before a ledger says so is a double lease and a double signature', ['double lease',
   'double signature', 'early release'], told => {
   told.wal_transaction.push([7, at(7)], [8, at(8)]);
@@ -220,7 +220,7 @@ fires('D.0 an account that the log does not explain', ['account rows', 'sequence
 
 test('DR9 a bound may be missed by the one ledger that was being committed, and by no other', async () => {
   const late = ends => told => {
-    // h2 is granted when the network has closed 103 already: due by 102's commit, which may miss it, or 103's
+    // h2 is granted when the network has already closed 103: it is due with the commit of 102, which may miss it, or of 103
     told.ledger[2] = [102, 1021];
     told.ledger_commit[2] = [5, 102, 1021];
     end(told, 'h2')[0] = ends;

@@ -1,4 +1,4 @@
-// fairway inspect transaction, against transactions that the official SDK builds and hashes.
+// fairway inspect transaction, on transactions built and hashed by the official SDK.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
