@@ -100,7 +100,7 @@ export class Service {
     this.feed = undefined;
   }
 
-  /** Waits until every lease has ended, except those that occupy(). */
+  /** Waits until every lease has ended, except those of hold(). */
   async settled() {
     await until(async () => (await (await fetch(`${this.api}/v1/pool`)).json()).accounts.idle === this.pool - this.held, 60_000,
       `all but ${this.held} of ${this.pool} accounts are idle: ${this.feed?.text}${this.process.text}`);

@@ -28,7 +28,7 @@ const end = output => output.split('\n').slice(-60).join('\n');
 const tell = line => console.log(line);
 
 const controls = [...new Map(defects.flatMap(({ red, only }) => red.map(program => [`${program} ${only ?? ''}`, { program, only }]))).values()];
-describe('green without a defect', { concurrency: LANES }, () => {
+describe('tests pass without a defect', { concurrency: LANES }, () => {
   for (const { program, only } of controls)
     test(`${program} ${only ?? ''}`, () => withLane(async lane => {
       await lane.build([program]);
@@ -38,7 +38,7 @@ describe('green without a defect', { concurrency: LANES }, () => {
 });
 
 let found = 0;
-describe('red with it', { concurrency: LANES }, () => {
+describe('tests fail with the defect', { concurrency: LANES }, () => {
   for (const defect of defects)
     test(`${defect.name}: ${defect.what}`, () => withLane(async lane => {
       const begun = Date.now();
@@ -60,7 +60,7 @@ describe('red with it', { concurrency: LANES }, () => {
     }));
 });
 
-test('all are found', () => {
+test('all defects are found', () => {
   tell(`${found} of ${defects.length} planted defects found`);
   assert.equal(found, defects.length);
 });

@@ -44,9 +44,9 @@ async function whileWaiting(end, ...args) {
 
 for (const [name, end, verb, state] of [
   ['a standby that a COMMIT did not wait for', 'pg_cancel_backend', 'release', 'active'],
-  ['a COMMIT that was not answered', 'pg_terminate_backend', 'retire', 'retiring'],
+  ['a COMMIT without a response', 'pg_terminate_backend', 'retire', 'retiring'],
 ])
-  test(`${verb}: ${name} leaves it open, exit 75; each account by itself; again, it says what is so`, { timeout: 60_000 }, async () => {
+  test(`${verb}: ${name} leaves the outcome open, exit 75; a second run reports it`, { timeout: 60_000 }, async () => {
     const { code, out } = await whileWaiting(end, verb, ...keys);
     assert.equal(code, 75, out);
     assert.doesNotMatch(out, /stays? as/);
@@ -66,7 +66,7 @@ const asksFor = ({ method, params }, key) => method === 'getLedgerEntries' &&
   params.keys.some(text => Buffer.from(text, 'base64').includes(Keypair.fromPublicKey(key).rawPublicKey()));
 
 for (const verb of ['release', 'retire'])
-  test(`${verb}: an RPC whose snapshot is not there for a moment is asked again, each time`, { timeout: 60_000 }, async () => {
+  test(`${verb}: the read of an account is retried while the RPC's snapshot is missing`, { timeout: 60_000 }, async () => {
     await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
     let calls = 0, failed = 0;
     proxy.refuse = ({ method }) => method === 'getLedgerEntries' && calls++ % 3 < 2 ? (failed++, noSnapshot) : null;
@@ -77,7 +77,7 @@ for (const verb of ['release', 'retire'])
     assert.deepEqual(await states(), new Set([verb === 'release' ? 'active' : 'retiring']));
   });
 
-test('an account that the RPC does not read stays as it is, the list goes on: exit 75', { timeout: 60_000 }, async () => {
+test('an account that the RPC fails to read does not change, and the list continues: exit 75', { timeout: 60_000 }, async () => {
   await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
   const [first, ...others] = keys;
   proxy.refuse = call => asksFor(call, first) ? noSnapshot : null;
@@ -90,7 +90,7 @@ test('an account that the RPC does not read stays as it is, the list goes on: ex
   assert.deepEqual(await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined'"), [[first]]);
 });
 
-test('what is away ends the command, and says that nothing after it was changed', { timeout: 60_000 }, async () => {
+test('an unavailable database or RPC ends the command, which reports that later accounts did not change', { timeout: 60_000 }, async () => {
   proxy.onCall = async ({ method }) => method === 'getLedgerEntries' && 'hang up';
   const { code, out } = await start(['accounts', 'release', ...keys]).ended;
   assert.equal(code, 69, out);

@@ -134,7 +134,7 @@ async function assertWhole(accounts = ACCOUNTS) {
   await assertSettled(assert, world, service, accounts);
 }
 
-test('DR10 a standby that lags is promoted: what it forgot is mirrored, and nothing granted until it is over', TIMEOUT, async () => {
+test('DR10 promotion of a standby that lags: forgotten transactions are followed, and nothing is granted until they are dead', TIMEOUT, async () => {
   const old = primary, standby = await databases.standby(primary);
   await serveFrom([old, standby]);
   const other = await world.serve();
@@ -162,7 +162,7 @@ test('DR10 a standby that lags is promoted: what it forgot is mirrored, and noth
   await assertWhole();
 });
 
-test('DR10 the next standby is promoted during the hold: the later bound wins', TIMEOUT, async () => {
+test('DR10 a second promotion during the hold extends it', TIMEOUT, async () => {
   const first = primary, second = await databases.standby(first), third = await databases.standby(second);
   await serveFrom([first, second, third]);
   await databases.caughtUp(second, first);
@@ -186,7 +186,7 @@ test('DR10 the next standby is promoted during the hold: the later bound wins', 
   await assertWhole();
 });
 
-test('DR10 a backup is restored in its place: leases since then are forgotten, none is granted twice', TIMEOUT, async () => {
+test('DR10 a restored backup has forgotten leases, and no sequence number is granted twice', TIMEOUT, async () => {
   const old = primary;
   await serveFrom([old]);
   const remembered = await lease();
@@ -207,7 +207,7 @@ test('DR10 a backup is restored in its place: leases since then are forgotten, n
   await assertWhole();
 });
 
-test('DR10 a synchronous standby is promoted: it knows every lease, and nothing is held', TIMEOUT, async () => {
+test('DR10 promotion of a synchronous standby causes no hold, because it has every lease', TIMEOUT, async () => {
   const old = primary, standby = await databases.standby(old);
   for (const statement of ["ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()'])
     await databases.sql(old, statement);
@@ -225,7 +225,7 @@ test('DR10 a synchronous standby is promoted: it knows every lease, and nothing 
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('DR10 fairway hold: needs the database alone, and stops grants until a ledger ends it', TIMEOUT, async () => {
+test('DR10 fairway hold needs only the database, and stops grants until a ledger ends the hold', TIMEOUT, async () => {
   await serveFrom([primary]);
   const taken = await lease();
   const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...alone } = world.env;

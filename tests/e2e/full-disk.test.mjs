@@ -35,7 +35,7 @@ const check = async name => {
 };
 const metric = async name => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${service.adminUrl}/metrics`)).text())[1]);
 
-test('DX7 a full disk turns readiness red, and what it refuses is not leased', { timeout: 120_000 }, async () => {
+test('DX7 a full disk turns readiness red, and nothing that it refuses is leased', { timeout: 120_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   await payThrough(world, service, payer, payee);
   assert.deepEqual(await check('disk'), { status: 200, name: 'disk', ok: true });

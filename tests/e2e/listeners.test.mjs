@@ -112,7 +112,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-test('clients that wait for a ledger get half of the places, the others are told to come again', async t => {
+test('clients that wait for a ledger get half of the connections, and the others get 503 with Retry-After', async t => {
   const crowd = new Crowd(t, CROWD, `GET /v1/transactions/${lease.hash}?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n`, { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES / 2, 5000,
     'as many wait as may');
@@ -121,7 +121,7 @@ test('clients that wait for a ledger get half of the places, the others are told
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: 1\r$/m.test(heard)));
 });
 
-test('a client that leaves a wait is logged as that', async () => {
+test('a client that hangs up while it waits is logged as such', async () => {
   const lines = await until(() => {
     const found = service.log.split('\n').filter(line => line.includes(`path="/v1/transactions/${lease.hash}" status=499`));
     return found.length >= PLACES / 2 && found;
@@ -129,20 +129,20 @@ test('a client that leaves a wait is logged as that', async () => {
   assert.ok(lines.every(line => /level=debug .* client_left=1 /.test(line)), lines[0]);
 });
 
-test('clients that idle keep nobody out', async t => {
+test('idle clients do not block others', async t => {
   new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n', { again: true });
   new Crowd(t, CROWD / 2, '', { again: true });
   await sleep(500);
   await assertNobodyKeptOut('idle');
 });
 
-test('clients that send one byte a second keep nobody out', async t => {
+test('clients that send one byte a second do not block others', async t => {
   new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nX-Long: ', { byte: 'a', again: true });
   await sleep(1500);
   await assertNobodyKeptOut('heads');
 });
 
-test('requests that find no account get five eighths of the places, and reads and fee bumps get through', async t => {
+test('requests that find no account get five eighths of the connections, and reads and fee bumps are served', async t => {
   const body = JSON.stringify({ transactionXdr: payment(world, ...users).toXDR() });
   const crowd = new Crowd(t, CROWD,
     `POST /v1/transactions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
@@ -154,7 +154,7 @@ test('requests that find no account get five eighths of the places, and reads an
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: /m.test(heard)), refused[0]?.heard);
 });
 
-test('the probes answer while requests under way hold every place and every worker of the API', async t => {
+test('the probes respond while running requests hold every connection and worker of the API', async t => {
   const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
   await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
     + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'locked');
@@ -197,7 +197,7 @@ async function failing(env, limit) {
   return { code, text };
 }
 
-test('an admin port that is taken fails the start and says what to do', async () => {
+test('an admin port in use fails the start with advice', async () => {
   const { port } = new URL(service.adminUrl);
   const { code, text } = await failing({ ADMIN_PORT: port });
   assert.equal(code, 78, text);
@@ -219,7 +219,7 @@ test('the admin port is 1000 above that of the API, and can be turned off', asyn
   await without.kill();
 });
 
-test('more connections than descriptors fail the start and say both numbers', async () => {
+test('more connections than descriptors fail the start, which reports both numbers', async () => {
   const { code, text } = await failing({}, 1024);
   assert.equal(code, 78, text);
   const [, needed, most] = /MAX_CONNECTIONS=1024 needs (\d+) open files, but this process may have 1024 .*MAX_CONNECTIONS to (\d+) at most/
@@ -227,7 +227,7 @@ test('more connections than descriptors fail the start and say both numbers', as
   assert.equal(needed - 1024, 1024 - most);
 });
 
-test('while the service stops, the admin listener says that it is not ready', async () => {
+test('while the service stops, the admin listener reports it as not ready', async () => {
   const replica = await world.serve({ INGEST: 'off' });
   const busy = ask(`${replica.url}/v1/transactions`, { method: 'POST', body: { transactionXdr: payment(world, ...users).toXDR() } });
   await sleep(300);

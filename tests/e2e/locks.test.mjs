@@ -62,7 +62,7 @@ const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0,
   error => ({ code: error.code, out: error.stdout + error.stderr }));
 const rows = async text => (await psql(superuser, text)).stdout.split('\n').filter(line => line !== '');
 
-test('every session of every process bounds its waits inside its own statements, whatever its role\'s defaults', { timeout: 60_000 }, async () => {
+test('DL12 every session of every process sets lock and statement timeouts, whatever the defaults of its role are', { timeout: 60_000 }, async () => {
   const sessions = new Map();
   const watching = setInterval(async () => {
     for (const line of await rows("SELECT pid || '|' || application_name FROM pg_stat_activity WHERE application_name LIKE 'fairway%'").catch(() => []))
@@ -110,7 +110,7 @@ test('every session of every process bounds its waits inside its own statements,
   }
 });
 
-test('locks: nothing to report; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', { timeout: 60_000 }, async () => {
+test('locks: no waits, exit 0; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', { timeout: 60_000 }, async () => {
   const quiet = await run('locks');
   assert.equal(quiet.code, 0, quiet.out);
   assert.match(quiet.out, /^ {2}ingestion leader \(ExclusiveLock\): \d+ "fairway ingest" \(hostile, 127/m);
@@ -140,7 +140,7 @@ test('locks: nothing to report; a wait beyond lock_timeout with both sides, exit
   world.env.DATABASE_URL = away;
 });
 
-test('grants, ledgers, sizes up and down, retire, release and readers at once: no deadlock, nothing left behind', { timeout: 300_000 }, async () => {
+test('grants, ledgers, resizing, retire, release and readers at once: no deadlock and no leaked account', { timeout: 300_000 }, async () => {
   const deadlocks = () => rows("SELECT deadlocks FROM pg_stat_database WHERE datname = 'hostile'");
   const before = await deadlocks();
   const second = await world.serve();

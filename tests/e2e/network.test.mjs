@@ -118,7 +118,7 @@ function assertEveryLeaseEnded(rows) {
   const stored = new Map(rows.map(row => [row.hash, row]));
   for (const [hash, lease] of answered) {
     const end = provenEnd(lease), row = stored.get(hash);
-    assert.ok(row, `${hash} was answered and has no lease`);
+    assert.ok(row, `${hash} was returned to a client and has no lease`);
     assert.deepEqual({ result: row.result, ledger: row.ledger }, end, `lease ${hash}`);
     if (end.result === 'expired')
       assert.ok(!wasIncluded(hash), `${hash} was included after its lease had ended`);
@@ -144,7 +144,7 @@ function assertNoOverlap(rows) {
     assert.equal(row.sequence, before.sequence + (before.result === 'expired' ? 0n : 1n), `sequence of ${row.hash}`);
     const answer = answered.get(row.hash);
     if (answer)
-      assert.ok(answer.answeredAt >= closedAt.get(before.ledger), `${row.hash} was answered before ledger ${before.ledger} closed`);
+      assert.ok(answer.answeredAt >= closedAt.get(before.ledger), `${row.hash} was returned before ledger ${before.ledger} closed`);
   }
   return pairs;
 }

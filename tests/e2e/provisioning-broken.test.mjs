@@ -42,7 +42,7 @@ async function endsAt(count, aside) {
   assert.equal(proxy.sent, sent, 'nothing is left to do');
 }
 
-test('fewer: retiring accounts whose seeds do not open are quarantined, the others of their batch are merged', { timeout: 60_000 }, async () => {
+test('shrinking: retiring accounts with broken seeds are quarantined, and the others of their batch are merged', { timeout: 60_000 }, async () => {
   await ensureExactly(6);
   const active = await keys('active'), broken = [active[2], active[4]];
   for (const key of broken)
@@ -64,7 +64,7 @@ test('fewer: retiring accounts whose seeds do not open are quarantined, the othe
   await ensureExactly(1);
 });
 
-test('a retiring account whose seed does not open is no promise of a merge', { timeout: 60_000 }, async () => {
+test('a retiring account with a broken seed does not count as an account that will be merged', { timeout: 60_000 }, async () => {
   await ensureExactly(2);
   const [key] = await keys('active', 'slot DESC');
   await world.sql(`UPDATE fairway.channel_accounts SET state = 'retiring' WHERE public_key = '${key}'`);
@@ -77,7 +77,7 @@ test('a retiring account whose seed does not open is no promise of a merge', { t
   await ensureExactly(1);
 });
 
-test('more: a stored key whose seed does not open is set aside, never counted, and may be retired', { timeout: 60_000 }, async () => {
+test('growing: a stored key with a broken seed is set aside, does not count, and can be retired', { timeout: 60_000 }, async () => {
   await ensureExactly(1);
   assert.equal((await ensure(90000)).code, 78, 'the distribution account cannot pay; the keys stay stored');
   const [first, second, third] = await keys('creating');
@@ -93,7 +93,7 @@ test('more: a stored key whose seed does not open is set aside, never counted, a
   await assertExactly(4);
 });
 
-test('Z6: stored keys that nobody needs any more are retired by hand, and their seeds stay', { timeout: 60_000 }, async () => {
+test('Z6: stored keys that are not needed any more are retired by hand, and their seeds stay', { timeout: 60_000 }, async () => {
   const left = await keys('creating');
   assert.ok(left.length > 10);
   const { code, out } = await accounts('retire', left[0], left[1]);

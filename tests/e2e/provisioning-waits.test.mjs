@@ -32,7 +32,7 @@ function cancelWaits() {
   };
 }
 
-test('Z2 DR10: nothing is sent that the synchronous standby may not have; the run goes on when it is back', { timeout: 240_000 }, async t => {
+test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run continues when the standby is back', { timeout: 240_000 }, async t => {
   const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // another process ingests, so that the run itself waits for one COMMIT at a time
   let lost = 0, sentBehind = 0;
   const stopCancelling = cancelWaits();
@@ -63,7 +63,7 @@ test('Z2 DR10: nothing is sent that the synchronous standby may not have; the ru
   await assertExactly(25);
 });
 
-test('P6: an RPC that refuses one call is waited for as long as patience, however many ledgers close', { timeout: 60_000 }, async () => {
+test('P6: an RPC that refuses one call is retried until the timeout, although ledgers close', { timeout: 60_000 }, async () => {
   await ensureExactly(1);
   proxy.refuse = call => call.method === 'getLedgerEntries' ? { code: -32601, message: 'method not found' } : null;
   const run = start(['ensure-accounts', '2'], { START_TIMEOUT: '3' });
@@ -76,7 +76,7 @@ test('P6: an RPC that refuses one call is waited for as long as patience, howeve
   await ensureExactly(2);
 });
 
-test('P6: ledgers that are ingested late are waited for beyond patience, as long as they come', { timeout: 60_000 }, async t => {
+test('P6: late ledgers are waited for beyond the timeout, as long as the cursor advances', { timeout: 60_000 }, async t => {
   await world.sql(`CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN NEW.close_time := NEW.close_time - 1000; RETURN NEW; END $$;
     CREATE TRIGGER late BEFORE UPDATE ON fairway.cursor FOR EACH ROW EXECUTE FUNCTION public.late()`);

@@ -98,7 +98,7 @@ function ledgerTransaction(lines) {
   return lines.slice(lock - 1, commit + 4);
 }
 
-test('DR1 the points of the ledger transaction are those of the list', { timeout: 60_000 }, async () => {
+test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 60_000 }, async () => {
   const ingester = new Ingester(stop.env);
   const first = await submitted(); // statements are prepared once per session
   await settled(first, await closeLedger());
@@ -136,7 +136,7 @@ for (const action of ['kill', 'cut'])
       assert.ok(committed > 0 && committed < list.length, 'points on both sides of the COMMIT');
   });
 
-test('DR7 a stopped ingester whose lock is lost commits nothing when it wakes up under an old term', { timeout: 240_000 }, async t => {
+test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 240_000 }, async t => {
   const old = new Ingester(stop.env);
   let takeovers = 0;
   for (const { point, count } of sample(3)) {

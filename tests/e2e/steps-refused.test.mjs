@@ -135,7 +135,7 @@ const acts = {
 };
 
 for (const [name, act] of Object.entries(acts))
-  test(`DR1 ${name} at every point of the ledger transaction: a lease is closed if and only if its ledger and the cursor are there`,
+  test(`DR1 ${name} at every point of the ledger transaction: a lease is closed if and only if its ledger and the cursor are committed`,
     { timeout: 600_000 }, async t => {
       const { action, recover } = act, chosen = lines.filter(act.chosen);
       let done = 0;
@@ -159,7 +159,7 @@ for (const [name, act] of Object.entries(acts))
       t.diagnostic(`${done} of ${chosen.length * ROUNDS} points, ${watcher.looks} looks: 0 early, 0 lost releases`);
     });
 
-test('DR1 killed in the middle of catching up: the rest of the ledgers follows, each once', { timeout: 120_000 }, async t => {
+test('DR1 after a kill while catching up, the remaining ledgers are committed once each', { timeout: 120_000 }, async t => {
   for (const pass of [1, 2, 3]) {
     const point = 'fairway ingest: COMMIT';
     watcher.take();
@@ -178,4 +178,4 @@ test('DR1 killed in the middle of catching up: the rest of the ledgers follows, 
   t.diagnostic('3 of 3 ledgers');
 });
 
-test('DR1 at the end everything is released', { timeout: 60_000 }, () => assertSettled(assert, world, service, ACCOUNTS));
+test('DR1 at the end every account is released', { timeout: 60_000 }, () => assertSettled(assert, world, service, ACCOUNTS));

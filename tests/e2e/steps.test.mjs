@@ -79,7 +79,7 @@ async function killEverywhere(name, request, bounds, { look, forget = () => {}, 
     if (i >= always)
       assert.equal(added.length, 1, `killed at "${point}" (${pass}): what was committed stays`);
     if (answer?.json.hash !== undefined)
-      assert.deepEqual(added, [answer.json.hash], `killed at "${point}": what was answered is recorded`);
+      assert.deepEqual(added, [answer.json.hash], `killed at "${point}": the returned lease is recorded`);
     await check(added);
     done++;
     service = await warm(stop);
@@ -95,11 +95,11 @@ const byCommit = lines => {
   return { never: at, always: at + 2 };
 };
 
-test('DL2 a grant that is killed at any point leaves an idle account or a whole lease', { timeout: 600_000 }, async t => {
+test('DL2 a grant killed at any point leaves an idle account or a complete lease', { timeout: 600_000 }, async t => {
   t.diagnostic(await killEverywhere('grant', ask, byCommit, { look: leases }));
 });
 
-test('DL2 DL9 a grant with a key that is killed at any point gives its retry the lease that was recorded, or a first one', { timeout: 600_000 }, async t => {
+test('DL2 DL9 after a grant with a key was killed at any point, its retry gets the recorded lease, or a first one', { timeout: 600_000 }, async t => {
   const request = service => ask(service, { 'idempotency-key': `killed-${++keys}` });
   const check = async added => {
     const retry = await ask(keeper, { 'idempotency-key': `killed-${keys}` });
@@ -110,14 +110,14 @@ test('DL2 DL9 a grant with a key that is killed at any point gives its retry the
   t.diagnostic(await killEverywhere('grant-with-key', request, byCommit, { look: leases, check }));
 });
 
-test('DL2 a refused grant that is killed at any point leaves nothing', { timeout: 600_000 }, async t => {
+test('DL2 a refused grant killed at any point leaves nothing', { timeout: 600_000 }, async t => {
   const [[member]] = await world.sql('SELECT public_key FROM fairway.channel_accounts LIMIT 1');
   const request = service => service.post('/v1/transactions', { transactionXdr: payment(world, { publicKey: () => member }, user).toXDR() });
   assert.equal((await request(keeper)).status, 400);
   t.diagnostic(await killEverywhere('grant-refused', request, lines => ({ never: lines.length, always: lines.length }), { look: leases }));
 });
 
-test('DL2 a fee bump that is killed at any point is recorded or was never given', { timeout: 600_000 }, async t => {
+test('DL2 a fee bump killed at any point is recorded or was not returned', { timeout: 600_000 }, async t => {
   const leased = await keeper.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 300 });
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
   inner.sign(user);
@@ -135,7 +135,7 @@ test('DL2 a fee bump that is killed at any point is recorded or was never given'
 });
 
 for (const action of ['error', 'cut'])
-  test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point answers with a lease that is there, or has given its account back before`,
+  test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point returns a recorded lease, or an error after its account is idle again`,
     { timeout: 600_000 }, async t => {
       const stop = newStop();
       let service = await warm(stop), done = 0;
@@ -152,9 +152,9 @@ for (const action of ['error', 'cut'])
         else if (point.startsWith('reply'))
           assert.equal(added.length, 1, `${action} at "${point}": a signature may have left, the lease is kept`);
         else
-          assert.deepEqual(added, [], `${action} at "${point}": ${answer?.status} answered, so nothing was taken`);
+          assert.deepEqual(added, [], `${action} at "${point}": status ${answer?.status}, so nothing was leased`);
         if (action === 'error')
-          assert.ok(answer.status >= 500 && answer.status <= 503, `${action} at "${point}" is answered with ${answer.status}`);
+          assert.ok(answer.status >= 500 && answer.status <= 503, `${action} at "${point}": status ${answer.status}`);
         if (point.startsWith('keyd')) { // nothing is signed without a key process: fairway ends
           assert.equal((await service.ended).code, 70);
           service = await warm(stop);
@@ -185,7 +185,7 @@ async function stallEverywhere() {
   return stopped;
 }
 
-test('DL3 a process that is stopped behind its claim until the account is leased again neither records, nor answers with a live signature, nor releases',
+test('DL3 a process stopped after its claim until the account is leased again cannot record, return a live signature or release',
   { timeout: 300_000 }, async t => {
     const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL');
     await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the bound passes');
@@ -211,4 +211,4 @@ test('DL3 a process that is stopped behind its claim until the account is leased
     t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`);
   });
 
-test('DL2 whatever was left ends by the ledger', { timeout: 200_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));
+test('DL2 at the end every remaining lease is ended by a ledger', { timeout: 200_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));

@@ -115,7 +115,7 @@ test('a transfer by the contract of the native asset, authorized by the source o
   assert.equal(await balanceOf(shop) - before, 30_000_000n);
 });
 
-test('what fails in the ledger is told by its code, and every account is idle in the end', async () => {
+test('a failure in a ledger is reported by its code, and every account is idle at the end', async () => {
   const tooMuch = Operation.payment({ source: user.publicKey(), destination: shop.publicKey(), asset: usd, amount: '1000' });
   const leased = await service.post('/v1/transactions', { transactionXdr: draftOf(tooMuch).toXDR() });
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);

@@ -21,7 +21,7 @@ export class Governor {
 
   async #run() {
     while (this.#running) {
-      await sleep(EVERY_MS * (0.5 + Math.random())); // not in step with the ledgers
+      await sleep(EVERY_MS * (0.5 + Math.random())); // so that samples and ledgers do not stay in step
       const rows = await this.sql(SAMPLE).catch(() => []);
       const [leased, active] = (rows[0] ?? []).map(Number);
       if (!(active > 0))

@@ -82,7 +82,7 @@ export class Requests {
     this.count.leases++;
     if (json.hash !== read.hash || json.channelAccount !== read.account || json.sequence !== String(read.sequence)
       || json.maxTime !== String(read.maxTime))
-      this.wrong.push(`the answer does not say what was signed: ${JSON.stringify(json)}`);
+      this.wrong.push(`the response differs from what was signed: ${JSON.stringify(json)}`);
     if (random.chance(SDK_SAMPLE)) {
       const judged = TransactionBuilder.fromXDR(json.transactionXdr, this.passphrase);
       if (Buffer.from(judged.hash()).toString('hex') !== read.hash
@@ -100,12 +100,12 @@ export class Requests {
       return;
     if (answer.status !== 200) {
       if (Date.now() / 1000 < Number(lease.maxTime) - 8) // later the lease may have expired by a close time ahead of this clock
-        this.wrong.push(`a fee bump was answered ${answer.status}: ${JSON.stringify(answer.json)}`);
+        this.wrong.push(`status ${answer.status} for a fee bump: ${JSON.stringify(answer.json)}`);
       return;
     }
     const bump = readFeeBump(answer.json.transactionXdr, this.network);
     if (bump.inner !== inner)
-      this.wrong.push(`a fee bump has another transaction inside: ${answer.json.transactionXdr}`);
+      this.wrong.push(`a fee bump contains another transaction: ${answer.json.transactionXdr}`);
     this.history.append('signature', new Date(), 'fee bump', bump.hash, lease.hash, lease.account, lease.sequence, lease.maxTime, '',
       null);
     await this.#submit(random, lease, answer.json.transactionXdr);

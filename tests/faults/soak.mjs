@@ -38,10 +38,10 @@ const storm = await Storm.start({ seed, processes, accounts: number('SOAK_ACCOUN
 let progress, ok = false;
 try {
   const { rows, seconds } = storm.oldLeases.count;
-  say(`${rows} settled leases were seeded in ${seconds} s`);
-  const complaints = () => storm.requests.wrong.length + storm.operator.wrong.length + storm.fleet.unexpectedEnds.length;
+  say(`inserted ${rows} settled leases in ${seconds} s`);
+  const errors = () => storm.requests.wrong.length + storm.operator.wrong.length + storm.fleet.unexpectedEnds.length;
   progress = setInterval(() => say(`${Math.round((Date.now() - storm.begun) / 1000)} s, ${storm.requests.count.leases} leases, ` +
-    `${storm.fleet.kills} kills, ${percent(storm.governor.samples.at(-1)?.share ?? 0)} of the pool in use, ${complaints()} complaints`),
+    `${storm.fleet.kills} kills, ${percent(storm.governor.samples.at(-1)?.share ?? 0)} of the pool in use, ${errors()} errors`),
   30_000);
   storm.swarm.start(clients);
   const met = () => storm.requests.count.leases >= goal.leases && storm.fleet.kills >= goal.kills;
@@ -69,22 +69,22 @@ function summary(v, wrong, version) {
     console.log(describe(v.broken));
   for (const line of wrong.slice(0, 20))
     console.log(`wrong: ${line}`);
-  say(`ends ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
-  say(`clients ${JSON.stringify(v.clients)}, refusals ${JSON.stringify(v.refusals)}`);
-  say(`commands ${JSON.stringify(v.commands)}`);
-  say(`of ${v.oldLeases.rows} settled leases, ${v.oldLeases.tooOld} and the keys of ${v.oldLeases.keysTooOld} were too old and the janitor's to delete`);
+  say(`settled leases ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
+  say(`clients ${JSON.stringify(v.clients)}, 503 by code ${JSON.stringify(v.refusals)}`);
+  say(`operator's commands by exit code ${JSON.stringify(v.commands)}`);
+  say(`of ${v.oldLeases.rows} earlier leases, the janitor had to delete ${v.oldLeases.tooOld}, and the keys of ${v.oldLeases.keysTooOld}`);
   say(`pool in use: mean ${percent(v.inUse.mean)}, p10 ${percent(v.inUse.p10)}, p90 ${percent(v.inUse.p90)}; by minute ` +
     (v.inUse.byMinute ?? []).map(percent).join(', '));
   for (const c of v.contests)
     say(`contest ${c.contest}, replica ${c.replica}: ${c.requests} requests, ${percent(c.servedShare)} served in time, ` +
-      `waiting p50 ${c.waitP50Ms} ms, p99 ${c.waitP99Ms} ms`);
-  say(`${v.leases} leases, ${processes} replicas, ${v.kills} kills -9, ${v.keys.keyed} keys answered, ${v.keys.repeated} of them more than ` +
-    `once, ${percent(v.inUse.mean)} of the pool in use, over ${v.oldLeases.rows} settled leases: ` +
+      `wait p50 ${c.waitP50Ms} ms, p99 ${c.waitP99Ms} ms`);
+  say(`${v.leases} leases, ${processes} replicas, ${v.kills} kills -9, ${v.keys.keyed} idempotency keys, ${v.keys.repeated} of them repeated, ` +
+    `${percent(v.inUse.mean)} of the pool in use, after ${v.oldLeases.rows} earlier leases: ` +
     `${violations('double lease')} double leases, ${violations('double signature')} double signatures, ` +
-    `${violations('second lease for a key')} second leases for a key, ${violations('different answers to a key')} different answers to a key, ` +
+    `${violations('second lease for a key')} second leases for a key, ${violations('different responses to a key')} different responses to a key, ` +
     `${violations('leaked account')} leaked accounts, ${violations('early release')} early and ${violations('lost release')} lost releases, ` +
     `${violations('silent signature')} silent signatures, ${violations('bad sequence caused by us')} txBAD_SEQ caused by us, ` +
-    `${violations('replicas served unlike')} contests unfair, ${rest} rules broken, ${wrong.length} complaints; seed ${seed}, ` +
+    `${violations('unfair contest')} unfair contests, ${rest} rules broken, ${wrong.length} other errors; seed ${seed}, ` +
     `${v.seconds} s, ${new Date().toISOString().slice(0, 10)}, commit ${commit}, PostgreSQL ${version}, ${os.cpus().length} cores: ` +
     `${ok ? 'ok' : 'FAILED'}`);
 }

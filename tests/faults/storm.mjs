@@ -111,13 +111,13 @@ export class Storm {
     for (const end = Date.now() + (TIMEOUT_SECONDS + 5) * 1000; Date.now() < end; await sleep(500)) {
       const idle = await this.#idle();
       if (idle !== 0)
-        wrong.push(`${idle} accounts are idle though no ledger was ingested`);
+        wrong.push(`${idle} accounts are idle although no ledger was ingested`);
     }
     if (refusals.CHANNEL_ACCOUNT_UNAVAILABLE === before)
-      wrong.push('nobody was answered CHANNEL_ACCOUNT_UNAVAILABLE');
+      wrong.push('no request got CHANNEL_ACCOUNT_UNAVAILABLE');
     const after = await this.sql('SELECT sequence FROM fairway.cursor');
     if (String(cursor) !== String(after))
-      wrong.push(`the cursor went from ${cursor} to ${after} with ingestion off`);
+      wrong.push(`the cursor moved from ${cursor} to ${after} with ingestion off`);
     return wrong;
   }
 
@@ -142,7 +142,7 @@ export class Storm {
     await this.operator.settle(this.accounts);
     const drained = await until(async () => await this.#idle() === this.accounts, 90_000, 'every account is idle again')
       .then(() => true, () => false); // the oracle reports which are not, and why
-    await until(() => this.oldLeases.gone(), 60_000, 'the janitor is done').catch(() => {}); // the oracle reports what is left
+    await until(() => this.oldLeases.gone(), 60_000, 'the janitor has deleted what is too old').catch(() => {}); // the oracle reports what is left
     await this.fleet.stop();
     await this.wal.caughtUp();
     await this.#readTables();

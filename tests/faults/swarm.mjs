@@ -49,7 +49,7 @@ export class Swarm {
   }
 
   async #client(random, user) {
-    await sleep(random.between(0, 2 * this.thinkMs)); // not all at once
+    await sleep(random.between(0, 2 * this.thinkMs)); // clients start at different times
     while (this.requests.running) {
       try {
         if (random.chance(BAD))
@@ -78,7 +78,7 @@ export class Swarm {
     if (answer && answer.status < 500) {
       this.count.refusedBad++;
       if (answer.status !== 400 && answer.status !== 422)
-        this.requests.wrong.push(`a bad request was answered ${answer.status}: ${JSON.stringify(body)} ${JSON.stringify(answer.json)}`);
+        this.requests.wrong.push(`status ${answer.status} for a bad request: ${JSON.stringify(body)} ${JSON.stringify(answer.json)}`);
     }
   }
 
@@ -92,7 +92,7 @@ export class Swarm {
     const hash = crypto.createHash('sha256').update(`history ${number}`).digest('hex');
     const asExpected = number % 2 === 0 ? answer.status === 201 && answer.json.hash === hash : answer.status === 409;
     if (!asExpected)
-      this.requests.wrong.push(`the old key history-${number} was answered ${answer.status}: ${JSON.stringify(answer.json)}`);
+      this.requests.wrong.push(`status ${answer.status} for the old key history-${number}: ${JSON.stringify(answer.json)}`);
   }
 
   async #once(random, user) {
@@ -101,7 +101,7 @@ export class Swarm {
     if (!answer || answer.status >= 500)
       return;
     if (answer.status !== 201) {
-      this.requests.wrong.push(`a good request was answered ${answer.status}: ${JSON.stringify(answer.json)}`);
+      this.requests.wrong.push(`status ${answer.status} for a good request: ${JSON.stringify(answer.json)}`);
       return;
     }
     this.count[key ? 'withKey' : 'withoutKey']++;
@@ -129,7 +129,7 @@ export class Swarm {
       return;
     this.count.repeated++;
     if (again.status !== 201)
-      this.requests.wrong.push(`a repeated request was answered ${again.status}: ${JSON.stringify(again.json)}`);
+      this.requests.wrong.push(`status ${again.status} for a repeated request: ${JSON.stringify(again.json)}`);
   }
 
   async #submitAfterHold(random, user, lease) {

@@ -22,7 +22,7 @@ const LIVENESS = [
 // name, what is broken, the promise of lease.pml that must break
 const MUTANTS = [
   ['NO_FENCE', 'a ledger transaction does not look at the term', 'ONE_BY_ONE'],
-  ['RELEASE_APART', 'leases end in a transaction behind the ledger\'s', 'NOT_LOST'],
+  ['RELEASE_APART', 'leases end in a transaction after the ledger\'s', 'NOT_LOST'],
   ['FREED_BY_CLOCK', 'a lease ends because time has passed', 'ONE_LIVE'],
   ['UNFENCED_GRANT', 'claim and record are two transactions, the second does not look again', 'ONE_LIVE'],
   ['ANSWER_BEFORE_COMMIT', 'the answer leaves before COMMIT', 'ROW_FIRST'],

@@ -73,9 +73,9 @@ export const RULES = {
   // keys of the history before the run count too: they begin with history-
   'second lease for a key': `SELECT idempotency_key, count(*), 'first in ' || min(ordinal), 'last in ' || max(ordinal) FROM grant_made
     WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key HAVING count(*) > 1 OR idempotency_key LIKE 'history-%'`,
-  'different answers to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
+  'different responses to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
     GROUP BY idempotency_key HAVING count(DISTINCT digest) > 1`,
-  'answer to another key': `SELECT s.hash, s.idempotency_key, coalesce(g.idempotency_key, 'no key') FROM signature s
+  'response to another key': `SELECT s.hash, s.idempotency_key, coalesce(g.idempotency_key, 'no key') FROM signature s
     JOIN grant_made g ON g.hash = s.hash WHERE s.kind = 'lease' AND s.idempotency_key IS DISTINCT FROM g.idempotency_key`,
   // in a ledger that could still include the lease's transaction, or before the lease was granted
   'merged while leased': `SELECT l.hash, l.account, 'merged in ' || r.ledger, 'live until ' || coalesce(l.dead::text, 'none')
@@ -83,7 +83,7 @@ export const RULES = {
   // only the janitor may change a lease that was settled before the run: it removes the key
   'history changed': `SELECT hash, 'in ' || ordinal, coalesce(result, 'open'), idempotency_key FROM history_change
     WHERE result IS NULL OR idempotency_key IS NOT NULL`,
-  'replicas served unlike': `SELECT contest, count(*) || ' replicas', round(min(share), 3), round(max(share), 3) FROM (
+  'unfair contest': `SELECT contest, count(*) || ' replicas', round(min(share), 3), round(max(share), 3) FROM (
       SELECT contest, replica, avg(CASE WHEN status = 201 THEN 1.0 ELSE 0.0 END) AS share FROM contest_request GROUP BY contest, replica) s
     GROUP BY contest HAVING count(*) < 2 OR max(share) - min(share) > ${SHARE_BOUND}`,
   'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger, 'granted as of ' || s.sequence_ledger,
@@ -108,7 +108,7 @@ export const FINAL_RULES = {
   'orphaned account': `SELECT n.account, coalesce(f.state, 'no row') FROM final_network n LEFT JOIN final_account f ON f.account = n.account
     WHERE f.state IS DISTINCT FROM 'active'`,
   'history lost': `SELECT seeded, kept, keys_seeded, keys_kept FROM final_history WHERE seeded <> kept OR keys_seeded <> keys_kept`,
-  'janitor stands still': `SELECT old_left, old_keys_left FROM final_history WHERE old_left > 0 OR old_keys_left > 0`,
+  'not deleted by the janitor': `SELECT old_left, old_keys_left FROM final_history WHERE old_left > 0 OR old_keys_left > 0`,
   'open lease': `SELECT hash, account FROM final_lease WHERE result IS NULL`,
   'lease rows': `SELECT coalesce(g.hash, f.hash), g.account, f.account, e.result, f.result FROM grant_made g
     LEFT JOIN lease_end e ON e.hash = g.hash FULL JOIN final_lease f ON f.hash = g.hash

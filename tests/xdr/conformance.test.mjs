@@ -38,7 +38,7 @@ test('the schema has exactly the types of the closure', () => {
   assert.deepEqual(judge(['types'])[0].split(' '), types.map(([name]) => name));
 });
 
-test('every union arm and every enum value is hit', (t) => {
+test('the values cover every union arm and every enum value', (t) => {
   const expected = [];
   for (const [name, schema] of types) {
     const s = unwrap(schema);
@@ -54,7 +54,7 @@ test('every value that the SDK encodes is accepted', () => {
   samples.forEach(({ name, bytes }, i) => assert.equal(verdicts[i], 'OK', `${name} ${base64(bytes)}`));
 });
 
-test('every proper prefix is truncated, every byte behind is trailing', (t) => {
+test('every proper prefix is refused as truncated, every extra byte as trailing', (t) => {
   const verdicts = judge(samples.map(({ name, bytes }) => `edges ${name} ${base64(bytes)}`));
   samples.forEach(({ name, bytes }, i) => assert.equal(verdicts[i], `OK ${bytes.length}`, `${name} ${base64(bytes)}`));
   t.diagnostic(`${samples.reduce((sum, { bytes }) => sum + bytes.length, 0)} prefixes`);
@@ -79,7 +79,7 @@ function mutate() {
 
 const mutants = mutate();
 
-test('with bits flipped, exactly what the SDK accepts is accepted', (t) => {
+test('with bits flipped, our decoder accepts exactly what the SDK accepts', (t) => {
   const verdicts = judge(mutants.map(({ name, bytes }) => `check ${name} ${base64(bytes)}`));
   const seen = {};
   mutants.forEach(({ name, schema, bytes }, i) => {
@@ -115,7 +115,7 @@ function rustRoundTrip(name, text) {
   }
 }
 
-test('the Rust decoder accepts the same values, as far as protocol 27 knows them', (t) => {
+test('the Rust decoder accepts the same values, as far as protocol 27 has them', (t) => {
   const common = samples.filter(({ name, used }) => rustTypes.has(name) && ![...used].some((arm) => NOT_IN_RUST.has(arm)));
   for (const { name, bytes } of common) assert.equal(rustRoundTrip(name, base64(bytes)), base64(bytes), name);
   const typesCompared = new Set(common.map(({ name }) => name)).size;
@@ -124,7 +124,7 @@ test('the Rust decoder accepts the same values, as far as protocol 27 knows them
 });
 
 // The same bytes: it decodes a boolean that is neither 0 nor 1 as false, which RFC 4506 (section 4.4) does not allow.
-test('with bits flipped, whatever the Rust decoder takes and gives back is accepted', (t) => {
+test('with bits flipped, our decoder accepts what the Rust decoder decodes and encodes to the same bytes', (t) => {
   const lines = mutants.filter(({ name }) => rustTypes.has(name)).map(({ name, bytes }) => [name, base64(bytes)]);
   const accepted = lines.filter(([name, text]) => rustRoundTrip(name, text) === text);
   const verdicts = judge(accepted.map(([name, text]) => `check ${name} ${text}`));
