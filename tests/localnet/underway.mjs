@@ -1,5 +1,5 @@
-// Transactions that are kept out of the queue by a fault: on their way for some ledgers, or waiting for the last ledger
-// that may have them.
+// Transactions that a fault keeps out of the queue: delayed for some ledgers, or until the last ledger that may include
+// them.
 
 import { accountKey } from './entries.mjs';
 import { checkValid } from './validity.mjs';
@@ -20,7 +20,7 @@ export class Underway {
     return this.#bySource.get(source)?.transaction.fullHashHex === fullHashHex;
   }
 
-  /** Takes a transaction that was just queued, if a fault befalls it. True: it is no longer the queue's. */
+  /** Takes a transaction that was just queued, if a fault applies to it. True: the queue does not have it any more. */
   take(transaction, latestLedger) {
     if (this.#faults.befalls('loseSubmission', transaction.innermost)) return true;
     const isLate = this.#faults.befalls('late', transaction.innermost);
@@ -30,14 +30,14 @@ export class Underway {
     return true;
   }
 
-  /** What a dropped ledger did not have after all waits for the next one. */
+  /** The transactions of a dropped ledger wait for the next one. */
   putBack(transactions, due) {
     for (const transaction of transactions) this.#bySource.set(transaction.source, { transaction, isLate: false, due });
   }
 
   /**
-   * Those whose time has come for `ledger`, all valid; `nextCloseTime` is when the one behind it is expected. What became
-   * invalid on its way is forgotten.
+   * The transactions due in `ledger`, all valid; `nextCloseTime` is the expected close time of the ledger after it. Those that
+   * became invalid are forgotten.
    */
   arrive(state, ledger, nextCloseTime, verifier) {
     const arrived = [];

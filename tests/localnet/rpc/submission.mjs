@@ -1,4 +1,4 @@
-// sendTransaction and simulateTransaction: envelopes on their way in.
+// sendTransaction and simulateTransaction.
 
 import { base64 } from '../xdr.mjs';
 import { Status } from '../queue.mjs';
@@ -28,7 +28,7 @@ export const readSubmission = (params, network) => {
   return transaction;
 };
 
-/** The result; what this network does not implement is also named, as a diagnostic event and in the log. */
+/** The result. What this network does not implement is also named in a diagnostic event and in the log. */
 const describeRefusal = (transaction, outcome, log) => {
   const missing = transaction.operations.map((operation) => operation.missing).filter((words) => words !== null);
   const words = missing.length > 0 ? `the local network does not implement ${[...new Set(missing)].join(', ')}` : '';

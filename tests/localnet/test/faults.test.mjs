@@ -1,4 +1,4 @@
-// Everything the network can be told to do wrong: each fault happens, and nothing does unless it is asked for.
+// Every fault setting: each fault happens when it is set, and none happens otherwise.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// Stellar RPC as programs see it: fields, which numbers are strings, ranges, limits, error codes and texts.
+// Stellar RPC as clients see it: fields, which numbers are strings, ranges, limits, error codes and texts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

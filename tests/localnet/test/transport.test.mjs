@@ -1,4 +1,4 @@
-// What HTTP and JSON-RPC themselves refuse, and with which words.
+// What HTTP and JSON-RPC themselves refuse, and with which texts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// What this network does not implement: refused by the real code, and in words that name it.
+// What this network does not implement is refused with the protocol's code, and with a text that names it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
