@@ -7,7 +7,7 @@ import { History, describeTransaction } from './history.mjs';
 import { Past } from './past.mjs';
 import { Queue, Status } from './queue.mjs';
 import { selectTransactions } from './txset.mjs';
-import { Underway } from './underway.mjs';
+import { Delayed } from './delayed.mjs';
 import { checkValid } from './validity.mjs';
 import { decode } from './xdr.mjs';
 
@@ -27,7 +27,7 @@ export class Chain extends EventEmitter {
   #targetMs;
   #retention;
   #faults;
-  #underway;
+  #delayed;
   #closing = Promise.resolve();
 
   constructor({ network, verifier, store, clock, targetMs, retention, faults = new Faults() }) {
@@ -39,7 +39,7 @@ export class Chain extends EventEmitter {
     this.#targetMs = targetMs || DEFAULT_TARGET_MS;
     this.#retention = retention;
     this.#faults = faults;
-    this.#underway = new Underway(faults);
+    this.#delayed = new Delayed(faults);
     this.past = new Past();
     this.queue = new Queue({ verifier, maxOperations: network.maxOperations });
     /** `{classic, soroban}`: inclusion fee rates, in stroops per operation, of the transactions of the last ledgers. */
@@ -94,9 +94,9 @@ export class Chain extends EventEmitter {
   }
 
   #submit(transaction, state, ledger, late) {
-    if (this.#underway.has(transaction)) return { status: Status.DUPLICATE };
+    if (this.#delayed.has(transaction)) return { status: Status.DUPLICATE };
     const result = this.queue.submit(transaction, state, ledger, late);
-    if (result.status === Status.PENDING && this.#underway.take(transaction, this.history.latest))
+    if (result.status === Status.PENDING && this.#delayed.take(transaction, this.history.latest))
       this.queue.withdraw(transaction);
     return result;
   }
@@ -150,13 +150,13 @@ export class Chain extends EventEmitter {
   /** The value that the ledger agrees on. */
   #choose(ledger) {
     const nextCloseTime = ledger.closeTime + BigInt(Math.max(1, Math.ceil(this.#targetMs / 1000)));
-    const arrived = this.#underway.arrive(this.state, ledger, nextCloseTime, this.#verifier);
+    const arrived = this.#delayed.arrive(this.state, ledger, nextCloseTime, this.#verifier);
     const sources = new Set(arrived.map(({ source }) => source));
     const waiting = this.queue.nominate(this.state, ledger).filter(({ source }) => !sources.has(source));
     const isEmpty = waiting.length > 0 && arrived.length === 0 && this.#faults.happens('emptyLedger');
     const candidates = isEmpty ? [] : [...arrived, ...waiting];
     const isDropped = candidates.length > 0 && this.#faults.happens('dropLedger');
-    if (isDropped) this.#underway.putBack(arrived, ledger.sequence + 1);
+    if (isDropped) this.#delayed.putBack(arrived, ledger.sequence + 1);
     return { ...selectTransactions(candidates, this.#network), isDropped };
   }
 

@@ -89,7 +89,7 @@ export class Faults {
   }
 
   /** Whether the fault happens to this transaction. */
-  befalls(name, transaction) {
+  happensTo(name, transaction) {
     const probability = this.#settings[name];
     return probability > 0 && this.#fire(name, hashToUnit(this.seed, name, transaction.hashHex) < probability);
   }

@@ -47,7 +47,7 @@ export const array = (params, name) => {
  */
 export const requireBase64 = (params, invalid = invalidParams) => {
   const format = text(params, 'xdrFormat');
-  if (format === 'json') throw invalidParams('xdrFormat "json" is not implemented by this network');
+  if (format === 'json') throw invalidParams('not implemented by this local network: xdrFormat "json"');
   if (format !== '' && format !== 'base64')
     throw invalid(`got '${format}': expected base64, json for optional 'xdrFormat'`);
 };

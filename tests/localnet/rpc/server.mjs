@@ -21,6 +21,9 @@ const readBody = async (request) => {
   return Buffer.concat(chunks);
 };
 
+/** Methods of Stellar RPC that this network does not have. */
+const NOT_IMPLEMENTED = ['getEvents'];
+
 /** Methods that control the network. */
 const CONTROL = 'localnet_';
 
@@ -42,6 +45,11 @@ const sendText = (response, status, text, headers = {}) => {
   });
   response.end(`${text}\n`);
 };
+
+const methodNotFound = (method) =>
+  NOT_IMPLEMENTED.includes(method)
+    ? new RpcError(codes.METHOD_NOT_FOUND, `not implemented by this local network: ${method}`)
+    : new RpcError(codes.METHOD_NOT_FOUND, 'method not found', method);
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -148,7 +156,7 @@ export class RpcServer {
         throw new RpcError(codes.INVALID_REQUEST, 'invalid request');
       }
       const method = methods.get(call.method);
-      if (!method) throw new RpcError(codes.METHOD_NOT_FOUND, 'method not found', call.method);
+      if (!method) throw methodNotFound(call.method);
       if (call.params !== undefined && call.params !== null && !isObject(call.params)) {
         throw wrongType(call.params, 'params', 'object');
       }

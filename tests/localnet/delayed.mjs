@@ -4,7 +4,7 @@
 import { accountKey } from './entries.mjs';
 import { checkValid } from './validity.mjs';
 
-export class Underway {
+export class Delayed {
   #bySource = new Map();
   #faults;
 
@@ -22,8 +22,8 @@ export class Underway {
 
   /** Takes a transaction that was just queued, if a fault applies to it. True: the queue does not have it any more. */
   take(transaction, latestLedger) {
-    if (this.#faults.befalls('loseSubmission', transaction.innermost)) return true;
-    const isLate = this.#faults.befalls('late', transaction.innermost);
+    if (this.#faults.happensTo('loseSubmission', transaction.innermost)) return true;
+    const isLate = this.#faults.happensTo('late', transaction.innermost);
     const delay = isLate ? 0 : this.#faults.delayOf(transaction.innermost);
     if (!isLate && delay === 0) return false;
     this.#bySource.set(transaction.source, { transaction, isLate, due: latestLedger + 1 + delay });
