@@ -23,8 +23,8 @@ struct account_admin {
 /*
  * Both block for up to timeout_s, plus the RPC's and the database's own timeouts. They return
  *   ERR_OK               the account is in the wanted state; detail says whether it already was
- *   ERR_CONFLICT         refused; detail says why and what to do
- *   ERR_TRY_AGAIN        not yet: the RPC is behind, a lease is open, or a provisioning transaction is
+ *   ERR_REFUSED         refused; detail says why and what to do
+ *   ERR_NOT_YET        not yet: the RPC is behind, a lease is open, or a provisioning transaction is
  * pending ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED the change may have been committed; repeat the call Any
  * other error means that the database, the RPC or the key process is unavailable; the account is unchanged.
  */

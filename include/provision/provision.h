@@ -32,7 +32,7 @@ struct provision_settings {
  *
  * ERR_CONFIG: the distribution account does not exist or has too little XLM. ERR_RPC_UNAVAILABLE,
  * ERR_DATABASE_UNAVAILABLE: unavailable for longer than timeout_s. ERR_NOT_REPLICATED: the synchronous
- * standby was; what it may lack was not sent. ERR_TRY_AGAIN: several transactions in a row failed.
+ * standby was; what it may lack was not sent. ERR_NOT_YET: several transactions in a row failed.
  * ERR_KEYD_UNAVAILABLE.
  */
 MUST_CHECK enum err provision_ensure(

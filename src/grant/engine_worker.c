@@ -278,7 +278,7 @@ static void fail_batch(struct engine *engine, struct batch *batch, enum err e, c
 /* Whether the same batch, as it is, may be tried once more: nothing of it was committed. */
 static bool worth_retrying(const struct worker *worker, enum err e, int64_t begun_ms)
 {
-    if (e == ERR_TRY_AGAIN)
+    if (e == ERR_SERIALIZATION)
         return clock_left_ms(db_deadline_ms(worker->db)) > RETRY_LEFT_MS;
     return e == ERR_DATABASE_UNAVAILABLE && clock_ms() - begun_ms < RETRY_MS;
 }
@@ -341,7 +341,7 @@ void *worker_run(void *context)
         db_set_deadline(worker->db, batch_deadline_ms(&batch));
         if (e == ERR_OK)
             e = grant(worker, &batch.grant, &detail);
-        bool item_fault = (e == ERR_CONFLICT || e == ERR_INTERNAL) && batch.grant.count > 1;
+        bool item_fault = (e == ERR_CONSTRAINT || e == ERR_INTERNAL) && batch.grant.count > 1;
         if (!item_fault)
             remember(engine, e, &detail);
         if (e == ERR_OK)

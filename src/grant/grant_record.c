@@ -68,7 +68,8 @@ static enum err learn_outcome(
             if (status[0] == 'c' && db_bool(rows, 0, 1))
                 return confirm(db, detail);
             if (status[0] == 'a')
-                return detail_set(detail, ERR_TRY_AGAIN, "the connection was lost before COMMIT took effect");
+                return detail_set(
+                    detail, ERR_SERIALIZATION, "the connection was lost before COMMIT took effect");
         }
         clock_sleep_ms(50);
     } while (clock_ms() < deadline_ms);

@@ -133,7 +133,7 @@ static enum err settle(struct writing *writing, struct detail *detail)
     if (gap == NULL)
         return pool_settle(writing->lead->db, writing->ledger, writing->held, settled, detail);
     if (writing->submission.id != gap->provisioning)
-        return detail_set(detail, ERR_TRY_AGAIN, "ensure-accounts went on while accounts were read");
+        return detail_set(detail, ERR_NOT_YET, "ensure-accounts went on while accounts were read");
     return pool_settle_gap(writing->lead->db, writing->ledger, gap->reads, writing->held, settled, detail);
 }
 

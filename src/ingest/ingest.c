@@ -271,7 +271,8 @@ static unsigned after(struct ingest *ingest, enum err e, const struct detail *de
     case ERR_DATABASE_UNAVAILABLE:
     case ERR_OUTCOME_UNKNOWN:
     case ERR_NOT_REPLICATED:
-    case ERR_TRY_AGAIN:
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
         return failed(ingest, e, detail);
     default:
         reset_retries(ingest);

@@ -88,7 +88,7 @@ struct gap_evidence {
     struct submission_fate fate;
 };
 
-/* The same for a ledger whose predecessors are lost, which is decoded and checked. ERR_TRY_AGAIN: what was
+/* The same for a ledger whose predecessors are lost, which is decoded and checked. ERR_NOT_YET: what was
  * seen is not all that there is any more. */
 MUST_CHECK enum err lead_commit_after_gap(struct lead *lead, const struct ledger *ledger,
     const struct gap_evidence *gap, struct ledger_committed *out, struct detail *detail);

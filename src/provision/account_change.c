@@ -42,14 +42,14 @@ static struct account_change_verdict unchanged(enum err e, const char *words)
 static struct account_change_verdict judge_use(const struct account_probe *probe)
 {
     if (!probe->own_authority)
-        return unchanged(ERR_CONFLICT,
+        return unchanged(ERR_REFUSED,
             "refused: its signers or thresholds were changed, so its own key alone no longer controls it;"
             " restore them first");
     if (probe->frozen)
-        return unchanged(ERR_CONFLICT,
+        return unchanged(ERR_REFUSED,
             "refused: the network has frozen it; no transaction of it is valid until it is unfrozen");
     if (!probe->opens)
-        return unchanged(ERR_CONFLICT,
+        return unchanged(ERR_REFUSED,
             "refused: its sealed seed does not open under these master keys; start with the master key that"
             " sealed it");
     return (struct account_change_verdict){0};
@@ -61,12 +61,12 @@ static struct account_change_verdict judge_release(
     if (text_equal(row->state, "active"))
         return unchanged(ERR_OK, "already active");
     if (!text_equal(row->state, "quarantined")) {
-        struct account_change_verdict verdict = unchanged(ERR_CONFLICT, "");
+        struct account_change_verdict verdict = unchanged(ERR_REFUSED, "");
         detail_set(&verdict.detail, ERR_OK, "refused: it is %s, not quarantined", row->state);
         return verdict;
     }
     if (!probe->found)
-        return unchanged(ERR_CONFLICT,
+        return unchanged(ERR_REFUSED,
             "refused: the network has no such account; retire it, or create it on the network again first");
     struct account_change_verdict verdict = judge_use(probe);
     if (verdict.e != ERR_OK)
@@ -81,10 +81,10 @@ static struct account_change_verdict judge_missing(
     enum account_change change, const struct account_change_row *row)
 {
     if (row->leased)
-        return unchanged(ERR_TRY_AGAIN,
+        return unchanged(ERR_NOT_YET,
             "not yet: the network has no such account, but its lease is open until a ledger ends it");
     if (row->grants_on_hold && text_equal(row->state, "creating"))
-        return unchanged(ERR_TRY_AGAIN,
+        return unchanged(ERR_NOT_YET,
             "not yet: grants are on hold, and the database may have lost the transaction that creates it");
     struct account_change_verdict verdict =
         unchanged(change == CHANGE_RETIRE_IF_FOUND ? ERR_NOT_FOUND : ERR_OK,
@@ -103,7 +103,7 @@ static struct account_change_verdict judge_retire(
         return judge_missing(change, row);
     if (text_equal(row->state, "creating"))
         return unchanged(
-            ERR_TRY_AGAIN, "not yet: the network has it, but the ledger that created it is not ingested yet");
+            ERR_NOT_YET, "not yet: the network has it, but the ledger that created it is not ingested yet");
     struct account_change_verdict verdict = judge_use(probe);
     if (verdict.e != ERR_OK)
         return verdict;
@@ -141,9 +141,9 @@ static enum err read_row(struct db *db, const struct work *work, struct account_
         DB_SQL0(sql_cursor), DB_SQL(sql_account, DB_TEXT(work->address))};
     enum err e = db_run(db, statements, STEPS, rows, work->detail);
     if (e == ERR_OK && db_count(rows[CURSOR]) == 0)
-        e = detail_set(work->detail, ERR_TRY_AGAIN, "not yet: no ledger has been ingested");
+        e = detail_set(work->detail, ERR_NOT_YET, "not yet: no ledger has been ingested");
     if (e == ERR_OK && db_count(rows[ACCOUNT]) == 0)
-        e = detail_set(work->detail, ERR_CONFLICT, "refused: not an account of this pool");
+        e = detail_set(work->detail, ERR_REFUSED, "refused: not an account of this pool");
     if (e == ERR_OK &&
         (probe->oldest < db_i64(rows[CURSOR], 0, 0) || probe->ledger < db_i64(rows[ACCOUNT], 0, 2)))
         e = detail_set(work->detail, ERR_LEDGER_AHEAD,
@@ -168,7 +168,7 @@ static enum err write_row(struct db *db, const struct work *work, const char *st
         return e;
     if (db_bool(pending, 0, 0))
         return detail_set(
-            work->detail, ERR_TRY_AGAIN, "not yet: a pending transaction of ensure-accounts includes it");
+            work->detail, ERR_NOT_YET, "not yet: a pending transaction of ensure-accounts includes it");
     const struct db_statement statements[] = {
         DB_SQL(sql_change, DB_TEXT(work->address), DB_TEXT(state),
             probe->found ? DB_I64(probe->sequence) : DB_NONE, probe->found ? DB_I64(probe->ledger) : DB_NONE),

@@ -66,7 +66,7 @@ static enum err check_accounts(enum provisioning_kind kind, const struct batch *
         if (snapshot->accounts[i].found == (kind == PROVISIONING_MERGE))
             continue;
         address_encode(&batch->keys[i], address);
-        return detail_set(detail, ERR_TRY_AGAIN,
+        return detail_set(detail, ERR_NOT_YET,
             "account %s %s on the network, but not in any ingested ledger", address,
             kind == PROVISIONING_MERGE ? "is missing" : "exists");
     }
@@ -125,9 +125,9 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
         return e;
     if (counts.held && kind == PROVISIONING_MERGE)
         return detail_set(
-            detail, ERR_TRY_AGAIN, "grants are on hold: the accounts may have leases that the database lost");
+            detail, ERR_NOT_YET, "grants are on hold: the accounts may have leases that the database lost");
     if (counts.pending || snapshot->ledger < counts.cursor)
-        return detail_set(detail, ERR_TRY_AGAIN, "Stellar RPC is at ledger %u, and %u is committed",
+        return detail_set(detail, ERR_NOT_YET, "Stellar RPC is at ledger %u, and %u is committed",
             snapshot->ledger, counts.cursor);
     struct provisioning_tx transaction = build_transaction(provision, kind, batch, snapshot, counts.now_s);
     if ((e = check_funds(provision, &counts, kind, snapshot, transaction.fee_stroops, detail)) != ERR_OK ||
@@ -169,5 +169,5 @@ enum err prepare(
         e = db_commit(provision->session.db, detail);
     else
         db_rollback(provision->session.db);
-    return e == ERR_OK && signing != ERR_OK ? ERR_TRY_AGAIN : e;
+    return e == ERR_OK && signing != ERR_OK ? ERR_NOT_YET : e;
 }

@@ -32,7 +32,7 @@ uint32_t prepare_fee(enum provisioning_kind kind, size_t accounts, unsigned fail
     const struct provision_settings *settings);
 
 /*
- * Picks accounts, signs and stores; sends nothing. ERR_TRY_AGAIN: a ledger that is not ingested yet would
+ * Picks accounts, signs and stores; sends nothing. ERR_NOT_YET: a ledger that is not ingested yet would
  * change the selection, or an account whose seed does not open was quarantined; read the pool again.
  * ERR_CONFIG: the distribution account has too little XLM.
  */

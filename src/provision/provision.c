@@ -145,7 +145,7 @@ static enum err read_outcome(
     if (++provision->failures < FAILURES_MAX)
         return ERR_OK;
     provision->out_of_retries = true;
-    return detail_set(detail, ERR_TRY_AGAIN, "%u provisioning transactions in a row failed, the last one: %s",
+    return detail_set(detail, ERR_NOT_YET, "%u provisioning transactions in a row failed, the last one: %s",
         provision->failures, outcome.text);
 }
 
@@ -223,7 +223,7 @@ static enum err step(struct provision *provision, struct pool_counts *counts, st
 static bool is_transient(enum err e)
 {
     return e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN || e == ERR_NOT_REPLICATED ||
-           e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED || e == ERR_TRY_AGAIN;
+           e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED || e == ERR_SERIALIZATION || e == ERR_NOT_YET;
 }
 
 static enum err run(struct provision *provision, struct detail *detail)

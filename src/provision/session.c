@@ -50,7 +50,7 @@ enum err session_begin(struct session *session, struct detail *detail)
     session->locked = false;
     return e != ERR_OK
                ? e
-               : detail_set(detail, ERR_TRY_AGAIN, "the session that held the provisioning lock was lost");
+               : detail_set(detail, ERR_NOT_YET, "the session that held the provisioning lock was lost");
 }
 
 /* The COMMITs that stored it may not have waited for the standby. A later COMMIT that waits covers them. */

@@ -22,7 +22,7 @@ void session_free(struct session *session);
 /* Takes the lock if this session does not have it. ERR_NOT_LEADER: another process has it. */
 MUST_CHECK enum err session_take(struct session *session, struct detail *detail);
 
-/* BEGIN, under the lock. ERR_TRY_AGAIN: the lock was lost with its connection; call session_take again. */
+/* BEGIN, under the lock. ERR_NOT_YET: the lock was lost with its connection; call session_take again. */
 MUST_CHECK enum err session_begin(struct session *session, struct detail *detail);
 
 /*

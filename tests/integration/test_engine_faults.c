@@ -72,7 +72,7 @@ static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
     let_go(holder);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++)
         if (i == 5)
-            client_refused(&clients[i], ERR_CONFLICT, SOON_MS);
+            client_refused(&clients[i], ERR_CONSTRAINT, SOON_MS);
         else
             client_lease(&clients[i], SOON_MS);
     assert_int_equal(leased_accounts(&engine.pool), ARRAY_LEN(clients) - 1);
@@ -109,7 +109,7 @@ static void T7_a_claim_that_is_rolled_back_wakes_who_waits(void **state)
         await_taken(&engine);
         clock_sleep_ms(100);
         client_submit(&engine, &clients[1]);
-        client_refused(&clients[0], ERR_CONFLICT, SOON_MS);
+        client_refused(&clients[0], ERR_CONSTRAINT, SOON_MS);
         const struct lease *lease = client_lease(&clients[1], SOON_MS);
         late += clients[1].answered_ms - clients[0].answered_ms > WOKEN_MS;
         test_pool_include(engine.pool.db, &lease, 1);

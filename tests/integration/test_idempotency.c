@@ -240,7 +240,7 @@ static void DL9_a_rolled_back_grant_leaves_no_key(void **state)
         " $$ BEGIN RAISE integrity_constraint_violation; END $$;"
         "CREATE TRIGGER refuse AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.refuse()");
     ask_keyed(pool, &asked, "a", "body");
-    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_CONFLICT);
+    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_CONSTRAINT);
     assert_nothing_leased(pool);
     test_db_exec(&pool->test, "DROP TRIGGER refuse ON fairway.leases");
     grant_on(pool, &asked, 1);

@@ -183,8 +183,8 @@ static void an_account_in_a_pending_provisioning_transaction_is_not_changed(void
     assert_int_equal(quarantine(pool.db, 1, "test"), ERR_OK);
     assert_int_equal(submission_store(pool.db, &transaction, BYTES_OF(envelope), &hash, NULL), ERR_OK);
     const struct account_probe probe = fresh_probe();
-    assert_int_equal(change(0, CHANGE_RELEASE, &probe), ERR_TRY_AGAIN);
-    assert_int_equal(change(0, CHANGE_RETIRE, &probe), ERR_TRY_AGAIN);
+    assert_int_equal(change(0, CHANGE_RELEASE, &probe), ERR_NOT_YET);
+    assert_int_equal(change(0, CHANGE_RETIRE, &probe), ERR_NOT_YET);
     assert_true(in_state(0, "quarantined"));
     assert_int_equal(change(1, CHANGE_RELEASE, &probe), ERR_OK);
     test_db_exec(
@@ -204,10 +204,10 @@ static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
         "UPDATE fairway.channel_accounts"
         " SET state = 'creating', sequence = NULL, sequence_ledger = NULL WHERE slot < 2");
     assert_int_equal(submission_store(pool.db, &transaction, BYTES_OF(envelope), &hash, NULL), ERR_OK);
-    assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_TRY_AGAIN);
+    assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_NOT_YET);
     assert_true(in_state(0, "creating"));
     test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline - 1");
-    assert_int_equal(change(1, CHANGE_RETIRE_IF_FOUND, &nothing), ERR_TRY_AGAIN);
+    assert_int_equal(change(1, CHANGE_RETIRE_IF_FOUND, &nothing), ERR_NOT_YET);
     test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline + 1");
     assert_int_equal(change(1, CHANGE_RETIRE_IF_FOUND, &nothing), ERR_NOT_FOUND);
     assert_true(in_state(1, "creating"));
@@ -241,7 +241,7 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
     db_rollback(pool.db);
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'active' WHERE slot = 1");
     assert_int_equal(db_begin(pool.db, NULL), ERR_OK);
-    assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_TRY_AGAIN);
+    assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_NOT_YET);
     db_rollback(pool.db);
     db_free(other);
 }
@@ -402,7 +402,7 @@ static void *operate(void *context)
             const struct account_probe probe = probe_network(slot);
             clock_sleep_ms(rand_r(&seed) % 5);
             e = account_change_apply(db, &pool.accounts[slot], CHANGE_RELEASE, &probe, &(struct detail){0});
-            check(e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_TRY_AGAIN);
+            check(e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_NOT_YET || e == ERR_SERIALIZATION);
         } while (e != ERR_OK);
         pthread_mutex_lock(&network.lock);
         network.releases++;

@@ -57,7 +57,7 @@ static void only_a_usable_quarantined_account_is_released(void **state)
             continue;
         }
         assert_null(verdict.state);
-        assert_int_equal(verdict.e, text_equal(given.row.state, "active") ? ERR_OK : ERR_CONFLICT);
+        assert_int_equal(verdict.e, text_equal(given.row.state, "active") ? ERR_OK : ERR_REFUSED);
         assert_true(verdict.detail.text[0] != '\0');
     }
 }
@@ -73,7 +73,7 @@ static void only_an_account_that_can_be_merged_becomes_retiring(void **state)
         assert_int_equal(retiring, may && usable(&given.probe));
         assert_int_equal(retiring && verdict.e != ERR_OK, false);
         if (text_equal(given.row.state, "retiring") && given.probe.found)
-            assert_int_equal(verdict.e, usable(&given.probe) ? ERR_OK : ERR_CONFLICT);
+            assert_int_equal(verdict.e, usable(&given.probe) ? ERR_OK : ERR_REFUSED);
         assert_true(verdict.detail.text[0] != '\0');
     }
 }
@@ -100,7 +100,7 @@ static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_p
             assert_true(text_equal(first.state, retire.state));
         }
         if (waits || (creating && given.probe.found))
-            assert_int_equal(retire.e, ERR_TRY_AGAIN);
+            assert_int_equal(retire.e, ERR_NOT_YET);
     }
 }
 
@@ -119,7 +119,7 @@ static void each_refusal_names_its_reason(void **state)
     const struct account_change_row row = {.state = "quarantined"};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct account_change_verdict release = account_change_judge(CHANGE_RELEASE, &row, &cases[i].probe);
-        assert_int_equal(release.e, ERR_CONFLICT);
+        assert_int_equal(release.e, ERR_REFUSED);
         assert_non_null(strstr(release.detail.text, cases[i].words));
     }
 }
