@@ -96,7 +96,7 @@ static int list(const struct config *config)
 }
 
 typedef enum err (*change_fn)(
-    const struct account_admin *manual, const struct public_key *account, struct detail *detail);
+    const struct account_admin *admin, const struct public_key *account, struct detail *detail);
 
 /* The COMMIT was sent, and nobody has said that it holds. */
 static bool in_doubt(enum err e)
@@ -113,7 +113,7 @@ static bool later_may_help(enum err e)
  * A refusal, a doubt, or one read that the RPC fails concerns that account only: the list goes on. Any other
  * error, and a second failed read in a row, would meet all accounts that follow, and ends the command.
  */
-static int change_each(const struct config *config, const struct account_admin *manual, change_fn change)
+static int change_each(const struct config *config, const struct account_admin *admin, change_fn change)
 {
     bool refused = false, later = false, read_failed = false;
     const size_t end = config_argument_count(config);
@@ -123,7 +123,7 @@ static int change_each(const struct config *config, const struct account_admin *
         struct detail detail = {0};
         enum err e = address_decode(address, &account);
         if (e == ERR_OK)
-            e = change(manual, &account, &detail);
+            e = change(admin, &account, &detail);
         bool read_fails = e == ERR_RPC_UNAVAILABLE && i + 1 < end && !read_failed;
         if (e != ERR_OK && e != ERR_REFUSED && !later_may_help(e) && !read_fails)
             return command_failed(e, &detail, "this account and those after it stay as they are");
@@ -151,14 +151,14 @@ static int change_accounts(const struct config *config, change_fn change)
         }
     int code = startup(config, KEYD_SERVE, NEEDS_RPC, &base);
     if (code == EX_OK) {
-        const struct account_admin manual = {.db = base.db,
+        const struct account_admin admin = {.db = base.db,
             .rpc = rpc_new(&(struct rpc_settings){.url = base.rpc_url, .cancel_fd = -1}),
             .keyd = base.keyd,
             .distribution = base.distribution,
-            .patience_s = (unsigned)config_number(config, "START_TIMEOUT"),
+            .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")};
-        code = change_each(config, &manual, change);
-        rpc_free(manual.rpc);
+        code = change_each(config, &admin, change);
+        rpc_free(admin.rpc);
     }
     startup_end(&base);
     return code;
