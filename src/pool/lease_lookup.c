@@ -1,13 +1,12 @@
-#include "watch_lookup.h"
+#include "pool/lease_lookup.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 
-/* A hash may be that of a fee bump. The ordinal says which item a row belongs to. */
-static const char sql_watched[] =
+/* The ordinal says to which lookup a row belongs. */
+static const char sql_lookup[] =
     "SELECT n.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(l.result, 'pending'),"
     " coalesce(l.result_code, ''), coalesce(l.ledger, 0), coalesce(g.close_time, 0)"
     " FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS n (hash, client, ordinal)"
@@ -29,23 +28,22 @@ static struct lease_status read_status(const struct db_rows *rows, size_t row)
     return status;
 }
 
-enum err watch_lookup_read(
-    struct db *db, struct watch_lookup_item items[], size_t count, int timeout_ms, struct detail *detail)
+enum err lease_lookup(struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail)
 {
     struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes);
     const char **clients AUTO_FREE = NEW_ARRAY(count, const char *);
     AUTO_ROWS rows = NULL;
     for (size_t i = 0; i < count; i++) {
-        hashes[i] = BYTES_OF(items[i].hash.bytes);
-        clients[i] = items[i].client;
+        hashes[i] = BYTES_OF(lookups[i].hash.bytes);
+        clients[i] = lookups[i].client;
+        lookups[i].found = false;
     }
-    db_set_deadline(db, clock_ms() + timeout_ms);
     enum err e =
-        db_query(db, DB_SQL(sql_watched, DB_BYTEAS(hashes, count), DB_TEXTS(clients, count)), &rows, detail);
+        db_query(db, DB_SQL(sql_lookup, DB_BYTEAS(hashes, count), DB_TEXTS(clients, count)), &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        struct watch_lookup_item *item = &items[db_i64(rows, row, 0)];
-        item->found = true;
-        item->status = read_status(rows, row);
+        struct lease_lookup *lookup = &lookups[db_i64(rows, row, 0)];
+        lookup->found = true;
+        lookup->status = read_status(rows, row);
     }
     return e;
 }
