@@ -222,7 +222,7 @@ run: install-run
 	@$(PARALLEL) build
 	@sh tests/dev/run.sh
 demo:
-	@[ -x $(NODE) ] || { echo "Nothing runs here. Start it with \`make run\`, wait for its last line, then try again."; exit 69; }
+	@[ -x $(NODE) ] || { echo "fairway is not running. Run \`make run\` first, wait until it is ready, then try again."; exit 69; }
 	@$(NODE) tests/dev/demo.mjs
 
 # ---- measured, beside what fairway replaces

@@ -5,6 +5,9 @@
 
 #include "db/db.h"
 
+/* The number of the advisory lock is hashtext() of this. */
+#define MIGRATE_LOCK_TEXT "fairway migrations"
+
 /* Applies what is missing, one transaction a file; *applied says how many. Safe to run twice at the same
    time. A file that does not get its locks within direct's lock_timeout is rolled back, so that what queued
    behind it gets through, and tried again for a minute (then ERR_DATABASE_UNAVAILABLE). ERR_REFUSED when the

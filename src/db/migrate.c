@@ -18,7 +18,7 @@
 
 /* A lock of the transaction, not of the session: it cannot outlive a connection that was lost and opened anew
  * unnoticed. */
-static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('fairway migrations'))";
+static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('" MIGRATE_LOCK_TEXT "'))";
 
 /* CREATE SCHEMA IF NOT EXISTS wants the privilege to create schemas even when it exists, so it is asked for
  * first. */

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "base/mem.h"
+#include "pool/lock_numbers.h"
 
 static const char sql_take[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
 
@@ -8,11 +9,10 @@ static const char sql_backend[] = "SELECT pg_backend_pid()";
 
 struct session session_new(const char *database_direct_url, const struct network_id *network)
 {
-    /* the first 16 bytes make the two lock numbers of ingestion */
     return (struct session){
         .db = db_new(&(struct db_settings){
             .url = database_direct_url, .kind = DB_DIRECT, .name = "fairway provision"}),
-        .lock = (int64_t)be64_get(network->bytes + 16),
+        .lock = lock_numbers_of(network).provisioning,
     };
 }
 

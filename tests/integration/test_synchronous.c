@@ -150,7 +150,7 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
                             .kind = DB_DIRECT,
                             .name = "synchronous",
                             .statement_timeout_ms = TIMEOUT_MS}),
-        .locks = lead_locks_of(&pool->settings.network),
+        .locks = lock_numbers_of(&pool->settings.network),
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
     assert_int_equal(lead_commit(&lead, &named, &committed, NULL), ERR_OK);

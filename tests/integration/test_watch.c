@@ -315,7 +315,7 @@ static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state
     const struct network_id network = network_id_of("watch test");
     struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
     int64_t took_us[ROUNDS];
-    chain.lead = (struct lead){.db = test_db_open(&database, DB_DIRECT), .locks = lead_locks_of(&network)};
+    chain.lead = (struct lead){.db = test_db_open(&database, DB_DIRECT), .locks = lock_numbers_of(&network)};
     assert_int_equal(lead_take(&chain.lead, &detail), ERR_OK);
     commit_next(&chain);
     for (unsigned i = 0; i < ROUNDS; i++) {
