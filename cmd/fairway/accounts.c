@@ -9,18 +9,15 @@
 #include "base/text.h"
 #include "commands.h"
 #include "database.h"
-#include "pool/status.h"
+#include "pool/account_read.h"
 #include "provision/account_admin.h"
 #include "pool_access.h"
 
 #define PAGE 500
 
-/* In the order of the last line's totals. */
-static const char *const states[] = {"idle", "leased", "creating", "retiring", "quarantined", "retired"};
-
-static void print_account(const struct account_status *account)
+static void print_account(const struct account_shown *account)
 {
-    printf("%s %-11s", account->public_key, account->state);
+    printf("%s %-11s", account->public_key, account_status_name(account->status));
     if (account->sequence >= 0)
         printf(" sequence %" PRId64 " as of ledger %" PRId64, account->sequence, account->sequence_ledger);
     else
@@ -39,28 +36,27 @@ static void print_account(const struct account_status *account)
     putchar('\n');
 }
 
-static enum err print_all(struct db *db, const char *state, struct detail *detail)
+static enum err print_all(struct db *db, const enum account_status *status, struct detail *detail)
 {
-    struct account_status *page AUTO_FREE = NEW_ARRAY(PAGE, struct account_status);
-    size_t totals[ARRAY_LEN(states)] = {0}, all = 0, count = PAGE;
+    struct account_shown *page AUTO_FREE = NEW_ARRAY(PAGE, struct account_shown);
+    size_t totals[ACCOUNT_STATUSES] = {0}, all = 0, count = PAGE;
     char after[ADDRESS_SIZE] = "";
     while (count == PAGE) {
-        enum err e = account_page(db, state, after, PAGE, page, &count, detail);
+        enum err e = account_read_page(db, status, after, PAGE, page, &count, detail);
         if (e != ERR_OK)
             return e;
         for (size_t i = 0; i < count; i++) {
             print_account(&page[i]);
-            for (size_t k = 0; k < ARRAY_LEN(states); k++)
-                totals[k] += strcmp(page[i].state, states[k]) == 0;
+            totals[page[i].status]++;
         }
         all += count;
         if (count > 0)
             memcpy(after, page[count - 1].public_key, sizeof after);
     }
     printf("%zu accounts", all);
-    for (size_t k = 0; k < ARRAY_LEN(states); k++)
+    for (enum account_status k = 0; k < ACCOUNT_STATUSES; k++)
         if (totals[k] > 0)
-            printf(", %zu %s", totals[k], states[k]);
+            printf(", %zu %s", totals[k], account_status_name(k));
     putchar('\n');
     return ERR_OK;
 }
@@ -71,16 +67,13 @@ static int list(const struct config *config)
     const char *state = config_text(config, "STATE");
     struct detail detail = {0};
     struct db *db;
-    bool known = state == NULL;
-    for (size_t k = 0; k < ARRAY_LEN(states); k++)
-        known |= text_equal(state, states[k]);
-    if (!known)
-        return command_usage_error("accounts",
-            "unknown state \"%s\": it must be idle, leased, creating, retiring, retired or quarantined",
-            state);
+    enum account_status status;
+    if (state != NULL && account_status_parse(state, &status) != ERR_OK)
+        return command_usage_error(
+            "accounts", "unknown state \"%s\": it must be " ACCOUNT_STATUS_NAMES, state);
     enum err e = database_open_migrated(config, "fairway accounts", &db, &detail);
     if (e == ERR_OK)
-        e = print_all(db, state, &detail);
+        e = print_all(db, state == NULL ? NULL : &status, &detail);
     db_free(db);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot list the accounts");
 }

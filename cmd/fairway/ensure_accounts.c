@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "database.h"
-#include "pool/accounts.h"
+#include "pool/pool_counts.h"
 #include "provision/provision.h"
 #include "pool_access.h"
 
@@ -56,7 +56,7 @@ static enum err ensure(
 static void print_plan(const struct pool_counts *counts, int64_t wanted)
 {
     printf("%" PRId64 " channel accounts are active as of ledger %u, %" PRId64 " are wanted: ",
-        counts->active, counts->cursor, wanted);
+        counts->active, counts->cursor_sequence, wanted);
     if (counts->active < wanted)
         printf("%" PRId64 " will be created, with 1 XLM of the distribution account's reserve each\n",
             wanted - counts->active);
@@ -68,7 +68,7 @@ static void print_plan(const struct pool_counts *counts, int64_t wanted)
         puts("none will be created or retired");
     if (counts->retiring > 0)
         printf("%" PRId64 " more are retiring and will be merged\n", counts->retiring);
-    if (counts->pending)
+    if (counts->submission_pending)
         puts("a transaction of an earlier run is pending and may change these numbers");
     if (counts->quarantined > 0)
         printf("%" PRId64 " are quarantined and do not count: see fairway accounts --state quarantined\n",

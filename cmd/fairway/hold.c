@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "database.h"
 #include "pool/grants_allowed.h"
+#include "pool/pool_counts.h"
 
 static void print_time(int64_t time_s)
 {
@@ -33,17 +34,20 @@ static enum err begin(const struct config *config, struct db *db, struct detail 
 
 static enum err show(struct db *db, struct detail *detail)
 {
-    struct grants_hold hold;
-    enum err e = grants_hold_read(db, &hold, detail);
+    struct pool_counts pool;
+    enum err e = pool_counts_read(db, &pool, detail);
     if (e != ERR_OK)
         return e;
-    if (hold.until_s != 0) {
-        printf("grants are on hold: %s\nthey resume with the first ledger that closes after ", hold.reason);
-        print_time(hold.until_s);
+    if (pool.held_until_s != 0) {
+        printf("grants are on hold: %s\nthey resume with the first ledger that closes after ",
+            pool.grants_reason);
+        print_time(pool.held_until_s);
         putchar('\n');
-    } else if (hold.other_database)
+    } else if (pool.grants_on_hold)
         puts("grants are on hold: the database was restored, copied or failed over\n"
              "ingestion has not set the end of the hold yet");
+    else if (!pool.grants_allowed && pool.cursor_sequence != 0)
+        printf("grants are not on hold, but stopped: %s\n", pool.grants_reason);
     else
         puts("grants are not on hold");
     return ERR_OK;

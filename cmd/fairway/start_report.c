@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "pool/accounts.h"
+#include "pool/pool_counts.h"
 #include "version.h"
 
 /* A pool of another size than the default is intended: a warning only if the number was set, or nothing can

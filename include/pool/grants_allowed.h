@@ -98,12 +98,4 @@ int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s
 MUST_CHECK enum err grants_hold_begin(
     struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail);
 
-/* The current hold. */
-struct grants_hold {
-    int64_t until_s; /* Unix seconds; 0: none is set */
-    char reason[200];
-    bool other_database; /* grants are on hold, and ingestion sets the end when it compares the identity */
-};
-MUST_CHECK enum err grants_hold_read(struct db *db, struct grants_hold *out, struct detail *detail);
-
 #endif

@@ -5,20 +5,23 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "pool/account_read.h"
 #include "db_endpoint.h"
 
 #define LIMIT_DEFAULT 100
 
 struct page_question {
     struct db_query question; /* first */
-    const char *state;        /* NULL: all but retired */
+    bool all;                 /* but retired ones */
+    enum account_status status;
     char after[ADDRESS_SIZE];
     size_t limit;
 };
 
-static json_t *account_json(const struct account_status *account)
+static json_t *account_json(const struct account_shown *account)
 {
-    json_t *object = json_pack("{s:s, s:s}", "publicKey", account->public_key, "state", account->state);
+    json_t *object = json_pack(
+        "{s:s, s:s}", "publicKey", account->public_key, "state", account_status_name(account->status));
     if (account->reason[0] != '\0')
         json_object_set_new(object, "reason", json_string(account->reason));
     if (account->sequence_ledger >= 0) {
@@ -33,7 +36,7 @@ static json_t *account_json(const struct account_status *account)
 }
 
 /* One account more than asked for was read: whether there is a next page. */
-static json_t *page_json(const struct account_status accounts[], size_t count, size_t limit)
+static json_t *page_json(const struct account_shown accounts[], size_t count, size_t limit)
 {
     size_t shown = count > limit ? limit : count;
     json_t *items = json_array(), *page = json_pack("{s:o}", "items", items);
@@ -47,26 +50,20 @@ static json_t *page_json(const struct account_status accounts[], size_t count, s
 static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     const struct page_question *page = (struct page_question *)question;
-    struct account_status *accounts AUTO_FREE = NEW_ARRAY(page->limit + 1, struct account_status);
+    struct account_shown *accounts AUTO_FREE = NEW_ARRAY(page->limit + 1, struct account_shown);
     size_t count;
-    enum err e = account_page(db, page->state, page->after, page->limit + 1, accounts, &count, detail);
+    enum err e = account_read_page(
+        db, page->all ? NULL : &page->status, page->after, page->limit + 1, accounts, &count, detail);
     if (e == ERR_OK)
         answer->body = page_json(accounts, count, page->limit);
     return e;
 }
 
-static enum err read_state(const char *text, const char **state, struct detail *detail)
+static enum err read_status(const char *text, struct page_question *page, struct detail *detail)
 {
-    static const char *const states[] = {"idle", "leased", "creating", "retiring", "retired", "quarantined"};
-    *state = NULL;
-    if (text == NULL)
-        return ERR_OK;
-    for (size_t i = 0; i < ARRAY_LEN(states); i++)
-        if (strcmp(text, states[i]) == 0)
-            *state = states[i];
-    if (*state == NULL)
-        return detail_set(detail, ERR_INVALID_REQUEST,
-            "state must be idle, leased, creating, retiring, retired or quarantined.");
+    page->all = text == NULL;
+    if (text != NULL && account_status_parse(text, &page->status) != ERR_OK)
+        return detail_set(detail, ERR_INVALID_REQUEST, "state must be " ACCOUNT_STATUS_NAMES ".");
     return ERR_OK;
 }
 
@@ -83,7 +80,7 @@ static enum err read_request(struct db_query *question, struct detail *detail)
         return detail_set(detail, ERR_INVALID_REQUEST, "after must be an account (G...).");
     page->limit = (size_t)count;
     snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
-    return read_state(http_query(question->http, "state"), &page->state, detail);
+    return read_status(http_query(question->http, "state"), page, detail);
 }
 
 void get_channel_accounts(struct http_request *request, void *api)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "db/server.h"
 #include "pool/grants_allowed.h"
+#include "pool/pool_counts.h"
 #include "db_endpoint.h"
 
 #define COMPLAIN_EVERY_MS 60000
@@ -47,14 +48,14 @@ static bool ingestion_well(const struct api_settings *settings)
     return settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why);
 }
 
-static bool check_pool(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
+static bool check_pool(const struct api_settings *settings, const struct pool_counts *pool, json_t *checks)
 {
     int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
     bool current = pool->cursor_sequence > 0 && apart_s <= grants_clock_slack_s(settings->ledger_seconds);
     bool ready = check(checks, "ledgers", current,
         "the close time of the last committed ledger is too far from the database's clock");
     ready &= check(checks, "grants", pool->grants_allowed,
-        pool->grants_held
+        pool->grants_on_hold
             ? "the database was restored or failed over: grants are held until no lease that it "
               "forgot can be live"
             : "grants are suspended");
@@ -83,7 +84,7 @@ static bool check_funds(const struct api_settings *settings, const struct funds 
  * loss of a standby into an outage. Patroni empties the setting on purpose when it has no standby left, and
  * where the storage replicates it is empty always. The alert belongs to the metric.
  */
-static void check_standby(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
+static void check_standby(const struct api_settings *settings, const struct pool_counts *pool, json_t *checks)
 {
     if (settings->synchronous_failover && !pool->synchronous_standby)
         warn(checks, "standby",
@@ -113,9 +114,9 @@ static bool check_disk(struct db *db, json_t *checks)
 static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     const struct api_settings *settings = question->settings;
-    struct pool_status pool;
+    struct pool_counts pool;
     json_t *checks = json_array();
-    bool database = pool_status(db, &pool, detail) == ERR_OK;
+    bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
     bool ready = check(checks, "database", database, "the database does not answer");
     ready &= check(checks, "keys", keyd_runs(settings->keyd), "the key process has ended");
     ready &= check(

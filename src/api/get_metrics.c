@@ -9,6 +9,7 @@
 #include <sysexits.h>
 
 #include "base/log.h"
+#include "pool/pool_counts.h"
 #include "commit.h"
 #include "db/server.h"
 #include "db_endpoint.h"
@@ -30,7 +31,7 @@ static void put_build(FILE *out)
     fprintf(out, "fairway_build_info{commit=\"%s\"} 1\n", FAIRWAY_COMMIT);
 }
 
-static void put_accounts(FILE *out, const struct pool_status *pool)
+static void put_accounts(FILE *out, const struct pool_counts *pool)
 {
     static const char name[] = "fairway_channel_accounts";
     describe(out, name, "Channel accounts by state; idle and leased ones are active.");
@@ -43,7 +44,7 @@ static void put_accounts(FILE *out, const struct pool_status *pool)
         pool->oldest_lease_s);
 }
 
-static void put_cursor(FILE *out, const struct pool_status *pool)
+static void put_cursor(FILE *out, const struct pool_counts *pool)
 {
     gauge(out, "fairway_grants_allowed", "1: leases may be granted, as far as the ledgers tell.",
         pool->grants_allowed);
@@ -78,7 +79,7 @@ static void put_funds(FILE *out, const struct funds *funds, const struct funds_l
 }
 
 static void put_database(
-    FILE *out, const struct api_settings *settings, const struct pool_status *pool, bool disk)
+    FILE *out, const struct api_settings *settings, const struct pool_counts *pool, bool disk)
 {
     gauge(out, "fairway_database_disk_ok", "1: the database's disk takes new blocks.", disk);
     gauge(out, "fairway_database_failover_synchronous", "1: DATABASE_FAILOVER=synchronous.",
@@ -90,8 +91,8 @@ static void put_database(
 
 static void put_all(FILE *out, const struct api_settings *settings, struct db *db, struct detail *detail)
 {
-    struct pool_status pool;
-    const bool database = pool_status(db, &pool, detail) == ERR_OK;
+    struct pool_counts pool;
+    const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
     put_build(out);
     gauge(out, "fairway_database_up", "1: the database answers.", database);
     if (settings->ingest_ready != NULL)

@@ -1,8 +1,9 @@
 /* GET /v1/pool: how the pool stands, in counts. */
+#include "pool/pool_counts.h"
 #include "db_endpoint.h"
 
 /* Before the first ledger there is no cursor: null, rather than a lag of 0. */
-static json_t *cursor_json(const struct pool_status *pool)
+static json_t *cursor_json(const struct pool_counts *pool)
 {
     if (pool->cursor_sequence == 0)
         return json_null();
@@ -12,7 +13,7 @@ static json_t *cursor_json(const struct pool_status *pool)
         json_decimal(pool->cursor_close_time_s), "lagSeconds", lag_s);
 }
 
-static json_t *pool_json(const struct pool_status *pool)
+static json_t *pool_json(const struct pool_counts *pool)
 {
     return json_pack("{s:{s:I, s:I, s:I, s:I, s:I}, s:I, s:o}", "accounts", "idle", (json_int_t)pool->idle,
         "leased", (json_int_t)pool->leased, "creating", (json_int_t)pool->creating, "retiring",
@@ -23,8 +24,8 @@ static json_t *pool_json(const struct pool_status *pool)
 static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
 {
     (void)question;
-    struct pool_status pool;
-    enum err e = pool_status(db, &pool, detail);
+    struct pool_counts pool;
+    enum err e = pool_counts_read(db, &pool, detail);
     if (e == ERR_OK)
         answer->body = pool_json(&pool);
     return e;

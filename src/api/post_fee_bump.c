@@ -2,6 +2,7 @@
  * often as it asks. */
 #include "base/mem.h"
 #include "http/json.h"
+#include "pool/fee_bump.h"
 #include "db_endpoint.h"
 
 struct bump_question {
@@ -41,15 +42,16 @@ static enum err make_bump(
 {
     const struct api_settings *settings = asked->question.settings;
     const struct envelope *inner = &asked->inner;
-    struct lease_key key;
+    struct fee_bump_lease lease;
     enum err e;
     bump->inner_hash = envelope_hash(&settings->network, inner);
-    if ((e = lease_key(db, &bump->inner_hash, client_of(asked->question.http), &key, detail)) != ERR_OK ||
-        (e = check_signatures(inner, &key.account, &bump->inner_hash, detail)) != ERR_OK ||
+    if ((e = fee_bump_find_lease(db, &bump->inner_hash, client_of(asked->question.http), &lease, detail)) !=
+            ERR_OK ||
+        (e = check_signatures(inner, &lease.account, &bump->inner_hash, detail)) != ERR_OK ||
         (e = policy_bump_fee(inner, &settings->limits, settings->limits.bump_base_fee_stroops,
              asked->max_fee_stroops, maximum_fee(asked), &bump->fee_stroops, detail)) != ERR_OK ||
-        (e = funds_check_bump(key.spendable_stroops, bump->fee_stroops, detail)) != ERR_OK ||
-        (e = keyd_sign_fee_bump(settings->keyd, buf_bytes(&asked->xdr), &key.sealed, bump->fee_stroops,
+        (e = funds_check_bump(lease.spendable_stroops, bump->fee_stroops, detail)) != ERR_OK ||
+        (e = keyd_sign_fee_bump(settings->keyd, buf_bytes(&asked->xdr), &lease.sealed, bump->fee_stroops,
              &bump->envelope, &bump->hash, detail)) != ERR_OK)
         return e;
     return fee_bump_record(db, &bump->hash, &bump->inner_hash, bump->fee_stroops, detail);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine_state.h"
-#include "pool/settle.h"
+#include "pool/accounts.h"
 
 /* How often waiting tickets are looked at for hang-ups and deadlines. */
 #define SWEEP_MS 50
@@ -66,7 +66,7 @@ static void *listen_for_releases(void *context)
     struct db *db = engine->listener_db;
     struct detail detail = {0};
     db_set_deadline(db, clock_ms() + LISTEN_MS);
-    if (db_listen(db, POOL_CHANNEL, &detail) != ERR_OK)
+    if (db_listen(db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
         log_debug("LISTEN is repeated when the database answers", "detail=\"%s\"", detail.text);
     for (int64_t next_poll_ms = 0; !is_stopping(engine);) {
         bool notified = false;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "pool/settle.h"
+#include "pool/accounts.h"
 
 /* How often hang-ups and deadlines are looked for while anyone waits. */
 #define SWEEP_MS 100
@@ -118,83 +118,35 @@ static void *sweep(void *context)
 struct look {
     size_t count;
     uint64_t *numbers;
-    struct hash *hashes;
     char (*clients)[CLIENT_SIZE];
-    bool *found;
-    struct lease_status *statuses;
+    struct lease_lookup *lookups;
 };
 
 static void look_free(struct look *look)
 {
     free(look->numbers);
-    free(look->hashes);
     free(look->clients);
-    free(look->found);
-    free(look->statuses);
+    free(look->lookups);
 }
 
 static struct look look_at(struct watch *watch, bool all)
 {
     pthread_mutex_lock(&watch->mutex);
     struct look look = {.numbers = NEW_ARRAY(watch->count, uint64_t),
-        .hashes = NEW_ARRAY(watch->count, struct hash),
         .clients = mem_new(watch->count, CLIENT_SIZE),
-        .found = NEW_ARRAY(watch->count, bool),
-        .statuses = NEW_ARRAY(watch->count, struct lease_status)};
+        .lookups = NEW_ARRAY(watch->count, struct lease_lookup)};
     for (size_t i = 0; i < watch->count; i++) {
         const struct watch_ticket *ticket = watch->tickets[i];
         if (!all && ticket->seen_ms != 0)
             continue;
         look.numbers[look.count] = ticket->number;
-        look.hashes[look.count] = ticket->hash;
         memcpy(look.clients[look.count], ticket->client, CLIENT_SIZE);
+        look.lookups[look.count] =
+            (struct lease_lookup){.hash = ticket->hash, .client = look.clients[look.count]};
         look.count++;
     }
     pthread_mutex_unlock(&watch->mutex);
     return look;
-}
-
-/* Hashes may be of fee bumps; the ordinal tells whose row it is. */
-static const char sql_watched[] =
-    "SELECT n.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(l.result, 'pending'),"
-    " coalesce(l.result_code, ''), coalesce(l.ledger, 0), coalesce(g.close_time, 0)"
-    " FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS n (hash, client, ordinal)"
-    " LEFT JOIN fairway.fee_bumps b ON b.hash = n.hash"
-    " JOIN fairway.leases l ON l.hash = coalesce(b.lease_hash, n.hash)"
-    " AND l.client = n.client"
-    " LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger";
-
-static struct lease_status read_status(const struct db_rows *rows, size_t row)
-{
-    struct lease_status status = {.sequence = db_i64(rows, row, 3),
-        .max_time_s = db_i64(rows, row, 4),
-        .ledger = db_i64(rows, row, 7),
-        .closed_at_s = db_i64(rows, row, 8)};
-    memcpy(status.hash.bytes, db_bytea(rows, row, 1).data, sizeof status.hash.bytes);
-    snprintf(status.account, sizeof status.account, "%s", db_text(rows, row, 2));
-    snprintf(status.status, sizeof status.status, "%s", db_text(rows, row, 5));
-    snprintf(status.result_code, sizeof status.result_code, "%s", db_text(rows, row, 6));
-    return status;
-}
-
-static enum err read_look(struct db *db, struct look *look, struct detail *detail)
-{
-    struct bytes *hashes AUTO_FREE = NEW_ARRAY(look->count, struct bytes);
-    const char **clients AUTO_FREE = NEW_ARRAY(look->count, const char *);
-    AUTO_ROWS rows = NULL;
-    for (size_t i = 0; i < look->count; i++) {
-        hashes[i] = BYTES_OF(look->hashes[i].bytes);
-        clients[i] = look->clients[i];
-    }
-    db_set_deadline(db, clock_ms() + CALL_MS);
-    enum err e = db_query(db,
-        DB_SQL(sql_watched, DB_BYTEAS(hashes, look->count), DB_TEXTS(clients, look->count)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        const size_t i = (size_t)db_i64(rows, row, 0);
-        look->found[i] = true;
-        look->statuses[i] = read_status(rows, row);
-    }
-    return e;
 }
 
 /* What is in no row is unknown to that client. */
@@ -203,9 +155,9 @@ static void tell(struct watch_ticket *ticket, const struct look *look, size_t i,
     ticket->failed = e != ERR_OK;
     if (e != ERR_OK)
         return;
-    if (!look->found[i])
+    if (!look->lookups[i].found)
         ticket->error = ERR_TRANSACTION_NOT_FOUND;
-    ticket->status = look->statuses[i];
+    ticket->status = look->lookups[i].status;
     ticket->seen_ms = now_ms;
 }
 
@@ -231,7 +183,8 @@ static void look_up(struct watch *watch, bool all, bool *blind)
     struct detail detail = {0};
     if (look.count == 0)
         return;
-    enum err e = read_look(watch->db, &look, &detail);
+    db_set_deadline(watch->db, clock_ms() + CALL_MS);
+    enum err e = lease_lookup(watch->db, look.lookups, look.count, &detail);
     if (e != ERR_OK && !*blind)
         log_warn("transactions that are waited for cannot be looked up", "error=%s detail=\"%s\"",
             err_code(e), detail.text);
@@ -272,7 +225,7 @@ static void *look_for_ends(void *context)
     int64_t all_ms = 0;
     bool blind = false;
     db_set_deadline(watch->db, clock_ms() + CALL_MS);
-    if (db_listen(watch->db, POOL_CHANNEL, &detail) != ERR_OK) /* the next connection does it */
+    if (db_listen(watch->db, ACCOUNTS_CHANNEL, &detail) != ERR_OK) /* the next connection does it */
         log_debug("no notifications", "detail=\"%s\"", detail.text);
     while (!is_stopping(watch)) {
         bool all = wait_for_news(watch) || clock_ms() >= all_ms;

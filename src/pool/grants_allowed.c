@@ -1,7 +1,6 @@
 #include "pool/grants_allowed.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -170,20 +169,4 @@ enum err grants_hold_begin(
                              "grants are on hold, but the wait for grants in flight failed; repeat the"
                              " command: %.150s",
                              why.text);
-}
-
-static const char sql_hold_read[] = "SELECT coalesce(c.held_until, 0), coalesce(c.hold_reason, ''),"
-                                    " NOT (" GRANTS_SAME_DATABASE ") FROM fairway.cursor c";
-
-enum err grants_hold_read(struct db *db, struct grants_hold *out, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL0(sql_hold_read), &rows, detail);
-    *out = (struct grants_hold){0};
-    if (e != ERR_OK || db_count(rows) == 0)
-        return e;
-    out->until_s = db_i64(rows, 0, 0);
-    snprintf(out->reason, sizeof out->reason, "%s", db_text(rows, 0, 1));
-    out->other_database = db_bool(rows, 0, 2);
-    return ERR_OK;
 }

@@ -3,6 +3,7 @@
 #define FAIRWAY_PROVISION_ACCOUNT_CHANGE_H
 
 #include "account_probe.h"
+#include "pool/accounts.h"
 
 enum account_change {
     CHANGE_RELEASE,
@@ -10,22 +11,16 @@ enum account_change {
     CHANGE_RETIRE,
 };
 
-/* The columns of the account's row that the verdict depends on. */
-struct account_change_row {
-    char state[16];
-    bool leased;
-    bool grants_on_hold; /* the database was restored: a lease that it lost may still be included */
-};
-
 struct account_change_verdict {
     enum err e;
-    const char *state; /* the new state; NULL: the row does not change */
+    bool changes; /* the row, to: */
+    enum account_state state;
     struct detail detail;
 };
 
 /* Pure. Errors as in provision/account_admin.h. */
 struct account_change_verdict account_change_judge(
-    enum account_change change, const struct account_change_row *row, const struct account_probe *probe);
+    enum account_change change, const struct account_locked *row, const struct account_probe *probe);
 
 /*
  * One transaction: locks the cursor and the account, judges, writes. ERR_LEDGER_AHEAD: the probe is older

@@ -1,11 +1,7 @@
 #include "account_probe.h"
 
-#include <string.h>
-
 #include "base/mem.h"
-
-static const char sql_sealed[] =
-    "SELECT a.sealed_seed, a.key_id FROM fairway.channel_accounts a WHERE a.public_key = $1";
+#include "pool/account_read.h"
 
 enum {
     KEY_ED25519 = 0,    /* PublicKeyType */
@@ -41,27 +37,6 @@ static void build_invalid(
     buf_add_u32(out, BUMP_SEQUENCE);
     buf_add_u64(out, 0); /* bump to 0: no effect */
     buf_add_u32(out, 0); /* ext */
-}
-
-/* A plain read: also works while a grant or a ledger has the row locked (Z3). */
-static enum err read_sealed(
-    struct db *db, const struct public_key *account, struct sealed_seed *out, struct detail *detail)
-{
-    char address[ADDRESS_SIZE];
-    AUTO_ROWS rows = NULL;
-    address_encode(account, address);
-    enum err e = db_query(db, DB_SQL(sql_sealed, DB_TEXT(address)), &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    if (db_count(rows) == 0)
-        return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
-    struct bytes box = db_bytea(rows, 0, 0);
-    const char *key_id = db_text(rows, 0, 1);
-    if (box.len != sizeof out->box || strlen(key_id) != sizeof out->key_id - 1)
-        return detail_set(detail, ERR_INTERNAL, "the row of account %s is malformed", address);
-    memcpy(out->box, box.data, box.len);
-    memcpy(out->key_id, key_id, sizeof out->key_id);
-    return ERR_OK;
 }
 
 static enum err probe_seed(const struct account_admin *admin, const struct public_key *account,
@@ -105,7 +80,7 @@ enum err account_probe_take(const struct account_admin *admin, const struct publ
 {
     struct sealed_seed sealed;
     *out = (struct account_probe){0};
-    enum err e = read_sealed(admin->db, account, &sealed, detail);
+    enum err e = account_read_seed_of(admin->db, account, &sealed, detail);
     if (e == ERR_OK)
         e = probe_network(admin->rpc, account, out, detail);
     return e != ERR_OK ? e : probe_seed(admin, account, &sealed, &out->opens, detail);

@@ -5,9 +5,10 @@
 #include "base/mem.h"
 #include "pool/submission.h"
 
-#define MIN_FEE_STROOPS 100          /* the network's minimum for one operation */
-#define BASE_RESERVE_STROOPS 5000000 /* the network's; an account needs two, paid by itself or its sponsor   \
-                                      */
+#define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
+#define BASE_RESERVE_STROOPS                                                                                 \
+    5000000 /* the network's; an account needs two, paid by itself or its sponsor                            \
+             */
 #define STROOPS_PER_XLM 10000000
 #define VALID_SECONDS 60 /* a few ledgers; also how long a transaction that is not included stays pending */
 
@@ -39,7 +40,7 @@ uint32_t prepare_fee(enum provisioning_kind kind, size_t accounts, unsigned fail
     return (uint32_t)(fee < cap ? fee : cap);
 }
 
-static enum err read_network(struct provision *provision, const struct batch *batch,
+static enum err read_network(struct provision *provision, const struct account_batch *batch,
     struct network_snapshot *out, struct detail *detail)
 {
     struct public_key keys[1 + PROVISIONING_ACCOUNTS_MAX];
@@ -58,7 +59,7 @@ static enum err read_network(struct provision *provision, const struct batch *ba
 
 /* An account that exists before its creation, or is missing before its merge, shows that a ledger is still to
  * be ingested. */
-static enum err check_accounts(enum provisioning_kind kind, const struct batch *batch,
+static enum err check_accounts(enum provisioning_kind kind, const struct account_batch *batch,
     const struct network_snapshot *snapshot, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
@@ -66,9 +67,8 @@ static enum err check_accounts(enum provisioning_kind kind, const struct batch *
         if (snapshot->accounts[i].found == (kind == PROVISIONING_MERGE))
             continue;
         address_encode(&batch->keys[i], address);
-        return detail_set(detail, ERR_NOT_YET,
-            "account %s %s on the network, but not in any ingested ledger", address,
-            kind == PROVISIONING_MERGE ? "is missing" : "exists");
+        return detail_set(detail, ERR_NOT_YET, "account %s %s on the network, but not in any ingested ledger",
+            address, kind == PROVISIONING_MERGE ? "is missing" : "exists");
     }
     return ERR_OK;
 }
@@ -94,7 +94,7 @@ static enum err check_funds(const struct provision *provision, const struct pool
 }
 
 static struct provisioning_tx build_transaction(const struct provision *provision,
-    enum provisioning_kind kind, const struct batch *batch, const struct network_snapshot *snapshot,
+    enum provisioning_kind kind, const struct account_batch *batch, const struct network_snapshot *snapshot,
     uint64_t now_s)
 {
     struct provisioning_tx transaction = {
@@ -112,7 +112,7 @@ static struct provisioning_tx build_transaction(const struct provision *provisio
 
 /* Runs in a transaction. The RPC's snapshot must not be older than the cursor. */
 static enum err sign_and_store(struct provision *provision, enum provisioning_kind kind,
-    const struct batch *batch, const struct network_snapshot *snapshot, uint32_t *broken,
+    const struct account_batch *batch, const struct network_snapshot *snapshot, uint32_t *broken,
     struct detail *detail)
 {
     struct pool_counts counts;
@@ -123,12 +123,12 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
         e = pool_counts_read(provision->session.db, &counts, detail);
     if (e != ERR_OK)
         return e;
-    if (counts.held && kind == PROVISIONING_MERGE)
+    if (counts.grants_on_hold && kind == PROVISIONING_MERGE)
         return detail_set(
             detail, ERR_NOT_YET, "grants are on hold: the accounts may have leases that the database lost");
-    if (counts.pending || snapshot->ledger < counts.cursor)
+    if (counts.submission_pending || snapshot->ledger < counts.cursor_sequence)
         return detail_set(detail, ERR_NOT_YET, "Stellar RPC is at ledger %u, and %u is committed",
-            snapshot->ledger, counts.cursor);
+            snapshot->ledger, counts.cursor_sequence);
     struct provisioning_tx transaction = build_transaction(provision, kind, batch, snapshot, counts.now_s);
     if ((e = check_funds(provision, &counts, kind, snapshot, transaction.fee_stroops, detail)) != ERR_OK ||
         (e = check_accounts(kind, batch, snapshot, detail)) != ERR_OK ||
@@ -144,14 +144,14 @@ static enum err quarantine(struct db *db, const struct public_key *account, stru
 {
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    detail_set(detail, ERR_OK, "account %s was quarantined: its sealed seed does not open", address);
-    return accounts_quarantine(db, account, "its sealed seed does not open", detail);
+    detail_set(detail, ERR_OK, "account %s was quarantined: " ACCOUNTS_SEED_BROKEN, address);
+    return accounts_quarantine(db, account, 1, ACCOUNTS_SEED_BROKEN, detail);
 }
 
 enum err prepare(
     struct provision *provision, enum provisioning_kind kind, size_t count, struct detail *detail)
 {
-    struct batch batch;
+    struct account_batch batch;
     struct network_snapshot snapshot;
     uint32_t broken = 0;
     size_t limit = prepare_limit(kind, provision->settings->max_fee_stroops);

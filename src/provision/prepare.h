@@ -3,6 +3,7 @@
 #define FAIRWAY_PROVISION_PREPARE_H
 
 #include "pool/accounts.h"
+#include "pool/pool_counts.h"
 #include "provision/provision.h"
 #include "rpc/rpc.h"
 #include "session.h"

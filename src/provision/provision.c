@@ -153,13 +153,13 @@ static enum err next_action(
     struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
     int64_t wanted = (int64_t)provision->wanted;
-    if (counts->pending)
+    if (counts->submission_pending)
         return resend(provision, detail);
     if (counts->active < wanted)
         return create(provision, counts, detail);
     if (counts->active > wanted)
         return in_transaction(provision, retire, counts, detail);
-    if (counts->retiring > counts->retiring_leased && counts->held) {
+    if (counts->retiring > counts->retiring_leased && counts->grants_on_hold) {
         log_waiting(
             provision, "grants are on hold: retiring accounts may have leases that the database lost");
         pause_one_poll(provision);
@@ -189,7 +189,7 @@ static enum err catch_up(struct provision *provision, const struct pool_counts *
             return ERR_RPC_UNAVAILABLE;
         provision->network_ledger = health.latest_ledger;
     }
-    if (counts->cursor >= provision->network_ledger)
+    if (counts->cursor_sequence >= provision->network_ledger)
         return ERR_OK;
     provision->waits_for_ledgers = true;
     log_waiting(provision, "ledgers are still to be ingested");
@@ -232,11 +232,12 @@ static enum err run(struct provision *provision, struct detail *detail)
     int64_t deadline_ms = clock_ms() + timeout_ms;
     struct pool_counts counts = {0};
     while (!provision->done) {
-        uint32_t cursor = counts.cursor;
+        uint32_t cursor = counts.cursor_sequence;
         enum err e = step(provision, &counts, detail);
         /* a new ledger extends the deadline only of a run that waits for ledgers: they close whatever else
          * fails */
-        if (e == ERR_OK || e == ERR_NOT_LEADER || (provision->waits_for_ledgers && counts.cursor != cursor))
+        if (e == ERR_OK || e == ERR_NOT_LEADER ||
+            (provision->waits_for_ledgers && counts.cursor_sequence != cursor))
             deadline_ms = clock_ms() + timeout_ms;
         if (e == ERR_OK)
             continue;

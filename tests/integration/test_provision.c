@@ -11,6 +11,7 @@
 
 #include "../../src/provision/session.h"
 #include "pool/accounts.h"
+#include "pool/pool_counts.h"
 #include "pool/submission.h"
 #include "base/mem.h"
 #include "support/ledger_builder.h"
@@ -110,7 +111,7 @@ static void S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slot
                          "SELECT count(*) FROM fairway.channel_accounts WHERE get_byte(sealed_seed, 0) ="
                          " CASE slot WHEN 1 THEN 7 WHEN 4 THEN 8 WHEN 6 THEN 9 WHEN 7 THEN 10 END"),
         4);
-    struct batch batch;
+    struct account_batch batch;
     assert_int_equal(accounts_pick(world->session.db, PROVISIONING_CREATION, 3, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3);
     struct public_key expected[] = {built_key(1), built_key(7), built_key(3)};
@@ -151,7 +152,7 @@ static void S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones(voi
     assert_int_equal(after.active, 6);
     assert_int_equal(after.retiring, 4);
     assert_int_equal(after.retiring_leased, 1);
-    struct batch batch;
+    struct account_batch batch;
     assert_int_equal(accounts_pick(world->session.db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3); /* not the leased one */
     assert_int_equal(retire(world, 0), 0);
@@ -180,11 +181,11 @@ static void a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not(v
     assert_int_equal(retire(world, 2), 2);
     store(world, 11, 2);
     for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
-        struct batch batch, rest;
+        struct account_batch batch, rest;
         assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
         assert_int_equal(accounts_pick(world->session.db, kind, 2, &batch, NULL), ERR_OK);
         assert_int_equal(accounts_lock(world->session.db, kind, &batch, NULL), ERR_OK);
-        assert_int_equal(accounts_quarantine(world->session.db, &batch.keys[0], "test", NULL), ERR_OK);
+        assert_int_equal(accounts_quarantine(world->session.db, batch.keys, 1, "test", NULL), ERR_OK);
         assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
         assert_int_equal(accounts_pick(world->session.db, kind, 2, &rest, NULL), ERR_OK);
         assert_int_equal(rest.count, 1);
@@ -228,7 +229,7 @@ static void one_submission_is_pending_at_a_time_and_is_read_back_as_stored(void 
     assert_false(outcome.any);
     assert_int_equal(store_submission(world, 1), ERR_OK);
     assert_int_equal(store_submission(world, 2), ERR_CONSTRAINT);
-    assert_true(pool_counts(world).pending);
+    assert_true(pool_counts(world).submission_pending);
     assert_int_equal(session_read_submission(&world->session, &any, &submission, NULL), ERR_OK);
     struct hash hash = built_hash(1);
     assert_true(any && hash_equal(&submission.hash, &hash) && submission.kind == PROVISIONING_MERGE);
@@ -241,7 +242,7 @@ static void one_submission_is_pending_at_a_time_and_is_read_back_as_stored(void 
     assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
     assert_true(outcome.any && !outcome.pending && !outcome.succeeded && outcome.accounts == 2);
     assert_string_equal(outcome.text, "txFAILED in ledger 9");
-    assert_false(pool_counts(world).pending);
+    assert_false(pool_counts(world).submission_pending);
     assert_int_equal(store_submission(world, 2), ERR_OK);
 }
 
@@ -282,12 +283,12 @@ static void Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_wr
 static void pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(pool_counts(world).cursor, 0);
+    assert_int_equal(pool_counts(world).cursor_sequence, 0);
     assert_true(pool_counts(world).now_s > 1700000000);
     test_db_exec(&world->db,
         "INSERT INTO fairway.ledgers VALUES (7, sha256(''), sha256(''), 28, 9000000000, 0, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) VALUES (7, sha256(''), 9000000000)");
-    assert_int_equal(pool_counts(world).cursor, 7);
+    assert_int_equal(pool_counts(world).cursor_sequence, 7);
     assert_true(pool_counts(world).now_s == 9000000000);
 }
 

@@ -14,7 +14,7 @@
 #include "pool/submission.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pool/status.h"
+#include "pool/account_read.h"
 #include "support/pool_seed.h"
 
 #define ACCOUNTS 8
@@ -92,9 +92,11 @@ static void a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_rele
         assert_int_equal(asked[i].grant.state, i < ACCOUNTS - ARRAY_LEN(reasons) ? GRANT_DONE : GRANT_OPEN);
         asked_wipe(&asked[i]);
     }
-    struct account_status page[ACCOUNTS];
+    struct account_shown page[ACCOUNTS];
     size_t count;
-    assert_int_equal(account_page(pool.db, "quarantined", "", ACCOUNTS, page, &count, NULL), ERR_OK);
+    assert_int_equal(account_read_page(pool.db, &(enum account_status){ACCOUNT_STATUS_QUARANTINED}, "",
+                         ACCOUNTS, page, &count, NULL),
+        ERR_OK);
     assert_int_equal(count, ARRAY_LEN(reasons));
     for (size_t i = 0; i < count; i++)
         for (size_t slot = 0; slot < ARRAY_LEN(reasons); slot++) {
@@ -226,7 +228,7 @@ static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
 static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked(void **state)
 {
     (void)state;
-    struct batch batch;
+    struct account_batch batch;
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot < 3");
     assert_int_equal(accounts_pick(pool.db, PROVISIONING_MERGE, 3, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3);
