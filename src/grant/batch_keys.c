@@ -111,8 +111,9 @@ static enum err check_body(
 {
     if (hash_equal(&request->digest, digest))
         return ERR_OK;
-    return detail_set(
-        detail, ERR_IDEMPOTENCY_CONFLICT, "This Idempotency-Key took a lease for another body.");
+    return detail_set(detail, ERR_IDEMPOTENCY_CONFLICT,
+        "This Idempotency-Key took a lease for a body with other bytes. A retry must send the same bytes; "
+        "another transaction, or one whose lease has expired, needs a new key.");
 }
 
 /* The grant's key has this lease. */
