@@ -10,18 +10,15 @@
 #include "base/text.h"
 #include "commands.h"
 #include "db/migrate.h"
-#include "pool/status.h"
+#include "pool/account_read.h"
 #include "provision/account_admin.h"
 #include "startup.h"
 
 #define PAGE 500
 
-/* In the order of the sum at the end. */
-static const char *const states[] = {"idle", "leased", "creating", "retiring", "quarantined", "retired"};
-
-static void print_account(const struct account_status *account)
+static void print_account(const struct account_shown *account)
 {
-    printf("%s %-11s", account->public_key, account->state);
+    printf("%s %-11s", account->public_key, account_status_name(account->status));
     if (account->sequence >= 0)
         printf(" sequence %" PRId64 " as of ledger %" PRId64, account->sequence, account->sequence_ledger);
     else
@@ -40,28 +37,27 @@ static void print_account(const struct account_status *account)
     putchar('\n');
 }
 
-static enum err print_all(struct db *db, const char *state, struct detail *detail)
+static enum err print_all(struct db *db, const enum account_status *status, struct detail *detail)
 {
-    struct account_status *page AUTO_FREE = NEW_ARRAY(PAGE, struct account_status);
-    size_t totals[ARRAY_LEN(states)] = {0}, all = 0, count = PAGE;
+    struct account_shown *page AUTO_FREE = NEW_ARRAY(PAGE, struct account_shown);
+    size_t totals[ACCOUNT_STATUSES] = {0}, all = 0, count = PAGE;
     char after[ADDRESS_SIZE] = "";
     while (count == PAGE) {
-        enum err e = account_page(db, state, after, PAGE, page, &count, detail);
+        enum err e = account_read_page(db, status, after, PAGE, page, &count, detail);
         if (e != ERR_OK)
             return e;
         for (size_t i = 0; i < count; i++) {
             print_account(&page[i]);
-            for (size_t k = 0; k < ARRAY_LEN(states); k++)
-                totals[k] += strcmp(page[i].state, states[k]) == 0;
+            totals[page[i].status]++;
         }
         all += count;
         if (count > 0)
             memcpy(after, page[count - 1].public_key, sizeof after);
     }
     printf("%zu accounts", all);
-    for (size_t k = 0; k < ARRAY_LEN(states); k++)
+    for (enum account_status k = 0; k < ACCOUNT_STATUSES; k++)
         if (totals[k] > 0)
-            printf(", %zu %s", totals[k], states[k]);
+            printf(", %zu %s", totals[k], account_status_name(k));
     putchar('\n');
     return ERR_OK;
 }
@@ -71,14 +67,9 @@ static int list(const struct config *config)
 {
     const char *url = config_text(config, "DATABASE_DIRECT_URL"), *state = config_text(config, "STATE");
     struct detail detail = {0};
-    bool known = state == NULL;
-    for (size_t k = 0; k < ARRAY_LEN(states); k++)
-        known |= text_equal(state, states[k]);
-    if (!known) {
-        fprintf(stderr,
-            "fairway accounts: no state \"%s\": say idle, leased, creating, retiring, retired or"
-            " quarantined\n",
-            state);
+    enum account_status status;
+    if (state != NULL && account_status_parse(state, &status) != ERR_OK) {
+        fprintf(stderr, "fairway accounts: no state \"%s\": give " ACCOUNT_STATUS_NAMES "\n", state);
         return EX_USAGE;
     }
     if (url == NULL && (url = config_text(config, "DATABASE_URL")) == NULL) {
@@ -90,13 +81,13 @@ static int list(const struct config *config)
     if (e == ERR_OK)
         e = migrate_check(db, &detail);
     if (e == ERR_OK)
-        e = print_all(db, state, &detail);
+        e = print_all(db, state == NULL ? NULL : &status, &detail);
     db_free(db);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot show the accounts");
 }
 
 typedef enum err (*change_fn)(
-    const struct account_admin *manual, const struct public_key *account, struct detail *detail);
+    const struct account_admin *admin, const struct public_key *account, struct detail *detail);
 
 /* The COMMIT was sent, and nobody has said that it holds. */
 static bool in_doubt(enum err e)
@@ -113,7 +104,7 @@ static bool later_may_help(enum err e)
  * A refusal, a doubt, or one read that the RPC fails concerns that account only: the list goes on. Any other
  * error, and a second failed read in a row, would meet all accounts that follow, and ends the command.
  */
-static int change_each(const struct config *config, const struct account_admin *manual, change_fn change)
+static int change_each(const struct config *config, const struct account_admin *admin, change_fn change)
 {
     bool refused = false, later = false, read_failed = false;
     const size_t end = config_argument_count(config);
@@ -123,7 +114,7 @@ static int change_each(const struct config *config, const struct account_admin *
         struct detail detail = {0};
         enum err e = address_decode(address, &account);
         if (e == ERR_OK)
-            e = change(manual, &account, &detail);
+            e = change(admin, &account, &detail);
         bool read_fails = e == ERR_RPC_UNAVAILABLE && i + 1 < end && !read_failed;
         if (e != ERR_OK && e != ERR_REFUSED && !later_may_help(e) && !read_fails)
             return command_failed(e, &detail, "this account and those after it stay as they are");
@@ -151,14 +142,14 @@ static int change_accounts(const struct config *config, change_fn change)
         }
     int code = startup(config, KEYD_SERVE, NEEDS_RPC, &base);
     if (code == EX_OK) {
-        const struct account_admin manual = {.db = base.db,
+        const struct account_admin admin = {.db = base.db,
             .rpc = rpc_new(&(struct rpc_settings){.url = base.rpc_url, .cancel_fd = -1}),
             .keyd = base.keyd,
             .distribution = base.distribution,
-            .patience_s = (unsigned)config_number(config, "START_TIMEOUT"),
+            .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")};
-        code = change_each(config, &manual, change);
-        rpc_free(manual.rpc);
+        code = change_each(config, &admin, change);
+        rpc_free(admin.rpc);
     }
     startup_end(&base);
     return code;

@@ -43,7 +43,7 @@ static enum err ensure(
         .max_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
         .ledger_seconds = ledger_seconds,
         .poll_ms = poll_ms,
-        .patience_s = (unsigned)config_number(config, "START_TIMEOUT")};
+        .timeout_s = (unsigned)config_number(config, "START_TIMEOUT")};
     enum err e = ingest_start(&following, &settings.ingest, detail);
     if (e != ERR_OK)
         return e;

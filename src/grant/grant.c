@@ -134,7 +134,7 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
 struct outcome {
     struct grant_record_item items[GRANT_BATCH_MAX];
     struct draft *recorded[GRANT_BATCH_MAX];
-    struct grant_record_fault faults[GRANT_BATCH_MAX];
+    struct public_key faults[GRANT_BATCH_MAX];
     size_t count, fault_count;
 };
 
@@ -157,8 +157,7 @@ static enum err sign_all(
         struct grant *grant = drafts[i].grant;
         if (signings[i].result == ERR_SEAL_BROKEN) {
             grant->open = OPEN_FAULT;
-            outcome->faults[outcome->fault_count++] =
-                (struct grant_record_fault){drafts[i].account->key, "its sealed seed does not open"};
+            outcome->faults[outcome->fault_count++] = drafts[i].account->key;
             continue;
         }
         if (signings[i].result != ERR_OK) {

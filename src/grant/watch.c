@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "pool/settle.h"
+#include "pool/accounts.h"
 #include "watch_lookup.h"
 
 /* How often deadlines are checked while anyone waits. */
@@ -212,7 +212,7 @@ static void *look_up_leases(void *context)
     int64_t all_ms = 0;
     bool failing = false;
     db_set_deadline(watch->db, clock_ms() + CALL_MS);
-    if (db_listen(watch->db, POOL_CHANNEL, &detail) != ERR_OK)
+    if (db_listen(watch->db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
         log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
     while (!is_stopping(watch)) {
         bool all = wait_for_notification(watch) || clock_ms() >= all_ms;

@@ -118,7 +118,7 @@ test('P5: a creation that fails in the ledger is told, and the rest is created w
     await world.fund(stranger); // anybody may create an account whose key was seen in a queue
   });
   assert.equal(code, 0, out);
-  assert.match(out, /came to nothing.*txFAILED in ledger/);
+  assert.match(out, /provisioning transaction failed.*txFAILED in ledger/);
   const [first, second] = await fates(id);
   assert.equal(first[0], 'failed');
   assert.equal(second[0], 'succeeded');

@@ -3,7 +3,7 @@
  * synchronous standby may not have. A wait for the standby that is cancelled is a mere warning to PostgreSQL,
  * behind a COMMIT that has happened.
  */
-#include "pool/status.h"
+#include "pool/fee_bump.h"
 #include "support/pool.h"
 
 #include <pthread.h>

@@ -14,6 +14,8 @@
 #include "../../src/ingest/lead.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/accounts.h"
+#include "pool/fee_bump.h"
 #include "grant/watch.h"
 #include "support/ledger_feed.h"
 #include "support/pool_rows.h"
@@ -102,7 +104,7 @@ static int stop(void **state)
 
 static void notify(void)
 {
-    test_db_exec(&database, "NOTIFY " POOL_CHANNEL);
+    test_db_exec(&database, "NOTIFY " ACCOUNTS_CHANNEL);
 }
 
 static void without_a_wait_a_pending_lease_is_answered_at_once(void **state)
