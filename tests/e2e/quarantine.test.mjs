@@ -89,7 +89,7 @@ test('P9 accounts lists all accounts by key with state, sequence and ledger, and
   assert.equal(lines.at(-1), `${ACCOUNTS} accounts, ${ACCOUNTS} idle`);
   assert.deepEqual(lines, [...lines.slice(0, -1).sort(), lines.at(-1)]);
   assert.equal((await run('accounts', '--state', 'leased')).out, '0 accounts\n');
-  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['mend', consumed], ['release', consumed, '--state', 'idle']])
+  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['repair', consumed], ['release', consumed, '--state', 'idle']])
     assert.equal((await run('accounts', ...args)).code, 64, args.join(' '));
   world.env = { ...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE };
 });

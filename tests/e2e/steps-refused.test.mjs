@@ -85,7 +85,7 @@ async function round(faulty, ledgers = 1) {
   await faulty(close);
   if ((await world.network.getLatestLedger()).sequence === at)
     await close();
-  await until(async () => await cursor() === at + ledgers, 20_000, 'ingestion goes on');
+  await until(async () => await cursor() === at + ledgers, 20_000, 'ingestion continues');
   return { hash: lease.hash, ledger: at + 1 };
 }
 
