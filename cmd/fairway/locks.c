@@ -4,28 +4,24 @@
 #include <stdio.h>
 #include <sysexits.h>
 
-#include "base/bytes.h"
 #include "base/mem.h"
 #include "commands.h"
-#include "db/locks.h"
+#include "pool/lock_numbers.h"
 #include "pool/network.h"
 
 /* A snapshot this old is worth a line: no transaction of fairway's takes as long. */
 #define PIN_OLD_MS 5000
-#define NAMES 3
 
-/* The numbers that ingest/lead and provision/session derive from the network's id. */
-static size_t name_locks(struct db *db, struct lock_name names[static NAMES])
+/* The locks of the network have no name in a database that is not migrated or not bound to a network, and
+ * when this role may not read it. */
+static size_t name_locks(struct db *db, struct lock_name names[static LOCK_NAMES_MAX])
 {
-    static const char *const words[NAMES] = {"ingestion leader", "ledger transaction", "provisioning"};
     struct network network CLEANUP(network_free) = {0};
     struct detail detail;
     if (network_read(db, &network, &detail) != ERR_OK || network.passphrase == NULL)
-        return 0; /* not migrated, not bound, or no privilege: then those locks are nobody's or nameless */
+        return lock_numbers_names(NULL, names);
     const struct network_id id = network_id_of(network.passphrase);
-    for (size_t i = 0; i < NAMES; i++)
-        names[i] = (struct lock_name){(int64_t)be64_get(id.bytes + 8 * i), words[i]};
-    return NAMES;
+    return lock_numbers_names(&id, names);
 }
 
 static void print_ms(const char *before, int64_t ms, const char *after)
@@ -107,7 +103,7 @@ static void print_pins(const struct locks_report *report)
 
 static enum err show(struct db *db, int *code, struct detail *detail)
 {
-    struct lock_name names[NAMES];
+    struct lock_name names[LOCK_NAMES_MAX];
     struct locks_report *report AUTO_FREE = NEW(struct locks_report);
     size_t named = name_locks(db, names);
     enum err e = locks_read(db, names, named, report, detail);

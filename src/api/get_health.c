@@ -6,14 +6,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "db/server.h"
+#include "pool/grants_allowed.h"
 #include "db_endpoint.h"
 
 #define COMPLAIN_EVERY_MS 60000
 
 static bool keyd_runs(const struct keyd *keyd)
 {
-    struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
-    return ended.fd < 0 || poll(&ended, 1, 0) == 0;
+    struct pollfd lost = {.fd = keyd_lost_fd(keyd), .events = POLLIN};
+    return poll(&lost, 1, 0) == 0;
 }
 
 void get_livez(struct http_request *request, void *context)
@@ -49,8 +50,7 @@ static bool ingestion_well(const struct api_settings *settings)
 static bool check_pool(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
 {
     int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
-    bool current =
-        pool->cursor_sequence > 0 && apart_s <= GRANTS_CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
+    bool current = pool->cursor_sequence > 0 && apart_s <= grants_clock_slack_s(settings->ledger_seconds);
     bool ready = check(checks, "ledgers", current,
         "the close time of the last committed ledger is too far from the database's clock");
     ready &= check(checks, "grants", pool->grants_allowed,

@@ -13,7 +13,7 @@
 
 /*
  * Moves lead->at. ERR_LEDGER_MISMATCH: this is not the network that the database was bound to, or it was
- * reset. ERR_RPC_*: the RPC is away, behind the cursor, or at odds with itself. ERR_TRY_AGAIN: provisioning
+ * reset. ERR_RPC_*: the RPC is away, behind the cursor, or at odds with itself. ERR_NOT_YET: provisioning
  * went on meanwhile. Database errors and ERR_NOT_LEADER as lead_commit.
  */
 MUST_CHECK enum err gap_recover(struct lead *lead, const struct feed *feed, const struct network_id *network,

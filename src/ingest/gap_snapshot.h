@@ -25,7 +25,7 @@ struct gap_snapshot {
 
 /*
  * Grants must be suspended, and that committed. Waits for those in flight (each holds the advisory lock of
- * pool/claim.c shared), as long as lock_timeout allows: ERR_DATABASE_UNAVAILABLE or ERR_TRY_AGAIN.
+ * pool/claim.c shared), as long as lock_timeout allows: ERR_DATABASE_UNAVAILABLE or ERR_SERIALIZATION.
  */
 MUST_CHECK enum err gap_snapshot_take(struct db *db, struct gap_snapshot *out, struct detail *detail);
 void gap_snapshot_free(struct gap_snapshot *snapshot);

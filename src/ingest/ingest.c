@@ -271,7 +271,8 @@ static unsigned after(struct ingest *ingest, enum err e, const struct detail *de
     case ERR_DATABASE_UNAVAILABLE:
     case ERR_OUTCOME_UNKNOWN:
     case ERR_NOT_REPLICATED:
-    case ERR_TRY_AGAIN:
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
         return failed(ingest, e, detail);
     default:
         reset_retries(ingest);
@@ -385,7 +386,7 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
     }
     status_init(&ingest->status, settings->ledger_seconds);
     ingest->lead = (struct lead){.db = db_new(&db),
-        .locks = lead_locks_of(&settings->network),
+        .locks = lock_numbers_of(&settings->network),
         .synchronous = settings->synchronous_failover,
         .ledger_seconds = settings->ledger_seconds};
     ingest->standby.patience_ms =

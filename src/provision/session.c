@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "base/mem.h"
+#include "pool/lock_numbers.h"
 
 static const char sql_take[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
 
@@ -8,11 +9,10 @@ static const char sql_same[] = "SELECT pg_backend_pid()";
 
 struct session session_new(const char *database_direct_url, const struct network_id *network)
 {
-    /* the first two numbers that the network id makes are ingestion's */
     return (struct session){
         .db = db_new(&(struct db_settings){
             .url = database_direct_url, .kind = DB_DIRECT, .name = "fairway provision"}),
-        .lock = (int64_t)be64_get(network->bytes + 16),
+        .lock = lock_numbers_of(network).provisioning,
     };
 }
 
@@ -48,7 +48,7 @@ enum err session_begin(struct session *session, struct detail *detail)
     db_rollback(session->db);
     db_disconnect(session->db);
     session->held = false;
-    return e != ERR_OK ? e : detail_set(detail, ERR_TRY_AGAIN, "the session that held the lock was lost");
+    return e != ERR_OK ? e : detail_set(detail, ERR_NOT_YET, "the session that held the lock was lost");
 }
 
 /* The COMMITs that stored it may not have waited for the standby; a later one that waits covers them all. */
