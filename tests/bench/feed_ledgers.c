@@ -1,7 +1,7 @@
 /*
- * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS: the network of a benchmark. Every LEDGER_MS it makes a
- * ledger that includes every open lease that is not held (hold.sql), and has the real ingestion commit it,
- * until SIGTERM.
+ * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS: the network of a benchmark. Until SIGTERM, every LEDGER_MS
+ * it builds a ledger that includes every open lease except those of hold.sql, and commits it by the real
+ * ingestion code.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct source {
 };
 
 static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.cursor c";
-/* Without the leases that hold.sql made: they stay open, and reading them would cost time. */
+/* Without the leases of hold.sql: they stay open, and reading them would take time. */
 static const char sql_open[] =
     "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL"
     " AND l.account > (SELECT h.up_to FROM public.bench_held h)";
