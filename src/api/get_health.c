@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "db/server.h"
+#include "pool/grants_allowed.h"
 #include "db_endpoint.h"
 
 #define COMPLAIN_EVERY_MS 60000
@@ -49,8 +50,7 @@ static bool ingestion_well(const struct api_settings *settings)
 static bool check_pool(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
 {
     int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
-    bool current =
-        pool->cursor_sequence > 0 && apart_s <= GRANTS_CLOCK_SLACK_S + (int64_t)settings->ledger_seconds;
+    bool current = pool->cursor_sequence > 0 && apart_s <= grants_clock_slack_s(settings->ledger_seconds);
     bool ready = check(checks, "ledgers", current,
         "the close time of the last committed ledger is too far from the database's clock");
     ready &= check(checks, "grants", pool->grants_allowed,

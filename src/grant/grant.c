@@ -71,8 +71,8 @@ static enum err judge(const struct lease_request *request, const struct grant_se
     if (e == ERR_OK)
         e = funds_check_lease(terms->spendable_stroops, &settings->funds, detail);
     if (e == ERR_OK)
-        e = policy_max_time(&request->envelope.preconditions, terms->now_s, request->timeout_s, terms->tip,
-            &head->max_time_s, detail);
+        e = policy_max_time(&request->envelope.preconditions, terms->time.now_s, request->timeout_s,
+            terms->time.ledger, &head->max_time_s, detail);
     return e;
 }
 
@@ -196,7 +196,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
     struct draft drafts[], size_t count, struct detail *detail)
 {
     struct outcome *outcome AUTO_FREE = NEW(struct outcome);
-    enum err e = sign_all(keyd, claim->terms.now_s, drafts, count, outcome);
+    enum err e = sign_all(keyd, claim->terms.time.now_s, drafts, count, outcome);
     if (e != ERR_OK) {
         db_rollback(db);
         return e;

@@ -1,23 +1,18 @@
 #include "grant_claim.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
 
-/*
- * A statement of its own behind the lock: its snapshot must not be older than the lock. The clock may run
- * ahead of the last close time by one ledger that is due and 30 seconds; further apart, a max time counted
- * from it would be wrong (H18). A database that is not the one in which the cursor was last trusted may have
- * forgotten leases.
- */
 static const char sql_terms[] =
-    "SELECT c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"
-    " floor(extract(epoch FROM clock_timestamp()))::int8, pg_current_xact_id()::text::int8,"
-    " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home), c.held_until,"
-    " c.hold_reason, EXISTS (SELECT FROM fairway.waiting w WHERE w.replica <> $1 AND w.since <> '{}'"
-    "   AND w.seen_at > clock_timestamp() - interval '2 s'), " FUNDS_SPENDABLE
-    " FROM fairway.cursor c, fairway.identity() i";
+    "SELECT " GRANTS_COLUMNS ", pg_current_xact_id()::text::int8, " FUNDS_SPENDABLE
+    ", EXISTS (SELECT FROM fairway.waiting w WHERE w.replica <> $1 AND w.since <> '{}'"
+    "   AND w.seen_at > clock_timestamp() - interval '2 s') FROM fairway.cursor c";
+enum {
+    TERMS_TRANSACTION = GRANTS_COLUMN_COUNT,
+    TERMS_SPENDABLE,
+    TERMS_LINE_TAKEN
+};
 
 static const char sql_claim[] = "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id"
                                 " FROM fairway.claim_accounts($1, $2) a";
@@ -35,28 +30,11 @@ static const char sql_members[] =
 static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_seconds,
     struct grant_terms *terms, struct detail *detail)
 {
-    if (!db_bool(entered, 0, 0))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED, "grants are being stopped");
-    if (db_count(rows) == 0)
-        return detail_set(detail, ERR_GRANTS_SUSPENDED, "no ledger has been ingested yet");
-    if (!db_bool(rows, 0, 0))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED, "%s", db_text(rows, 0, 1));
-    if (!db_bool(rows, 0, 6))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED,
-            "the database was restored or failed over, ingestion has not seen it yet");
-    if (!db_is_null(rows, 0, 7))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED, "held until a ledger closes after %" PRId64 ": %.80s",
-            db_i64(rows, 0, 7), db_text(rows, 0, 8));
-    int64_t close_time_s = db_i64(rows, 0, 3), clock_s = db_i64(rows, 0, 4);
-    int64_t apart_s = clock_s > close_time_s ? clock_s - close_time_s : close_time_s - clock_s;
-    if (apart_s > GRANTS_CLOCK_SLACK_S + (int64_t)ledger_seconds)
-        return detail_set(detail, ERR_GRANTS_SUSPENDED,
-            "the database's clock and the last committed ledger's close time are %" PRId64 " s apart",
-            apart_s);
-    terms->tip = (uint32_t)db_i64(rows, 0, 2);
-    terms->now_s = (uint64_t)(clock_s > close_time_s ? clock_s : close_time_s);
-    terms->transaction_id = db_i64(rows, 0, 5);
-    terms->spendable_stroops = db_i64(rows, 0, 10);
+    enum err e = grants_read(entered, rows, ledger_seconds, &terms->time, detail);
+    if (e != ERR_OK)
+        return e;
+    terms->transaction_id = db_i64(rows, 0, TERMS_TRANSACTION);
+    terms->spendable_stroops = db_i64(rows, 0, TERMS_SPENDABLE);
     return ERR_OK;
 }
 
@@ -151,7 +129,8 @@ static enum err read_answers(
         return ERR_OK;
     if (batch->mode == GRANT_IN_LINE)
         read_line(answers[CLAIM], batch->line);
-    batch->line_taken = batch->mode == GRANT_CLAIM && batch->line != NULL && db_bool(answers[TERMS], 0, 9);
+    batch->line_taken =
+        batch->mode == GRANT_CLAIM && batch->line != NULL && db_bool(answers[TERMS], 0, TERMS_LINE_TAKEN);
     if (!batch->line_taken)
         e = read_accounts(answers[CLAIM], claim, detail);
     if (batch->mode == GRANT_IN_LINE)

@@ -8,8 +8,7 @@
 
 /* What holds for the whole batch, read in its transaction. */
 struct grant_terms {
-    uint64_t now_s;            /* greatest(database clock, close time of the last committed ledger) */
-    uint32_t tip;              /* the last committed ledger */
+    struct grants_time time;
     int64_t transaction_id;    /* for pg_xact_status, should the COMMIT stay without an answer */
     int64_t spendable_stroops; /* of the distribution account, or FUNDS_NOT_KNOWN */
 };

@@ -87,11 +87,4 @@ struct gap_evidence {
 MUST_CHECK enum err lead_commit_after_gap(struct lead *lead, const struct ledger *ledger,
     const struct gap_evidence *gap, struct ledger_committed *out, struct detail *detail);
 
-/* Why grants stop when the next ledger is not to be had. The commit of that ledger takes this reason back,
- * and no other. */
-#define GAP_REASON "the RPC no longer has the next ledger"
-
-/* Stops all grants, for GAP_REASON. */
-MUST_CHECK enum err lead_suspend_grants(struct lead *lead, struct detail *detail);
-
 #endif

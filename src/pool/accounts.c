@@ -4,21 +4,20 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "pool/grants_allowed.h"
 #include "pool/submission.h"
 
 static const char sql_census[] =
     "SELECT a.active, a.creating, a.retiring, a.retiring_leased, a.quarantined, coalesce(c.sequence, 0),"
     " greatest(floor(extract(epoch FROM clock_timestamp()))::int8, c.close_time),"
     " " SUBMISSION_PENDING ","
-    " coalesce(c.held_until IS NOT NULL"
-    "   OR (c.system_identifier, c.timeline, c.home) <> (i.system_identifier, i.timeline, i.home), false)"
+    " coalesce(" GRANTS_ON_HOLD ", false)"
     " FROM (SELECT count(*) FILTER (WHERE b.state = 'active') AS active,"
     "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"
     "   count(*) FILTER (WHERE b.state = 'retiring') AS retiring,"
     "   count(*) FILTER (WHERE b.state = 'retiring' AND b.lease_hash IS NOT NULL) AS retiring_leased,"
     "   count(*) FILTER (WHERE b.state = 'quarantined') AS quarantined"
-    "   FROM fairway.channel_accounts b) a CROSS JOIN fairway.identity() i"
-    " LEFT JOIN fairway.cursor c ON true";
+    "   FROM fairway.channel_accounts b) a LEFT JOIN fairway.cursor c ON true";
 
 /* The provisioning lock keeps every other writer of slots away, so the free ones stay free until COMMIT. */
 static const char sql_store[] =

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "db/server.h"
+#include "pool/grants_allowed.h"
 
 /* A text column, '' for NULL, cut to fit. */
 static void copy_text(char *out, size_t size, const struct db_rows *rows, size_t row, int column)
@@ -67,9 +68,7 @@ static const char sql_pool_status[] =
 
 static const char sql_cursor_status[] =
     "SELECT c.sequence, c.close_time, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time,"
-    " c.grants_allowed, c.held_until IS NOT NULL"
-    " OR (c.system_identifier, c.timeline, c.home) <> (i.system_identifier, i.timeline, i.home)"
-    " FROM fairway.cursor c, fairway.identity() i";
+    " c.grants_allowed, " GRANTS_ON_HOLD " FROM fairway.cursor c";
 
 static const char sql_server_status[] = "SELECT " SERVER_HAS_SYNCHRONOUS_STANDBY;
 

@@ -6,13 +6,11 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "pool/grants_allowed.h"
 #include "pool/submission.h"
 
 /* First, as in every transaction that locks both: the cursor before accounts. Ledgers wait for us. */
-static const char sql_cursor[] = "SELECT c.sequence, c.held_until IS NOT NULL"
-                                 " OR (c.system_identifier, c.timeline, c.home)"
-                                 " <> (i.system_identifier, i.timeline, i.home)"
-                                 " FROM fairway.cursor c, fairway.identity() i FOR SHARE OF c";
+static const char sql_cursor[] = "SELECT c.sequence, " GRANTS_ON_HOLD " FROM fairway.cursor c FOR SHARE";
 
 static const char sql_account[] = "SELECT a.state, a.lease_hash IS NOT NULL, coalesce(a.sequence_ledger, 0)"
                                   " FROM fairway.channel_accounts a WHERE a.public_key = $1 FOR UPDATE";

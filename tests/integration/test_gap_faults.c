@@ -341,7 +341,7 @@ static void DR5_no_lease_is_granted_while_accounts_are_read_and_one_is_afterward
     ledger_feed_on_read(world->feed, try_grant, &attempt);
     recovers(world);
     assert_int_equal(attempt.e, ERR_GRANTS_SUSPENDED);
-    assert_non_null(strstr(attempt.detail.text, GAP_REASON));
+    assert_non_null(strstr(attempt.detail.text, GRANTS_GAP_REASON));
     try_grant(&attempt);
     assert_int_equal(attempt.e, ERR_OK);
     db_free(attempt.db);

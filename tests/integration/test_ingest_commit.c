@@ -14,6 +14,7 @@
 
 #include "../../src/ingest/lead.h"
 #include "base/mem.h"
+#include "pool/grants_allowed.h"
 #include "support/ledger_feed.h"
 #include "support/pg.h"
 
@@ -362,12 +363,12 @@ static void a_gap_suspends_grants_until_its_ledger_is_committed(void **state)
     static const char allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
     close_with(world, 0);
     ledger_feed_close(world->feed, NULL);
-    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     assert_int_equal(test_db_number(&world->db, allowed), 0);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
     assert_int_equal(test_db_number(&world->db, allowed), 1);
     exec(world, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'hold'");
-    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     assert_int_equal(commit(world, FIRST + 2), ERR_OK);
     assert_int_equal(test_db_number(&world->db, allowed), 0); /* somebody else's reason stays */
 }
