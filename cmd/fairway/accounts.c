@@ -104,6 +104,11 @@ static bool in_doubt(enum err e)
     return e == ERR_OUTCOME_UNKNOWN || e == ERR_NOT_REPLICATED;
 }
 
+static bool later_may_help(enum err e)
+{
+    return e == ERR_NOT_YET || e == ERR_SERIALIZATION || in_doubt(e);
+}
+
 /*
  * A refusal, a doubt, or one read that the RPC fails concerns that account only: the list goes on. Any other
  * error, and a second failed read in a row, would meet all accounts that follow, and ends the command.
@@ -120,15 +125,15 @@ static int change_each(const struct config *config, const struct account_admin *
         if (e == ERR_OK)
             e = change(manual, &account, &detail);
         bool read_fails = e == ERR_RPC_UNAVAILABLE && i + 1 < end && !read_failed;
-        if (e != ERR_OK && e != ERR_CONFLICT && e != ERR_TRY_AGAIN && !in_doubt(e) && !read_fails)
+        if (e != ERR_OK && e != ERR_REFUSED && !later_may_help(e) && !read_fails)
             return command_failed(e, &detail, "this account and those after it stay as they are");
         if (in_doubt(e))
             prefix = "may have changed; look at it and repeat the command: ";
         else if (read_fails)
             prefix = "not now, and unchanged: ";
         printf("%s %s%s\n", address, prefix, detail.text);
-        refused |= e == ERR_CONFLICT;
-        later |= e == ERR_TRY_AGAIN || in_doubt(e) || read_fails;
+        refused |= e == ERR_REFUSED;
+        later |= later_may_help(e) || read_fails;
         read_failed = read_fails;
     }
     return refused ? 1 : later ? EX_TEMPFAIL : EX_OK;

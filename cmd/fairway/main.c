@@ -51,13 +51,15 @@ int command_failed(enum err e, const struct detail *detail, const char *doing)
     log_error(doing, "error=%s detail=\"%s\"", err_code(e), detail->text);
     switch (e) {
     case ERR_CONFIG:
-    case ERR_CONFLICT:
+    case ERR_CONSTRAINT:
+    case ERR_REFUSED:
         return EX_CONFIG;
     case ERR_DATABASE_UNAVAILABLE:
     case ERR_RPC_UNAVAILABLE:
     case ERR_RPC_REFUSED: /* a node that starts refuses for a while */
         return EX_UNAVAILABLE;
-    case ERR_TRY_AGAIN:
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
     case ERR_OUTCOME_UNKNOWN:
     case ERR_NOT_REPLICATED:
     case ERR_CANCELLED:

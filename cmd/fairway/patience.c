@@ -13,7 +13,8 @@ static bool may_pass(enum err e)
     case ERR_DATABASE_UNAVAILABLE:
     case ERR_OUTCOME_UNKNOWN: /* every step looks again at what is there */
     case ERR_NOT_REPLICATED:
-    case ERR_TRY_AGAIN:
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
     case ERR_RPC_UNAVAILABLE:
     case ERR_RPC_REFUSED: /* a node that starts refuses for a while */
         return true;

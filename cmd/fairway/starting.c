@@ -116,7 +116,7 @@ static enum err check_ring(
         while (k < out->key_count && !text_equal(out->keys[k].key_id, rows[i].key_id))
             k++;
         if (k == out->key_count)
-            return detail_set(detail, ERR_TRY_AGAIN,
+            return detail_set(detail, ERR_NOT_YET,
                 "another process stored master key %s while this one was starting: start again",
                 rows[i].key_id);
     }

@@ -63,8 +63,12 @@
     X(MALFORMED, "MALFORMED", 500, "A value is malformed.")                                                  \
     X(SEAL_BROKEN, "SEAL_BROKEN", 500, "A sealed seed does not open.")                                       \
     X(CONFIG, "CONFIG", 500, "The configuration is wrong.")                                                  \
-    X(CONFLICT, "CONFLICT", 500, "A row is not in the state that this statement needs.")                     \
-    X(TRY_AGAIN, "TRY_AGAIN", 503, "The transaction was rolled back and may be tried again.")                \
+    X(REFUSED, "REFUSED", 500, "The command is refused.")                                                    \
+    X(NOT_YET, "NOT_YET", 503, "Not now; repeat it later.")                                                  \
+    /* an SQL constraint or a trigger's RAISE EXCEPTION rejected the statement */                            \
+    X(CONSTRAINT, "CONFLICT", 500, "A row is not in the state that this statement needs.")                   \
+    /* the server rolled the transaction back; running the same transaction again may succeed */             \
+    X(SERIALIZATION, "TRY_AGAIN", 503, "The transaction was rolled back and may be tried again.")            \
     X(CANCELLED, "CANCELLED", 503, "The caller went away.")                                                  \
     /* our bug */                                                                                            \
     X(INTERNAL, "INTERNAL", 500, "Internal error.")

@@ -15,7 +15,7 @@
  *
  * What cannot be ordered is bounded: every session has lock_timeout, statement_timeout and
  * idle_in_transaction_session_timeout, and a transaction that was chosen as a deadlock's victim runs again
- * (ERR_TRY_AGAIN).
+ * (ERR_SERIALIZATION).
  */
 
 /*

@@ -30,7 +30,7 @@ MUST_CHECK enum err accounts_store(
 MUST_CHECK enum err accounts_pick(
     struct db *db, enum provisioning_kind kind, size_t limit, struct batch *out, struct detail *detail);
 
-/* Locks the batch's accounts until the transaction ends. ERR_TRY_AGAIN: one of them is not waiting for this
+/* Locks the batch's accounts until the transaction ends. ERR_NOT_YET: one of them is not waiting for this
  * any more (released from quarantine, retired, leased), so nothing may be signed for it. */
 MUST_CHECK enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct batch *batch, struct detail *detail);

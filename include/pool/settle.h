@@ -52,7 +52,7 @@ struct gap_reads {
  * reads, each as of this ledger or a later one: an open lease whose sequence number is gone settles as its
  * fate says, or else as consumed; one that is not, as expired if no ledger after this one can include it.
  * An account that is not there is quarantined, retired if it was retiring; one that is to be created waits.
- * ERR_TRY_AGAIN: an account was added meanwhile, its read is missing.
+ * ERR_NOT_YET: an account was added meanwhile, its read is missing.
  */
 MUST_CHECK enum err pool_settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
     bool held, struct settled *out, struct detail *detail);

@@ -20,7 +20,7 @@ MUST_CHECK enum err submission_kind_parse(const char *name, enum provisioning_ki
 
 /* ---- for provisioning, in transactions of the session that holds the provisioning lock */
 
-/* Stores a signed transaction as the pending one. ERR_CONFLICT: there is one already. */
+/* Stores a signed transaction as the pending one. ERR_CONSTRAINT: there is one already. */
 MUST_CHECK enum err submission_store(struct db *db, const struct provisioning_tx *transaction,
     struct bytes envelope, const struct hash *hash, struct detail *detail);
 

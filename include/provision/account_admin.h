@@ -21,8 +21,8 @@ struct account_admin {
 };
 
 /*
- * Answers of both: ERR_OK: it is so (detail says what was done, or that it was so already); ERR_CONFLICT:
- * refused, detail says why and what to do; ERR_TRY_AGAIN: not now (the RPC stays behind, a lease is open, a
+ * Answers of both: ERR_OK: it is so (detail says what was done, or that it was so already); ERR_REFUSED:
+ * refused, detail says why and what to do; ERR_NOT_YET: not now (the RPC stays behind, a lease is open, a
  * transaction of provisioning is under way); ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: it may be so, ask
  * again. Anything else: database, RPC or key process are away, and the account is as it was.
  */

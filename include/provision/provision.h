@@ -32,7 +32,7 @@ struct provision_settings {
  *
  * ERR_CONFIG: the distribution account does not exist or has too little. ERR_RPC_UNAVAILABLE,
  * ERR_DATABASE_UNAVAILABLE: away for longer than patience, as was the synchronous standby on
- * ERR_NOT_REPLICATED: what it may lack was not sent. ERR_TRY_AGAIN: the network did not include what was
+ * ERR_NOT_REPLICATED: what it may lack was not sent. ERR_NOT_YET: the network did not include what was
  * sent, several times. ERR_KEYD_UNAVAILABLE.
  */
 MUST_CHECK enum err provision_ensure(

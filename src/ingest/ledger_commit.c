@@ -85,7 +85,7 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
         return pool_settle(tx->lead->db, tx->ledger, tx->on_hold, settled, detail);
     if (tx->submission.id != tx->gap->submission_id)
         return detail_set(
-            detail, ERR_TRY_AGAIN, "the submission of ensure-accounts changed while the accounts were read");
+            detail, ERR_NOT_YET, "the submission of ensure-accounts changed while the accounts were read");
     return pool_settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, settled, detail);
 }
 

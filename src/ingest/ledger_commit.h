@@ -32,7 +32,7 @@ struct ledger_committed {
 MUST_CHECK enum err ledger_commit(struct lead *lead, const struct rpc_ledger *received,
     const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail);
 
-/* The same for the first ledger after a gap, with what was read from the network. ERR_TRY_AGAIN: meanwhile an
+/* The same for the first ledger after a gap, with what was read from the network. ERR_NOT_YET: meanwhile an
  * account was added or the submission changed, so the evidence is not complete; nothing was written. */
 MUST_CHECK enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
     struct ledger_committed *out, struct detail *detail);

@@ -25,7 +25,8 @@ enum retry_class retry_class(enum err e)
     case ERR_DATABASE_UNAVAILABLE:
     case ERR_OUTCOME_UNKNOWN:
     case ERR_NOT_REPLICATED:
-    case ERR_TRY_AGAIN:
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
         return RETRY_UNAVAILABLE;
     default:
         return RETRY_STOPPED;

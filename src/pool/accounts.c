@@ -146,7 +146,7 @@ enum err accounts_lock(
     bool all = db_count(rows) == batch->count;
     for (size_t row = 0; row < db_count(rows); row++)
         all &= db_bool(rows, row, 0);
-    return all ? ERR_OK : detail_set(detail, ERR_TRY_AGAIN, "an account was changed meanwhile");
+    return all ? ERR_OK : detail_set(detail, ERR_NOT_YET, "an account was changed meanwhile");
 }
 
 enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail)

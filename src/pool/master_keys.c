@@ -19,7 +19,7 @@ enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail
             return e;
         if (clock_ms() >= deadline_ms)
             return detail_set(
-                detail, ERR_TRY_AGAIN, "another process has been loading its keys for %u s", seconds);
+                detail, ERR_NOT_YET, "another process has been loading its keys for %u s", seconds);
         clock_sleep_ms(50);
     }
 }

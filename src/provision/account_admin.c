@@ -21,7 +21,7 @@ static enum err look_and_change(const struct account_admin *manual, const struct
         if (e != ERR_LEDGER_AHEAD)
             return e;
         if (clock_left_ms(deadline_ms) == 0)
-            return ERR_TRY_AGAIN;
+            return ERR_NOT_YET;
         clock_sleep_ms((int)manual->poll_ms);
     }
 }

@@ -39,14 +39,14 @@ static struct verdict stays(enum err e, const char *words)
 static struct verdict judge_use(const struct account_probe *sight)
 {
     if (!sight->own_authority)
-        return stays(ERR_CONFLICT,
+        return stays(ERR_REFUSED,
             "refused: others can sign for it, or its own key cannot for all; whoever can has to restore its"
             " signers and thresholds first");
     if (sight->frozen)
-        return stays(ERR_CONFLICT,
+        return stays(ERR_REFUSED,
             "refused: the network has frozen it, and no transaction with it is valid until it is unfrozen");
     if (!sight->opens)
-        return stays(ERR_CONFLICT,
+        return stays(ERR_REFUSED,
             "refused: its sealed seed does not open under these master keys; without the one that sealed it"
             " it can be neither used nor merged");
     return (struct verdict){0};
@@ -57,13 +57,13 @@ static struct verdict judge_release(const struct account_change_row *row, const 
     if (text_equal(row->state, "active"))
         return stays(ERR_OK, "active already");
     if (!text_equal(row->state, "quarantined")) {
-        struct verdict verdict = stays(ERR_CONFLICT, "");
+        struct verdict verdict = stays(ERR_REFUSED, "");
         detail_set(&verdict.detail, ERR_OK,
             "refused: it is %s, not quarantined; ensure-accounts brings the pool to its size", row->state);
         return verdict;
     }
     if (!sight->found)
-        return stays(ERR_CONFLICT,
+        return stays(ERR_REFUSED,
             "refused: the network has no such account; retire it, or create it on the network again");
     struct verdict verdict = judge_use(sight);
     if (verdict.e != ERR_OK)
@@ -77,10 +77,10 @@ static struct verdict judge_release(const struct account_change_row *row, const 
 static struct verdict judge_missing(enum account_change change, const struct account_change_row *row)
 {
     if (row->leased)
-        return stays(ERR_TRY_AGAIN,
-            "not yet: the network has no such account, but a ledger has still to end its lease");
+        return stays(
+            ERR_NOT_YET, "not yet: the network has no such account, but a ledger has still to end its lease");
     if (row->held && text_equal(row->state, "creating"))
-        return stays(ERR_TRY_AGAIN,
+        return stays(ERR_NOT_YET,
             "not yet: the database has gone back in time, and may have forgotten what creates it");
     struct verdict verdict =
         stays(change == CHANGE_LOOK ? ERR_NOT_FOUND : ERR_OK, "retired: the network has no such account");
@@ -97,7 +97,7 @@ static struct verdict judge_retire(
     if (!sight->found)
         return judge_missing(change, row);
     if (text_equal(row->state, "creating"))
-        return stays(ERR_TRY_AGAIN, "not yet: the network has it, and a ledger has still to show it");
+        return stays(ERR_NOT_YET, "not yet: the network has it, and a ledger has still to show it");
     struct verdict verdict = judge_use(sight);
     if (verdict.e != ERR_OK)
         return verdict;
@@ -135,9 +135,9 @@ static enum err read_row(struct db *db, const struct work *work, struct account_
         DB_SQL0(sql_cursor), DB_SQL(sql_account, DB_TEXT(work->address))};
     enum err e = db_run(db, statements, STEPS, rows, work->detail);
     if (e == ERR_OK && db_count(rows[CURSOR]) == 0)
-        e = detail_set(work->detail, ERR_TRY_AGAIN, "not yet: no ledger has been ingested");
+        e = detail_set(work->detail, ERR_NOT_YET, "not yet: no ledger has been ingested");
     if (e == ERR_OK && db_count(rows[ACCOUNT]) == 0)
-        e = detail_set(work->detail, ERR_CONFLICT, "refused: not an account of this pool");
+        e = detail_set(work->detail, ERR_REFUSED, "refused: not an account of this pool");
     if (e == ERR_OK &&
         (sight->oldest < db_i64(rows[CURSOR], 0, 0) || sight->ledger < db_i64(rows[ACCOUNT], 0, 2)))
         e = detail_set(work->detail, ERR_LEDGER_AHEAD,
@@ -162,7 +162,7 @@ static enum err write_row(struct db *db, const struct work *work, const char *st
         return e;
     if (db_bool(underway, 0, 0))
         return detail_set(
-            work->detail, ERR_TRY_AGAIN, "not now: a transaction of ensure-accounts has it under way");
+            work->detail, ERR_NOT_YET, "not now: a transaction of ensure-accounts has it under way");
     const struct db_statement statements[] = {
         DB_SQL(sql_change, DB_TEXT(work->address), DB_TEXT(state),
             sight->found ? DB_I64(sight->sequence) : DB_NONE, sight->found ? DB_I64(sight->ledger) : DB_NONE),

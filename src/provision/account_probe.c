@@ -54,7 +54,7 @@ static enum err read_sealed(
     if (e != ERR_OK)
         return e;
     if (db_count(rows) == 0)
-        return detail_set(detail, ERR_CONFLICT, "refused: not an account of this pool");
+        return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
     struct bytes box = db_bytea(rows, 0, 0);
     const char *key_id = db_text(rows, 0, 1);
     if (box.len != sizeof out->box || strlen(key_id) != sizeof out->key_id - 1)

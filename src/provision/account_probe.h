@@ -14,7 +14,7 @@ struct account_probe {
     bool opens; /* its sealed seed, under the master keys that the key process has */
 };
 
-/* Asks the RPC, then the key process. No transaction is open meanwhile. ERR_CONFLICT: not of this pool. */
+/* Asks the RPC, then the key process. No transaction is open meanwhile. ERR_REFUSED: not of this pool. */
 MUST_CHECK enum err account_probe_take(const struct account_admin *manual, const struct public_key *account,
     struct account_probe *out, struct detail *detail);
 

@@ -143,7 +143,7 @@ static enum err learn(struct provision *provision, const struct pool_counts *cou
     if (++provision->failures < FAILURES_MAX)
         return ERR_OK;
     provision->exhausted = true;
-    return detail_set(detail, ERR_TRY_AGAIN, "%u transactions in a row came to nothing, the last one: %s",
+    return detail_set(detail, ERR_NOT_YET, "%u transactions in a row came to nothing, the last one: %s",
         provision->failures, outcome.text);
 }
 
@@ -220,7 +220,7 @@ static enum err step(struct provision *provision, struct pool_counts *counts, st
 static bool is_passing(enum err e)
 {
     return e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN || e == ERR_NOT_REPLICATED ||
-           e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED || e == ERR_TRY_AGAIN;
+           e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED || e == ERR_SERIALIZATION || e == ERR_NOT_YET;
 }
 
 static enum err run(struct provision *provision, struct detail *detail)

@@ -65,8 +65,8 @@ static enum err check_accounts(enum provisioning_kind kind, const struct batch *
         if (around->accounts[i].found == (kind == PROVISIONING_MERGE))
             continue;
         address_encode(&batch->keys[i], address);
-        return detail_set(detail, ERR_TRY_AGAIN, "account %s %s, but no ingested ledger has shown it",
-            address, kind == PROVISIONING_MERGE ? "is gone" : "exists already");
+        return detail_set(detail, ERR_NOT_YET, "account %s %s, but no ingested ledger has shown it", address,
+            kind == PROVISIONING_MERGE ? "is gone" : "exists already");
     }
     return ERR_OK;
 }
@@ -120,9 +120,9 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
     if (e != ERR_OK)
         return e;
     if (counts.held && kind == PROVISIONING_MERGE)
-        return detail_set(detail, ERR_TRY_AGAIN, "the accounts may have leases that the database forgot");
+        return detail_set(detail, ERR_NOT_YET, "the accounts may have leases that the database forgot");
     if (counts.pending || around->ledger < counts.cursor)
-        return detail_set(detail, ERR_TRY_AGAIN, "Stellar RPC answered as of ledger %u, %u is committed",
+        return detail_set(detail, ERR_NOT_YET, "Stellar RPC answered as of ledger %u, %u is committed",
             around->ledger, counts.cursor);
     struct provisioning_tx transaction = fill(provision, kind, batch, around, counts.now_s);
     if ((e = check_funds(provision, &counts, kind, around, transaction.fee_stroops, detail)) != ERR_OK ||
@@ -165,5 +165,5 @@ enum err prepare(
         e = db_commit(provision->session.db, detail);
     else
         db_rollback(provision->session.db);
-    return e == ERR_OK && signing != ERR_OK ? ERR_TRY_AGAIN : e;
+    return e == ERR_OK && signing != ERR_OK ? ERR_NOT_YET : e;
 }

@@ -33,7 +33,7 @@ uint32_t prepare_fee(enum provisioning_kind kind, size_t accounts, unsigned fail
     const struct provision_settings *settings);
 
 /*
- * Picks, signs and stores. Nothing has left the process afterwards. ERR_TRY_AGAIN: ledgers that this process
+ * Picks, signs and stores. Nothing has left the process afterwards. ERR_NOT_YET: ledgers that this process
  * has not seen yet would change the picture, or an account whose seed does not open was quarantined; look
  * again. ERR_CONFIG: the distribution account cannot pay.
  */

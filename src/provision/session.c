@@ -48,7 +48,7 @@ enum err session_begin(struct session *session, struct detail *detail)
     db_rollback(session->db);
     db_disconnect(session->db);
     session->held = false;
-    return e != ERR_OK ? e : detail_set(detail, ERR_TRY_AGAIN, "the session that held the lock was lost");
+    return e != ERR_OK ? e : detail_set(detail, ERR_NOT_YET, "the session that held the lock was lost");
 }
 
 /* The COMMITs that stored it may not have waited for the standby; a later one that waits covers them all. */

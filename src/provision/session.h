@@ -22,7 +22,7 @@ void session_free(struct session *session);
 /* ERR_NOT_LEADER: another process has the lock. Does nothing when it is held. */
 MUST_CHECK enum err session_take(struct session *session, struct detail *detail);
 
-/* BEGIN, under the lock. ERR_TRY_AGAIN: it was lost with its connection; take it again. */
+/* BEGIN, under the lock. ERR_NOT_YET: it was lost with its connection; take it again. */
 MUST_CHECK enum err session_begin(struct session *session, struct detail *detail);
 
 /*

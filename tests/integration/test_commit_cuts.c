@@ -153,7 +153,7 @@ static void DR2_a_grant_whose_COMMIT_was_cut_is_answered_if_and_only_if_its_leas
         proxy_arm(proxy, fault, "INSERT INTO fairway.leases");
         enum err e = test_pool_grant(&pool, &asked, 1, &detail);
         pool.db = mine;
-        assert_int_equal(e, fault == PROXY_CUT_AFTER ? ERR_OK : ERR_TRY_AGAIN);
+        assert_int_equal(e, fault == PROXY_CUT_AFTER ? ERR_OK : ERR_SERIALIZATION);
         assert_int_equal(lease_rows(&pool), answered + (e == ERR_OK));
         assert_int_equal(leased_accounts(&pool), e == ERR_OK);
         if (e == ERR_OK) {

@@ -187,7 +187,7 @@ static void DR5_a_recovery_starts_again_when_an_account_was_added_while_others_w
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, add_account, world);
-    assert_int_equal(gap_world_recover(world), ERR_TRY_AGAIN);
+    assert_int_equal(gap_world_recover(world), ERR_NOT_YET);
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
     assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 4);
     recovers(world);
@@ -212,7 +212,7 @@ static void DR5_a_recovery_starts_again_when_a_submission_was_stored_meanwhile(v
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, add_submission, world);
-    assert_int_equal(gap_world_recover(world), ERR_TRY_AGAIN);
+    assert_int_equal(gap_world_recover(world), ERR_NOT_YET);
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
     recovers(world);
     assert_int_equal(
@@ -318,7 +318,7 @@ static void try_grant(void *context)
     struct claimed_account account;
     bool members[1];
     const char *nobody = NULL;
-    struct batch_keys keys = {0};
+    struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     static const struct grant_settings settings = {.ledger_seconds = 3600};
     struct grant_claim claim = {.settings = &settings,

@@ -202,7 +202,7 @@ static void I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_e
     close_with(world, ARRAY_LEN(faults));
     for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
         inject(world, &faults[i]);
-        assert_int_equal(commit(world, FIRST + 1), ERR_CONFLICT);
+        assert_int_equal(commit(world, FIRST + 1), ERR_CONSTRAINT);
         assert_int_equal(cursor(world), FIRST);
         assert_int_equal(ledgers(world), 1);
         assert_int_equal(leased(world), ARRAY_LEN(faults));
@@ -408,7 +408,7 @@ static void the_submission_is_decided_in_the_ledger_transaction(void **state)
     assert_int_equal(count_in(world, "pending"), 1);
     ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &included, .transaction_count = 1});
     inject(world, &(struct fault){"cursor", "UPDATE", true});
-    assert_int_equal(commit(world, FIRST + 2), ERR_CONFLICT);
+    assert_int_equal(commit(world, FIRST + 2), ERR_CONSTRAINT);
     assert_int_equal(count_in(world, "pending"), 1);
     exec(world, "DROP TRIGGER fault ON fairway.cursor");
     assert_int_equal(commit(world, FIRST + 2), ERR_OK);

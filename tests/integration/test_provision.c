@@ -129,7 +129,7 @@ static void a_key_that_is_stored_already_is_refused_and_nothing_of_its_batch_is_
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         memcpy(keys[i].sealed.key_id, "00000000000000aa", KEY_ID_SIZE);
     assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
-    assert_int_equal(accounts_store(world->session.db, keys, ARRAY_LEN(keys), NULL), ERR_CONFLICT);
+    assert_int_equal(accounts_store(world->session.db, keys, ARRAY_LEN(keys), NULL), ERR_CONSTRAINT);
     db_rollback(world->session.db);
     assert_int_equal(pool_counts(world).creating, 1);
 }
@@ -229,7 +229,7 @@ static void one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_st
     assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
     assert_false(outcome.any);
     assert_int_equal(ship(world, 1), ERR_OK);
-    assert_int_equal(ship(world, 2), ERR_CONFLICT);
+    assert_int_equal(ship(world, 2), ERR_CONSTRAINT);
     assert_true(pool_counts(world).pending);
     assert_int_equal(session_read_submission(&world->session, &any, &submission, NULL), ERR_OK);
     struct hash hash = built_hash(1);
@@ -268,13 +268,13 @@ static void Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anythi
     struct world *world = *state;
     test_db_exec(&world->db, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
     enum err e = session_begin(&world->session, NULL);
-    assert_true(e == ERR_TRY_AGAIN || e == ERR_DATABASE_UNAVAILABLE);
+    assert_true(e == ERR_NOT_YET || e == ERR_DATABASE_UNAVAILABLE);
     assert_false(world->session.held);
     assert_int_equal(session_take(&world->session, NULL), ERR_OK);
     /* lost silently: the connection was opened anew by some other statement */
     db_disconnect(world->session.db);
     assert_int_equal(pool_counts(world).active, 0);
-    assert_int_equal(session_begin(&world->session, NULL), ERR_TRY_AGAIN);
+    assert_int_equal(session_begin(&world->session, NULL), ERR_NOT_YET);
     assert_false(world->session.held);
     assert_int_equal(session_take(&world->session, NULL), ERR_OK);
     assert_int_equal(session_begin(&world->session, NULL), ERR_OK);

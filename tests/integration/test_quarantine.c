@@ -183,8 +183,8 @@ static void what_a_transaction_of_provisioning_names_is_left_alone_until_a_ledge
     assert_int_equal(quarantine(pool.db, 1, "test"), ERR_OK);
     assert_int_equal(submission_store(pool.db, &transaction, BYTES_OF(envelope), &hash, NULL), ERR_OK);
     const struct account_probe sight = well_seen();
-    assert_int_equal(change(0, CHANGE_RELEASE, &sight), ERR_TRY_AGAIN);
-    assert_int_equal(change(0, CHANGE_RETIRE, &sight), ERR_TRY_AGAIN);
+    assert_int_equal(change(0, CHANGE_RELEASE, &sight), ERR_NOT_YET);
+    assert_int_equal(change(0, CHANGE_RETIRE, &sight), ERR_NOT_YET);
     assert_true(in_state(0, "quarantined"));
     assert_int_equal(change(1, CHANGE_RELEASE, &sight), ERR_OK);
     test_db_exec(
@@ -204,10 +204,10 @@ static void a_key_that_was_stored_for_an_account_is_retired_unless_its_creation_
         "UPDATE fairway.channel_accounts"
         " SET state = 'creating', sequence = NULL, sequence_ledger = NULL WHERE slot < 2");
     assert_int_equal(submission_store(pool.db, &transaction, BYTES_OF(envelope), &hash, NULL), ERR_OK);
-    assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_TRY_AGAIN);
+    assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_NOT_YET);
     assert_true(in_state(0, "creating"));
     test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline - 1");
-    assert_int_equal(change(1, CHANGE_LOOK, &nothing), ERR_TRY_AGAIN);
+    assert_int_equal(change(1, CHANGE_LOOK, &nothing), ERR_NOT_YET);
     test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline + 1");
     assert_int_equal(change(1, CHANGE_LOOK, &nothing), ERR_NOT_FOUND);
     assert_true(in_state(1, "creating"));
@@ -241,7 +241,7 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
     db_rollback(pool.db);
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'active' WHERE slot = 1");
     assert_int_equal(db_begin(pool.db, NULL), ERR_OK);
-    assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_TRY_AGAIN);
+    assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_NOT_YET);
     db_rollback(pool.db);
     db_free(other);
 }
@@ -402,7 +402,7 @@ static void *operate(void *context)
             const struct account_probe sight = look(slot);
             clock_sleep_ms(rand_r(&seed) % 5);
             e = account_change_apply(db, &pool.accounts[slot], CHANGE_RELEASE, &sight, &(struct detail){0});
-            check(e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_TRY_AGAIN);
+            check(e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_NOT_YET || e == ERR_SERIALIZATION);
         } while (e != ERR_OK);
         pthread_mutex_lock(&network.lock);
         network.releases++;

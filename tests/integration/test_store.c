@@ -123,7 +123,7 @@ static void S3_an_account_that_keeps_part_of_a_lease_cannot_exist(void **state)
         "lease_hash = sha256(''), locked_at = now(), locked_until = now()"};
     for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
         AUTO_FREE char *sql = mem_format("UPDATE fairway.channel_accounts SET %s WHERE slot = 0", halves[i]);
-        assert_int_equal(db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL), ERR_CONFLICT);
+        assert_int_equal(db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL), ERR_CONSTRAINT);
     }
     assert_nothing_leased(pool);
 }
@@ -135,7 +135,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     struct claimed_account account;
-    struct batch_keys keys = {0};
+    struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     struct grant_claim claim = {.settings = &pool->settings,
         .batch = &batch,
@@ -179,7 +179,7 @@ static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **st
     const struct grant_record record = {.batch = &batch, .terms = &terms, .items = &item, .count = 1};
     struct detail detail = {0};
     assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
-    assert_int_equal(grant_record_commit(pool->db, &record, &detail), ERR_CONFLICT);
+    assert_int_equal(grant_record_commit(pool->db, &record, &detail), ERR_CONSTRAINT);
     db_rollback(pool->db);
     assert_true(is_open(pool, first));
     assert_int_equal(lease_rows(pool), 1);
@@ -242,7 +242,7 @@ static void S13_a_row_that_cannot_be_an_account_is_not_stored(void **state)
             "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state)"
             " SELECT %s, 99, %s, a.key_id, 'creating' FROM fairway.channel_accounts a WHERE a.slot = 0",
             wrong[i][0], wrong[i][1]);
-        if (db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL) != ERR_CONFLICT)
+        if (db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL) != ERR_CONSTRAINT)
             fail_msg("stored: %s, %s", wrong[i][0], wrong[i][1]);
     }
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
@@ -275,11 +275,11 @@ static void S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not(void **sta
     assert_int_equal(
         db_query(
             pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts WHERE lease_hash IS NULL"), NULL, NULL),
-        ERR_CONFLICT);
+        ERR_CONSTRAINT);
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts"), NULL, NULL), ERR_CONFLICT);
+        db_query(pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts"), NULL, NULL), ERR_CONSTRAINT);
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("TRUNCATE fairway.channel_accounts CASCADE"), NULL, NULL), ERR_CONFLICT);
+        db_query(pool->db, DB_SQL0("TRUNCATE fairway.channel_accounts CASCADE"), NULL, NULL), ERR_CONSTRAINT);
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
     assert_true(is_open(pool, &asked.grant.lease));
     asked_wipe(&asked);
@@ -294,10 +294,11 @@ static void Z6_an_open_lease_is_never_deleted_and_a_settled_one_may_be(void **st
     test_pool_grant_all(pool, asked, ARRAY_LEN(asked));
     const struct lease *settled = &asked[0].grant.lease;
     assert_int_equal(test_pool_include(pool->db, &settled, 1).released, 1);
-    assert_int_equal(db_query(pool->db, DB_SQL0("DELETE FROM fairway.leases"), NULL, &detail), ERR_CONFLICT);
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("DELETE FROM fairway.leases"), NULL, &detail), ERR_CONSTRAINT);
     assert_non_null(strstr(detail.text, "is open and cannot be deleted"));
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("TRUNCATE fairway.leases CASCADE"), NULL, &detail), ERR_CONFLICT);
+        db_query(pool->db, DB_SQL0("TRUNCATE fairway.leases CASCADE"), NULL, &detail), ERR_CONSTRAINT);
     assert_non_null(strstr(detail.text, "cannot be truncated"));
     assert_int_equal(lease_rows(pool), 2);
     assert_int_equal(
@@ -317,7 +318,7 @@ static void S18_a_leased_account_is_not_retired_by_anything_before_its_lease_end
                          DB_SQL0("UPDATE fairway.channel_accounts SET state = 'retired', slot = NULL WHERE "
                                  "lease_hash IS NOT NULL"),
                          NULL, NULL),
-        ERR_CONFLICT);
+        ERR_CONSTRAINT);
     assert_true(is_open(pool, &asked.grant.lease));
     asked_wipe(&asked);
 }
@@ -337,7 +338,7 @@ static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(voi
     assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
     assert_int_equal(master_key_store(db, &file, NULL), ERR_OK);
     assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
-    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONFLICT);
+    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONSTRAINT);
     assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].key_id, derived.key_id);
@@ -346,7 +347,7 @@ static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(voi
     assert_string_equal(rows[1].key_id, file.key_id);
     assert_false(rows[1].derived);
     assert_int_equal(master_keys_lock(db, 0, NULL), ERR_OK);
-    assert_int_equal(master_keys_lock(other, 0, NULL), ERR_TRY_AGAIN);
+    assert_int_equal(master_keys_lock(other, 0, NULL), ERR_NOT_YET);
     assert_int_equal(master_keys_unlock(db, NULL), ERR_OK);
     assert_int_equal(master_keys_lock(other, 0, NULL), ERR_OK);
     test_db_exec(&test, "INSERT INTO fairway.master_keys (key_id) SELECT lpad(n::text, 16, '0')"

@@ -24,7 +24,7 @@ static void DR6_an_unavailable_rpc_or_database_is_retried_every_second_at_least(
 {
     (void)state;
     static const enum err unavailable[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_DATABASE_UNAVAILABLE,
-        ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED, ERR_TRY_AGAIN};
+        ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED, ERR_SERIALIZATION, ERR_NOT_YET};
     for (size_t i = 0; i < ARRAY_LEN(unavailable); i++) {
         struct retry retry = {.poll_ms = POLL_MS};
         assert_int_equal(retry_class(unavailable[i]), RETRY_UNAVAILABLE);
@@ -38,7 +38,7 @@ static void what_an_operator_has_to_fix_is_retried_after_twenty_polls(void **sta
 {
     (void)state;
     static const enum err stopped[] = {
-        ERR_LEDGER_MISMATCH, ERR_XDR_UNKNOWN_ARM, ERR_CONFLICT, ERR_CONFIG, ERR_INTERNAL};
+        ERR_LEDGER_MISMATCH, ERR_XDR_UNKNOWN_ARM, ERR_CONSTRAINT, ERR_CONFIG, ERR_INTERNAL};
     for (size_t i = 0; i < ARRAY_LEN(stopped); i++) {
         struct retry retry = {.poll_ms = POLL_MS};
         assert_int_equal(retry_class(stopped[i]), RETRY_STOPPED);
@@ -64,7 +64,8 @@ static void a_leader_gives_up_the_lead_after_every_database_error(void **state)
     assert_false(kept_after(ERR_DATABASE_UNAVAILABLE));
     assert_false(kept_after(ERR_OUTCOME_UNKNOWN));
     assert_false(kept_after(ERR_NOT_REPLICATED));
-    assert_false(kept_after(ERR_TRY_AGAIN));
+    assert_false(kept_after(ERR_SERIALIZATION));
+    assert_false(kept_after(ERR_NOT_YET));
 }
 
 static void DR6_a_leader_gives_up_the_lead_when_its_rpc_has_failed_for_fifteen_polls(void **state)

@@ -57,7 +57,7 @@ static void only_a_quarantined_account_that_can_be_used_is_released(void **state
             continue;
         }
         assert_null(verdict.state);
-        assert_int_equal(verdict.e, text_equal(seen.row.state, "active") ? ERR_OK : ERR_CONFLICT);
+        assert_int_equal(verdict.e, text_equal(seen.row.state, "active") ? ERR_OK : ERR_REFUSED);
         assert_true(verdict.detail.text[0] != '\0');
     }
 }
@@ -73,7 +73,7 @@ static void only_what_can_be_merged_becomes_retiring(void **state)
         assert_int_equal(retiring, may && usable(&seen.sight));
         assert_int_equal(retiring && verdict.e != ERR_OK, false);
         if (text_equal(seen.row.state, "retiring") && seen.sight.found)
-            assert_int_equal(verdict.e, usable(&seen.sight) ? ERR_OK : ERR_CONFLICT);
+            assert_int_equal(verdict.e, usable(&seen.sight) ? ERR_OK : ERR_REFUSED);
         assert_true(verdict.detail.text[0] != '\0');
     }
 }
@@ -100,7 +100,7 @@ Z6_an_account_is_retired_only_when_the_network_has_none_no_lease_is_open_and_it_
             assert_true(text_equal(look.state, retire.state));
         }
         if (waits || (creating && seen.sight.found))
-            assert_int_equal(retire.e, ERR_TRY_AGAIN);
+            assert_int_equal(retire.e, ERR_NOT_YET);
     }
 }
 
@@ -119,7 +119,7 @@ static void each_refusal_names_its_reason(void **state)
     const struct account_change_row row = {.state = "quarantined"};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct verdict release = account_change_judge(CHANGE_RELEASE, &row, &cases[i].sight);
-        assert_int_equal(release.e, ERR_CONFLICT);
+        assert_int_equal(release.e, ERR_REFUSED);
         assert_non_null(strstr(release.detail.text, cases[i].words));
     }
 }
