@@ -4,7 +4,7 @@
  *
  * Where things are:
  *   Api        a grant: src/pool/claim.c, lease.c, record.c; the answer: src/api/post_transaction.c
- *   Ingester   src/ingest/lead.c (take), commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
+ *   Ingester   src/ingest/lead.c (take), ledger_commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
  *   Network    clients, validators and the clock: which of the answered transactions a ledger has, and when it closes
  * A process that spin does not schedule is a stalled one (SIGSTOP, a long pause): no step has a time limit. A crash is
  * a step that forgets: everything in the process, and in the server what was not committed.
@@ -315,7 +315,7 @@ inline mirror()
     }
 }
 
-/* Everything is visible: the ledger row, the cursor, the ends of leases, the sequences (commit.c: leave). */
+/* Everything is visible: the ledger row, the cursor, the ends of leases, the sequences (ledger_commit.c: finish). */
 inline commit_ledger()
 {
     atomic {
@@ -382,7 +382,7 @@ follow:
     fi;
 
 lead:
-    /* getLedgers has one after where this leader thinks that it is. commit.c: enter. */
+    /* getLedgers has one after where this leader thinks that it is. ledger_commit.c: begin. */
     if
     :: atomic {
            (!at_cursor[me] || ahead_count > 0) && cursor_lock == NONE ->
