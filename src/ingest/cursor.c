@@ -29,18 +29,16 @@ static enum err check_number(
     if (received->sequence == due && ledger->sequence == due)
         return ERR_OK;
     return detail_set(detail, ERR_LEDGER_MISMATCH,
-        "ledger %u is due, but Stellar RPC returned ledger %u with the header of ledger "
-        "%u. " CURSOR_NEW_DATABASE,
+        "ledger %u is due, but Stellar RPC returned ledger %u with the header of ledger %u. " CURSOR_RESET,
         due, received->sequence, ledger->sequence);
 }
 
 static enum err check_order(const struct cursor *cursor, const struct ledger *ledger, struct detail *detail)
 {
     if (ledger->close_time_s < cursor->close_time_s)
-        return mismatch(detail, ledger, "it closed before the last committed one. " CURSOR_NEW_DATABASE);
+        return mismatch(detail, ledger, "it closed before the last committed one. " CURSOR_RESET);
     if (ledger->protocol < cursor->protocol)
-        return mismatch(
-            detail, ledger, "its protocol is older than the last committed one's. " CURSOR_NEW_DATABASE);
+        return mismatch(detail, ledger, "its protocol is older than the last committed one's. " CURSOR_RESET);
     return ERR_OK;
 }
 
@@ -55,8 +53,7 @@ enum err cursor_check(const struct cursor *cursor, const struct rpc_ledger *rece
         return e;
     if (!hash_equal(&ledger->previous_hash, &cursor->hash))
         return mismatch(detail, ledger,
-            "it does not follow from the last committed one: another network, or a reset "
-            "one. " CURSOR_NEW_DATABASE);
+            "it does not follow from the last committed one: another network, or a reset one. " CURSOR_RESET);
     return check_order(cursor, ledger, detail);
 }
 
@@ -77,7 +74,7 @@ enum err cursor_check_latest(const struct cursor *cursor, uint32_t latest, struc
         return ERR_OK;
     return detail_set(detail, ERR_LEDGER_MISMATCH,
         "Stellar RPC is at ledger %u, far below the last committed one, %u: it lags, or the network was "
-        "reset. " CURSOR_NEW_DATABASE,
+        "reset. " CURSOR_RESET,
         latest, cursor->sequence);
 }
 

@@ -18,7 +18,7 @@ struct cursor {
 };
 
 /* The end of errors that a reset network can cause. */
-#define CURSOR_NEW_DATABASE "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
+#define CURSOR_RESET "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
 
 /*
  * Checks that the ledger is the next one, that its header and its transaction results have the hashes that

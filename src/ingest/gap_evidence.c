@@ -117,7 +117,7 @@ static enum err check_not_reset(const struct reading *reading, struct detail *de
     }
     if (active > 0 && found == 0)
         return detail_set(detail, ERR_LEDGER_MISMATCH,
-            "none of the %zu active accounts is on the network: it may have been reset. " CURSOR_NEW_DATABASE,
+            "none of the %zu active accounts is on the network: it may have been reset. " CURSOR_RESET,
             active);
     return ERR_OK;
 }
