@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "db/db.h"
 #include "ingest/feed.h"
+#include "ingest/ingest.h"
 #include "integration/support/ledger_builder.h"
 
 struct source {
@@ -106,15 +107,16 @@ int main(int argc, char **argv)
         .db = db_new(&(struct db_settings){.url = argv[1], .kind = DB_DIRECT, .name = "feed_ledgers"}),
         .ledger_ms = atoi(argv[3]),
     };
+    const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
     const struct ingest_settings settings = {.database_direct_url = argv[1],
+        .feed = &feed,
         .network = network_id_of(argv[2]),
         .poll_ms = 5,
         .ledger_seconds = 5,
         .retention_s = 86400};
-    const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
     struct ingest *ingest;
     struct detail detail = {0};
-    if (ingest_start_from(&settings, &feed, &ingest, &detail) != ERR_OK) {
+    if (ingest_start(&settings, &ingest, &detail) != ERR_OK) {
         fprintf(stderr, "feed_ledgers: %s\n", detail.text);
         return 1;
     }

@@ -71,15 +71,15 @@ test('fairway reports the balance that the network has', { timeout: 60_000 }, as
 
 test('one warning when the balance runs low, and one log line when it is sufficient again', { timeout: 90_000 }, async () => {
   await leave(49);
-  await until(() => times('runs low') === 1, 5000, 'it warns');
+  await until(() => times('balance is low') === 1, 5000, 'it warns');
   const { warning, ...rest } = await funds();
   assert.deepEqual(rest, { status: 200, name: 'funds', ok: true });
   assert.match(warning, /low/);
   await payThrough(world, service, user, bank);
   await isLeft(48);
-  assert.equal(times('runs low'), 1);
+  assert.equal(times('balance is low'), 1);
   await fund(100_000_000n);
-  await until(() => times('has enough again') === 1, 5000, 'it says so');
+  await until(() => times('balance is sufficient again') === 1, 5000, 'it says so');
   assert.deepEqual(await funds(), { status: 200, name: 'funds', ok: true });
 });
 
