@@ -135,11 +135,8 @@ int cmd_health(const struct config *config)
     const char *which = config_argument(config, 0);
     const char *listen = config_text(config, admin ? "ADMIN_LISTEN" : "LISTEN");
     char host[256], port[12];
-    if (config_argument_count(config) > 1 ||
-        (which != NULL && !text_equal(which, "live") && !text_equal(which, "ready"))) {
-        fputs("usage: fairway health [ready | live]\n", stderr);
-        return EX_USAGE;
-    }
+    if (which != NULL && !text_equal(which, "live") && !text_equal(which, "ready"))
+        return command_usage_error("health", "unknown probe \"%s\"", which);
     snprintf(port, sizeof port, "%u",
         admin ? listeners_admin_port(config) : (unsigned)config_number(config, "PORT"));
     if (text_equal(port, "0")) {

@@ -125,10 +125,10 @@ void db_rows_free_at(struct db_rows **rows);
 
 /*
  * Runs one statement; *rows (may be NULL when nothing is wanted) is the caller's to free, NULL on error.
- * ERR_TRY_AGAIN: deadlock or serialization failure: the transaction is gone, another try may work.
- * ERR_CONFLICT: a constraint or a trigger (RAISE EXCEPTION) refused it. ERR_DATABASE_UNAVAILABLE: connection
- * lost or refused, shutting down, timeouts, read-only, disk full. ERR_INTERNAL: anything else, our bug
- * (detail: SQLSTATE and message, for the log).
+ * ERR_SERIALIZATION: deadlock or serialization failure: the server rolled the transaction back, run it again.
+ * ERR_CONSTRAINT: a constraint or a trigger (RAISE EXCEPTION) rejected it. ERR_DATABASE_UNAVAILABLE:
+ * connection lost or refused, shutting down, timeouts, read-only, disk full. ERR_INTERNAL: anything else, our
+ * bug (detail: SQLSTATE and message, for the log).
  */
 MUST_CHECK enum err db_query(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail);
@@ -168,8 +168,8 @@ MUST_CHECK enum err db_execute(
 void db_rollback(struct db *db); /* whatever the state; also after errors and when no transaction is open */
 
 /*
- * BEGIN, work, COMMIT; ROLLBACK when work fails. ERR_TRY_AGAIN from work or COMMIT runs it again, 5 times at
- * most, with short random pauses. Never repeats after ERR_OUTCOME_UNKNOWN.
+ * BEGIN, work, COMMIT; ROLLBACK when work fails. ERR_SERIALIZATION from work or COMMIT runs it again, 5 times
+ * at most, with short random pauses. Any other error is returned at once.
  */
 typedef enum err (*db_work)(struct db *db, void *context);
 MUST_CHECK enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail);

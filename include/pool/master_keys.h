@@ -8,7 +8,7 @@
 /*
  * From reading the rows to storing a new one: two first starts with one passphrase would otherwise make a
  * salt each, and seal seeds that the other's key process cannot open. Held by the session of a direct
- * connection; waits up to seconds, then ERR_TRY_AGAIN.
+ * connection; waits up to seconds, then ERR_NOT_YET.
  */
 MUST_CHECK enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail);
 MUST_CHECK enum err master_keys_unlock(struct db *db, struct detail *detail);

@@ -18,7 +18,7 @@
 
 /* A lock of the transaction, not of the session: it cannot outlive a connection that was lost and opened anew
  * unnoticed. */
-static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('fairway migrations'))";
+static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('" MIGRATE_LOCK_TEXT "'))";
 
 /* CREATE SCHEMA IF NOT EXISTS wants the privilege to create schemas even when it exists, so it is asked for
  * first. */
@@ -80,10 +80,10 @@ static enum err compare(struct db *db, const struct embedded_migration list[], s
 static enum err refuse(const struct difference *difference, struct detail *detail)
 {
     if (!difference->known)
-        return detail_set(detail, ERR_CONFLICT,
+        return detail_set(detail, ERR_REFUSED,
             "the database has migration %" PRId32 ", which this program does not know: it is older",
             difference->number);
-    return detail_set(detail, ERR_CONFLICT,
+    return detail_set(detail, ERR_REFUSED,
         "migration %" PRId32 " was applied with another text than this program has", difference->number);
 }
 
@@ -209,7 +209,7 @@ enum err migrations_check(
     if (e != ERR_OK || !difference.any)
         return e;
     if (!difference.applied)
-        return detail_set(detail, ERR_CONFLICT, "migration %" PRId32 " is not applied: run fairway migrate",
+        return detail_set(detail, ERR_REFUSED, "migration %" PRId32 " is not applied: run fairway migrate",
             difference.number);
     return refuse(&difference, detail);
 }

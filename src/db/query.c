@@ -215,7 +215,7 @@ enum err db_transaction(struct db *db, db_work work, void *context, struct detai
 {
     for (int tries = 1;; tries++) {
         enum err e = try_transaction(db, work, context, detail);
-        if (e != ERR_TRY_AGAIN || tries == TRANSACTION_TRIES)
+        if (e != ERR_SERIALIZATION || tries == TRANSACTION_TRIES)
             return e;
         pause_randomly(tries);
     }

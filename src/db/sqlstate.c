@@ -11,12 +11,12 @@ static const struct {
     const char *prefix;
     enum err e;
 } meanings[] = {
-    {"40001", ERR_TRY_AGAIN},         /* serialization_failure */
-    {"40P01", ERR_TRY_AGAIN},         /* deadlock_detected */
-    {"0A000", ERR_TRY_AGAIN},         /* feature_not_supported: "cached plan must not change result type" */
-    {"26000", ERR_TRY_AGAIN},         /* invalid_sql_statement_name: somebody deallocated it */
-    {"23", ERR_CONFLICT},             /* integrity constraints */
-    {"P0001", ERR_CONFLICT},          /* raise_exception: a trigger refused it */
+    {"40001", ERR_SERIALIZATION},     /* serialization_failure */
+    {"40P01", ERR_SERIALIZATION},     /* deadlock_detected */
+    {"0A000", ERR_SERIALIZATION},     /* feature_not_supported: "cached plan must not change result type" */
+    {"26000", ERR_SERIALIZATION},     /* invalid_sql_statement_name: somebody deallocated it */
+    {"23", ERR_CONSTRAINT},           /* integrity constraints */
+    {"P0001", ERR_CONSTRAINT},        /* raise_exception: a trigger refused it */
     {"08", ERR_DATABASE_UNAVAILABLE}, /* connection exceptions; also what PgBouncer answers by itself */
     {"25006", ERR_DATABASE_UNAVAILABLE}, /* read_only_sql_transaction: a standby, or fenced */
     {"25P03", ERR_DATABASE_UNAVAILABLE}, /* idle_in_transaction_session_timeout */

@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 
-/* ERR_TRY_AGAIN, ERR_CONFLICT, ERR_DATABASE_UNAVAILABLE or ERR_INTERNAL; NULL (libpq's own errors, which have
- * no state) is ERR_DATABASE_UNAVAILABLE. */
+/* ERR_SERIALIZATION, ERR_CONSTRAINT, ERR_DATABASE_UNAVAILABLE or ERR_INTERNAL; NULL (libpq's own errors,
+ * which have no state) is ERR_DATABASE_UNAVAILABLE. */
 enum err sqlstate_err(const char *state);
 
 /* Whether the session is of no use after this error although the connection may live: the server became

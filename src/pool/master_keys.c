@@ -5,8 +5,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/lock_numbers.h"
 
-static const char sql_lock[] = "SELECT pg_try_advisory_lock(hashtext('fairway master keys'))";
+static const char sql_lock[] = "SELECT pg_try_advisory_lock(hashtext('" LOCK_TEXT_MASTER_KEYS "'))";
 
 enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail)
 {
@@ -18,12 +19,12 @@ enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail
             return e;
         if (clock_ms() >= deadline_ms)
             return detail_set(
-                detail, ERR_TRY_AGAIN, "another process has been loading its keys for %u s", seconds);
+                detail, ERR_NOT_YET, "another process has been loading its keys for %u s", seconds);
         clock_sleep_ms(50);
     }
 }
 
-static const char sql_unlock[] = "SELECT pg_advisory_unlock(hashtext('fairway master keys'))";
+static const char sql_unlock[] = "SELECT pg_advisory_unlock(hashtext('" LOCK_TEXT_MASTER_KEYS "'))";
 
 enum err master_keys_unlock(struct db *db, struct detail *detail)
 {

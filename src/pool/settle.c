@@ -137,7 +137,7 @@ static enum err check_all_read(const struct evidence *evidence, struct db *db, s
         db, DB_SQL(sql_unread, DB_TEXTS(evidence->addresses, evidence->account_count)), &rows, detail);
     if (e == ERR_OK && db_count(rows) > 0)
         e = detail_set(
-            detail, ERR_TRY_AGAIN, "account %s was added while accounts were read", db_text(rows, 0, 0));
+            detail, ERR_NOT_YET, "account %s was added while accounts were read", db_text(rows, 0, 0));
     return e;
 }
 

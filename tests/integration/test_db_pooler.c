@@ -179,7 +179,7 @@ static void errors_leave_the_session_to_the_next_client(void **state)
     assert_int_equal(db_query(db, DB_SQL0("SELECT 1 / 0"), NULL, &detail), ERR_INTERNAL);
     db_rollback(db);
     assert_int_equal(
-        db_query(db, DB_SQL0("INSERT INTO public.t VALUES (NULL, 1)"), NULL, &detail), ERR_CONFLICT);
+        db_query(db, DB_SQL0("INSERT INTO public.t VALUES (NULL, 1)"), NULL, &detail), ERR_CONSTRAINT);
     assert_int_equal(db_query(db, DB_SQL0("SELECT 1"), NULL, &detail), ERR_OK);
     db_free(db);
 }

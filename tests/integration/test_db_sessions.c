@@ -237,7 +237,7 @@ static void statements_that_somebody_deallocated_are_prepared_again(void **state
     struct db *db = test_db_open(&database, DB_DIRECT);
     add_one(db, 1, ERR_OK);
     assert_int_equal(script_run(db, "DEALLOCATE ALL", 5000, &detail), ERR_OK);
-    add_one(db, 1, ERR_TRY_AGAIN);
+    add_one(db, 1, ERR_SERIALIZATION);
     add_one(db, 1, ERR_OK);
     db_free(db);
 }

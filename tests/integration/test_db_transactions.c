@@ -87,7 +87,7 @@ static void statements_of_one_run_are_one_transaction(void **state)
         const struct db_statement statements[] = {DB_SQL0("INSERT INTO public.t VALUES (7) RETURNING n"),
             DB_SQL0("INSERT INTO public.t VALUES (1)"), DB_SQL0("INSERT INTO public.t VALUES (8)")};
         struct db_rows *rows[3] = {(void *)1, (void *)1, (void *)1};
-        assert_int_equal(db_run(db, statements, 3, rows, &detail), ERR_CONFLICT);
+        assert_int_equal(db_run(db, statements, 3, rows, &detail), ERR_CONSTRAINT);
         assert_non_null(strstr(detail.text, "23505"));
         assert_int_equal(db_i64(rows[0], 0, 0), 7);
         assert_null(rows[1]);
@@ -138,7 +138,7 @@ static void run_commit_commits_all_or_nothing(void **state)
         db_rows_free(rows[1]);
         assert_int_equal(rows_in_t(), 4);
         assert_int_equal(db_begin(db, &detail), ERR_OK);
-        assert_int_equal(db_run_commit(db, bad, 2, NULL, &detail), ERR_CONFLICT);
+        assert_int_equal(db_run_commit(db, bad, 2, NULL, &detail), ERR_CONSTRAINT);
         db_rollback(db);
         assert_int_equal(rows_in_t(), 4);
         assert_int_equal(run(db, "SELECT 1"), ERR_OK);
@@ -153,18 +153,18 @@ static void each_refusal_has_its_meaning(void **state)
         enum err e;
         const char *text;
     } cases[] = {
-        {"INSERT INTO public.t VALUES (1)", ERR_CONFLICT, "23505"},
-        {"INSERT INTO public.t VALUES (-1)", ERR_CONFLICT, "23514"},
-        {"INSERT INTO public.t VALUES (NULL)", ERR_CONFLICT, "23502"},
-        {"INSERT INTO public.child VALUES (99)", ERR_CONFLICT, "23503"}, /* at the implicit COMMIT */
-        {"INSERT INTO public.guarded VALUES (1)", ERR_CONFLICT, "P0001 no such"},
+        {"INSERT INTO public.t VALUES (1)", ERR_CONSTRAINT, "23505"},
+        {"INSERT INTO public.t VALUES (-1)", ERR_CONSTRAINT, "23514"},
+        {"INSERT INTO public.t VALUES (NULL)", ERR_CONSTRAINT, "23502"},
+        {"INSERT INTO public.child VALUES (99)", ERR_CONSTRAINT, "23503"}, /* at the implicit COMMIT */
+        {"INSERT INTO public.guarded VALUES (1)", ERR_CONSTRAINT, "P0001 no such"},
         {"SELECT nothing", ERR_INTERNAL, "42703"},
         {"SELEKT", ERR_INTERNAL, "42601"},
         {"SELECT 1 / 0", ERR_INTERNAL, "22012"},
         {"SELECT 1; SELECT 2", ERR_INTERNAL, "42601"},
         {"COPY public.t TO STDOUT", ERR_INTERNAL, "COPY"},
-        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", ERR_TRY_AGAIN, "40001"},
-        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$", ERR_TRY_AGAIN, "40P01"},
+        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", ERR_SERIALIZATION, "40001"},
+        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$", ERR_SERIALIZATION, "40P01"},
         {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$", ERR_DATABASE_UNAVAILABLE, "53100"},
         {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '25006'; END $$", ERR_DATABASE_UNAVAILABLE, "25006"},
         {"SELECT pg_terminate_backend(pg_backend_pid())", ERR_DATABASE_UNAVAILABLE, "57P01"},
@@ -189,7 +189,7 @@ static void a_deferred_constraint_refuses_the_commit(void **state)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
         assert_int_equal(run(db, "INSERT INTO public.child VALUES (99)"), ERR_OK);
-        assert_int_equal(db_commit(db, &detail), ERR_CONFLICT);
+        assert_int_equal(db_commit(db, &detail), ERR_CONSTRAINT);
         assert_int_equal(db_begin(db, &detail), ERR_OK); /* that one is over */
         assert_int_equal(db_commit(db, &detail), ERR_OK);
     }
@@ -323,10 +323,23 @@ static enum err fail_with_serialization(struct db *db, void *context)
     return run(db, "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$");
 }
 
-static enum err fail_with_conflict(struct db *db, void *context)
+static enum err fail_with_constraint(struct db *db, void *context)
 {
     (*(int *)context)++;
     return run(db, "INSERT INTO public.t VALUES (1)");
+}
+
+struct failing {
+    enum err e;
+    int tries;
+};
+
+static enum err fail_with(struct db *db, void *context)
+{
+    struct failing *failing = context;
+    (void)db;
+    failing->tries++;
+    return failing->e;
 }
 
 static enum err insert_one(struct db *db, void *context)
@@ -341,15 +354,33 @@ static void a_transaction_is_tried_five_times_and_other_errors_once(void **state
     {
         int tries = 0;
         empty_tables(state);
-        assert_int_equal(db_transaction(db, fail_with_serialization, &tries, &detail), ERR_TRY_AGAIN);
+        assert_int_equal(db_transaction(db, fail_with_serialization, &tries, &detail), ERR_SERIALIZATION);
         assert_int_equal(tries, 5);
         tries = 0;
-        assert_int_equal(db_transaction(db, fail_with_conflict, &tries, &detail), ERR_CONFLICT);
+        assert_int_equal(db_transaction(db, fail_with_constraint, &tries, &detail), ERR_CONSTRAINT);
         assert_int_equal(tries, 1);
         tries = 0;
         assert_int_equal(db_transaction(db, insert_one, &tries, &detail), ERR_OK);
         assert_int_equal(tries, 1);
         assert_int_equal(rows_in_t(), 3);
+    }
+}
+
+static void only_a_serialization_failure_is_retried(void **state)
+{
+    static const enum err errors[] = {
+#define X(name, code, status, text) ERR_##name,
+        ERR_TABLE(X)
+#undef X
+    };
+    FOR_BOTH_KINDS(db)
+    {
+        empty_tables(state);
+        for (size_t i = 1; i < ARRAY_LEN(errors); i++) {
+            struct failing failing = {.e = errors[i]};
+            assert_int_equal(db_transaction(db, fail_with, &failing, &detail), errors[i]);
+            assert_int_equal(failing.tries, errors[i] == ERR_SERIALIZATION ? 5 : 1);
+        }
     }
 }
 
@@ -445,6 +476,7 @@ int main(void)
         TEST(a_commit_that_was_never_sent_did_not_happen),
         TEST(a_deadlock_is_tried_again),
         TEST(a_transaction_is_tried_five_times_and_other_errors_once),
+        TEST(only_a_serialization_failure_is_retried),
         TEST(a_lock_is_waited_for_no_longer_than_the_limit),
         TEST(a_statement_runs_no_longer_than_the_limit),
         TEST(a_stalled_transaction_does_not_block_others_for_long),

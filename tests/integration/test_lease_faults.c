@@ -56,15 +56,15 @@ struct fault {
 #define REMOVE "DROP FUNCTION public.fault() CASCADE"
 
 static const struct fault faults[] = {
-    {"raises at the lease row", FAULTY(RAISES) ON_LEASES, REMOVE, ERR_CONFLICT},
-    {"raises at the account", FAULTY(RAISES) ON_ACCOUNTS, REMOVE, ERR_CONFLICT},
-    {"raises at COMMIT", FAULTY(RAISES) AT_COMMIT, REMOVE, ERR_CONFLICT},
-    {"dies at the lease row", FAULTY(DIES) ON_LEASES, REMOVE, ERR_TRY_AGAIN},
-    {"dies at the account", FAULTY(DIES) ON_ACCOUNTS, REMOVE, ERR_TRY_AGAIN},
-    {"dies at COMMIT", FAULTY(DIES) AT_COMMIT, REMOVE, ERR_TRY_AGAIN},
-    {"hangs at the lease row", FAULTY(HANGS) ON_LEASES, REMOVE, ERR_TRY_AGAIN},
+    {"raises at the lease row", FAULTY(RAISES) ON_LEASES, REMOVE, ERR_CONSTRAINT},
+    {"raises at the account", FAULTY(RAISES) ON_ACCOUNTS, REMOVE, ERR_CONSTRAINT},
+    {"raises at COMMIT", FAULTY(RAISES) AT_COMMIT, REMOVE, ERR_CONSTRAINT},
+    {"dies at the lease row", FAULTY(DIES) ON_LEASES, REMOVE, ERR_SERIALIZATION},
+    {"dies at the account", FAULTY(DIES) ON_ACCOUNTS, REMOVE, ERR_SERIALIZATION},
+    {"dies at COMMIT", FAULTY(DIES) AT_COMMIT, REMOVE, ERR_SERIALIZATION},
+    {"hangs at the lease row", FAULTY(HANGS) ON_LEASES, REMOVE, ERR_SERIALIZATION},
     {"refuses by a constraint", "ALTER TABLE fairway.leases ADD CONSTRAINT fault CHECK (sequence < 7)",
-        "ALTER TABLE fairway.leases DROP CONSTRAINT fault", ERR_CONFLICT},
+        "ALTER TABLE fairway.leases DROP CONSTRAINT fault", ERR_CONSTRAINT},
     {"has no such column", "ALTER TABLE fairway.leases RENAME request_id TO other",
         "ALTER TABLE fairway.leases RENAME other TO request_id", ERR_INTERNAL},
     {"has no such table", "ALTER TABLE fairway.cursor RENAME TO other",
@@ -226,7 +226,7 @@ static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed(vo
     struct test_pool *pool = *state;
     struct asked asked;
     ask(pool, &asked);
-    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_COMMIT), ERR_TRY_AGAIN);
+    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_COMMIT), ERR_SERIALIZATION);
     assert_nothing_leased(pool);
     assert_recovered(pool, &asked);
     asked_wipe(&asked);

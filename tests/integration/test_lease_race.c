@@ -221,7 +221,7 @@ static void judge(const struct network *network)
     for (size_t i = 0; i < network->count && twice.ended_us <= twice.begun_us; i++)
         twice = network->answers[i];
     twice.sequence += (int64_t)1 << 40;
-    assert_int_equal(remember(db, &twice, 1), ERR_CONFLICT);
+    assert_int_equal(remember(db, &twice, 1), ERR_CONSTRAINT);
     db_free(db);
     test_db_drop(&test);
 }

@@ -91,11 +91,11 @@ static void a_changed_text_is_a_conflict(void **state)
     (void)state;
     assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
     const struct embedded_migration changed[] = {{1, "0001_first", "CREATE TABLE fairway.other ()"}, two[1]};
-    assert_int_equal(migrations_apply(db, changed, 2, &applied, &detail), ERR_CONFLICT);
-    assert_int_equal(migrations_check(db, changed, 2, &detail), ERR_CONFLICT);
+    assert_int_equal(migrations_apply(db, changed, 2, &applied, &detail), ERR_REFUSED);
+    assert_int_equal(migrations_check(db, changed, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 1"));
     const struct embedded_migration renamed[] = {two[0], {2, "0002_other", two[1].sql}};
-    assert_int_equal(migrations_check(db, renamed, 2, &detail), ERR_CONFLICT);
+    assert_int_equal(migrations_check(db, renamed, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2"));
 }
 
@@ -103,20 +103,20 @@ static void an_older_program_refuses_a_newer_database(void **state)
 {
     (void)state;
     assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
-    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_CONFLICT);
+    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2"));
-    assert_int_equal(migrations_check(db, two, 1, &detail), ERR_CONFLICT);
-    assert_int_equal(migrations_check(db, two, 0, &detail), ERR_CONFLICT);
+    assert_int_equal(migrations_check(db, two, 1, &detail), ERR_REFUSED);
+    assert_int_equal(migrations_check(db, two, 0, &detail), ERR_REFUSED);
 }
 
 static void check_wants_exactly_the_programs_migrations(void **state)
 {
     (void)state;
     struct db *pooled = test_db_open(&database, DB_POOLED);
-    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_CONFLICT); /* never migrated */
+    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_REFUSED); /* never migrated */
     assert_non_null(strstr(detail.text, "fairway migrate"));
     assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_OK);
-    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_CONFLICT);
+    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2 is not applied"));
     assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_OK);
@@ -216,7 +216,7 @@ static void the_programs_own_migrations_apply(void **state)
 {
     (void)state;
     assert_true(embedded_migration_count > 0);
-    assert_int_equal(migrate_check(db, &detail), ERR_CONFLICT);
+    assert_int_equal(migrate_check(db, &detail), ERR_REFUSED);
     assert_int_equal(migrate(db, &applied, &detail), ERR_OK);
     assert_int_equal(applied, embedded_migration_count);
     assert_int_equal(migrate_check(db, &detail), ERR_OK);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/retention.h"
+#include "pool/accounts.h"
 #include "pool/settle.h"
 #include "support/ledger_builder.h"
 #include "support/pg.h"
@@ -352,7 +353,7 @@ static void DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody(
                      .account_count = 1},
         &meta, &hash);
     assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, &detail), ERR_OK);
-    assert_int_equal(db_listen(listener, POOL_CHANNEL, &detail), ERR_OK);
+    assert_int_equal(db_listen(listener, ACCOUNTS_CHANNEL, &detail), ERR_OK);
     assert_int_equal(
         db_wait_notify(listener, 50, -1, &notified, &detail), ERR_OK); /* that of the new session */
     struct closing closing = {f, &ledger};
@@ -400,24 +401,24 @@ static void S3_account_and_lease_name_each_other_or_nothing_commits(void **state
                          DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL,"
                                  " locked_until = NULL WHERE lease_hash IS NOT NULL"),
                          none),
-        ERR_CONFLICT); /* released, but its lease is open */
+        ERR_CONSTRAINT); /* released, but its lease is open */
     assert_int_equal(
         attempt(f, DB_SQL0("UPDATE fairway.leases SET settled_at = now(), result = 'expired', ledger = 101"),
             none),
-        ERR_CONFLICT); /* settled, but its account is leased */
+        ERR_CONSTRAINT); /* settled, but its account is leased */
     assert_int_equal(
         attempt(f,
             DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = decode(repeat('ab', 32), 'hex'),"
                     " locked_at = now(), locked_until = now() WHERE lease_hash IS NULL"),
             none),
-        ERR_CONFLICT); /* leased to nothing */
+        ERR_CONSTRAINT); /* leased to nothing */
     assert_int_equal(
         attempt(f,
             DB_SQL0("INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time,"
                     " request_id) SELECT decode(repeat('cd', 32), 'hex'), account, 51, '', '', 1, 'r'"
                     " FROM fairway.leases"),
             none),
-        ERR_CONFLICT); /* two open leases on one account */
+        ERR_CONSTRAINT); /* two open leases on one account */
     assert_int_equal(
         attempt(f, DB_SQL0("UPDATE fairway.leases SET settled_at = now(), result = 'expired', ledger = 101"),
             DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL,"

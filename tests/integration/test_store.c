@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/master_keys.h"
-#include "pool/status.h"
+#include "pool/account_read.h"
+#include "pool/fee_bump.h"
+#include "pool/pool_counts.h"
 #include "support/pool_rows.h"
 
 #define ACCOUNTS 6
@@ -43,11 +45,11 @@ static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(voi
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    struct lease_key key;
+    struct fee_bump_lease key;
     struct hash unknown = built_hash(1);
-    assert_int_equal(lease_key(pool->db, &unknown, "", &key, NULL), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_find_lease(pool->db, &unknown, "", &key, NULL), ERR_NOT_ELIGIBLE);
     test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
+    assert_int_equal(fee_bump_find_lease(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
     assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
     asked_wipe(&asked);
 }
@@ -55,9 +57,9 @@ static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(voi
 static void S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_order_of_creation(void **state)
 {
     struct test_pool *pool = *state;
-    struct account_status page[ACCOUNTS];
+    struct account_shown page[ACCOUNTS];
     size_t count;
-    assert_int_equal(account_page(pool->db, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
+    assert_int_equal(account_read_page(pool->db, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
     assert_int_equal(count, ACCOUNTS);
     for (size_t i = 1; i < count; i++)
         assert_true(strcmp(page[i - 1].public_key, page[i].public_key) < 0);
@@ -72,11 +74,12 @@ static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
         " '0189', 'WXYZ'), 100 + n, repeat('x', 72)::bytea, k.key_id, 1, 1, 'active'"
         " FROM generate_series(1, 20000) n, fairway.master_keys k;"
         "ANALYZE fairway.channel_accounts");
-    struct account_status *page AUTO_FREE = NEW_ARRAY(ACCOUNT_PAGE_MAX, struct account_status);
+    struct account_shown *page AUTO_FREE = NEW_ARRAY(ACCOUNT_PAGE_MAX, struct account_shown);
     char after[ADDRESS_SIZE] = "";
     size_t count, seen = 0;
     do {
-        assert_int_equal(account_page(pool->db, NULL, after, ACCOUNT_PAGE_MAX, page, &count, NULL), ERR_OK);
+        assert_int_equal(
+            account_read_page(pool->db, NULL, after, ACCOUNT_PAGE_MAX, page, &count, NULL), ERR_OK);
         for (size_t i = 0; i < count; i++)
             assert_true(strcmp(i == 0 ? after : page[i - 1].public_key, page[i].public_key) < 0);
         if (count > 0)
@@ -99,17 +102,17 @@ static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
 static void S15_the_pool_is_counted(void **state)
 {
     struct test_pool *pool = *state;
-    struct pool_status status;
+    struct pool_counts status;
     struct test_db empty = test_db_new(TEST_DB_MIGRATED);
     struct db *db = test_db_open(&empty, DB_DIRECT);
-    assert_int_equal(pool_status(db, &status, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &status, NULL), ERR_OK);
     assert_int_equal(status.idle + status.leased + status.creating + status.retiring + status.quarantined, 0);
     account_row(&empty, 1, "active");
-    assert_int_equal(pool_status(db, &status, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &status, NULL), ERR_OK);
     assert_int_equal(status.idle, 1);
     db_free(db);
     test_db_drop(&empty);
-    assert_int_equal(pool_status(pool->db, &status, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(pool->db, &status, NULL), ERR_OK);
     assert_int_equal(status.idle, ACCOUNTS);
 }
 
@@ -123,7 +126,7 @@ static void S3_an_account_that_keeps_part_of_a_lease_cannot_exist(void **state)
         "lease_hash = sha256(''), locked_at = now(), locked_until = now()"};
     for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
         AUTO_FREE char *sql = mem_format("UPDATE fairway.channel_accounts SET %s WHERE slot = 0", halves[i]);
-        assert_int_equal(db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL), ERR_CONFLICT);
+        assert_int_equal(db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL), ERR_CONSTRAINT);
     }
     assert_nothing_leased(pool);
 }
@@ -135,7 +138,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     struct claimed_account account;
-    struct batch_keys keys = {0};
+    struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     struct grant_claim claim = {.settings = &pool->settings,
         .batch = &batch,
@@ -179,7 +182,7 @@ static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **st
     const struct grant_record record = {.batch = &batch, .terms = &terms, .items = &item, .count = 1};
     struct detail detail = {0};
     assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
-    assert_int_equal(grant_record_commit(pool->db, &record, &detail), ERR_CONFLICT);
+    assert_int_equal(grant_record_commit(pool->db, &record, &detail), ERR_CONSTRAINT);
     db_rollback(pool->db);
     assert_true(is_open(pool, first));
     assert_int_equal(lease_rows(pool), 1);
@@ -242,7 +245,7 @@ static void S13_a_row_that_cannot_be_an_account_is_not_stored(void **state)
             "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state)"
             " SELECT %s, 99, %s, a.key_id, 'creating' FROM fairway.channel_accounts a WHERE a.slot = 0",
             wrong[i][0], wrong[i][1]);
-        if (db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL) != ERR_CONFLICT)
+        if (db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL) != ERR_CONSTRAINT)
             fail_msg("stored: %s, %s", wrong[i][0], wrong[i][1]);
     }
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
@@ -275,11 +278,11 @@ static void S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not(void **sta
     assert_int_equal(
         db_query(
             pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts WHERE lease_hash IS NULL"), NULL, NULL),
-        ERR_CONFLICT);
+        ERR_CONSTRAINT);
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts"), NULL, NULL), ERR_CONFLICT);
+        db_query(pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts"), NULL, NULL), ERR_CONSTRAINT);
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("TRUNCATE fairway.channel_accounts CASCADE"), NULL, NULL), ERR_CONFLICT);
+        db_query(pool->db, DB_SQL0("TRUNCATE fairway.channel_accounts CASCADE"), NULL, NULL), ERR_CONSTRAINT);
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
     assert_true(is_open(pool, &asked.grant.lease));
     asked_wipe(&asked);
@@ -294,10 +297,11 @@ static void Z6_an_open_lease_is_never_deleted_and_a_settled_one_may_be(void **st
     test_pool_grant_all(pool, asked, ARRAY_LEN(asked));
     const struct lease *settled = &asked[0].grant.lease;
     assert_int_equal(test_pool_include(pool->db, &settled, 1).released, 1);
-    assert_int_equal(db_query(pool->db, DB_SQL0("DELETE FROM fairway.leases"), NULL, &detail), ERR_CONFLICT);
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("DELETE FROM fairway.leases"), NULL, &detail), ERR_CONSTRAINT);
     assert_non_null(strstr(detail.text, "is open and cannot be deleted"));
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("TRUNCATE fairway.leases CASCADE"), NULL, &detail), ERR_CONFLICT);
+        db_query(pool->db, DB_SQL0("TRUNCATE fairway.leases CASCADE"), NULL, &detail), ERR_CONSTRAINT);
     assert_non_null(strstr(detail.text, "cannot be truncated"));
     assert_int_equal(lease_rows(pool), 2);
     assert_int_equal(
@@ -317,7 +321,7 @@ static void S18_a_leased_account_is_not_retired_by_anything_before_its_lease_end
                          DB_SQL0("UPDATE fairway.channel_accounts SET state = 'retired', slot = NULL WHERE "
                                  "lease_hash IS NOT NULL"),
                          NULL, NULL),
-        ERR_CONFLICT);
+        ERR_CONSTRAINT);
     assert_true(is_open(pool, &asked.grant.lease));
     asked_wipe(&asked);
 }
@@ -337,7 +341,7 @@ static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(voi
     assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
     assert_int_equal(master_key_store(db, &file, NULL), ERR_OK);
     assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
-    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONFLICT);
+    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONSTRAINT);
     assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].key_id, derived.key_id);
@@ -346,7 +350,7 @@ static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(voi
     assert_string_equal(rows[1].key_id, file.key_id);
     assert_false(rows[1].derived);
     assert_int_equal(master_keys_lock(db, 0, NULL), ERR_OK);
-    assert_int_equal(master_keys_lock(other, 0, NULL), ERR_TRY_AGAIN);
+    assert_int_equal(master_keys_lock(other, 0, NULL), ERR_NOT_YET);
     assert_int_equal(master_keys_unlock(db, NULL), ERR_OK);
     assert_int_equal(master_keys_lock(other, 0, NULL), ERR_OK);
     test_db_exec(&test, "INSERT INTO fairway.master_keys (key_id) SELECT lpad(n::text, 16, '0')"

@@ -158,7 +158,7 @@ static bool check_grants(struct run *run, enum kind kind, const struct item item
     bool stopped = run->reference.suspended || run->reference.held;
     bool faulty = kind != GRANT && reaches_record(run, items, count);
     if ((e == ERR_OK) != (!stopped && !faulty) || (stopped && e != ERR_GRANTS_SUSPENDED) ||
-        (!stopped && faulty && kind == GRANT_BAD && e != ERR_CONFLICT) ||
+        (!stopped && faulty && kind == GRANT_BAD && e != ERR_CONSTRAINT) ||
         (!stopped && faulty && kind == GRANT_CUT && err_status(e) != 503))
         return WRONG(run, "the grant of %zu ended with %s", count, err_code(e));
     for (size_t i = 0; i < count; i++) {
