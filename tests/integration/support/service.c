@@ -185,7 +185,7 @@ void service_reset(struct service *service)
         "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
         " locked_at = NULL, locked_until = NULL;"
         "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"
-        " grants_allowed = true, grants_reason = NULL;"
+        " grants_allowed = true, grants_reason = NULL, held_until = NULL, hold_reason = NULL;"
         "NOTIFY fairway_pool");
     service->ingestion_works = true;
 }
