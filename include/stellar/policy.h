@@ -59,8 +59,8 @@ struct policy_limits {
 MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail);
 
-/* Returns ERR_FORBIDDEN_SIGNER, with which operation or extra signer uses the account in detail, for one of the
- * named accounts of a transaction that policy_check has passed. */
+/* Returns ERR_FORBIDDEN_SIGNER, with which operation or extra signer uses the account in detail, for one of
+ * the named accounts of a transaction that policy_check has passed. */
 MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
     const struct public_key *account, struct detail *detail);
 

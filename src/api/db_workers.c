@@ -149,9 +149,9 @@ enum err db_workers_submit(struct db_workers *workers, struct db_work *work)
 {
     work->next = NULL;
     pthread_mutex_lock(&workers->mutex);
-    enum err e = workers->stopping                       ? ERR_SHUTTING_DOWN
+    enum err e = workers->stopping                         ? ERR_SHUTTING_DOWN
                  : workers->queued >= DB_WORKERS_QUEUE_MAX ? ERR_OVERLOADED
-                                                         : ERR_OK;
+                                                           : ERR_OK;
     if (e == ERR_OK) {
         if (workers->first == NULL)
             workers->first = work;

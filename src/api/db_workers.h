@@ -27,7 +27,8 @@ struct db_work {
 struct db_workers *db_workers_start(const char *database_url, unsigned count);
 /* Queues the work; never blocks. ERR_OVERLOADED, ERR_SHUTTING_DOWN: it was not queued, run is not called. */
 MUST_CHECK enum err db_workers_submit(struct db_workers *workers, struct db_work *work);
-/* Ends the queued work with ERR_SHUTTING_DOWN at once, waits for the work that runs, and frees the workers. */
+/* Ends the queued work with ERR_SHUTTING_DOWN at once, waits for the work that runs, and frees the workers.
+ */
 void db_workers_stop(struct db_workers *workers);
 
 #endif

@@ -1,4 +1,5 @@
-/* GET /v1/channel-accounts?state=&limit=&after=: the accounts, a page at a time. Never a seed, not even sealed.
+/* GET /v1/channel-accounts?state=&limit=&after=: the accounts, a page at a time. Never a seed, not even
+ * sealed.
  */
 #include <stdio.h>
 

@@ -83,8 +83,8 @@ static void fail(
 /* What does not make the replica unready. */
 static void warn(struct report *report, enum check check, const char *warning)
 {
-    json_array_append_new(report->checks,
-        json_pack("{s:s, s:b, s:s}", "name", names[check], "ok", true, "warning", warning));
+    json_array_append_new(
+        report->checks, json_pack("{s:s, s:b, s:s}", "name", names[check], "ok", true, "warning", warning));
 }
 
 static void check_keys(const struct api_settings *settings, struct report *report)
@@ -132,11 +132,11 @@ static void check_grants(const struct pool_counts *pool, struct report *report)
             pool->grants_reason);
         fail(report, CHECK_GRANTS, "grants are on hold", shown, NULL);
     } else if (pool->grants_on_hold) {
-        fail(report, CHECK_GRANTS, "the database was restored or failed over, and ingestion has not checked it yet", NULL,
-            NULL);
+        fail(report, CHECK_GRANTS,
+            "the database was restored or failed over, and ingestion has not checked it yet", NULL, NULL);
     } else {
-        snprintf(shown, sizeof shown, "grants are stopped%s%s",
-            pool->grants_reason[0] != '\0' ? ": " : "", pool->grants_reason);
+        snprintf(shown, sizeof shown, "grants are stopped%s%s", pool->grants_reason[0] != '\0' ? ": " : "",
+            pool->grants_reason);
         fail(report, CHECK_GRANTS, "grants are stopped", shown, NULL);
     }
 }
@@ -198,8 +198,7 @@ static void check_standby(
 
 static json_t *report_json(const struct report *report)
 {
-    return json_pack(
-        "{s:s, s:o}", "status", report->ready ? "ready" : "not ready", "checks", report->checks);
+    return json_pack("{s:s, s:o}", "status", report->ready ? "ready" : "not ready", "checks", report->checks);
 }
 
 /* Every check reads its state anew: a replica that is out of service gets no requests from which it could

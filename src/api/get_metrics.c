@@ -45,8 +45,8 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
 
 static void put_cursor(FILE *out, const struct pool_counts *pool)
 {
-    gauge(out, "fairway_grants_allowed", "1: grants are neither stopped nor on hold. Clocks are not compared.",
-        pool->grants_allowed);
+    gauge(out, "fairway_grants_allowed",
+        "1: grants are neither stopped nor on hold. Clocks are not compared.", pool->grants_allowed);
     if (pool->cursor_sequence == 0)
         return;
     gauge(out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);
@@ -60,10 +60,10 @@ static void put_cursor(FILE *out, const struct pool_counts *pool)
 static void put_funds(FILE *out, const struct funds *funds, const struct funds_limits *limits)
 {
     gauge(out, "fairway_distribution_known", "1: the distribution account's balance is known.", funds->known);
-    gauge(out, "fairway_distribution_payments_low", "LOW_BALANCE_PAYMENTS: with fewer payments left, /readyz warns.",
-        limits->low_payments);
-    gauge(out, "fairway_distribution_payments_min", "MIN_BALANCE_PAYMENTS: with fewer payments left, no lease is granted.",
-        limits->min_payments);
+    gauge(out, "fairway_distribution_payments_low",
+        "LOW_BALANCE_PAYMENTS: with fewer payments left, /readyz warns.", limits->low_payments);
+    gauge(out, "fairway_distribution_payments_min",
+        "MIN_BALANCE_PAYMENTS: with fewer payments left, no lease is granted.", limits->min_payments);
     if (!funds->known)
         return;
     gauge(out, "fairway_distribution_balance_stroops", "Balance of the distribution account.",
@@ -84,8 +84,7 @@ static void put_database(
     gauge(out, "fairway_database_failover_synchronous", "1: DATABASE_FAILOVER=synchronous.",
         settings->synchronous_failover);
     gauge(out, "fairway_database_synchronous_standby_configured",
-        "1: synchronous_standby_names is set, so commits wait for a standby.",
-        pool->synchronous_standby);
+        "1: synchronous_standby_names is set, so commits wait for a standby.", pool->synchronous_standby);
 }
 
 static void put_all(FILE *out, const struct api_settings *settings, struct db *db, struct detail *detail)
@@ -95,7 +94,8 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     put_build(out);
     gauge(out, "fairway_database_up", "1: the database is available.", database);
     if (settings->ingest_ready != NULL)
-        gauge(out, "fairway_ingestion_ok", "1: this replica ingests ledgers, or stands by for the one that does.",
+        gauge(out, "fairway_ingestion_ok",
+            "1: this replica ingests ledgers, or stands by for the one that does.",
             settings->ingest_ready(settings->ingest_context, detail));
     if (!database)
         return;

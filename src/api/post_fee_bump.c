@@ -40,7 +40,8 @@ static enum err check_signatures(const struct envelope *inner, const struct publ
 {
     if (inner->signature_count == 0)
         return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
-            "The transaction has no signature. Keep that of the lease's transactionXdr and add the client's.");
+            "The transaction has no signature. Keep that of the lease's transactionXdr and add the "
+            "client's.");
     if (!envelope_signed_by(inner, account, hash))
         return detail_set(detail, ERR_CHANNEL_SIGNATURE_MISSING,
             "The channel account's signature is missing or invalid. Keep the one in the lease's "

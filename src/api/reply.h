@@ -7,7 +7,8 @@
 #include "http/http.h"
 #include "stellar/ids.h"
 
-/* The name of the client that sent the request, under which it owns leases: '', as nobody is authenticated. */
+/* The name of the client that sent the request, under which it owns leases: '', as nobody is authenticated.
+ */
 const char *api_client(const struct http_request *request);
 
 /* Replies with the object, which is given away. */

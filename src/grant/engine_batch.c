@@ -42,10 +42,10 @@ static bool choose_mode(struct engine *engine, enum grant_mode *mode)
     if (engine->reclaim_ms != 0 && engine->reclaim_ms <= now_ms)
         engine->claim_due = true;
     if (engine->claim_due && !engine->claiming) {
-        *mode = GRANT_IN_LINE;
+        *mode = GRANT_CLAIM_SHARE;
         return true;
     }
-    *mode = GRANT_JUDGE;
+    *mode = GRANT_CHECK;
     return engine->queue.unchecked > 0;
 }
 
@@ -77,22 +77,22 @@ bool engine_batch_wait(struct engine *engine)
 }
 
 /* How long this replica's requests have waited: those of the batch, then those of the queue. */
-static void fill_line(const struct engine *engine, struct ticket_batch *batch)
+static void fill_sharing(const struct engine *engine, struct ticket_batch *batch)
 {
-    struct grant_line *line = &batch->line;
+    struct grant_sharing *sharing = &batch->sharing;
     const int64_t now_ms = clock_ms();
-    line->count = 0;
+    sharing->count = 0;
     for (size_t i = 0; i < batch->grant.count; i++)
-        line->waited_ms[line->count++] = now_ms - batch->tickets[i]->arrived_ms;
+        sharing->waited_ms[sharing->count++] = now_ms - batch->tickets[i]->arrived_ms;
     for (const struct engine_ticket *ticket = engine->queue.first;
-         ticket != NULL && line->count < GRANT_LINE_MAX; ticket = ticket->next)
-        line->waited_ms[line->count++] = now_ms - ticket->arrived_ms;
+         ticket != NULL && sharing->count < GRANT_SHARING_MAX; ticket = ticket->next)
+        sharing->waited_ms[sharing->count++] = now_ms - ticket->arrived_ms;
 }
 
 static void take_tickets(struct engine *engine, struct ticket_batch *batch)
 {
     struct ticket_queue unchecked = {0}, *from = &engine->queue;
-    if (batch->grant.mode == GRANT_JUDGE) {
+    if (batch->grant.mode == GRANT_CHECK) {
         ticket_queue_take_unchecked(&engine->queue, GRANT_BATCH_MAX, &unchecked);
         from = &unchecked;
     }
@@ -106,18 +106,18 @@ static void take_tickets(struct engine *engine, struct ticket_batch *batch)
 
 bool engine_batch_take(struct engine *engine, struct ticket_batch *batch)
 {
-    batch->grant = (struct grant_batch){.grants = batch->grants, .line = &batch->line};
+    batch->grant = (struct grant_batch){.grants = batch->grants, .sharing = &batch->sharing};
     pthread_mutex_lock(&engine->mutex);
     const bool chosen = choose_mode(engine, &batch->grant.mode);
     if (chosen) {
-        batch->line.replica = engine->replica;
+        batch->sharing.replica = engine->replica;
         take_tickets(engine, batch);
     }
-    if (chosen && batch->grant.mode == GRANT_IN_LINE) {
+    if (chosen && batch->grant.mode == GRANT_CLAIM_SHARE) {
         engine->claiming = true;
         engine->claim_due = false;
         engine->reclaim_ms = 0;
-        fill_line(engine, batch);
+        fill_sharing(engine, batch);
     }
     pthread_mutex_unlock(&engine->mutex);
     return chosen;
@@ -141,24 +141,24 @@ static void plan_reclaim(struct engine *engine, bool granted)
     engine->reclaim_ms = clock_ms() + engine->reclaim_delay_ms;
 }
 
-/* A claim in line has ended, in which so many of the batch were decided. */
+/* A claim of the share has ended, in which so many of the batch were decided. */
 static void finish_claim(struct engine *engine, const struct ticket_batch *batch, size_t decided)
 {
-    const struct grant_line *line = &batch->line;
+    const struct grant_sharing *sharing = &batch->sharing;
     engine->claiming = false;
-    engine->published = line->left || decided > line->count ? 0 : line->count - decided;
-    if (line->left || (engine->queue.count == 0 && engine->published == 0))
+    engine->published = sharing->shortage_over || decided > sharing->count ? 0 : sharing->count - decided;
+    if (sharing->shortage_over || (engine->queue.count == 0 && engine->published == 0))
         engine->shortage = engine->claim_due = false;
-    else if (decided == GRANT_BATCH_MAX && line->share > GRANT_BATCH_MAX)
+    else if (decided == GRANT_BATCH_MAX && sharing->share > GRANT_BATCH_MAX)
         engine->claim_due = true; /* the share is larger than a batch */
-    else if (line->idle > (int64_t)decided)
+    else if (sharing->idle > (int64_t)decided)
         plan_reclaim(engine, decided > 0); /* the others are the share of other replicas, or locked by them */
 }
 
 /* The ticket waits for another batch. */
 static void put_back(struct engine_ticket *ticket, struct ticket_queue *waiting, struct ticket_queue *delayed)
 {
-    ticket->checked = ticket->grant.open != OPEN_ELSEWHERE;
+    ticket->checked = ticket->grant.open != OPEN_KEY_LOCKED;
     if (ticket->checked) {
         ticket->delay_ms = 0;
         ticket_queue_append(waiting, ticket);
@@ -185,8 +185,8 @@ static void sort(const struct ticket_batch *batch, struct outcome *outcome)
         } else if (ticket->cancelled) {
             ticket_queue_append(&outcome->cancelled, ticket);
         } else {
-            outcome->is_short |= ticket->grant.open == OPEN_SHORT;
-            outcome->is_faulty |= ticket->grant.open == OPEN_FAULT;
+            outcome->is_short |= ticket->grant.open == OPEN_NO_ACCOUNT;
+            outcome->is_faulty |= ticket->grant.open == OPEN_BROKEN_SEED;
             put_back(ticket, &outcome->waiting, &outcome->delayed);
         }
     }
@@ -200,12 +200,12 @@ void engine_batch_finish(struct engine *engine, struct ticket_batch *batch)
     sort(batch, &outcome);
     ticket_queue_merge(&engine->queue, &outcome.waiting);
     ticket_queue_merge(&engine->delayed, &outcome.delayed);
-    if (batch->grant.mode == GRANT_IN_LINE)
+    if (batch->grant.mode == GRANT_CLAIM_SHARE)
         finish_claim(engine, batch, outcome.decided.count);
     else if (batch->grant.mode == GRANT_CLAIM && outcome.is_short)
         engine->shortage = engine->claim_due = true;
     /* Other accounts may be idle, or other batches may have skipped an account that this one had locked. */
-    engine->claim_due |= engine->shortage && (outcome.is_faulty || batch->grant.given_back);
+    engine->claim_due |= engine->shortage && (outcome.is_faulty || batch->grant.locked_unused);
     engine_deadline_changed(engine);
     pthread_cond_broadcast(&engine->work);
     pthread_mutex_unlock(&engine->mutex);
@@ -229,7 +229,7 @@ void engine_batch_abandon_claim(struct engine *engine)
 void engine_batch_fail(
     struct engine *engine, struct ticket_batch *batch, enum err e, const struct detail *detail)
 {
-    if (batch->grant.mode == GRANT_IN_LINE)
+    if (batch->grant.mode == GRANT_CLAIM_SHARE)
         engine_batch_abandon_claim(engine);
     pthread_mutex_lock(&engine->mutex);
     engine->taken -= batch->grant.count;

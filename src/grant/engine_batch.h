@@ -11,7 +11,7 @@
 struct ticket_batch {
     struct engine_ticket *tickets[GRANT_BATCH_MAX];
     struct grant *grants[GRANT_BATCH_MAX];
-    struct grant_line line;
+    struct grant_sharing sharing;
     struct grant_batch grant;
 };
 
@@ -27,7 +27,7 @@ void engine_batch_finish(struct engine *engine, struct ticket_batch *batch);
 /* After a batch that failed: all its tickets are refused. */
 void engine_batch_fail(
     struct engine *engine, struct ticket_batch *batch, enum err e, const struct detail *detail);
-/* After a claim in line that failed and whose tickets are to be granted in other batches. */
+/* After a GRANT_CLAIM_SHARE that failed, whose tickets are to be granted in other batches. */
 void engine_batch_abandon_claim(struct engine *engine);
 
 #endif

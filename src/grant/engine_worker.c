@@ -34,13 +34,13 @@ static enum err grant(struct engine_worker *worker, struct grant_batch *batch, s
 static void grant_one_by_one(struct engine_worker *worker, struct ticket_batch *batch)
 {
     struct engine *engine = worker->engine;
-    if (batch->grant.mode == GRANT_IN_LINE)
+    if (batch->grant.mode == GRANT_CLAIM_SHARE)
         engine_batch_abandon_claim(engine);
     for (size_t i = 0; i < batch->grant.count; i++) {
         struct ticket_batch one = {.tickets = {batch->tickets[i]}, .grants = {batch->grants[i]}};
         struct detail detail = {0};
         one.grant = (struct grant_batch){.grants = one.grants, .count = 1};
-        one.grant.mode = batch->grant.mode == GRANT_JUDGE ? GRANT_JUDGE : GRANT_CLAIM;
+        one.grant.mode = batch->grant.mode == GRANT_CHECK ? GRANT_CHECK : GRANT_CLAIM;
         enum err e = grant(worker, &one.grant, &detail);
         if (e == ERR_OK)
             engine_batch_finish(engine, &one);

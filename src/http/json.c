@@ -78,7 +78,10 @@ static void list_names(char *out, size_t size, const char *const *names, size_t 
     out[0] = '\0';
     for (size_t i = 0; i < count && len < size; i++)
         len += (size_t)snprintf(out + len, size - len, "%s%s",
-            i == 0 ? "" : i + 1 == count ? " and " : ", ", names[i]);
+            i == 0           ? ""
+            : i + 1 == count ? " and "
+                             : ", ",
+            names[i]);
 }
 
 enum err json_read_only(const json_t *object, const char *const *names, size_t count, struct detail *detail)

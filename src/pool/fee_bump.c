@@ -19,7 +19,8 @@ static enum err check_open(const struct db_rows *rows, int column, struct detail
         return ERR_OK;
     if (strcmp(result, "expired") == 0)
         return detail_set(detail, ERR_LEASE_EXPIRED,
-            "No ledger up to the max time %" PRId64 " has the transaction, and none can include it now. Lease it "
+            "No ledger up to the max time %" PRId64
+            " has the transaction, and none can include it now. Lease it "
             "again, with a new Idempotency-Key.",
             max_time_s);
     return detail_set(detail, ERR_LEASE_SETTLED,
@@ -49,9 +50,9 @@ static enum err refuse_unknown(struct db *db, const struct hash *hash, const str
     char source[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
     address_encode(&transaction->source, source);
     hash_encode(hash, hex);
-    enum err e = db_query(db,
-        DB_SQL(sql_find_source, DB_TEXT(source), DB_TEXT(client), DB_I64(transaction->sequence)), &rows,
-        detail);
+    enum err e =
+        db_query(db, DB_SQL(sql_find_source, DB_TEXT(source), DB_TEXT(client), DB_I64(transaction->sequence)),
+            &rows, detail);
     if (e != ERR_OK)
         return e;
     if (db_count(rows) == 0)
@@ -72,8 +73,8 @@ enum err fee_bump_find_lease(struct db *db, const struct hash *hash, const struc
     const char *client, struct fee_bump_lease *out, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(
-        db, DB_SQL(sql_find_lease, DB_BYTEA(BYTES_OF(hash->bytes)), DB_TEXT(client)), &rows, detail);
+    enum err e =
+        db_query(db, DB_SQL(sql_find_lease, DB_BYTEA(BYTES_OF(hash->bytes)), DB_TEXT(client)), &rows, detail);
     if (e != ERR_OK)
         return e;
     if (db_count(rows) == 0)
@@ -92,8 +93,7 @@ static const char sql_record[] =
     "   ON CONFLICT (hash) DO NOTHING)"
     " SELECT count(*) FROM lease";
 
-static const char sql_find_result[] =
-    "SELECT " RESULT_COLUMNS " FROM fairway.leases l WHERE l.hash = $1";
+static const char sql_find_result[] = "SELECT " RESULT_COLUMNS " FROM fairway.leases l WHERE l.hash = $1";
 
 /* The lease has ended since fee_bump_find_lease. In a statement of its own, whose snapshot has the result. */
 static enum err refuse_ended(struct db *db, const struct hash *lease, struct detail *detail)

@@ -28,7 +28,8 @@ enum err policy_fee(const struct envelope *envelope, const struct policy_limits 
                    (uint64_t)envelope->resource_fee_stroops;
     if (fee > UINT32_MAX)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
-            "The transaction's fee of %" PRIu64 " stroops exceeds the maximum of %" PRIu32 ".", fee, UINT32_MAX);
+            "The transaction's fee of %" PRIu64 " stroops exceeds the maximum of %" PRIu32 ".", fee,
+            UINT32_MAX);
     *fee_stroops = (uint32_t)fee;
     return ERR_OK;
 }

@@ -31,7 +31,8 @@ static enum err check_ledgers(
     uint64_t max_ledger = preconditions->max_ledger, min_ledger = preconditions->min_ledger;
     if (max_ledger != 0 && max_ledger <= (uint64_t)tip + LEASE_LEDGERS_MIN)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "The transaction's maxLedger %" PRIu64 " is too near: the last ledger was %" PRIu32 ".", max_ledger, tip);
+            "The transaction's maxLedger %" PRIu64 " is too near: the last ledger was %" PRIu32 ".",
+            max_ledger, tip);
     if (min_ledger > tip && min_ledger - tip > left_s * LEDGERS_PER_SECOND_MAX)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
             "The transaction's minLedger %" PRIu64

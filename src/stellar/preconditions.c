@@ -20,16 +20,18 @@ static enum err check_sequence_conditions(const struct preconditions *given, str
     if (field == NULL)
         return ERR_OK;
     return detail_set(detail, ERR_INVALID_TRANSACTION,
-        "The precondition %s cannot be kept, because the source becomes a channel account. Remove it.", field);
+        "The precondition %s cannot be kept, because the source becomes a channel account. Remove it.",
+        field);
 }
 
 static enum err check_bounds(const struct preconditions *given, struct detail *detail)
 {
     if (given->max_time_s != 0 && given->min_time_s > given->max_time_s)
-        return detail_set(detail, ERR_INVALID_TRANSACTION, "The transaction's min time is after its max time.");
-    if (given->max_ledger != 0 && given->min_ledger >= given->max_ledger)
         return detail_set(
-            detail, ERR_INVALID_TRANSACTION, "The transaction's ledger bounds admit no ledger (maxLedger is exclusive).");
+            detail, ERR_INVALID_TRANSACTION, "The transaction's min time is after its max time.");
+    if (given->max_ledger != 0 && given->min_ledger >= given->max_ledger)
+        return detail_set(detail, ERR_INVALID_TRANSACTION,
+            "The transaction's ledger bounds admit no ledger (maxLedger is exclusive).");
     return ERR_OK;
 }
 
