@@ -1,6 +1,6 @@
 /*
- * Options: each is an environment variable (DATABASE_URL) and, unless it is a secret, a flag of the same name
- * (--database-url X or --database-url=X); the flag wins. One table declares them all, with unit and default.
+ * Options. Each is an environment variable (DATABASE_URL) and, unless it is a secret, a flag of the same name
+ * (--database-url X or --database-url=X), which overrides the variable. One table declares all options.
  */
 #ifndef FAIRWAY_BASE_CONFIG_H
 #define FAIRWAY_BASE_CONFIG_H
@@ -15,7 +15,7 @@ enum config_kind {
     CONFIG_TEXT,
     CONFIG_NUMBER,
     CONFIG_SECRET,
-    CONFIG_FLAG /* text of one command, as a flag only: no environment variable speaks for it */
+    CONFIG_FLAG /* text, for one command; a flag without an environment variable */
 };
 
 struct config_option {
@@ -30,23 +30,23 @@ struct config_option {
 struct config;
 
 /*
- * Reads flags and environment. Everything that is not a flag is a positional argument. ERR_CONFIG: unknown
- * flag, missing value, a number that is none or outside its bounds, an option and its alias that differ;
- * detail names it. Values are copied: the environment may change afterwards.
+ * Reads flags and environment. What is not a flag is a positional argument. ERR_CONFIG: an unknown flag, a
+ * missing value, a value that is not a number or out of range, or an option and its alias that differ; detail
+ * names it. Values are copied.
  */
 MUST_CHECK enum err config_load(const struct config_option options[], size_t option_count, int argc,
     char **argv, struct config **out, struct detail *detail);
 void config_free(struct config *config);
 
-/* The value or its default; NULL when there is neither. A name that is not in the table is our bug and
- * aborts. */
+/* The value or its default; NULL when there is neither. A name that is not in the table is a bug and aborts.
+ */
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name); /* it must have a value or a default */
 bool config_wants_help(const struct config *config);                   /* --help or -h */
 size_t config_argument_count(const struct config *config);
 const char *config_argument(const struct config *config, size_t i);
 
-/* The table as --help shows it. */
+/* Prints the table for --help. */
 void config_print(const struct config_option options[], size_t option_count, FILE *to);
 
 #endif

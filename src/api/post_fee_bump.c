@@ -2,6 +2,7 @@
  * often as it asks. */
 #include "base/mem.h"
 #include "http/json.h"
+#include "stellar/envelope_build.h"
 #include "db_endpoint.h"
 
 struct bump_question {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "stellar/envelope_build.h"
 #include "support/service.h"
 #include "unit/stellar/sample.h"
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "stellar/envelope_build.h"
 #include "support/service.h"
 #include "unit/stellar/sample.h"
 

@@ -1,4 +1,4 @@
-/* Rules of base/config.h: flags win over the environment, numbers have bounds, secrets have no flag. */
+/* Rules of base/config.h: flags override the environment, numbers have bounds, secrets have no flag. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static int clean_environment(void **state)
     return unsetenv("NUMBER_CHANNEL_ACCOUNTS");
 }
 
-static void a_flag_wins_over_the_environment(void **state)
+static void a_flag_overrides_the_environment(void **state)
 {
     (void)state;
     struct config *config;
@@ -51,7 +51,7 @@ static void a_flag_wins_over_the_environment(void **state)
     config_free(config);
 }
 
-static void what_is_a_flag_only_has_no_environment_variable(void **state)
+static void a_flag_only_option_has_no_environment_variable(void **state)
 {
     (void)state;
     struct config *config;
@@ -65,7 +65,7 @@ static void what_is_a_flag_only_has_no_environment_variable(void **state)
     config_free(config);
 }
 
-static void an_alias_counts_when_the_name_is_not_set(void **state)
+static void an_alias_is_used_when_the_name_is_not_set(void **state)
 {
     (void)state;
     struct config *config;
@@ -91,7 +91,7 @@ static void a_name_and_its_alias_that_differ_are_refused(void **state)
     config_free(config);
 }
 
-static void what_is_unknown_or_out_of_bounds_is_named(void **state)
+static void unknown_flags_and_values_out_of_range_are_named(void **state)
 {
     (void)state;
     struct config *config;
@@ -118,11 +118,11 @@ static void a_secret_has_no_flag(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_flag_wins_over_the_environment, clean_environment),
-        cmocka_unit_test_setup(what_is_a_flag_only_has_no_environment_variable, clean_environment),
-        cmocka_unit_test_setup(an_alias_counts_when_the_name_is_not_set, clean_environment),
+        cmocka_unit_test_setup(a_flag_overrides_the_environment, clean_environment),
+        cmocka_unit_test_setup(a_flag_only_option_has_no_environment_variable, clean_environment),
+        cmocka_unit_test_setup(an_alias_is_used_when_the_name_is_not_set, clean_environment),
         cmocka_unit_test_setup(a_name_and_its_alias_that_differ_are_refused, clean_environment),
-        cmocka_unit_test_setup(what_is_unknown_or_out_of_bounds_is_named, clean_environment),
+        cmocka_unit_test_setup(unknown_flags_and_values_out_of_range_are_named, clean_environment),
         cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
     };
     return cmocka_run_group_tests_name("base/config", tests, NULL, NULL);
