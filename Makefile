@@ -84,15 +84,16 @@ $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 
-# What /metrics names as the build; written only when it is another one.
+# The commit that /metrics and `fairway --version` name; written only when it changes.
 $(BUILD)/commit.h: FORCE
 	@mkdir -p $(@D)
 	@printf '#define FAIRWAY_COMMIT "%s"\n' "$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)" > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 .PHONY: FORCE
 FORCE:
-$(BUILD)/src/api/get_metrics.o: $(BUILD)/commit.h
+$(BUILD)/src/api/get_metrics.o $(BUILD)/cmd/fairway/version.o: $(BUILD)/commit.h
 INCLUDE_api = -I$(BUILD)
+INCLUDE_fairway = -I$(BUILD)
 
 # ---- tests: tests/unit/MODULE/test_FILE.c links the module and what is below it, tests/integration/test_*.c everything
 
@@ -187,9 +188,9 @@ asan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
-SUITES ?= $(addprefix unit/,api/test_slots api/test_workers http/test_crowd http/test_deferred http/test_framing http/test_peers \
+SUITES ?= $(addprefix unit/,api/test_slots api/test_workers http/test_crowd http/test_deferred http/test_framing http/test_hangups http/test_peers \
     http/test_reply http/test_slow ingest/test_status keys/test_client keys/test_server) $(addprefix integration/test_,api_exhaustion \
-    api_flood api_health api_idempotency api_metrics api_stop api_transactions engine engine_deadlines engine_faults engine_line funds \
+    api_flood api_health api_idempotency api_metrics api_stop api_transactions engine engine_cancel engine_deadlines engine_faults engine_sharing funds \
     idempotency ingest janitor keyd keyd_life leader watch)
 .PHONY: run-c-suites
 run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(UNIT) $(INTEGRATION),$(addprefix $(BUILD)/tests/,$(SUITES)))
@@ -222,7 +223,7 @@ run: install-run
 	@$(PARALLEL) build
 	@sh tests/dev/run.sh
 demo:
-	@[ -x $(NODE) ] || { echo "Nothing runs here. Start it with \`make run\`, wait for its last line, then try again."; exit 69; }
+	@[ -x $(NODE) ] || { echo "fairway is not running. Run \`make run\` first, wait until it is ready, then try again."; exit 69; }
 	@$(NODE) tests/dev/demo.mjs
 
 # ---- measured, beside what fairway replaces

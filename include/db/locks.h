@@ -73,13 +73,15 @@ struct locks_report {
     int64_t hidden; /* sessions of others of which only the process id is to be seen */
 };
 
-/* Advisory locks whose numbers come from the network id. */
+/* How the report calls an advisory lock. */
 struct lock_name {
-    int64_t number;
     const char *name;
+    const char *text; /* its number is hashtext() of this; NULL: */
+    int64_t number;
 };
 
-/* At most LOCKS_MAX of each. Works with no privilege beyond CONNECT; what it may not see, hidden counts. */
+/* At most LOCKS_MAX of each; of advisory locks, only those that names has. Works with no privilege beyond
+ * CONNECT; what it may not see, hidden counts. */
 MUST_CHECK enum err locks_read(struct db *db, const struct lock_name names[], size_t name_count,
     struct locks_report *out, struct detail *detail);
 

@@ -4,6 +4,9 @@
 
 #include "db/db.h"
 
+/* The number of the advisory lock is hashtext() of this. */
+#define MIGRATE_LOCK_TEXT "fairway migrations"
+
 /*
  * Applies the missing migrations, one transaction each; *applied is their count. Two processes may run it at
  * the same time: an advisory lock serializes them. When a migration does not get its table locks within

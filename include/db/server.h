@@ -7,6 +7,13 @@
 /* Whether both connections are to the same database, on one cluster or on physical copies of it. */
 MUST_CHECK enum err server_same_database(struct db *a, struct db *b, bool *same, struct detail *detail);
 
+/*
+ * Whether the URL leads through a transaction pooler, which may run each transaction of a client in another
+ * server session. Opens two sessions under this application name and compares their server processes. Also
+ * false for a pooler that keeps one server session for each client.
+ */
+MUST_CHECK enum err server_behind_pooler(const char *url, const char *name, bool *out, struct detail *detail);
+
 /* Whether a commit waits for a standby: synchronous_standby_names is not empty. Also false when the storage
  * replicates below the server. */
 MUST_CHECK enum err server_has_synchronous_standby(struct db *db, bool *out, struct detail *detail);

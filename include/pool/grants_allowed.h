@@ -1,50 +1,101 @@
 /*
- * A database that has gone back in time (restored from a backup, or a standby that was promoted while it
- * lagged) may have forgotten leases that are still live. No lease is granted then until a ledger has closed
- * after the longest max time that a forgotten one can have (DESIGN section 5). Meanwhile ledgers are
- * followed, and sequence numbers mirrored.
+ * Whether leases may be granted. All conditions are in the cursor row, and all of them are judged here:
+ *
+ *   - grants_allowed, which ingestion clears when it finds a gap (grants are stopped);
+ *   - held_until: grants are on hold until a ledger has closed after that time, because a database that went
+ *     back in time (restored from a backup, or a standby that was promoted while it lagged) may have
+ *     forgotten leases that the network can still include;
+ *   - system_identifier, timeline and home, the identity of the database in which the row was last trusted:
+ *     a database with another identity was restored, copied or promoted;
+ *   - close_time: the database's clock must agree with it, because max times are counted from that clock.
+ *
+ * While grants are stopped or on hold, ledgers are still committed and sequence numbers still followed.
  */
 #ifndef FAIRWAY_POOL_GRANTS_ALLOWED_H
 #define FAIRWAY_POOL_GRANTS_ALLOWED_H
 
 #include "db/db.h"
 
-/* Seconds that the database's clock may be away from the last close time, beyond the ledger that is due. */
-#define GRANTS_CLOCK_SLACK_S 30
+/* SQL conditions for statements that name fairway.cursor c: whether this is the database in which the row was
+ * last trusted; whether grants are on hold, or will be as soon as ingestion compares the identity. */
+#define GRANTS_SAME_DATABASE                                                                                 \
+    "(c.system_identifier, c.timeline, c.home) ="                                                            \
+    " (SELECT i.system_identifier, i.timeline, i.home FROM fairway.identity() i)"
+#define GRANTS_ON_HOLD "(c.held_until IS NOT NULL OR NOT (" GRANTS_SAME_DATABASE "))"
 
-/* The first statement of each grant transaction: takes the grants lock shared. False: grants are being
- * stopped. */
+/* ---- for a grant transaction */
+
+/* Its first statement: takes the grants lock shared. False: grants are being stopped. */
 extern const char grants_enter_sql[];
 
-/* Waits until no grant transaction is in flight that began before this call. The caller has committed
- * something that stops grants before. */
+/* The first columns of its second statement, which selects FROM fairway.cursor c. A statement of its own
+ * after the lock: its snapshot must not be older than the lock. */
+#define GRANTS_COLUMNS                                                                                       \
+    "c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"                                           \
+    " floor(extract(epoch FROM clock_timestamp()))::int8, " GRANTS_SAME_DATABASE                             \
+    ", c.held_until, c.hold_reason"
+#define GRANTS_COLUMN_COUNT 8
+
+struct grants_time {
+    uint32_t ledger; /* the last committed one */
+    uint64_t now_s;  /* the later one of the database's clock and that ledger's close time */
+};
+
+/* Judges the rows of both statements. ERR_GRANTS_SUSPENDED: detail has the reason. */
+MUST_CHECK enum err grants_read(const struct db_rows *entered, const struct db_rows *rows,
+    unsigned ledger_seconds, struct grants_time *out, struct detail *detail);
+
+/* By how many seconds the database's clock and the last close time may differ: 30 s more than the expected
+ * time between two ledgers. */
+int64_t grants_clock_slack_s(unsigned ledger_seconds);
+
+/* ---- for ingestion */
+
+/* Stops grants because the RPC no longer has the next ledger; the commit of that ledger resumes them
+ * (GRANTS_AFTER_LEDGER). Does nothing if the cursor's term is another one, or if grants are stopped already:
+ * the first reason stays. */
+MUST_CHECK enum err grants_stop_for_gap(struct db *db, int64_t term, struct detail *detail);
+#define GRANTS_GAP_REASON "the RPC no longer has the next ledger"
+
+/* The assignments with which a ledger transaction updates the cursor row: resumes grants that a gap has
+ * stopped, and sets the end of the hold. until: SQL for Unix seconds; 0: grants are not on hold. */
+#define GRANTS_AFTER_LEDGER(until)                                                                           \
+    " grants_allowed = grants_allowed OR grants_reason = '" GRANTS_GAP_REASON "',"                           \
+    " grants_reason = nullif(grants_reason, '" GRANTS_GAP_REASON "'),"                                       \
+    " hold_reason = CASE WHEN " until " <> 0 THEN hold_reason END, held_until = nullif(" until ", 0)"
+
+/* Waits until all grant transactions that began before this call have ended. Before the call, the caller
+ * commits something that stops grants. */
 MUST_CHECK enum err grants_wait_out(struct db *db, struct detail *detail);
 
 /*
- * By hand, for what leaves no trace in the database, like a copied volume. Behind ERR_OK nothing is granted
- * until a ledger has closed after *until_s (Unix seconds; grants_hold_after corrects it where a clock was
- * wrong); grants in flight were waited for. Never shortens a hold; the reason of the longer one stays.
- * ERR_CONFIG: the database has no ledger yet, so that nothing can have been forgotten.
- * ERR_DATABASE_UNAVAILABLE may leave the hold set, with grants in flight that did not see it; detail says so:
- * repeat.
+ * Compares the database's identity with the cursor row's. If they differ, writes the new identity and puts
+ * grants on hold; the hold is omitted if the database was promoted and synchronous (DATABASE_FAILOVER) says
+ * that no commit can have been lost.
+ */
+MUST_CHECK enum err grants_adopt_database(
+    struct db *db, bool synchronous, unsigned ledger_seconds, struct detail *detail);
+
+/*
+ * Returns until when grants stay on hold, as of a ledger that is being committed (Unix seconds); 0: the hold
+ * ends with this ledger, the first that closed after the max time of every lease that can have been
+ * forgotten. A ledger that closed further ahead of the database's clock than grants allow shows that the hold
+ * was counted from a clock that was slow: it is counted again from this ledger. When both agree, the hold
+ * lasts no longer than one counted from this ledger: a clock that was fast does not extend it.
+ */
+int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds);
+
+/* ---- for an operator */
+
+/*
+ * Puts grants on hold, for what leaves no trace in the database, like a copied volume. After ERR_OK nothing
+ * is granted until a ledger has closed after *until_s (Unix seconds; grants_hold_after corrects it if a clock
+ * was wrong), and all grants in flight have ended. Never shortens a hold; the reason of the longer one stays.
+ * ERR_CONFIG: the database has no ledger yet, so it cannot have forgotten a lease.
+ * ERR_DATABASE_UNAVAILABLE may leave the hold set while grants that did not see it are in flight; detail says
+ * so: repeat.
  */
 MUST_CHECK enum err grants_hold_begin(
     struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail);
-
-/*
- * Notices that the database is not the one in which the cursor row was last trusted, and trusts it from now
- * on: behind a hold, or at once when it was promoted and synchronous says that no commit can have been lost.
- * *noticed is false when it is the same one.
- */
-MUST_CHECK enum err grants_hold_notice(
-    struct db *db, bool synchronous, unsigned ledger_seconds, bool *noticed, struct detail *detail);
-
-/*
- * Until when a hold goes on, as of a ledger that is being committed; 0: it ends with this one, the first that
- * closed after every max time that a forgotten lease can have. A ledger that closed further ahead of the
- * database's clock than grants allow shows that the hold was counted by a wrong clock: it begins anew. Where
- * both agree, it goes on for no longer than from this ledger: a clock that ran ahead does not count.
- */
-int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds);
 
 #endif

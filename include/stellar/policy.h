@@ -60,6 +60,11 @@ struct policy_limits {
 MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail);
 
+/* For an account of *named that may not be used, after policy_check has passed: returns ERR_FORBIDDEN_SIGNER,
+ * and in detail the operation or extra signer that uses the account. */
+MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
+    const struct public_key *account, struct detail *detail);
+
 /* Whether the transaction needs signatures besides the channel account's: an operation has a source, or there
  * are extra signers. */
 bool policy_client_must_sign(const struct envelope *envelope);
@@ -79,11 +84,19 @@ MUST_CHECK enum err policy_max_time(const struct preconditions *preconditions, u
     uint32_t timeout_s, uint32_t tip, uint64_t *max_time_s, struct detail *detail);
 
 /*
+ * What determined max_time_s, a result of policy_max_time: "transaction" (its own max time),
+ * "timeoutSeconds", "limit" (300 s from now) or "default" (60 s from now). Independent of the time, so that a
+ * retry gets the same text.
+ */
+const char *policy_max_time_set_by(
+    const struct preconditions *preconditions, uint32_t timeout_s, uint64_t max_time_s);
+
+/*
  * The fee of a fee bump. The least fee is base fee x (operations + 1) + resource fee, or, if higher, the fee
  * with the same rate per operation as inner's (CAP-15: a lower rate is txINSUFFICIENT_FEE). The fee is the
  * least fee, or max_fee_stroops when it is given (not 0), so that a client can bid higher.
- * ERR_FEE_EXCEEDS_MAXIMUM, with the maximum in detail: the fee is above cap_stroops, max_fee_stroops is below
- * the least fee, or the resource fee is above its limit.
+ * ERR_FEE_EXCEEDS_MAXIMUM, with the maximum in detail: the fee is above cap_stroops, or the resource fee is
+ * above its limit. ERR_FEE_BELOW_MINIMUM, with the least fee in detail: max_fee_stroops is below it.
  */
 MUST_CHECK enum err policy_bump_fee(const struct envelope *inner, const struct policy_limits *limits,
     int64_t bump_base_fee_stroops, int64_t max_fee_stroops, int64_t cap_stroops, int64_t *fee_stroops,

@@ -40,14 +40,12 @@ static const char sql_waits[] = "SELECT" SESSION("w") "," SESSION(
          " ORDER BY 17 DESC, w.pid, p.pid LIMIT $1";
 
 static const char sql_holders[] = "SELECT n.name, l.mode," SESSION(
-    "s") " FROM (SELECT hashtext('fairway grants')::int8 AS number, 'grants' AS name"
-         "   UNION ALL SELECT hashtext('fairway master keys')::int8, 'master keys'"
-         "   UNION ALL SELECT hashtext('fairway migrations')::int8, 'migrations'"
-         "   UNION ALL SELECT * FROM unnest($1::int8[], $2::text[])) n"
+    "s") " FROM (SELECT m.name, CASE m.text WHEN '' THEN m.number ELSE hashtext(m.text) END AS number"
+         "   FROM unnest($1::int8[], $2::text[], $3::text[]) AS m (number, text, name)) n"
          " JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted"
          "   AND l.classid::int8 = (n.number >> 32) & 4294967295 AND l.objid::int8 = n.number & 4294967295"
          "   AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
-         " LEFT JOIN pg_stat_activity s ON s.pid = l.pid ORDER BY n.name, l.pid LIMIT $3";
+         " LEFT JOIN pg_stat_activity s ON s.pid = l.pid ORDER BY n.name, l.pid LIMIT $4";
 
 /*
  * Snapshots, and transactions that may yet need what vacuum would remove: of sessions (not our own), prepared
@@ -123,13 +121,16 @@ enum err locks_read(struct db *db, const struct lock_name names[], size_t name_c
 {
     int64_t *numbers AUTO_FREE = NEW_ARRAY(name_count, int64_t);
     const char **texts AUTO_FREE = NEW_ARRAY(name_count, const char *);
+    const char **labels AUTO_FREE = NEW_ARRAY(name_count, const char *);
     for (size_t i = 0; i < name_count; i++) {
         numbers[i] = names[i].number;
-        texts[i] = names[i].name;
+        texts[i] = names[i].text != NULL ? names[i].text : "";
+        labels[i] = names[i].name;
     }
     const struct db_statement statements[] = {
         DB_SQL(sql_waits, DB_I64(LOCKS_MAX)),
-        DB_SQL(sql_holders, DB_I64S(numbers, name_count), DB_TEXTS(texts, name_count), DB_I64(LOCKS_MAX)),
+        DB_SQL(sql_holders, DB_I64S(numbers, name_count), DB_TEXTS(texts, name_count),
+            DB_TEXTS(labels, name_count), DB_I64(LOCKS_MAX)),
         DB_SQL(sql_pins, DB_I64(LOCKS_MAX)),
         DB_SQL0(sql_hidden),
     };

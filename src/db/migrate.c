@@ -16,7 +16,7 @@
 #define LOCK_PAUSE_MS 1000 /* lets queued sessions run before the next try */
 
 /* A transaction lock: a session lock could be lost unnoticed when the connection is reopened. */
-static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('fairway migrations'))";
+static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('" MIGRATE_LOCK_TEXT "'))";
 
 /* Checked first because CREATE SCHEMA IF NOT EXISTS needs the privilege even when the schema exists. */
 static const char sql_present[] = "SELECT to_regclass('fairway.migrations') IS NOT NULL";

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "connection.h"
 #include "pipeline.h"
+#include "url.h"
 
 #define OLDEST_SERVER 130000
 /* libpq gives up earlier, after connect_timeout for each host; the resolver may take longer. */
@@ -90,23 +91,9 @@ static enum err set_up_session(struct db *db, struct detail *detail)
     return pipeline_run(db, statements, count, &(struct pipeline_results){0}, detail);
 }
 
-/* libpq's message quotes from the URL, which may hold a password, so it is dropped. */
-static enum err check_url(const char *url, struct detail *detail)
-{
-    char *message = NULL;
-    PQconninfoOption *options = PQconninfoParse(url, &message);
-    bool ok = options != NULL;
-    PQfreemem(message);
-    PQconninfoFree(options);
-    return ok ? ERR_OK
-              : detail_set(detail, ERR_CONFIG,
-                    "the database URL is malformed (reserved characters in user and password must be"
-                    " percent-encoded)");
-}
-
 static enum err open_session(struct db *db, struct detail *detail)
 {
-    enum err e = check_url(db->url, detail);
+    enum err e = url_check(db->url, detail);
     if (e != ERR_OK)
         return e;
     e = connect(db, detail);

@@ -10,8 +10,7 @@ static const char sql_enter[] = "SELECT pg_try_advisory_xact_lock($1), pg_backen
 static const char sql_cursor[] =
     "SELECT c.sequence, c.term, coalesce(c.held_until, 0),"
     " floor(extract(epoch FROM clock_timestamp()))::int8,"
-    " (c.system_identifier, c.timeline, c.home) = (i.system_identifier, i.timeline, i.home)"
-    ", " SERVER_HAS_SYNCHRONOUS_STANDBY " FROM fairway.cursor c, fairway.identity() i FOR UPDATE OF c";
+    " " GRANTS_SAME_DATABASE ", " SERVER_HAS_SYNCHRONOUS_STANDBY " FROM fairway.cursor c FOR UPDATE";
 
 static const char sql_ledger[] =
     "INSERT INTO fairway.ledgers"
@@ -23,12 +22,10 @@ static const char sql_ledger[] =
 static const char sql_begin_cursor[] = "INSERT INTO fairway.cursor (sequence, hash, close_time, term)"
                                        " VALUES ($1, $2, $3, $4) RETURNING" LAG;
 
-static const char sql_move_cursor[] = "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3,"
-                                      " grants_allowed = grants_allowed OR grants_reason = '" GAP_REASON "',"
-                                      " grants_reason = nullif(grants_reason, '" GAP_REASON "'),"
-                                      " hold_reason = CASE WHEN $5 <> 0 THEN hold_reason END,"
-                                      " held_until = nullif($5, 0)"
-                                      " WHERE term = $4 RETURNING" LAG;
+#define SET_GRANTS GRANTS_AFTER_LEDGER("$5")
+static const char sql_move_cursor[] =
+    "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3," SET_GRANTS
+    " WHERE term = $4 RETURNING" LAG;
 
 struct writing {
     struct lead *lead;
@@ -75,7 +72,7 @@ static enum err enter(struct writing *writing, struct detail *detail)
     struct db_statement statements[DB_BEGIN_STATEMENTS + 4];
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     size_t begin = db_begin_statements(writing->lead->db, statements), count = begin;
-    const struct db_param lock = DB_I64(writing->lead->locks.transaction);
+    const struct db_param lock = DB_I64(writing->lead->locks.ledger);
     statements[count++] = (struct db_statement){sql_enter, &lock, 1};
     statements[count++] = DB_SQL0(sql_cursor);
     statements[count++] = submission_statement();

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "gap_snapshot.h"
+#include "pool/grants_allowed.h"
 
 /* How leases ended is asked one by one, for no longer than this: the rest settles as consumed. */
 #define QUESTIONS_MS 20000
@@ -222,7 +223,7 @@ enum err gap_recover(struct lead *lead, const struct feed *feed, const struct ne
 {
     struct recovery recovery CLEANUP(recovery_free) = {.lead = lead, .feed = feed};
     *out = (struct ledger_committed){0};
-    enum err e = lead_suspend_grants(lead, detail);
+    enum err e = grants_stop_for_gap(lead->db, lead->term, detail);
     if (e == ERR_OK)
         e = gap_snapshot_take(lead->db, &recovery.snapshot, detail);
     if (e == ERR_OK)

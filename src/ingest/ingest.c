@@ -386,7 +386,7 @@ enum err ingest_start_from(const struct ingest_settings *settings, const struct 
     }
     status_init(&ingest->status, settings->ledger_seconds);
     ingest->lead = (struct lead){.db = db_new(&db),
-        .locks = lead_locks_of(&settings->network),
+        .locks = lock_numbers_of(&settings->network),
         .synchronous = settings->synchronous_failover,
         .ledger_seconds = settings->ledger_seconds};
     ingest->standby.patience_ms =

@@ -39,19 +39,6 @@ static const char sql_look[] =
     "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time"
     " FROM fairway.cursor c";
 
-/* What an operator or a failover suspended meanwhile keeps its own reason. */
-static const char sql_suspend[] =
-    "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = '" GAP_REASON "'"
-    " WHERE term = $1 AND grants_allowed";
-
-struct lead_locks lead_locks_of(const struct network_id *network)
-{
-    return (struct lead_locks){
-        .session = (int64_t)be64_get(network->bytes),
-        .transaction = (int64_t)be64_get(network->bytes + 8),
-    };
-}
-
 static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
 {
     lead->at = (struct cursor){0};
@@ -75,7 +62,7 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
 static enum err try_lock(struct lead *lead, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.session)), &rows, detail);
+    enum err e = db_query(lead->db, DB_SQL(sql_lock, DB_I64(lead->locks.leader)), &rows, detail);
     if (e != ERR_OK)
         return e;
     lead->locked = db_bool(rows, 0, 0);
@@ -91,10 +78,8 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
     if (!lead->locked && !without_lock)
         return detail_set(detail, ERR_NOT_LEADER, "another replica ingests");
     AUTO_ROWS taken = NULL;
-    bool noticed;
     if ((e = db_begin(lead->db, detail)) == ERR_OK &&
-        (e = grants_hold_notice(lead->db, lead->synchronous, lead->ledger_seconds, &noticed, detail)) ==
-            ERR_OK &&
+        (e = grants_adopt_database(lead->db, lead->synchronous, lead->ledger_seconds, detail)) == ERR_OK &&
         (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
         e = db_commit(lead->db, detail);
     return e != ERR_OK ? e : read_taken(lead, taken, detail);
@@ -128,8 +113,8 @@ static enum err await_lock(struct lead *lead, struct detail *detail)
 static enum err find_holder(struct lead *lead, int32_t *pid, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(
-        lead->db, DB_SQL(sql_holder, DB_I64(lead->locks.session), DB_I64(lead->term)), &rows, detail);
+    enum err e =
+        db_query(lead->db, DB_SQL(sql_holder, DB_I64(lead->locks.leader), DB_I64(lead->term)), &rows, detail);
     *pid = e == ERR_OK && db_count(rows) > 0 ? db_i32(rows, 0, 0) : 0;
     return e;
 }
@@ -184,9 +169,4 @@ enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct
     if (e == ERR_OK && db_count(rows) == 1)
         *out = (struct cursor_snapshot){true, (uint32_t)db_i64(rows, 0, 0), db_i64(rows, 0, 1)};
     return e;
-}
-
-enum err lead_suspend_grants(struct lead *lead, struct detail *detail)
-{
-    return db_query(lead->db, DB_SQL(sql_suspend, DB_I64(lead->term)), NULL, detail);
 }

@@ -9,20 +9,14 @@
 
 #include "db/db.h"
 #include "pool/funds.h"
+#include "pool/lock_numbers.h"
 #include "pool/settle.h"
 #include "cursor.h"
 #include "pool/submission.h"
 
-/* Advisory lock numbers, derived from the network id: two networks never exclude each other. */
-struct lead_locks {
-    int64_t session;     /* held by the leader's session */
-    int64_t transaction; /* held by each ledger transaction */
-};
-struct lead_locks lead_locks_of(const struct network_id *network);
-
 struct lead {
     struct db *db; /* direct; opened anew by each lead_take */
-    struct lead_locks locks;
+    struct lock_numbers locks;
     bool synchronous;        /* no commit can be lost with a failover */
     unsigned ledger_seconds; /* expected between two ledgers */
     bool held;
@@ -92,12 +86,5 @@ struct gap_evidence {
  * seen is not all that there is any more. */
 MUST_CHECK enum err lead_commit_after_gap(struct lead *lead, const struct ledger *ledger,
     const struct gap_evidence *gap, struct ledger_committed *out, struct detail *detail);
-
-/* Why grants stop when the next ledger is not to be had. The commit of that ledger takes this reason back,
- * and no other. */
-#define GAP_REASON "the RPC no longer has the next ledger"
-
-/* Stops all grants, for GAP_REASON. */
-MUST_CHECK enum err lead_suspend_grants(struct lead *lead, struct detail *detail);
 
 #endif

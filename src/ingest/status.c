@@ -5,16 +5,15 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "pool/grants_allowed.h"
 
 #define COMPLAIN_EVERY_MS 60000
 /* One lost answer is no reason to take a replica out of service. */
 #define FAILURES_TOLERATED 2
-/* As grants allow it (pool/claim.c): a ledger that is due, and this much. */
-#define LAG_SLACK_S 30
 
 void status_init(struct status *status, unsigned ledger_seconds)
 {
-    *status = (struct status){.lag_limit_s = (int64_t)ledger_seconds + LAG_SLACK_S};
+    *status = (struct status){.lag_limit_s = grants_clock_slack_s(ledger_seconds)};
     pthread_mutex_init(&status->mutex, NULL);
 }
 

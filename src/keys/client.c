@@ -1,9 +1,23 @@
 #include "client.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sysexits.h>
+
 #include "base/clock.h"
+#include "base/log.h"
 
 /* How long a process that closed its socket may take to end. */
 #define END_MS 1000
+
+/* The mutex is locked. */
+static void set_lost(struct keyd *keyd)
+{
+    if (!keyd->lost && eventfd_write(keyd->lost_event, 1) != 0)
+        log_fatal(EX_OSERR, "eventfd_write failed", "reason=\"%s\"", strerror(errno));
+    keyd->lost = true;
+}
 
 struct buf *client_begin(struct keyd *keyd)
 {
@@ -23,9 +37,9 @@ static bool receive(struct keyd *keyd, enum wire_type type, int64_t deadline_ms)
 enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer)
 {
     int64_t deadline_ms = clock_ms() + timeout_ms;
-    if (!keyd->lost)
-        keyd->lost = !wire_write(keyd->child.fd, type, buf_bytes(&keyd->request), deadline_ms) ||
-                     !receive(keyd, type, deadline_ms);
+    if (!keyd->lost && (!wire_write(keyd->child.fd, type, buf_bytes(&keyd->request), deadline_ms) ||
+                           !receive(keyd, type, deadline_ms)))
+        set_lost(keyd);
     *answer = xdr_reader(keyd->lost ? (struct bytes){0} : buf_bytes(&keyd->answer));
     return keyd->lost ? ERR_KEYD_UNAVAILABLE : ERR_OK;
 }
@@ -33,7 +47,7 @@ enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms,
 enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer)
 {
     if (e != ERR_OK || xdr_end(answer) != ERR_OK)
-        keyd->lost = true;
+        set_lost(keyd);
     e = keyd->lost ? ERR_KEYD_UNAVAILABLE : ERR_OK;
     pthread_mutex_unlock(&keyd->mutex);
     return e;

@@ -18,7 +18,9 @@
 struct keyd {
     struct spawn_child child;
     pthread_mutex_t mutex;
-    bool lost; /* no answer came, or a malformed one */
+    bool lost;      /* no answer came, or a malformed one */
+    int lost_event; /* an eventfd, written when lost is set */
+    int lost_fd;    /* an epoll set of lost_event and the pidfd */
     struct buf request, answer;
 };
 

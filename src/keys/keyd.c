@@ -1,10 +1,25 @@
 #include "keys/keyd.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "client.h"
+
+/* False when the process has no descriptors left. */
+static bool open_lost_fd(struct keyd *keyd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    keyd->lost_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    keyd->lost_fd = epoll_create1(EPOLL_CLOEXEC);
+    return keyd->lost_event >= 0 && keyd->lost_fd >= 0 &&
+           epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->lost_event, &event) == 0 &&
+           epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->child.pidfd, &event) == 0;
+}
 
 enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
     struct keyd **out, struct detail *detail)
@@ -16,7 +31,8 @@ enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_
     struct keyd *keyd = NEW(struct keyd);
     keyd->child = child;
     pthread_mutex_init(&keyd->mutex, NULL);
-    e = client_wait_ready(keyd, detail);
+    e = open_lost_fd(keyd) ? client_wait_ready(keyd, detail)
+                           : detail_set(detail, ERR_KEYD_UNAVAILABLE, "epoll: %s", strerror(errno));
     if (e != ERR_OK) {
         keyd_stop(keyd);
         return e;
@@ -30,11 +46,20 @@ void keyd_stop(struct keyd *keyd)
     if (keyd == NULL)
         return;
     close(keyd->child.fd); /* keyd ends when its socket closes */
+    if (keyd->lost_fd >= 0)
+        close(keyd->lost_fd);
+    if (keyd->lost_event >= 0)
+        close(keyd->lost_event);
     spawn_reap(&keyd->child, keyd->lost ? 0 : CLIENT_CALL_MS);
     pthread_mutex_destroy(&keyd->mutex);
     buf_free(&keyd->request);
     buf_free(&keyd->answer);
     free(keyd);
+}
+
+int keyd_lost_fd(const struct keyd *keyd)
+{
+    return keyd->lost_fd;
 }
 
 int keyd_pidfd(const struct keyd *keyd)

@@ -5,8 +5,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/lock_numbers.h"
 
-static const char sql_lock[] = "SELECT pg_try_advisory_lock(hashtext('fairway master keys'))";
+static const char sql_lock[] = "SELECT pg_try_advisory_lock(hashtext('" LOCK_TEXT_MASTER_KEYS "'))";
 
 enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail)
 {
@@ -23,7 +24,7 @@ enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail
     }
 }
 
-static const char sql_unlock[] = "SELECT pg_advisory_unlock(hashtext('fairway master keys'))";
+static const char sql_unlock[] = "SELECT pg_advisory_unlock(hashtext('" LOCK_TEXT_MASTER_KEYS "'))";
 
 enum err master_keys_unlock(struct db *db, struct detail *detail)
 {

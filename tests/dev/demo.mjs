@@ -1,4 +1,4 @@
-// `make demo`: one payment through its whole life, against what `make run` has started.
+// `make demo`: sends one payment, from lease to confirmation, through the fairway that `make run` started.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
@@ -6,7 +6,7 @@ import { connect, fundIfMissing } from './network.mjs';
 
 const place = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run', 'demo.json');
 if (!fs.existsSync(place)) {
-  console.error('Nothing runs here. Start it with `make run`, wait for its last line, then try again.');
+  console.error('fairway is not running. Run `make run` first, wait until it is ready, then try again.');
   process.exit(69);
 }
 const { api, rpc: rpcUrl } = JSON.parse(fs.readFileSync(place, 'utf8'));
@@ -31,7 +31,7 @@ const pool = async () => {
   return `${accounts.idle} idle, ${accounts.leased} leased`;
 };
 
-step('A user with money, and a shop');
+step('Friendbot creates two accounts, a user and a shop');
 const user = Keypair.random(), shop = Keypair.random();
 await Promise.all([fundIfMissing(rpcUrl, user.publicKey()), fundIfMissing(rpcUrl, shop.publicKey())]);
 const { passphrase } = await network.getNetwork();
@@ -39,14 +39,14 @@ show('user', user.publicKey());
 show('shop', shop.publicKey());
 show('pool', await pool());
 
-step('The wallet backend builds the payment with the official SDK: the operation names its source, the user');
+step('The wallet backend builds the payment with the official SDK. The source of the operation is the user');
 const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: passphrase })
   .addOperation(Operation.payment({ source: user.publicKey(), destination: shop.publicKey(), asset: Asset.native(), amount: '25' }))
   .setTimeout(120)
   .build();
 show('transactionXdr', draft.toXDR().slice(0, 64) + '...');
 
-step('POST /v1/transactions: fairway puts a channel account under it and signs');
+step('POST /v1/transactions: fairway leases a channel account, makes it the source of the transaction, and signs');
 const lease = await call('POST', '/v1/transactions', { transactionXdr: draft.toXDR() });
 show('channelAccount', lease.channelAccount);
 show('sequence', lease.sequence);
@@ -54,33 +54,33 @@ show('hash', lease.hash);
 show('maxTime', new Date(Number(lease.maxTime) * 1000).toISOString());
 show('pool', await pool());
 
-step("The user signs, because the payment is the user's");
+step('The user signs, as the source of the payment');
 const inner = TransactionBuilder.fromXDR(lease.transactionXdr, lease.networkPassphrase);
 inner.sign(user);
 show('signatures', inner.signatures.length);
 
-step('POST /v1/fee-bumps: the distribution account pays, channel accounts hold 0 XLM');
+step('POST /v1/fee-bumps: the distribution account pays the fee, because channel accounts hold 0 XLM');
 const bump = await call('POST', '/v1/fee-bumps', { transactionXdr: inner.toXDR() });
 show('feeAccount', bump.feeAccount);
 show('fee', `${bump.fee} stroops`);
 show('hash', bump.hash);
 
-step('Submitted to the network');
+step('The wallet backend submits the fee bump to the network');
 const sent = await network.sendTransaction(TransactionBuilder.fromXDR(bump.transactionXdr, bump.networkPassphrase));
 show('status', sent.status);
 if (sent.status === 'ERROR')
   throw new Error(`refused: ${JSON.stringify(sent.errorResult)}`);
 
-step('GET /v1/transactions/{hash}?wait=60: answered by the ledger that confirms it');
+step('GET /v1/transactions/{hash}?wait=60 returns when a ledger confirms the transaction');
 const status = await call('GET', `/v1/transactions/${lease.hash}?wait=60`);
 show('status', `${status.status}, ${status.resultCode}`);
 show('ledger', status.ledger);
 
-step('The same database transaction that committed that ledger released the account');
+step('The database transaction that committed this ledger also released the channel account');
 const { items } = await call('GET', '/v1/channel-accounts?limit=1000');
 const account = items.find(item => item.publicKey === lease.channelAccount);
 show('state', account.state);
 show('sequence', `${account.sequence} (known from ledger ${account.sequenceLedger})`);
 show('pool', await pool());
 if (status.status !== 'confirmed' || account.state !== 'idle')
-  throw new Error('the payment did not go through its whole life');
+  throw new Error('the payment was not confirmed, or its channel account not released');

@@ -1,5 +1,5 @@
-// fund.mjs FILE: the distribution account of a development network. Makes its key (FILE, owner only) when there is none, and has the
-// network's friendbot create the account when the network does not know it. RPC_URL names the network.
+// fund.mjs FILE: creates the distribution account of a development network. Writes a new key to FILE (mode 600) unless FILE exists, and
+// has the network's friendbot create the account unless the network has it. RPC_URL selects the network.
 import fs from 'node:fs';
 import { Keypair } from '@stellar/stellar-sdk';
 import { fundIfMissing } from './network.mjs';

@@ -1,4 +1,4 @@
-// What the development tools ask of a Stellar network.
+// Calls of the development tools to a Stellar network.
 import { Keypair, rpc, xdr } from '@stellar/stellar-sdk';
 
 const RETRY_MS = 200;
@@ -8,14 +8,14 @@ export function connect(url) {
   return new rpc.Server(url, { allowHttp: url.startsWith('http://') });
 }
 
-/** Repeats a call that fails until `patienceMs` are over; an RPC fails now and then, and for seconds after its start. */
+/** Repeats a failing call for `patienceMs`: an RPC fails now and then, and for some seconds after its start. */
 async function patiently(what, call, patienceMs) {
   const end = Date.now() + patienceMs;
   for (;;) {
     try {
       return await call();
     } catch (error) {
-      // Of a JSON-RPC error the SDK throws the bare object, of anything else an Error.
+      // For a JSON-RPC error the SDK throws its plain object, otherwise an Error.
       const reason = error.code === undefined ? error.message : `${error.message} (${error.code})`;
       if (Date.now() >= end)
         throw new Error(`${what}: ${reason}`, { cause: error });
@@ -25,30 +25,30 @@ async function patiently(what, call, patienceMs) {
 }
 
 /**
- * Whether the network knows the account. Asks for the entry itself: the SDK's getAccount says "Account not found" of any
- * failure. Throws when the network cannot be asked within `patienceMs`.
+ * Returns whether the network has the account. Reads the ledger entry itself, because the SDK's getAccount reports every failure as
+ * "Account not found". Throws when the network cannot be reached within `patienceMs`.
  */
 export async function exists(server, address, patienceMs = 10_000) {
   const accountId = xdr.PublicKey.publicKeyTypeEd25519(Keypair.fromPublicKey(address).rawPublicKey());
   const key = xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId }));
-  const { entries } = await patiently(`cannot tell whether ${address} exists`, () => server.getLedgerEntries(key), patienceMs);
+  const { entries } = await patiently(`cannot read account ${address}`, () => server.getLedgerEntries(key), patienceMs);
   return entries.length > 0;
 }
 
-/** Creates and funds the account through the network's friendbot unless it exists; true when it had to. */
+/** Creates and funds the account through the network's friendbot unless it exists. Returns whether it created it. */
 export async function fundIfMissing(url, address, patienceMs = 10_000) {
   const server = connect(url);
   if (await exists(server, address, patienceMs))
     return false;
-  const { friendbotUrl } = await patiently('cannot ask for the network', () => server.getNetwork(), patienceMs);
+  const { friendbotUrl } = await patiently('getNetwork failed', () => server.getNetwork(), patienceMs);
   if (!friendbotUrl)
-    throw new Error(`${address} does not exist, and this network has no friendbot: fund it and try again`);
+    throw new Error(`account ${address} does not exist, and this network has no friendbot: create and fund it, then try again`);
   const answer = await fetch(`${friendbotUrl}${friendbotUrl.includes('?') ? '&' : '?'}addr=${address}`);
   if (!answer.ok)
     throw new Error(`friendbot refused to create ${address}: ${answer.status} ${await answer.text()}`);
   for (let tries = 0; !(await exists(server, address, patienceMs)); tries++) {
     if (tries === 100)
-      throw new Error(`friendbot says that it created ${address}, but the network does not know it`);
+      throw new Error(`friendbot reported that it created ${address}, but the network does not have it`);
     await sleep(RETRY_MS);
   }
   return true;

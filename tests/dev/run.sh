@@ -1,13 +1,16 @@
 #!/bin/sh
-# `make run`: a whole fairway on this machine. Without further settings: a PostgreSQL cluster, a local Stellar network, a master
-# key and a distribution account of its own, all kept in run/ (second run: found again). DATABASE_URL and RPC_URL name other
-# ones, testnet for example; RUN_DIR another folder, READY_TIMEOUT how many seconds fairway may take to be ready (60). Ctrl-C, or closing
-# the terminal, stops what this script has started, and only that.
+# `make run`: a complete fairway on this machine. By default it has its own PostgreSQL server, local Stellar network, master key and
+# distribution account, all kept in run/ and used again by the next run. DATABASE_URL and RPC_URL select others, for example testnet.
+# The settings are printed first. READY_TIMEOUT is the time in seconds that fairway may take to be ready (60).
+# Ctrl-C, or closing the terminal, stops what this script started and nothing else.
 set -eu
 cd "$(dirname "$0")/../.."
 bin=${BUILD:?} node=tests/node_modules/.bin/node dir=${RUN_DIR:-run}
-accounts=${NUM_CHANNEL_ACCOUNTS:-15}
+accounts=${NUM_CHANNEL_ACCOUNTS:-15} ledger_ms=${LEDGER_MS:-2000}
 export PORT="${PORT:-8001}" AUTH="${AUTH:-none}" LISTEN="${LISTEN:-127.0.0.1}"
+own_database=yes own_network=yes
+[ -z "${DATABASE_URL:-}" ] || own_database=
+[ -z "${RPC_URL:-}" ] || own_network=
 localnet= serve= cluster=
 
 fail() { # CODE TEXT...
@@ -18,9 +21,53 @@ fail() { # CODE TEXT...
 }
 step() { printf '\n== %s\n' "$*"; }
 
+# ---- settings
+
+# A database URL, or libpq's keyword=value form, without its passwords.
+without_password() {
+    printf '%s\n' "$1" | sed -E -e 's#^([a-z]+://[^:/@]*):[^@/]*@#\1@#' -e "s/(password *= *)('(\\\\.|[^'\\\\])*'|[^ &']*)/\1***/g"
+}
+
+# Scheme, host and port. The rest of an RPC's URL may be an access key.
+without_path() {
+    printf '%s\n' "$1" | sed -E 's#^([a-z]+://)([^/@]*@)?([^/?]*).*#\1\3#'
+}
+
+setting() { printf '    %-24s %s\n' "$@"; }
+
+show_settings() {
+    step "settings; to change one: PORT=8002 make run"
+    setting "PORT=$PORT" "port of the API on $LISTEN (LISTEN)"
+    setting "NUM_CHANNEL_ACCOUNTS=$accounts" "size of the pool"
+    [ -z "$own_network" ] || setting "LEDGER_MS=$ledger_ms" "milliseconds between ledgers of the local network"
+    setting "RUN_DIR=$dir" "folder for data, keys and logs"
+    if [ -n "$own_database" ]; then
+        setting DATABASE_URL "not set: starts a PostgreSQL server in $dir/postgres"
+    else
+        setting DATABASE_URL "found in the environment: creates or upgrades fairway's tables in $(without_password "$DATABASE_URL")"
+    fi
+    if [ -n "$own_network" ]; then
+        setting RPC_URL "not set: starts a local Stellar network in $dir/localnet"
+    else
+        setting RPC_URL "found in the environment: uses the network of $(without_path "$RPC_URL")"
+    fi
+}
+
+check_settings() {
+    for each in PORT="$PORT" NUM_CHANNEL_ACCOUNTS="$accounts" LEDGER_MS="$ledger_ms" ${ADMIN_PORT:+ADMIN_PORT="$ADMIN_PORT"}; do
+        case ${each#*=} in
+        '' | *[!0-9]*) fail 64 "${each%%=*} must be a number, not \"${each#*=}\"" ;;
+        esac
+    done
+    # migrate would change the direct URL's database
+    if [ -n "$own_database" ] && [ -n "${DATABASE_DIRECT_URL:-}" ]; then
+        fail 64 "DATABASE_DIRECT_URL is set without DATABASE_URL: set both, or none"
+    fi
+}
+
 # ---- stopping
 
-# Ends one of our processes; what has not ended after 30 s is killed.
+# Ends one of our processes; kills it when it has not ended after 30 s.
 end() {
     kill -TERM "$1" 2>/dev/null || return 0
     kill -CONT "$1" 2>/dev/null # it may have been stopped by SIGSTOP
@@ -32,8 +79,8 @@ end() {
     wait "$1" 2>/dev/null
 }
 
-# A terminal that closes sends SIGHUP twice, and an impatient user presses Ctrl-C twice: from the first one on, both are ignored, by this
-# shell and by what it starts. Whoever reads what we print may be gone.
+# A closing terminal sends SIGHUP twice, and an impatient user presses Ctrl-C twice. From the first signal on, this shell and what it
+# starts ignore both. SIGPIPE too: the reader of our output may be gone.
 stop() { # CODE
     trap '' INT TERM HUP PIPE
     trap - EXIT
@@ -47,14 +94,37 @@ stop() { # CODE
     exit "$1"
 }
 
-# ---- what is in the way
+# ---- what would be in the way, checked before anything is started
 
-# A process that an earlier run has left: run/NAME.pid has its id and its address.
-left_over() { # NAME WORDS, which its command line contains
-    { read -r pid && read -r address; } <"$dir/$1.pid" || return 0
+# Holds descriptor 9 locked until this shell ends. What it starts in the background closes it, so that processes that survive a kill -9
+# of this shell do not hold the lock.
+lock_folder() {
+    exec 9>"$dir/lock"
+    if flock -n 9; then
+        echo $$ >"$dir/run.pid"
+        return
+    fi
+    other=$(cat "$dir/run.pid" 2>/dev/null || true)
+    fail 69 "another \`make run\` uses $dir/${other:+: process $other. Stop it there with Ctrl-C, or with: kill $other}
+To run a second one beside it: RUN_DIR=$dir-2 PORT=$((PORT + 1)) make run"
+}
+
+# Prints a process that an earlier run has left, and adds it to $found. The file has its id and its address.
+left_over() { # FILE WORDS, which its command line contains
+    { read -r pid && read -r address; } <"$1" || return 0
     [ -r "/proc/$pid/cmdline" ] && tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q -e "$2" || return 0
     found="$found $pid"
     printf '    %s %s %s\n' "$pid" "$2" "$address" >&2
+}
+
+check_left_over() {
+    found=
+    for each in "serve fairway serve" "localnet localnet/main.mjs"; do
+        [ ! -e "$dir/${each%% *}.pid" ] || left_over "$dir/${each%% *}.pid" "${each#* }"
+    done 2>"$dir/found"
+    [ -z "$found" ] || fail 69 "an earlier \`make run\` was killed and left these processes (id, command, address):
+$(cat "$dir/found")
+End them, and try again: kill$found"
 }
 
 # "PID COMMAND" of the process that listens on a TCP port. Nothing when there is none, or when it is another user's.
@@ -71,55 +141,52 @@ reached_at() {
     echo "$1" | sed -e 's#//0\.0\.0\.0:#//127.0.0.1:#' -e 's#//\[::\]:#//[::1]:#'
 }
 
-check_way() {
-    found=
-    left_over run tests/dev/run.sh 2>/dev/null
-    if [ -n "$found" ]; then
-        fail 69 "another \`make run\` uses $dir/: process$found. Stop it there with Ctrl-C, or with: kill$found"
-    fi
-    for each in "serve fairway serve" "localnet localnet/main.mjs"; do
-        [ ! -e "$dir/${each%% *}.pid" ] || left_over "${each%% *}" "${each#* }"
-    done 2>"$dir/found"
-    if [ -n "$found" ]; then
-        fail 69 "an earlier \`make run\` that was killed has left these processes (id, command, address):
-$(cat "$dir/found")
-End them, and try again: kill$found"
-    fi
-    [ "$PORT" != 0 ] || return 0
+check_port() { # SETTING ADDRESS PORT
+    [ "$3" != 0 ] || return 0
     code=0
-    curl -s -o /dev/null --max-time 3 "$(reached_at "http://$LISTEN:$PORT/")" || code=$?
+    curl -s -o /dev/null --max-time 3 "$(reached_at "http://$2:$3/")" || code=$?
     case $code in
-    3 | 6 | 7) ;; # no such address, or nobody there: serve says what is wrong with the first
+    3 | 6 | 7) ;; # no such address, or nothing listens there: serve reports a wrong address
     *)
-        who=$(listener_of "$PORT")
-        fail 69 "port $PORT of $LISTEN is in use${who:+ by process $who}. End that, or take another port: PORT=8002 make run"
+        who=$(listener_of "$3")
+        fail 69 "port $3 of $2 ($1) is in use${who:+ by process $who}. End that process, or use another port: $1=$(($3 + 1)) make run"
         ;;
     esac
 }
 
+check_ports() {
+    check_port PORT "$LISTEN" "$PORT"
+    # serve's default: 1000 above PORT, or below it where that is no port
+    admin=${ADMIN_PORT:-$((PORT == 0 ? 0 : PORT + 1000 > 65535 ? PORT - 1000 : PORT + 1000))}
+    [ "${ADMIN_LISTEN:-}" = off ] || check_port ADMIN_PORT "${ADMIN_LISTEN:-127.0.0.1}" "$admin"
+}
+
+show_settings
+check_settings
 mkdir -p "$dir"
-chmod 711 "$dir" # PostgreSQL, which never runs as root, must get through; each secret in it is closed by itself
-check_way
+chmod 711 "$dir" # PostgreSQL, which never runs as root, must get through; each secret file is closed by its own mode
+lock_folder
+check_left_over
+check_ports
 trap 'stop $?' EXIT
 trap 'stop 0' INT TERM HUP
-printf '%s\n\n' $$ >"$dir/run.pid"
 
-# ---- starting
+# ---- database and network
 
-# What is started in a session of its own gets no signal from the terminal: it is stopped in order, and never in the middle of starting.
-if [ -z "${DATABASE_URL:-}" ]; then
+# A process in its own session gets no signal from the terminal: stop() ends it in order, and never while it starts.
+if [ -n "$own_database" ]; then
     step "PostgreSQL in $dir/postgres"
     cluster=yes
-    server=$(setsid sh tests/integration/support/pg.sh start "$dir/postgres")
+    server=$(setsid sh tests/integration/support/pg.sh start "$dir/postgres" 9>&-)
     psql -qtA "$server" -c "SELECT 1 FROM pg_database WHERE datname = 'fairway'" | grep -q 1 ||
         psql -q "$server" -c 'CREATE DATABASE fairway'
     DATABASE_URL=$(echo "$server" | sed 's#/[^/?]*\(?[^?]*\)\{0,1\}$#/fairway\1#')
 fi
 export DATABASE_URL
 
-if [ -z "${RPC_URL:-}" ]; then
+if [ -n "$own_network" ]; then
     step "local Stellar network in $dir/localnet"
-    setsid $node tests/localnet/main.mjs --port 0 --data "$dir/localnet" --ledger-ms "${LEDGER_MS:-2000}" >"$dir/localnet.log" 2>&1 &
+    setsid $node tests/localnet/main.mjs --port 0 --data "$dir/localnet" --ledger-ms "$ledger_ms" >"$dir/localnet.log" 2>&1 9>&- &
     localnet=$!
     printf '%s\n\n' $localnet >"$dir/localnet.pid"
     for _ in $(seq 300); do
@@ -128,12 +195,52 @@ if [ -z "${RPC_URL:-}" ]; then
         kill -0 $localnet 2>/dev/null || break
         sleep 0.1
     done
-    [ -n "$RPC_URL" ] || fail 69 "the local network does not start. $dir/localnet.log ends with:
+    [ -n "$RPC_URL" ] || fail 69 "the local network did not start. The end of $dir/localnet.log:
 $(tail -n 20 "$dir/localnet.log")"
     printf '%s\n%s\n' $localnet "$RPC_URL" >"$dir/localnet.pid"
     echo "$RPC_URL"
 fi
 export RPC_URL
+
+# A member of the result of an RPC call. Empty when the call fails: fairway's own commands retry, and report why.
+ask_rpc() { # METHOD MEMBER
+    curl -fsS --max-time 5 -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"'"$1"'"}' "$RPC_URL" 2>/dev/null |
+        sed -nE 's/.*"'"$2"'": *("([^"]*)"|([0-9]+)).*/\2\3/p'
+}
+
+# Empty too when the database has no such table yet, or cannot be reached.
+ask_database() {
+    PGCONNECT_TIMEOUT=5 psql -X -w -qtA "${DATABASE_DIRECT_URL:-$DATABASE_URL}" -c "$1" 2>/dev/null || true
+}
+
+# How to start afresh, for a database that another network's ledgers and keys are in.
+another_network() {
+    if [ -n "$own_database" ]; then
+        # where PostgreSQL's user cannot reach $dir, the data is elsewhere (pg.sh)
+        data=$(realpath "$dir/postgres/data")
+        case $data in "$(realpath "$dir")"/*) elsewhere= ;; *) elsewhere=" $(dirname "$data")" ;; esac
+        fail 78 "$1
+To keep both, use another folder: RUN_DIR=$dir-2 make run
+To start afresh, delete the folder with its keys: rm -r $dir$elsewhere"
+    fi
+    fail 78 "$1
+Set RPC_URL to that network, or DATABASE_URL to a new database (CREATE DATABASE). To use neither: env -u DATABASE_URL -u RPC_URL make run"
+}
+
+database=$([ -n "$own_database" ] && echo "the database in $dir/postgres" || without_password "$DATABASE_URL")
+bound=$(ask_database 'SELECT passphrase FROM fairway.network')
+served=$(ask_rpc getNetwork passphrase)
+if [ -n "$bound" ] && [ -n "$served" ] && [ "$bound" != "$served" ]; then
+    another_network "$database belongs to the network \"$bound\", but the network of RPC_URL is \"$served\"."
+fi
+# The local network never loses a ledger, so a database that is ahead of it knows an earlier one.
+if [ -n "$own_network" ]; then
+    cursor=$(ask_database 'SELECT sequence FROM fairway.cursor')
+    latest=$(ask_rpc getLatestLedger sequence)
+    if [ -n "$cursor" ] && [ -n "$latest" ] && [ "$cursor" -gt "$latest" ]; then
+        another_network "$database has ledger $cursor, but the local network in $dir/localnet is new and at ledger $latest."
+    fi
+fi
 
 step "master key and distribution account"
 if [ -z "${CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE:-}${CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE:-}${MASTER_KEY_FILE:-}" ]; then
@@ -145,21 +252,23 @@ if [ -z "${DISTRIBUTION_ACCOUNT_PRIVATE_KEY:-}${DISTRIBUTION_ACCOUNT_PRIVATE_KEY
     $node tests/dev/fund.mjs "$dir/distribution.seed"
 fi
 
+# ---- fairway
+
 step "schema"
 "$bin/fairway" migrate
 step "$accounts channel accounts"
 "$bin/fairway" ensure-accounts "$accounts"
 
-# Its log is kept, so that its end can be shown when it fails, and copied to the terminal.
+# Its log is kept, so that its end can be shown after a failure, and copied to the terminal.
 step "serve"
-setsid "$bin/fairway" serve >"$dir/serve.log" 2>&1 &
+setsid "$bin/fairway" serve >"$dir/serve.log" 2>&1 9>&- &
 serve=$!
 printf '%s\n\n' $serve >"$dir/serve.pid"
-tail -n +1 -f --pid=$serve "$dir/serve.log" &
+tail -n +1 -f --pid=$serve "$dir/serve.log" 9>&- &
 
 fail_serve() {
     sleep 0.5 # tail has printed the rest by then
-    fail "$1" "$2. $dir/serve.log ends with:
+    fail "$1" "$2. The end of $dir/serve.log:
 $(tail -n 20 "$dir/serve.log")"
 }
 api= ready= wanted=$(($(date +%s) + ${READY_TIMEOUT:-60}))
@@ -178,8 +287,8 @@ printf '%s\n%s\n' $serve "$api" >"$dir/serve.pid"
 printf '{"api":"%s","rpc":"%s"}\n' "$api" "$RPC_URL" >"$dir/demo.json"
 cat <<END
 
-fairway answers on $api
-See one payment through its whole life, in a second terminal:
+fairway is ready on $api
+To see a payment from lease to confirmation, run this in a second terminal:
 
     make demo
 

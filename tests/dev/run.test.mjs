@@ -1,5 +1,5 @@
-// `make run` and `make demo` as a newcomer uses them: what is started is stopped, however it is ended; what is in the way is named; and
-// nothing is said to answer that does not.
+// `make run` and `make demo` as a newcomer uses them: however a run ends, it stops what it started; it names what is in its way before it
+// starts anything; and it reports to be ready only when it is.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -8,6 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { sleep, until } from '../e2e/harness.mjs';
+import { startLocalnet } from '../localnet/localnet.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-run-'));
@@ -39,11 +40,11 @@ function processes() {
       const [state, parent, ...rest] = read(pid, 'stat').replace(/^.*\) /s, '').split(' ');
       all.set(Number(pid), { parent: Number(parent), begun: rest[17], zombie: state === 'Z',
         command: read(pid, 'cmdline').replaceAll('\0', ' '), environment: read(pid, 'environ') });
-    } catch { /* it has ended meanwhile, or is another user's */ }
+    } catch { /* it has ended, or is another user's */ }
   return all;
 }
 
-/** Those that runs in our folder have started: they have its name in their environment, or are the server in it, or a child of such a one. */
+/** The processes that runs in our folder started: those with its name in their environment, the PostgreSQL server in it, and their children. */
 function ours() {
   const all = processes();
   const file = path.join(folder, 'postgres/data/postmaster.pid');
@@ -74,7 +75,7 @@ async function assertAllEnded(before, what) {
     .catch(error => assert.fail(`${error.message}\n${show(left())}`));
 }
 
-/** A target of the Makefile, in a session and process group of its own, as a terminal has it. */
+/** Runs a target of the Makefile in its own session and process group, as a terminal does. */
 function make(target, settings = {}) {
   const env = Object.fromEntries(Object.entries(process.env)
     .filter(([name]) => !/^(MAKE|MFLAGS|DATABASE|RPC_URL|FAIRWAY|LISTEN|AUTH|PORT$)/.test(name)));
@@ -87,12 +88,12 @@ function make(target, settings = {}) {
   /** Waits until the output matches. */
   made.says = (pattern, ms = 240_000) => until(() => pattern.exec(made.text) ?? (made.over && assert.fail(`it has ended:\n${made.text}`)), ms, `${pattern}`)
     .catch(error => assert.fail(`${error.message}\n${made.text}`));
-  /** To everything that a terminal signals. */
+  /** Sends signals as a terminal does: to the whole group. */
   made.signal = (...signals) => signals.forEach(signal => {
     try {
       process.kill(-child.pid, signal);
     } catch (error) {
-      assert.equal(error.code, 'ESRCH'); // the first one was enough for all of them
+      assert.equal(error.code, 'ESRCH'); // the first signal ended all of them
     }
   });
   return made;
@@ -100,19 +101,19 @@ function make(target, settings = {}) {
 
 async function started(settings) {
   const run = make('run', settings);
-  const [, url] = await run.says(/^fairway answers on (http:\S+)$/m);
-  assert.equal((await fetch(`${url}/readyz`)).status, 200, `${url} answers`);
+  const [, url] = await run.says(/^fairway is ready on (http:\S+)$/m);
+  assert.equal((await fetch(`${url}/readyz`)).status, 200, `${url} is ready`);
   return Object.assign(run, { url });
 }
 
-test('make demo before make run says what to do', { timeout: 120_000 }, async () => {
+test('make demo without make run names the command to run first', { timeout: 120_000 }, async () => {
   const demo = make('demo');
   assert.notEqual(await demo.ended, 0);
-  assert.match(demo.text, /Start it with `make run`/);
+  assert.match(demo.text, /fairway is not running\. Run `make run` first/);
 });
 
 const endings = {
-  'the terminal is closed (SIGHUP twice, and nobody reads its output)': async run => {
+  'the terminal is closed (SIGHUP twice, output closed)': async run => {
     run.child.stdout.destroy();
     run.child.stderr.destroy();
     run.signal('SIGHUP', 'SIGHUP');
@@ -127,7 +128,7 @@ const endings = {
   },
 };
 for (const [name, act] of Object.entries(endings))
-  test(`make run, make demo, and nothing is left when ${name}; the next make run works`, { timeout: 480_000 }, async () => {
+  test(`make run and make demo work, and all processes end after: ${name}`, { timeout: 480_000 }, async () => {
     const run = await started();
     const demo = make('demo');
     assert.equal(await demo.ended, 0, demo.text);
@@ -139,9 +140,9 @@ for (const [name, act] of Object.entries(endings))
     await assertAllEnded(before, name);
   });
 
-// The first of these makes a new cluster.
+// The first of these creates a new PostgreSQL cluster.
 for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel accounts', 'serve'])
-  test(`Ctrl-C twice while it starts, at "${step}": nothing is left`, { timeout: 480_000 }, async () => {
+  test(`Ctrl-C twice during the start, at "${step}", ends all processes`, { timeout: 480_000 }, async () => {
     if (step === 'PostgreSQL')
       fs.rmSync(folder, { recursive: true }), fs.mkdirSync(folder, 0o755);
     const run = make('run'), delay = Math.floor(Math.random() * 200);
@@ -152,70 +153,134 @@ for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel 
     await assertAllEnded(new Map(), `${delay} ms after "${step}"`);
   });
 
-test('it serves, and says, the address that it was told; a second make run in the folder is refused and harms nothing', { timeout: 480_000 }, async () => {
+test('make run prints its settings first, and serves on the address in LISTEN', { timeout: 480_000 }, async () => {
   const run = await started({ LISTEN: '127.0.0.2' });
   assert.equal(run.url, `http://127.0.0.2:${port}`);
-  const second = make('run');
-  assert.notEqual(await second.ended, 0);
-  assert.match(second.text, /make run: another `make run` uses \S+: process \d+\. Stop it there with Ctrl-C, or with: kill \d+/);
-  assert.equal((await fetch(`${run.url}/readyz`)).status, 200);
+  const settings = run.text.slice(run.text.indexOf('== settings'), run.text.indexOf('== PostgreSQL'));
+  assert.match(settings, /^== settings; to change one: PORT=8002 make run$/m);
+  for (const line of [`PORT=${port} +port of the API on 127\\.0\\.0\\.2`, 'NUM_CHANNEL_ACCOUNTS=3 +size of the pool', 'LEDGER_MS=500 +milliseconds',
+    `RUN_DIR=${folder} +folder`, `DATABASE_URL +not set: .* ${folder}/postgres$`, `RPC_URL +not set: .* ${folder}/localnet$`])
+    assert.match(settings, new RegExp(`^ +${line}`, 'm'));
   run.signal('SIGINT');
   await assertAllEnded(ours(), 'Ctrl-C');
 });
 
-test('a serve that does not start is said to have failed, with the end of its log', { timeout: 480_000 }, async () => {
+test('of two make run in one folder, started together, one is refused and the other is not affected', { timeout: 480_000 }, async () => {
+  const other = String(await freePort());
+  const runs = [make('run'), make('run', { PORT: other, ADMIN_PORT: '0' })];
+  const code = await Promise.race(runs.map(({ ended }) => ended));
+  const refused = runs.find(({ over }) => over), run = runs.find(made => made !== refused);
+  assert.notEqual(code, 0);
+  assert.match(refused.text, /make run: another `make run` uses \S+\/: process \d+\. Stop it there with Ctrl-C, or with: kill \d+$/m);
+  assert.match(refused.text, /^To run a second one beside it: RUN_DIR=\S+ PORT=\d+ make run$/m);
+  const [, url] = await run.says(/^fairway is ready on (http:\S+)$/m);
+  await sleep(1000);
+  assert.equal((await fetch(`${url}/readyz`)).status, 200);
+  assert.equal((await fetch(`${url}/v1/pool`)).status, 200, 'its database runs');
+  run.signal('SIGINT');
+  await assertAllEnded(ours(), 'Ctrl-C');
+});
+
+test('make run names a DATABASE_URL and an RPC_URL from the environment, and how to start afresh when they do not belong together',
+  { timeout: 480_000 }, async () => {
+    const run = await started();
+    const other = await startLocalnet({ port: 0, ledgerMs: 500, passphrase: 'Another Network' });
+    try {
+      const server = new URL(fs.readFileSync(path.join(folder, 'postgres/url'), 'utf8').trim());
+      server.pathname = '/fairway';
+      const named = `postgresql://fairway@${server.host}/fairway`;
+      const second = make('run', { RUN_DIR: `${folder}-2`, PORT: String(await freePort()), DATABASE_URL: server.href, RPC_URL: `${other.url}/?key=secret` });
+      assert.notEqual(await second.ended, 0);
+      assert.ok(second.text.includes(`found in the environment: creates or upgrades fairway's tables in ${named}\n`), second.text);
+      assert.ok(second.text.includes(`found in the environment: uses the network of ${other.url}\n`), second.text);
+      assert.ok(second.text.includes(`make run: ${named} belongs to the network "Standalone Network ; February 2017", but the network of ` +
+        'RPC_URL is "Another Network".\nSet RPC_URL to that network, or DATABASE_URL to a new database'), second.text);
+      assert.ok(!second.text.includes(server.password) && !second.text.includes('secret'), second.text);
+      assert.doesNotMatch(second.text, /^== schema/m);
+      run.signal('SIGINT');
+      await assertAllEnded(ours(), 'Ctrl-C');
+
+      const moved = make('run', { RPC_URL: other.url });
+      assert.notEqual(await moved.ended, 0);
+      assert.match(moved.text, new RegExp(`^To keep both, use another folder: RUN_DIR=${folder}-2 make run\nTo start afresh, .*: rm -r ${folder}`, 'm'));
+      await assertAllEnded(ours(), 'a network of another passphrase');
+    } finally {
+      await other.close();
+      fs.rmSync(`${folder}-2`, { recursive: true, force: true });
+    }
+    fs.rmSync(path.join(folder, 'localnet'), { recursive: true });
+    const reset = make('run', { LEDGER_MS: '60000' });
+    assert.notEqual(await reset.ended, 0);
+    const [, command] = /the local network in \S+ is new and at ledger \d+\.\nTo keep both, .*\nTo start afresh, .*: (rm -r .*)$/m.exec(reset.text) ?? assert.fail(reset.text);
+    await assertAllEnded(ours(), 'a new local network');
+    assert.equal((await promisedExec('sh', ['-c', command])).code, 0);
+    fs.mkdirSync(folder, 0o755);
+    const afresh = await started();
+    afresh.signal('SIGINT');
+    await assertAllEnded(ours(), 'Ctrl-C');
+  });
+
+test('a serve that does not start is reported, with the end of its log', { timeout: 480_000 }, async () => {
   const run = make('run', { LISTEN: '192.0.2.1' }); // no machine has this address
   assert.notEqual(await run.ended, 0);
-  assert.match(run.text, /make run: fairway serve has ended \(exit code \d+\)\. \S+serve\.log ends with:\n.*192\.0\.2\.1/);
-  assert.doesNotMatch(run.text, /answers on/);
+  assert.match(run.text, /make run: fairway serve has ended \(exit code \d+\)\. The end of \S+serve\.log:\n.*192\.0\.2\.1/);
+  assert.doesNotMatch(run.text, /ready on/);
   await assertAllEnded(new Map(), 'a serve that failed');
 });
 
-test('a serve that does not get ready is said not to be', { timeout: 480_000 }, async () => {
+test('a serve that does not become ready is reported', { timeout: 480_000 }, async () => {
   const run = make('run', { READY_TIMEOUT: '3' });
   await run.says(/^== serve/m);
   const serve = await until(() => [...ours()].find(([, { command }]) => /fairway serve/.test(command)), 10_000, 'serve runs');
   process.kill(serve[0], 'SIGSTOP');
   assert.notEqual(await run.ended, 0);
-  assert.match(run.text, /make run: fairway (?:serve does not listen|is not ready, http:\S+\/readyz: .+)\. \S+serve\.log ends with:\n/);
-  assert.doesNotMatch(run.text, /answers on/);
+  assert.match(run.text, /make run: fairway (?:serve does not listen|is not ready, http:\S+\/readyz: .+)\. The end of \S+serve\.log:\n/);
+  assert.doesNotMatch(run.text, /ready on/);
   await assertAllEnded(new Map(), 'a serve that is not ready');
 });
 
-test('a port in use is named with the process that has it', { timeout: 480_000 }, async () => {
-  const server = http.createServer((_, response) => response.end()).listen(port, '127.0.0.1');
-  const run = make('run');
+for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port + 1000 > 65535 ? port - 1000 : port + 1000]])
+  test(`${setting} in use: make run names the process before it starts anything`, { timeout: 480_000 }, async () => {
+    const server = http.createServer((_, response) => response.end()).listen(taken(), '127.0.0.1');
+    const run = make('run');
+    assert.notEqual(await run.ended, 0);
+    server.close();
+    assert.match(run.text, new RegExp(`make run: port ${taken()} of 127\\.0\\.0\\.1 \\(${setting}\\) is in use by process ${process.pid} .*\\. ` +
+      `End that process, or use another port: ${setting}=\\d+ make run`));
+    assert.doesNotMatch(run.text, /^== (?!settings)/m);
+  });
+
+test('make run refuses settings that are not numbers', { timeout: 120_000 }, async () => {
+  const run = make('run', { LEDGER_MS: '2s' });
   assert.notEqual(await run.ended, 0);
-  server.close();
-  assert.match(run.text, new RegExp(`make run: port ${port} of 127\\.0\\.0\\.1 is in use by process ${process.pid} .*\\. End that, or take another port: PORT=`));
-  assert.doesNotMatch(run.text, /answers on/);
+  assert.match(run.text, /make run: LEDGER_MS must be a number, not "2s"/);
 });
 
-test('what a killed make run has left is named, and the command that ends it works', { timeout: 480_000 }, async () => {
+test('processes left by a killed make run are named, and the command to end them works', { timeout: 480_000 }, async () => {
   const run = await started();
-  run.signal('SIGKILL'); // localnet and serve are in sessions of their own
+  run.signal('SIGKILL'); // localnet and serve run in their own sessions and stay
   await run.ended;
   const next = make('run');
   assert.notEqual(await next.ended, 0);
-  const [, ids] = /make run: an earlier `make run` that was killed has left these processes .*kill((?: \d+){2})$/ms.exec(next.text) ?? assert.fail(next.text);
+  const [, ids] = /make run: an earlier `make run` was killed and left these processes .*kill((?: \d+){2})$/ms.exec(next.text) ?? assert.fail(next.text);
   assert.match(next.text, new RegExp(`^ +\\d+ fairway serve ${run.url}$`, 'm'));
   assert.match(next.text, /^ +\d+ localnet\/main\.mjs http:\S+$/m);
   const left = ids.trim().split(' ').map(Number);
   assert.ok(left.every(pid => ours().has(pid)));
   left.forEach(pid => process.kill(pid, 'SIGTERM'));
   await until(() => left.every(pid => !ours().has(pid)), 30_000, 'they have ended');
-  const third = await started(); // with the PostgreSQL that was left
+  const third = await started(); // with the PostgreSQL server that was left
   third.signal('SIGINT');
   await assertAllEnded(ours(), 'Ctrl-C');
 });
 
-test('make without a compiler says so', { timeout: 120_000 }, async () => {
+test('make without a compiler names the missing compiler', { timeout: 120_000 }, async () => {
   const bare = make('build', { CC: 'no-such-compiler', BUILD: path.join(folder, 'build') });
   assert.notEqual(await bare.ended, 0);
   assert.match(bare.text, /The C compiler no-such-compiler is missing\. On Debian, `make install-build` installs it/);
 });
 
-/** install.sh with programs that are links to those of the names, and scripts. */
+/** Runs install.sh with a PATH that has only these programs (links to the real ones) and scripts. */
 async function install(names, scripts) {
   const bin = fs.mkdtempSync(path.join(folder, 'bin-'));
   for (const name of names)
@@ -237,7 +302,7 @@ test('install.sh as a user without sudo names what is missing and the command fo
   assert.doesNotMatch(text, /not found|^apt-get/m);
 });
 
-test('install.sh says what it is doing while apt is silent, and what failed', { timeout: 120_000 }, async () => {
+test('install.sh prints its progress while apt is silent, and names what failed', { timeout: 120_000 }, async () => {
   const programs = ['sh', 'dirname', 'grep', 'sed', 'mktemp', 'rm', 'cat', 'tail', 'awk', 'env', 'wc', 'tr'];
   const done = await install(programs, { ...nothingInstalled, id: 'echo 0' });
   assert.equal(done.code, 0, done.text);

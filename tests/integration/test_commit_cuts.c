@@ -87,7 +87,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
     AUTO_FREE char *url = url_through(&test, proxy);
     const struct network_id network = network_id_of("cut test");
     struct lead lead = {.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
-        .locks = lead_locks_of(&network),
+        .locks = lock_numbers_of(&network),
         .ledger_seconds = 5};
     unsigned happened = 0, count = cuts();
     take(&lead);

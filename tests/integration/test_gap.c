@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/grants_allowed.h"
 #include "support/gap.h"
 
 #define TX_SUCCESS 0
@@ -198,7 +199,7 @@ static void DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_the
     struct gap_world *world = *state;
     gap_account(world, 1, "active");
     gap_open(world, 10, 1);
-    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     assert_false(gap_grants_allowed(world));
     recover(world);
     assert_true(gap_grants_allowed(world));

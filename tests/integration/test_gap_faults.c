@@ -316,7 +316,7 @@ static void try_grant(void *context)
     struct claimed_account account;
     bool members[1];
     const char *nobody = NULL;
-    struct batch_keys keys = {0};
+    struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     static const struct grant_settings settings = {.ledger_seconds = 3600};
     struct grant_claim claim = {.settings = &settings,
@@ -341,7 +341,7 @@ static void DR5_no_lease_is_granted_while_accounts_are_read_and_one_is_afterward
     ledger_feed_on_read(world->feed, try_grant, &attempt);
     recovers(world);
     assert_int_equal(attempt.e, ERR_GRANTS_SUSPENDED);
-    assert_non_null(strstr(attempt.detail.text, GAP_REASON));
+    assert_non_null(strstr(attempt.detail.text, GRANTS_GAP_REASON));
     try_grant(&attempt);
     assert_int_equal(attempt.e, ERR_OK);
     db_free(attempt.db);

@@ -233,7 +233,7 @@ static void a_ledger_does_not_read_the_history_whatever_the_statistics_say(void 
 {
     (void)state;
     const struct network_id network = network_id_of("history test");
-    struct lead lead = {.db = test_db_open(&history, DB_DIRECT), .locks = lead_locks_of(&network)};
+    struct lead lead = {.db = test_db_open(&history, DB_DIRECT), .locks = lock_numbers_of(&network)};
     const struct ledger empty = {.sequence = POOL_ROWS_LEDGER + 1, .close_time_s = 1800000000};
     struct settled settled;
     struct detail detail = {0};

@@ -16,7 +16,7 @@
 #include "support/pool_seed.h"
 
 #define ACCOUNTS 3
-#define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * (GRANTS_CLOCK_SLACK_S + 5))
+#define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * grants_clock_slack_s(5))
 
 /* A pool, and a network whose first ledger the leader has committed. */
 struct world {
@@ -48,7 +48,7 @@ static int set_up(void **state)
     world->next = POOL_SEED_LEDGER;
     world->feed = ledger_feed_new(world->next, 0);
     world->lead = (struct lead){.db = test_db_open(&world->pool.test, DB_DIRECT),
-        .locks = lead_locks_of(&world->pool.settings.network),
+        .locks = lock_numbers_of(&world->pool.settings.network),
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
     assert_int_equal(commit(world), ERR_OK);
@@ -154,7 +154,7 @@ static void DR10_the_leader_holds_grants_for_the_longest_lease_and_the_clock_tha
     take_anew(world);
     const int64_t until_s = number(world, sql_held_until);
     assert_in_range(until_s, now_s + HELD_SECONDS, now_s + HELD_SECONDS + 5);
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
     /* noticed once: the next leader does not begin anew */
     take_anew(world);
     assert_int_equal(number(world, sql_held_until), until_s);
@@ -177,7 +177,7 @@ static void DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it(void **s
     shorten_to(world, 2);
     for (int ledgers = 0; ledgers < 2; ledgers++) { /* the second closes at the very second */
         close_with(world, NULL);
-        assert_suspended(world, "held until");
+        assert_suspended(world, "on hold until");
     }
     close_with(world, NULL);
     assert_int_equal(number(world, sql_held_until), 0);
@@ -190,7 +190,7 @@ static void DR10_no_clock_ends_a_hold(void **state)
     go_back_in_time(world);
     take_anew(world);
     shorten_to(world, -1); /* long ago for every clock; no ledger has said so */
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
 }
 
 static void DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_on(void **state)
@@ -270,7 +270,7 @@ static void DR10_a_dump_restored_into_its_own_cluster_is_another_database(void *
     assert_suspended(world, "restored or failed over");
     take_anew(world);
     assert_int_not_equal(number(world, sql_held_until), 0);
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
 }
 
 /* A promotion keeps both. */
@@ -363,7 +363,7 @@ static void DR10_a_hold_that_a_fast_clock_began_goes_on_no_longer_than_from_wher
     assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
     close_with(world, NULL);
     assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS - 1);
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
 }
 
 static void DR10_a_database_without_a_ledger_has_nothing_to_hold(void **state)
@@ -388,13 +388,13 @@ static void DR10_a_leader_commits_nothing_into_another_database(void **state)
 static void DR10_a_gap_suspension_and_a_hold_are_independent(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     go_back_in_time(world);
     take_anew(world);
     shorten_to(world, 1);
     close_with(world, NULL); /* ends the gap, not the hold */
-    assert_suspended(world, "held until");
-    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_suspended(world, "on hold until");
+    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     close_with(world, NULL);
     granted(world);
 }

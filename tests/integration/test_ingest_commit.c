@@ -14,6 +14,7 @@
 
 #include "../../src/ingest/lead.h"
 #include "base/mem.h"
+#include "pool/grants_allowed.h"
 #include "support/ledger_feed.h"
 #include "support/pg.h"
 
@@ -34,7 +35,7 @@ static struct network_id network;
 static struct lead new_lead(const struct world *world)
 {
     return (struct lead){
-        .db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&network), .ledger_seconds = 5};
+        .db = test_db_open(&world->db, DB_DIRECT), .locks = lock_numbers_of(&network), .ledger_seconds = 5};
 }
 
 static enum err commit(struct world *world, uint32_t sequence)
@@ -347,8 +348,8 @@ static void a_ledger_transaction_waits_for_no_other_ingester(void **state)
     close_with(world, 0);
     assert_int_equal(db_begin(other.db, NULL), ERR_OK);
     assert_int_equal(
-        db_query(other.db, DB_SQL("SELECT pg_advisory_xact_lock($1)", DB_I64(world->lead.locks.transaction)),
-            NULL, NULL),
+        db_query(other.db, DB_SQL("SELECT pg_advisory_xact_lock($1)", DB_I64(world->lead.locks.ledger)), NULL,
+            NULL),
         ERR_OK);
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
     db_rollback(other.db);
@@ -362,12 +363,12 @@ static void a_gap_suspends_grants_until_its_ledger_is_committed(void **state)
     static const char allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
     close_with(world, 0);
     ledger_feed_close(world->feed, NULL);
-    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     assert_int_equal(test_db_number(&world->db, allowed), 0);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
     assert_int_equal(test_db_number(&world->db, allowed), 1);
     exec(world, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'hold'");
-    assert_int_equal(lead_suspend_grants(&world->lead, NULL), ERR_OK);
+    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     assert_int_equal(commit(world, FIRST + 2), ERR_OK);
     assert_int_equal(test_db_number(&world->db, allowed), 0); /* somebody else's reason stays */
 }

@@ -26,7 +26,7 @@ static void one_replica_leads_the_other_stands_by_ready_and_takes_over(void **st
 static struct lead lead_by(struct db *db)
 {
     const struct network_id network = network_id_of("ingest test");
-    return (struct lead){.db = db, .locks = lead_locks_of(&network)};
+    return (struct lead){.db = db, .locks = lock_numbers_of(&network)};
 }
 
 static struct lead lead_of(const struct ingest_world *world)

@@ -153,7 +153,11 @@ static void a_table_lock_shows_its_table_and_each_waiter(void **state)
 static void holders_of_advisory_locks_are_shown_with_the_lock_names(void **state)
 {
     (void)state;
-    static const struct lock_name names[] = {{-1234567890123456789, "leader"}, {42, "other"}};
+    static const struct lock_name names[] = {
+        {.name = "leader", .number = -1234567890123456789},
+        {.name = "other", .number = 42},
+        {.name = "grants", .text = "fairway grants"},
+    };
     struct db *leader = session("fairway ingest"), *grant = session("fairway grant");
     run(leader, DB_SQL("SELECT pg_try_advisory_lock($1)", DB_I64(names[0].number)));
     run(leader, DB_SQL0("SELECT pg_try_advisory_lock(7)")); /* a lock without a name */

@@ -3,7 +3,7 @@
  * synchronous standby may not have. A wait for the standby that is cancelled is a mere warning to PostgreSQL,
  * behind a COMMIT that has happened.
  */
-#include "pool/status.h"
+#include "pool/fee_bump.h"
 #include "support/pool.h"
 
 #include <pthread.h>
@@ -104,7 +104,7 @@ static void DR10_a_lease_that_the_standby_may_not_have_is_not_answered(void **st
     ask_keyed(pool, &retry);
     assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_NOT_REPLICATED);
     struct grant *const grants[] = {&retry.grant};
-    struct grant_batch judged = {.grants = grants, .count = 1, .mode = GRANT_JUDGE};
+    struct grant_batch judged = {.grants = grants, .count = 1, .mode = GRANT_CHECK};
     assert_int_equal(
         grant_batch_run(pool->db, pool->keyd, &pool->settings, &judged, &detail), ERR_NOT_REPLICATED);
     assert_null(retry.grant.lease.envelope.data);
@@ -150,7 +150,7 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
                             .kind = DB_DIRECT,
                             .name = "synchronous",
                             .statement_timeout_ms = TIMEOUT_MS}),
-        .locks = lead_locks_of(&pool->settings.network),
+        .locks = lock_numbers_of(&pool->settings.network),
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
     assert_int_equal(lead_commit(&lead, &named, &committed, NULL), ERR_OK);

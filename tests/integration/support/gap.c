@@ -16,7 +16,7 @@ struct gap_world *gap_world_new(void)
     world->db = test_db_new(TEST_DB_MIGRATED);
     world->feed = ledger_feed_new(GAP_CURSOR, 60);
     world->lead =
-        (struct lead){.db = test_db_open(&world->db, DB_DIRECT), .locks = lead_locks_of(&world->network)};
+        (struct lead){.db = test_db_open(&world->db, DB_DIRECT), .locks = lock_numbers_of(&world->network)};
     struct rpc_ledger first = ledger_feed_named(world->feed, GAP_CURSOR);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
     assert_int_equal(lead_commit(&world->lead, &first, &committed, NULL), ERR_OK);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -28,6 +29,7 @@ static struct talk talk(void)
     struct talk talk = {0};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     talk.keyd.child = (struct spawn_child){.fd = pair[0], .pidfd = -1};
+    talk.keyd.lost_event = eventfd(0, EFD_CLOEXEC);
     talk.other_end = pair[1];
     pthread_mutex_init(&talk.keyd.mutex, NULL);
     return talk;
@@ -37,6 +39,7 @@ static void end(struct talk *talk)
 {
     close(talk->keyd.child.fd);
     close(talk->other_end);
+    close(talk->keyd.lost_event);
     buf_free(&talk->keyd.request);
     buf_free(&talk->keyd.answer);
 }

@@ -10,7 +10,7 @@
 #include "grant/grant.h"
 
 #define LEDGER_SECONDS 5
-#define SLACK (GRANTS_CLOCK_SLACK_S + LEDGER_SECONDS)
+#define SLACK grants_clock_slack_s(LEDGER_SECONDS)
 #define NOW INT64_C(1800000000)
 
 static int64_t after(int64_t until_s, int64_t close_time_s, int64_t clock_s)

@@ -1,0 +1,254 @@
+/*
+ * Replicas that are short of accounts share them: of all requests that wait, in any replica, those that have
+ * waited longest are granted first, and a replica that is gone keeps nothing from the others for long.
+ */
+#include "support/engine.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define SOON_MS 3000
+#define ACCOUNTS 15
+#define EACH 100 /* clients of each replica */
+
+/* A second replica on the pool of the first. */
+static void replica_open(struct test_engine *replica, const struct test_engine *first)
+{
+    *replica = *first;
+    test_engine_start(replica, first->pool.test.url, 2);
+}
+
+static void replica_close(struct test_engine *replica)
+{
+    engine_stop(replica->engine);
+}
+
+/* Includes what was granted and not yet included, in one ledger. Returns how many. */
+static size_t include_granted(
+    struct test_engine *engine, struct client clients[], size_t count, bool included[])
+{
+    const struct lease **leases AUTO_FREE = NEW_ARRAY(count, const struct lease *);
+    size_t granted = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!included[i] && client_answered(&clients[i]) && clients[i].ticket.grant.state == GRANT_DONE) {
+            included[i] = true;
+            leases[granted++] = &clients[i].ticket.grant.lease;
+        }
+    if (granted > 0)
+        assert_int_equal(test_pool_include(engine->pool.db, leases, granted).released, granted);
+    return granted;
+}
+
+static size_t answered_count(struct client clients[], size_t from, size_t count, size_t step)
+{
+    size_t answered = 0;
+    for (size_t i = from; i < count; i += step)
+        answered += client_answered(&clients[i]);
+    return answered;
+}
+
+/* Until as many are answered, or nothing more can come. */
+static void await_answered(struct client clients[], size_t count, size_t answered)
+{
+    for (int64_t end_ms = clock_ms() + SOON_MS; answered_count(clients, 0, count, 1) < answered;
+         clock_sleep_ms(1))
+        if (clock_left_ms(end_ms) == 0)
+            fail_msg("%zu answered, not %zu", answered_count(clients, 0, count, 1), answered);
+}
+
+/* How many that were submitted later a client saw answered before it, at most. */
+static size_t most_overtaken(const struct client clients[], size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t overtaken = 0;
+        for (size_t later = i + 1; later < count; later++)
+            overtaken += clients[later].rank < clients[i].rank;
+        most = overtaken > most ? overtaken : most;
+    }
+    return most;
+}
+
+/* By how many the first replica is ahead of the second. */
+static long ahead(struct client clients[])
+{
+    return (long)answered_count(clients, 0, 2 * EACH, 2) - (long)answered_count(clients, 1, 2 * EACH, 2);
+}
+
+static void DL7_two_replicas_with_as_many_requests_are_served_alike_and_in_order(void **state)
+{
+    (void)state;
+    struct test_engine replicas[2];
+    struct client *clients = NEW_ARRAY(2 * EACH, struct client);
+    bool included[2 * EACH] = {0};
+    long most_apart = 0;
+    test_engine_open(&replicas[0], ACCOUNTS, 2);
+    replica_open(&replicas[1], &replicas[0]);
+    for (size_t i = 0; i < 2 * EACH; i++) /* even ones of the first replica, odd ones of the second */
+        client_submit(&replicas[i % 2], &clients[i]);
+    await_answered(clients, 2 * EACH, ACCOUNTS);
+    clock_sleep_ms(300); /* both stand in line */
+    const long first = ahead(clients);
+    for (size_t answered = ACCOUNTS; answered < 2 * EACH;) {
+        answered += include_granted(&replicas[0], clients, 2 * EACH, included);
+        await_answered(clients, 2 * EACH, answered < 2 * EACH ? answered : 2 * EACH);
+        const long apart = labs(ahead(clients) - first);
+        most_apart = apart > most_apart ? apart : most_apart;
+    }
+    for (size_t i = 0; i < 2 * EACH; i++)
+        assert_int_equal(clients[i].ticket.grant.state, GRANT_DONE);
+    print_message(
+        "apart by %ld at most, overtaken by %zu at most\n", most_apart, most_overtaken(clients, 2 * EACH));
+    /* the last ones of a replica may all be served while the other has none left */
+    assert_true(most_apart <= 2 * ACCOUNTS);
+    assert_true(most_overtaken(clients, 2 * EACH) <= 4 * ACCOUNTS);
+    replica_close(&replicas[1]);
+    test_engine_close(&replicas[0]);
+    clients_wipe(clients, 2 * EACH);
+    free(clients);
+}
+
+static void DL7_what_a_ledger_releases_goes_to_the_replica_whose_requests_waited_longer(void **state)
+{
+    (void)state;
+    struct test_engine replicas[2];
+    struct client holders[4] = {0}, early[4] = {0}, late[4] = {0};
+    bool included[4] = {0};
+    test_engine_open(&replicas[0], 4, 2);
+    replica_open(&replicas[1], &replicas[0]);
+    for (size_t i = 0; i < 4; i++)
+        client_submit(&replicas[i % 2], &holders[i]);
+    await_answered(holders, 4, 4);
+    for (size_t i = 0; i < 4; i++)
+        client_submit(&replicas[0], &early[i]);
+    clock_sleep_ms(1200); /* of the same second, those of both replicas would be served in turn */
+    for (size_t i = 0; i < 4; i++)
+        client_submit(&replicas[1], &late[i]);
+    clock_sleep_ms(300);
+    include_granted(&replicas[0], holders, 4, included);
+    await_answered(early, 4, 4);
+    assert_int_equal(answered_count(late, 0, 4, 1), 0);
+    bool again[4] = {0};
+    include_granted(&replicas[0], early, 4, again);
+    await_answered(late, 4, 4);
+    replica_close(&replicas[1]);
+    test_engine_close(&replicas[0]);
+    clients_wipe(holders, 4);
+    clients_wipe(early, 4);
+    clients_wipe(late, 4);
+}
+
+static void DL7_a_request_of_a_replica_that_is_not_short_does_not_pass_those_that_wait(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client client = {0};
+    test_engine_open(&engine, 2, 2);
+    /* another replica has two requests in line, and says so again and again */
+    static const char waits[] =
+        "INSERT INTO fairway.waiting VALUES (1, ARRAY[clock_timestamp() - interval '2 s',"
+        " clock_timestamp() - interval '1 s'],"
+        " clock_timestamp()) ON CONFLICT (replica) DO UPDATE SET seen_at = clock_timestamp()";
+    test_db_exec(&engine.pool.test, waits);
+    client_submit(&engine, &client);
+    for (int i = 0; i < 8; i++) {
+        clock_sleep_ms(100);
+        assert_false(client_answered(&client));
+        test_db_exec(&engine.pool.test, waits);
+    }
+    test_db_exec(&engine.pool.test, "UPDATE fairway.waiting SET since = since[2:] WHERE replica = 1");
+    client_lease(&client, 1000); /* one of the two accounts is not due to the other replica */
+    test_engine_close(&engine);
+    clients_wipe(&client, 1);
+}
+
+static void DL7_a_replica_that_is_gone_keeps_its_place_for_two_seconds(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client client = {0};
+    test_engine_open(&engine, 1, 2);
+    test_db_exec(&engine.pool.test, "INSERT INTO fairway.waiting VALUES (1, ARRAY[clock_timestamp() - "
+                                    "interval '1 s'], clock_timestamp())");
+    client_submit(&engine, &client);
+    client_lease(&client, 2000 + SOON_MS);
+    const int64_t waited_ms = client.answered_ms - client.submitted_ms;
+    print_message("granted after %d ms\n", (int)waited_ms);
+    assert_in_range(waited_ms, 1500, 3500);
+    test_engine_close(&engine);
+    clients_wipe(&client, 1);
+}
+
+/* The row of a transaction that hangs is left to itself. */
+static void DL7_a_line_that_somebody_locks_delays_nobody_for_long(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client first = {0}, second = {0};
+    const struct lease *lease;
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &first);
+    lease = client_lease(&first, SOON_MS);
+    client_submit(&engine, &second);
+    clock_sleep_ms(200);
+    struct db *holder = test_db_open(&engine.pool.test, DB_DIRECT);
+    assert_int_equal(db_begin(holder, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("SELECT 1 FROM fairway.waiting FOR UPDATE"), NULL, NULL), ERR_OK);
+    test_pool_include(engine.pool.db, &lease, 1);
+    client_wait(&second, 5000); /* the batch that met the lock may fail; the next one has another row */
+    struct client third = {0};
+    if (second.ticket.grant.state != GRANT_DONE) {
+        client_submit(&engine, &third);
+        client_lease(&third, 1000);
+    }
+    db_rollback(holder);
+    db_free(holder);
+    test_engine_close(&engine);
+    clients_wipe(&first, 1);
+    clients_wipe(&second, 1);
+    clients_wipe(&third, 1);
+}
+
+static int64_t in_line(const struct test_engine *engine)
+{
+    return test_db_number(
+        &engine->pool.test, "SELECT coalesce(sum(cardinality(since)), 0)::int8 FROM fairway.waiting");
+}
+
+static void nobody_stands_in_line_when_nothing_waits_any_more(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[3] = {0};
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &clients[0]);
+    client_lease(&clients[0], SOON_MS);
+    client_submit(&engine, &clients[1]);
+    client_submit(&engine, &clients[2]);
+    clock_sleep_ms(700);
+    assert_int_equal(in_line(&engine), 2);
+    for (size_t i = 1; i < 3; i++) {
+        engine_cancel(engine.engine, &clients[i].ticket);
+        client_refused(&clients[i], ERR_CANCELLED, 0);
+    }
+    for (int64_t end_ms = clock_ms() + SOON_MS; in_line(&engine) != 0; clock_sleep_ms(20))
+        assert_true(clock_left_ms(end_ms) > 0);
+    test_engine_close(&engine);
+    clients_wipe(clients, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(DL7_two_replicas_with_as_many_requests_are_served_alike_and_in_order),
+        cmocka_unit_test(DL7_what_a_ledger_releases_goes_to_the_replica_whose_requests_waited_longer),
+        cmocka_unit_test(DL7_a_request_of_a_replica_that_is_not_short_does_not_pass_those_that_wait),
+        cmocka_unit_test(DL7_a_replica_that_is_gone_keeps_its_place_for_two_seconds),
+        cmocka_unit_test(DL7_a_line_that_somebody_locks_delays_nobody_for_long),
+        cmocka_unit_test(nobody_stands_in_line_when_nothing_waits_any_more),
+    };
+    return cmocka_run_group_tests_name("pool/engine in line", tests, test_pg_start, test_pg_stop);
+}

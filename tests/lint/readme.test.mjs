@@ -1,0 +1,66 @@
+// What the pages for users and operators name must exist: options, error codes, endpoints, commands, metrics, make targets, files.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const read = name => fs.readFileSync(path.join(root, name), 'utf8');
+const all = (text, pattern) => [...new Set([...text.matchAll(pattern)].map(m => m[1]))].sort();
+const filesIn = (folder, pattern) => !fs.existsSync(path.join(root, folder)) ? [] : fs.readdirSync(path.join(root, folder), { recursive: true })
+  .filter(name => pattern.test(name)).map(name => path.join(folder, name)).filter(name => fs.statSync(path.join(root, name)).isFile());
+
+const pages = ['README.md', 'src/README.md', 'tests/README.md', 'docker/README.md'].filter(page => fs.existsSync(path.join(root, page)));
+const sources = filesIn('src', /\.c$/).map(read).join('\n');
+const options = all(read('cmd/fairway/options.c'), /\{"([A-Z][A-Z0-9_]+)", CONFIG_/g)
+  .concat(all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g));
+const codes = all(read('include/base/err.h'), /"([A-Z][A-Z0-9_]+)"/g);
+const statuses = all(sources + read('include/base/err.h'), /\b((?:tx|op)[A-Z][A-Z_]+)\b/g);
+// Settings of make, of the local network, of tests, of containers: read by scripts, not by fairway
+const scripts = ['Makefile', ...filesIn('tests', /\.(mjs|sh)$/).filter(name => !name.includes('node_modules')),
+  ...filesIn('docker', /^[^.]+$|\.(ya?ml|conf|cfg|service|sh|mjs)$/)].map(read).join('\n');
+
+/** Words in backticks and indented or fenced code, which is where pages name things. */
+const code = text => all(text, /```[a-z]*\n([\s\S]*?)```/g).concat(all(text, /`([^`\n]+)`/g), all(text, /^ {4}(\S.*)$/gm)).join('\n');
+
+for (const page of pages) {
+  const text = read(page), named = code(text);
+
+  test(`${page}: each option and each error code exists`, () => {
+    const known = new Set([...options, ...options.map(o => `${o}_FILE`), ...codes]);
+    const missing = all(named, /\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b/g)
+      .filter(word => !known.has(word) && !new RegExp(`\\b${word}\\b`).test(scripts) && !statuses.includes(word) &&
+        !new RegExp(`\\b${word}\\b`).test(sources));
+    assert.deepEqual(missing, []);
+  });
+
+  test(`${page}: each endpoint exists`, () => {
+    const routes = all(sources, /"(?:GET|POST)", "([^"]+)"/g);
+    const missing = all(named, /(\/(?:v1\/[a-z-]+(?:\/\{[a-z]+\})?|livez|readyz|health|metrics)(?=[^a-z-]|$))/g).filter(p => !routes.includes(p));
+    assert.deepEqual(missing, []);
+  });
+
+  test(`${page}: each command of fairway exists`, () => {
+    const commands = all(read('cmd/fairway/commands.c'), /\{"([a-z-]+)",/g);
+    const missing = all(named, /^ *(?:\$ *)?fairway ([a-z][a-z-]+)/gm).filter(c => !commands.includes(c));
+    assert.deepEqual(missing, []);
+  });
+
+  test(`${page}: each metric exists`, () => {
+    const missing = all(named, /\b(fairway_[a-z_]+)/g).filter(m => !sources.includes(m));
+    assert.deepEqual(missing, []);
+  });
+
+  test(`${page}: each make target exists`, () => {
+    const makefile = read('Makefile');
+    const missing = all(named, /\bmake ([a-z][a-z-]+)/g)
+      .filter(t => !new RegExp(`^[a-zA-Z -]*\\b${t}\\b[a-zA-Z -]*:`, 'm').test(makefile) && !t.startsWith('unit-'));
+    assert.deepEqual(missing, []);
+  });
+
+  test(`${page}: each linked file exists`, () => {
+    const links = all(text, /\]\(([^)#]+?)(?:#[^)]*)?\)/g).filter(l => !/^https?:/.test(l));
+    const missing = links.filter(l => !fs.existsSync(path.join(root, path.dirname(page), l)));
+    assert.deepEqual(missing, []);
+  });
+}
