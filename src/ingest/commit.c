@@ -128,10 +128,10 @@ static enum err settle(struct writing *writing, struct detail *detail)
     const struct gap_evidence *gap = writing->gap;
     struct settled *settled = &writing->out->settled;
     if (gap == NULL)
-        return pool_settle(writing->lead->db, writing->ledger, writing->held, settled, detail);
+        return settle_ledger(writing->lead->db, writing->ledger, writing->held, settled, detail);
     if (writing->submission.id != gap->provisioning)
         return detail_set(detail, ERR_NOT_YET, "ensure-accounts went on while accounts were read");
-    return pool_settle_gap(writing->lead->db, writing->ledger, gap->reads, writing->held, settled, detail);
+    return settle_gap(writing->lead->db, writing->ledger, gap->reads, writing->held, settled, detail);
 }
 
 /* Lost ledgers may have changed the account: it is read again. */

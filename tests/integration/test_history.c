@@ -27,9 +27,6 @@
 #define BUFFERS_TO_DELETE 1500
 #define BUFFERS_TO_REMOVE_KEYS 4000
 
-typedef enum err (*retention_step)(
-    struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);
-
 /* One history for the tests that only read it or roll back. */
 static struct test_db history;
 
@@ -131,12 +128,12 @@ static const char sql_buffers[] =
 
 /* Inside a transaction of db: the buffers of fairway's tables and indexes that one step touches. */
 static int64_t buffers_of(
-    struct db *db, retention_step step, int64_t keep_seconds, int64_t limit, size_t expected_rows)
+    struct db *db, enum retention what, int64_t keep_seconds, int64_t limit, size_t expected_rows)
 {
     struct detail detail = {0};
     size_t rows;
     const int64_t before = number(db, sql_buffers);
-    if (step(db, keep_seconds, limit, &rows, &detail) != ERR_OK)
+    if (retention_step(db, what, keep_seconds, limit, &rows, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     assert_int_equal(rows, expected_rows);
     return number(db, sql_buffers) - before;
@@ -161,21 +158,20 @@ static void assert_nothing_is_found(void)
 {
     struct db *db = begin();
     ASSERT_AT_MOST(
-        "no old lease", buffers_of(db, retention_delete_leases, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
+        "no old lease", buffers_of(db, RETENTION_LEASES, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
     ASSERT_AT_MOST(
-        "no old ledger", buffers_of(db, retention_delete_ledgers, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
-    ASSERT_AT_MOST(
-        "no old key", buffers_of(db, retention_remove_keys, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
+        "no old ledger", buffers_of(db, RETENTION_LEDGERS, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
+    ASSERT_AT_MOST("no old key", buffers_of(db, RETENTION_KEYS, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
     db_free(db);
 }
 
 static void assert_steps_are_small(int64_t keep_seconds)
 {
     struct db *db = begin();
-    ASSERT_AT_MOST("keys of old leases", buffers_of(db, retention_remove_keys, keep_seconds, STEP, STEP),
+    ASSERT_AT_MOST("keys of old leases", buffers_of(db, RETENTION_KEYS, keep_seconds, STEP, STEP),
         BUFFERS_TO_REMOVE_KEYS);
     ASSERT_AT_MOST(
-        "old leases", buffers_of(db, retention_delete_leases, keep_seconds, STEP, STEP), BUFFERS_TO_DELETE);
+        "old leases", buffers_of(db, RETENTION_LEASES, keep_seconds, STEP, STEP), BUFFERS_TO_DELETE);
     db_free(db);
 }
 
@@ -204,9 +200,9 @@ static void after_a_mass_deletion_a_step_does_not_read_what_is_gone(void **state
     assert_int_equal(
         db_query(reader, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
     assert_true(number(reader, "SELECT count(*) FROM fairway.ledgers") > 0);
-    assert_int_equal(retention_remove_keys(db, DAY, (int64_t)many / 4, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_KEYS, DAY, (int64_t)many / 4, &rows, NULL), ERR_OK);
     assert_int_equal(rows, many / 4);
-    assert_int_equal(retention_delete_leases(db, DAY, (int64_t)many, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_LEASES, DAY, (int64_t)many, &rows, NULL), ERR_OK);
     assert_int_equal(rows, many);
     assert_steps_are_small(DAY);
     db_free(db);
@@ -244,7 +240,7 @@ static void a_ledger_does_not_read_the_history_whatever_the_statistics_say(void 
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
     assert_int_equal(db_begin(lead.db, NULL), ERR_OK);
     const int64_t before = number(lead.db, sql_buffers);
-    if (pool_settle(lead.db, &empty, false, &settled, &detail) != ERR_OK)
+    if (settle_ledger(lead.db, &empty, false, &settled, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     ASSERT_AT_MOST("an empty ledger", number(lead.db, sql_buffers) - before, BUFFERS_OF_A_LEDGER);
     lead_drop(&lead);
@@ -261,13 +257,13 @@ static void the_ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
     size_t rows;
     ledger_row(&test, 1);
     seed_ledgers(&test, "2 hours");
-    assert_int_equal(retention_delete_ledgers(db, 7300, 1000, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_LEDGERS, 7300, 1000, &rows, NULL), ERR_OK);
     assert_int_equal(rows, 0);
     for (size_t left = 2500; left > 0; left -= rows) {
-        assert_int_equal(retention_delete_ledgers(db, 7000, 1000, &rows, NULL), ERR_OK);
+        assert_int_equal(retention_step(db, RETENTION_LEDGERS, 7000, 1000, &rows, NULL), ERR_OK);
         assert_int_equal(rows, left < 1000 ? left : 1000);
     }
-    assert_int_equal(retention_delete_ledgers(db, 7000, 1000, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_LEDGERS, 7000, 1000, &rows, NULL), ERR_OK);
     assert_int_equal(rows, 0);
     assert_int_equal(
         number(db, "SELECT min(l.sequence) - min(c.sequence) FROM fairway.ledgers l, fairway.cursor c"), 0);
@@ -279,17 +275,16 @@ static void a_step_does_nothing_while_another_replica_is_in_one(void **state)
 {
     (void)state;
     struct db *other = test_db_open(&history, DB_DIRECT);
-    static const retention_step steps[] = {
-        retention_delete_leases, retention_remove_keys, retention_delete_ledgers};
+    static const enum retention steps[] = {RETENTION_LEASES, RETENTION_KEYS, RETENTION_LEDGERS};
     size_t rows;
     assert_int_equal(
-        retention_delete_leases(other, 7 * DAY, STEP, &rows, NULL), ERR_OK); /* the first one ever */
+        retention_step(other, RETENTION_LEASES, 7 * DAY, STEP, &rows, NULL), ERR_OK); /* the first one ever */
     struct db *one = begin();
-    assert_int_equal(retention_delete_leases(one, DAY, STEP, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(one, RETENTION_LEASES, DAY, STEP, &rows, NULL), ERR_OK);
     assert_int_equal(rows, STEP);
     const int64_t begun_ms = clock_ms();
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        assert_int_equal(steps[i](other, 0, STEP, &rows, NULL), ERR_OK);
+        assert_int_equal(retention_step(other, steps[i], 0, STEP, &rows, NULL), ERR_OK);
         assert_int_equal(rows, 0);
     }
     assert_true(clock_ms() - begun_ms < 1500); /* lock_timeout is 2 s */

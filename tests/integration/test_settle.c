@@ -58,9 +58,9 @@ static enum err settle(struct db *db, void *context)
 {
     struct closing *closing = context;
     struct detail detail = {0};
-    enum err e = pool_settle(db, closing->ledger, false, &closing->fixture->settled, &detail);
+    enum err e = settle_ledger(db, closing->ledger, false, &closing->fixture->settled, &detail);
     if (e != ERR_OK)
-        print_error("pool_settle: %s\n", detail.text);
+        print_error("settle_ledger: %s\n", detail.text);
     return e;
 }
 
@@ -438,11 +438,11 @@ static void settled_leases_are_deleted_in_bounded_steps_and_open_ones_never(void
     }
     test_db_exec(&f->test,
         "UPDATE fairway.leases SET settled_at = now() - interval '100 seconds' WHERE settled_at IS NOT NULL");
-    assert_int_equal(retention_delete_leases(f->db, 200, 10, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 200, 10, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 0);
-    assert_int_equal(retention_delete_leases(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 50, 2, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 2);
-    assert_int_equal(retention_delete_leases(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 50, 2, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 1);
     assert_int_equal(count(f, "true"), 1);
 }

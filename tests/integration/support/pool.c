@@ -128,7 +128,7 @@ static enum err commit(struct db *db, void *context)
                           close_time = DB_I64((int64_t)ledger->close_time_s);
     enum err e = db_query(db, DB_SQL(sql_move, sequence, hash, close_time), NULL, &detail);
     if (e == ERR_OK)
-        e = pool_settle(db, ledger, false, &closing->settled, &detail);
+        e = settle_ledger(db, ledger, false, &closing->settled, &detail);
     if (e == ERR_OK)
         e = db_query(db,
             DB_SQL(sql_row, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
