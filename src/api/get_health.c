@@ -71,9 +71,9 @@ static bool check_funds(const struct api_settings *settings, const struct funds 
     case FUNDS_LOW:
         warn(checks, "funds", "the distribution account runs low: fund it");
         return true;
-    case FUNDS_EMPTY:
+    case FUNDS_TOO_LOW:
         return check(checks, "funds", false, "the distribution account cannot pay for more leases: fund it");
-    case FUNDS_WELL:
+    case FUNDS_OK:
     default:
         return check(checks, "funds", true, NULL);
     }

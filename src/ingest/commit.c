@@ -141,7 +141,7 @@ static enum err follow_funds(struct writing *writing, struct detail *detail)
     struct funds *after = &writing->out->funds;
     if (writing->gap != NULL) {
         *after = (struct funds){.bound = writing->funds.bound, .account = writing->funds.account};
-        return funds_forget(lead->db, detail);
+        return funds_clear(lead->db, detail);
     }
     return funds_step(&writing->funds, writing->ledger, lead->distribution, lead->at.sequence, after)
                ? funds_write(lead->db, after, detail)

@@ -86,7 +86,7 @@ int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const 
 {
     pthread_condattr_t monotonic;
     sigset_t all, before;
-    *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_WELL};
+    *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_OK};
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -136,17 +136,17 @@ static void want(struct funds_watch *watch, const struct public_key *account)
 static void log_level(struct funds_watch *watch, const struct funds *funds)
 {
     static const char *const messages[] = {
-        [FUNDS_WELL] = "the distribution account has enough again",
+        [FUNDS_OK] = "the distribution account has enough again",
         [FUNDS_LOW] = "the distribution account runs low: fund it",
-        [FUNDS_EMPTY] = "the distribution account cannot pay for more leases, none is granted: fund it",
+        [FUNDS_TOO_LOW] = "the distribution account cannot pay for more leases, none is granted: fund it",
     };
     const enum funds_level level = funds_level(funds, &watch->limits);
     if (level == FUNDS_UNKNOWN || level == watch->level)
         return;
     char address[ADDRESS_SIZE];
     address_encode(&funds->account, address);
-    log_line(level == FUNDS_WELL    ? LOG_INFO
-             : level == FUNDS_EMPTY ? LOG_ERROR
+    log_line(level == FUNDS_OK    ? LOG_INFO
+             : level == FUNDS_TOO_LOW ? LOG_ERROR
                                     : LOG_WARN,
         messages[level],
         "account=%s ledger=%" PRIu32 " spendable_stroops=%" PRId64 " payments_left=%" PRId64
@@ -162,6 +162,6 @@ void funds_watch_saw(struct funds_watch *watch, const struct funds *funds)
     if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))
         return;
     want(watch, &funds->account);
-    const bool empty = funds_level(funds, &watch->limits) == FUNDS_EMPTY;
+    const bool empty = funds_level(funds, &watch->limits) == FUNDS_TOO_LOW;
     watch->reread_ms = clock_ms() + (empty ? REREAD_EMPTY_MS : REREAD_MS);
 }
