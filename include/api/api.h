@@ -27,10 +27,6 @@ struct api_settings {
     /* Whether ingestion is as it should be. NULL: this process does not ingest. */
     bool (*ingest_ready)(void *context, struct detail *why);
     void *ingest_context;
-    /* The key process does not answer a fee bump; from a worker's thread, perhaps more than once. May be
-     * NULL.
-     */
-    void (*fatal)(enum err e);
 };
 
 struct api;

@@ -14,8 +14,8 @@
 
 static bool keyd_runs(const struct keyd *keyd)
 {
-    struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
-    return ended.fd < 0 || poll(&ended, 1, 0) == 0;
+    struct pollfd lost = {.fd = keyd_lost_fd(keyd), .events = POLLIN};
+    return poll(&lost, 1, 0) == 0;
 }
 
 void get_livez(struct http_request *request, void *context)

@@ -16,9 +16,10 @@ struct status_job {
     bool waits; /* holds a slot */
 };
 
-static bool job_gone(struct watch_ticket *ticket)
+static void job_cancel(void *context)
 {
-    return http_client_gone(((struct status_job *)ticket)->http);
+    struct status_job *job = context;
+    watch_cancel(job->api->settings.watch, &job->ticket);
 }
 
 static json_t *status_json(const struct lease_status *status)
@@ -35,24 +36,21 @@ static json_t *status_json(const struct lease_status *status)
     return object;
 }
 
-static void job_free(struct status_job *job)
+/* Frees the job after the reply: until then job_cancel may run. */
+static void job_end(struct status_job *job, enum err e, const struct detail *detail)
 {
     if (job->waits)
         slots_give(&job->api->slots, SLOT_WAIT);
+    if (e == ERR_OK)
+        reply(job->http, 200, status_json(&job->ticket.status));
+    else
+        refuse(job->http, e, detail);
     free(job);
 }
 
 static void job_done(struct watch_ticket *ticket)
 {
-    struct status_job *job = (struct status_job *)ticket;
-    struct http_request *http = job->http;
-    const struct lease_status status = ticket->status;
-    const enum err e = ticket->error;
-    job_free(job);
-    if (e == ERR_OK)
-        reply(http, 200, status_json(&status));
-    else
-        refuse(http, e, NULL);
+    job_end((struct status_job *)ticket, ticket->error, NULL);
 }
 
 static enum err read_request(
@@ -81,12 +79,11 @@ void get_transaction(struct http_request *request, void *context)
     job->api = context;
     job->http = request;
     job->ticket.done = job_done;
-    job->ticket.gone = job_gone;
     enum err e = read_request(request, job, &detail);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        http_on_client_gone(request, job_cancel, job);
         e = watch_submit(job->api->settings.watch, &job->ticket);
-    if (e != ERR_OK) {
-        job_free(job);
-        refuse(request, e, &detail);
     }
+    if (e != ERR_OK)
+        job_end(job, e, &detail);
 }

@@ -75,8 +75,6 @@ static enum err ask(struct db_query *question, struct db *db, struct answer *ans
         answer->body = bump_json(&bump, settings);
     else if (e == ERR_FEE_EXCEEDS_MAXIMUM)
         answer->body = json_pack("{s:o}", "maximumFee", json_decimal(maximum_fee(asked)));
-    else if (e == ERR_KEYD_UNAVAILABLE && settings->fatal != NULL)
-        settings->fatal(e);
     buf_free(&bump.envelope);
     return e;
 }

@@ -26,9 +26,10 @@ static void job_free(struct lease_job *job)
     free(job);
 }
 
-static bool job_gone(struct engine_ticket *ticket)
+static void job_cancel(void *context)
 {
-    return http_client_gone(((struct lease_job *)ticket)->http);
+    struct lease_job *job = context;
+    engine_cancel(job->api->settings.engine, &job->ticket);
 }
 
 static void job_answer(struct lease_job *job, const struct lease *lease)
@@ -118,6 +119,7 @@ static enum err submit(struct lease_job *job, struct detail *detail)
         request->refusal_detail = *detail;
         request->named.count = 0;
     }
+    http_on_client_gone(job->http, job_cancel, job);
     return engine_submit(job->api->settings.engine, &job->ticket);
 }
 
@@ -133,7 +135,6 @@ void post_transaction(struct http_request *request, void *context)
     job->api = api;
     job->http = request;
     job->ticket.done = job_done;
-    job->ticket.gone = job_gone;
     job->ticket.grant.request = &job->request;
     enum err e = read_request(job, &detail);
     if (e == ERR_OK)

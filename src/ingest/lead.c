@@ -39,7 +39,6 @@ static const char sql_look[] =
     "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time"
     " FROM fairway.cursor c";
 
-
 static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
 {
     lead->at = (struct cursor){0};

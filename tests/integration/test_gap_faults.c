@@ -316,7 +316,7 @@ static void try_grant(void *context)
     struct claimed_account account;
     bool members[1];
     const char *nobody = NULL;
-    struct batch_keys keys = {0};
+    struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     static const struct grant_settings settings = {.ledger_seconds = 3600};
     struct grant_claim claim = {.settings = &settings,

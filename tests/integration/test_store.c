@@ -138,7 +138,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     struct claimed_account account;
-    struct batch_keys keys = {0};
+    struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     struct grant_claim claim = {.settings = &pool->settings,
         .batch = &batch,

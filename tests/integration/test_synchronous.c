@@ -104,7 +104,7 @@ static void DR10_a_lease_that_the_standby_may_not_have_is_not_answered(void **st
     ask_keyed(pool, &retry);
     assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_NOT_REPLICATED);
     struct grant *const grants[] = {&retry.grant};
-    struct grant_batch judged = {.grants = grants, .count = 1, .mode = GRANT_JUDGE};
+    struct grant_batch judged = {.grants = grants, .count = 1, .mode = GRANT_CHECK};
     assert_int_equal(
         grant_batch_run(pool->db, pool->keyd, &pool->settings, &judged, &detail), ERR_NOT_REPLICATED);
     assert_null(retry.grant.lease.envelope.data);

@@ -76,14 +76,6 @@ static bool ingest_ready(void *context, struct detail *why)
     return service->ingestion_well;
 }
 
-static struct service *running;
-
-static void fatal(enum err e)
-{
-    assert_int_equal(e, ERR_KEYD_UNAVAILABLE);
-    __atomic_add_fetch(&running->fatal, 1, __ATOMIC_SEQ_CST);
-}
-
 const struct funds_limits service_funds = {
     .payment_stroops = SERVICE_PAYMENT, .low_payments = 1000, .min_payments = 100};
 
@@ -103,8 +95,7 @@ static void start_engine(struct service *service)
             .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
             .funds = service_funds,
             .ledger_seconds = 5},
-        .keyd = service->keyd,
-        .fatal = fatal};
+        .keyd = service->keyd};
     must(engine_start(&engine, &service->engine, &detail), &detail, "engine");
     must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
 }
@@ -124,8 +115,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .max_body = SERVICE_MAX_BODY,
         .ledger_seconds = 5,
         .ingest_ready = ingest_ready,
-        .ingest_context = service,
-        .fatal = fatal};
+        .ingest_context = service};
     service->api = api_start(&settings);
     service->admin = api_start_admin(&settings);
     struct http_settings http = {0}, admin_http = {0};
@@ -146,7 +136,6 @@ static void stop_admin(struct service *service)
 void service_start(struct service *service, size_t accounts)
 {
     *service = (struct service){.account_count = accounts, .ingestion_well = true};
-    running = service;
     if (log_set_level("error") != ERR_OK) /* refusals are what most of these tests are about */
         abort();
     service->network = network_id_of(SERVICE_PASSPHRASE);

@@ -40,7 +40,6 @@ struct service {
     bool synchronous_failover; /* of an API that is started from now on */
     bool ingestion_well;
     struct detail ingestion_says; /* as its own log would have it */
-    volatile int fatal;           /* how often the key process was reported lost */
 };
 
 /* On a server that runs already (test_pg_start). */
