@@ -198,7 +198,7 @@ void assert_lease_signed(const struct test_pool *pool, const struct lease *lease
 {
     struct envelope envelope;
     struct detail detail = {0};
-    must(envelope_decode(buf_bytes(&lease->envelope), &envelope, &detail), &detail, "answered envelope");
+    must(envelope_decode(buf_bytes(&lease->envelope), &envelope, &detail), &detail, "envelope");
     const struct hash hash = envelope_hash(&pool->settings.network, &envelope);
     assert_true(hash_equal(&hash, &lease->hash));
     assert_int_equal(envelope.form, ENVELOPE_V1);
