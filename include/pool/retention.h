@@ -13,9 +13,9 @@ enum retention {
 };
 
 /*
- * One step and one transaction: changes the oldest rows that are older than keep_seconds, at most limit. It
- * reads a number of rows that depends on limit alone, whatever the size of the tables and the planner's
- * statistics. While another replica runs a step, it changes nothing instead of waiting.
+ * One step and one transaction: changes the oldest rows that are older than keep_seconds, at most limit. How
+ * many rows it reads depends on limit alone, not on the size of the tables or the planner's statistics. While
+ * another replica runs a step, it changes nothing instead of waiting.
  *
  * db is a DB_DIRECT session outside a transaction. *rows is the number of rows changed (0 on error); fewer
  * than limit: nothing is left to do for now. Errors as db_run; then nothing was changed.

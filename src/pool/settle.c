@@ -27,7 +27,7 @@ static void settlement_free(struct settlement *settlement)
 
 /* ---- what is known by hash */
 
-/* Which of the ledger's transactions fairway signed, whatever became of their leases since. */
+/* Which of the ledger's transactions fairway signed, with open leases or ended ones. */
 static const char sql_signed[] = "SELECT l.account, l.sequence FROM unnest($1::bytea[]) AS r (hash)"
                                  " JOIN fairway.leases l ON l.hash = r.hash ORDER BY l.account COLLATE \"C\"";
 
