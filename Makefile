@@ -84,15 +84,16 @@ $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 
-# What /metrics names as the build; written only when it is another one.
+# The commit that /metrics and `fairway --version` name; written only when it changes.
 $(BUILD)/commit.h: FORCE
 	@mkdir -p $(@D)
 	@printf '#define FAIRWAY_COMMIT "%s"\n' "$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)" > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 .PHONY: FORCE
 FORCE:
-$(BUILD)/src/api/get_metrics.o: $(BUILD)/commit.h
+$(BUILD)/src/api/get_metrics.o $(BUILD)/cmd/fairway/version.o: $(BUILD)/commit.h
 INCLUDE_api = -I$(BUILD)
+INCLUDE_fairway = -I$(BUILD)
 
 # ---- tests: tests/unit/MODULE/test_FILE.c links the module and what is below it, tests/integration/test_*.c everything
 

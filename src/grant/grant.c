@@ -91,14 +91,17 @@ static struct draft draft_of(
     return draft;
 }
 
-/* Whether one of the accounts that grant i names is in the pool. *at goes through members, which has the
- * order of the grants. */
-static bool names_member(struct grant *const grants[], size_t i, const bool members[], size_t *at)
+/* The first of the accounts named by grant i that is in the pool; NULL: none. members has the named accounts
+ * of all grants, in their order; *at moves past those of grant i. */
+static const struct public_key *pool_account_named(
+    struct grant *const grants[], size_t i, const bool members[], size_t *at)
 {
-    bool member = false;
-    for (size_t k = 0; k < grants[i]->request->named.count; k++)
-        member |= members[(*at)++];
-    return member;
+    const struct named_accounts *named = &grants[i]->request->named;
+    const struct public_key *account = NULL;
+    for (size_t k = 0; k < named->count; k++)
+        if (members[(*at)++] && account == NULL)
+            account = &named->keys[k];
+    return account;
 }
 
 /* Checks each grant, and assigns the accounts in order to those that stay open. Returns the count of drafts.
@@ -110,12 +113,13 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
     for (size_t i = 0; i < count; i++) {
         struct detail detail = {0};
         struct transaction_head head;
-        bool member = names_member(grants, i, claim->members, &at);
+        const struct public_key *named = pool_account_named(grants, i, claim->members, &at);
         if (!idempotency_decide(claim->keys, grants, i))
             continue;
-        enum err e = member ? detail_set(&detail, ERR_FORBIDDEN_SIGNER,
-                                  "an account of the pool would authorize part of it")
-                            : check_request(grants[i]->request, settings, &claim->terms, &head, &detail);
+        const struct lease_request *request = grants[i]->request;
+        enum err e = named != NULL
+                         ? policy_refuse_account(&request->envelope, &settings->limits, named, &detail)
+                         : check_request(request, settings, &claim->terms, &head, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
         else if (made < claim->claimed) {

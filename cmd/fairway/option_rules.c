@@ -1,12 +1,12 @@
-#include "options_check.h"
+#include "option_rules.h"
 
 #include <inttypes.h>
 
 #include "base/text.h"
 
 /*
- * The fee bump of a transaction of one operation offers FEE_BUMP_BASE_FEE for two. BASE_FEE is what the inner
- * transaction names: nobody pays it, but the network wants no lower rate of the fee bump (CAP-15).
+ * The fee bump of a transaction with one operation pays FEE_BUMP_BASE_FEE for two. BASE_FEE is the rate that
+ * the inner transaction offers; it is not charged, but the fee bump's rate must not be lower (CAP-15).
  */
 static enum err check_fees(const struct config *config, struct detail *detail)
 {
@@ -15,7 +15,7 @@ static enum err check_fees(const struct config *config, struct detail *detail)
     if (base > bump)
         return detail_set(detail, ERR_CONFIG,
             "BASE_FEE=%" PRIu64 " is above FEE_BUMP_BASE_FEE=%" PRIu64
-            ": a fee bump may not offer less (CAP-15). Set BASE_FEE to at most %" PRIu64
+            ": the rate of a fee bump must not be lower (CAP-15). Set BASE_FEE to at most %" PRIu64
             " (100 is enough) or raise FEE_BUMP_BASE_FEE",
             base, bump, bump);
     if (2 * bump > max)
@@ -41,21 +41,18 @@ static enum err check_balance_limits(const struct config *config, struct detail 
 
 static enum err check_ingestion(const struct config *config, bool ingests, struct detail *detail)
 {
-    const char *ingest = config_text(config, "INGEST");
     const uint64_t poll_ms = config_number(config, "INGEST_POLL_MS"),
                    ledger_s = config_number(config, "LEDGER_SECONDS");
-    if (!text_equal(ingest, "on") && !text_equal(ingest, "off"))
-        return detail_set(detail, ERR_CONFIG, "INGEST is \"%.40s\": say on or off", ingest);
     if (ingests && poll_ms > ledger_s * 1000)
         return detail_set(detail, ERR_CONFIG,
             "INGEST_POLL_MS=%" PRIu64 " is longer than LEDGER_SECONDS=%" PRIu64
-            ": leases would end ledgers too late. Set INGEST_POLL_MS to at most %" PRIu64
+            ": leases would end whole ledgers late. Set INGEST_POLL_MS to at most %" PRIu64
             " or raise LEDGER_SECONDS",
             poll_ms, ledger_s, ledger_s * 1000);
     return ERR_OK;
 }
 
-enum err options_check(const struct config *config, bool ingests, struct detail *detail)
+enum err option_rules_check(const struct config *config, bool ingests, struct detail *detail)
 {
     enum err e;
     if ((e = check_fees(config, detail)) != ERR_OK || (e = check_balance_limits(config, detail)) != ERR_OK)
