@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "listeners.h"
 #include "pool_access.h"
 #include "start_report.h"
+#include "systemd.h"
 
 /* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
  * for a ledger is answered at once with the current state. */
@@ -33,16 +33,6 @@ struct service {
     struct api *api, *admin; /* admin NULL: ADMIN_LISTEN=off */
     struct listeners listeners;
 };
-
-/* Tells the main thread that a call to the key process failed: it may hang, which its pidfd does not show. */
-static int keyd_lost_fd = -1;
-
-static void keyd_lost(enum err e)
-{
-    log_error("call to the key process failed", "error=%s", err_code(e));
-    if (eventfd_write(keyd_lost_fd, 1) != 0)
-        abort();
-}
 
 static enum err check_auth(const struct config *config, struct detail *detail)
 {
@@ -86,8 +76,7 @@ static enum err start_pool(const struct config *config, struct service *service,
             .max_lease_fee_stroops = base->limits.max_lease_fee_stroops,
             .funds = base->funds,
             .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS")},
-        .keyd = base->keyd,
-        .fatal = keyd_lost};
+        .keyd = base->keyd};
     for (; engine.grant.key_id_count < base->key_count; engine.grant.key_id_count++)
         engine.grant.key_ids[engine.grant.key_id_count] = base->keys[engine.grant.key_id_count].key_id;
     enum err e = engine_start(&engine, &service->engine, detail);
@@ -100,7 +89,6 @@ static enum err start_http(const struct config *config, struct service *service,
     const struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = base->keyd,
-        .fatal = keyd_lost,
         .database_url = base->database_url,
         .connections = (unsigned)config_number(config, "MAX_CONNECTIONS"),
         .passphrase = base->passphrase,
@@ -125,13 +113,16 @@ static enum err start(const struct config *config, struct service *service, stru
     if ((e = start_ingest(config, service, detail)) != ERR_OK ||
         (e = start_pool(config, service, detail)) != ERR_OK)
         return e;
-    return start_http(config, service, detail);
+    if ((e = start_http(config, service, detail)) == ERR_OK)
+        systemd_notify("READY=1");
+    return e;
 }
 
 /* In this order every open request is answered: first no new requests, then the waiting ones, then what their
  * answers depend on. */
 static void stop(struct service *service)
 {
+    systemd_notify("STOPPING=1");
     if (service->api != NULL)
         api_stopping(service->api);
     if (service->admin != NULL)
@@ -157,8 +148,8 @@ static void stop(struct service *service)
 /* Blocks until a signal or the end of the key process; returns the exit code. */
 static int wait_for_end(const struct service *service, int signals)
 {
-    struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
-        {.fd = keyd_pidfd(service->base.keyd), .events = POLLIN}, {.fd = keyd_lost_fd, .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = signals, .events = POLLIN}, {.fd = keyd_lost_fd(service->base.keyd), .events = POLLIN}};
     while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
         ;
     if (fds[0].revents != 0) {
@@ -196,11 +187,9 @@ int cmd_serve(const struct config *config)
     listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);
-    keyd_lost_fd = eventfd(0, EFD_CLOEXEC);
-    e = signals < 0 || keyd_lost_fd < 0 ? ERR_INTERNAL : start(config, &service, &detail);
+    e = signals < 0 ? ERR_INTERNAL : start(config, &service, &detail);
     code = e == ERR_OK ? wait_for_end(&service, signals) : command_failed(e, &detail, "cannot start");
     stop(&service);
     close(signals);
-    close(keyd_lost_fd);
     return code;
 }

@@ -1,9 +1,9 @@
 /*
- * The lease engine: requests queue here, engine threads take all that wait as one batch. First come, first
- * served; a request that finds no idle account waits up to ENGINE_WAIT_MS, woken when a ledger releases
- * accounts. While accounts are short, the replicas share them by how long their requests have waited.
+ * The lease engine: requests wait in a queue, and the engine's threads grant all that wait as one batch.
+ * First come, first served. A request that finds no idle account waits up to ENGINE_WAIT_MS for a ledger to
+ * release one. While accounts are short, the replicas share them by how long their requests have waited.
  *
- * Each request has one deadline, set when it is submitted: it is answered within ENGINE_ANSWER_MS, whatever
+ * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS, whatever
  * the database does.
  */
 #ifndef FAIRWAY_GRANT_ENGINE_H
@@ -12,27 +12,32 @@
 #include "grant/grant.h"
 
 #define ENGINE_WAIT_MS 6000   /* in the queue */
-#define ENGINE_ANSWER_MS 6400 /* until the database is done with a batch that was taken in time */
+#define ENGINE_ANSWER_MS 6400 /* until the end of a batch that was taken from the queue in time */
 #define ENGINE_QUEUE_MAX 10000
 
 struct engine;
 
 /*
- * A request in the queue; the submitter's memory, untouched by it from engine_submit until done is called
- * (from an engine thread, once; grant.state is GRANT_DONE or GRANT_REFUSED). gone tells whether the client
- * has hung up; such a request leaves the queue with ERR_CANCELLED.
+ * A request in the queue: the submitter's memory, zeroed before. From engine_submit until done is called, the
+ * submitter does not touch it. done is called once, from a thread of the engine or from engine_cancel or
+ * engine_stop, without any lock; grant.state is GRANT_DONE or GRANT_REFUSED then.
  */
 struct engine_ticket {
     struct grant grant;
     void (*done)(struct engine_ticket *ticket);
-    bool (*gone)(struct engine_ticket *ticket);
-    /* The engine's: */
+    /* The engine's, under its mutex: */
+    enum ticket_place {
+        TICKET_ELSEWHERE, /* not submitted yet, in a batch, or decided */
+        TICKET_QUEUED,
+        TICKET_DELAYED /* until not_before_ms */
+    } place;
+    bool cancelled;
+    bool checked; /* by a batch that could not grant it; it need not be checked again */
     int64_t arrived_ms;
     uint64_t arrival;      /* the queue's order */
-    bool judged;           /* by a batch that could not grant it */
-    int64_t not_before_ms; /* its key is being granted elsewhere: when to look again */
-    int pause_ms;          /* before that look; grows */
-    struct engine_ticket *next;
+    int64_t not_before_ms; /* another transaction has locked its idempotency key: when to try again */
+    int delay_ms;          /* before that attempt; grows */
+    struct engine_ticket *next, *previous;
 };
 
 struct engine_settings {
@@ -40,16 +45,26 @@ struct engine_settings {
     const char *database_direct_url; /* for LISTEN */
     unsigned threads;                /* 0: 2 */
     struct grant_settings grant;
-    struct keyd *keyd;
-    void (*fatal)(enum err e); /* keyd is gone: called once, from an engine thread */
+    struct keyd *keyd; /* when it is lost, requests are refused; keyd_lost_fd tells the process */
 };
 
 MUST_CHECK enum err engine_start(
     const struct engine_settings *settings, struct engine **out, struct detail *detail);
-/* ERR_OVERLOADED or ERR_SHUTTING_DOWN: the ticket was not taken and done is not called. Never blocks. */
+/*
+ * ERR_OVERLOADED, ERR_SHUTTING_DOWN, or ERR_CANCELLED when engine_cancel came first: the ticket was not taken
+ * and done is not called. Never blocks.
+ */
 MUST_CHECK enum err engine_submit(struct engine *engine, struct engine_ticket *ticket);
-/* Answers everything that waits with ERR_SHUTTING_DOWN at once, finishes the batches under way, ends the
- * threads. */
+/*
+ * The client has left. A ticket that waits is removed and done is called at once with ERR_CANCELLED, from
+ * this function. One that is in a batch is still granted when the batch has an account for it, and else
+ * refused with ERR_CANCELLED when the batch ends. Never blocks.
+ *
+ * May run at the same time as engine_submit or done, but not after done has returned: it reads the ticket. So
+ * whoever calls it and whoever frees the ticket must agree on that; http_on_client_gone and http_reply_* do.
+ */
+void engine_cancel(struct engine *engine, struct engine_ticket *ticket);
+/* Refuses all that wait with ERR_SHUTTING_DOWN, finishes the running batches and ends the threads. */
 void engine_stop(struct engine *engine);
 size_t engine_waiting(struct engine *engine);
 

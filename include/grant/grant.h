@@ -1,7 +1,6 @@
 /*
- * Granting leases: one database transaction for a batch of requests (DESIGN section 4, point 5). Choosing the
- * account, signing and recording the hash are that one transaction: a request whose lease did not commit has
- * left nothing behind.
+ * Granting leases: one database transaction for a batch of requests. It claims idle accounts, has the
+ * transactions signed and records the leases. A request whose lease was not committed has changed nothing.
  */
 #ifndef FAIRWAY_GRANT_GRANT_H
 #define FAIRWAY_GRANT_GRANT_H
@@ -17,7 +16,7 @@
 #define REQUEST_ID_SIZE 65
 #define IDEMPOTENCY_KEY_SIZE 256
 
-/* What a client asks for; decoded and judged by policy_check before it gets here. */
+/* What a client asks for; decoded, and checked by policy_check, before it gets here. */
 struct lease_request {
     struct envelope envelope; /* its spans point into memory that the owner of the request keeps */
     struct named_accounts named;
@@ -26,8 +25,8 @@ struct lease_request {
     char request_id[REQUEST_ID_SIZE];
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
     struct hash digest;                         /* SHA-256 of the body; only with a key */
-    /* ERR_OK, or why it gets no lease of its own: with an idempotency key it may still be a retry, which gets
-     * the lease that it took before. */
+    /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still repeat an earlier
+     * request and get that one's lease. */
     enum err refusal;
     struct detail refusal_detail;
 };
@@ -43,27 +42,21 @@ struct lease {
 };
 void lease_wipe(struct lease *lease);
 
-/* A lease that was granted earlier under an idempotency key, as its row has it. */
-struct recorded_lease {
-    struct lease lease;
-    struct hash digest; /* of the body that took it */
-};
-
 enum grant_state {
     GRANT_OPEN,    /* wants an account */
     GRANT_DONE,    /* lease is set and committed */
-    GRANT_REFUSED, /* error and detail say why; no account is held */
+    GRANT_REFUSED, /* error and detail say why; no account is leased */
 };
 
-/* One request on its way through grants. A batch leaves GRANT_OPEN those for which no account was idle. */
+/* One request in a batch. Those for which no account was idle are GRANT_OPEN after it. */
 struct grant {
     const struct lease_request *request;
     enum grant_state state;
     enum {
-        OPEN_SHORT,     /* no account was idle, or none was due to it */
-        OPEN_ELSEWHERE, /* another transaction grants its idempotency key */
-        OPEN_FAULT,     /* its account had a seed that does not open, and is quarantined now: try again */
-    } open;             /* why it is GRANT_OPEN after a batch */
+        OPEN_NO_ACCOUNT,  /* no account was idle, or none was in the replica's share */
+        OPEN_KEY_LOCKED,  /* another transaction has locked its idempotency key */
+        OPEN_BROKEN_SEED, /* the seed of its account does not open; the account is quarantined now */
+    } open;               /* why it is GRANT_OPEN after a batch */
     enum err error;
     struct detail detail;
     struct lease lease;
@@ -73,10 +66,10 @@ struct grant_settings {
     struct network_id network;
     struct policy_limits limits;
     int64_t max_lease_fee_stroops;
-    struct funds_limits funds; /* of the distribution account, below which nothing is granted */
+    struct funds_limits funds; /* of the distribution account; below them nothing is granted */
     unsigned ledger_seconds;   /* expected between two ledgers */
-    /* Of the master keys that keyd has, into memory of the caller's; none: all. Accounts that are sealed
-     * under another one are left to replicas that were told it. */
+    /* The master keys that keyd has, in memory of the caller's; none: all. Accounts sealed under another key
+     * are not claimed. */
     const char *key_ids[MASTER_KEY_ROWS_MAX + 1];
     size_t key_id_count;
 };
@@ -84,50 +77,50 @@ struct grant_settings {
 #define GRANT_BATCH_MAX 64
 
 /*
- * The replica's place in line while accounts are short. Each replica publishes since when its requests wait,
- * and takes the accounts that are due to it: of all requests that wait, in any replica, those that have
- * waited longest come first.
+ * How replicas share the idle accounts while there are too few. Each replica publishes in fairway.waiting how
+ * long its requests have waited. From these rows fairway.share_of_idle computes how many of the idle accounts
+ * are this replica's share: in the order of arrival, over all replicas, the requests that have waited longest
+ * get the accounts.
  */
-#define GRANT_LINE_MAX 256
-struct grant_line {
+#define GRANT_SHARING_MAX 256
+struct grant_sharing {
     int64_t replica; /* a random number; a new one after an error, whose transaction may still lock the row */
-    int64_t waited_ms[GRANT_LINE_MAX]; /* the longest first; those of the batch in front of the others */
+    int64_t waited_ms[GRANT_SHARING_MAX]; /* the longest first: those of the batch, then the others */
     size_t count;
     /* Set by the batch. */
-    int64_t idle, waiting; /* idle accounts, at most waiting + GRANT_BATCH_MAX, -1 when only this replica
-                              stands in line; requests in all replicas */
-    int64_t share;         /* of the idle accounts, those that are due to this replica */
-    bool left;             /* this replica needs not stand in line any more */
+    int64_t idle;       /* idle accounts, at most waiting + GRANT_BATCH_MAX; -1: no other replica shares, and
+                           they were not counted */
+    int64_t waiting;    /* requests in all replicas */
+    int64_t share;      /* accounts that this replica may take */
+    bool shortage_over; /* this replica need not publish any more */
 };
 
 enum grant_mode {
-    GRANT_CLAIM,   /* takes idle accounts, unless requests of other replicas stand in line */
-    GRANT_IN_LINE, /* publishes line and takes the replica's share */
-    GRANT_JUDGE,   /* takes none: only retries are done, and what cannot be granted is refused */
+    GRANT_CLAIM,       /* takes idle accounts, unless requests of other replicas wait for some */
+    GRANT_CLAIM_SHARE, /* publishes sharing and takes the replica's share */
+    GRANT_CHECK,       /* takes none: returns earlier leases to repeated requests, and refuses requests that
+                          cannot be granted */
 };
 
 struct grant_batch {
     struct grant *const *grants;
-    size_t count; /* at most GRANT_BATCH_MAX; with GRANT_IN_LINE it may be 0 */
+    size_t count; /* at most GRANT_BATCH_MAX; with GRANT_CLAIM_SHARE it may be 0 */
     enum grant_mode mode;
-    struct grant_line *line; /* with GRANT_CLAIM, replica is read; NULL: line_taken is not looked for */
+    struct grant_sharing *sharing; /* GRANT_CLAIM reads replica; NULL with GRANT_CLAIM: other replicas are
+                                      ignored */
     /* Set by the batch. */
-    bool line_taken; /* GRANT_CLAIM: requests of other replicas stand in line, no account was taken */
-    bool given_back; /* accounts were locked for a while and not used */
+    bool others_wait;   /* GRANT_CLAIM: requests of other replicas wait, so no account was taken */
+    bool locked_unused; /* accounts were locked, so that other claims skipped them, and not used */
 };
 
 /*
- * Grants as many of the grants (all GRANT_OPEN) as there are idle accounts, the first ones first; those that
- * carry the idempotency key of a lease that exists get that one. Each is judged, also when no account is
- * idle. ERR_OK: each grant is done, refused or still open. Any other error: no grant of the batch is
- * committed and all are open again, or, with ERR_OUTCOME_UNKNOWN, they may be committed and nothing more is
- * known: answer 503. ERR_GRANTS_SUSPENDED: detail says why. ERR_KEYD_UNAVAILABLE: stop the process.
+ * Grants as many of the grants (all GRANT_OPEN) as there are idle accounts, the first ones first. A request
+ * that carries the idempotency key of an existing lease gets that lease. Each request is checked, also when
+ * no account is idle. ERR_OK: each grant is done, refused or still open. ERR_OUTCOME_UNKNOWN: they may be
+ * committed and it could not be found out; they must be refused. Any other error: nothing of the batch is
+ * committed and all grants are open again. ERR_GRANTS_SUSPENDED: detail says why.
  */
 MUST_CHECK enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant_batch *batch, struct detail *detail);
-
-/* The same with GRANT_CLAIM, for a program that has no replicas. */
-MUST_CHECK enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count, struct detail *detail);
 
 #endif

@@ -81,12 +81,20 @@ const char *http_header(
 const char *http_request_id(
     const struct http_request *request); /* 32 hex digits, generated, unique over replicas */
 /*
- * Whether the client has closed its connection: looks at the socket, also while the request is suspended; one
- * system call. Bytes of a next request do not matter. A client that has closed only its sending side counts
- * as gone: TCP does not tell it from one that has left, and libmicrohttpd would not answer it either. A
- * client that is gone must be answered all the same (ERR_CANCELLED): that is what gives the request back.
+ * Calls callback(context) once, from another thread, when the client closes its connection before the request
+ * has been replied to; at once when it has closed it already. Called by a handler, at most once a request and
+ * before any other thread can reply.
+ *
+ * The callback cancels what the request waits for; it may reply itself. It may run while another thread
+ * replies: every http_reply_* then waits until the callback has returned, so the replying thread must hold no
+ * lock that the callback takes. What context points to must stay until http_reply_* has returned; after that,
+ * the callback does not run any more and the memory may be freed.
+ *
+ * A request whose client is gone must be replied to all the same (with ERR_CANCELLED). Bytes of a pipelined
+ * next request do not matter. A client that has closed only its sending side counts as gone: TCP does not
+ * tell it from one that has left, and libmicrohttpd would not send it the reply either.
  */
-bool http_client_gone(const struct http_request *request);
+void http_on_client_gone(struct http_request *request, void (*callback)(void *context), void *context);
 
 /* Replying, from any thread; the request must not be touched afterwards. json: terminated text from malloc,
  * taken over (freed here). */

@@ -115,7 +115,10 @@ MUST_CHECK enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s,
 /* Closes the socket, which ends keyd, and waits for it. */
 void keyd_stop(struct keyd *keyd);
 
-/* A descriptor that becomes readable when keyd has died, for the caller's main loop. */
+/* A descriptor that is readable from the moment the process has ended or a call has failed: from then on
+ * every call returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from. Valid until keyd_stop. */
+int keyd_lost_fd(const struct keyd *keyd);
+/* The process as a pidfd. */
 int keyd_pidfd(const struct keyd *keyd);
 
 /* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"): for the log line of the caller's

@@ -1,4 +1,5 @@
-/* GET /v1/transactions/{hash}?wait=SECONDS: what became of a lease, at once or when it has ended. */
+/* GET /v1/transactions/{hash}?wait=SECONDS: the status of a leased transaction, at once or when it has ended.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,53 +7,52 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "context.h"
+#include "reply.h"
 
 #define WAIT_MAX_S 60
 
 struct status_job {
-    struct watch_ticket ticket; /* first: the watch gives it back */
+    struct watch_ticket ticket; /* first: the watch returns it */
     struct http_request *http;
     struct api *api;
-    bool waits; /* holds a slot */
+    bool waits; /* has a share of the connections */
 };
 
-static bool job_gone(struct watch_ticket *ticket)
+static void job_cancel(void *context)
 {
-    return http_client_gone(((struct status_job *)ticket)->http);
+    struct status_job *job = context;
+    watch_cancel(job->api->settings.watch, &job->ticket);
 }
 
 static json_t *status_json(const struct lease_status *status)
 {
-    json_t *object = json_pack("{s:o, s:s, s:s, s:o, s:o}", "hash", json_hash(&status->hash), "status",
-        status->status, "channelAccount", status->account, "sequence", json_decimal(status->sequence),
-        "maxTime", json_decimal(status->max_time_s));
+    json_t *object = json_pack("{s:o, s:s, s:s, s:o, s:o}", "hash", api_json_hash(&status->hash), "status",
+        status->status, "channelAccount", status->account, "sequence", api_json_decimal(status->sequence),
+        "maxTime", api_json_decimal(status->max_time_s));
     if (status->ledger > 0)
         json_object_set_new(object, "ledger", json_integer(status->ledger));
     if (status->closed_at_s > 0)
-        json_object_set_new(object, "closedAt", json_decimal(status->closed_at_s));
+        json_object_set_new(object, "closedAt", api_json_decimal(status->closed_at_s));
     if (status->result_code[0] != '\0')
         json_object_set_new(object, "resultCode", json_string(status->result_code));
     return object;
 }
 
-static void job_free(struct status_job *job)
+/* Frees the job after the reply: until then job_cancel may run. */
+static void job_end(struct status_job *job, enum err e, const struct detail *detail)
 {
     if (job->waits)
-        slots_give(&job->api->slots, SLOT_WAIT);
+        connection_shares_give(&job->api->shares, SHARE_WAIT);
+    if (e == ERR_OK)
+        api_reply(job->http, 200, status_json(&job->ticket.status));
+    else
+        api_refuse(job->http, e, detail);
     free(job);
 }
 
 static void job_done(struct watch_ticket *ticket)
 {
-    struct status_job *job = (struct status_job *)ticket;
-    struct http_request *http = job->http;
-    const struct lease_status status = ticket->status;
-    const enum err e = ticket->error;
-    job_free(job);
-    if (e == ERR_OK)
-        reply(http, 200, status_json(&status));
-    else
-        refuse(http, e, NULL);
+    job_end((struct status_job *)ticket, ticket->error, NULL);
 }
 
 static enum err read_request(
@@ -66,27 +66,26 @@ static enum err read_request(
         return detail_set(
             detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", WAIT_MAX_S);
     job->ticket.deadline_ms = clock_ms() + (int64_t)wait_s * 1000;
-    snprintf(job->ticket.client, sizeof job->ticket.client, "%s", client_of(request));
+    snprintf(job->ticket.client, sizeof job->ticket.client, "%s", api_client(request));
     if (wait_s == 0)
         return ERR_OK;
-    enum err e = slots_take(&job->api->slots, SLOT_WAIT);
+    enum err e = connection_shares_take(&job->api->shares, SHARE_WAIT);
     job->waits = e == ERR_OK;
     return e;
 }
 
-void get_transaction(struct http_request *request, void *context)
+void api_get_transaction(struct http_request *request, void *context)
 {
     struct status_job *job = NEW(struct status_job);
     struct detail detail = {0};
     job->api = context;
     job->http = request;
     job->ticket.done = job_done;
-    job->ticket.gone = job_gone;
     enum err e = read_request(request, job, &detail);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        http_on_client_gone(request, job_cancel, job);
         e = watch_submit(job->api->settings.watch, &job->ticket);
-    if (e != ERR_OK) {
-        job_free(job);
-        refuse(request, e, &detail);
     }
+    if (e != ERR_OK)
+        job_end(job, e, &detail);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,12 +13,12 @@
 #include "engine_state.h"
 #include "pool/accounts.h"
 
-/* How often waiting tickets are looked at for hang-ups and deadlines. */
-#define SWEEP_MS 50
-/* A pause before the database is listened to again, and the longest call of the listener to it. */
+/* A pause after the listener's connection has failed, and the longest call of the listener to the database.
+ */
 #define PAUSE_MS 50
 #define LISTEN_MS 2000
-/* A database that answers no batch for so long is said to be unavailable to those who waited in vain. */
+/* When the database has replied to no batch for so long, requests that time out are told that it is
+ * unavailable. */
 #define SILENCE_MS 2000
 
 int64_t engine_replica_number(void)
@@ -37,19 +38,18 @@ void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail
     ticket->done(ticket);
 }
 
+void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail)
+{
+    for (struct engine_ticket *ticket = tickets->first, *next; ticket != NULL; ticket = next) {
+        next = ticket->next; /* done may free the ticket */
+        engine_refuse(ticket, e, detail);
+    }
+}
+
 static void wake_listener(struct engine *engine)
 {
     if (eventfd_write(engine->wake_fd, 1) != 0)
         log_error("eventfd_write failed", NULL);
-}
-
-/* Accounts may have become idle. */
-static void released(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->mutex);
-    engine->claim_due |= engine->shortage;
-    pthread_cond_broadcast(&engine->work);
-    pthread_mutex_unlock(&engine->mutex);
 }
 
 static bool is_stopping(struct engine *engine)
@@ -60,6 +60,16 @@ static bool is_stopping(struct engine *engine)
     return stopping;
 }
 
+/* ---- the listener: wakes the workers when accounts may have become idle */
+
+static void accounts_released(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->claim_due |= engine->shortage;
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 static void *listen_for_releases(void *context)
 {
     struct engine *engine = context;
@@ -67,70 +77,86 @@ static void *listen_for_releases(void *context)
     struct detail detail = {0};
     db_set_deadline(db, clock_ms() + LISTEN_MS);
     if (db_listen(db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
-        log_debug("LISTEN is repeated when the database answers", "detail=\"%s\"", detail.text);
+        log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
     for (int64_t next_poll_ms = 0; !is_stopping(engine);) {
         bool notified = false;
         db_set_deadline(db, clock_ms() + LISTEN_MS);
-        if (db_wait_notify(db, ENGINE_LINE_MS, engine->wake_fd, &notified, &detail) != ERR_OK) {
+        if (db_wait_notify(db, ENGINE_SHARE_MS, engine->wake_fd, &notified, &detail) != ERR_OK) {
             log_debug("no notifications", "detail=\"%s\"", detail.text);
             clock_sleep_ms(PAUSE_MS);
         }
         if (notified || clock_ms() >= next_poll_ms) {
-            released(engine);
-            next_poll_ms = clock_ms() + ENGINE_LINE_MS;
+            accounts_released(engine);
+            next_poll_ms = clock_ms() + ENGINE_SHARE_MS;
         }
     }
     return NULL;
 }
 
-/* Why requests waited in vain. The mutex is held. */
+/* ---- the deadline thread: refuses tickets that have waited too long. It never waits for the database. */
+
+/* 0: nothing waits. The mutex is held. */
+static int64_t first_deadline_ms(const struct engine *engine)
+{
+    const struct engine_ticket *a = engine->queue.first, *b = engine->delayed.first;
+    if (a == NULL || (b != NULL && b->arrived_ms < a->arrived_ms))
+        a = b;
+    return a == NULL ? 0 : a->arrived_ms + ENGINE_WAIT_MS;
+}
+
+void engine_deadline_changed(struct engine *engine)
+{
+    const int64_t first_ms = first_deadline_ms(engine);
+    if (first_ms != 0 && (engine->deadline_check_ms == 0 || first_ms < engine->deadline_check_ms))
+        pthread_cond_signal(&engine->deadlines);
+}
+
+/* The mutex is held. */
 static enum err late_reason(const struct engine *engine, int64_t now_ms)
 {
-    if (now_ms - engine->answered_ms > SILENCE_MS)
+    if (now_ms - engine->replied_ms > SILENCE_MS)
         return ERR_DATABASE_UNAVAILABLE;
     return engine->shortage ? ERR_CHANNEL_ACCOUNT_UNAVAILABLE : ERR_OVERLOADED;
 }
 
-static void refuse_late(struct queue *tickets)
+/* The mutex is held, and given back meanwhile. */
+static void refuse_late(struct engine *engine)
 {
-    static const struct detail silent = {"the database has not answered any grant for seconds"};
-    for (struct engine_ticket *ticket; (ticket = queue_take(tickets)) != NULL;) {
-        enum err e = ticket->grant.error;
-        engine_refuse(ticket, e, e == ERR_DATABASE_UNAVAILABLE ? &silent : NULL);
-    }
+    static const struct detail silent = {"the database has not replied to any grant for seconds"};
+    const int64_t now_ms = clock_ms();
+    const enum err reason = late_reason(engine, now_ms);
+    struct ticket_queue late = {0};
+    ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &late);
+    ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &late);
+    pthread_mutex_unlock(&engine->mutex);
+    engine_refuse_all(&late, reason, reason == ERR_DATABASE_UNAVAILABLE ? &silent : NULL);
+    pthread_mutex_lock(&engine->mutex);
 }
 
-/* Deadlines and hang-ups: never waits for the database. */
-static void *sweep(void *context)
+static void *watch_deadlines(void *context)
 {
     struct engine *engine = context;
     pthread_mutex_lock(&engine->mutex);
     while (!engine->stopping) {
-        struct queue over = {0};
-        engine->sweeper_idles = engine->queue.count + engine->delayed.count == 0;
-        if (engine->sweeper_idles) {
-            pthread_cond_wait(&engine->waiting, &engine->mutex);
-            continue;
-        }
-        const struct timespec next = clock_timespec(clock_ms() + SWEEP_MS);
-        while (!engine->stopping && pthread_cond_timedwait(&engine->waiting, &engine->mutex, &next) == 0)
-            ;
-        const int64_t now_ms = clock_ms();
-        const enum err late = late_reason(engine, now_ms);
-        queue_sweep(&engine->queue, now_ms - ENGINE_WAIT_MS, late, &over);
-        queue_sweep(&engine->delayed, now_ms - ENGINE_WAIT_MS, late, &over);
-        pthread_mutex_unlock(&engine->mutex);
-        refuse_late(&over);
-        pthread_mutex_lock(&engine->mutex);
+        const int64_t first_ms = engine->deadline_check_ms = first_deadline_ms(engine);
+        const struct timespec first = clock_timespec(first_ms);
+        if (first_ms == 0)
+            pthread_cond_wait(&engine->deadlines, &engine->mutex);
+        else if (first_ms > clock_ms())
+            pthread_cond_timedwait(&engine->deadlines, &engine->mutex, &first);
+        else
+            refuse_late(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     return NULL;
 }
 
+/* ---- */
+
 static void start_thread(pthread_t *thread, void *(*run)(void *), void *context)
 {
     if (pthread_create(thread, NULL, run, context) != 0)
-        log_fatal(71, "cannot create a thread", NULL);
+        log_fatal(EX_OSERR, "cannot create a thread", NULL);
 }
 
 enum err engine_start(const struct engine_settings *settings, struct engine **out, struct detail *detail)
@@ -138,8 +164,10 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     struct engine *engine = NEW(struct engine);
     pthread_condattr_t monotonic;
     engine->settings = *settings;
+    engine->queue.place = TICKET_QUEUED;
+    engine->delayed.place = TICKET_DELAYED;
     engine->replica = engine_replica_number();
-    engine->answered_ms = clock_ms();
+    engine->replied_ms = clock_ms();
     if (engine->settings.threads == 0)
         engine->settings.threads = 2;
     engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -151,22 +179,22 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&engine->work, &monotonic);
-    pthread_cond_init(&engine->waiting, &monotonic);
+    pthread_cond_init(&engine->deadlines, &monotonic);
     pthread_condattr_destroy(&monotonic);
     engine->listener_db = db_new(&(struct db_settings){
         .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway listen"});
     /* without a pooler in between, statements are prepared: a quarter less time for a single request */
     const bool same = text_equal(settings->database_url, settings->database_direct_url);
     const enum db_kind kind = same ? DB_DIRECT : DB_POOLED;
-    engine->workers = NEW_ARRAY(engine->settings.threads, struct worker);
-    start_thread(&engine->listener, listen_for_releases, engine);
-    start_thread(&engine->sweeper, sweep, engine);
+    engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);
+    start_thread(&engine->listener_thread, listen_for_releases, engine);
+    start_thread(&engine->deadline_thread, watch_deadlines, engine);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
-        struct worker *worker = &engine->workers[i];
+        struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;
         worker->db = db_new(
             &(struct db_settings){.url = settings->database_url, .kind = kind, .name = "fairway grant"});
-        start_thread(&worker->thread, worker_run, worker);
+        start_thread(&worker->thread, engine_worker_run, worker);
     }
     *out = engine;
     return ERR_OK;
@@ -174,36 +202,44 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
 
 enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
 {
-    ticket->arrived_ms = clock_ms();
-    ticket->judged = false;
-    ticket->pause_ms = 0;
     pthread_mutex_lock(&engine->mutex);
-    const size_t unanswered = engine->queue.count + engine->delayed.count + engine->taken;
-    enum err e = engine->stopping                 ? ERR_SHUTTING_DOWN
-                 : unanswered >= ENGINE_QUEUE_MAX ? ERR_OVERLOADED
-                                                  : ERR_OK;
+    const size_t undecided = engine->queue.count + engine->delayed.count + engine->taken;
+    enum err e = ticket->cancelled               ? ERR_CANCELLED
+                 : engine->stopping              ? ERR_SHUTTING_DOWN
+                 : undecided >= ENGINE_QUEUE_MAX ? ERR_OVERLOADED
+                                                 : ERR_OK;
     if (e == ERR_OK) {
+        ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
-        queue_append(&engine->queue, ticket);
+        ticket_queue_append(&engine->queue, ticket);
         pthread_cond_signal(&engine->work);
-        if (engine->sweeper_idles)
-            pthread_cond_signal(&engine->waiting);
+        engine_deadline_changed(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     return e;
 }
 
-/* Whatever waits is told that this replica stops. */
-static void refuse_waiting(struct engine *engine)
+void engine_cancel(struct engine *engine, struct engine_ticket *ticket)
 {
     pthread_mutex_lock(&engine->mutex);
-    struct queue rest = engine->queue;
-    engine->queue = (struct queue){0};
-    queue_return(&rest, &engine->delayed);
-    engine->delayed = (struct queue){0};
+    const bool waits = ticket->place != TICKET_ELSEWHERE;
+    if (waits)
+        ticket_queue_remove(ticket->place == TICKET_QUEUED ? &engine->queue : &engine->delayed, ticket);
+    else
+        ticket->cancelled = true; /* seen by engine_submit, or at the end of the batch */
     pthread_mutex_unlock(&engine->mutex);
-    for (struct engine_ticket *ticket; (ticket = queue_take(&rest)) != NULL;)
-        engine_refuse(ticket, ERR_SHUTTING_DOWN, NULL);
+    if (waits)
+        engine_refuse(ticket, ERR_CANCELLED, NULL);
+}
+
+static void refuse_waiting(struct engine *engine)
+{
+    struct ticket_queue rest = {0};
+    pthread_mutex_lock(&engine->mutex);
+    ticket_queue_merge(&rest, &engine->queue);
+    ticket_queue_merge(&rest, &engine->delayed);
+    pthread_mutex_unlock(&engine->mutex);
+    engine_refuse_all(&rest, ERR_SHUTTING_DOWN, NULL);
 }
 
 void engine_stop(struct engine *engine)
@@ -211,21 +247,21 @@ void engine_stop(struct engine *engine)
     pthread_mutex_lock(&engine->mutex);
     engine->stopping = true;
     pthread_cond_broadcast(&engine->work);
-    pthread_cond_signal(&engine->waiting);
+    pthread_cond_signal(&engine->deadlines);
     pthread_mutex_unlock(&engine->mutex);
     wake_listener(engine);
     refuse_waiting(engine);
-    pthread_join(engine->sweeper, NULL);
+    pthread_join(engine->deadline_thread, NULL);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         pthread_join(engine->workers[i].thread, NULL);
         db_free(engine->workers[i].db);
     }
-    pthread_join(engine->listener, NULL);
+    pthread_join(engine->listener_thread, NULL);
     refuse_waiting(engine); /* what the last batches left open */
     db_free(engine->listener_db);
     close(engine->wake_fd);
     pthread_cond_destroy(&engine->work);
-    pthread_cond_destroy(&engine->waiting);
+    pthread_cond_destroy(&engine->deadlines);
     pthread_mutex_destroy(&engine->mutex);
     free(engine->workers);
     free(engine);

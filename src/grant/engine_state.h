@@ -1,5 +1,5 @@
-/* What the threads of the lease engine share: workers (worker.c), and those that watch deadlines and listen
- * for releases (engine.c). */
+/* What the threads of the lease engine share: the workers (engine_worker.c, engine_batch.c), and those that
+ * watch deadlines and listen for releases (engine.c). */
 #ifndef FAIRWAY_GRANT_ENGINE_STATE_H
 #define FAIRWAY_GRANT_ENGINE_STATE_H
 
@@ -7,50 +7,64 @@
 
 #include "ticket_queue.h"
 
-struct worker {
+struct engine_worker {
     struct engine *engine;
     struct db *db;
     pthread_t thread;
 };
 
 /*
- * While accounts are plentiful, each worker takes what waits and claims accounts for it. A claim that comes
- * short begins a shortage: from then on one worker at a time claims, in line with the other replicas, when
- * accounts may have become idle (claim_due) and at least every ENGINE_LINE_MS; the others only judge requests
- * that are new. The shortage ends when nothing waits, or when many more accounts are idle than requests wait.
+ * While there are enough accounts, each worker takes what waits and claims accounts for it. A claim that
+ * finds fewer idle accounts than it has requests begins a shortage. In a shortage one worker at a time claims
+ * (`claiming`), and only this replica's share of the idle accounts. It claims when accounts may have become
+ * idle (`claim_due`): when a ledger was committed, when a batch gave accounts back, and at least every
+ * ENGINE_SHARE_MS. The other workers only check new requests, so that those that cannot be granted are
+ * refused at once. Idle accounts that were the share of another replica are tried again soon (`reclaim_ms`):
+ * that replica may have stopped. The shortage ends when nothing waits, or when many more accounts are idle
+ * than requests wait.
  */
 struct engine {
     struct engine_settings settings;
-    pthread_mutex_t mutex;        /* guards what follows */
-    pthread_cond_t work, waiting; /* for the workers; for the sweeper, while it idles */
-    struct queue queue, delayed;  /* delayed: until their not_before_ms */
-    size_t taken;                 /* in batches that are under way */
-    bool stopping, sweeper_idles, keyd_lost;
-    bool shortage, claim_due, claiming;
-    int64_t replica;    /* this replica's number in line */
-    size_t published;   /* requests in its row, as far as is known */
-    int64_t recheck_ms; /* accounts are idle that this replica did not get: when to look again; 0: none */
-    int recheck_pause_ms;
+    pthread_mutex_t mutex;     /* guards what follows */
+    pthread_cond_t work;       /* wakes the workers */
+    pthread_cond_t deadlines;  /* wakes the deadline thread */
+    int64_t deadline_check_ms; /* for when the deadline thread sleeps; 0: until a ticket waits */
+    struct ticket_queue queue, delayed;
+    size_t taken; /* tickets in running batches */
     uint64_t arrivals;
-    int64_t answered_ms; /* when the database last answered a batch */
+    bool stopping;
+    bool shortage, claim_due, claiming;
+    int64_t reclaim_ms; /* 0: not planned */
+    int reclaim_delay_ms;
+    int64_t replica;    /* identifies this replica among those that share */
+    size_t published;   /* requests in this replica's row of fairway.waiting, as far as is known */
+    int64_t replied_ms; /* when the database last replied to a batch */
     enum err last_error;
 
     int wake_fd; /* ends the listener's wait */
     struct db *listener_db;
-    pthread_t listener, sweeper;
-    struct worker *workers;
+    pthread_t listener_thread, deadline_thread;
+    struct engine_worker *workers;
 };
 
-/* How often a replica says that its requests still wait; fairway.waiting forgets it after 2 s. */
-#define ENGINE_LINE_MS 500
+/* How often a replica publishes that its requests still wait. fairway.share_of_idle ignores rows older than
+ * 2 s. */
+#define ENGINE_SHARE_MS 500
 
 /* A worker's thread: grants until the engine stops. */
-void *worker_run(void *worker);
+void *engine_worker_run(void *worker);
 
-/* A random number: no other replica has it. */
+/* A random number, so that no other replica has it. */
 int64_t engine_replica_number(void);
 
-/* Answers the ticket: calls its done. */
+/* Decides the ticket, which is in no queue of the engine any more, and calls its done. The mutex is not held.
+ */
 void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail *detail);
+/* Refuses all tickets of a list that no other thread reaches. The mutex is not held. */
+void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail);
+
+/* Wakes the deadline thread if a ticket now waits whose deadline is earlier than it expects. The mutex is
+ * held. */
+void engine_deadline_changed(struct engine *engine);
 
 #endif

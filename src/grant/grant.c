@@ -18,7 +18,7 @@ static void refuse(struct grant *grant, enum err e, const struct detail *detail)
     grant->detail = *detail;
 }
 
-/* The addresses that a batch's requests name, one after the other, as SQL wants them. */
+/* The addresses that a batch's requests name, in the order of the grants, as parameters for SQL. */
 struct named_batch {
     char (*texts)[ADDRESS_SIZE];
     const char **pointers;
@@ -51,15 +51,15 @@ static struct named_batch named_of(struct grant *const grants[], size_t count)
     return named;
 }
 
-/* A lease that is being made: the account and the unsigned transaction of one grant. */
+/* The account and the unsigned transaction of one grant. */
 struct draft {
     struct grant *grant;
     const struct claimed_account *account;
     struct buf transaction;
 };
 
-/* What the request and the moment decide, with any account. */
-static enum err judge(const struct lease_request *request, const struct grant_settings *settings,
+/* Whether the request can be granted now, with any account. */
+static enum err check_request(const struct lease_request *request, const struct grant_settings *settings,
     const struct grant_terms *terms, struct transaction_head *head, struct detail *detail)
 {
     *head = (struct transaction_head){0};
@@ -91,16 +91,21 @@ static struct draft draft_of(
     return draft;
 }
 
-/* Whether one of the accounts that grant i names is in the pool. The members stand in the grants' order. */
-static bool names_member(struct grant *const grants[], size_t i, const bool members[], size_t *at)
+/* The first of the accounts named by grant i that is in the pool; NULL: none. members has the named accounts
+ * of all grants, in their order; *at moves past those of grant i. */
+static const struct public_key *pool_account_named(
+    struct grant *const grants[], size_t i, const bool members[], size_t *at)
 {
-    bool member = false;
-    for (size_t k = 0; k < grants[i]->request->named.count; k++)
-        member |= members[(*at)++];
-    return member;
+    const struct named_accounts *named = &grants[i]->request->named;
+    const struct public_key *account = NULL;
+    for (size_t k = 0; k < named->count; k++)
+        if (members[(*at)++] && account == NULL)
+            account = &named->keys[k];
+    return account;
 }
 
-/* Judges each grant, and gives the accounts out in order to those that stay open. */
+/* Checks each grant, and assigns the accounts in order to those that stay open. Returns the count of drafts.
+ */
 static size_t draft_all(struct draft drafts[], struct grant *const grants[], size_t count,
     const struct grant_claim *claim, const struct grant_settings *settings)
 {
@@ -108,12 +113,13 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
     for (size_t i = 0; i < count; i++) {
         struct detail detail = {0};
         struct transaction_head head;
-        bool member = names_member(grants, i, claim->members, &at);
-        if (!batch_keys_decide(claim->keys, grants, i))
+        const struct public_key *named = pool_account_named(grants, i, claim->members, &at);
+        if (!idempotency_decide(claim->keys, grants, i))
             continue;
-        enum err e = member ? detail_set(&detail, ERR_FORBIDDEN_SIGNER,
-                                  "an account of the pool would authorize part of it")
-                            : judge(grants[i]->request, settings, &claim->terms, &head, &detail);
+        const struct lease_request *request = grants[i]->request;
+        enum err e = named != NULL
+                         ? policy_refuse_account(&request->envelope, &settings->limits, named, &detail)
+                         : check_request(request, settings, &claim->terms, &head, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
         else if (made < claim->claimed) {
@@ -124,8 +130,8 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
     return made;
 }
 
-/* What came of signing: leases to record, and accounts that must not be chosen again. */
-struct outcome {
+/* The result of signing: leases to record, and accounts that must not be chosen again. */
+struct signing_result {
     struct grant_record_item items[GRANT_BATCH_MAX];
     struct draft *recorded[GRANT_BATCH_MAX];
     struct public_key faults[GRANT_BATCH_MAX];
@@ -133,11 +139,11 @@ struct outcome {
 };
 
 /*
- * One message for all. A seed that does not open is the account's fault: the grant stays open and the account
- * is quarantined. Anything else that keyd refuses is the request's.
+ * Signs all drafts with one message to keyd. When a seed does not open, the account is quarantined and the
+ * grant stays open. When keyd refuses for another reason, the grant is refused.
  */
 static enum err sign_all(
-    struct keyd *keyd, uint64_t now_s, struct draft *drafts, size_t count, struct outcome *outcome)
+    struct keyd *keyd, uint64_t now_s, struct draft *drafts, size_t count, struct signing_result *result)
 {
     struct lease_signing signings[GRANT_BATCH_MAX];
     for (size_t i = 0; i < count; i++)
@@ -150,43 +156,44 @@ static enum err sign_all(
     for (size_t i = 0; i < count; i++) {
         struct grant *grant = drafts[i].grant;
         if (signings[i].result == ERR_SEAL_BROKEN) {
-            grant->open = OPEN_FAULT;
-            outcome->faults[outcome->fault_count++] = drafts[i].account->key;
+            grant->open = OPEN_BROKEN_SEED;
+            result->faults[result->fault_count++] = drafts[i].account->key;
             continue;
         }
         if (signings[i].result != ERR_OK) {
-            log_error("key process refused a lease", "request_id=%s error=%s", grant->request->request_id,
-                err_code(signings[i].result));
+            log_error("key process refused to sign a lease", "request_id=%s error=%s",
+                grant->request->request_id, err_code(signings[i].result));
             refuse(grant, signings[i].result, &(struct detail){"the key process refused to sign it"});
             continue;
         }
         grant->lease.hash = signings[i].hash;
         envelope_build(
             signings[i].transaction, &signings[i].signer, &signings[i].signature, &grant->lease.envelope);
-        outcome->items[outcome->count] = (struct grant_record_item){grant->request, &grant->lease};
-        outcome->recorded[outcome->count++] = &drafts[i];
+        result->items[result->count] = (struct grant_record_item){grant->request, &grant->lease};
+        result->recorded[result->count++] = &drafts[i];
     }
     return ERR_OK;
 }
 
-/* Nothing of the batch was committed: refusals too are judged again, the pool may have changed by then. */
+/* Nothing of the batch was committed. Refused grants are checked again with the next batch: the pool may have
+ * changed by then. */
 static void reopen(struct grant *const grants[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         lease_wipe(&grants[i]->lease);
         grants[i]->state = GRANT_OPEN;
-        grants[i]->open = OPEN_SHORT;
+        grants[i]->open = OPEN_NO_ACCOUNT;
     }
 }
 
-/* Nothing is new; what retries found must be safe before they are answered. */
+/* No lease is new. Leases that repeated requests found must be durable before they are handed out. */
 static enum err end_without_leases(struct db *db, const struct grant_claim *claim, struct detail *detail)
 {
     enum err e = ERR_OK;
     if (claim->keys->any_found)
         e = db_commit_durably(db, detail);
-    else if (claim->batch->mode == GRANT_IN_LINE)
-        e = grant_record_line(db, claim->batch, detail);
+    else if (claim->batch->mode == GRANT_CLAIM_SHARE)
+        e = grant_record_sharing(db, claim->batch, detail);
     db_rollback(db);
     return e;
 }
@@ -194,28 +201,28 @@ static enum err end_without_leases(struct db *db, const struct grant_claim *clai
 static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct grant_claim *claim,
     struct draft drafts[], size_t count, struct detail *detail)
 {
-    struct outcome *outcome AUTO_FREE = NEW(struct outcome);
-    enum err e = sign_all(keyd, claim->terms.time.now_s, drafts, count, outcome);
+    struct signing_result *result AUTO_FREE = NEW(struct signing_result);
+    enum err e = sign_all(keyd, claim->terms.time.now_s, drafts, count, result);
     if (e != ERR_OK) {
         db_rollback(db);
         return e;
     }
-    claim->batch->given_back = claim->claimed > outcome->count + outcome->fault_count;
-    if (outcome->count + outcome->fault_count == 0)
+    claim->batch->locked_unused = claim->claimed > result->count + result->fault_count;
+    if (result->count + result->fault_count == 0)
         return end_without_leases(db, claim, detail);
     const struct grant_record record = {.batch = claim->batch,
         .terms = &claim->terms,
-        .items = outcome->items,
-        .count = outcome->count,
-        .faults = outcome->faults,
-        .fault_count = outcome->fault_count};
+        .items = result->items,
+        .count = result->count,
+        .faults = result->faults,
+        .fault_count = result->fault_count};
     e = grant_record_commit(db, &record, detail);
     if (e != ERR_OK) {
         db_rollback(db);
         return e;
     }
-    for (size_t i = 0; i < outcome->count; i++)
-        outcome->recorded[i]->grant->state = GRANT_DONE;
+    for (size_t i = 0; i < result->count; i++)
+        result->recorded[i]->grant->state = GRANT_DONE;
     return ERR_OK;
 }
 
@@ -230,11 +237,11 @@ static enum err grant_claimed(struct db *db, struct keyd *keyd, const struct gra
     for (size_t i = 0; i < made; i++)
         buf_free(&drafts[i].transaction);
     if (e == ERR_OK)
-        batch_keys_share(claim->keys, grants, count);
+        idempotency_share(claim->keys, grants, count);
     return e;
 }
 
-/* What can only be a retry wants no account. */
+/* A request that was refused already can only repeat an earlier one: it needs no account. */
 static size_t accounts_wanted(const struct grant_batch *batch)
 {
     size_t wanted = 0;
@@ -248,7 +255,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
 {
     struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claimed_account);
     struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
-    struct batch_keys *keys AUTO_FREE = NEW(struct batch_keys);
+    struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
     struct grant_claim claim = {.settings = settings,
         .batch = batch,
         .wanted = accounts_wanted(batch),
@@ -257,21 +264,14 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
         .keys = keys,
         .members = named.members,
         .accounts = accounts};
-    batch->line_taken = batch->given_back = false;
+    batch->others_wait = batch->locked_unused = false;
     reopen(batch->grants, batch->count);
-    batch_keys_init(keys, batch->grants, batch->count);
+    idempotency_init(keys, batch->grants, batch->count);
     enum err e = grant_claim_begin(db, &claim, detail);
     if (e == ERR_OK)
         e = grant_claimed(db, keyd, settings, &claim, detail);
-    batch_keys_wipe(keys);
+    idempotency_wipe(keys);
     if (e != ERR_OK)
         reopen(batch->grants, batch->count);
     return e;
-}
-
-enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count, struct detail *detail)
-{
-    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM};
-    return grant_batch_run(db, keyd, settings, &batch, detail);
 }

@@ -12,14 +12,14 @@ static const char sql_terms[] =
 enum {
     TERMS_TRANSACTION = GRANTS_COLUMN_COUNT,
     TERMS_SPENDABLE,
-    TERMS_LINE_TAKEN
+    TERMS_OTHERS_WAIT
 };
 
 static const char sql_claim[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
                                 " FROM fairway.claim_accounts($1, $2) a";
 
-/* Where no account is due, one row with NULLs for the account says how short they are. */
-static const char sql_claim_in_line[] =
+/* When the share is 0, one row with NULLs in place of an account has the counts. */
+static const char sql_claim_share[] =
     "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger, s.idle, s.waiting, s.share"
     " FROM fairway.share_of_idle($3, $4, $2) s"
     " LEFT JOIN LATERAL fairway.claim_accounts(least(s.share, $1), $2) a ON true";
@@ -53,11 +53,11 @@ static enum err read_accounts(const struct db_rows *rows, struct grant_claim *cl
     return ERR_OK;
 }
 
-static void read_line(const struct db_rows *rows, struct grant_line *line)
+static void read_share(const struct db_rows *rows, struct grant_sharing *sharing)
 {
-    line->idle = db_i64(rows, 0, 5);
-    line->waiting = db_i64(rows, 0, 6);
-    line->share = db_i64(rows, 0, 7);
+    sharing->idle = db_i64(rows, 0, 5);
+    sharing->waiting = db_i64(rows, 0, 6);
+    sharing->share = db_i64(rows, 0, 7);
 }
 
 static void read_members(const struct db_rows *rows, struct grant_claim *claim)
@@ -72,28 +72,30 @@ enum {
     TERMS,
     MEMBERS,
     KEYS,
-    CLAIM = KEYS + BATCH_KEY_STATEMENTS,
+    CLAIM = KEYS + IDEMPOTENCY_STATEMENTS,
     STEPS
 };
 
-/* All that can be asked at once, in one round trip. What a batch has no use for is left out. */
-static enum err ask(
-    struct db *db, const struct grant_claim *claim, struct db_rows *answers[STEPS], struct detail *detail)
+/* Runs all statements in one round trip; a batch omits those that it does not need. */
+static enum err run_statements(
+    struct db *db, const struct grant_claim *claim, struct db_rows *results[STEPS], struct detail *detail)
 {
-    const struct grant_line *line = claim->batch->line;
-    const int64_t replica = line == NULL ? 0 : line->replica;
-    const struct db_param addresses = DB_TEXTS(claim->named, claim->named_count), me = DB_I64(replica),
-                          sought[] = {DB_I64((int64_t)claim->wanted),
-                              DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count), me,
-                              line == NULL ? DB_NONE : DB_I64S(line->waited_ms, line->count)};
+    const struct grant_sharing *sharing = claim->batch->sharing;
+    const int64_t replica = sharing == NULL ? 0 : sharing->replica;
+    const struct db_param addresses = DB_TEXTS(claim->named, claim->named_count),
+                          replica_param = DB_I64(replica),
+                          claim_params[] = {DB_I64((int64_t)claim->wanted),
+                              DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count),
+                              replica_param,
+                              sharing == NULL ? DB_NONE : DB_I64S(sharing->waited_ms, sharing->count)};
     struct db_statement steps[STEPS] = {[ENTER] = DB_SQL0(grants_enter_sql),
-        [TERMS] = {sql_terms, &me, 1},
+        [TERMS] = {sql_terms, &replica_param, 1},
         [MEMBERS] = {sql_members, &addresses, 1}};
-    batch_keys_statements(claim->keys, &steps[KEYS]);
-    if (claim->batch->mode == GRANT_IN_LINE)
-        steps[CLAIM] = (struct db_statement){sql_claim_in_line, sought, 4};
+    idempotency_statements(claim->keys, &steps[KEYS]);
+    if (claim->batch->mode == GRANT_CLAIM_SHARE)
+        steps[CLAIM] = (struct db_statement){sql_claim_share, claim_params, 4};
     else if (claim->batch->mode == GRANT_CLAIM && claim->wanted > 0)
-        steps[CLAIM] = (struct db_statement){sql_claim, sought, 2};
+        steps[CLAIM] = (struct db_statement){sql_claim, claim_params, 2};
 
     struct db_statement statements[DB_BEGIN_STATEMENTS + STEPS];
     struct db_rows *rows[DB_BEGIN_STATEMENTS + STEPS] = {0};
@@ -107,45 +109,45 @@ static enum err ask(
         db_rows_free(rows[i]);
     count = begin;
     for (size_t i = 0; i < STEPS; i++)
-        answers[i] = steps[i].sql != NULL ? rows[count++] : NULL;
+        results[i] = steps[i].sql != NULL ? rows[count++] : NULL;
     return e;
 }
 
-static enum err read_answers(
-    struct grant_claim *claim, struct db_rows *const answers[STEPS], struct detail *detail)
+static enum err read_results(
+    struct grant_claim *claim, struct db_rows *const results[STEPS], struct detail *detail)
 {
     struct grant_batch *batch = claim->batch;
     enum err e =
-        read_terms(answers[ENTER], answers[TERMS], claim->settings->ledger_seconds, &claim->terms, detail);
+        read_terms(results[ENTER], results[TERMS], claim->settings->ledger_seconds, &claim->terms, detail);
     if (e != ERR_OK)
         return e;
-    read_members(answers[MEMBERS], claim);
-    if (claim->keys->count > 0 && (e = batch_keys_read(claim->keys, &answers[KEYS], detail)) != ERR_OK)
+    read_members(results[MEMBERS], claim);
+    if (claim->keys->count > 0 && (e = idempotency_read(claim->keys, &results[KEYS], detail)) != ERR_OK)
         return e;
-    if (answers[CLAIM] == NULL)
+    if (results[CLAIM] == NULL)
         return ERR_OK;
-    if (batch->mode == GRANT_IN_LINE)
-        read_line(answers[CLAIM], batch->line);
-    batch->line_taken =
-        batch->mode == GRANT_CLAIM && batch->line != NULL && db_bool(answers[TERMS], 0, TERMS_LINE_TAKEN);
-    if (!batch->line_taken)
-        e = read_accounts(answers[CLAIM], claim, detail);
-    if (batch->mode == GRANT_IN_LINE)
-        batch->line->left = batch->line->idle < 0
-                                ? claim->claimed == claim->wanted
-                                : batch->line->idle >= batch->line->waiting + GRANT_BATCH_MAX;
+    if (batch->mode == GRANT_CLAIM_SHARE)
+        read_share(results[CLAIM], batch->sharing);
+    batch->others_wait =
+        batch->mode == GRANT_CLAIM && batch->sharing != NULL && db_bool(results[TERMS], 0, TERMS_OTHERS_WAIT);
+    if (!batch->others_wait)
+        e = read_accounts(results[CLAIM], claim, detail);
+    if (batch->mode == GRANT_CLAIM_SHARE)
+        batch->sharing->shortage_over =
+            batch->sharing->idle < 0 ? claim->claimed == claim->wanted
+                                     : batch->sharing->idle >= batch->sharing->waiting + GRANT_BATCH_MAX;
     return e;
 }
 
 enum err grant_claim_begin(struct db *db, struct grant_claim *claim, struct detail *detail)
 {
-    struct db_rows *answers[STEPS] = {0};
+    struct db_rows *results[STEPS] = {0};
     claim->claimed = 0;
-    enum err e = ask(db, claim, answers, detail);
+    enum err e = run_statements(db, claim, results, detail);
     if (e == ERR_OK)
-        e = read_answers(claim, answers, detail);
+        e = read_results(claim, results, detail);
     for (size_t i = 0; i < STEPS; i++)
-        db_rows_free(answers[i]);
+        db_rows_free(results[i]);
     if (e != ERR_OK)
         db_rollback(db);
     return e;

@@ -21,21 +21,21 @@ static const char sql_record[] =
     " SET lease_hash = g.hash, locked_at = clock_timestamp(), locked_until = to_timestamp(g.max_time)"
     " FROM granted g WHERE a.public_key = g.account AND a.state = 'active' AND a.lease_hash IS NULL";
 
-/* The array stands in the order of the line, and those of the batch in front. */
-static const char sql_leave_line[] =
+/* The array has the order of grant_sharing.waited_ms: the requests of the batch come first. */
+static const char sql_publish_rest[] =
     "UPDATE fairway.waiting w SET since = w.since[$2 + 1 :] WHERE w.replica = $1";
 
-/* The number alone says nothing: after a failover it may be that of another transaction. */
+/* The transaction id alone is no proof: after a failover it may be that of another transaction. */
 static const char sql_outcome[] =
     "SELECT pg_xact_status($1::text::xid8),"
     " (SELECT count(*) FROM fairway.leases l WHERE l.hash = ANY ($2)) = cardinality($2)";
 
-/* How long the outcome of a lost COMMIT is looked up where the connection has no deadline; where it has one,
- * a third of what is left when COMMIT is sent, and at most so much. */
+/* How long the outcome of a lost COMMIT is looked up when the connection has no deadline. When it has one: a
+ * third of the time that is left when COMMIT is sent, and at most OUTCOME_SHARE_MS. */
 #define OUTCOME_WAIT_MS 3000
 #define OUTCOME_SHARE_MS 1500
 
-/* The lost COMMIT has happened; whether it waited for the standby nobody can say. */
+/* The lost COMMIT took effect, but it may not have waited for the standby: a durable commit after it does. */
 static enum err confirm(struct db *db, struct detail *detail)
 {
     enum err e = db_begin(db, detail);
@@ -46,12 +46,12 @@ static enum err confirm(struct db *db, struct detail *detail)
 }
 
 /*
- * The answer to COMMIT was lost. Only the database knows; while the old session may still be at it, the
- * status is "in progress". NULL means that the server does not remember the transaction: not the server that
- * we knew, or long ago. Committed without its leases: looked for too early, or not that server either. Never
- * a guess.
+ * The reply to COMMIT was lost; only the database knows the outcome. The status is "in progress" while the
+ * old session may still run the COMMIT. It is NULL when the server does not remember the transaction: it is
+ * another server, or it was long ago. "committed" while the leases are not visible means that the reading was
+ * too early, or that it is another server. Only a status that proves the outcome ends the loop.
  */
-static enum err learn_outcome(
+static enum err find_outcome(
     struct db *db, int64_t transaction_id, const struct bytes hashes[], size_t count, struct detail *detail)
 {
     AUTO_FREE char *id = mem_format("%lld", (long long)transaction_id);
@@ -70,7 +70,7 @@ static enum err learn_outcome(
         clock_sleep_ms(50);
     } while (clock_ms() < deadline_ms);
     return detail_set(
-        detail, ERR_OUTCOME_UNKNOWN, "COMMIT was not answered and its outcome could not be learnt");
+        detail, ERR_OUTCOME_UNKNOWN, "the reply to COMMIT was lost and its outcome could not be found out");
 }
 
 /* The columns of sql_record, one array each. */
@@ -98,28 +98,28 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
         columns->max_time[i] = (int64_t)lease->max_time_s;
         columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
         columns->request_id[i] = request->request_id;
-        if (request->idempotency_key[0] != '\0') { /* else both stay NULL */
+        if (request->idempotency_key[0] != '\0') { /* else both remain NULL */
             columns->key[i] = request->idempotency_key;
             columns->digest[i] = BYTES_OF(request->digest.bytes);
         }
     }
 }
 
-/* How many of the line have left it when these statements are committed. */
-static int32_t left_line(const struct grant_batch *batch, size_t recorded)
+/* How many requests of the replica's row wait no longer when these statements are committed. */
+static int32_t decided_count(const struct grant_batch *batch, size_t recorded)
 {
-    if (batch->line->left)
-        return GRANT_LINE_MAX;
-    size_t left = recorded;
+    if (batch->sharing->shortage_over)
+        return GRANT_SHARING_MAX;
+    size_t decided = recorded;
     for (size_t i = 0; i < batch->count; i++)
-        left += batch->grants[i]->state != GRANT_OPEN;
-    return (int32_t)left;
+        decided += batch->grants[i]->state != GRANT_OPEN;
+    return (int32_t)decided;
 }
 
-enum err grant_record_line(struct db *db, const struct grant_batch *batch, struct detail *detail)
+enum err grant_record_sharing(struct db *db, const struct grant_batch *batch, struct detail *detail)
 {
     const struct db_statement leave =
-        DB_SQL(sql_leave_line, DB_I64(batch->line->replica), DB_I32(left_line(batch, 0)));
+        DB_SQL(sql_publish_rest, DB_I64(batch->sharing->replica), DB_I32(decided_count(batch, 0)));
     return db_run_commit(db, &leave, 1, NULL, detail);
 }
 
@@ -156,10 +156,10 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
         DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count))};
     struct db_param leave[2];
     size_t statement_count = 1;
-    if (record->batch->mode == GRANT_IN_LINE) {
-        leave[0] = DB_I64(record->batch->line->replica);
-        leave[1] = DB_I32(left_line(record->batch, count));
-        statements[statement_count++] = (struct db_statement){sql_leave_line, leave, ARRAY_LEN(leave)};
+    if (record->batch->mode == GRANT_CLAIM_SHARE) {
+        leave[0] = DB_I64(record->batch->sharing->replica);
+        leave[1] = DB_I32(decided_count(record->batch, count));
+        statements[statement_count++] = (struct db_statement){sql_publish_rest, leave, ARRAY_LEN(leave)};
     }
     struct db_rows *rows[2] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);
@@ -168,9 +168,10 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
         db_rows_free(rows[i]);
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
         db_rollback(db);
-        return learn_outcome(db, record->terms->transaction_id, columns->hash, count, detail);
+        return find_outcome(db, record->terms->transaction_id, columns->hash, count, detail);
     }
-    if (e == ERR_OK && affected != count) /* the deferred check has refused such a commit already */
-        return detail_set(detail, ERR_INTERNAL, "%zu of %zu leases named their accounts", affected, count);
+    if (e == ERR_OK && affected != count) /* the deferred constraint fails such a commit before this */
+        return detail_set(
+            detail, ERR_INTERNAL, "%zu of %zu leases are set on their accounts", affected, count);
     return e;
 }

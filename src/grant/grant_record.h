@@ -1,11 +1,11 @@
-/* The writing half of a grant transaction: lease rows, the accounts that name them, COMMIT, and the truth
- * about a lost one. */
+/* The writing half of a grant transaction: lease rows, the accounts that refer to them, COMMIT, and finding
+ * out the outcome of a COMMIT whose reply was lost. */
 #ifndef FAIRWAY_GRANT_GRANT_RECORD_H
 #define FAIRWAY_GRANT_GRANT_RECORD_H
 
 #include "grant_claim.h"
 
-/* A signed lease on its way into the database. */
+/* A signed lease to record. */
 struct grant_record_item {
     const struct lease_request *request;
     const struct lease *lease;
@@ -21,15 +21,17 @@ struct grant_record {
 };
 
 /*
- * Writes and commits; with GRANT_IN_LINE also who has left the line. Where the connection has a deadline,
- * COMMIT is given up so early that its outcome can still be looked up. ERR_OK: committed, also when that was
- * learnt only afterwards. ERR_OUTCOME_UNKNOWN: the outcome could not be looked up. ERR_NOT_REPLICATED:
- * committed, but perhaps not on the synchronous standby. Any other error: nothing was committed.
+ * Writes and commits; with GRANT_CLAIM_SHARE it also removes the decided requests from the replica's row of
+ * fairway.waiting. When the connection has a deadline, COMMIT times out so early that its outcome can still
+ * be looked up. ERR_OK: committed, also when that was found out only afterwards. ERR_OUTCOME_UNKNOWN: the
+ * outcome could not be looked up. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby.
+ * Any other error: nothing was committed.
  */
 MUST_CHECK enum err grant_record_commit(
     struct db *db, const struct grant_record *record, struct detail *detail);
 
-/* Commits only who has left the line. Errors as db_commit. */
-MUST_CHECK enum err grant_record_line(struct db *db, const struct grant_batch *batch, struct detail *detail);
+/* Only removes the decided requests from the row, and commits. Errors as db_commit. */
+MUST_CHECK enum err grant_record_sharing(
+    struct db *db, const struct grant_batch *batch, struct detail *detail);
 
 #endif

@@ -1,63 +1,70 @@
 #include "ticket_queue.h"
 
-void queue_append(struct queue *queue, struct engine_ticket *ticket)
+/* Before next, or at the end when next is NULL. */
+static void insert(struct ticket_queue *queue, struct engine_ticket *ticket, struct engine_ticket *next)
 {
-    ticket->next = NULL;
-    if (queue->first == NULL)
-        queue->first = ticket;
-    else
-        queue->last->next = ticket;
-    queue->last = ticket;
+    struct engine_ticket *previous = next != NULL ? next->previous : queue->last;
+    ticket->previous = previous;
+    ticket->next = next;
+    *(previous != NULL ? &previous->next : &queue->first) = ticket;
+    *(next != NULL ? &next->previous : &queue->last) = ticket;
+    ticket->place = queue->place;
     queue->count++;
-    queue->unjudged += !ticket->judged;
+    queue->unchecked += !ticket->checked;
 }
 
-void queue_return(struct queue *queue, struct queue *from)
+void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticket)
 {
-    struct queue merged = {0};
-    while (queue->first != NULL || from->first != NULL) {
-        bool is_from =
-            queue->first == NULL || (from->first != NULL && from->first->arrival < queue->first->arrival);
-        queue_append(&merged, queue_take(is_from ? from : queue));
-    }
-    *queue = merged;
+    insert(queue, ticket, NULL);
 }
 
-struct engine_ticket *queue_take(struct queue *queue)
+void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticket)
+{
+    *(ticket->previous != NULL ? &ticket->previous->next : &queue->first) = ticket->next;
+    *(ticket->next != NULL ? &ticket->next->previous : &queue->last) = ticket->previous;
+    ticket->previous = ticket->next = NULL;
+    ticket->place = TICKET_ELSEWHERE;
+    queue->count--;
+    queue->unchecked -= !ticket->checked;
+}
+
+void ticket_queue_merge(struct ticket_queue *queue, struct ticket_queue *from)
+{
+    struct engine_ticket *at = queue->first;
+    for (struct engine_ticket *ticket; (ticket = ticket_queue_take(from)) != NULL;) {
+        while (at != NULL && at->arrival < ticket->arrival)
+            at = at->next;
+        insert(queue, ticket, at);
+    }
+}
+
+struct engine_ticket *ticket_queue_take(struct ticket_queue *queue)
 {
     struct engine_ticket *ticket = queue->first;
-    if (ticket == NULL)
-        return NULL;
-    queue->first = ticket->next;
-    if (queue->first == NULL)
-        queue->last = NULL;
-    queue->count--;
-    queue->unjudged -= !ticket->judged;
-    ticket->next = NULL;
+    if (ticket != NULL)
+        ticket_queue_remove(queue, ticket);
     return ticket;
 }
 
-void queue_take_unjudged(struct queue *queue, size_t limit, struct queue *out)
+static void move(struct ticket_queue *queue, struct engine_ticket *ticket, struct ticket_queue *out)
 {
-    struct queue kept = {0};
-    for (struct engine_ticket *ticket; (ticket = queue_take(queue)) != NULL;)
-        queue_append(!ticket->judged && out->count < limit ? out : &kept, ticket);
-    *queue = kept;
+    ticket_queue_remove(queue, ticket);
+    ticket_queue_append(out, ticket);
 }
 
-void queue_sweep(struct queue *queue, int64_t late_ms, enum err late, struct queue *out)
+void ticket_queue_take_unchecked(struct ticket_queue *queue, size_t limit, struct ticket_queue *out)
 {
-    struct queue kept = {0};
-    for (struct engine_ticket *ticket; (ticket = queue_take(queue)) != NULL;) {
-        if (ticket->gone(ticket))
-            ticket->grant.error = ERR_CANCELLED;
-        else if (ticket->arrived_ms <= late_ms)
-            ticket->grant.error = late;
-        else {
-            queue_append(&kept, ticket);
-            continue;
-        }
-        queue_append(out, ticket);
+    struct engine_ticket *next;
+    for (struct engine_ticket *ticket = queue->first;
+         ticket != NULL && queue->unchecked > 0 && out->count < limit; ticket = next) {
+        next = ticket->next;
+        if (!ticket->checked)
+            move(queue, ticket, out);
     }
-    *queue = kept;
+}
+
+void ticket_queue_take_arrived(struct ticket_queue *queue, int64_t arrived_ms, struct ticket_queue *out)
+{
+    while (queue->first != NULL && queue->first->arrived_ms <= arrived_ms)
+        move(queue, queue->first, out);
 }

@@ -1,25 +1,27 @@
-/* Tickets that wait, first come first served. Not locked: the engine's mutex guards it. */
+/* A list of tickets, ordered by arrival. Not locked: the engine's mutex guards it. */
 #ifndef FAIRWAY_GRANT_TICKET_QUEUE_H
 #define FAIRWAY_GRANT_TICKET_QUEUE_H
 
 #include "grant/engine.h"
 
-struct queue {
+struct ticket_queue {
+    enum ticket_place place; /* of the tickets in it */
     struct engine_ticket *first, *last;
     size_t count;
-    size_t unjudged; /* of them */
+    size_t unchecked; /* of them */
 };
 
-void queue_append(struct queue *queue, struct engine_ticket *ticket);
-/* Moves all tickets of *from into the queue, each to its place by arrival: batches of two threads may come
- * back in either order. */
-void queue_return(struct queue *queue, struct queue *from);
+/* The ticket arrived later than all that are in the queue. */
+void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticket);
+/* Moves all tickets of *from into the queue, each to its place by arrival. */
+void ticket_queue_merge(struct ticket_queue *queue, struct ticket_queue *from);
 /* Takes the first ticket; NULL when there is none. */
-struct engine_ticket *queue_take(struct queue *queue);
-/* Takes up to limit tickets that are not judged yet, the first ones first. */
-void queue_take_unjudged(struct queue *queue, size_t limit, struct queue *out);
-/* Moves to *out, with grant.error set, the tickets that arrived at or before late_ms (as `late`) or whose
-   client has hung up (CANCELLED). */
-void queue_sweep(struct queue *queue, int64_t late_ms, enum err late, struct queue *out);
+struct engine_ticket *ticket_queue_take(struct ticket_queue *queue);
+/* Takes a ticket that is in this queue. */
+void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticket);
+/* Appends to *out up to limit tickets that no batch has checked yet, the first ones first. */
+void ticket_queue_take_unchecked(struct ticket_queue *queue, size_t limit, struct ticket_queue *out);
+/* Appends to *out the tickets that arrived at or before arrived_ms. */
+void ticket_queue_take_arrived(struct ticket_queue *queue, int64_t arrived_ms, struct ticket_queue *out);
 
 #endif

@@ -1,7 +1,6 @@
 #include "grant/watch.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,59 +12,59 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* How often hang-ups and deadlines are looked for while anyone waits. */
-#define SWEEP_MS 100
-/* All are looked up so often, whether a NOTIFY comes or not. What was read longer ago than FRESH_MS is not
- * answered any more: what was pending may have ended. */
-#define LOOK_EVERY_MS 1000
+/* How often deadlines are checked while anyone waits. */
+#define DEADLINE_CHECK_MS 100
+/* All tickets are looked up this often, also without a notification. A status that was read longer ago than
+ * FRESH_MS is not reported any more: what was pending may have ended. */
+#define LOOKUP_EVERY_MS 1000
 #define FRESH_MS 2000
-/* No call to the database takes longer. */
+/* The longest call to the database. */
 #define CALL_MS 2000
+/* A pause after waiting for notifications has failed. */
 #define PAUSE_MS 50
 
 struct watch {
-    pthread_t looker, sweeper;
-    struct db *db;                 /* the looker's */
-    int wake_fd;                   /* ends the looker's wait */
+    pthread_t lookup_thread, deadline_thread;
+    struct db *db;                 /* the lookup thread's */
+    int wake_fd;                   /* ends the lookup thread's wait */
     pthread_mutex_t mutex;         /* guards what follows */
-    pthread_cond_t changed;        /* for the sweeper */
-    struct watch_ticket **tickets; /* by number */
+    pthread_cond_t changed;        /* wakes the deadline thread */
+    struct watch_ticket **tickets; /* those that wait, ordered by number */
     size_t count, room;
     uint64_t submitted;
     bool draining, stopping;
 };
 
-/* Tickets that have been taken out, to be answered without the mutex. */
-struct over {
+/* Tickets that have been taken out, whose done is called when the mutex has been given back. */
+struct ended {
     struct watch_ticket **tickets;
     size_t count;
 };
 
-static void answer(struct over *over)
+static void call_done(struct ended *ended)
 {
-    for (size_t i = 0; i < over->count; i++)
-        over->tickets[i]->done(over->tickets[i]);
-    free(over->tickets);
+    for (size_t i = 0; i < ended->count; i++)
+        ended->tickets[i]->done(ended->tickets[i]);
+    free(ended->tickets);
 }
 
-static bool has_ended(const struct watch_ticket *ticket)
+static bool lease_has_ended(const struct watch_ticket *ticket)
 {
-    return ticket->seen_ms != 0 && strcmp(ticket->status.status, "pending") != 0;
+    return ticket->read_ms != 0 && strcmp(ticket->status.status, "pending") != 0;
 }
 
-/* Whether the ticket is to be answered now; sets its error. While the watch drains, nobody waits. */
-static bool is_over(struct watch_ticket *ticket, int64_t now_ms, bool draining, bool stopping)
+/* Whether the ticket waits no more; sets its error. The mutex is held. */
+static bool is_over(const struct watch *watch, struct watch_ticket *ticket, int64_t now_ms)
 {
-    if (ticket->error != ERR_OK || has_ended(ticket))
+    if (ticket->error != ERR_OK || lease_has_ended(ticket))
         return true;
     const bool is_due = now_ms >= ticket->deadline_ms;
-    const bool is_fresh = ticket->seen_ms != 0 && !ticket->failed && now_ms - ticket->seen_ms <= FRESH_MS;
-    const bool in_vain = ticket->failed || now_ms >= ticket->arrived_ms + WATCH_READ_MS;
-    if (stopping)
+    const bool is_fresh =
+        ticket->read_ms != 0 && !ticket->read_failed && now_ms - ticket->read_ms <= FRESH_MS;
+    const bool read_late = ticket->read_failed || now_ms >= ticket->arrived_ms + WATCH_READ_MS;
+    if (watch->stopping)
         ticket->error = ERR_SHUTTING_DOWN;
-    else if (ticket->gone(ticket))
-        ticket->error = ERR_CANCELLED;
-    else if ((!is_due && !draining) || (!is_fresh && !in_vain))
+    else if ((!is_due && !watch->draining) || (!is_fresh && !read_late))
         return false;
     else if (!is_due)
         ticket->error = ERR_SHUTTING_DOWN;
@@ -76,132 +75,137 @@ static bool is_over(struct watch_ticket *ticket, int64_t now_ms, bool draining, 
     return true;
 }
 
-/* Takes out what is over. The mutex is held. */
-static struct over take_over(struct watch *watch)
+/* The mutex is held. */
+static struct ended take_ended(struct watch *watch)
 {
-    struct over over = {NEW_ARRAY(watch->count, struct watch_ticket *), 0};
+    struct ended ended = {NEW_ARRAY(watch->count, struct watch_ticket *), 0};
     const int64_t now_ms = clock_ms();
     size_t kept = 0;
     for (size_t i = 0; i < watch->count; i++) {
         struct watch_ticket *ticket = watch->tickets[i];
-        if (is_over(ticket, now_ms, watch->draining, watch->stopping))
-            over.tickets[over.count++] = ticket;
-        else
+        if (is_over(watch, ticket, now_ms)) {
+            ticket->waits = false;
+            ended.tickets[ended.count++] = ticket;
+        } else {
             watch->tickets[kept++] = ticket;
+        }
     }
     watch->count = kept;
-    return over;
+    return ended;
 }
 
-static void *sweep(void *context)
+static void *watch_deadlines(void *context)
 {
     struct watch *watch = context;
     bool stopping = false;
     while (!stopping) {
         pthread_mutex_lock(&watch->mutex);
-        const struct timespec next = clock_timespec(clock_ms() + SWEEP_MS);
+        const struct timespec next = clock_timespec(clock_ms() + DEADLINE_CHECK_MS);
         if (watch->count == 0 && !watch->stopping)
             pthread_cond_wait(&watch->changed, &watch->mutex);
         else if (!watch->stopping)
             pthread_cond_timedwait(&watch->changed, &watch->mutex, &next);
         stopping = watch->stopping;
-        struct over over = take_over(watch);
+        struct ended ended = take_ended(watch);
         pthread_mutex_unlock(&watch->mutex);
-        answer(&over);
+        call_done(&ended);
     }
     return NULL;
 }
 
-/* ---- looking */
+/* ---- the lookup thread */
 
-/* Copies of what is looked up: the tickets may be answered meanwhile. */
-struct look {
+/* What is looked up, copied from the tickets, which may be answered meanwhile. All arrays have `count` items.
+ */
+struct lookup_batch {
     size_t count;
-    uint64_t *numbers;
+    uint64_t *numbers; /* of the tickets */
     char (*clients)[CLIENT_SIZE];
     struct lease_lookup *lookups;
 };
 
-static void look_free(struct look *look)
+static void lookup_batch_free(struct lookup_batch *batch)
 {
-    free(look->numbers);
-    free(look->clients);
-    free(look->lookups);
+    free(batch->numbers);
+    free(batch->clients);
+    free(batch->lookups);
 }
 
-static struct look look_at(struct watch *watch, bool all)
+/* The tickets to look up: all, or those that have never been. */
+static struct lookup_batch collect(struct watch *watch, bool all)
 {
     pthread_mutex_lock(&watch->mutex);
-    struct look look = {.numbers = NEW_ARRAY(watch->count, uint64_t),
+    struct lookup_batch batch = {.numbers = NEW_ARRAY(watch->count, uint64_t),
         .clients = mem_new(watch->count, CLIENT_SIZE),
         .lookups = NEW_ARRAY(watch->count, struct lease_lookup)};
     for (size_t i = 0; i < watch->count; i++) {
         const struct watch_ticket *ticket = watch->tickets[i];
-        if (!all && ticket->seen_ms != 0)
+        if (!all && ticket->read_ms != 0)
             continue;
-        look.numbers[look.count] = ticket->number;
-        memcpy(look.clients[look.count], ticket->client, CLIENT_SIZE);
-        look.lookups[look.count] =
-            (struct lease_lookup){.hash = ticket->hash, .client = look.clients[look.count]};
-        look.count++;
+        batch.numbers[batch.count] = ticket->number;
+        memcpy(batch.clients[batch.count], ticket->client, CLIENT_SIZE);
+        batch.lookups[batch.count] =
+            (struct lease_lookup){.hash = ticket->hash, .client = batch.clients[batch.count]};
+        batch.count++;
     }
     pthread_mutex_unlock(&watch->mutex);
-    return look;
+    return batch;
 }
 
-/* What is in no row is unknown to that client. */
-static void tell(struct watch_ticket *ticket, const struct look *look, size_t i, enum err e, int64_t now_ms)
+static void set_status(
+    struct watch_ticket *ticket, const struct lease_lookup *lookup, enum err e, int64_t now_ms)
 {
-    ticket->failed = e != ERR_OK;
+    ticket->read_failed = e != ERR_OK;
     if (e != ERR_OK)
         return;
-    if (!look->lookups[i].found)
+    if (!lookup->found)
         ticket->error = ERR_TRANSACTION_NOT_FOUND;
-    ticket->status = look->lookups[i].status;
-    ticket->seen_ms = now_ms;
+    ticket->status = lookup->status;
+    ticket->read_ms = now_ms;
 }
 
-/* Both stand in the order of their numbers. */
-static void tell_all(struct watch *watch, const struct look *look, enum err e)
+/* Hands the result of a lookup to the tickets that still wait. Items and tickets are ordered by number. */
+static void apply(struct watch *watch, const struct lookup_batch *batch, enum err e)
 {
     const int64_t now_ms = clock_ms();
     pthread_mutex_lock(&watch->mutex);
-    for (size_t i = 0, k = 0; i < look->count; i++) {
-        while (k < watch->count && watch->tickets[k]->number < look->numbers[i])
+    for (size_t i = 0, k = 0; i < batch->count; i++) {
+        while (k < watch->count && watch->tickets[k]->number < batch->numbers[i])
             k++;
-        if (k < watch->count && watch->tickets[k]->number == look->numbers[i])
-            tell(watch->tickets[k], look, i, e, now_ms);
+        if (k < watch->count && watch->tickets[k]->number == batch->numbers[i])
+            set_status(watch->tickets[k], &batch->lookups[i], e, now_ms);
     }
-    struct over over = take_over(watch);
+    struct ended ended = take_ended(watch);
     pthread_mutex_unlock(&watch->mutex);
-    answer(&over);
+    call_done(&ended);
 }
 
-static void look_up(struct watch *watch, bool all, bool *blind)
+/* *failing: the last lookup failed. */
+static void look_up(struct watch *watch, bool all, bool *failing)
 {
-    struct look look CLEANUP(look_free) = look_at(watch, all);
+    struct lookup_batch batch CLEANUP(lookup_batch_free) = collect(watch, all);
     struct detail detail = {0};
-    if (look.count == 0)
+    if (batch.count == 0)
         return;
     db_set_deadline(watch->db, clock_ms() + CALL_MS);
-    enum err e = lease_lookup(watch->db, look.lookups, look.count, &detail);
-    if (e != ERR_OK && !*blind)
-        log_warn("transactions that are waited for cannot be looked up", "error=%s detail=\"%s\"",
+    enum err e = lease_lookup(watch->db, batch.lookups, batch.count, &detail);
+    if (e != ERR_OK && !*failing)
+        log_warn("cannot look up the transactions that clients wait for; retrying", "error=%s detail=\"%s\"",
             err_code(e), detail.text);
-    if (e == ERR_OK && *blind)
-        log_info("transactions that are waited for are looked up again", NULL);
-    *blind = e != ERR_OK;
-    tell_all(watch, &look, e);
+    if (e == ERR_OK && *failing)
+        log_info("looking up the transactions that clients wait for works again", NULL);
+    *failing = e != ERR_OK;
+    apply(watch, &batch, e);
 }
 
-/* Waits until something may have happened. Returns true when leases may have ended. */
-static bool wait_for_news(struct watch *watch)
+/* Waits for a notification, a new ticket or LOOKUP_EVERY_MS. Returns true when leases may have ended. */
+static bool wait_for_notification(struct watch *watch)
 {
     struct detail detail = {0};
     eventfd_t submitted;
     bool notified = false;
     db_set_deadline(watch->db, clock_ms() + CALL_MS);
-    if (db_wait_notify(watch->db, LOOK_EVERY_MS, watch->wake_fd, &notified, &detail) != ERR_OK) {
+    if (db_wait_notify(watch->db, LOOKUP_EVERY_MS, watch->wake_fd, &notified, &detail) != ERR_OK) {
         log_debug("no notifications", "detail=\"%s\"", detail.text);
         clock_sleep_ms(PAUSE_MS);
     }
@@ -217,21 +221,21 @@ static bool is_stopping(struct watch *watch)
     return stopping;
 }
 
-/* Arrivals are looked up by themselves, so that many that wait do not make each arrival expensive. */
-static void *look_for_ends(void *context)
+/* New tickets are looked up by themselves, so that many that wait do not make each new one expensive. */
+static void *look_up_leases(void *context)
 {
     struct watch *watch = context;
     struct detail detail = {0};
     int64_t all_ms = 0;
-    bool blind = false;
+    bool failing = false;
     db_set_deadline(watch->db, clock_ms() + CALL_MS);
-    if (db_listen(watch->db, ACCOUNTS_CHANNEL, &detail) != ERR_OK) /* the next connection does it */
-        log_debug("no notifications", "detail=\"%s\"", detail.text);
+    if (db_listen(watch->db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
+        log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
     while (!is_stopping(watch)) {
-        bool all = wait_for_news(watch) || clock_ms() >= all_ms;
+        bool all = wait_for_notification(watch) || clock_ms() >= all_ms;
         if (all)
-            all_ms = clock_ms() + LOOK_EVERY_MS;
-        look_up(watch, all, &blind);
+            all_ms = clock_ms() + LOOKUP_EVERY_MS;
+        look_up(watch, all, &failing);
     }
     return NULL;
 }
@@ -260,13 +264,13 @@ enum err watch_start(const char *database_direct_url, struct watch **out, struct
     pthread_condattr_destroy(&monotonic);
     watch->db =
         db_new(&(struct db_settings){.url = database_direct_url, .kind = DB_DIRECT, .name = "fairway watch"});
-    start_thread(&watch->looker, look_for_ends, watch);
-    start_thread(&watch->sweeper, sweep, watch);
+    start_thread(&watch->lookup_thread, look_up_leases, watch);
+    start_thread(&watch->deadline_thread, watch_deadlines, watch);
     *out = watch;
     return ERR_OK;
 }
 
-static void wake(struct watch *watch)
+static void wake_lookup(struct watch *watch)
 {
     if (eventfd_write(watch->wake_fd, 1) != 0)
         log_error("eventfd_write failed", NULL);
@@ -274,47 +278,78 @@ static void wake(struct watch *watch)
 
 enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
 {
-    ticket->error = ERR_OK;
-    ticket->status = (struct lease_status){0};
-    ticket->arrived_ms = clock_ms();
-    ticket->seen_ms = 0;
-    ticket->failed = false;
     pthread_mutex_lock(&watch->mutex);
-    enum err e = watch->stopping ? ERR_SHUTTING_DOWN : watch->count >= WATCH_MAX ? ERR_OVERLOADED : ERR_OK;
+    enum err e = ticket->cancelled           ? ERR_CANCELLED
+                 : watch->stopping           ? ERR_SHUTTING_DOWN
+                 : watch->count >= WATCH_MAX ? ERR_OVERLOADED
+                                             : ERR_OK;
     if (e == ERR_OK) {
         if (watch->count == watch->room) {
             watch->room = watch->room == 0 ? 64 : watch->room * 2;
             watch->tickets = mem_grow(watch->tickets, watch->room, sizeof watch->tickets[0]);
         }
+        ticket->waits = true;
+        ticket->arrived_ms = clock_ms();
         ticket->number = watch->submitted++;
         watch->tickets[watch->count++] = ticket;
         pthread_cond_signal(&watch->changed);
     }
     pthread_mutex_unlock(&watch->mutex);
     if (e == ERR_OK)
-        wake(watch);
+        wake_lookup(watch);
     return e;
 }
 
-static void set(struct watch *watch, bool *flag)
+/* The mutex is held. */
+static void remove_ticket(struct watch *watch, struct watch_ticket *ticket)
+{
+    size_t low = 0;
+    for (size_t high = watch->count; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        if (watch->tickets[middle]->number < ticket->number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    watch->count--;
+    memmove(&watch->tickets[low], &watch->tickets[low + 1], (watch->count - low) * sizeof watch->tickets[0]);
+    ticket->waits = false;
+}
+
+void watch_cancel(struct watch *watch, struct watch_ticket *ticket)
+{
+    pthread_mutex_lock(&watch->mutex);
+    const bool waits = ticket->waits;
+    if (waits)
+        remove_ticket(watch, ticket);
+    else
+        ticket->cancelled = true; /* seen by watch_submit */
+    pthread_mutex_unlock(&watch->mutex);
+    if (!waits)
+        return;
+    ticket->error = ERR_CANCELLED;
+    ticket->done(ticket);
+}
+
+static void set_flag(struct watch *watch, bool *flag)
 {
     pthread_mutex_lock(&watch->mutex);
     *flag = true;
     pthread_cond_signal(&watch->changed);
     pthread_mutex_unlock(&watch->mutex);
-    wake(watch);
+    wake_lookup(watch);
 }
 
 void watch_drain(struct watch *watch)
 {
-    set(watch, &watch->draining);
+    set_flag(watch, &watch->draining);
 }
 
 void watch_stop(struct watch *watch)
 {
-    set(watch, &watch->stopping);
-    pthread_join(watch->sweeper, NULL);
-    pthread_join(watch->looker, NULL);
+    set_flag(watch, &watch->stopping);
+    pthread_join(watch->deadline_thread, NULL);
+    pthread_join(watch->lookup_thread, NULL);
     db_free(watch->db);
     close(watch->wake_fd);
     pthread_cond_destroy(&watch->changed);

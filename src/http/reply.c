@@ -1,4 +1,3 @@
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -33,12 +32,13 @@ const char *http_request_id(const struct http_request *request)
     return request->id;
 }
 
-bool http_client_gone(const struct http_request *request)
+void http_on_client_gone(struct http_request *request, void (*callback)(void *context), void *context)
 {
-    /* The descriptor cannot have been closed and used anew: the library closes it on the connection's own
-     * thread only, after the request has been answered. */
-    struct pollfd socket = {.fd = request->peer->fd, .events = POLLRDHUP};
-    return poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+    /* The library closes the socket on the connection's own thread, after the request has been answered:
+     * until then the descriptor is this client's. */
+    request->hangup = (struct hangup){request->peer->fd, callback, context};
+    request->hangup_watched = true;
+    hangups_watch(request->server->hangups, &request->hangup);
 }
 
 /* The library's functions fail for want of memory only, given constant names and clean values. */

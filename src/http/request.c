@@ -40,6 +40,8 @@ void request_answer(struct http_request *request, int status, struct MHD_Respons
     enum phase now = atomic_load(&request->phase);
     if (now == ANSWERED || now == QUEUED)
         log_fatal(EX_SOFTWARE, "a request was answered twice", "request_id=%s", request->id);
+    if (request->hangup_watched)
+        hangups_unwatch(server->hangups, &request->hangup);
     request->status = status;
     request->response = response;
     enum phase before = move(request, ANSWERED);

@@ -5,6 +5,7 @@
 #ifndef FAIRWAY_HTTP_REQUEST_H
 #define FAIRWAY_HTTP_REQUEST_H
 
+#include "hangups.h"
 #include "head.h"
 #include "route.h"
 #include "server.h"
@@ -50,6 +51,9 @@ struct http_request {
     int status; /* with response: written before ANSWERED, read after */
     struct MHD_Response *response;
     bool client_left; /* it was answered with ERR_CANCELLED, for the log */
+
+    struct hangup hangup;
+    bool hangup_watched;
 };
 
 /* The callbacks of MHD_start_daemon; context is the server. */

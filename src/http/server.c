@@ -46,7 +46,9 @@ static void connection_notify(void *context, struct MHD_Connection *connection, 
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         *closure = listener_opened(server->listener, fd);
     } else if (*closure != NULL) {
-        listener_closed(server->listener, *closure);
+        struct connection *closed = *closure;
+        hangups_forget(server->hangups, closed->fd);
+        listener_closed(server->listener, closed);
     }
 }
 
@@ -136,7 +138,9 @@ enum err http_start(const struct http_settings *settings, struct http_server **o
     server->port = port_of(sockets.fds[0]);
     server->route_count = settings->route_count;
     server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
+    server->hangups = hangups_start();
     if (start_workers(server, settings, max_connections) != ERR_OK) {
+        hangups_free(server->hangups);
         sockets_close(&sockets);
         free(server->routes);
         free(server);
@@ -183,6 +187,7 @@ void http_free(struct http_server *server)
     wait_for_zero(&server->under_way, clock_ms() + FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);
+    hangups_free(server->hangups);
     listener_free(server->listener);
     free(server->routes);
     free(server);

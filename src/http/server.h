@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 #include <stdatomic.h>
 
+#include "hangups.h"
 #include "http/http.h"
 #include "listener.h"
 
@@ -24,6 +25,7 @@ struct http_server {
     struct MHD_Daemon *workers[HTTP_THREADS_MAX];
     unsigned worker_count, next_worker;
     struct listener *listener;
+    struct hangups *hangups;
     unsigned port;
     uint64_t id_prefix, id_base;
     atomic_uint_least64_t id_count;

@@ -19,6 +19,8 @@ struct keyd {
     struct spawned child;
     pthread_mutex_t mutex;
     bool dead;
+    int dead_event; /* an eventfd, written when dead is set */
+    int lost_fd;    /* an epoll set of dead_event and the pidfd */
     struct buf request, answer;
 };
 

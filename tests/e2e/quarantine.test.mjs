@@ -1,18 +1,18 @@
-// Quarantine, end to end: an account that did what fairway did not cause is never leased, says why, and has a way back. The culprit is
-// somebody who has a channel account's key: this file opens the sealed seeds with the master key.
+// Quarantine, end to end: an account that something other than fairway has changed is never leased, has a reason, and can be released. The
+// other party has a channel account's key: this file opens the sealed seeds with the master key.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { payThrough, payment, startWorld, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 import { unseal } from './unseal.mjs';
 
 const ACCOUNTS = 8;
 let world, service, users;
-let seal; // of broken, before it was
-let consumed, signers, merged, missing, frozen, broken, healthy; // one account for each reason, and those that stay as they are
+let seal; // the seed of `broken` before it was damaged
+let consumed, signers, merged, missing, frozen, broken, healthy; // one account for each reason, and those that stay active
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
@@ -24,11 +24,8 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** {code, out} of a command, whatever its exit code. */
-const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
-  error => ({ code: error.code, out: error.stdout + error.stderr }));
-const row = async address => (await world.sql(
-  `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${address}'`))[0];
+const run = (...args) => world.run(...args);
+const row = address => world.stateOf(address);
 const becomes = (address, state) => until(async () => (await row(address))[0] === state, 20_000, `${address} is ${state}`);
 const quarantine = (address, reason) => world.sql(`UPDATE fairway.channel_accounts SET state = 'quarantined',
   quarantine_reason = '${reason}' WHERE public_key = '${address}'`);
@@ -44,7 +41,7 @@ async function channelKey(address) {
     networkId: crypto.createHash('sha256').update(world.passphrase).digest() });
 }
 
-/** A transaction of the channel account that fairway never signed; somebody else pays for it, and sponsors what it adds. */
+/** A transaction of the channel account that fairway did not sign; somebody else pays for it and sponsors what it adds. */
 async function misuse(address, ...operations) {
   const [payer] = users;
   const builder = new TransactionBuilder(await world.network.getAccount(address), { fee: '1000', networkPassphrase: world.passphrase });
@@ -82,7 +79,7 @@ async function released(...addresses) {
   }
 }
 
-test('P9 accounts lists every account in the order of their keys, with state, sequence and ledger, and sums up; from the database alone', { timeout: 60_000 }, async () => {
+test('P9 accounts lists all accounts by key with state, sequence and ledger, and counts them, from the database alone', { timeout: 60_000 }, async () => {
   const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env } = world.env;
   world.env = env;
   const { code, out } = await run('accounts');
@@ -92,12 +89,12 @@ test('P9 accounts lists every account in the order of their keys, with state, se
   assert.equal(lines.at(-1), `${ACCOUNTS} accounts, ${ACCOUNTS} idle`);
   assert.deepEqual(lines, [...lines.slice(0, -1).sort(), lines.at(-1)]);
   assert.equal((await run('accounts', '--state', 'leased')).out, '0 accounts\n');
-  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['mend', consumed], ['release', consumed, '--state', 'idle']])
+  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['repair', consumed], ['release', consumed, '--state', 'idle']])
     assert.equal((await run('accounts', ...args)).code, 64, args.join(' '));
   world.env = { ...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE };
 });
 
-test('an account is quarantined for each thing that fairway did not cause, shown with its reason, and not leased', { timeout: 60_000 }, async () => {
+test('each change that fairway did not cause quarantines the account, which is listed with its reason and not leased', { timeout: 60_000 }, async () => {
   await misuse(consumed, Operation.bumpSequence({ bumpTo: '0' }));
   await misuse(signers, Operation.beginSponsoringFutureReserves({ sponsoredId: signers, source: users[0].publicKey() }),
     Operation.setOptions({ signer: { ed25519PublicKey: users[1].publicKey(), weight: 1 } }), Operation.endSponsoringFutureReserves({}));
@@ -111,7 +108,7 @@ test('an account is quarantined for each thing that fairway did not cause, shown
   const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'its signers or thresholds were changed'],
     [merged, 'the network removed the account'], [missing, 'missing on the network'], [frozen, 'frozen by the network'],
     [broken, 'its sealed seed does not open']]);
-  // more wanted than there are: the one with the broken seed is tried, found out, and not answered with
+  // more requests than accounts: the account with the broken seed is tried, quarantined, and not leased
   const answers = await Promise.all(Array.from({ length: healthy.length + 1 }, lease));
   const leased = answers.filter(({ status }) => status === 201).map(({ json }) => json.channelAccount);
   assert.deepEqual(leased.sort(), [...healthy].sort());
@@ -126,7 +123,7 @@ test('an account is quarantined for each thing that fairway did not cause, shown
   assert.match((await run('accounts')).out, new RegExp(`^${channelAccount} leased .* lease ${hash} until 20..-..-..T..:..:..Z$`, 'm'));
 });
 
-test('release: only what the network confirms, with the number that the network has', { timeout: 60_000 }, async () => {
+test('release: only if the network confirms that it may, with the network\'s sequence number', { timeout: 60_000 }, async () => {
   await refused('release', signers, /refused: its signers or thresholds were changed/);
   await refused('retire', signers, /refused: its signers or thresholds were changed/);
   await refused('release', merged, /refused: the network has no such account; retire it/);
@@ -144,23 +141,15 @@ test('release: only what the network confirms, with the number that the network 
 /** A node that does not find what it is asked for, the first `lies` times. */
 async function lyingNode(lies) {
   const node = { asked: 0 };
-  const server = http.createServer(async (request, response) => {
-    const chunks = [];
-    for await (const chunk of request)
-      chunks.push(chunk);
-    const body = Buffer.concat(chunks), call = JSON.parse(body);
-    const answer = await (await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
+  return Object.assign(node, await proxyRpc(world.localnet.url, async (call, forward) => {
+    const answer = await forward();
     if (call.method === 'getLedgerEntries' && answer.result.entries?.length > 0 && node.asked++ < lies)
       answer.result.entries = [];
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
-  });
-  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
-  node.url = `http://127.0.0.1:${server.address().port}`;
-  node.close = () => server.close().closeAllConnections();
-  return node;
+    return answer;
+  }));
 }
 
-test('Z6 retire: what one node does not find is looked for again, a ledger later', { timeout: 60_000 }, async () => {
+test('Z6 retire: an account that one node does not find is read again a ledger later', { timeout: 60_000 }, async () => {
   const node = await lyingNode(1);
   world.env.RPC_URL = node.url;
   const { code, out } = await run('accounts', 'retire', missing);
@@ -172,7 +161,7 @@ test('Z6 retire: what one node does not find is looked for again, a ledger later
   assert.deepEqual(await row(missing), ['retiring', '']);
 });
 
-test('Z6 retire: gone from the network in two looks, then retired; its row and its seed stay', { timeout: 60_000 }, async () => {
+test('Z6 retire: an account missing in two reads is retired; its row and its seed stay', { timeout: 60_000 }, async () => {
   const { code, out } = await run('accounts', 'retire', merged, merged);
   assert.equal(code, 0, out);
   assert.match(out, /retired: the network has no such account\n.* already retired/);
@@ -180,7 +169,7 @@ test('Z6 retire: gone from the network in two looks, then retired; its row and i
   assert.deepEqual(await world.sql(`SELECT octet_length(sealed_seed) FROM fairway.channel_accounts WHERE public_key = '${merged}'`), [['72']]);
 });
 
-test('an RPC that is behind, or away, changes nothing: exit 75 and 69', { timeout: 60_000 }, async () => {
+test('an RPC that lags or is unavailable changes nothing: exit 75 and 69', { timeout: 60_000 }, async () => {
   await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger + 1000000 WHERE public_key = '${broken}'`);
   world.env.START_TIMEOUT = '1';
   for (const verb of ['release', 'retire']) {
@@ -195,7 +184,7 @@ test('an RPC that is behind, or away, changes nothing: exit 75 and 69', { timeou
   assert.match((await row(broken))[1], /does not open/);
 });
 
-test('retire and ensure-accounts: quarantined ones are replaced, a leased one is merged only when its lease has ended', { timeout: 120_000 }, async () => {
+test('retire and ensure-accounts: quarantined accounts are replaced, and a leased one is merged only after its lease has ended', { timeout: 120_000 }, async () => {
   const [leased] = healthy;
   await allSettled(); // earlier leases may be about to end
   const first = await run('accounts', 'retire', consumed);
@@ -215,9 +204,9 @@ test('retire and ensure-accounts: quarantined ones are replaced, a leased one is
   assert.ok(Number(gone) > Number(ended), `merged in ledger ${gone}, its lease ended in ${ended}`);
 });
 
-test('what was released is used like any other: every account takes a payment through the network', { timeout: 60_000 }, async () => {
+test('released accounts are used like any other: every account takes a payment through the network', { timeout: 60_000 }, async () => {
   await allSettled();
-  // the seed is there again, as when the master key that sealed it is given again
+  // the seed is back, as when its master key is given again
   await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = decode('${seal}', 'hex') WHERE public_key = '${broken}'`);
   await released(broken);
   const leases = await Promise.all(Array.from({ length: ACCOUNTS + 1 }, () => payThrough(world, service, users[0], users[1])));

@@ -116,39 +116,6 @@ static void DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_other
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-#define HANG_UPS 8
-#define NOTICED_MS 150 /* deadlines and hang-ups are looked for every 50 ms, accounts every 500 */
-
-static void DL7_who_hangs_up_leaves_the_queue_and_takes_no_account(void **state)
-{
-    (void)state;
-    struct test_engine engine;
-    struct client holder = {0}, late = {.gone = true};
-    unsigned slow = 0;
-    test_engine_open(&engine, 1, 2);
-    client_submit(&engine, &holder);
-    const struct lease *lease = client_lease(&holder, SOON_MS);
-    for (int i = 0; i < HANG_UPS; i++) {
-        struct client client = {0};
-        client_submit(&engine, &client);
-        clock_sleep_ms(70 + 30 * i);
-        const int64_t gone_ms = clock_ms();
-        __atomic_store_n(&client.gone, true, __ATOMIC_SEQ_CST);
-        client_refused(&client, ERR_CANCELLED, SOON_MS);
-        slow += client.answered_ms - gone_ms > NOTICED_MS;
-    }
-    print_message("%u of %d hang-ups were noticed later than %d ms after\n", slow, HANG_UPS, NOTICED_MS);
-    assert_true(slow <= 1); /* a busy machine may be late once */
-    assert_int_equal(engine_waiting(engine.engine), 0);
-    test_pool_include(engine.pool.db, &lease, 1);
-    client_submit(&engine, &late); /* once more just before the claim */
-    client_refused(&late, ERR_CANCELLED, SOON_MS);
-    assert_int_equal(leased_accounts(&engine.pool), 0);
-    assert_int_equal(lease_rows(&engine.pool), 1);
-    test_engine_close(&engine);
-    clients_wipe(&holder, 1);
-}
-
 static void a_queue_that_is_full_says_so_at_once(void **state)
 {
     (void)state;
@@ -268,16 +235,10 @@ static void DL9_a_key_that_a_stopped_replica_holds_is_looked_at_less_and_less_of
     struct test_engine engine;
     struct client client = {0};
     struct asked asked;
-    uint8_t name[] = "idempotency\0\0key"; /* purpose, client and key */
-    const struct hash number = sha256((struct bytes){name, sizeof name - 1});
     test_engine_open(&engine, 2, 2);
     struct db *stopped = test_db_open(&engine.pool.test, DB_DIRECT);
     assert_int_equal(db_begin(stopped, NULL), ERR_OK);
-    assert_int_equal(
-        db_query(stopped,
-            DB_SQL("SELECT pg_advisory_xact_lock($1)::text", DB_I64((int64_t)be64_get(number.bytes))), NULL,
-            NULL),
-        ERR_OK);
+    test_lock_key(stopped);
     ask(&engine.pool, &asked);
     snprintf(asked.request.idempotency_key, sizeof asked.request.idempotency_key, "key");
     client.ticket.grant.request = &asked.request;
@@ -367,7 +328,6 @@ int main(void)
         cmocka_unit_test(DL7_what_one_ledger_releases_goes_to_those_who_waited_longest),
         cmocka_unit_test(
             DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_others_hear_after_6_seconds),
-        cmocka_unit_test(DL7_who_hangs_up_leaves_the_queue_and_takes_no_account),
         cmocka_unit_test(a_queue_that_is_full_says_so_at_once),
         cmocka_unit_test(
             T12_a_request_that_cannot_be_granted_is_refused_at_once_also_when_no_account_is_idle),

@@ -164,7 +164,7 @@ static void DL9_a_key_that_took_no_lease_is_free(void **state)
     assert_refused(&refused[0], ERR_FORBIDDEN_SIGNER);
     assert_refused(&refused[1], ERR_FORBIDDEN_SIGNER);    /* the same request */
     assert_int_equal(refused[2].grant.state, GRANT_OPEN); /* another one: judged by itself */
-    assert_int_equal(refused[2].grant.open, OPEN_ELSEWHERE);
+    assert_int_equal(refused[2].grant.open, OPEN_KEY_LOCKED);
     grant_keyed(pool, &again, "a", "another");
     assert_int_equal(again.grant.state, GRANT_DONE);
     for (size_t i = 0; i < 3; i++)
@@ -184,7 +184,7 @@ static void DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it(void **
     grant_on(pool, waiting, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(waiting[i].grant.state, GRANT_OPEN);
-        assert_int_equal(waiting[i].grant.open, OPEN_SHORT);
+        assert_int_equal(waiting[i].grant.open, OPEN_NO_ACCOUNT);
     }
     const struct lease *ended = &other[0].grant.lease;
     test_pool_include(pool->db, &ended, 1);
@@ -218,7 +218,7 @@ static void DL9_a_key_in_another_transaction_makes_nobody_wait(void **state)
     grant_on(pool, asked, 2);
     assert_true(clock_ms() - begun_ms < slower(1500)); /* below lock_timeout */
     assert_int_equal(asked[0].grant.state, GRANT_OPEN);
-    assert_int_equal(asked[0].grant.open, OPEN_ELSEWHERE);
+    assert_int_equal(asked[0].grant.open, OPEN_KEY_LOCKED);
     assert_int_equal(asked[1].grant.state, GRANT_DONE);
     db_free(stalled);
     for (int64_t deadline_ms = clock_ms() + 5000; asked[0].grant.state == GRANT_OPEN;) {
@@ -280,7 +280,7 @@ static void DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease(vo
 static void judge(struct test_pool *pool, struct asked *asked)
 {
     struct grant *const grants[] = {&asked->grant};
-    struct grant_batch batch = {.grants = grants, .count = 1, .mode = GRANT_JUDGE};
+    struct grant_batch batch = {.grants = grants, .count = 1, .mode = GRANT_CHECK};
     struct detail detail = {0};
     if (grant_batch_run(pool->db, pool->keyd, &pool->settings, &batch, &detail) != ERR_OK)
         fail_msg("%s", detail.text);

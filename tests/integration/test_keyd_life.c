@@ -240,6 +240,12 @@ static void signal_to(const struct keyd *keyd, int signal)
     assert_int_equal(pidfd_send_signal(keyd_pidfd(keyd), signal, NULL, 0), 0);
 }
 
+static bool is_lost(const struct keyd *keyd, int wait_ms)
+{
+    struct pollfd lost = {.fd = keyd_lost_fd(keyd), .events = POLLIN};
+    return poll(&lost, 1, wait_ms) == 1;
+}
+
 static enum err call(struct keyd *keyd)
 {
     struct generated_key key;
@@ -253,7 +259,9 @@ static void a_killed_key_process_is_known_at_once_and_for_ever(void **state)
     struct detail end;
     assert_false(keyd_ended(keyd, &end));
     assert_int_equal(call(keyd), ERR_OK);
+    assert_false(is_lost(keyd, 0));
     signal_to(keyd, SIGKILL);
+    assert_true(is_lost(keyd, 1000)); /* before any call */
     int64_t begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
     assert_true(clock_ms() - begun_ms < slower(1000));
@@ -270,8 +278,10 @@ static void a_stopped_key_process_is_given_up_within_its_deadline(void **state)
     (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
     signal_to(keyd, SIGSTOP);
+    assert_false(is_lost(keyd, 0));
     int64_t begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
+    assert_true(is_lost(keyd, 0)); /* though the process exists */
     assert_in_range(clock_ms() - begun_ms, 4900, slower(6000));
     signal_to(keyd, SIGCONT); /* its late answer must never be taken for the next one's */
     begun_ms = clock_ms();

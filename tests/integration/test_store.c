@@ -47,9 +47,9 @@ static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(voi
     struct asked asked;
     struct fee_bump_lease key;
     struct hash unknown = built_hash(1);
-    assert_int_equal(fee_bump_find_lease(pool->db, &unknown, "", &key, NULL), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_find_lease(pool->db, &unknown, &(struct envelope){0}, "", &key, NULL), ERR_NOT_ELIGIBLE);
     test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(fee_bump_find_lease(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
+    assert_int_equal(fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL), ERR_OK);
     assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
     asked_wipe(&asked);
 }
@@ -138,7 +138,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     struct claimed_account account;
-    struct batch_keys keys = {0};
+    struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     struct grant_claim claim = {.settings = &pool->settings,
         .batch = &batch,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
@@ -32,7 +32,6 @@ struct waiter {
     struct watch_ticket ticket; /* first */
     _Atomic int64_t answered_us;
     atomic_uint answers;
-    atomic_bool gone;
 };
 
 static void on_done(struct watch_ticket *ticket)
@@ -42,15 +41,9 @@ static void on_done(struct watch_ticket *ticket)
     atomic_fetch_add(&waiter->answers, 1);
 }
 
-static bool is_gone(struct watch_ticket *ticket)
-{
-    return atomic_load(&((struct waiter *)ticket)->gone);
-}
-
 static enum err submit(struct waiter *waiter, struct hash hash, const char *client, int wait_ms)
 {
-    *waiter = (struct waiter){
-        .ticket = {.hash = hash, .deadline_ms = clock_ms() + wait_ms, .done = on_done, .gone = is_gone}};
+    *waiter = (struct waiter){.ticket = {.hash = hash, .deadline_ms = clock_ms() + wait_ms, .done = on_done}};
     snprintf(waiter->ticket.client, sizeof waiter->ticket.client, "%s", client);
     return watch_submit(watch, &waiter->ticket);
 }
@@ -222,18 +215,67 @@ static void a_notification_that_was_missed_costs_about_a_second(void **state)
     assert_in_range(atomic_load(&waiter.answered_us) - ended_us, 0, 2000000);
 }
 
-static void a_client_that_hangs_up_is_given_back_soon(void **state)
+static void a_ticket_that_is_cancelled_is_given_back_at_once(void **state)
 {
     (void)state;
-    struct waiter waiter;
-    begin(&waiter, 1, 60000);
+    struct waiter waiters[5];
+    for (unsigned i = 0; i < ARRAY_LEN(waiters); i++)
+        begin(&waiters[i], 1 + i % 3, 60000);
     clock_sleep_ms(50);
-    assert_false(answered(&waiter));
-    int64_t left_us = clock_us();
-    atomic_store(&waiter.gone, true);
-    await(&waiter);
-    assert_int_equal(waiter.ticket.error, ERR_CANCELLED);
-    assert_in_range(atomic_load(&waiter.answered_us) - left_us, 0, 1000000);
+    watch_cancel(watch, &waiters[1].ticket);
+    watch_cancel(watch, &waiters[4].ticket);
+    for (unsigned i = 0; i < ARRAY_LEN(waiters); i++) {
+        assert_int_equal(atomic_load(&waiters[i].answers), i == 1 || i == 4);
+        assert_int_equal(waiters[i].ticket.error, i == 1 || i == 4 ? ERR_CANCELLED : ERR_OK);
+    }
+    lease_row_end(&database, 3, "expired", NULL);
+    notify();
+    assert_answer(&waiters[2], ERR_OK, "expired"); /* the others still wait in order */
+    stop_watch();
+}
+
+static void a_ticket_that_was_cancelled_before_is_not_taken(void **state)
+{
+    (void)state;
+    struct waiter waiter = {.ticket = {.hash = built_hash(1), .done = on_done}};
+    watch_cancel(watch, &waiter.ticket);
+    assert_int_equal(watch_submit(watch, &waiter.ticket), ERR_CANCELLED);
+    stop_watch();
+    assert_int_equal(atomic_load(&waiter.answers), 0);
+}
+
+/* Cancels tickets while their leases are looked up and end. */
+static void *cancel_all(void *context)
+{
+    struct waiter *waiters = context;
+    for (unsigned i = 0; i < 500; i++) {
+        watch_cancel(watch, &waiters[i].ticket);
+        if (i % 50 == 0)
+            clock_sleep_ms(1);
+    }
+    return NULL;
+}
+
+static void each_ticket_is_answered_once_whether_it_is_cancelled_or_its_lease_ends(void **state)
+{
+    (void)state;
+    struct waiter *waiters AUTO_FREE = NEW_ARRAY(500, struct waiter);
+    unsigned cancelled = 0;
+    pthread_t thread;
+    for (unsigned i = 0; i < 500; i++)
+        begin(&waiters[i], 1 + i % 3, 60000);
+    lease_row_end(&database, 1, "expired", NULL);
+    notify();
+    assert_int_equal(pthread_create(&thread, NULL, cancel_all, waiters), 0);
+    lease_row_end(&database, 2, "expired", NULL);
+    notify();
+    pthread_join(thread, NULL);
+    for (unsigned i = 0; i < 500; i++) {
+        await(&waiters[i]);
+        assert_int_equal(atomic_load(&waiters[i].answers), 1);
+        cancelled += waiters[i].ticket.error == ERR_CANCELLED;
+    }
+    print_message("%u of 500 tickets were cancelled in time\n", cancelled);
 }
 
 static void stopping_answers_everybody_who_waits_and_takes_no_more(void **state)
@@ -297,8 +339,8 @@ struct chain {
 static void commit_next(struct chain *chain)
 {
     struct ledger_committed committed;
-    struct rpc_ledger ledger = ledger_feed_named(chain->feed, chain->sequence++);
-    if (lead_commit(&chain->lead, &ledger, &committed, &detail) != ERR_OK)
+    struct rpc_ledger ledger = ledger_feed_ledger(chain->feed, chain->sequence++);
+    if (ledger_commit(&chain->lead, &ledger, NULL, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
@@ -400,7 +442,9 @@ int main(void)
         WATCHED(a_notification_answers_those_whose_lease_ended_and_nobody_else),
         WATCHED(a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease),
         WATCHED(a_notification_that_was_missed_costs_about_a_second),
-        WATCHED(a_client_that_hangs_up_is_given_back_soon),
+        WATCHED(a_ticket_that_is_cancelled_is_given_back_at_once),
+        WATCHED(a_ticket_that_was_cancelled_before_is_not_taken),
+        WATCHED(each_ticket_is_answered_once_whether_it_is_cancelled_or_its_lease_ends),
         WATCHED(stopping_answers_everybody_who_waits_and_takes_no_more),
         WATCHED(more_than_the_watch_can_hold_are_refused_and_room_is_given_back),
         WATCHED(while_nobody_waits_the_database_hears_nothing),

@@ -3,19 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static int answers, fatals;
-
-int test_engine_fatal(void)
-{
-    return __atomic_load_n(&fatals, __ATOMIC_SEQ_CST);
-}
-
-static void fatal(enum err e)
-{
-    if (e != ERR_KEYD_UNAVAILABLE)
-        log_fatal(70, "fatal for another reason", "error=%s", err_code(e));
-    __atomic_add_fetch(&fatals, 1, __ATOMIC_SEQ_CST);
-}
+static int answers;
 
 void test_engine_start(struct test_engine *engine, const char *database_url, unsigned threads)
 {
@@ -30,15 +18,14 @@ void test_engine_start_through(
         .database_direct_url = database_direct_url,
         .threads = threads,
         .grant = engine->pool.settings,
-        .keyd = engine->pool.keyd,
-        .fatal = fatal};
+        .keyd = engine->pool.keyd};
     if (engine_start(&settings, &engine->engine, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
 void test_engine_open(struct test_engine *engine, size_t accounts, unsigned threads)
 {
-    answers = fatals = 0;
+    answers = 0;
     if (log_set_level("error") != ERR_OK) /* what the engine warns of is what is tested */
         fail();
     test_pool_open(&engine->pool, accounts);
@@ -65,19 +52,42 @@ static void done(struct engine_ticket *ticket)
         clock_sleep_ms(takes_ms);
 }
 
-static bool gone(struct engine_ticket *ticket)
+struct db *hold_grants(struct test_engine *engine)
 {
-    return __atomic_load_n(&((struct client *)ticket)->gone, __ATOMIC_SEQ_CST);
+    struct detail detail = {0};
+    struct db *holder = test_db_open(&engine->pool.test, DB_DIRECT);
+    assert_int_equal(db_begin(holder, &detail), ERR_OK);
+    assert_int_equal(
+        db_query(holder, DB_SQL0("LOCK TABLE fairway.cursor IN ACCESS EXCLUSIVE MODE"), NULL, &detail),
+        ERR_OK);
+    return holder;
 }
 
-void client_submit(struct test_engine *engine, struct client *client)
+void let_go(struct db *holder)
+{
+    db_rollback(holder);
+    db_free(holder);
+}
+
+void await_taken(struct test_engine *engine)
+{
+    for (int64_t end_ms = clock_ms() + 3000; engine_waiting(engine->engine) > 0; clock_sleep_ms(1))
+        if (clock_left_ms(end_ms) == 0)
+            fail_msg("no worker takes it");
+}
+
+enum err client_try_submit(struct test_engine *engine, struct client *client)
 {
     if (client->ticket.grant.request == NULL)
         client->ticket.grant.request = &engine->asked.request;
     client->ticket.done = done;
-    client->ticket.gone = gone;
     client->submitted_ms = clock_ms();
-    enum err e = engine_submit(engine->engine, &client->ticket);
+    return engine_submit(engine->engine, &client->ticket);
+}
+
+void client_submit(struct test_engine *engine, struct client *client)
+{
+    enum err e = client_try_submit(engine, client);
     if (e != ERR_OK)
         log_fatal(70, "a ticket was not taken", "error=%s", err_code(e));
 }

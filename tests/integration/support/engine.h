@@ -18,7 +18,6 @@ struct client {
     struct engine_ticket ticket; /* first: done gets this */
     int answers, rank;           /* how often it was answered; the how manieth of all answers it was */
     int64_t submitted_ms, answered_ms;
-    bool gone;    /* hung up */
     int takes_ms; /* to be answered */
 };
 
@@ -30,9 +29,16 @@ void test_engine_start_through(
     struct test_engine *engine, const char *database_url, const char *database_direct_url, unsigned threads);
 /* Stops the engine first unless engine->engine is NULL. */
 void test_engine_close(struct test_engine *engine);
-/* How often the engine said that the key process is lost, since test_engine_open. */
-int test_engine_fatal(void);
 
+/* Locks what every grant reads, until let_go: a batch that is taken meanwhile waits, and what is submitted
+ * after it becomes one batch. */
+struct db *hold_grants(struct test_engine *engine);
+void let_go(struct db *holder);
+/* Waits until everything that was submitted is in a batch. */
+void await_taken(struct test_engine *engine);
+
+/* Does not fail when the ticket is not taken. */
+enum err client_try_submit(struct test_engine *engine, struct client *client);
 void client_submit(struct test_engine *engine, struct client *client);
 /* Waits for its one answer, which must come within limit_ms. */
 void client_wait(struct client *client, int limit_ms);

@@ -86,6 +86,24 @@ void asked_wipe_all(struct asked asked[], size_t count)
         asked_wipe(&asked[i]);
 }
 
+void test_lock_key(struct db *db)
+{
+    uint8_t name[] = "idempotency\0\0key"; /* purpose, client and key */
+    const struct hash number = sha256((struct bytes){name, sizeof name - 1});
+    assert_int_equal(
+        db_query(db,
+            DB_SQL("SELECT pg_advisory_xact_lock($1)::text", DB_I64((int64_t)be64_get(number.bytes))), NULL,
+            NULL),
+        ERR_OK);
+}
+
+enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant *const grants[], size_t count, struct detail *detail)
+{
+    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM};
+    return grant_batch_run(db, keyd, settings, &batch, detail);
+}
+
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail)
 {
     struct grant *grants[GRANT_BATCH_MAX] = {0};

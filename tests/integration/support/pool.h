@@ -47,6 +47,12 @@ void ask_sample(const struct test_pool *pool, struct asked *asked);
 void asked_wipe(struct asked *asked);
 void asked_wipe_all(struct asked asked[], size_t count);
 
+/* Locks the idempotency key "key" in db's transaction, as a grant of another replica does. */
+void test_lock_key(struct db *db);
+
+/* grant_batch_run with GRANT_CLAIM and without other replicas. */
+enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct grant *const grants[], size_t count, struct detail *detail);
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
 /* Asks for count leases, all of which must be had. */
 void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count);

@@ -23,7 +23,7 @@ const start = async (t) => {
   const signed = async (entry, signer = alice, validUntil = until()) =>
     authorizeEntry(entry, signer, validUntil, client.passphrase);
   const withAuth = (...auth) => call('transfer', args, { auth });
-  /** Sends it with the resources of a simulation that has the right signature, so that the ledger judges this one. */
+  /** Sends it with the resources of a simulation that has the correct signature, so that the ledger judges this signature. */
   const judged = async (good, bad) => {
     const { transactionData } = await client.server.simulateTransaction(unsigned(bob, withAuth(good)));
     const configure = (builder) => builder.setSorobanData(transactionData.build());
@@ -32,7 +32,7 @@ const start = async (t) => {
   return { ...world, carol, simulated, signed, until, withAuth, judged };
 };
 
-test('the source account of the operation authorizes by its own signature, whoever sends the transaction', async (t) => {
+test('the source account of the operation authorizes with its own signature, whoever sends the transaction', async (t) => {
   const { client, alice, bob, transfer, prepare } = await start(t);
   const operation = transfer(alice, bob, xlm(1), { source: alice });
   const transaction = await prepare(bob, operation, { signers: [alice] });
@@ -43,7 +43,7 @@ test('the source account of the operation authorizes by its own signature, whoev
   assert.equal(before - client.balance(alice), xlm(1));
 });
 
-test('an account authorizes by signing an entry, in both versions, and the nonce is on the ledger', async (t) => {
+test('an account authorizes by signing an entry, in both versions, and the nonce is stored', async (t) => {
   const { client, alice, bob, carol, simulated, signed, withAuth, prepare } = await start(t);
   for (const [isUpgraded, type] of [
     [true, 'sorobanCredentialsAddressV2'],
@@ -63,7 +63,7 @@ test('an account authorizes by signing an entry, in both versions, and the nonce
   }
 });
 
-test('an entry is used once', async (t) => {
+test('an authorization entry is used only once', async (t) => {
   const { client, bob, simulated, signed, withAuth, prepare, judged, simulate } = await start(t);
   const entry = await signed(await simulated());
   assert.equal((await client.include(await prepare(bob, withAuth(entry)))).status, 'SUCCESS');
@@ -91,7 +91,7 @@ test('a call without, with somebody else\'s, or with another call\'s authorizati
   assert.match((await simulate(bob, withAuth(foreign))).error, /signer does not belong to account/);
   assert.match((await simulate(bob, withAuth(await simulated()))).error, /signature has expired/);
 
-  // Rightly signed, but for another call, and by another account.
+  // Correctly signed, but for another call, and by another account.
   const changed = async (change, signer) => {
     const copy = xdr.SorobanAuthorizationEntry.fromXdr((await simulated()).toXdr());
     change(copy);
@@ -103,7 +103,7 @@ test('a call without, with somebody else\'s, or with another call\'s authorizati
   assert.match((await simulate(bob, withAuth(otherAccount))).error, /Unauthorized function call/);
 });
 
-test('a signature expires after its last ledger, and may not live too long', async (t) => {
+test('a signature expires after its last ledger, which may not be too far away', async (t) => {
   const { client, bob, simulated, signed, withAuth, simulate, judged } = await start(t);
   const { latest } = client.net.chain.history;
   const last = await signed(await simulated(), undefined, latest + 1);

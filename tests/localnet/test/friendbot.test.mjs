@@ -1,4 +1,4 @@
-// Friendbot: accounts out of the root account's purse, by real transactions.
+// Friendbot creates accounts with real transactions of the root account.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const ask = async (client, addr, method = 'GET') => {
   return { status: response.status, body: await response.json() };
 };
 
-test('GET and POST create an account with 10,000 XLM through a transaction that can be looked up', async (t) => {
+test('GET and POST create an account with 10,000 XLM by a transaction that can be queried', async (t) => {
   const client = await Client.start(t);
   for (const [method, key] of [
     ['GET', keypair('one')],
@@ -42,7 +42,7 @@ test('the SDK can fund an account, twice', async (t) => {
   assert.equal((await client.server.requestAirdrop(key.publicKey())).sequenceNumber(), account.sequenceNumber());
 });
 
-test('many requests share a ledger; the same account asked for twice is created once', async (t) => {
+test('many requests share a ledger; an account requested twice is created once', async (t) => {
   const client = await Client.start(t);
   const keys = Array.from({ length: 120 }, (_, index) => keypair(`many ${index}`));
   const asked = [...keys, keys[0]].map((key) => ask(client, key.publicKey()));
@@ -53,7 +53,7 @@ test('many requests share a ledger; the same account asked for twice is created 
   for (const key of keys) assert.equal(client.balance(key), xlm(10_000));
 });
 
-test('a request waits while somebody else uses the root account, and survives an account that comes up meanwhile', async (t) => {
+test('a request waits while the root account is used elsewhere, and succeeds although another account is created meanwhile', async (t) => {
   const client = await Client.start(t);
   await client.send(client.build(client.root, [payment(client.root)]));
   const [one, two] = [keypair('one'), keypair('two')];
@@ -64,7 +64,7 @@ test('a request waits while somebody else uses the root account, and survives an
   await client.close();
   assert.equal((await asked).status, 200);
 
-  // Asked for before it exists, created by somebody else before friendbot's turn.
+  // Requested before it exists, created by another account before friendbot's turn.
   const [alice] = await client.create(['alice']);
   assert.ok(alice);
   const late = [ask(client, two.publicKey()), ask(client, keypair('three').publicKey())];

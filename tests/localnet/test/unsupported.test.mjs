@@ -1,4 +1,4 @@
-// What this network does not implement: refused by the real code, and in words that name it.
+// What this network does not implement is refused with the protocol's code, and with a text that names it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ const start = async (t) => {
   return { client, alice, bob, log, refusal };
 };
 
-test('opNOT_SUPPORTED: every operation that this network does not have', async (t) => {
+test('opNOT_SUPPORTED: every operation that this network does not implement', async (t) => {
   const { bob, log, refusal } = await start(t);
   const asset = new Asset('USD', bob.publicKey());
   const native = Asset.native();
@@ -72,13 +72,13 @@ test('opNOT_SUPPORTED: every operation that this network does not have', async (
     await t.test(name, async () => {
       const { code, operations, words } = await refusal(operation);
       assert.deepEqual([code, operations], [Tx.FAILED, [{ any: Op.NOT_SUPPORTED }]]);
-      assert.deepEqual(words, [`the local network does not implement ${name}`]);
-      assert.ok(log.at(-1).endsWith(`, the local network does not implement ${name}`), log.at(-1));
+      assert.deepEqual(words, [`not implemented by this local network: ${name}`]);
+      assert.ok(log.at(-1).endsWith(`, not implemented by this local network: ${name}`), log.at(-1));
     });
   }
 });
 
-test('a refusal for any other reason carries no words', async (t) => {
+test('a refusal for any other reason has no diagnostic event', async (t) => {
   const { bob, refusal } = await start(t);
   const { words } = await refusal(Operation.payment({ destination: bob.publicKey(), asset: Asset.native(), amount: '1' }), {
     sequence: 1n,
@@ -86,7 +86,7 @@ test('a refusal for any other reason carries no words', async (t) => {
   assert.deepEqual(words, []);
 });
 
-test('txNOT_SUPPORTED: contract calls that this network does not have, in simulation and at submission', async (t) => {
+test('txNOT_SUPPORTED: contract calls that this network does not implement, in simulation and at submission', async (t) => {
   const { client, alice, bob, refusal } = await start(t);
   const native = Asset.native().contractId(client.passphrase);
   const other = StrKey.encodeContract(Buffer.alloc(32, 7));
@@ -130,8 +130,8 @@ test('txNOT_SUPPORTED: contract calls that this network does not have, in simula
     const configure = (builder) => builder.setSorobanData(new SorobanDataBuilder().build());
     const { code, words } = await refusal(operation, { configure });
     assert.equal(code, Tx.NOT_SUPPORTED, name);
-    assert.deepEqual(words, [`the local network does not implement ${name}`]);
+    assert.deepEqual(words, [`not implemented by this local network: ${name}`]);
     const { error } = await client.server.simulateTransaction(client.build(alice, [operation], { configure, unsigned: true }));
-    assert.equal(error, `the local network does not implement ${name}`);
+    assert.equal(error, `not implemented by this local network: ${name}`);
   }
 });

@@ -8,104 +8,117 @@
 #include "base/mem.h"
 #include "ticket_queue.h"
 
-static bool is_gone(struct engine_ticket *ticket)
-{
-    return ticket->grant.lease.sequence == -1;
-}
-
 static uint64_t arrivals;
 
-static void fill(struct queue *queue, struct engine_ticket tickets[], size_t count)
+static void fill(struct ticket_queue *queue, struct engine_ticket tickets[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        tickets[i] = (struct engine_ticket){.gone = is_gone, .arrived_ms = 100, .arrival = arrivals++};
-        queue_append(queue, &tickets[i]);
+        tickets[i] = (struct engine_ticket){.arrived_ms = 100, .arrival = arrivals++};
+        ticket_queue_append(queue, &tickets[i]);
     }
 }
 
 static void what_comes_first_leaves_first(void **state)
 {
     (void)state;
-    struct queue queue = {0};
+    struct ticket_queue queue = {0};
     struct engine_ticket tickets[3];
     fill(&queue, tickets, ARRAY_LEN(tickets));
     for (size_t i = 0; i < ARRAY_LEN(tickets); i++)
-        assert_ptr_equal(queue_take(&queue), &tickets[i]);
-    assert_null(queue_take(&queue));
+        assert_ptr_equal(ticket_queue_take(&queue), &tickets[i]);
+    assert_null(ticket_queue_take(&queue));
     assert_int_equal(queue.count, 0);
 }
 
 static void DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first(void **state)
 {
     (void)state;
-    struct queue queue = {0}, one = {0}, other = {0};
+    struct ticket_queue queue = {0}, one = {0}, other = {0};
     struct engine_ticket early[2], middle[2], late[2];
     fill(&one, early, ARRAY_LEN(early));
     fill(&other, middle, ARRAY_LEN(middle));
     fill(&queue, late, ARRAY_LEN(late));
-    queue_return(&queue, &one);
-    queue_return(&queue, &other); /* later, and yet not in front of the first two */
-    queue_return(&queue, &other);
+    ticket_queue_merge(&queue, &one);
+    ticket_queue_merge(&queue, &other); /* later, and yet not in front of the first two */
+    ticket_queue_merge(&queue, &other);
     assert_int_equal(queue.count, 6);
     assert_int_equal(other.count, 0);
     struct engine_ticket *const expected[] = {
         &early[0], &early[1], &middle[0], &middle[1], &late[0], &late[1]};
     for (size_t i = 0; i < ARRAY_LEN(expected); i++)
-        assert_ptr_equal(queue_take(&queue), expected[i]);
+        assert_ptr_equal(ticket_queue_take(&queue), expected[i]);
 }
 
 static void what_returns_to_an_empty_queue_can_be_followed(void **state)
 {
     (void)state;
-    struct queue queue = {0}, chain = {0};
+    struct ticket_queue queue = {0}, chain = {0};
     struct engine_ticket first, second;
     fill(&chain, &first, 1);
-    queue_return(&queue, &chain);
+    ticket_queue_merge(&queue, &chain);
     fill(&queue, &second, 1);
-    assert_ptr_equal(queue_take(&queue), &first);
-    assert_ptr_equal(queue_take(&queue), &second);
+    assert_ptr_equal(ticket_queue_take(&queue), &first);
+    assert_ptr_equal(ticket_queue_take(&queue), &second);
 }
 
-static void H9_dead_and_late_tickets_leave_and_the_rest_keeps_its_order(void **state)
+static void late_tickets_are_taken_and_the_rest_keeps_its_order(void **state)
 {
     (void)state;
-    struct queue queue = {0}, out = {0};
+    struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[5];
     fill(&queue, tickets, ARRAY_LEN(tickets));
-    tickets[1].grant.lease.sequence = -1;
-    tickets[3].arrived_ms = 50;
-    queue_sweep(&queue, 50, ERR_CHANNEL_ACCOUNT_UNAVAILABLE, &out);
+    tickets[0].arrived_ms = 49;
+    tickets[1].arrived_ms = 50;
+    ticket_queue_take_arrived(&queue, 50, &out);
     assert_int_equal(out.count, 2);
-    assert_int_equal(tickets[1].grant.error, ERR_CANCELLED);
-    assert_int_equal(tickets[3].grant.error, ERR_CHANNEL_ACCOUNT_UNAVAILABLE);
+    assert_ptr_equal(out.first, &tickets[0]);
+    assert_ptr_equal(out.last, &tickets[1]);
     assert_int_equal(queue.count, 3);
-    assert_ptr_equal(queue_take(&queue), &tickets[0]);
-    assert_ptr_equal(queue_take(&queue), &tickets[2]);
-    assert_ptr_equal(queue_take(&queue), &tickets[4]);
+    for (size_t i = 2; i < ARRAY_LEN(tickets); i++)
+        assert_ptr_equal(ticket_queue_take(&queue), &tickets[i]);
 }
 
-static void tickets_that_no_batch_has_judged_are_taken_alone_in_their_order(void **state)
+static void H9_any_ticket_can_be_removed_and_knows_where_it_waits(void **state)
 {
     (void)state;
-    struct queue queue = {0}, out = {0};
+    struct ticket_queue queue = {.place = TICKET_QUEUED}, delayed = {.place = TICKET_DELAYED};
+    struct engine_ticket tickets[5];
+    static const size_t order[] = {1, 0, 4, 2, 3}; /* from the middle, the beginning and the end */
+    fill(&queue, tickets, ARRAY_LEN(tickets));
+    ticket_queue_merge(&delayed, &queue);
+    for (size_t i = 0; i < ARRAY_LEN(tickets); i++)
+        assert_int_equal(tickets[i].place, TICKET_DELAYED);
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        ticket_queue_remove(&delayed, &tickets[order[i]]);
+        assert_int_equal(tickets[order[i]].place, TICKET_ELSEWHERE);
+        assert_int_equal(delayed.count, ARRAY_LEN(order) - 1 - i);
+    }
+    assert_null(delayed.first);
+    assert_null(delayed.last);
+}
+
+static void tickets_that_no_batch_has_checked_are_taken_alone_in_their_order(void **state)
+{
+    (void)state;
+    struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[6];
     fill(&queue, tickets, ARRAY_LEN(tickets));
     for (size_t i = 0; i < ARRAY_LEN(tickets); i += 2) {
-        struct engine_ticket *ticket = queue_take(&queue);
-        ticket->judged = true;
-        queue_append(&queue, ticket);
-        queue_append(&queue, queue_take(&queue));
+        struct engine_ticket *ticket = ticket_queue_take(&queue);
+        ticket->checked = true;
+        ticket_queue_append(&queue, ticket);
+        ticket_queue_append(&queue, ticket_queue_take(&queue));
     }
-    assert_int_equal(queue.unjudged, 3);
-    queue_take_unjudged(&queue, 2, &out);
-    assert_int_equal(queue.unjudged, 1);
+    assert_int_equal(queue.unchecked, 3);
+    ticket_queue_take_unchecked(&queue, 2, &out);
+    assert_int_equal(queue.unchecked, 1);
     assert_int_equal(queue.count, 4);
-    assert_ptr_equal(queue_take(&out), &tickets[1]);
-    assert_ptr_equal(queue_take(&out), &tickets[3]);
-    assert_null(queue_take(&out));
+    assert_ptr_equal(ticket_queue_take(&out), &tickets[1]);
+    assert_ptr_equal(ticket_queue_take(&out), &tickets[3]);
+    assert_null(ticket_queue_take(&out));
     struct engine_ticket *const left[] = {&tickets[0], &tickets[2], &tickets[4], &tickets[5]};
     for (size_t i = 0; i < ARRAY_LEN(left); i++)
-        assert_ptr_equal(queue_take(&queue), left[i]);
+        assert_ptr_equal(ticket_queue_take(&queue), left[i]);
 }
 
 int main(void)
@@ -114,8 +127,9 @@ int main(void)
         cmocka_unit_test(what_comes_first_leaves_first),
         cmocka_unit_test(DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first),
         cmocka_unit_test(what_returns_to_an_empty_queue_can_be_followed),
-        cmocka_unit_test(tickets_that_no_batch_has_judged_are_taken_alone_in_their_order),
-        cmocka_unit_test(H9_dead_and_late_tickets_leave_and_the_rest_keeps_its_order),
+        cmocka_unit_test(tickets_that_no_batch_has_checked_are_taken_alone_in_their_order),
+        cmocka_unit_test(late_tickets_are_taken_and_the_rest_keeps_its_order),
+        cmocka_unit_test(H9_any_ticket_can_be_removed_and_knows_where_it_waits),
     };
     return cmocka_run_group_tests_name("pool/queue", tests, NULL, NULL);
 }

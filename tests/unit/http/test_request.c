@@ -17,13 +17,16 @@ static void unavailable(struct http_request *request, void *context)
     http_reply_problem(request, ERR_DATABASE_UNAVAILABLE, NULL, 2, NULL);
 }
 
-/* As an endpoint that waits does: it answers when the client has gone. */
+static void cancel(void *context)
+{
+    http_reply_problem(context, ERR_CANCELLED, NULL, 0, NULL);
+}
+
+/* As an endpoint that waits does: it replies when the client has gone. */
 static void until_gone(struct http_request *request, void *context)
 {
     (void)context;
-    while (!http_client_gone(request))
-        clock_sleep_ms(1);
-    http_reply_problem(request, ERR_CANCELLED, NULL, 0, NULL);
+    http_on_client_gone(request, cancel, request);
 }
 
 static const struct http_route routes[] = {

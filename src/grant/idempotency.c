@@ -1,16 +1,17 @@
-#include "batch_keys.h"
+#include "idempotency.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 #include "grant_record.h"
 
-/* Never waited for: one replica that hangs in its transaction must not hang a batch of others. */
+/* It never waits: a replica that hangs in its transaction must not block the batches of others. */
 static const char sql_lock[] =
     "SELECT k.ordinal FROM unnest($1::int8[]) WITH ORDINALITY AS k (number, ordinal)"
     " WHERE pg_try_advisory_xact_lock(k.number)";
 
-/* After the locks, with a snapshot of its own: any earlier holder of a lock has committed or aborted. */
+/* A statement of its own after the locks, so that its snapshot sees what any earlier holder of a lock has
+ * committed. */
 static const char sql_find[] =
     "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time, f.envelope,"
     " f.request_digest FROM fairway.find_keys($1, $2) f";
@@ -20,7 +21,7 @@ static bool same_key(const struct lease_request *a, const struct lease_request *
     return strcmp(a->client, b->client) == 0 && strcmp(a->idempotency_key, b->idempotency_key) == 0;
 }
 
-/* Two keys with one number would only be granted one after the other. */
+/* When two keys have the same number, their requests are granted one after the other: no harm. */
 static int64_t lock_number(const struct lease_request *request)
 {
     struct buf name CLEANUP(buf_free) = {0};
@@ -30,7 +31,7 @@ static int64_t lock_number(const struct lease_request *request)
     return (int64_t)be64_get(sha256(buf_bytes(&name)).bytes);
 }
 
-static struct batch_key *key_of(struct batch_keys *keys, const struct lease_request *request)
+static struct idempotency_key *key_of(struct idempotency_keys *keys, const struct lease_request *request)
 {
     for (size_t i = 0; i < keys->count; i++)
         if (same_key(keys->keys[i].request, request))
@@ -42,7 +43,7 @@ static struct batch_key *key_of(struct batch_keys *keys, const struct lease_requ
     return &keys->keys[keys->count++];
 }
 
-void batch_keys_init(struct batch_keys *keys, struct grant *const grants[], size_t count)
+void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (grants[i]->request->idempotency_key[0] != '\0')
@@ -52,14 +53,14 @@ void batch_keys_init(struct batch_keys *keys, struct grant *const grants[], size
     keys->find_params[1] = DB_TEXTS(keys->texts, keys->count);
 }
 
-void batch_keys_wipe(struct batch_keys *keys)
+void idempotency_wipe(struct idempotency_keys *keys)
 {
     for (size_t i = 0; i < keys->count; i++)
-        lease_wipe(&keys->keys[i].lease.lease);
+        lease_wipe(&keys->keys[i].lease);
 }
 
-void batch_keys_statements(
-    const struct batch_keys *keys, struct db_statement out[static BATCH_KEY_STATEMENTS])
+void idempotency_statements(
+    const struct idempotency_keys *keys, struct db_statement out[static IDEMPOTENCY_STATEMENTS])
 {
     out[0] = out[1] = (struct db_statement){0};
     if (keys->count == 0)
@@ -69,7 +70,7 @@ void batch_keys_statements(
 }
 
 static enum err read_lease(
-    const struct db_rows *rows, size_t row, struct recorded_lease *out, struct detail *detail)
+    const struct db_rows *rows, size_t row, struct idempotency_key *out, struct detail *detail)
 {
     struct bytes hash = db_bytea(rows, row, 1), digest = db_bytea(rows, row, 7);
     if (hash.len != sizeof out->lease.hash.bytes || digest.len != sizeof out->digest.bytes ||
@@ -84,16 +85,16 @@ static enum err read_lease(
     return ERR_OK;
 }
 
-enum err batch_keys_read(struct batch_keys *keys, struct db_rows *const answers[static BATCH_KEY_STATEMENTS],
-    struct detail *detail)
+enum err idempotency_read(struct idempotency_keys *keys,
+    struct db_rows *const results[static IDEMPOTENCY_STATEMENTS], struct detail *detail)
 {
     enum err e = ERR_OK;
-    for (size_t row = 0; row < db_count(answers[0]); row++)
-        keys->keys[db_i64(answers[0], row, 0) - 1].locked = true;
-    for (size_t row = 0; e == ERR_OK && row < db_count(answers[1]); row++) {
-        struct batch_key *key = &keys->keys[db_i64(answers[1], row, 0) - 1];
+    for (size_t row = 0; row < db_count(results[0]); row++)
+        keys->keys[db_i64(results[0], row, 0) - 1].locked = true;
+    for (size_t row = 0; e == ERR_OK && row < db_count(results[1]); row++) {
+        struct idempotency_key *key = &keys->keys[db_i64(results[1], row, 0) - 1];
         key->found = keys->any_found = true;
-        e = read_lease(answers[1], row, &key->lease, detail);
+        e = read_lease(results[1], row, key, detail);
     }
     return e;
 }
@@ -111,12 +112,13 @@ static enum err check_body(
 {
     if (hash_equal(&request->digest, digest))
         return ERR_OK;
-    return detail_set(
-        detail, ERR_IDEMPOTENCY_CONFLICT, "This Idempotency-Key took a lease for another body.");
+    return detail_set(detail, ERR_IDEMPOTENCY_CONFLICT,
+        "This Idempotency-Key took a lease for a body with other bytes. A retry must send the same bytes; "
+        "another transaction, or one whose lease has expired, needs a new key.");
 }
 
-/* The grant's key has this lease. */
-static void give(struct grant *grant, const struct lease *lease, const struct hash *digest)
+/* Decides the grant by the lease that its key has. */
+static void decide(struct grant *grant, const struct lease *lease, const struct hash *digest)
 {
     grant->error = check_body(grant->request, digest, &grant->detail);
     grant->state = grant->error == ERR_OK ? GRANT_DONE : GRANT_REFUSED;
@@ -124,36 +126,36 @@ static void give(struct grant *grant, const struct lease *lease, const struct ha
         grant->lease = copy_of(lease);
 }
 
-bool batch_keys_decide(struct batch_keys *keys, struct grant *const grants[], size_t i)
+bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)
 {
-    const struct batch_key *key = keys->of[i];
+    const struct idempotency_key *key = keys->of[i];
     if (key == NULL)
         return true;
     if (key->found)
-        give(grants[i], &key->lease.lease, &key->lease.digest);
+        decide(grants[i], &key->lease, &key->digest);
     else if (!key->locked)
-        grants[i]->open = OPEN_ELSEWHERE;
+        grants[i]->open = OPEN_KEY_LOCKED;
     return !key->found && key->locked && key->request == grants[i]->request;
 }
 
-void batch_keys_share(struct batch_keys *keys, struct grant *const grants[], size_t count)
+void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
     const struct grant *first[GRANT_BATCH_MAX];
     for (size_t i = 0; i < count; i++) {
-        const struct batch_key *key = keys->of[i];
+        const struct idempotency_key *key = keys->of[i];
         if (key == NULL || key->found || !key->locked)
             continue;
         const size_t n = (size_t)(key - keys->keys);
         if (key->request == grants[i]->request)
             first[n] = grants[i];
         else if (first[n]->state == GRANT_DONE)
-            give(grants[i], &first[n]->lease, &first[n]->request->digest);
+            decide(grants[i], &first[n]->lease, &first[n]->request->digest);
         else if (first[n]->state == GRANT_REFUSED &&
                  hash_equal(&grants[i]->request->digest, &first[n]->request->digest)) {
             grants[i]->state = GRANT_REFUSED;
             grants[i]->error = first[n]->error;
             grants[i]->detail = first[n]->detail;
         } else if (first[n]->state == GRANT_REFUSED)
-            grants[i]->open = OPEN_ELSEWHERE; /* it took no lease: the key is free */
+            grants[i]->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
     }
 }

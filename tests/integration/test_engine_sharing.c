@@ -231,8 +231,8 @@ static void nobody_stands_in_line_when_nothing_waits_any_more(void **state)
     clock_sleep_ms(700);
     assert_int_equal(in_line(&engine), 2);
     for (size_t i = 1; i < 3; i++) {
-        __atomic_store_n(&clients[i].gone, true, __ATOMIC_SEQ_CST);
-        client_refused(&clients[i], ERR_CANCELLED, SOON_MS);
+        engine_cancel(engine.engine, &clients[i].ticket);
+        client_refused(&clients[i], ERR_CANCELLED, 0);
     }
     for (int64_t end_ms = clock_ms() + SOON_MS; in_line(&engine) != 0; clock_sleep_ms(20))
         assert_true(clock_left_ms(end_ms) > 0);

@@ -1,0 +1,241 @@
+#include "engine_batch.h"
+
+#include "base/clock.h"
+
+/* Between attempts at a request whose idempotency key another transaction has locked; first, as long as a
+ * grant takes. */
+#define KEY_DELAY_FIRST_MS 5
+#define KEY_DELAY_MAX_MS 500
+/* Between attempts at idle accounts that are the share of another replica. */
+#define RECLAIM_FIRST_MS 20
+#define RECLAIM_MAX_MS 200
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- taking; the mutex is held */
+
+static void resume_delayed(struct engine *engine, int64_t now_ms)
+{
+    struct ticket_queue ready = {0};
+    for (struct engine_ticket *ticket = engine->delayed.first, *next; ticket != NULL; ticket = next) {
+        next = ticket->next;
+        if (ticket->not_before_ms > now_ms)
+            continue;
+        ticket_queue_remove(&engine->delayed, ticket);
+        ticket_queue_append(&ready, ticket);
+    }
+    ticket_queue_merge(&engine->queue, &ready);
+}
+
+/* Returns false when there is nothing to do now. */
+static bool choose_mode(struct engine *engine, enum grant_mode *mode)
+{
+    const int64_t now_ms = clock_ms();
+    resume_delayed(engine, now_ms);
+    if (!engine->shortage) {
+        *mode = GRANT_CLAIM;
+        return engine->queue.count > 0;
+    }
+    if (engine->reclaim_ms != 0 && engine->reclaim_ms <= now_ms)
+        engine->claim_due = true;
+    if (engine->claim_due && !engine->claiming) {
+        *mode = GRANT_CLAIM_SHARE;
+        return true;
+    }
+    *mode = GRANT_CHECK;
+    return engine->queue.unchecked > 0;
+}
+
+/* When there will be something to do although no other thread says so. 0: never. */
+static int64_t next_work_ms(const struct engine *engine)
+{
+    int64_t next_ms = engine->shortage && !engine->claiming ? engine->reclaim_ms : 0;
+    for (const struct engine_ticket *ticket = engine->delayed.first; ticket != NULL; ticket = ticket->next)
+        if (next_ms == 0 || ticket->not_before_ms < next_ms)
+            next_ms = ticket->not_before_ms;
+    return next_ms;
+}
+
+bool engine_batch_wait(struct engine *engine)
+{
+    enum grant_mode mode;
+    pthread_mutex_lock(&engine->mutex);
+    while (!engine->stopping && !choose_mode(engine, &mode)) {
+        const int64_t next_ms = next_work_ms(engine);
+        const struct timespec next = clock_timespec(next_ms);
+        if (next_ms == 0)
+            pthread_cond_wait(&engine->work, &engine->mutex);
+        else
+            pthread_cond_timedwait(&engine->work, &engine->mutex, &next);
+    }
+    bool stopping = engine->stopping;
+    pthread_mutex_unlock(&engine->mutex);
+    return !stopping;
+}
+
+/* How long this replica's requests have waited: those of the batch, then those of the queue. */
+static void fill_sharing(const struct engine *engine, struct ticket_batch *batch)
+{
+    struct grant_sharing *sharing = &batch->sharing;
+    const int64_t now_ms = clock_ms();
+    sharing->count = 0;
+    for (size_t i = 0; i < batch->grant.count; i++)
+        sharing->waited_ms[sharing->count++] = now_ms - batch->tickets[i]->arrived_ms;
+    for (const struct engine_ticket *ticket = engine->queue.first;
+         ticket != NULL && sharing->count < GRANT_SHARING_MAX; ticket = ticket->next)
+        sharing->waited_ms[sharing->count++] = now_ms - ticket->arrived_ms;
+}
+
+static void take_tickets(struct engine *engine, struct ticket_batch *batch)
+{
+    struct ticket_queue unchecked = {0}, *from = &engine->queue;
+    if (batch->grant.mode == GRANT_CHECK) {
+        ticket_queue_take_unchecked(&engine->queue, GRANT_BATCH_MAX, &unchecked);
+        from = &unchecked;
+    }
+    for (struct engine_ticket *ticket;
+         batch->grant.count < GRANT_BATCH_MAX && (ticket = ticket_queue_take(from)) != NULL;) {
+        batch->grants[batch->grant.count] = &ticket->grant;
+        batch->tickets[batch->grant.count++] = ticket;
+    }
+    engine->taken += batch->grant.count;
+}
+
+bool engine_batch_take(struct engine *engine, struct ticket_batch *batch)
+{
+    batch->grant = (struct grant_batch){.grants = batch->grants, .sharing = &batch->sharing};
+    pthread_mutex_lock(&engine->mutex);
+    const bool chosen = choose_mode(engine, &batch->grant.mode);
+    if (chosen) {
+        batch->sharing.replica = engine->replica;
+        take_tickets(engine, batch);
+    }
+    if (chosen && batch->grant.mode == GRANT_CLAIM_SHARE) {
+        engine->claiming = true;
+        engine->claim_due = false;
+        engine->reclaim_ms = 0;
+        fill_sharing(engine, batch);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return chosen;
+}
+
+int64_t engine_batch_deadline_ms(const struct ticket_batch *batch)
+{
+    /* Tickets are in the order of their arrival. */
+    const int64_t earliest_ms = batch->grant.count > 0 ? batch->tickets[0]->arrived_ms : clock_ms();
+    return earliest_ms + ENGINE_ANSWER_MS;
+}
+
+/* ---- afterwards; the mutex is held */
+
+/* Plans another claim soon, and less soon each time in a row that nothing was granted. */
+static void plan_reclaim(struct engine *engine, bool granted)
+{
+    const int delay_ms = engine->reclaim_delay_ms;
+    engine->reclaim_delay_ms =
+        delay_ms == 0 || granted ? RECLAIM_FIRST_MS : smaller(delay_ms * 2, RECLAIM_MAX_MS);
+    engine->reclaim_ms = clock_ms() + engine->reclaim_delay_ms;
+}
+
+/* A claim of the share has ended, in which so many of the batch were decided. */
+static void finish_claim(struct engine *engine, const struct ticket_batch *batch, size_t decided)
+{
+    const struct grant_sharing *sharing = &batch->sharing;
+    engine->claiming = false;
+    engine->published = sharing->shortage_over || decided > sharing->count ? 0 : sharing->count - decided;
+    if (sharing->shortage_over || (engine->queue.count == 0 && engine->published == 0))
+        engine->shortage = engine->claim_due = false;
+    else if (decided == GRANT_BATCH_MAX && sharing->share > GRANT_BATCH_MAX)
+        engine->claim_due = true; /* the share is larger than a batch */
+    else if (sharing->idle > (int64_t)decided)
+        plan_reclaim(engine, decided > 0); /* the others are the share of other replicas, or locked by them */
+}
+
+/* The ticket waits for another batch. */
+static void put_back(struct engine_ticket *ticket, struct ticket_queue *waiting, struct ticket_queue *delayed)
+{
+    ticket->checked = ticket->grant.open != OPEN_KEY_LOCKED;
+    if (ticket->checked) {
+        ticket->delay_ms = 0;
+        ticket_queue_append(waiting, ticket);
+        return;
+    }
+    ticket->delay_ms =
+        ticket->delay_ms == 0 ? KEY_DELAY_FIRST_MS : smaller(ticket->delay_ms * 2, KEY_DELAY_MAX_MS);
+    ticket->not_before_ms = clock_ms() + ticket->delay_ms;
+    ticket_queue_append(delayed, ticket);
+}
+
+/* What became of a batch's tickets. */
+struct outcome {
+    struct ticket_queue waiting, delayed, decided, cancelled;
+    bool is_short, is_faulty; /* a ticket that waits on found no account; one that does not work */
+};
+
+static void sort(const struct ticket_batch *batch, struct outcome *outcome)
+{
+    for (size_t i = 0; i < batch->grant.count; i++) {
+        struct engine_ticket *ticket = batch->tickets[i];
+        if (ticket->grant.state != GRANT_OPEN) {
+            ticket_queue_append(&outcome->decided, ticket);
+        } else if (ticket->cancelled) {
+            ticket_queue_append(&outcome->cancelled, ticket);
+        } else {
+            outcome->is_short |= ticket->grant.open == OPEN_NO_ACCOUNT;
+            outcome->is_faulty |= ticket->grant.open == OPEN_BROKEN_SEED;
+            put_back(ticket, &outcome->waiting, &outcome->delayed);
+        }
+    }
+}
+
+void engine_batch_finish(struct engine *engine, struct ticket_batch *batch)
+{
+    struct outcome outcome = {0};
+    pthread_mutex_lock(&engine->mutex);
+    engine->taken -= batch->grant.count;
+    sort(batch, &outcome);
+    ticket_queue_merge(&engine->queue, &outcome.waiting);
+    ticket_queue_merge(&engine->delayed, &outcome.delayed);
+    if (batch->grant.mode == GRANT_CLAIM_SHARE)
+        finish_claim(engine, batch, outcome.decided.count);
+    else if (batch->grant.mode == GRANT_CLAIM && outcome.is_short)
+        engine->shortage = engine->claim_due = true;
+    /* Other accounts may be idle, or other batches may have skipped an account that this one had locked. */
+    engine->claim_due |= engine->shortage && (outcome.is_faulty || batch->grant.locked_unused);
+    engine_deadline_changed(engine);
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->mutex);
+    for (struct engine_ticket *ticket = outcome.decided.first, *next; ticket != NULL; ticket = next) {
+        next = ticket->next; /* done may free the ticket */
+        ticket->done(ticket);
+    }
+    engine_refuse_all(&outcome.cancelled, ERR_CANCELLED, NULL);
+}
+
+void engine_batch_abandon_claim(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->claiming = false;
+    engine->replica = engine_replica_number(); /* the row of the old number may still be locked; it expires */
+    engine->published = 0;
+    engine->shortage = engine->claim_due = engine->queue.count > 0;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void engine_batch_fail(
+    struct engine *engine, struct ticket_batch *batch, enum err e, const struct detail *detail)
+{
+    if (batch->grant.mode == GRANT_CLAIM_SHARE)
+        engine_batch_abandon_claim(engine);
+    pthread_mutex_lock(&engine->mutex);
+    engine->taken -= batch->grant.count;
+    engine->claim_due |= engine->shortage && engine->queue.count > 0; /* its accounts are idle again */
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->mutex);
+    for (size_t i = 0; i < batch->grant.count; i++)
+        engine_refuse(batch->tickets[i], e, detail);
+}

@@ -1,0 +1,57 @@
+/*
+ * Idempotency keys: a client that repeats a request with the same key gets the lease of the first one. The
+ * lease's row is the only record of a key. A batch locks the keys of its requests first, so that of all
+ * requests with one key, in any replica, one takes a lease and the others find it.
+ */
+#ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
+#define FAIRWAY_GRANT_IDEMPOTENCY_H
+
+#include "grant/grant.h"
+
+/* One key, carried by one or more requests of the batch. */
+struct idempotency_key {
+    const struct lease_request *request; /* the first of those */
+    bool locked;                         /* by this transaction, until it ends */
+    bool found;                          /* lease and digest are set */
+    struct lease lease;                  /* that an earlier request with this key got */
+    struct hash digest;                  /* of that request's body */
+};
+
+struct idempotency_keys {
+    struct idempotency_key keys[GRANT_BATCH_MAX];
+    size_t count;
+    struct idempotency_key *of[GRANT_BATCH_MAX]; /* by grant; NULL: it carries none */
+    bool any_found;
+    /* what the statements' parameters point to */
+    int64_t locks[GRANT_BATCH_MAX];
+    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
+    struct db_param lock_params[1], find_params[2];
+};
+
+/* *keys is zeroed before. */
+void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[], size_t count);
+void idempotency_wipe(struct idempotency_keys *keys);
+
+/*
+ * The statements, for a pipeline: in this order and after BEGIN. idempotency_read gets their rows. When no
+ * request carries a key, their text is NULL. They never wait: a key that another transaction has locked is
+ * not locked here.
+ */
+#define IDEMPOTENCY_STATEMENTS 2
+void idempotency_statements(
+    const struct idempotency_keys *keys, struct db_statement out[static IDEMPOTENCY_STATEMENTS]);
+MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
+    struct db_rows *const results[static IDEMPOTENCY_STATEMENTS], struct detail *detail);
+
+/*
+ * Before accounts are assigned: when grant i repeats an earlier request, decides it (refuses it when its body
+ * differs). Returns whether grant i may get an account. Not so when it repeats a request, when another grant
+ * of the batch with the same key comes first, or when its key is locked elsewhere (it stays open with
+ * OPEN_KEY_LOCKED).
+ */
+bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i);
+
+/* After COMMIT: grants with the same key get the result of the first of them. */
+void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count);
+
+#endif
