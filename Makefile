@@ -1,4 +1,4 @@
-# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, install,
+# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, install, image,
 # image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
@@ -257,6 +257,13 @@ install: build
 	chmod 644 $(UNITDIR)/fairway.service
 	install -m 644 README.md $(DOCDIR)
 	install -m 644 docker/README.md docker/roles.sql $(DOCDIR)/docker
+
+# The container image. DOCKER=podman works too.
+DOCKER ?= docker
+VERSION = $(shell sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
+.PHONY: image
+image:
+	$(DOCKER) build -f docker/Dockerfile --build-arg COMMIT="$(COMMIT)" --build-arg VERSION="$(VERSION)" -t fairway .
 
 # Builds the image without a Docker daemon, runs a payment through containers of it, and checks the other files of docker/.
 .PHONY: image-test
