@@ -42,8 +42,8 @@ struct api *api_start_admin(const struct api_settings *settings);
 const struct http_route *api_routes(const struct api *api, size_t *count);
 /* From now on /readyz says that the service is stopping. */
 void api_stopping(struct api *api);
-/* After http_drain, and before engine_stop: a worker may still hand a request to the engine. Requests that
- * wait for a worker are answered with ERR_SHUTTING_DOWN. */
+/* After http_server_drain, and before engine_stop: a worker may still hand a request to the engine. Requests
+ * that wait for a worker are answered with ERR_SHUTTING_DOWN. */
 void api_drain(struct api *api);
 /* After api_drain, engine_stop and watch_stop, whose answers need it. */
 void api_free(struct api *api);

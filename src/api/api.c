@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "context.h"
+#include "http/server.h"
 
 /* A fee bump waits for one commit; the server gathers the commits of several connections into one flush. */
 #define WORKERS_DEFAULT 4

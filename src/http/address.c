@@ -19,7 +19,7 @@ enum {
     PORT_TRIES = 20, /* for port 0: free at one address, taken at another */
 };
 
-void sockets_close(struct sockets *sockets)
+void address_close(struct sockets *sockets)
 {
     for (size_t i = 0; i < sockets->count; i++)
         close(sockets->fds[i]);
@@ -110,7 +110,7 @@ static const struct addrinfo *listen_on_all(struct addrinfo *found, in_port_t po
         reason = errno;
         lacking = info;
         if (!lacks_ipv6(info, reason)) {
-            sockets_close(out);
+            address_close(out);
             break;
         }
         AUTO_FREE char *text = text_of(info);

@@ -23,6 +23,6 @@ struct sockets {
  */
 MUST_CHECK enum err address_listen(const char *address, struct sockets *out, struct detail *detail);
 
-void sockets_close(struct sockets *sockets);
+void address_close(struct sockets *sockets);
 
 #endif

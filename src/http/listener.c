@@ -97,7 +97,7 @@ static bool may_accept(struct listener *listener)
 
 static void refuse(struct listener *listener)
 {
-    sockets_close(&listener->sockets);
+    address_close(&listener->sockets);
     atomic_store(&listener->refused, true);
 }
 

@@ -26,7 +26,7 @@ static int start(void **state)
 {
     test_pg_start(state);
     service_start(&service, ACCOUNTS);
-    port = http_port(service.http);
+    port = http_server_port(service.http);
     return 0;
 }
 

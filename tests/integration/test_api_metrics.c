@@ -35,7 +35,7 @@ static int reset(void **state)
 
 static struct api_reply metrics(void)
 {
-    struct api_reply reply = api_get(http_port(service.admin_http), "/metrics");
+    struct api_reply reply = api_get(http_server_port(service.admin_http), "/metrics");
     assert_int_equal(reply.status, 200);
     return reply;
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
+#include "http/server.h"
 #include "keyd.h"
 #include "pg.h"
 

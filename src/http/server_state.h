@@ -1,12 +1,12 @@
 /* What the files of the server share. */
-#ifndef FAIRWAY_HTTP_SERVER_H
-#define FAIRWAY_HTTP_SERVER_H
+#ifndef FAIRWAY_HTTP_SERVER_STATE_H
+#define FAIRWAY_HTTP_SERVER_STATE_H
 
 #include <microhttpd.h>
 #include <stdatomic.h>
 
 #include "hangups.h"
-#include "http/http.h"
+#include "http/server.h"
 #include "listener.h"
 
 #define HTTP_THREADS_MAX 64
