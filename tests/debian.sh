@@ -1,17 +1,16 @@
 #!/bin/sh
-# `make test-debian`: clones the last commit into a bare Debian of another release and runs the tests there, as a newcomer would who has
-# nothing but git and make. Needs root; installs debootstrap where it is missing.
+# `make test-debian`: clones the last commit into a minimal Debian system of another release, with only git and make, and runs the tests
+# there. Needs root; installs debootstrap if it is missing.
 #
-#   debian.sh [RELEASE]     bookworm or trixie; without: the one that this machine is not
+#   debian.sh [RELEASE]     bookworm or trixie (default: the one that this machine is not)
 #
-#   COMMAND='.ci/run'       what to run in the clone (default: make test)
-#   RUNS=5                  how many times in a row; the first failure ends the run
-#   LOAD=1                  other load takes all processors meanwhile
-#   MIRROR=URL              the Debian mirror (default: the one in this machine's apt sources)
+#   COMMAND='.ci/run'       command to run in the clone (default: make test)
+#   RUNS=5                  number of runs; the first failure ends the script
+#   LOAD=1                  keeps all processors busy during the runs
+#   MIRROR=URL              Debian mirror (default: the one in this machine's apt sources)
 #
-# The system stays in build/debian-RELEASE for the next run. Its processes and mounts are in namespaces of their own, so the kernel ends
-# and unmounts all of them when this script ends, however it ends. The network is this machine's, with its apt proxy, its certificates
-# and its npm registry.
+# The system stays in build/debian-RELEASE for the next run. Its processes and mounts are in separate namespaces, so the kernel ends and
+# unmounts all of them when this script ends, however it ends. It uses this machine's network, apt proxy, certificates and npm registry.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -35,13 +34,13 @@ if ! command -v debootstrap >/dev/null; then
     apt-get install -y -qq --no-install-recommends debootstrap debian-archive-keyring >/dev/null
 fi
 
-# The mirrors of this machine's apt sources: LABEL is Debian or Debian-Security.
+# Prints the mirror in this machine's apt sources; the label is Debian or Debian-Security.
 mirror_of() {
     apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' 2>/dev/null |
         awk -v label="$1" '$1 == label { print $2; exit }'
 }
 
-# This machine's ways to the network, for the system in $root. Nothing here is written into the repository.
+# Copies this machine's network settings to the system in $root. Nothing of it is written to the repository.
 take_network() {
     security=$(mirror_of Debian-Security)
     {
@@ -51,7 +50,7 @@ take_network() {
     } >"$root/etc/apt/sources.list"
     apt-config dump | grep -E '^Acquire::https?::([^ ]*::)?Proxy ' >"$root/etc/apt/apt.conf.d/90host" || true
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-    # Debian's standard one: localhost has an IPv6 address and an IPv4 address
+    # as Debian installs it: localhost has an IPv6 and an IPv4 address
     printf '127.0.0.1\tlocalhost\n::1\t\tlocalhost ip6-localhost ip6-loopback\n' >"$root/etc/hosts"
     mkdir -p "$root/usr/local/share/ca-certificates"
     cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/" 2>/dev/null || true
@@ -71,17 +70,17 @@ make_system() {
     echo "test-debian: making a Debian $release in $root (a few minutes, once)"
     rm -rf "$root"
     mkdir -p "$root"
-    # /proc and the like are mounted by debootstrap; in namespaces of its own they are gone when it has ended
+    # debootstrap mounts /proc and others; in a namespace they are unmounted when it ends
     unshare --mount --pid --fork --kill-child debootstrap --variant=minbase --include=git,make "$release" "$root" "$mirror" \
         >"$root.log" 2>&1 || { tail -n 20 "$root.log" >&2; fail "debootstrap failed, see $root.log"; }
-    # packages do not start services in it
+    # so that packages do not start services
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
     chmod 755 "$root/usr/sbin/policy-rc.d"
-    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io" # nothing in it has to survive a power failure
+    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io" # the system need not survive a power failure
     : >"$root/made"
 }
 
-# In the new system, with its own /proc and /dev; this is process 1 of it.
+# Runs as process 1 of the new system, with its own /proc and /dev.
 inside='
     set -eu
     root=$1 command=$2 runs=$3 load=$4
@@ -112,21 +111,21 @@ inside='
 
 mkdir -p build
 exec 9>"$root.lock"
-flock -n 9 || fail "another test-debian uses $root: wait for its end"
+flock -n 9 || fail "another test-debian uses $root: wait until it has ended"
 mirror=${MIRROR:-$(mirror_of Debian)}
 [ -n "$mirror" ] || fail "the apt sources of this machine name no Debian mirror: MIRROR=URL make test-debian"
 [ -e "$root/made" ] || make_system
 take_network
-[ -z "$(git status --porcelain)" ] || echo "test-debian: changes that are not committed are left out"
+[ -z "$(git status --porcelain)" ] || echo "test-debian: uncommitted changes are not tested"
 rm -rf "$root/home/fairway"
 git clone -q --depth 1 "file://$PWD" "$root/home/fairway"
 
-echo "test-debian: $command on Debian $release${load:+, with other load on all processors}"
+echo "test-debian: $command on Debian $release${load:+, with all processors busy}"
 env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
     ${certificates:+NODE_EXTRA_CA_CERTS="$certificates" npm_config_cafile="$certificates"} ${registry:+npm_config_registry="$registry"} \
     setpriv --pdeathsig KILL unshare --mount --pid --ipc --fork --kill-child sh -c "$inside" inside "$root" "$command" "$runs" "$load" </dev/null &
 system=$!
-# unshare ends with this script (--pdeathsig), process 1 of the system with unshare (--kill-child), and everything in it with that one
+# unshare ends with this script (--pdeathsig), process 1 of the system ends with unshare (--kill-child), and with it all other processes
 trap 'kill -KILL "$system" 2>/dev/null || true; exit 130' INT TERM HUP
 code=0
 wait "$system" || code=$?

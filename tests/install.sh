@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what a fresh Debian 12 or 13 lacks: compilers, libraries and PostgreSQL by apt-get (as root, or by sudo), the
-# JavaScript packages of tests/package-lock.json by npm. Does nothing, and asks nothing, when everything is there.
+# JavaScript packages of tests/package-lock.json by npm. Does nothing when everything is installed.
 #
-#   install.sh build | run | test | bench      what is about to be done
+#   install.sh build | run | test | bench      what the packages are needed for
 set -eu
 cd "$(dirname "$0")"
 target=${1:-test}
@@ -14,7 +14,7 @@ case $target in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
 test) wanted="$build $run $test" ;;
-bench) wanted="$build $run libcmocka-dev wrk" ;; # its programs link what the tests share
+bench) wanted="$build $run libcmocka-dev wrk" ;; # its programs link the tests' support library
 *) echo "install.sh: unknown target $target" >&2; exit 64 ;;
 esac
 
@@ -37,7 +37,7 @@ END
     exit 69
 }
 
-# apt-get prints hundreds of lines, and nothing while it downloads: shown are its phases, and its output when it fails.
+# apt-get prints hundreds of lines, but nothing while it downloads. Prints its phases, and its output when it fails.
 apt() { # its arguments
     if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" >"$log" 2>&1; then
         tail -n 30 "$log" >&2
@@ -48,7 +48,7 @@ apt() { # its arguments
 if [ -n "$missing" ]; then
     as_root=
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || ask_root "These packages are missing:$missing. Installing them needs root, and there is no sudo."
+        command -v sudo >/dev/null || ask_root "These packages are missing:$missing. Installing them needs root, and sudo is not installed."
         as_root=sudo
     fi
     log=$(mktemp)
@@ -63,9 +63,9 @@ if [ -n "$missing" ]; then
     apt -q install -y --no-install-recommends "$@"
 fi
 
-# node itself is one of the packages, so that the version that Debian ships does not matter
+# node is one of the npm packages, so that Debian's version of it does not matter
 if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
-    echo "installing JavaScript packages by npm, some 20 seconds"
+    echo "installing JavaScript packages by npm, which takes about 20 seconds"
     npm ci --no-audit --no-fund --loglevel=error
     node_modules/.bin/node --version >/dev/null
     cp package-lock.json node_modules/.fairway-lock

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs test programs and counts: run.sh PROGRAM...  Each is a cmocka program, or a .mjs file or folder for node's test runner. Prints
-# a line for each when it has ended, what it says to have covered ("N of N ..."), and, for those that fail, all their output; then the
-# programs that failed, and last the sum. Exit 0 only when nothing failed and something ran.
+# Runs test programs and counts their tests: run.sh PROGRAM...  A program is a cmocka program, or a .mjs file or folder for node's test
+# runner. Prints a line for each program that has ended, the coverage that it reports ("N of N ..."), and all output of those that fail;
+# then the names of failed programs and the totals. Exits with 0 only when no test failed and at least one ran.
 #
-#   JOBS=N          so many programs at a time (default: the processors, but at least 2); 1: one after the other
-#   TEST_SUMS=FILE  adds a line to it: passed failed skipped
+#   JOBS=N          number of programs at a time (default: the number of processors, at least 2)
+#   TEST_SUMS=FILE  appends a line to the file: passed failed skipped
 set -u
 here=$(dirname "$0")
 
@@ -16,7 +16,7 @@ count() { # PATTERN [WORD]: the sum of the numbers in lines that begin with PATT
     } END { print sum + 0 }' "$log"
 }
 
-# In the foreground: Ctrl-C reaches the program.
+# timeout --foreground: Ctrl-C reaches the program.
 run_one() { # PROGRAM
     program=$1 log=$(mktemp -p "$results")
     begun=$(date +%s)
@@ -29,7 +29,7 @@ run_one() { # PROGRAM
     *.mjs) p=$(count '# pass ') f=$(count '# fail ') s=$(count '# skipped ') ;;
     *) p=$(count '[  PASSED  ]' test) f=$(count '[  FAILED  ]' test) s=$(count '[  SKIPPED ]' test) ;;
     esac
-    # a crash, a timeout, or a program that ran nothing is a failure too
+    # a crash, a timeout, and a program that ran no test are failures too
     if [ $code -ne 0 ] && [ "$f" -eq 0 ] || [ $((p + f + s)) -eq 0 ]; then
         f=$((f + 1))
     fi
@@ -41,7 +41,7 @@ run_one() { # PROGRAM
     echo "$p $f $s $program" >>"$results/sums"
 }
 
-# xargs starts this script again for each program; the lock keeps what one prints together.
+# xargs starts this script again for each program. The lock keeps the output of one program together.
 if [ "${1:-}" = --one ]; then
     results=$2
     output=$(mktemp -p "$results")
@@ -50,7 +50,7 @@ if [ "${1:-}" = --one ]; then
     exit 0
 fi
 
-[ $# -gt 0 ] || { echo "run.sh: no test program was given" >&2; exit 64; }
+[ $# -gt 0 ] || { echo "usage: run.sh PROGRAM..." >&2; exit 64; }
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 trap 'exit 130' INT TERM HUP
@@ -65,5 +65,5 @@ set -- "$sums" $# $(wc -l <"$results/sums")
 [ -z "${TEST_SUMS:-}" ] || echo "$1" >>"$TEST_SUMS"
 echo "$1" | awk -v programs="$2" -v seconds=$(($(date +%s) - begun)) \
     '{ printf "%d passed, %d failed, %d skipped (%d programs, %d s)\n", $1, $2, $3, programs, seconds }'
-[ "$2" -eq "$3" ] || { echo "$(($2 - $3)) of $2 programs were not run to their end"; exit 1; }
+[ "$2" -eq "$3" ] || { echo "$(($2 - $3)) of $2 programs did not finish"; exit 1; }
 echo "$1" | awk '{ exit !($1 > 0 && $2 == 0) }'

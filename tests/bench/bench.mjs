@@ -1,9 +1,9 @@
-// `make bench`: signed answers a second over HTTP, on PostgreSQL with fsync on, with load generator, service, ledger feed and database on
-// the same machine. Prints the tables of the README, and writes the same figures to build/bench.json.
-//   BENCH            the parts to run, of: pools, in_use, keys, history, decoding; all of them by default
-//   BENCH_SECONDS    of each measurement;  BENCH_ROUNDS: how often compared cases take turns
-//   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    sizes of pools, and per cent of a pool that are in use
-//   BENCH_HISTORY    settled leases of the part `history`;  BENCH_LEDGER_MS: between two ledgers
+// `make bench`: signed responses a second over HTTP. PostgreSQL runs with fsync on; load generator, service, ledger feed and database share
+// one machine. Prints the tables of the README and writes the same figures to build/bench.json.
+//   BENCH            parts to run: pools, in_use, keys, history, decoding (default: all)
+//   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
+//   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
+//   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -14,7 +14,7 @@ import { Cluster, Service, body, build, ledgerMs, root, run, sql } from './setup
 const list = (name, fallback) => (process.env[name] ?? fallback).split(',');
 const seconds = Number(process.env.BENCH_SECONDS ?? 8), rounds = Number(process.env.BENCH_ROUNDS ?? 2);
 const connections = [1, 32, 128];
-const KEY = 'Idempotency-Key', NO_KEY = 'X-Other-Header'; // so that the load generator's work is the same
+const KEY = 'Idempotency-Key', NO_KEY = 'X-Other-Header'; // so that the load generator does the same work
 const cluster = new Cluster();
 const figures = {};
 
@@ -30,11 +30,11 @@ function table(title, first, last) {
   row(head);
   row(head.map(() => '---:'));
 }
-/** {1: together, 32: ..., 128: ...} to the names that build/bench.json has. */
+/** Maps {1: together, 32: ..., 128: ...} to the names in build/bench.json. */
 const named = by => Object.assign({}, ...Object.entries(by).map(([c, m]) => ({ [`rate${c}`]: m.rate, [`p50_ms${c}`]: m.p50_ms,
   [`p99_ms${c}`]: m.p99_ms, [`refused${c}`]: m.refused, [`cpu_us${c}`]: m.cpu_us })));
 
-/** Cases take turns at each number of connections, each time in the opposite order. Each: {service, header, before()}. */
+/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, header, before()}. */
 async function compare(cases, times = rounds) {
   const request = body(), taken = cases.map(() => ({}));
   for (let round = 0; round < times; round++) {
@@ -49,7 +49,7 @@ async function compare(cases, times = rounds) {
   return taken.map(by => Object.fromEntries(Object.entries(by).map(([c, m]) => [c, together(m)])));
 }
 
-/** The cycle of the system that fairway replaces: three statements with a commit each. {rate, ms} for a number of clients. */
+/** Measures the cycle of the system that fairway replaces: three statements with a commit each. {rate, ms} for a number of clients. */
 function plain(pool) {
   const url = cluster.database(`plain_${pool}`), pgbench = path.join(run('pg_config', ['--bindir']).trim(), 'pgbench');
   sql(url, '-v', `accounts=${pool}`, '-f', path.join(root, 'tests/bench/plain.sql'));
@@ -112,7 +112,7 @@ async function history() {
   const young = await Service.start(cluster, 'young', pool), old = await Service.start(cluster, 'old', pool);
   old.seedHistory(leases);
   table(`Over settled leases of 7 days, a fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['settled leases'], CPU);
-  const one = service => ({ service, header: KEY, after: () => service.stopFeed() }); // no ledgers for the one that is not measured
+  const one = service => ({ service, header: KEY, after: () => service.stopFeed() }); // no ledgers for the service that is not being measured
   const [none, some] = await compare([one(young), one(old)]);
   await young.stop();
   await old.stop();
@@ -121,7 +121,7 @@ async function history() {
   row([fmt(leases), ...connections.map(c => cell(some[c])), ...cpuCells(some)]);
 }
 
-/** LedgerCloseMeta decoding, on the real ledgers when they are there. */
+/** Measures decoding of LedgerCloseMeta, on real ledgers if they are there. */
 function decoding() {
   const source = path.join(root, '../shared/ledgers/pubnet');
   if (!fs.existsSync(source))

@@ -1,4 +1,4 @@
-// One measurement: wrk against a fairway, and the CPU time that each process took for an answer.
+// One measurement: wrk against a fairway, and the CPU time of each process per response.
 import fs from 'node:fs';
 import path from 'node:path';
 import { root, run, sql } from './setup.mjs';
@@ -14,11 +14,11 @@ function processTime(pid) {
     const us = (...at) => at.reduce((sum, i) => sum + Number(fields[i]) * 1e6 / TICKS, 0);
     return { pid, parent: Number(fields[1]), us: us(11, 12), reapedUs: us(13, 14) };
   } catch {
-    return null; // it has ended
+    return null; // the process has ended
   }
 }
 
-/** Of all processes, and what the ended children of one took: read again when another one ended meanwhile, or it would count twice. */
+/** All processes, and the CPU time of one's ended children. Reads again if another child ended meanwhile, because it would count twice. */
 function processTimes(parent) {
   for (;;) {
     const { reapedUs } = processTime(parent);
@@ -28,7 +28,7 @@ function processTimes(parent) {
   }
 }
 
-/** CPU time so far: of PostgreSQL, of those of its sessions that commit ledgers, of fairway and of its key process. */
+/** CPU time so far: of PostgreSQL, of its sessions that commit ledgers, of fairway and of its key process. */
 function cpuTimes(service) {
   const { postmaster } = service.cluster, front = service.process.pid;
   const { all, reapedUs } = processTimes(postmaster);
@@ -44,8 +44,8 @@ function cpuTimes(service) {
 }
 
 /**
- * Posts for some seconds over so many connections, once the pool is settled. header: the name of one that gets a fresh value with every
- * request. {connections, answers, refused, us, p50us, p99us, cpu: {postgres, ledgers, fairway, keyd} in us}
+ * Once the pool is settled, posts for some seconds over this many connections. header: a request header that gets a new value each
+ * time. Returns {connections, answers, refused, us, p50us, p99us, cpu: {postgres, ledgers, fairway, keyd} in us}.
  */
 export async function measure(service, connections, { body, header }) {
   service.startFeed();
@@ -59,7 +59,7 @@ export async function measure(service, connections, { body, header }) {
     cpu: Object.fromEntries(Object.keys(after).map(name => [name, after[name] - before[name]])) };
 }
 
-/** Measurements of one case, taken at different times, as one: {rate, p50_ms, p99_ms, refused, cpu_us}; cpu_us is of one answer. */
+/** Combines measurements of one case: {rate, p50_ms, p99_ms, refused, cpu_us}, where cpu_us is per response. */
 export function together(measurements) {
   const sum = of => measurements.reduce((total, m) => total + of(m), 0), answers = sum(m => m.answers);
   const round = (x, digits) => Math.round(x * 10 ** digits) / 10 ** digits, mean = of => round(sum(of) / measurements.length / 1000, 2);

@@ -1,4 +1,4 @@
-// What a benchmark runs on: a PostgreSQL cluster of its own, databases in it, a fairway on one of them, a feed of ledgers.
+// What a benchmark runs on: its own PostgreSQL cluster, databases in it, a fairway on one of them, and a feed of ledgers.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -15,7 +15,7 @@ export const ledgerMs = Number(process.env.BENCH_LEDGER_MS ?? 50);
 export const run = (program, args, env = {}) =>
   execFileSync(program, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 
-/** A payment, as the body of a request. */
+/** The request body of a payment. */
 export function body() {
   const from = Keypair.random().publicKey(), to = Keypair.random().publicKey();
   const transaction = new TransactionBuilder(new Account(from, '0'), { fee: '100', networkPassphrase: passphrase })
@@ -41,7 +41,7 @@ export class Cluster {
     return run('sh', [path.join(root, 'tests/integration/support/pg.sh'), ...args]).trim();
   }
 
-  /** A new database; its URL. */
+  /** Creates a database and returns its URL. */
   database(name) {
     sql(this.url, '-c', `CREATE DATABASE ${name}`);
     const url = new URL(this.url);
@@ -69,10 +69,10 @@ export class Cluster {
   }
 }
 
-/** psql with arguments; what it printed. */
+/** Runs psql and returns its output. */
 export const sql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, ...args]).trim();
 
-/** A fairway over a pool of idle accounts. Its leases end through the real ledger transaction, while its feed runs. */
+/** A fairway with a pool of idle accounts. While its feed runs, the real ledger transaction ends its leases. */
 export class Service {
   static async start(cluster, name, pool) {
     const service = new Service(), { keys } = cluster;
@@ -100,13 +100,13 @@ export class Service {
     this.feed = undefined;
   }
 
-  /** Waits until every lease that is not held has ended. */
+  /** Waits until every lease has ended, except those of hold(). */
   async settled() {
     await until(async () => (await (await fetch(`${this.api}/v1/pool`)).json()).accounts.idle === this.pool - this.held, 60_000,
       `all but ${this.held} of ${this.pool} accounts are idle: ${this.feed?.text}${this.process.text}`);
   }
 
-  /** Has so many accounts in use, by leases that stay. */
+  /** Occupies this many accounts with leases that do not end. */
   async hold(count) {
     await this.settled();
     await this.stopFeed();
@@ -115,7 +115,7 @@ export class Service {
     this.startFeed();
   }
 
-  /** Settled leases of the last 7 days; those of the last day have keys. */
+  /** Inserts settled leases of the last 7 days; those of the last day have idempotency keys. */
   seedHistory(rows) {
     sql(this.url, '-v', `rows=${rows}`, '-v', 'old=0', '-v', 'stale=0', '-v', `digest=${'00'.repeat(32)}`,
       '-f', path.join(root, 'tests/faults/history.sql'));

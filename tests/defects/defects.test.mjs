@@ -1,5 +1,5 @@
-// Negative controls: every planted defect turns the tests that it names red, and they are green without it. See README.md.
-// FAIRWAY_SIZE=long (`make defects`) has all of them, else it is one for each hazard. FAIRWAY_DEFECTS: those of that name.
+// Negative controls: the tests that a planted defect names pass without it and fail with it. See README.md. FAIRWAY_SIZE=long
+// (`make defects`) applies all defects, otherwise one for each hazard. FAIRWAY_DEFECTS: a regular expression over their names.
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { oneOfEach, openLanes, readDefects } from './run.mjs';
@@ -11,7 +11,7 @@ assert.ok(defects.length > 0, 'no patch matches');
 const { lanes, close } = await openLanes(LANES);
 after(close);
 
-// Whoever is free next takes the next one.
+// The next free lane takes the next defect.
 const free = [...lanes], waiting = [];
 async function withLane(work) {
   const lane = free.pop() ?? await new Promise(resolve => waiting.push(resolve));
@@ -23,12 +23,12 @@ async function withLane(work) {
   }
 }
 
-// The end of what a program printed: where the failure is.
+// The end of a program's output, where the failure is.
 const end = output => output.split('\n').slice(-60).join('\n');
 const tell = line => console.log(line);
 
 const controls = [...new Map(defects.flatMap(({ red, only }) => red.map(program => [`${program} ${only ?? ''}`, { program, only }]))).values()];
-describe('green without a defect', { concurrency: LANES }, () => {
+describe('tests pass without a defect', { concurrency: LANES }, () => {
   for (const { program, only } of controls)
     test(`${program} ${only ?? ''}`, () => withLane(async lane => {
       await lane.build([program]);
@@ -38,7 +38,7 @@ describe('green without a defect', { concurrency: LANES }, () => {
 });
 
 let found = 0;
-describe('red with it', { concurrency: LANES }, () => {
+describe('tests fail with the defect', { concurrency: LANES }, () => {
   for (const defect of defects)
     test(`${defect.name}: ${defect.what}`, () => withLane(async lane => {
       const begun = Date.now();
@@ -60,7 +60,7 @@ describe('red with it', { concurrency: LANES }, () => {
     }));
 });
 
-test('all are found', () => {
+test('all defects are found', () => {
   tell(`${found} of ${defects.length} planted defects found`);
   assert.equal(found, defects.length);
 });

@@ -1,4 +1,4 @@
-// Copies of the tree in which defects are planted: what a patch says, how it is applied, built, judged and taken out.
+// Copies of the tree in which planted defects are applied, built, tested and removed again.
 import { execFile, spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, readdir, realpath, rm, symlink, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 180_000; // the storm takes 70 s on an idle machine
 
-// What two earlier systems fell into, as the names of patches begin, each of which has one at least.
+// Hazards: defects of two earlier systems. The names of patches begin with these ids, and each id has at least one patch.
 export const HAZARDS = ['H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'H7', 'H14', 'H15', 'H16', 'H18', 'Z1', 'Z2', 'Z3', 'Z4', 'Z5', 'Z6', 'Z7',
   'I3', 'I5', 'T10'];
 
@@ -28,13 +28,13 @@ export async function readDefects(matching) {
   }));
 }
 
-// One for each hazard, of those that C programs find if there are any.
+// One defect for each hazard, preferably one that C programs find.
 export const oneOfEach = defects => HAZARDS.map(hazard => {
   const those = defects.filter(({ name }) => name.startsWith(`${hazard}-`));
   return those.find(({ red }) => red.every(program => !program.endsWith('.mjs'))) ?? those[0];
 }).filter(Boolean);
 
-// A command with all its output, ended with its whole process group when it takes too long.
+// Runs a command and returns its output. On timeout kills its whole process group.
 function judge(command, args, { cwd, env }) {
   return new Promise(resolve => {
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -52,7 +52,7 @@ export class Lane {
   static async open(home, number) {
     const lane = new Lane();
     lane.tree = path.join(home, `tree${number}`);
-    // with their times, so that what was built is not built again
+    // keeps the times of files, so that make does not build again what is built
     for (const part of ['Makefile', 'cmd', 'include', 'src', 'migrations', 'docker', 'build/release'])
       await run('sh', ['-c', 'if [ -e "$1" ]; then mkdir -p "$2/$(dirname "$1")" && cp -a "$1" "$2/$1"; fi', '-', part, lane.tree], { cwd: root });
     await cp(path.join(root, 'tests'), path.join(lane.tree, 'tests'), {
@@ -61,7 +61,7 @@ export class Lane {
     lane.filter = path.join(home, 'filter.so');
     if (number === 0)
       await run('gcc', ['-shared', '-fPIC', '-O1', '-o', lane.filter, path.join(import.meta.dirname, 'filter.c')]);
-    // one server for a lane's programs, which run one after the other
+    // one server for all programs of a lane, which run one after the other
     const { stdout } = await run('sh', ['tests/integration/support/pg.sh', 'start', path.join(home, `pg${number}`), String(process.pid)], { cwd: root });
     const { FAIRWAY_SIZE, NODE_TEST_CONTEXT, MAKEFLAGS, MAKELEVEL, ...env } = process.env;
     lane.env = { ...env, BUILD: 'build/release', FAIRWAY_TEST_PG_URL: stdout.trim().split('\n').pop(),
@@ -70,13 +70,13 @@ export class Lane {
     return lane;
   }
 
-  // Builds what these tests need; a tree that does not compile is the suite's error.
+  // Builds what these tests need. A tree that does not compile is an error of the suite.
   async build(tests) {
     const programs = tests.filter(test => !test.endsWith('.mjs')).map(test => `build/release/${test}`);
     await run('make', ['--no-print-directory', 'build', ...programs], { cwd: this.tree, env: this.env, maxBuffer: 1 << 26 });
   }
 
-  // {red, how, ran, output}
+  // Returns {red, how, ran, output}.
   async test(test, only) {
     const node = test.endsWith('.mjs');
     const { code, signal, late, output } = node
@@ -94,7 +94,7 @@ export class Lane {
     await run('git', ['apply', '--unsafe-paths', `--directory=${this.tree}`, defect.file], { cwd: '/' });
   }
 
-  // As it was, and newer than what was built of it.
+  // Restores the files, with newer times than what was built from them.
   async mend(defect) {
     const now = new Date();
     for (const name of defect.touched) {
@@ -105,7 +105,7 @@ export class Lane {
   }
 }
 
-// Two copies in a folder of their own, beside a link to what the tests read outside the repository.
+// Two copies in a temporary folder, beside a link to ../shared, which some tests read.
 export async function openLanes(count) {
   const home = await mkdtemp(path.join(tmpdir(), 'fairway-defects-'));
   const shared = await realpath(path.join(root, '../shared')).catch(() => null);

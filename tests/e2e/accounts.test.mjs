@@ -1,5 +1,5 @@
-// accounts release and retire when nobody can say whether a COMMIT holds, or when the RPC fails to read an account: the line says so, and
-// the accounts after it get their turn.
+// accounts release and retire when it is unknown whether a COMMIT took effect, or when the RPC fails to read an account: the output says
+// so, and the accounts after it are processed.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
@@ -25,7 +25,7 @@ async function waitFor(standby) {
   await until(async () => (await world.sql('SHOW synchronous_standby_names')).flat().join() === standby, 10_000, `waits for "${standby}"`);
 }
 
-/** A command while every COMMIT waits for a standby that is not there, and `end` ends its wait. */
+/** Runs a command while every COMMIT waits for a standby that does not exist; `end` ends its wait. */
 async function whileWaiting(end, ...args) {
   let over = false;
   await waitFor('nobody');
@@ -44,9 +44,9 @@ async function whileWaiting(end, ...args) {
 
 for (const [name, end, verb, state] of [
   ['a standby that a COMMIT did not wait for', 'pg_cancel_backend', 'release', 'active'],
-  ['a COMMIT that was not answered', 'pg_terminate_backend', 'retire', 'retiring'],
+  ['a COMMIT without a response', 'pg_terminate_backend', 'retire', 'retiring'],
 ])
-  test(`${verb}: ${name} leaves it open, exit 75; each account by itself; again, it says what is so`, { timeout: 60_000 }, async () => {
+  test(`${verb}: ${name} leaves the outcome open, exit 75; a second run reports it`, { timeout: 60_000 }, async () => {
     const { code, out } = await whileWaiting(end, verb, ...keys);
     assert.equal(code, 75, out);
     assert.doesNotMatch(out, /stays? as/);
@@ -58,15 +58,15 @@ for (const [name, end, verb, state] of [
     assert.equal(again.out.match(/ already/g).length, keys.length);
   });
 
-/** What a healthy stellar-rpc answers while its captive core has not published the snapshot that it names. */
+/** The error of a healthy stellar-rpc whose captive core has not published the snapshot of the latest ledger. */
 const noSnapshot = { code: -32603, message: 'could not query captive core: http request failed with non-200 status code (404)' };
 
-/** The accounts' ledger keys, in base64, begin with the type and hold the raw public key. */
+/** An account's ledger key in base64 begins with the type and contains the raw public key. */
 const asksFor = ({ method, params }, key) => method === 'getLedgerEntries' &&
   params.keys.some(text => Buffer.from(text, 'base64').includes(Keypair.fromPublicKey(key).rawPublicKey()));
 
 for (const verb of ['release', 'retire'])
-  test(`${verb}: an RPC whose snapshot is not there for a moment is asked again, each time`, { timeout: 60_000 }, async () => {
+  test(`${verb}: the read of an account is retried while the RPC's snapshot is missing`, { timeout: 60_000 }, async () => {
     await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
     let calls = 0, failed = 0;
     proxy.refuse = ({ method }) => method === 'getLedgerEntries' && calls++ % 3 < 2 ? (failed++, noSnapshot) : null;
@@ -77,7 +77,7 @@ for (const verb of ['release', 'retire'])
     assert.deepEqual(await states(), new Set([verb === 'release' ? 'active' : 'retiring']));
   });
 
-test('an account that the RPC does not read stays as it is, the list goes on: exit 75', { timeout: 60_000 }, async () => {
+test('an account that the RPC fails to read does not change, and the list continues: exit 75', { timeout: 60_000 }, async () => {
   await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
   const [first, ...others] = keys;
   proxy.refuse = call => asksFor(call, first) ? noSnapshot : null;
@@ -90,7 +90,7 @@ test('an account that the RPC does not read stays as it is, the list goes on: ex
   assert.deepEqual(await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined'"), [[first]]);
 });
 
-test('what is away ends the command, and says that nothing after it was changed', { timeout: 60_000 }, async () => {
+test('an unavailable database or RPC ends the command, which reports that later accounts did not change', { timeout: 60_000 }, async () => {
   proxy.onCall = async ({ method }) => method === 'getLedgerEntries' && 'hang up';
   const { code, out } = await start(['accounts', 'release', ...keys]).ended;
   assert.equal(code, 69, out);

@@ -1,4 +1,4 @@
-// kill -9 of serve in the middle of a run: nothing leaks, nothing is leased twice, every account is idle at the end.
+// kill -9 of serve under load: nothing leaks, nothing is leased twice, and every account is idle at the end.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { assertSettled, payThrough, sleep, startWorld, until } from './harness.mjs';
@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** Leases of one account never overlap in time, seen from the rows that the service left. */
+/** Checks in the service's own rows that leases of one account never overlap in time. */
 async function assertNoDoubleLease() {
   const overlaps = await world.sql(`SELECT a.hash, b.hash FROM fairway.leases a JOIN fairway.leases b
     ON a.account = b.account AND a.hash < b.hash
@@ -22,7 +22,7 @@ async function assertNoDoubleLease() {
   assert.deepEqual(twice, [], 'no sequence number consumed by two leases');
 }
 
-test('serve is killed three times under load', { timeout: 480_000 }, async () => {
+test('serve is killed three times under load, and nothing leaks', { timeout: 480_000 }, async () => {
   const users = await Promise.all(Array.from({ length: 8 }, () => world.newAccount()));
   let service = await world.serve(), running = true, paid = 0;
   const clients = users.map(async (user, i) => {
@@ -32,7 +32,7 @@ test('serve is killed three times under load', { timeout: 480_000 }, async () =>
         await payThrough(world, current, user, users[(i + 1) % users.length], { timeoutSeconds: 20 });
         paid++;
       } catch (error) {
-        // the service is away, or came back with an empty pool; what the network says about an envelope is never excused
+        // the service is down or has come back with an empty pool; any verdict of the network on an envelope counts
         assert.doesNotMatch(error.message, /txBadSeq|txBAD_SEQ/i);
         await sleep(100);
       }

@@ -1,5 +1,5 @@
-// PostgreSQL servers that take over from each other, behind one URL: standbys that lag, backups that are old. The first one is the
-// world's own.
+// PostgreSQL servers that take over from each other behind one URL: standbys that lag, and old backups. The first server is the world's
+// own.
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -34,44 +34,44 @@ export class Databases {
     return this.#names.at(-1);
   }
 
-  /** The last one that was made. */
+  /** The server that was created last. */
   get newest() {
     return this.#names.at(-1);
   }
 
-  /** Leads to whichever of them is a primary, for libpq. */
+  /** A libpq URL that leads to whichever of these servers is the primary. */
   url(...names) {
     const password = this.#read(names[0], 'password');
     const hosts = names.map(name => `127.0.0.1:${this.#read(name, 'port')}`);
     return `postgresql://fairway:${password}@${hosts}/postgres?target_session_attrs=read-write`;
   }
 
-  /** Rows of a query on this one, as arrays of text. */
+  /** Runs a query on this server and returns its rows as arrays of text. */
   async sql(name, text) {
     const { stdout } = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', '-v', 'ON_ERROR_STOP=1', '-d', this.#read(name, 'url'), '-c', text]);
     return stdout.split('\n').filter(line => line !== '').map(line => line.split('\t'));
   }
 
-  /** A standby that streams from another server; answers its name. */
+  /** Creates a standby that streams from another server; returns its name. */
   async standby(from) {
     const name = this.#next();
     await this.#pg('standby', this.#at(from), this.#at(name), String(process.pid));
     return name;
   }
 
-  /** From here on it gets nothing more. */
+  /** Stops replication: from here on the standby lags. */
   cut(name) {
     return this.#pg('cut', this.#at(name));
   }
 
-  /** Waits until the standby has all that its primary has committed by now. */
+  /** Waits until the standby has everything that its primary has committed so far. */
   async caughtUp(standby, primary) {
     const [[end]] = await this.sql(primary, 'SELECT pg_current_wal_flush_lsn()');
     await until(async () => (await this.sql(standby, `SELECT pg_last_wal_replay_lsn() >= '${end}'`))[0][0] === 't', 10_000,
       `${standby} has what ${primary} has`);
   }
 
-  /** No server closes its sessions in peace here: a client sees its connection break. */
+  /** Stops the server without closing its sessions: clients see their connections break. */
   crash(name) {
     return this.#pg('stop', this.#at(name), 'immediate');
   }
@@ -80,7 +80,7 @@ export class Databases {
     return this.#pg('promote', this.#at(name));
   }
 
-  /** Answers the name under which restore() brings it back, in the place of the server that it was taken from. */
+  /** Takes a backup. Returns the name under which restore() starts it, on the port of the server from which it was taken. */
   async backup(from) {
     const name = this.#next();
     await this.#pg('backup', this.#at(from), this.#at(name));

@@ -1,4 +1,4 @@
-// tests/dev/network.mjs, which `make run` and `make demo` use: a network that fails now and then is not one without the account.
+// tests/dev/network.mjs, which `make run` and `make demo` use: a failing RPC does not count as a missing account.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
@@ -11,13 +11,13 @@ async function start(t, options = {}) {
   return net;
 }
 
-test('an account that exists is found, one that does not is not', async t => {
+test('exists() is true for an account that exists and false for one that does not', async t => {
   const net = await start(t);
   assert.equal(await exists(connect(net.url), net.network.root.publicKey), true);
   assert.equal(await exists(connect(net.url), Keypair.random().publicKey()), false);
 });
 
-test('a failure of getLedgerEntries is tried again, and is never taken for a missing account', async t => {
+test('a failing getLedgerEntries is retried, and never counts as a missing account', async t => {
   const net = await start(t, { faults: { seed: 3, snapshotMissing: 0.5, unavailable: 0.2 } });
   for (let i = 0; i < 10; i++)
     assert.equal(await exists(connect(net.url), net.network.root.publicKey), true);
@@ -35,7 +35,7 @@ test('an account is funded once, through an RPC that has just started with an em
   assert.equal(await fundIfMissing(net.url, address), false);
 });
 
-test('without a friendbot the account is named', async t => {
+test('without a friendbot the error names the account', async t => {
   const net = await start(t, { hideFriendbot: true });
   await assert.rejects(fundIfMissing(net.url, Keypair.random().publicKey()), /G\w+ does not exist, and this network has no friendbot/);
 });

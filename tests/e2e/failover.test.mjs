@@ -1,7 +1,7 @@
-// A database that has gone back in time, with real servers: standbys that are promoted while they lag, and a restored backup. The
-// leases that it has forgotten are live on the network; nothing is granted until none of them can be included any more.
-// The end of a hold is moved to where the envelopes of a test are dead; with FAIRWAY_SIZE=long the first test waits for the real one,
-// about six minutes.
+// A database that went back in time, on real servers: standbys promoted while they lag, and a restored backup. The transactions of the
+// leases that it forgot are live on the network. Nothing is granted until none of them can be included any more.
+// The tests move the end of a hold to the time when their envelopes are dead. With FAIRWAY_SIZE=long the first test waits for the real
+// end, about six minutes.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
@@ -10,14 +10,14 @@ import { assertSettled, payThrough, payment, sleep, startWorld, submit, until } 
 
 const ACCOUNTS = 6;
 const LONG = process.env.FAIRWAY_SIZE === 'long';
-/** As src/pool/grants_allowed.c has it: the longest lease, and twice what a clock may be off. */
+/** As in src/pool/grants_allowed.c: the longest lease, and twice the tolerated clock error. */
 const HOLD_SECONDS = 300 + 2 * (30 + 1);
 const TIMEOUT = { timeout: LONG ? 900_000 : 120_000 };
 
 let world, databases, service, users;
-/** The server that is the primary now. */
+/** The name of the current primary. */
 let primary;
-/** All that was ever signed here, by account and sequence: [{hash, maxTime, granted}], where granted is the close time then. */
+/** Everything signed here, by account and sequence: [{hash, maxTime, granted}], where granted is the close time at that moment. */
 const signed = new Map();
 
 before(async () => {
@@ -34,7 +34,7 @@ after(async () => {
   await world?.stop();
 });
 
-/** A service that finds its primary among these servers. */
+/** Starts a service that finds its primary among these servers. */
 async function serveFrom(names, env = {}) {
   world.env.DATABASE_URL = databases.url(...names);
   service = await world.serve(env);
@@ -52,7 +52,7 @@ function remember(lease, granted) {
   signed.set(key, [...before, { hash: lease.hash, maxTime: Number(lease.maxTime) }]);
 }
 
-/** A lease whose fee-bumped envelope the client holds back. The network's own close time says which older ones are dead. */
+/** Takes a lease and its fee bump without submitting it. Earlier envelopes must be dead by the network's close time. */
 async function lease(timeoutSeconds = 300) {
   const { closeTime } = await world.network.getLatestLedger();
   const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds });
@@ -67,7 +67,7 @@ async function lease(timeoutSeconds = 300) {
 
 const leases = count => Promise.all(Array.from({ length: count }, () => lease()));
 
-/** All of them are submitted, and included by the network. */
+/** Submits all of them; the network includes them. */
 async function include(...taken) {
   for (const { envelope } of taken)
     await submit(world, envelope);
@@ -77,7 +77,7 @@ async function include(...taken) {
   await until(async () => Number((await cursor('sequence'))[0]) >= sequence, 20_000, 'ingestion has caught up');
 }
 
-/** Asks these replicas for leases all the time, until stop(), which answers what came instead: a status and code each. */
+/** Keeps asking these replicas for leases until stop(), which returns the status and code of each response that was not a lease. */
 function pester(...replicas) {
   let running = true;
   const answers = new Set();
@@ -95,7 +95,7 @@ function pester(...replicas) {
   } };
 }
 
-/** While the database may have forgotten leases: 503, whatever the reason of the moment. */
+/** While the database may have forgotten leases, requests get 503, for one of several reasons. */
 function assertNothingGranted(answers) {
   assert.ok(answers.includes('503 GRANTS_SUSPENDED'), answers);
   for (const answer of answers)
@@ -115,14 +115,14 @@ async function assertMirrored() {
 
 const ready = seconds => until(async () => (await service.get('/readyz')).status === 200, seconds * 1000, 'grants are allowed');
 
-/** The hold ends as soon as no forgotten envelope can be included: these here, of which none was submitted. */
+/** The hold ends as soon as no forgotten envelope can be included; these were never submitted. */
 async function outlast(...abandoned) {
   const dead = Math.max(0, ...abandoned.map(({ maxTime }) => Number(maxTime)));
   await databases.sql(primary, `UPDATE fairway.cursor SET held_until = greatest(close_time + 1, ${dead})`);
   await ready(60);
 }
 
-/** Every account is leased with the number that the network says, and its envelope is good. */
+/** Leases every account; each sequence number is the network's next one, and each envelope is valid. */
 async function assertWhole(accounts = ACCOUNTS) {
   const taken = await leases(accounts);
   assert.equal(new Set(taken.map(({ channelAccount }) => channelAccount)).size, accounts);
@@ -134,7 +134,7 @@ async function assertWhole(accounts = ACCOUNTS) {
   await assertSettled(assert, world, service, accounts);
 }
 
-test('DR10 a standby that lags is promoted: what it forgot is mirrored, and nothing granted until it is over', TIMEOUT, async () => {
+test('DR10 promotion of a standby that lags: forgotten transactions are followed, and nothing is granted until they are dead', TIMEOUT, async () => {
   const old = primary, standby = await databases.standby(primary);
   await serveFrom([old, standby]);
   const other = await world.serve();
@@ -162,7 +162,7 @@ test('DR10 a standby that lags is promoted: what it forgot is mirrored, and noth
   await assertWhole();
 });
 
-test('DR10 the next standby is promoted during the hold: the later bound wins', TIMEOUT, async () => {
+test('DR10 a second promotion during the hold extends it', TIMEOUT, async () => {
   const first = primary, second = await databases.standby(first), third = await databases.standby(second);
   await serveFrom([first, second, third]);
   await databases.caughtUp(second, first);
@@ -186,7 +186,7 @@ test('DR10 the next standby is promoted during the hold: the later bound wins', 
   await assertWhole();
 });
 
-test('DR10 a backup is restored in its place: leases since then are forgotten, none is granted twice', TIMEOUT, async () => {
+test('DR10 a restored backup has forgotten leases, and no sequence number is granted twice', TIMEOUT, async () => {
   const old = primary;
   await serveFrom([old]);
   const remembered = await lease();
@@ -207,7 +207,7 @@ test('DR10 a backup is restored in its place: leases since then are forgotten, n
   await assertWhole();
 });
 
-test('DR10 a synchronous standby is promoted: it knows every lease, and nothing is held', TIMEOUT, async () => {
+test('DR10 promotion of a synchronous standby causes no hold, because it has every lease', TIMEOUT, async () => {
   const old = primary, standby = await databases.standby(old);
   for (const statement of ["ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()'])
     await databases.sql(old, statement);
@@ -225,7 +225,7 @@ test('DR10 a synchronous standby is promoted: it knows every lease, and nothing 
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('DR10 fairway hold: needs the database alone, and stops grants until a ledger ends it', TIMEOUT, async () => {
+test('DR10 fairway hold needs only the database, and stops grants until a ledger ends the hold', TIMEOUT, async () => {
   await serveFrom([primary]);
   const taken = await lease();
   const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...alone } = world.env;

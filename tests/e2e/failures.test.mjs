@@ -1,4 +1,4 @@
-// What is away at start, what goes away later, and what clients get meanwhile.
+// Database or RPC unavailable at start and later, bad configuration, and what clients get meanwhile.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import net from 'node:net';
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** A port on which nobody listens. */
+/** A port on which nothing listens. */
 async function deadPort() {
   const server = net.createServer().listen(0, '127.0.0.1');
   await new Promise(resolve => server.on('listening', resolve));
@@ -39,14 +39,14 @@ async function exitCode(env, args = ['serve']) {
   }
 }
 
-test('database away at start: retries with a clear message, then exit 69', async () => {
+test('database unavailable at start: retries with a clear message, then exit 69', async () => {
   const url = `postgresql://nobody@127.0.0.1:${await deadPort()}/none`;
   const { code, text } = await exitCode({ DATABASE_URL: url, START_TIMEOUT: '2' });
   assert.equal(code, 69, text);
   assert.match(text, /DATABASE_UNAVAILABLE/);
 });
 
-test('RPC away at start: retries with a clear message, then exit 69', async () => {
+test('RPC unavailable at start: retries with a clear message, then exit 69', async () => {
   const { code, text } = await exitCode({ RPC_URL: `http://127.0.0.1:${await deadPort()}`, START_TIMEOUT: '2' });
   assert.equal(code, 69, text);
   assert.match(text, /cannot start yet.*RPC_UNAVAILABLE/);
@@ -72,25 +72,25 @@ for (const [name, env, expected] of [
     assert.match(text, expected);
   });
 
-test('usage: an option and its other name that differ are refused, exit 64', async () => {
+test('usage: an option and its alias with different values are refused, exit 64', async () => {
   const { code, text } = await exitCode({ NUM_CHANNEL_ACCOUNTS: '5', NUMBER_CHANNEL_ACCOUNTS: '6' });
   assert.equal(code, 64, text);
   assert.match(text, /NUM_CHANNEL_ACCOUNTS=5.*NUMBER_CHANNEL_ACCOUNTS=6/);
 });
 
-test('configuration: what only ingestion reads does not matter where another process ingests', async () => {
+test('configuration: options of ingestion are not checked where another process ingests', async () => {
   const replica = await world.serve({ INGEST: 'off', INGEST_POLL_MS: '10000' });
   assert.deepEqual(await replica.kill(), { code: 0, signal: null });
 });
 
-test('usage: unknown command, option or number is refused, exit 64', async () => {
+test('usage: an unknown command or option, or a bad number, is refused, exit 64', async () => {
   for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {
     const { code, text } = await exitCode({}, args);
     assert.equal(code, 64, `${args.join(' ')}: ${text}`);
   }
 });
 
-test('bad requests: the right 4xx with its code, nothing leased, the process unimpressed', async () => {
+test('bad requests: each gets its 4xx and code, nothing is leased, and the process continues', async () => {
   const good = payment(world, users[0], users[1]).toXDR();
   const cases = [
     ['POST', '/v1/transactions', '{', 400, 'INVALID_JSON'],
@@ -117,7 +117,7 @@ test('bad requests: the right 4xx with its code, nothing leased, the process uni
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('RPC away later: leases go on for a while, readiness turns red, both recover by themselves', async () => {
+test('RPC unavailable later: leases continue for a while, readiness turns red, and both recover', async () => {
   await world.localnet.pause();
   const status = await until(async () => (await service.get('/readyz')).status === 503, 60_000, 'readiness turns red');
   assert.ok(status);
@@ -127,7 +127,7 @@ test('RPC away later: leases go on for a while, readiness turns red, both recove
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('database away later: 503, readiness red, recovery by itself', async () => {
+test('database unavailable later: 503, readiness red, and both recover', async () => {
   const folder = path.join(world.folder, 'postgres');
   await run('sh', [script, 'stop', folder]);
   const refused = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR() });
@@ -142,7 +142,7 @@ test('database away later: 503, readiness red, recovery by itself', async () => 
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('SIGTERM answers what is under way and ends with 0', async () => {
+test('SIGTERM completes running requests and exits with 0', async () => {
   const extra = await world.serve();
   const waiting = extra.get(`/v1/transactions/${(await payThrough(world, extra, users[0], users[1])).hash}?wait=5`);
   await sleep(50);
@@ -152,7 +152,7 @@ test('SIGTERM answers what is under way and ends with 0', async () => {
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('a key process that does not answer a fee bump ends its replica', { timeout: 60_000 }, async () => {
+test('a replica whose key process does not respond to a fee bump exits', { timeout: 60_000 }, async () => {
   const replica = await world.serve();
   const { json } = await replica.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1], '1').toXDR() });
   const transaction = TransactionBuilder.fromXDR(json.transactionXdr, json.networkPassphrase);

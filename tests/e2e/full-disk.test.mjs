@@ -1,5 +1,5 @@
-// The database's disk is full: its server answers SQLSTATE 53100 where a file would have to grow. Readiness is red, nothing is leased
-// that is not recorded, and all goes on when there is room again.
+// The database's disk is full: the server reports SQLSTATE 53100 where a file would have to grow. Readiness turns red, nothing is leased
+// without being recorded, and everything recovers when there is space again.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
@@ -17,7 +17,7 @@ let world, service, flag;
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
-  // the server's user reads it from there
+  // a folder that the server's user can read
   const copy = path.join(world.folder, 'full_disk.so');
   flag = path.join(world.folder, 'full');
   fs.copyFileSync(library, copy);
@@ -35,7 +35,7 @@ const check = async name => {
 };
 const metric = async name => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${service.adminUrl}/metrics`)).text())[1]);
 
-test('DX7 a full disk turns readiness red, and what it refuses is not leased', { timeout: 120_000 }, async () => {
+test('DX7 a full disk turns readiness red, and nothing that it refuses is leased', { timeout: 120_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   await payThrough(world, service, payer, payee);
   assert.deepEqual(await check('disk'), { status: 200, name: 'disk', ok: true });
@@ -46,7 +46,7 @@ test('DX7 a full disk turns readiness red, and what it refuses is not leased', {
   assert.match(red.reason, /disk full/);
   assert.equal(await metric('fairway_database_disk_ok'), 0);
   assert.match(service.log, /the database cannot write.*53100/);
-  // pages that have room take some more
+  // pages with free space take more rows
   const refused = await until(async () => {
     const answer = await service.post('/v1/transactions', { transactionXdr: payment(world, payer, payee).toXDR(), timeoutSeconds: 20 });
     return answer.status !== 201 && answer;

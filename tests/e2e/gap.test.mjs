@@ -1,4 +1,4 @@
-// The service is away for longer than the RPC keeps ledgers: it recovers by itself from the accounts. DR5.
+// The service is down for longer than the RPC keeps ledgers, and recovers from the state of the accounts. DR5.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** A lease with its fee bump, not submitted. */
+/** Takes a lease and its fee bump, and does not submit it. */
 async function lease(service, from, to, timeoutSeconds) {
   const leased = await service.post('/v1/transactions', { transactionXdr: payment(world, from, to).toXDR(), timeoutSeconds });
   assert.equal(leased.status, 201, JSON.stringify(leased.json));
@@ -27,7 +27,7 @@ async function lease(service, from, to, timeoutSeconds) {
 const status = async (service, { hash }) => (await service.get(`/v1/transactions/${hash}`)).json.status;
 const cursor = async () => Number((await world.sql('SELECT sequence FROM fairway.cursor'))[0][0]);
 
-test('DR5 beyond retention every lease ends or waits, and nothing is leased too early', { timeout: 240_000 }, async () => {
+test('DR5 after a gap beyond retention every lease has ended or is open, and nothing is leased too early', { timeout: 240_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   service = await world.serve();
   const included = await lease(service, payer, payee, 20);
@@ -55,7 +55,7 @@ test('DR5 beyond retention every lease ends or waits, and nothing is leased too 
   assert.equal(odd, '0');
 });
 
-test('DR5 ensure-accounts and its transactions come through a gap', { timeout: 240_000 }, async () => {
+test('DR5 ensure-accounts completes across a gap', { timeout: 240_000 }, async () => {
   const before = await cursor();
   await service.kill('SIGKILL');
   await until(async () => (await world.network.getHealth()).oldestLedger > before + 1, 60_000, 'the gap opens');

@@ -1,5 +1,5 @@
-// A whole fairway for one test file: PostgreSQL, the local network, migrations, channel accounts, one or more `serve`. Everything on
-// free loopback ports and in a folder of its own; stop() ends what was started here, also when a test failed.
+// A complete fairway for one test file: PostgreSQL, the local network, schema, channel accounts, and `serve` processes, on free loopback
+// ports and in a temporary folder. stop() ends everything that was started here, also after a failed test.
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -13,10 +13,10 @@ const root = new URL('../..', import.meta.url).pathname;
 export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
-/** How many times longer than alone something may take here, where other processes want the processors too. */
+/** By what factor the load of this machine slows a test down. */
 const slowness = () => Math.min(10, Math.max(1, os.loadavg()[0] / os.availableParallelism()));
 
-/** Waits until check() is true-ish and answers that; throws after ms, or later in proportion to the machine's load. */
+/** Waits until check() returns a true value, and returns it. Throws after ms, or later in proportion to the machine's load. */
 export async function until(check, ms, what) {
   const begun = Date.now();
   for (;;) {
@@ -30,7 +30,7 @@ export async function until(check, ms, what) {
   }
 }
 
-/** network: further options of startLocalnet. localnet: a running network, {url, close()}, in place of one in this process. */
+/** network: more options of startLocalnet. localnet: a running network, {url, close()}, to use instead of one in this process. */
 export async function startWorld({ accounts = 15, ledgerMs = 1000, passphrase, network = {}, localnet } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-e2e-'));
   fs.chmodSync(folder, 0o755);
@@ -99,7 +99,7 @@ class World {
     return service;
   }
 
-  /** Rows of a query, as arrays of text. */
+  /** Runs a query and returns its rows as arrays of text. */
   async sql(text) {
     const { stdout } = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text],
       { maxBuffer: 2 ** 30 });
@@ -145,7 +145,7 @@ export class Service {
     return this.ended;
   }
 
-  /** {status, headers, json} of a request. */
+  /** Sends a request and returns {status, headers, json}. */
   async request(method, path, body, headers = {}) {
     const answer = await fetch(this.url + path, {
       method,
@@ -167,7 +167,7 @@ export class Service {
   }
 }
 
-/** A payment as a wallet backend builds it: the operation names its source, the transaction's source does not matter. */
+/** A payment as a wallet backend builds it: the operation names its source; the transaction's own source is ignored. */
 export function payment(world, from, to, amount = '1') {
   return new TransactionBuilder(new Account(from.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
     .addOperation(Operation.payment({ source: from.publicKey(), destination: to.publicKey(), asset: Asset.native(), amount }))
@@ -175,7 +175,7 @@ export function payment(world, from, to, amount = '1') {
     .build();
 }
 
-/** POST, the client's signature, fee bump, submission; answers the lease. Throws on anything that is not as it should be. */
+/** Leases, signs as the client, fee-bumps and submits a payment. Returns the lease; throws when any step fails. */
 export async function payThrough(world, service, from, to, { timeoutSeconds } = {}) {
   const leased = await service.post('/v1/transactions',
     { transactionXdr: payment(world, from, to).toXDR(), ...(timeoutSeconds && { timeoutSeconds }) });
@@ -190,7 +190,7 @@ export async function payThrough(world, service, from, to, { timeoutSeconds } = 
   return leased.json;
 }
 
-/** Submits until the network has it; the real result code of a refusal is in the error. */
+/** Submits until the network accepts it. The error of a refusal has the result code. */
 export async function submit(world, envelope) {
   const transaction = TransactionBuilder.fromXDR(envelope, world.passphrase);
   for (let tries = 0; ; tries++) {
@@ -205,7 +205,7 @@ export async function submit(world, envelope) {
   }
 }
 
-/** The state that every run must end in: all accounts idle, no open lease, each row's sequence equal to the network's. */
+/** Asserts the final state of every run: all accounts idle, no open lease, and each row's sequence equal to the network's. */
 export async function assertSettled(assert, world, service, accounts) {
   const idle = await until(async () => {
     const { json } = await service.get('/v1/pool');

@@ -1,6 +1,6 @@
-// What serve listens on, and that nobody is kept out: by clients that wait, that idle or that send one byte a second, by requests
-// that find no account, or by a database that holds the API's workers up. In each case an honest client and the probes are
-// answered within a second.
+// Connection limits of serve: clients that wait, idle, or send one byte a second, requests that find no account, and a database that
+// blocks the API's workers. In each case an honest client and the probes get their response
+// within a second.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import dns from 'node:dns/promises';
@@ -15,7 +15,7 @@ const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
 const binary = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 let world, service, users, lease, signed;
 
-/** {status, headers, json, ms}, on a connection of its own. */
+/** {status, headers, json, ms} of a request on its own connection. */
 function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   const begun = Date.now(), text = body && JSON.stringify(body);
   return new Promise((resolve, reject) => {
@@ -31,7 +31,7 @@ function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   });
 }
 
-/** As clients do whose connection was closed before it was answered, here because a busy machine let them send too late. */
+/** Retries when the connection was closed before the response, because a busy machine let the client send too late. */
 async function askPatiently(url, options) {
   for (let tries = 0; ; tries++)
     try {
@@ -42,7 +42,7 @@ async function askPatiently(url, options) {
     }
 }
 
-/** Of three tries, because others use this machine too. */
+/** The best of three tries, because other programs use this machine too. */
 async function assertAnswersSoon(url, options, what) {
   const tries = [];
   for (let i = 0; i < 3; i++) {
@@ -60,11 +60,11 @@ async function assertNobodyKeptOut(what) {
     await assertAnswersSoon(url + path, options, what);
 }
 
-/** Connections that say something and then what `then` makes them say; those that are closed come again if `again`. */
+/** Connections that send something, and later what `then` sends. Those that are closed reconnect if `again`. */
 class Crowd {
   #timers = [];
 
-  /** Leaves when the test t ends, if not before. */
+  /** Closes them when test t ends, at the latest. */
   constructor(t, count, said, { byte, again } = {}) {
     t.after(() => this.leave());
     this.members = Array.from({ length: count }, () => ({ heard: '', closed: false }));
@@ -112,7 +112,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-test('clients that wait for a ledger get half of the places, the others are told to come again', async t => {
+test('clients that wait for a ledger get half of the connections, and the others get 503 with Retry-After', async t => {
   const crowd = new Crowd(t, CROWD, `GET /v1/transactions/${lease.hash}?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n`, { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES / 2, 5000,
     'as many wait as may');
@@ -121,7 +121,7 @@ test('clients that wait for a ledger get half of the places, the others are told
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: 1\r$/m.test(heard)));
 });
 
-test('a client that leaves a wait is logged as that', async () => {
+test('a client that hangs up while it waits is logged as such', async () => {
   const lines = await until(() => {
     const found = service.log.split('\n').filter(line => line.includes(`path="/v1/transactions/${lease.hash}" status=499`));
     return found.length >= PLACES / 2 && found;
@@ -129,20 +129,20 @@ test('a client that leaves a wait is logged as that', async () => {
   assert.ok(lines.every(line => /level=debug .* client_left=1 /.test(line)), lines[0]);
 });
 
-test('clients that idle keep nobody out', async t => {
+test('idle clients do not block others', async t => {
   new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n', { again: true });
   new Crowd(t, CROWD / 2, '', { again: true });
   await sleep(500);
   await assertNobodyKeptOut('idle');
 });
 
-test('clients that send one byte a second keep nobody out', async t => {
+test('clients that send one byte a second do not block others', async t => {
   new Crowd(t, CROWD, 'GET /livez HTTP/1.1\r\nX-Long: ', { byte: 'a', again: true });
   await sleep(1500);
   await assertNobodyKeptOut('heads');
 });
 
-test('requests that find no account get five eighths of the places, and reads and fee bumps get through', async t => {
+test('requests that find no account get five eighths of the connections, and reads and fee bumps are served', async t => {
   const body = JSON.stringify({ transactionXdr: payment(world, ...users).toXDR() });
   const crowd = new Crowd(t, CROWD,
     `POST /v1/transactions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
@@ -154,7 +154,7 @@ test('requests that find no account get five eighths of the places, and reads an
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: /m.test(heard)), refused[0]?.heard);
 });
 
-test('the probes answer while requests under way hold every place and every worker of the API', async t => {
+test('the probes respond while running requests hold every connection and worker of the API', async t => {
   const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
   await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
     + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'locked');
@@ -181,7 +181,7 @@ test('LISTEN=localhost listens on every address of that name', async () => {
   await local.kill();
 });
 
-/** A serve that is expected to fail: {code, text}. */
+/** Runs a serve that is expected to fail; returns {code, text}. */
 async function failing(env, limit) {
   const child = spawn('sh', ['-c', `${limit ? `ulimit -n ${limit} && ` : ''}exec "$0" serve`, binary],
     { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -197,7 +197,7 @@ async function failing(env, limit) {
   return { code, text };
 }
 
-test('an admin port that is taken fails the start and says what to do', async () => {
+test('an admin port in use fails the start with advice', async () => {
   const { port } = new URL(service.adminUrl);
   const { code, text } = await failing({ ADMIN_PORT: port });
   assert.equal(code, 78, text);
@@ -219,7 +219,7 @@ test('the admin port is 1000 above that of the API, and can be turned off', asyn
   await without.kill();
 });
 
-test('more connections than descriptors fail the start and say both numbers', async () => {
+test('more connections than descriptors fail the start, which reports both numbers', async () => {
   const { code, text } = await failing({}, 1024);
   assert.equal(code, 78, text);
   const [, needed, most] = /MAX_CONNECTIONS=1024 needs (\d+) open files, but this process may have 1024 .*MAX_CONNECTIONS to (\d+) at most/
@@ -227,7 +227,7 @@ test('more connections than descriptors fail the start and say both numbers', as
   assert.equal(needed - 1024, 1024 - most);
 });
 
-test('while the service stops, the admin listener says that it is not ready', async () => {
+test('while the service stops, the admin listener reports it as not ready', async () => {
   const replica = await world.serve({ INGEST: 'off' });
   const busy = ask(`${replica.url}/v1/transactions`, { method: 'POST', body: { transactionXdr: payment(world, ...users).toXDR() } });
   await sleep(300);

@@ -1,5 +1,5 @@
-// Lock hygiene of whole processes: every session of every process bounds its waits, under a role whose defaults bound nothing; `locks`
-// says who blocks whom; and when everything runs at once, nothing deadlocks.
+// Lock hygiene of whole processes: every session limits its waits, even when the defaults of its role do not; `locks` shows who blocks
+// whom; and when everything runs at the same time there is no deadlock.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -11,8 +11,8 @@ import { payThrough, sleep, startWorld, until } from './harness.mjs';
 const psql = (url, text) => promisify(execFile)('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, '-c', text]);
 let world, superuser, service, users;
 
-// What a session's settings are where it matters: inside its own statements on fairway's tables. Row security calls this for each
-// row that it reads or writes; only the server's log survives a rollback.
+// The settings of a session where they matter, inside its statements on fairway's tables: row security calls this function for each row
+// that a statement reads or writes. It logs them, because only the server's log survives a rollback.
 const note = `CREATE FUNCTION public.note() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE settings text := concat_ws(' ', current_setting('lock_timeout'), current_setting('statement_timeout'),
   current_setting('idle_in_transaction_session_timeout'), current_setting('synchronous_commit'), replace(current_setting('transaction_isolation'), ' ', '_'),
@@ -57,18 +57,18 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** {code, out} of a command, whatever its exit code. */
+/** Runs a command and returns {code, out}, whatever the exit code is. */
 const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
   error => ({ code: error.code, out: error.stdout + error.stderr }));
 const rows = async text => (await psql(superuser, text)).stdout.split('\n').filter(line => line !== '');
 
-test('every session of every process bounds its waits inside its own statements, whatever its role\'s defaults', { timeout: 60_000 }, async () => {
+test('DL12 every session of every process sets lock and statement timeouts, whatever the defaults of its role are', { timeout: 60_000 }, async () => {
   const sessions = new Map();
   const watching = setInterval(async () => {
     for (const line of await rows("SELECT pid || '|' || application_name FROM pg_stat_activity WHERE application_name LIKE 'fairway%'").catch(() => []))
       sessions.set(...line.split('|'));
   }, 20);
-  // with another address for direct sessions, grants go as through a pooler, and set their limits anew in each transaction
+  // with DATABASE_DIRECT_URL, grants run as behind a pooler and set their limits in each transaction
   const pooled = await world.serve({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4`, INGEST: 'off' });
   for (const each of [service, pooled]) {
     const lease = await payThrough(world, each, users[0], users[1]);
@@ -92,14 +92,14 @@ test('every session of every process bounds its waits inside its own statements,
     assert.equal(statement, migrates ? '10min' : janitor ? '2s' : '5s', name);
     assert.equal(idleInTransaction, '5s', name);
     assert.equal(synchronous, 'on', name);
-    if (name !== 'fairway api') // its single statements through a pooler are transactions that it does not begin
+    if (name !== 'fairway api') // a single statement through a pooler is a transaction that it does not begin itself
       assert.equal(isolation, 'read_committed', name);
     assert.deepEqual(others, ['UTC', 'pg_catalog,pg_temp'], name);
   }
   const names = new Set(noted.map(({ name }) => name));
   for (const name of ['accounts', 'api', 'grant', 'ingest', 'janitor', 'migrate', 'provision', 'start', 'watch'])
     assert.ok(names.has(`fairway ${name}`), `${name} was seen in its own statements`);
-  // those that read no table: what they set when they connected is in the log
+  // sessions that read no table: the settings that they made when they connected are in the log
   const seen = new Set(noted.map(({ pid }) => pid));
   const quiet = [...sessions].filter(([pid]) => !seen.has(pid));
   assert.ok(quiet.some(([, name]) => name === 'fairway listen'), 'the listener reads no table');
@@ -110,7 +110,7 @@ test('every session of every process bounds its waits inside its own statements,
   }
 });
 
-test('locks: nothing to report; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', { timeout: 60_000 }, async () => {
+test('locks: no waits, exit 0; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', { timeout: 60_000 }, async () => {
   const quiet = await run('locks');
   assert.equal(quiet.code, 0, quiet.out);
   assert.match(quiet.out, /^ {2}ingestion leader \(ExclusiveLock\): \d+ "fairway ingest" \(hostile, 127/m);
@@ -140,7 +140,7 @@ test('locks: nothing to report; a wait beyond lock_timeout with both sides, exit
   world.env.DATABASE_URL = away;
 });
 
-test('grants, ledgers, sizes up and down, retire, release and readers at once: no deadlock, nothing left behind', { timeout: 300_000 }, async () => {
+test('grants, ledgers, resizing, retire, release and readers at once: no deadlock and no leaked account', { timeout: 300_000 }, async () => {
   const deadlocks = () => rows("SELECT deadlocks FROM pg_stat_database WHERE datname = 'hostile'");
   const before = await deadlocks();
   const second = await world.serve();
@@ -170,7 +170,7 @@ test('grants, ledgers, sizes up and down, retire, release and readers at once: n
         + " (SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY random() LIMIT 1) RETURNING public_key");
       await until(async () => {
         const { code, out } = await run('accounts', 'release', key);
-        assert.ok(code === 0 || code === 75 || /refused: it is retir(ing|ed)/.test(out), out); // the other operator was quicker
+        assert.ok(code === 0 || code === 75 || /refused: it is retir(ing|ed)/.test(out), out); // the other operator was faster
         return code !== 75;
       }, 30_000, `${key} is released`);
     }),
@@ -192,7 +192,7 @@ test('grants, ledgers, sizes up and down, retire, release and readers at once: n
     const [key, sequence] = line.split('|');
     assert.equal((await world.network.getAccount(key)).sequenceNumber(), sequence);
   }
-  await sleep(600); // statistics are sent when a session has been idle for a while
+  await sleep(600); // PostgreSQL sends statistics when a session has been idle for a while
   assert.deepEqual(await deadlocks(), before);
   assert.doesNotMatch(fs.readFileSync(path.join(world.folder, 'postgres/log'), 'utf8'), /deadlock detected/);
 });

@@ -1,5 +1,5 @@
-// The distribution account's balance: what fairway says of it is what the network says, it warns in time, and below the floor no
-// lease is granted until somebody funds it.
+// The distribution account's balance: fairway reports the network's value, warns in time, and below the minimum grants no lease until the
+// account is funded.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
@@ -15,14 +15,14 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** Values of /metrics by name. */
+/** The values of /metrics by name. */
 async function metrics() {
   const text = await (await fetch(`${service.adminUrl}/metrics`)).text();
   return Object.fromEntries([...text.matchAll(/^(fairway_[a-z_]+) (-?\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
 }
 const paymentsLeft = async () => (await metrics()).fairway_distribution_payments_left;
 
-/** What the network has of the account, in stroops. */
+/** The account's balance on the network, in stroops. */
 async function network() {
   const { balance, numSubEntries, ext } = await world.network.getAccountEntry(world.distribution.publicKey());
   const { numSponsoring, numSponsored } = ext.v1.ext.v2;
@@ -39,7 +39,7 @@ async function send(from, to, stroops) {
 }
 
 const isLeft = count => until(async () => await paymentsLeft() === count, 30_000, `${count} payments are left`);
-/** Leaves so many payments. */
+/** Leaves a balance for this many payments. */
 async function leave(count) {
   const { fairway_distribution_spendable_stroops: spendable } = await metrics();
   await send(world.distribution, bank, BigInt(spendable) - 100n - BigInt(count) * PAYMENT);
@@ -57,7 +57,7 @@ const funds = async () => {
   return { status, ...json.checks.find(({ name }) => name === 'funds') };
 };
 
-test('what fairway says of the distribution account is what the network says', { timeout: 60_000 }, async () => {
+test('fairway reports the balance that the network has', { timeout: 60_000 }, async () => {
   await until(async () => (await metrics()).fairway_distribution_known === 1, 20_000, 'it is known');
   for (let i = 0; i < 2; i++) {
     const said = await until(async () => {
@@ -74,7 +74,7 @@ test('what fairway says of the distribution account is what the network says', {
   assert.deepEqual(await funds(), { status: 200, name: 'funds', ok: true });
 });
 
-test('it warns once when the account runs low, and once when it has enough again', { timeout: 90_000 }, async () => {
+test('one warning when the balance runs low, and one log line when it is sufficient again', { timeout: 90_000 }, async () => {
   await leave(49);
   await until(() => times('runs low') === 1, 5000, 'it warns');
   const { warning, ...rest } = await funds();
@@ -88,7 +88,7 @@ test('it warns once when the account runs low, and once when it has enough again
   assert.deepEqual(await funds(), { status: 200, name: 'funds', ok: true });
 });
 
-test('below the floor no lease is granted, what was leased before is paid, and funding is enough to go on', { timeout: 120_000 }, async () => {
+test('below the minimum no lease is granted, earlier leases are still paid, and funding resumes grants', { timeout: 120_000 }, async () => {
   const leased = await service.post('/v1/transactions', { transactionXdr: payment(world, user, bank).toXDR(), timeoutSeconds: 300 });
   assert.equal(leased.status, 201);
   await leave(9);
@@ -117,7 +117,7 @@ test('below the floor no lease is granted, what was leased before is paid, and f
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('a replica that starts says at once what is known', { timeout: 60_000 }, async () => {
+test('a starting replica reports the known balance at once', { timeout: 60_000 }, async () => {
   const expected = await paymentsLeft(), first = service;
   service = await world.serve({ INGEST: 'off' });
   assert.equal(await paymentsLeft(), expected);

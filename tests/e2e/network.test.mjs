@@ -1,6 +1,6 @@
-// Leases over a network that lags, loses, delays, reorders, refuses, drops whole ledgers, includes in the last ledger that may have a
-// transaction, and jumps its clock. What must have become of each lease is worked out from the network's own ledgers alone.
-// FAIRWAY_SEED replays what the network did; FAIRWAY_SIZE=long goes on for minutes.
+// Leases over a network that lags, loses, delays, reorders and refuses transactions, drops whole ledgers, includes transactions in the last
+// possible ledger, and jumps its clock. The expected end of each lease is computed from the network's own ledgers alone.
+// FAIRWAY_SEED replays the network's faults; FAIRWAY_SIZE=long runs for minutes.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
@@ -11,13 +11,13 @@ const isLong = process.env.FAIRWAY_SIZE === 'long';
 const seed = process.env.FAIRWAY_SEED ?? String(Date.now());
 const ACCOUNTS = 60;
 const CLIENTS = 8;
-const LEASE_SECONDS = 20; // the least: what is lost or late takes so long
+const LEASE_SECONDS = 20; // at least this long, so that lost and late transactions are decided
 const TX_BAD_SEQ = -5;
 
 const ALWAYS = { seed, loseRequest: 0.05, loseAnswer: 0.05, tooManyRequests: 0.05, unavailable: 0.05, internalError: 0.03,
   tryAgainLater: 0.1, delayMs: 100, loseSubmission: 0.06, late: 0.1, delayLedgers: 2, emptyLedger: 0.2, dropLedger: 0.15,
   jump: 0.1, jumpSeconds: 3 };
-/** Who answers: a node that is up to date, one that is behind, or each time another behind a load balancer. */
+/** Which node responds: one that is up to date, one that lags, or another one behind a load balancer each time. */
 const NODES = [{ lagLedgers: 0, lagSpread: 8 }, { lagLedgers: 16, lagSpread: 0 }, { lagLedgers: 2, lagSpread: 14 }];
 
 let world, services, payers;
@@ -38,7 +38,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** One call, as a client makes it; null when no answer came, or one that says nothing. */
+/** One RPC call of a client. Returns null when there was no usable response. */
 async function call(method, params) {
   try {
     const answer = await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
@@ -56,7 +56,7 @@ function innermostCode(errorResultXdr) {
 
 const wasIncluded = hash => ledgers.some(({ included }) => included.has(hash));
 
-/** Submits as a careful client does: again for as long as nobody has said that it is in. */
+/** Submits like a careful client: repeats until a response says that the network has it. */
 async function submit(lease, envelope) {
   for (let tries = 0; tries < 40 && Date.now() < Number(lease.maxTime) * 1000; tries++) {
     const sent = await call('sendTransaction', { transaction: envelope });
@@ -88,7 +88,7 @@ async function leaseOnce(service, random) {
   const inner = TransactionBuilder.fromXDR(lease.transactionXdr, world.passphrase);
   inner.sign(from);
   const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
-  if (bumped.status !== 200) // an answer that was under way until its lease was over
+  if (bumped.status !== 200) // a response that arrived after the lease had ended
     return count(bumped.json.code);
   underway.push(submit(lease, bumped.json.transactionXdr));
 }
@@ -103,7 +103,7 @@ async function swarm(seconds) {
   }));
 }
 
-/** The end that the network's ledgers prove: {result, ledger}; null while there is none. */
+/** The end that the network's ledgers prove, {result, ledger}, or null while there is none. */
 function provenEnd({ hash, maxTime }) {
   for (const { sequence, closeTime, included } of ledgers) {
     if (included.has(hash))
@@ -118,7 +118,7 @@ function assertEveryLeaseEnded(rows) {
   const stored = new Map(rows.map(row => [row.hash, row]));
   for (const [hash, lease] of answered) {
     const end = provenEnd(lease), row = stored.get(hash);
-    assert.ok(row, `${hash} was answered and has no lease`);
+    assert.ok(row, `${hash} was returned to a client and has no lease`);
     assert.deepEqual({ result: row.result, ledger: row.ledger }, end, `lease ${hash}`);
     if (end.result === 'expired')
       assert.ok(!wasIncluded(hash), `${hash} was included after its lease had ended`);
@@ -129,7 +129,7 @@ function assertEveryLeaseEnded(rows) {
         assert.equal(code, 0, `${hash} in ledger ${sequence}`);
 }
 
-/** Per account: the next lease begins after the ledger that ended the one before, with the number that it left. */
+/** For each account: the next lease begins after the ledger that ended the previous one, with the sequence number that it left. */
 function assertNoOverlap(rows) {
   const closedAt = new Map(ledgers.map(({ sequence, closedAt }) => [sequence, closedAt]));
   const last = new Map();
@@ -144,7 +144,7 @@ function assertNoOverlap(rows) {
     assert.equal(row.sequence, before.sequence + (before.result === 'expired' ? 0n : 1n), `sequence of ${row.hash}`);
     const answer = answered.get(row.hash);
     if (answer)
-      assert.ok(answer.answeredAt >= closedAt.get(before.ledger), `${row.hash} was answered before ledger ${before.ledger} closed`);
+      assert.ok(answer.answeredAt >= closedAt.get(before.ledger), `${row.hash} was returned before ledger ${before.ledger} closed`);
   }
   return pairs;
 }
@@ -160,7 +160,7 @@ async function leaseRows() {
 test('DR8 DR9 over a faulty network each lease ends when a ledger proves it, none overlaps, and no sequence number is stale',
   { timeout: isLong ? 1_800_000 : 480_000 }, async t => {
     t.diagnostic(`FAIRWAY_SEED=${seed}`);
-    // more rounds on a machine that is slow
+    // more rounds on a slow machine
     const [rounds, leases] = isLong ? [40, 1000] : [3, 150];
     for (let round = 0; round < rounds || (answered.size < leases && round < 10 * rounds); round++) {
       world.localnet.faults.configure({ ...ALWAYS, ...NODES[round % NODES.length] });

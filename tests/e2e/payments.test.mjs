@@ -1,4 +1,4 @@
-// Payments through the whole path: fairway, the official SDK as the client, a network that judges every envelope.
+// Complete payments through fairway: the official SDK is the client, and the local network validates every envelope.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-test('one payment: leased, signed, bumped, confirmed, idle again', async () => {
+test('one payment: leased, signed, fee-bumped, confirmed, account idle again', async () => {
   const [from, to] = users;
   const draft = payment(world, from, to, '25');
   const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
@@ -77,7 +77,7 @@ test('a payment that fails in the ledger consumes the sequence and ends the leas
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('a pool that is empty answers 503 with Retry-After after six seconds; leases that are never submitted expire by a ledger, and their accounts come back', async () => {
+test('an exhausted pool gives 503 with Retry-After after six seconds; leases that are never submitted expire by a ledger and free their accounts', async () => {
   const drafts = Array.from({ length: ACCOUNTS }, () => payment(world, users[0], users[1]).toXDR());
   const leased = await Promise.all(drafts.map(transactionXdr => service.post('/v1/transactions', { transactionXdr, timeoutSeconds: 20 })));
   assert.ok(leased.every(answer => answer.status === 201));

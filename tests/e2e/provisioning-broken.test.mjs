@@ -1,5 +1,5 @@
-// ensure-accounts with seeds that do not open, on the way up and on the way down: each is set aside by name, and the pool gets its size
-// all the same. And keys that were stored for accounts that nobody needs any more.
+// ensure-accounts with seeds that cannot be opened, when growing and when shrinking: each such account is named and set aside, and the pool
+// reaches its size. Also keys that were stored for accounts that are not needed any more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvisioning } from './provisioning.mjs';
@@ -19,11 +19,11 @@ const keys = async (state, order = 'slot') => (await world.sql(
 const row = async key => (await world.sql(
   `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${key}'`))[0];
 
-/** Damages a sealed seed; a second time mends it. */
+/** Damages a sealed seed; a second call repairs it. */
 const damage = key => world.sql(`UPDATE fairway.channel_accounts
   SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1) WHERE public_key = '${key}'`);
 
-/** It ends at `count` active accounts and says which are set aside; again, it does nothing. */
+/** The run ends with `count` active accounts and names those set aside; a second run changes nothing. */
 async function endsAt(count, aside) {
   const { code, out } = await ensure(count);
   assert.equal(code, 0, out);
@@ -42,7 +42,7 @@ async function endsAt(count, aside) {
   assert.equal(proxy.sent, sent, 'nothing is left to do');
 }
 
-test('fewer: retiring accounts whose seeds do not open are quarantined, the others of their batch are merged', { timeout: 60_000 }, async () => {
+test('shrinking: retiring accounts with broken seeds are quarantined, and the others of their batch are merged', { timeout: 60_000 }, async () => {
   await ensureExactly(6);
   const active = await keys('active'), broken = [active[2], active[4]];
   for (const key of broken)
@@ -64,7 +64,7 @@ test('fewer: retiring accounts whose seeds do not open are quarantined, the othe
   await ensureExactly(1);
 });
 
-test('a retiring account whose seed does not open is no promise of a merge', { timeout: 60_000 }, async () => {
+test('a retiring account with a broken seed does not count as an account that will be merged', { timeout: 60_000 }, async () => {
   await ensureExactly(2);
   const [key] = await keys('active', 'slot DESC');
   await world.sql(`UPDATE fairway.channel_accounts SET state = 'retiring' WHERE public_key = '${key}'`);
@@ -77,7 +77,7 @@ test('a retiring account whose seed does not open is no promise of a merge', { t
   await ensureExactly(1);
 });
 
-test('more: a stored key whose seed does not open is set aside, never counted, and may be retired', { timeout: 60_000 }, async () => {
+test('growing: a stored key with a broken seed is set aside, does not count, and can be retired', { timeout: 60_000 }, async () => {
   await ensureExactly(1);
   assert.equal((await ensure(90000)).code, 78, 'the distribution account cannot pay; the keys stay stored');
   const [first, second, third] = await keys('creating');
@@ -93,7 +93,7 @@ test('more: a stored key whose seed does not open is set aside, never counted, a
   await assertExactly(4);
 });
 
-test('Z6: stored keys that nobody needs any more are retired by hand, and their seeds stay', { timeout: 60_000 }, async () => {
+test('Z6: stored keys that are not needed any more are retired by hand, and their seeds stay', { timeout: 60_000 }, async () => {
   const left = await keys('creating');
   assert.ok(left.length > 10);
   const { code, out } = await accounts('retire', left[0], left[1]);

@@ -1,6 +1,6 @@
-// DP1: ensure-accounts is killed at each step of a creation and of a merge, with each answer that the RPC may give to what it sends; the
-// next run ends at exactly N, with no key lost, nothing left over on the network, and nothing created twice. Each step meets some of
-// the answers; FAIRWAY_SIZE=long has them all.
+// DP1: ensure-accounts is killed at each step of a creation and of a merge, with each answer of the RPC to what it sends. The next run ends
+// at exactly N, with no key lost, nothing left over on the network, and nothing created twice. Each step gets some of the answers,
+// or all of them with FAIRWAY_SIZE=long.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvisioning, answers } from './provisioning.mjs';
@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => provisioning?.stop());
 
-/** A stop in the database: the statement, or the COMMIT behind it, does not come back. */
+/** Kills in the database: the statement, or the COMMIT after it, does not return. */
 const inDatabase = (table, event, { atCommit = false, when = 'true' } = {}) => async run => {
   await world.sql(`CREATE ${atCommit ? 'CONSTRAINT ' : ''}TRIGGER stop_here AFTER ${event} ON fairway.${table}
     ${atCommit ? 'DEFERRABLE INITIALLY DEFERRED' : ''} FOR EACH ROW WHEN (${when}) EXECUTE FUNCTION public.stop_here()`);
@@ -35,7 +35,7 @@ const inDatabase = (table, event, { atCommit = false, when = 'true' } = {}) => a
   }
 };
 
-/** A stop at a call to the RPC: it has not been carried out. `behind` is a query that has rows once the step before is committed. */
+/** Kills at a call to the RPC that is not carried out. `behind`: a query that returns rows once the previous step is committed. */
 const atCall = (method, behind) => async run => {
   let child;
   const met = new Promise(resolve => {
@@ -45,7 +45,7 @@ const atCall = (method, behind) => async run => {
       child.process.kill('SIGKILL');
       await child.ended;
       resolve();
-      return new Promise(() => {}); // what was asked for never reaches the network
+      return new Promise(() => {}); // the call never reaches the network
     };
   });
   child = run();
@@ -53,7 +53,7 @@ const atCall = (method, behind) => async run => {
   proxy.onCall = async () => {};
 };
 
-/** A stop when the first answer to a transaction has been given. */
+/** Kills after the first response to a transaction. */
 const afterAnswer = async (run, answer) => {
   let child;
   const given = new Promise(resolve => {
@@ -70,7 +70,7 @@ const afterAnswer = async (run, answer) => {
 };
 
 const isPending = "SELECT 1 FROM fairway.provisioning WHERE state = 'pending'";
-/** What creations and merges have in common, from the signed transaction on. */
+/** The steps that creations and merges share, from the signed transaction on. */
 const steps = {
   'the signed transaction is being stored': inDatabase('provisioning', 'INSERT'),
   'the stored transaction is being committed': inDatabase('provisioning', 'INSERT', { atCommit: true }),

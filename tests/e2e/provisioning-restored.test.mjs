@@ -1,4 +1,4 @@
-// ensure-accounts on a database that went back in time: a copy takes the place of the original, which went on meanwhile. DR10, P.
+// ensure-accounts on a database that went back in time: an earlier copy replaces the original. DR10, P.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { startProvisioning } from './provisioning.mjs';
@@ -13,11 +13,11 @@ beforeEach(async () => {
 });
 afterEach(() => provisioning?.stop());
 
-/** Copies the database, as a backup does; restore() puts the copy in its place. Nothing is connected meanwhile. */
+/** Copies the database, as a backup does; restore() puts the copy in its place. Nothing is connected during either. */
 async function backUp(name) {
   const url = new URL(original);
   await until(async () => (await world.sql(`SELECT 1 FROM pg_stat_activity WHERE datname = '${url.pathname.slice(1)}' AND pid <> pg_backend_pid()`)).length === 0,
-    10_000, 'nobody is connected');
+    10_000, 'no session is connected');
   const here = world.env.DATABASE_URL;
   url.pathname = '/template1';
   world.env.DATABASE_URL = url.href;
@@ -29,7 +29,7 @@ async function backUp(name) {
   };
 }
 
-/** A run that is killed when its transaction is about to leave; answers the transaction. */
+/** Kills a run just before it sends its transaction; returns the transaction. */
 async function killedAtSend(count) {
   let run;
   const sent = new Promise(resolve => {
@@ -49,11 +49,11 @@ async function killedAtSend(count) {
 const submit = transaction => fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sendTransaction', params: { transaction } }) }).then(answer => answer.json());
 
-test('DR10 P4 a creation that the restored database forgot, and that is included: its accounts are taken, none twice', { timeout: 60_000 }, async () => {
+test('DR10 P4 a forgotten creation that was included: its accounts are used, none is created twice', { timeout: 60_000 }, async () => {
   await provisioning.ensureExactly(2);
   await killedAtSend(5);
   await world.sql("DELETE FROM fairway.provisioning WHERE state = 'pending'");
-  const restore = await backUp('before_sending'); // has the keys, and no transaction under way
+  const restore = await backUp('before_sending'); // has the keys, and no pending transaction
   await provisioning.ensureExactly(5);
   const keys = provisioning.sponsored();
   restore();
@@ -61,7 +61,7 @@ test('DR10 P4 a creation that the restored database forgot, and that is included
   assert.deepEqual(provisioning.sponsored(), keys);
 });
 
-test('DR10 P4 a creation that the restored database forgot and that is still under way: one of the two is included', { timeout: 60_000 }, async () => {
+test('DR10 P4 a forgotten creation that is still pending: one of the two is included', { timeout: 60_000 }, async () => {
   await provisioning.ensureExactly(2);
   const before = await world.sql('SELECT coalesce(max(id), 0) FROM fairway.provisioning');
   const forgotten = await killedAtSend(6);
@@ -79,7 +79,7 @@ test('DR10 P4 a creation that the restored database forgot and that is still und
 });
 
 for (const noticed of [false, true])
-  test(`DR10 Z6 an account that the restored database has as active was merged meanwhile: ${noticed ? 'let go' : 'told'}, never signed for, replaced`, { timeout: 60_000 }, async () => {
+  test(`DR10 Z6 a merged account that the restored database has as active: ${noticed ? 'retired' : 'quarantined'}, never signed for, replaced`, { timeout: 60_000 }, async () => {
     await provisioning.ensureExactly(6);
     const restore = await backUp(`before_merge_${noticed}`);
     await provisioning.ensureExactly(3);
@@ -89,7 +89,7 @@ for (const noticed of [false, true])
     const [[cursor]] = await world.sql('SELECT sequence FROM fairway.cursor');
     await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'three ledgers are to be caught up with');
     let asked = 0;
-    proxy.onCall = async ({ method }) => { // there is time to be content with what was, behind the first of them
+    proxy.onCall = async ({ method }) => { // so that the run could stop after the first of them, with the old state
       if (method === 'getLedgers' && ++asked === 2)
         await sleep(1500);
     };
@@ -101,7 +101,7 @@ for (const noticed of [false, true])
     assert.equal(active.length, 6);
     assert.deepEqual(provisioning.sponsored(), active, 'what is active is on the network, and nothing else is');
     const gone = rows.filter(([, state]) => state === 'quarantined').map(([key]) => key);
-    assert.equal(gone.length, noticed ? 0 : 3, 'what is gone is told, unless it must have been forgotten');
+    assert.equal(gone.length, noticed ? 0 : 3, 'missing accounts are reported, unless the database must have forgotten their merge');
     if (!noticed)
       assert.match(out, /quarantined=3/);
     const merged = await world.sql(`SELECT 1 FROM fairway.provisioning p WHERE p.state <> 'succeeded' AND p.kind = 'merge'`);

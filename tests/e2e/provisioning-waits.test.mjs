@@ -1,5 +1,5 @@
-// What ensure-accounts waits for, and for how long: a standby that may lack what it is about to send, an RPC that answers some calls only,
-// ledgers that come late.
+// What ensure-accounts waits for, and how long: a standby that may lack what is about to be sent, an RPC that answers only some calls, and
+// late ledgers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sleep, until } from './harness.mjs';
@@ -19,7 +19,7 @@ async function setStandby(name) {
   await world.sql('SELECT pg_reload_conf()');
 }
 
-/** Cancels whatever waits for the standby, as an impatient operator does, until the function that it answers is called. */
+/** Like an impatient operator, cancels every wait for the standby until the returned function is called. */
 function cancelWaits() {
   let over = false;
   const cancelling = (async () => {
@@ -32,8 +32,8 @@ function cancelWaits() {
   };
 }
 
-test('Z2 DR10: nothing is sent that the synchronous standby may not have; the run goes on when it is back', { timeout: 240_000 }, async t => {
-  const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // ingests, so that the run itself waits for one COMMIT at a time
+test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run continues when the standby is back', { timeout: 240_000 }, async t => {
+  const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // another process ingests, so that the run itself waits for one COMMIT at a time
   let lost = 0, sentBehind = 0;
   const stopCancelling = cancelWaits();
   proxy.onSend = async () => {
@@ -63,7 +63,7 @@ test('Z2 DR10: nothing is sent that the synchronous standby may not have; the ru
   await assertExactly(25);
 });
 
-test('P6: an RPC that refuses one call is waited for as long as patience, however many ledgers close', { timeout: 60_000 }, async () => {
+test('P6: an RPC that refuses one call is retried until the timeout, although ledgers close', { timeout: 60_000 }, async () => {
   await ensureExactly(1);
   proxy.refuse = call => call.method === 'getLedgerEntries' ? { code: -32601, message: 'method not found' } : null;
   const run = start(['ensure-accounts', '2'], { START_TIMEOUT: '3' });
@@ -76,7 +76,7 @@ test('P6: an RPC that refuses one call is waited for as long as patience, howeve
   await ensureExactly(2);
 });
 
-test('P6: ledgers that are ingested late are waited for beyond patience, as long as they come', { timeout: 60_000 }, async t => {
+test('P6: late ledgers are waited for beyond the timeout, as long as the cursor advances', { timeout: 60_000 }, async t => {
   await world.sql(`CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN NEW.close_time := NEW.close_time - 1000; RETURN NEW; END $$;
     CREATE TRIGGER late BEFORE UPDATE ON fairway.cursor FOR EACH ROW EXECUTE FUNCTION public.late()`);

@@ -1,5 +1,5 @@
-// ensure-accounts of one world, behind a proxy that may answer in the network's place, and what must be true after each run: table and
-// network agree, and no key is lost.
+// ensure-accounts of one world, behind a proxy that can answer in place of the network, and the checks after each run: table and network
+// agree, and no key is lost.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import http from 'node:http';
@@ -9,7 +9,7 @@ import { startWorld } from './harness.mjs';
 
 const fairway = path.resolve(process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 
-/** What an RPC may answer to sendTransaction, for onSend. */
+/** Possible answers of an RPC to sendTransaction, for onSend. */
 export const answers = {
   'PENDING, but lost': () => ({ status: 'PENDING' }),
   'DUPLICATE': () => ({ status: 'DUPLICATE' }),
@@ -22,8 +22,8 @@ export const answers = {
   'sent twice': async forward => (await forward(), null),
 };
 
-/** Stands before the network; `onCall` sees each call first and may say 'hang up', `onSend` may answer sendTransaction in its
- *  place, and `refuse` any call with a JSON-RPC error: null forwards. */
+/** A proxy in front of the network. `onCall` sees each call first and may return 'hang up'; `onSend` may answer sendTransaction in its
+ *  place, and `refuse` any call with a JSON-RPC error. Returning null forwards the call. */
 async function startProxy(target) {
   const proxy = { onSend: () => null, refuse: () => null, onCall: async () => {}, sent: 0 };
   const server = http.createServer(async (request, response) => {
@@ -63,7 +63,7 @@ export async function startProvisioning(options = {}) {
   world.env.RPC_URL = proxy.url;
   world.env.INGEST_POLL_MS = '50';
 
-  /** Starts a command; {process, ended} where ended gives {code, signal, out}. */
+  /** Starts a command; returns {process, ended}, where ended resolves to {code, signal, out}. */
   function start(args, env = {}) {
     const child = spawn(fairway, args, { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     let out = '';
@@ -73,7 +73,7 @@ export async function startProvisioning(options = {}) {
   }
   const ensure = (count, env) => start(['ensure-accounts', String(count)], env).ended;
 
-  /** The accounts that the network's own state says the distribution account sponsors; addresses, sorted. */
+  /** The sorted addresses of the accounts that the distribution account sponsors, from the network's own state. */
   function sponsored() {
     const sponsor = Buffer.from(world.distribution.rawPublicKey()).toString('hex');
     return [...world.localnet.chain.state.values()]

@@ -1,5 +1,5 @@
-// ensure-accounts against the local network: sizes up and down, every answer of an RPC, kill -9 at any moment, two at once. After each
-// test the network and the table agree: as many accounts are sponsored as there are active rows, and no key is lost.
+// ensure-accounts against the local network: growing and shrinking, every answer of an RPC, kill -9 at any moment, two runs at once. After
+// each test network and table agree: as many accounts are sponsored as there are active rows, and no key is lost.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => provisioning?.stop());
 
-test('DP4 P1 P2 P3: 1, 19, 20, 41, 200, 201 and 1,000 accounts up, then down, in transactions of at most 19', { timeout: 600_000 }, async () => {
+test('DP4 P1 P2 P3: pools of 1, 19, 20, 41, 200, 201 and 1,000 accounts grow and shrink in transactions of at most 19', { timeout: 600_000 }, async () => {
   for (const count of [1, 19, 20, 41, 200, 201, 1000, 41, 20, 19, 1])
     await ensureExactly(count);
   const before = proxy.sent;
@@ -28,7 +28,7 @@ test('DP4 P1 P2 P3: 1, 19, 20, 41, 200, 201 and 1,000 accounts up, then down, in
     [1, 18, 1, 19, 2, ...Array(8).fill(19), 7, 1, ...Array(42).fill(19), 1]);
 });
 
-test('S12 slots are dense: the lowest free ones are taken again', async () => {
+test('S12 slots are dense: the lowest free ones are used again', async () => {
   await ensureExactly(4);
   const slots = await world.sql("SELECT slot FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot");
   assert.deepEqual(slots.flat(), ['0', '1', '2', '3']);
@@ -49,7 +49,7 @@ test('Z2 H6: keys and the signed transaction are stored before anything is sent'
   assert.deepEqual(seen[0], ['3']);
 });
 
-test('DP1 P4 P11: no answer of the RPC is taken for the outcome', { timeout: 600_000 }, async t => {
+test('DP1 P4 P11: no answer of the RPC counts as the outcome', { timeout: 600_000 }, async t => {
   let wanted = 7;
   for (const [name, answer] of Object.entries(answers))
     await t.test(name, async () => {
@@ -67,7 +67,7 @@ test('DP1 P4 P11: no answer of the RPC is taken for the outcome', { timeout: 600
   proxy.onSend = () => null;
 });
 
-/** Runs ensure-accounts with a network that swallows what is sent; `act` gets the pending row's id before it stops swallowing. */
+/** Runs ensure-accounts while the network drops what is sent. `act` gets the pending row's id before the network works again. */
 async function whileSwallowed(count, act) {
   proxy.onSend = () => 'hang up';
   const run = start(['ensure-accounts', String(count)]);
@@ -79,7 +79,7 @@ async function whileSwallowed(count, act) {
 }
 const fates = id => world.sql(`SELECT state, accounts FROM fairway.provisioning WHERE id >= ${id} ORDER BY id`);
 
-test('P11: dead by the evidence of a ledger, it is made anew with the same keys', async () => {
+test('P11: a transaction that a ledger proves dead is made again with the same keys', async () => {
   await ensureExactly(3);
   const { id, code, out } = await whileSwallowed(6, async pending => {
     await world.sql(`UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
@@ -93,7 +93,7 @@ test('P11: dead by the evidence of a ledger, it is made anew with the same keys'
   await assertExactly(6);
 });
 
-test('a sequence number that the distribution account used elsewhere costs a ledger, not a minute', async () => {
+test('a sequence number that the distribution account used elsewhere delays the run by one ledger only', async () => {
   const { id, code, out } = await whileSwallowed(9, async pending => {
     const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
       { fee: '100', networkPassphrase: world.passphrase });
@@ -110,12 +110,12 @@ test('a sequence number that the distribution account used elsewhere costs a led
   await assertExactly(9);
 });
 
-test('P5: a creation that fails in the ledger is told, and the rest is created without it', async () => {
+test('P5: a creation that fails in a ledger is reported, and the rest is created without it', async () => {
   let stranger;
   const { id, code, out } = await whileSwallowed(12, async pending => {
     [[, stranger]] = await fates(pending);
     stranger = stranger.slice(1, -1).split(',')[1];
-    await world.fund(stranger); // anybody may create an account whose key was seen in a queue
+    await world.fund(stranger); // anybody who sees a key in a queue may create its account
   });
   assert.equal(code, 0, out);
   assert.match(out, /came to nothing.*txFAILED in ledger/);
@@ -126,7 +126,7 @@ test('P5: a creation that fails in the ledger is told, and the rest is created w
   await ensureExactly(1);
 });
 
-test('DP1: kill -9 at random moments loses no key and leaves no orphan; the next run ends at exactly N', { timeout: 240_000 }, async t => {
+test('DP1: kill -9 at random moments loses no key and orphans no account; the next run ends at exactly N', { timeout: 240_000 }, async t => {
   for (let round = 0; round < (process.env.FAIRWAY_SIZE === 'long' ? 60 : 6); round++) {
     const target = 1 + Math.floor(Math.random() * 45);
     const delay = 20 + Math.floor(Math.random() * 1200);
@@ -140,7 +140,7 @@ test('DP1: kill -9 at random moments loses no key and leaves no orphan; the next
   }
 });
 
-test('DP1: killed between storing and sending, the next run sends the very transaction that was stored', async () => {
+test('DP1: after a kill between storing and sending, the next run sends the stored transaction', async () => {
   await ensureExactly(5);
   proxy.onSend = () => 'hang up';
   const run = start(['ensure-accounts', '10']);
@@ -153,7 +153,7 @@ test('DP1: killed between storing and sending, the next run sends the very trans
   assert.deepEqual((await fates(id)).map(([state]) => state), ['succeeded']);
 });
 
-test('DP2: two at the same time end at N; the lock is lost again and again', { timeout: 600_000 }, async () => {
+test('DP2: two runs at the same time end at N, while the lock is lost repeatedly', { timeout: 600_000 }, async () => {
   for (const counts of [[30, 30], [12, 25]]) {
     let running = true;
     const cutting = (async () => {
@@ -173,7 +173,7 @@ test('DP2: two at the same time end at N; the lock is lost again and again', { t
   }
 });
 
-test('DP3 H7 Z5: leased accounts are merged when their leases have ended, not before', { timeout: 600_000 }, async () => {
+test('DP3 H7 Z5: leased accounts are merged only after their leases have ended', { timeout: 600_000 }, async () => {
   await ensureExactly(6);
   const service = await world.serve();
   const user = await world.newAccount();
@@ -195,7 +195,7 @@ test('DP3 H7 Z5: leased accounts are merged when their leases have ended, not be
   await assertExactly(1);
 });
 
-test('DP4 P6 P12 P13: what cannot work says why, with its exit code', { timeout: 60_000 }, async t => {
+test('DP4 P6 P12 P13: each permanent failure reports its reason and exit code', { timeout: 60_000 }, async t => {
   await ensureExactly(1);
   const cases = [
     ['a058ecd4: zero accounts', ['0'], {}, 64, /from 1 to 100000/],
@@ -205,8 +205,8 @@ test('DP4 P6 P12 P13: what cannot work says why, with its exit code', { timeout:
     ['more than the distribution account can pay', ['90000'], {}, 78, /has \d+ XLM and needs \d+ XLM to sponsor 89999 more/],
     ['a fee cap below the minimum', ['2'], { MAX_FEE: '200' }, 78, /MAX_FEE/],
     ['another network', ['2'], { NETWORK_PASSPHRASE: 'somewhere else' }, 78, /somewhere else/],
-    ['RPC away', ['2'], { RPC_URL: 'http://127.0.0.1:1', START_TIMEOUT: '1' }, 69, /RPC/],
-    ['database away', ['2'], { DATABASE_URL: 'postgresql://127.0.0.1:1/x', START_TIMEOUT: '1' }, 69, /database/i],
+    ['RPC unavailable', ['2'], { RPC_URL: 'http://127.0.0.1:1', START_TIMEOUT: '1' }, 69, /RPC/],
+    ['database unavailable', ['2'], { DATABASE_URL: 'postgresql://127.0.0.1:1/x', START_TIMEOUT: '1' }, 69, /database/i],
     ['P6: ledgers do not close', ['2'], { START_TIMEOUT: '1' }, 69, /last ledger committed/],
   ];
   for (const [name, args, env, expected, words] of cases)
@@ -214,7 +214,7 @@ test('DP4 P6 P12 P13: what cannot work says why, with its exit code', { timeout:
       if (name.startsWith('P6')) {
         world.localnet.pause();
         await world.localnet.chain.settled();
-        await ensure(1); // reaches the tip
+        await ensure(1); // reaches the latest ledger
         await world.sql('UPDATE fairway.cursor SET close_time = close_time - 1000');
       }
       const { code, out } = await start(['ensure-accounts', ...args], env).ended;
@@ -222,7 +222,7 @@ test('DP4 P6 P12 P13: what cannot work says why, with its exit code', { timeout:
       assert.equal(code, expected, out);
       assert.match(out, words);
     });
-  await t.test('the reserves of its own entries count too', async () => {
+  await t.test('the reserves of the distribution account\'s own entries count', async () => {
     const needed = async () => Number(/needs (\d+) XLM/.exec((await ensure(90000)).out)[1]);
     const before = await needed();
     const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
@@ -234,7 +234,7 @@ test('DP4 P6 P12 P13: what cannot work says why, with its exit code', { timeout:
     assert.equal((await world.network.sendTransaction(transaction)).status, 'PENDING');
     await until(async () => await needed() === before + 2, 10_000, 'four base reserves, 2 XLM, more');
   });
-  await t.test('#91: the key of another distribution account', async () => {
+  await t.test('the key of another distribution account', async () => {
     const file = path.join(world.folder, 'other.seed');
     fs.writeFileSync(file, Keypair.random().secret(), { mode: 0o600 });
     const { code, out } = await ensure(2, { DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: file });

@@ -1,5 +1,5 @@
-// Quarantine, end to end: an account that did what fairway did not cause is never leased, says why, and has a way back. The culprit is
-// somebody who has a channel account's key: this file opens the sealed seeds with the master key.
+// Quarantine, end to end: an account that something other than fairway has changed is never leased, has a reason, and can be released. The
+// other party has a channel account's key: this file opens the sealed seeds with the master key.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
@@ -11,8 +11,8 @@ import { unseal } from './unseal.mjs';
 
 const ACCOUNTS = 8;
 let world, service, users;
-let seal; // of broken, before it was
-let consumed, signers, merged, missing, frozen, broken, healthy; // one account for each reason, and those that stay as they are
+let seal; // the seed of `broken` before it was damaged
+let consumed, signers, merged, missing, frozen, broken, healthy; // one account for each reason, and those that stay active
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** {code, out} of a command, whatever its exit code. */
+/** Runs a command and returns {code, out}, whatever the exit code is. */
 const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
   error => ({ code: error.code, out: error.stdout + error.stderr }));
 const row = async address => (await world.sql(
@@ -44,7 +44,7 @@ async function channelKey(address) {
     networkId: crypto.createHash('sha256').update(world.passphrase).digest() });
 }
 
-/** A transaction of the channel account that fairway never signed; somebody else pays for it, and sponsors what it adds. */
+/** A transaction of the channel account that fairway did not sign; somebody else pays for it and sponsors what it adds. */
 async function misuse(address, ...operations) {
   const [payer] = users;
   const builder = new TransactionBuilder(await world.network.getAccount(address), { fee: '1000', networkPassphrase: world.passphrase });
@@ -82,7 +82,7 @@ async function released(...addresses) {
   }
 }
 
-test('P9 accounts lists every account in the order of their keys, with state, sequence and ledger, and sums up; from the database alone', { timeout: 60_000 }, async () => {
+test('P9 accounts lists all accounts by key with state, sequence and ledger, and counts them, from the database alone', { timeout: 60_000 }, async () => {
   const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env } = world.env;
   world.env = env;
   const { code, out } = await run('accounts');
@@ -97,7 +97,7 @@ test('P9 accounts lists every account in the order of their keys, with state, se
   world.env = { ...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE };
 });
 
-test('an account is quarantined for each thing that fairway did not cause, shown with its reason, and not leased', { timeout: 60_000 }, async () => {
+test('each change that fairway did not cause quarantines the account, which is listed with its reason and not leased', { timeout: 60_000 }, async () => {
   await misuse(consumed, Operation.bumpSequence({ bumpTo: '0' }));
   await misuse(signers, Operation.beginSponsoringFutureReserves({ sponsoredId: signers, source: users[0].publicKey() }),
     Operation.setOptions({ signer: { ed25519PublicKey: users[1].publicKey(), weight: 1 } }), Operation.endSponsoringFutureReserves({}));
@@ -111,7 +111,7 @@ test('an account is quarantined for each thing that fairway did not cause, shown
   const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'its signers or thresholds were changed'],
     [merged, 'the network removed the account'], [missing, 'missing on the network'], [frozen, 'frozen by the network'],
     [broken, 'its sealed seed does not open']]);
-  // more wanted than there are: the one with the broken seed is tried, found out, and not answered with
+  // more requests than accounts: the account with the broken seed is tried, quarantined, and not leased
   const answers = await Promise.all(Array.from({ length: healthy.length + 1 }, lease));
   const leased = answers.filter(({ status }) => status === 201).map(({ json }) => json.channelAccount);
   assert.deepEqual(leased.sort(), [...healthy].sort());
@@ -126,7 +126,7 @@ test('an account is quarantined for each thing that fairway did not cause, shown
   assert.match((await run('accounts')).out, new RegExp(`^${channelAccount} leased .* lease ${hash} until 20..-..-..T..:..:..Z$`, 'm'));
 });
 
-test('release: only what the network confirms, with the number that the network has', { timeout: 60_000 }, async () => {
+test('release: only if the network confirms that it may, with the network\'s sequence number', { timeout: 60_000 }, async () => {
   await refused('release', signers, /refused: others can sign for it/);
   await refused('retire', signers, /refused: others can sign for it/);
   await refused('release', merged, /refused: the network has no such account; retire it/);
@@ -160,7 +160,7 @@ async function lyingNode(lies) {
   return node;
 }
 
-test('Z6 retire: what one node does not find is looked for again, a ledger later', { timeout: 60_000 }, async () => {
+test('Z6 retire: an account that one node does not find is read again a ledger later', { timeout: 60_000 }, async () => {
   const node = await lyingNode(1);
   world.env.RPC_URL = node.url;
   const { code, out } = await run('accounts', 'retire', missing);
@@ -172,7 +172,7 @@ test('Z6 retire: what one node does not find is looked for again, a ledger later
   assert.deepEqual(await row(missing), ['retiring', '']);
 });
 
-test('Z6 retire: gone from the network in two looks, then retired; its row and its seed stay', { timeout: 60_000 }, async () => {
+test('Z6 retire: an account missing in two reads is retired; its row and its seed stay', { timeout: 60_000 }, async () => {
   const { code, out } = await run('accounts', 'retire', merged, merged);
   assert.equal(code, 0, out);
   assert.match(out, /retired: the network has no such account\n.* retired already/);
@@ -180,7 +180,7 @@ test('Z6 retire: gone from the network in two looks, then retired; its row and i
   assert.deepEqual(await world.sql(`SELECT octet_length(sealed_seed) FROM fairway.channel_accounts WHERE public_key = '${merged}'`), [['72']]);
 });
 
-test('an RPC that is behind, or away, changes nothing: exit 75 and 69', { timeout: 60_000 }, async () => {
+test('an RPC that lags or is unavailable changes nothing: exit 75 and 69', { timeout: 60_000 }, async () => {
   await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger + 1000000 WHERE public_key = '${broken}'`);
   world.env.START_TIMEOUT = '1';
   for (const verb of ['release', 'retire']) {
@@ -195,7 +195,7 @@ test('an RPC that is behind, or away, changes nothing: exit 75 and 69', { timeou
   assert.match((await row(broken))[1], /does not open/);
 });
 
-test('retire and ensure-accounts: quarantined ones are replaced, a leased one is merged only when its lease has ended', { timeout: 120_000 }, async () => {
+test('retire and ensure-accounts: quarantined accounts are replaced, and a leased one is merged only after its lease has ended', { timeout: 120_000 }, async () => {
   const [leased] = healthy;
   await allSettled(); // earlier leases may be about to end
   const first = await run('accounts', 'retire', consumed);
@@ -215,9 +215,9 @@ test('retire and ensure-accounts: quarantined ones are replaced, a leased one is
   assert.ok(Number(gone) > Number(ended), `merged in ledger ${gone}, its lease ended in ${ended}`);
 });
 
-test('what was released is used like any other: every account takes a payment through the network', { timeout: 60_000 }, async () => {
+test('released accounts are used like any other: every account takes a payment through the network', { timeout: 60_000 }, async () => {
   await allSettled();
-  // the seed is there again, as when the master key that sealed it is given again
+  // the seed is back, as when its master key is given again
   await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = decode('${seal}', 'hex') WHERE public_key = '${broken}'`);
   await released(broken);
   const leases = await Promise.all(Array.from({ length: ACCOUNTS + 1 }, () => payThrough(world, service, users[0], users[1])));

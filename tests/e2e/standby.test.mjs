@@ -1,5 +1,5 @@
-// The leader is stopped (SIGSTOP) while it holds its session lock: another replica passes it over by term. H14. The patience of a
-// standby is 30 s and more, so this runs at the long size only; tests/integration/test_ingest.c has it with a short patience.
+// The leader is stopped (SIGSTOP) while it holds its session lock: another replica takes the lead with a new term. H14. A standby waits
+// 30 s and more for that, so this runs only with FAIRWAY_SIZE=long; tests/integration/test_leader.c tests it with a short wait.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { assertSettled, payThrough, startWorld, until } from './harness.mjs';
@@ -16,7 +16,7 @@ after(() => world?.stop());
 
 const cursor = async () => (await world.sql('SELECT sequence, term FROM fairway.cursor'))[0].map(Number);
 
-test('H14 a stopped leader is passed over, and finds itself fenced when it wakes', { skip, timeout: 240_000 }, async () => {
+test('H14 another replica replaces a stopped leader, which cannot commit when it wakes', { skip, timeout: 240_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   const leader = await world.serve();
   const standby = await world.serve();

@@ -1,4 +1,4 @@
-// What goes away while `serve` starts: it waits for it until START_TIMEOUT. What is wrong for good ends it at once.
+// What serve needs at start becomes unavailable: serve retries until START_TIMEOUT. Permanent errors end it at once.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import http from 'node:http';
@@ -16,7 +16,7 @@ const services = [], gates = [];
 before(async () => {
   world = await startWorld({ accounts: 1 });
   Object.assign(world.env, { INGEST: 'off', START_TIMEOUT: '30' });
-  await world.serve({ INGEST: 'on' }); // ingests; readiness needs ledgers
+  await world.serve({ INGEST: 'on' }); // another process ingests; readiness needs ledgers
 });
 after(async () => {
   for (const service of services)
@@ -59,7 +59,7 @@ async function gatedRpc() {
 
 const database = (command, ...more) => run('sh', [script, command, path.join(world.folder, 'postgres'), ...more]);
 
-test('PostgreSQL that stops during the start is waited for', { timeout: 90_000 }, async () => {
+test('PostgreSQL that stops during the start is retried', { timeout: 90_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, INGEST: 'on' });
   await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
@@ -71,7 +71,7 @@ test('PostgreSQL that stops during the start is waited for', { timeout: 90_000 }
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('PostgreSQL that stays away ends the start with 69 after START_TIMEOUT', { timeout: 90_000 }, async () => {
+test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEOUT', { timeout: 90_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3', INGEST: 'on' });
   await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
@@ -81,7 +81,7 @@ test('PostgreSQL that stays away ends the start with 69 after START_TIMEOUT', { 
   await database('start', String(process.pid));
 });
 
-test('an RPC that fails now and then during the start is asked again', { timeout: 60_000 }, async () => {
+test('an RPC that fails now and then during the start is retried', { timeout: 60_000 }, async () => {
   const gate = await gatedRpc();
   gate.failures = 3;
   gate.open();
@@ -91,7 +91,7 @@ test('an RPC that fails now and then during the start is asked again', { timeout
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('a connection that is lost at any statement of the start is opened again', { timeout: 120_000 }, async t => {
+test('a connection lost at any statement of the start is reopened', { timeout: 120_000 }, async t => {
   const stop = new Stop(path.join(world.folder, 'stop'));
   const whole = async () => {
     const service = start(stop.env);
@@ -121,7 +121,7 @@ test('one database may have two addresses', { timeout: 60_000 }, async () => {
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('what is wrong for good ends the start at once', { timeout: 60_000 }, async () => {
+test('permanent errors end the start at once', { timeout: 60_000 }, async () => {
   await world.sql('CREATE DATABASE without_schema');
   const url = new URL(world.env.DATABASE_URL);
   url.pathname = '/without_schema';

@@ -1,5 +1,5 @@
-// DR1, DR2, DR7: the ledger transaction, killed, cut off or stopped at every numbered point. A lease is closed exactly when its
-// ledger's row and the cursor are there, at every instant that another session can see.
+// DR1, DR2, DR7: the ledger transaction, killed, cut off or stopped at every point. At every instant that another session can see, a lease is
+// closed if and only if its ledger's row and the cursor are committed.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const ACCOUNTS = 8;
 const fairway = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 let world, users, service, stop, list;
 
-/** A `fairway ingest` of its own. */
+/** Starts a `fairway ingest`. */
 class Ingester {
   constructor(env = {}) {
     this.process = spawn(fairway, ['ingest'], { env: { ...world.env, ...env }, stdio: 'ignore' });
@@ -34,7 +34,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** A lease that the next ledger will include. */
+/** Takes a lease that the next ledger will include. */
 async function submitted() {
   const leased = await service.post('/v1/transactions',
     { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
@@ -49,7 +49,7 @@ async function submitted() {
 
 const latest = async () => (await world.network.getLatestLedger()).sequence;
 
-/** Whether lease, account, ledger row and cursor agree, in one snapshot: {closed, cursor}. */
+/** Checks in one snapshot that lease, account, ledger row and cursor agree; returns {closed, cursor}. */
 async function look(hash, ledger) {
   const [[closed, idle, row, cursor]] = await world.sql(`SELECT l.settled_at IS NOT NULL, a.lease_hash IS DISTINCT FROM l.hash,
     EXISTS (SELECT FROM fairway.ledgers WHERE sequence = ${ledger}), c.sequence
@@ -61,7 +61,7 @@ async function look(hash, ledger) {
   return { closed: closed === 't', cursor: Number(cursor) };
 }
 
-/** Polls until stop() is called; answers how often it looked. */
+/** Polls until stop() is called, which returns the number of polls. */
 function watch(hash, ledger) {
   let stopped = false, looks = 0;
   const watching = (async () => {
@@ -85,22 +85,22 @@ async function endedOnce(hash, ledger) {
   assert.deepEqual(numbers, Array.from(numbers, (_, i) => numbers[0] + i), 'no ledger skipped');
 }
 
-/** Ledgers close by hand; the ingester follows. */
+/** Closes a ledger by hand; the ingester follows. */
 async function closeLedger() {
   await world.localnet.closeLedger();
   return latest();
 }
 
-/** The ledger transaction among what the ingester does. */
+/** The points of the ledger transaction among all that the ingester passes. */
 function ledgerTransaction(lines) {
   const lock = lines.findIndex(line => line.includes('SELECT pg_try_advisory_xact_lock($1)'));
   const commit = lines.findIndex(line => line.endsWith(': COMMIT'));
   return lines.slice(lock - 1, commit + 4);
 }
 
-test('DR1 the points of the ledger transaction are those of the list', { timeout: 60_000 }, async () => {
+test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 60_000 }, async () => {
   const ingester = new Ingester(stop.env);
-  const first = await submitted(); // statements are prepared once a session
+  const first = await submitted(); // statements are prepared once per session
   await settled(first, await closeLedger());
   const hash = await submitted();
   const lines = await stop.trace(async () => settled(hash, await closeLedger()));
@@ -108,7 +108,7 @@ test('DR1 the points of the ledger transaction are those of the list', { timeout
   await ingester.kill();
 });
 
-/** Each n-th point, and all from the COMMIT on; at the long size all. */
+/** Every n-th point, and all from COMMIT on; with FAIRWAY_SIZE=long all. */
 const sample = n => list.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= list.length - 4);
 
 for (const action of ['kill', 'cut'])
@@ -136,7 +136,7 @@ for (const action of ['kill', 'cut'])
       assert.ok(committed > 0 && committed < list.length, 'points on both sides of the COMMIT');
   });
 
-test('DR7 a stopped ingester whose lock is lost commits nothing when it wakes up under an old term', { timeout: 240_000 }, async t => {
+test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 240_000 }, async t => {
   const old = new Ingester(stop.env);
   let takeovers = 0;
   for (const { point, count } of sample(3)) {
@@ -147,7 +147,7 @@ test('DR7 a stopped ingester whose lock is lost commits nothing when it wakes up
     await stop.reach(point);
     await sleep(100);
     const [[term]] = await world.sql('SELECT term FROM fairway.cursor');
-    // the server gives the stopped one's locks up, as it does by itself after its idle timeout
+    // the server releases the stopped ingester's locks, as it does by itself after the idle timeout
     await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway ingest'");
     const young = new Ingester();
     await settled(hash, ledger);

@@ -1,5 +1,5 @@
-// DR1 beside steps-ledger.test.mjs: at every point of the ledger transaction a statement fails, or the server ends the session; and an ingester is
-// killed while it catches up. A second session looks all the time: a lease is closed if and only if its ledger's row and the cursor are there.
+// DR1, beside steps-ledger.test.mjs: at every point of the ledger transaction a statement fails, or the server ends the session; and an ingester
+// is killed while it catches up. A second session polls throughout: a lease is closed if and only if its ledger's row and the cursor are committed.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import path from 'node:path';
@@ -18,7 +18,7 @@ const LOOK = `SELECT c.sequence, (SELECT max(sequence) FROM fairway.ledgers),
     FROM fairway.leases l JOIN fairway.channel_accounts a ON a.public_key = l.account AND (a.lease_hash = l.hash OR a.lease_hash IS NULL)), '')
   FROM fairway.cursor c;\n`;
 
-/** A session of its own that looks again as soon as it has its answer. */
+/** A session that polls again as soon as it has a response. */
 class Watcher {
   looks = 0;
   #seen = new Set();
@@ -40,7 +40,7 @@ class Watcher {
     this.#process.stdin.end();
   }
 
-  /** Different states since the last call. */
+  /** The distinct states since the last call. */
   take() {
     const seen = [...this.#seen];
     this.#seen.clear();
@@ -68,7 +68,7 @@ after(async () => {
   await world?.stop();
 });
 
-/** That of the last ledger, which has a lease in it. */
+/** The latest ledger, which has a lease in it. */
 function ledgerTransaction(all) {
   const mine = all.filter(line => line.startsWith('fairway ingest: '));
   const commit = mine.findLastIndex(line => line.endsWith(': COMMIT'));
@@ -78,7 +78,7 @@ function ledgerTransaction(all) {
 
 const cursor = async () => Number((await world.sql('SELECT sequence FROM fairway.cursor'))[0][0]);
 
-/** A lease whose transaction is in the next ledger; faulty() runs around the close of that ledger. Answers the lease and its ledger. */
+/** Takes a lease whose transaction is in the next ledger, and runs faulty() around the close of that ledger. Returns the lease and its ledger. */
 async function round(faulty, ledgers = 1) {
   await world.localnet.closeLedger();
   const at = await until(async () => {
@@ -97,7 +97,7 @@ async function round(faulty, ledgers = 1) {
   return { hash: lease.hash, ledger: at + 1 };
 }
 
-/** What was seen of the lease at any time is right, and it was seen in both states. */
+/** Every state that was seen of the lease is allowed, and both states were seen. */
 function assertSameTransaction(seen, { hash, ledger }, where) {
   let open = 0, closed = 0;
   for (const state of seen) {
@@ -135,7 +135,7 @@ const acts = {
 };
 
 for (const [name, act] of Object.entries(acts))
-  test(`DR1 ${name} at every point of the ledger transaction: a lease is closed if and only if its ledger and the cursor are there`,
+  test(`DR1 ${name} at every point of the ledger transaction: a lease is closed if and only if its ledger and the cursor are committed`,
     { timeout: 600_000 }, async t => {
       const { action, recover } = act, chosen = lines.filter(act.chosen);
       let done = 0;
@@ -159,7 +159,7 @@ for (const [name, act] of Object.entries(acts))
       t.diagnostic(`${done} of ${chosen.length * ROUNDS} points, ${watcher.looks} looks: 0 early, 0 lost releases`);
     });
 
-test('DR1 killed in the middle of catching up: the rest of the ledgers follows, each once', { timeout: 120_000 }, async t => {
+test('DR1 after a kill while catching up, the remaining ledgers are committed once each', { timeout: 120_000 }, async t => {
   for (const pass of [1, 2, 3]) {
     const point = 'fairway ingest: COMMIT';
     watcher.take();
@@ -178,4 +178,4 @@ test('DR1 killed in the middle of catching up: the rest of the ledgers follows, 
   t.diagnostic('3 of 3 ledgers');
 });
 
-test('DR1 at the end everything is released', { timeout: 60_000 }, () => assertSettled(assert, world, service, ACCOUNTS));
+test('DR1 at the end every account is released', { timeout: 60_000 }, () => assertSettled(assert, world, service, ACCOUNTS));

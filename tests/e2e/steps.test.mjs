@@ -1,5 +1,5 @@
-// Every numbered point of a grant and of a fee bump (tests/faults/points): the process is killed there, its connection is cut there, its
-// statement fails there, it is stopped there until its lease is somebody else's. Whatever happens, a lease is a row and a leased account, or neither.
+// Every point of a grant and of a fee bump (tests/faults/points): the process is killed there, its connection is cut, its statement fails, or it
+// is stopped until its account is leased again. In every case there is either a lease row and a leased account, or neither.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -15,16 +15,16 @@ before(async () => {
   Object.assign(world.env, { INGEST_POLL_MS: '50', ENGINE_THREADS: '1' });
   keeper = await world.serve(); // ingests, and is never harmed
   user = await world.newAccount();
-  stalled = await stallEverywhere(); // while the other tests run, their time passes
+  stalled = await stallEverywhere(); // their time passes while the other tests run
 });
 after(() => world?.stop());
 
 const ask = (service, headers = {}) => service.request('POST', '/v1/transactions',
   { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 20 }, headers);
-/** An answer, or nothing when the service ended or cut the connection. */
+/** The response, or undefined when the service ended or cut the connection. */
 const heard = request => request.catch(() => undefined);
 
-/** Hashes of all leases, open or not; fails unless the leased accounts are those of the open ones. One statement, so one snapshot. */
+/** Hashes of all leases. Fails unless exactly the accounts of open leases are leased. One statement, and so one snapshot. */
 async function leases() {
   const [[bad, all]] = await world.sql(`SELECT
     (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.leases WHERE settled_at IS NULL) l
@@ -37,10 +37,10 @@ async function leases() {
 
 const fresh = (now, earlier) => [...now].filter(hash => !earlier.has(hash));
 
-/** What a dead process had open is over. */
+/** Waits until the transactions of a dead process have ended. */
 const sessionsEnded = name => until(async () =>
   (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
-8000, `transactions of ${name} end`); // a stopped one's are ended by the server, after 5 s
+8000, `transactions of ${name} end`); // the server ends those of a stopped process after 5 s
 
 /** The points of a request. */
 async function traced(stop, work) {
@@ -51,14 +51,14 @@ async function traced(stop, work) {
 let folders = 0;
 const newStop = () => new Stop(path.join(world.folder, `stop-${folders++}`));
 
-/** A service that has done each kind of request once and is through with it: its sessions are open. */
+/** A service that has served one request of each kind and is done with it, so its sessions are open. */
 async function warm(stop) {
   const service = await world.serve(stop.env);
   await traced(stop, async () => assert.equal((await ask(service, { 'idempotency-key': `warm-${keys++}` })).status, 201));
   return service;
 }
 
-/** request: of a service, as a new one each time. bounds: of the list's points, up to which nothing is written and from which something is. */
+/** request: sends a new request to a service. bounds: up to the first of these points nothing is written, and from the second on it is. */
 async function killEverywhere(name, request, bounds, { look, forget = () => {}, check = () => {} }) {
   const stop = newStop();
   let service = await warm(stop);
@@ -79,7 +79,7 @@ async function killEverywhere(name, request, bounds, { look, forget = () => {}, 
     if (i >= always)
       assert.equal(added.length, 1, `killed at "${point}" (${pass}): what was committed stays`);
     if (answer?.json.hash !== undefined)
-      assert.deepEqual(added, [answer.json.hash], `killed at "${point}": what was answered is recorded`);
+      assert.deepEqual(added, [answer.json.hash], `killed at "${point}": the returned lease is recorded`);
     await check(added);
     done++;
     service = await warm(stop);
@@ -89,17 +89,17 @@ async function killEverywhere(name, request, bounds, { look, forget = () => {}, 
   return `${done} of ${lines.length} points`;
 }
 
-/** COMMIT takes effect when the server reads it: in front of it never, with its answer there always. */
+/** COMMIT takes effect when the server reads it: never at the point before it is sent, always at the point after its response. */
 const byCommit = lines => {
   const at = lines.findLastIndex(({ point }) => point.endsWith(': COMMIT'));
   return { never: at, always: at + 2 };
 };
 
-test('DL2 a grant that is killed at any point leaves an idle account or a whole lease', { timeout: 600_000 }, async t => {
+test('DL2 a grant killed at any point leaves an idle account or a complete lease', { timeout: 600_000 }, async t => {
   t.diagnostic(await killEverywhere('grant', ask, byCommit, { look: leases }));
 });
 
-test('DL2 DL9 a grant with a key that is killed at any point gives its retry the lease that was recorded, or a first one', { timeout: 600_000 }, async t => {
+test('DL2 DL9 after a grant with a key was killed at any point, its retry gets the recorded lease, or a first one', { timeout: 600_000 }, async t => {
   const request = service => ask(service, { 'idempotency-key': `killed-${++keys}` });
   const check = async added => {
     const retry = await ask(keeper, { 'idempotency-key': `killed-${keys}` });
@@ -110,14 +110,14 @@ test('DL2 DL9 a grant with a key that is killed at any point gives its retry the
   t.diagnostic(await killEverywhere('grant-with-key', request, byCommit, { look: leases, check }));
 });
 
-test('DL2 a refused grant that is killed at any point leaves nothing', { timeout: 600_000 }, async t => {
+test('DL2 a refused grant killed at any point leaves nothing', { timeout: 600_000 }, async t => {
   const [[member]] = await world.sql('SELECT public_key FROM fairway.channel_accounts LIMIT 1');
   const request = service => service.post('/v1/transactions', { transactionXdr: payment(world, { publicKey: () => member }, user).toXDR() });
   assert.equal((await request(keeper)).status, 400);
   t.diagnostic(await killEverywhere('grant-refused', request, lines => ({ never: lines.length, always: lines.length }), { look: leases }));
 });
 
-test('DL2 a fee bump that is killed at any point is recorded or was never given', { timeout: 600_000 }, async t => {
+test('DL2 a fee bump killed at any point is recorded or was not returned', { timeout: 600_000 }, async t => {
   const leased = await keeper.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 300 });
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
   inner.sign(user);
@@ -135,12 +135,12 @@ test('DL2 a fee bump that is killed at any point is recorded or was never given'
 });
 
 for (const action of ['error', 'cut'])
-  test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point answers with a lease that is there, or has given its account back before`,
+  test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point returns a recorded lease, or an error after its account is idle again`,
     { timeout: 600_000 }, async t => {
       const stop = newStop();
       let service = await warm(stop), done = 0;
       const lines = points('grant', await traced(stop, () => ask(service)));
-      // only a statement can be refused
+      // only a statement can fail
       const chosen = lines.filter(({ point }) => action === 'cut' || isStatement(point));
       for (const { point, count } of chosen) {
         const earlier = await leases();
@@ -152,9 +152,9 @@ for (const action of ['error', 'cut'])
         else if (point.startsWith('reply'))
           assert.equal(added.length, 1, `${action} at "${point}": a signature may have left, the lease is kept`);
         else
-          assert.deepEqual(added, [], `${action} at "${point}": ${answer?.status} answered, so nothing was taken`);
+          assert.deepEqual(added, [], `${action} at "${point}": status ${answer?.status}, so nothing was leased`);
         if (action === 'error')
-          assert.ok(answer.status >= 500 && answer.status <= 503, `${action} at "${point}" is answered with ${answer.status}`);
+          assert.ok(answer.status >= 500 && answer.status <= 503, `${action} at "${point}": status ${answer.status}`);
         if (point.startsWith('keyd')) { // nothing is signed without a key process: fairway ends
           assert.equal((await service.ended).code, 70);
           service = await warm(stop);
@@ -167,8 +167,8 @@ for (const action of ['error', 'cut'])
     });
 
 /**
- * Services that are stopped at each point behind a claim, one each. What libpq has not sent stays there: a server that waits for the rest of a
- * pipeline is not "idle in transaction" to PostgreSQL and would wait for ever.
+ * Services that are stopped at each point after a claim, one each. What libpq has not sent stays there. A server that waits for the rest of
+ * a pipeline is not "idle in transaction" to PostgreSQL and would wait without limit.
  */
 async function stallEverywhere() {
   const first = newStop(), one = await warm(first);
@@ -185,7 +185,7 @@ async function stallEverywhere() {
   return stopped;
 }
 
-test('DL3 a process that is stopped behind its claim until the account is leased again neither records, nor answers with a live signature, nor releases',
+test('DL3 a process stopped after its claim until the account is leased again cannot record, return a live signature or release',
   { timeout: 300_000 }, async t => {
     const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL');
     await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the bound passes');
@@ -197,7 +197,7 @@ test('DL3 a process that is stopped behind its claim until the account is leased
       service.process.kill('SIGCONT');
     for (const { point, answer } of stalled) {
       const late = await answer;
-      if (late?.status === 201) // committed in time, answered too late: an envelope that no ledger can include any more
+      if (late?.status === 201) // committed in time but answered too late: no ledger can include this envelope any more
         assert.ok(held.has(late.json.hash) && BigInt(late.json.maxTime) <= BigInt(bound), `${point}: the late signature is dead`);
     }
     await sleep(300);
@@ -211,4 +211,4 @@ test('DL3 a process that is stopped behind its claim until the account is leased
     t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`);
   });
 
-test('DL2 whatever was left ends by the ledger', { timeout: 200_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));
+test('DL2 at the end every remaining lease is ended by a ledger', { timeout: 200_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));

@@ -1,4 +1,4 @@
-// DATABASE_FAILOVER=synchronous promises that every commit waits for a standby. When PostgreSQL is not set up so, fairway says it: at the
+// DATABASE_FAILOVER=synchronous promises that every commit waits for a standby. When PostgreSQL is not configured so, fairway reports it: at
 // start, in /readyz and /metrics, and in the leader's log when it changes.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -28,7 +28,7 @@ const line = async service => (await service.get('/readyz')).json.checks.find(({
 const metric = async service =>
   /^fairway_database_synchronous_standby_configured (\d)$/m.exec(await (await fetch(`${service.adminUrl}/metrics`)).text())[1];
 
-test('DR10 without a synchronous standby the start, /readyz and /metrics say so', { timeout: 60_000 }, async () => {
+test('DR10 without a synchronous standby the start, /readyz and /metrics report it', { timeout: 60_000 }, async () => {
   const replica = await world.serve(ENV);
   assert.match(replica.log, /level=warn msg="DATABASE_FAILOVER=synchronous, but no synchronous standby is configured/);
   const { ok, warning } = await line(replica);
@@ -38,7 +38,7 @@ test('DR10 without a synchronous standby the start, /readyz and /metrics say so'
   await replica.kill();
 });
 
-test('DR10 the leader says when the synchronous standby is configured no more, and when it is again', { timeout: 90_000 }, async () => {
+test('DR10 the leader logs when no synchronous standby is configured any more, and when one is again', { timeout: 90_000 }, async () => {
   const standby = await databases.standby('postgres');
   await setNames('*');
   const synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";

@@ -1,4 +1,4 @@
-// Opens a sealed seed with the master key, without fairway's code: for tests in which somebody else uses a channel account's key.
+// Opens a sealed seed with the master key, without fairway's code, for tests in which somebody else uses a channel account's key.
 // XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03): HChaCha20 derives a key for node's ChaCha20-Poly1305.
 import crypto from 'node:crypto';
 import { Keypair, StrKey } from '@stellar/stellar-sdk';
@@ -31,7 +31,7 @@ function hchacha20(key, nonce) {
   return out;
 }
 
-/** The Keypair of a channel account; box is sealed_seed (72 bytes), networkId 32 bytes. Throws when it does not open. */
+/** Returns the Keypair of a channel account. box: sealed_seed (72 bytes); networkId: 32 bytes. Throws when the seed does not open. */
 export function unseal({ masterKey, networkId, publicKey, keyId, box }) {
   const nonce = box.subarray(0, 24);
   const cipher = crypto.createDecipheriv('chacha20-poly1305', hchacha20(masterKey, nonce.subarray(0, 16)),

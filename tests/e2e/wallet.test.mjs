@@ -1,5 +1,5 @@
-// What a newcomer's wallet tries first, each through the whole path: leased, signed by the user, fee-bumped and confirmed. A trust
-// line, a payment of an issued asset, path payments over the order book, and a call of the native asset's contract.
+// What a new user's wallet tries first, each leased, signed by the user, fee-bumped and confirmed: a trust line, a payment of an issued
+// asset, path payments over the order book, and a call of the native asset's contract.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, rpc } from '@stellar/stellar-sdk';
@@ -8,7 +8,7 @@ import { assertSettled, startWorld, submit } from './harness.mjs';
 const ACCOUNTS = 3;
 let world, service, issuer, user, shop, usd;
 
-/** The draft of a wallet backend: each operation names its source. */
+/** A transaction as a wallet backend drafts it: each operation names its source. */
 const draftOf = (...operations) => {
   const builder = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase });
   for (const operation of operations)
@@ -16,7 +16,7 @@ const draftOf = (...operations) => {
   return builder.setTimeout(0).build();
 };
 
-/** Leases, signs, bumps, submits and waits for the ledger; the transaction as the network has it. */
+/** Leases, signs, fee-bumps, submits and waits for the ledger; returns the network's transaction. */
 async function confirm(draft, signer) {
   const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
   assert.equal(leased.status, 201, JSON.stringify(leased.json));
@@ -35,7 +35,7 @@ async function confirm(draft, signer) {
   return found;
 }
 
-/** Sends a transaction of the network's own people, who do not use fairway. */
+/** Sends a transaction of somebody who does not use fairway. */
 async function directly(source, ...operations) {
   const builder = new TransactionBuilder(await world.network.getAccount(source.publicKey()),
     { fee: '1000', networkPassphrase: world.passphrase });
@@ -105,7 +105,7 @@ test('a transfer by the contract of the native asset, authorized by the source o
   assert.equal(await balanceOf(shop) - before, 30_000_000n);
   assert.equal(found.events.contractEventsXdr[0].length, 1);
 
-  // The same by the user's signature of an authorization entry: the operation's source is somebody else.
+  // The same with the user's signature of an authorization entry: the operation's source is another account.
   before = await balanceOf(shop);
   const simulation = await world.network.simulateTransaction(draftOf(transfer(issuer.publicKey())));
   const { sequence } = await world.network.getLatestLedger();
@@ -115,7 +115,7 @@ test('a transfer by the contract of the native asset, authorized by the source o
   assert.equal(await balanceOf(shop) - before, 30_000_000n);
 });
 
-test('what fails in the ledger is told by its code, and every account is idle in the end', async () => {
+test('a failure in a ledger is reported by its code, and every account is idle at the end', async () => {
   const tooMuch = Operation.payment({ source: user.publicKey(), destination: shop.publicKey(), asset: usd, amount: '1000' });
   const leased = await service.post('/v1/transactions', { transactionXdr: draftOf(tooMuch).toXDR() });
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);

@@ -1,5 +1,5 @@
-// A contest for accounts that are short: clients in groups of equal size, each pinned to one replica, while all replicas live. Every
-// request, how long its answer took and what it was, goes to the oracle, which judges whether the replicas served their clients alike.
+// A contest for scarce accounts: groups of clients of equal size, each pinned to one replica, while all replicas run. Every request, with
+// its response and how long it took, goes to the oracle, which judges whether all replicas served their clients equally.
 import crypto from 'node:crypto';
 import { sleep } from '../e2e/harness.mjs';
 import { Random } from './random.mjs';
@@ -11,7 +11,7 @@ export class Contest {
     Object.assign(this, { number, requests, swarm, fleet, history, seed });
   }
 
-  /** clients: of each replica. Resolves when the last request has been answered. */
+  /** clients: number per replica. Resolves when the last request has its response. */
   async run(clients, ms) {
     this.requests.running = true;
     const loops = this.fleet.places.flatMap((_, replica) => Array.from({ length: clients }, (_, i) =>

@@ -1,4 +1,4 @@
-// What a storm breaks, at random and from its seed: replicas, key processes, sessions, PostgreSQL, and what RPC clients see of the network.
+// The faults of a storm, at random from its seed: in replicas, key processes, sessions, PostgreSQL, and in what RPC clients see of the network.
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { Random } from './random.mjs';
 
 const run = promisify(execFile);
 const script = path.join(new URL('.', import.meta.url).pathname, '../integration/support/pg.sh');
-const NETWORK_MS = 5000; // how long the network has the same faults
+const NETWORK_MS = 5000; // how long the network keeps the same faults
 const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'fairway%'
   ORDER BY state = 'idle', random() LIMIT 1`;
 
@@ -29,7 +29,7 @@ export class Faults {
     this.random = new Random(seed, 'faults');
   }
 
-  /** For so long, or until enough(): a fault every gapMs on average, PostgreSQL every databaseMs. Leaves the network without faults. */
+  /** Runs for ms, or until enough(): a fault every gapMs on average, a kill of PostgreSQL every databaseMs. Ends with a network without faults. */
   async run({ ms, gapMs, databaseMs, enough = () => false }) {
     const end = Date.now() + ms;
     let database = Date.now() + databaseMs, network = 0;
@@ -70,7 +70,7 @@ export class Faults {
     await run('sh', [script, 'start', this.data, String(process.pid)]);
   }
 
-  /** Ends some session of fairway's in the middle of what it does. */
+  /** Ends one of fairway's sessions, preferably in the middle of its work. */
   async #cut() {
     const cut = await this.sql(CUT).catch(() => []);
     if (cut.length > 0) {

@@ -17,7 +17,7 @@ export class Fleet {
     await Promise.all(this.places.map((_, i) => this.#begin(i)));
   }
 
-  /** Those that listen and were not stopped by a signal. */
+  /** The processes that listen and were not killed. */
   get up() {
     return this.places.filter(service => service?.isUp);
   }
@@ -27,7 +27,7 @@ export class Fleet {
     this.places[place] = service;
     service.ended.then(({ code, signal }) => {
       service.isUp = false;
-      // 70: its key process was killed; 69: PostgreSQL was away while it started
+      // 70: its key process was killed; 69: PostgreSQL was unavailable while it started
       if (!this.#stopped && !service.wasKilled && !(code === 70 && service.lostKeyd) && code !== 69)
         this.unexpectedEnds.push([`code ${code}, signal ${signal}`,
           ...service.log.split('\n').filter(line => /level=(error|fatal)/.test(line)).slice(-5), service.log.slice(-300)].join('\n'));
@@ -43,7 +43,7 @@ export class Fleet {
     return (await fetch(`${service.url}/livez`, { signal: AbortSignal.timeout(2000) }).catch(() => null))?.ok === true;
   }
 
-  /** kill -9 of one that answers; whether there was one. */
+  /** Kills a process that responds, with kill -9; returns whether there was one. */
   async kill(random) {
     const service = this.up.length > 0 ? random.pick(this.up) : null;
     if (!service || !await this.#answers(service) || !service.isUp)
@@ -76,7 +76,7 @@ export class Fleet {
     return true;
   }
 
-  /** The kernel stops one in the middle of whatever it does, for ms. */
+  /** Stops a process (SIGSTOP) for ms, in the middle of whatever it does. */
   async freeze(random, ms) {
     const service = this.up.length > 1 ? random.pick(this.up) : null;
     if (!service)
@@ -88,7 +88,7 @@ export class Fleet {
     return true;
   }
 
-  /** Ends all of them, however they are, and starts again with other settings and as many as `size`. */
+  /** Kills all of them and starts `size` processes with other settings. */
   async restart(env, size = this.places.length) {
     await this.stop();
     this.#stopped = false;

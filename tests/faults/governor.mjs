@@ -1,5 +1,5 @@
-// Keeps the pool of a storm about as full as it should be: measures which share of the active accounts is leased, and has clients hold
-// their leases longer or shorter.
+// Keeps the pool of a storm as full as required: measures the share of active accounts that is leased, and makes clients hold their leases
+// longer or shorter.
 import { sleep } from '../e2e/harness.mjs';
 import { HOLD_MAX_MS } from './swarm.mjs';
 
@@ -12,7 +12,7 @@ export class Governor {
   /** {at, share, holdMs} */
   samples = [];
 
-  /** sql: text to rows, throws while the database is unavailable. target: share of the active accounts that should be leased. */
+  /** sql: runs a query, and throws while the database is unavailable. target: the share of active accounts that should be leased. */
   constructor({ sql, swarm, target }) {
     Object.assign(this, { sql, swarm, target });
     swarm.holdMs = HOLD_START_MS;
@@ -21,7 +21,7 @@ export class Governor {
 
   async #run() {
     while (this.#running) {
-      await sleep(EVERY_MS * (0.5 + Math.random())); // not in step with the ledgers
+      await sleep(EVERY_MS * (0.5 + Math.random())); // so that samples and ledgers do not stay in step
       const rows = await this.sql(SAMPLE).catch(() => []);
       const [leased, active] = (rows[0] ?? []).map(Number);
       if (!(active > 0))
@@ -37,7 +37,7 @@ export class Governor {
     await this.done;
   }
 
-  /** {mean, p10, p50, p90, byMinute}: shares, once the pool had time to fill up. */
+  /** {mean, p10, p50, p90, byMinute} of the shares, without the first skipMs, in which the pool fills up. */
   report(skipMs = 15_000) {
     const round = x => Math.round(x * 1000) / 1000, mean = list => round(list.reduce((sum, x) => sum + x, 0) / list.length);
     const begun = this.samples[0]?.at ?? 0, kept = this.samples.filter(({ at }) => at - begun >= skipMs);

@@ -1,11 +1,11 @@
--- Settled leases in the form that real ones have, spread evenly over the 7 days for which they are kept, with their fee bumps.
+-- Inserts settled leases like real ones, spread evenly over the 7 days for which they are kept, with their fee bumps.
 -- Every lease of the last 24 hours has an Idempotency-Key. psql variables:
---   rows    how many, over the 7 days
---   old     how many more that are past the 7 days: the janitor has to delete them
---   stale   how many of the leases before the last 24 hours have a key still: the janitor has to take it out
---   digest  hex SHA-256 of the body that took the leases with an even number; the others were taken by another one
+--   rows    number of leases in the 7 days
+--   old     number of older leases, which the janitor has to delete
+--   stale   number of leases before the last 24 hours that still have a key, which the janitor has to remove
+--   digest  hex SHA-256 of the request body of leases with an even number; the others have another body
 -- Lease number n, counted from the newest, has the hash sha256('history n') and, if any, the key 'history-n'. Request id: 'history'.
--- No trigger and no foreign key is checked: that is what makes it fast.
+-- For speed, triggers and foreign keys are off.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 SET LOCAL statement_timeout = 0;

@@ -1,4 +1,4 @@
-// Starts the local network as a process (network.mjs), so that a storm's own load does not slow it down, and hears what it tells.
+// Starts the local network as a process (network.mjs), so that the load of the storm does not slow it down, and receives its messages.
 import { fork } from 'node:child_process';
 import path from 'node:path';
 

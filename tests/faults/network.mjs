@@ -1,6 +1,6 @@
-// The local network in a process of its own. Tells its parent what each ledger did, from its own state: the storm's faults befall what
-// RPC clients see, not this. Parent to child: {faults} changes what goes wrong, {sponsored} asks for the accounts whose reserve
-// another account pays.
+// The local network in its own process. Reports each ledger to its parent from its own state: the faults of the storm affect what RPC clients
+// see, not these reports. Messages from the parent: {faults} changes the faults, {sponsored} requests the accounts whose reserve another
+// account pays.
 import { StrKey } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
 

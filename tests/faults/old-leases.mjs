@@ -1,4 +1,4 @@
-// The settled leases of the days before a storm: seeds them (history.sql), and says at the end what the janitor has made of them.
+// The settled leases of the days before a storm: inserts them (history.sql), and reports at the end which ones the janitor has deleted.
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -6,11 +6,11 @@ import { sha256 } from '../oracle/envelope.mjs';
 
 const run = promisify(execFile);
 const script = path.join(new URL('.', import.meta.url).pathname, 'history.sql');
-/** Rows and keys this close to the end of their time may be gone before the run is over. */
+/** Rows and keys this close to the end of their retention may be deleted before the run is over. */
 const MARGIN_HOURS = 3;
 
 export class OldLeases {
-  /** body: that of the request that took every second one of the leases that still have a key. */
+  /** body: the request body of every second lease that still has a key. */
   static async seed(url, sql, rows, body) {
     const leases = new OldLeases();
     const part = Math.ceil(rows / 100), begun = Date.now();
@@ -34,7 +34,7 @@ export class OldLeases {
       FROM fairway.leases WHERE request_id = 'history'`);
   }
 
-  /** Whether the janitor is through with what was too old at the beginning. */
+  /** Whether the janitor has deleted everything that was too old at the beginning. */
   async gone() {
     const [[, , old, oldKeys]] = await this.#read();
     return old === '0' && oldKeys === '0';

@@ -1,13 +1,13 @@
-// The operator of a storm: resizes the pool, retires and releases accounts by hand, while everything breaks. Commands are killed too.
+// The operator of a storm: resizes the pool, and retires and releases accounts by hand, while faults happen. Commands are killed too.
 import { spawn } from 'node:child_process';
 import { fairway, sleep } from '../e2e/harness.mjs';
 import { Random } from './random.mjs';
 
-// done; refused (accounts only); something needed is unavailable; try again
+// done; refused (accounts only); unavailable; try again
 const ENSURE_CODES = [0, 69, 75], ACCOUNTS_CODES = [0, 1, 69, 75];
 const PATIENCE_S = 20, HANGS_MS = 240_000, KILL = 0.15;
 
-/** Stands for whatever quarantines an account: a ledger with a foreign use of it, a seed that does not open. */
+/** Quarantines an account, as a ledger with foreign use or a seed that does not open would. */
 const QUARANTINE = `UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'the storm' WHERE public_key =
   (SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING public_key`;
@@ -35,7 +35,7 @@ export class Operator {
     this.#loops = [this.#resize(pauseMs), this.#byHand(pauseMs)];
   }
 
-  /** Commands that run are killed: settle() goes on from whatever they have left. */
+  /** Kills running commands: settle() continues from what they have left. */
   async stop() {
     this.#running = false;
     for (const child of this.#children)
@@ -55,7 +55,7 @@ export class Operator {
     }
   }
 
-  /** Each kind of change first, then what chance says. */
+  /** First each kind of change once, then at random. */
   async #byHand(pauseMs) {
     const first = ['quarantine', 'release', 'retire'];
     while (this.#running) {
@@ -79,7 +79,7 @@ export class Operator {
       this.count.quarantined += (await this.sql(QUARANTINE)).length;
     else if (kind === 'release')
       await this.#change('release', await this.sql(`${QUARANTINED} LIMIT 2`));
-    else // 'release any' is mostly refused: the account is not quarantined
+    else // 'release any' is mostly refused, because the account is not quarantined
       await this.#change(kind === 'retire' ? 'retire' : 'release', await this.sql(RANDOM_ACCOUNT));
   }
 
@@ -87,7 +87,7 @@ export class Operator {
     return rows.length === 0 ? null : this.run(['accounts', verb, ...rows.map(([key]) => key)], ACCOUNTS_CODES, KILL / 3);
   }
 
-  /** Runs a command; its exit code, or null when it was killed. Other codes than the allowed ones are wrong. */
+  /** Runs a command. Returns its exit code, or null when it was killed. An exit code that is not allowed is recorded as wrong. */
   async run(args, allowed, kill = 0) {
     const child = spawn(fairway, args, { env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '', hangs;
@@ -115,12 +115,12 @@ export class Operator {
     return signal ? null : code;
   }
 
-  /** How many commands of that name ended by themselves. */
+  /** The number of commands of that name that were not killed. */
   ended(name) {
     return Object.entries(this.codes[name] ?? {}).reduce((sum, [code, count]) => sum + (code === 'SIGKILL' ? 0 : count), 0);
   }
 
-  /** Without faults: every quarantined account is released, and the pool brought to exactly n accounts. */
+  /** Without faults: releases every quarantined account, and brings the pool to exactly n accounts. */
   async settle(n) {
     for (let tries = 0; tries < 20; tries++) {
       const rows = await this.sql(QUARANTINED);

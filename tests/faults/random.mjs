@@ -1,4 +1,4 @@
-// All randomness of a storm: streams of their own for whoever draws, from one seed.
+// All randomness of a storm: one stream for each user of it, all from one seed.
 import crypto from 'node:crypto';
 
 export class Random {
@@ -8,7 +8,7 @@ export class Random {
     this.#state = crypto.createHash('sha256').update(`${seed} ${name}`).digest().readUInt32LE(0);
   }
 
-  /** From 0 up to 1 (mulberry32). */
+  /** A number from 0 to below 1 (mulberry32). */
   unit() {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);

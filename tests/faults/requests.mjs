@@ -1,5 +1,5 @@
-// What a client does, a step at a time: it asks replicas until one decides, checks the lease that it got, and submits it. The oracle
-// hears of each answer. What must never happen becomes a line in `wrong`.
+// The steps of a client: it asks replicas until one decides, checks the lease, and submits it. Reports each response to the oracle. What
+// must never happen becomes a line in `wrong`.
 import crypto from 'node:crypto';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import { sleep } from '../e2e/harness.mjs';
@@ -18,19 +18,19 @@ function resultCode(base64) {
 const digestOf = text => crypto.createHash('sha256').update(text).digest('hex');
 
 export class Requests {
-  /** False: requests that are not decided yet are given up after the answer that they wait for. */
+  /** False: undecided requests are given up after the response that they wait for. */
   running = true;
 
   constructor({ fleet, history, rpcUrl, passphrase }) {
     Object.assign(this, { fleet, history, rpcUrl, passphrase });
     this.network = networkId(passphrase);
     this.count = { leases: 0, noAnswer: 0, hungUp: 0, submitted: 0 };
-    /** How often each code of a 503 was answered. */
+    /** Number of 503 responses by code. */
     this.refusals = {};
     this.wrong = [];
   }
 
-  /** The answer of a replica, {status, json}, or null when there is none within ms. */
+  /** Sends a request to a replica. Returns {status, json}, or null when there is no response within ms. */
   async post(service, path, body, key, ms = ANSWER_MS) {
     try {
       const answer = await fetch(service.url + path, { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(ms),
@@ -45,8 +45,8 @@ export class Requests {
   }
 
   /**
-   * Asks random replicas until one decides; the last answer if none does. A request with a key is repeated with the same key after
-   * every 503 and every lost answer, for a minute; one without it a few times.
+   * Asks random replicas until one decides; returns the last response if none does. A request with a key is repeated with the same key
+   * after every 503 and every lost response, for a minute; one without a key a few times.
    */
   async ask(random, path, body, { key, tries = key ? Infinity : 6 } = {}) {
     const end = Date.now() + PATIENCE_MS;
@@ -74,7 +74,7 @@ export class Requests {
       this.refusals[answer.json.code] = (this.refusals[answer.json.code] ?? 0) + 1;
   }
 
-  /** A signed lease has reached a client: that is what the oracle hears. */
+  /** A client has received a signed lease: reports it to the oracle and checks it. */
   take(random, json, key) {
     const read = readLease(json.transactionXdr, this.network);
     this.history.append('signature', new Date(), 'lease', read.hash, null, read.account, read.sequence, read.maxTime,
@@ -82,7 +82,7 @@ export class Requests {
     this.count.leases++;
     if (json.hash !== read.hash || json.channelAccount !== read.account || json.sequence !== String(read.sequence)
       || json.maxTime !== String(read.maxTime))
-      this.wrong.push(`the answer does not say what was signed: ${JSON.stringify(json)}`);
+      this.wrong.push(`the response differs from what was signed: ${JSON.stringify(json)}`);
     if (random.chance(SDK_SAMPLE)) {
       const judged = TransactionBuilder.fromXDR(json.transactionXdr, this.passphrase);
       if (Buffer.from(judged.hash()).toString('hex') !== read.hash
@@ -99,13 +99,13 @@ export class Requests {
     if (!answer || answer.status >= 500)
       return;
     if (answer.status !== 200) {
-      if (Date.now() / 1000 < Number(lease.maxTime) - 8) // later it may have expired by a close time ahead of this clock
-        this.wrong.push(`a fee bump was answered ${answer.status}: ${JSON.stringify(answer.json)}`);
+      if (Date.now() / 1000 < Number(lease.maxTime) - 8) // later the lease may have expired by a close time ahead of this clock
+        this.wrong.push(`status ${answer.status} for a fee bump: ${JSON.stringify(answer.json)}`);
       return;
     }
     const bump = readFeeBump(answer.json.transactionXdr, this.network);
     if (bump.inner !== inner)
-      this.wrong.push(`a fee bump has another transaction inside: ${answer.json.transactionXdr}`);
+      this.wrong.push(`a fee bump contains another transaction: ${answer.json.transactionXdr}`);
     this.history.append('signature', new Date(), 'fee bump', bump.hash, lease.hash, lease.account, lease.sequence, lease.maxTime, '',
       null);
     await this.#submit(random, lease, answer.json.transactionXdr);
@@ -122,7 +122,7 @@ export class Requests {
       if (sent?.status === 'ERROR') {
         const code = resultCode(sent.errorResultXdr);
         this.history.append('submission', lease.hash, 'ERROR', code, sent.latestLedger, lease.sequenceLedger);
-        // a node that is behind knows an older sequence number; anything else is final
+        // a node that lags has an older sequence number; any other error is final
         if (code !== -5 || sent.latestLedger >= lease.sequenceLedger)
           return;
       }

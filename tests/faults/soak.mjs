@@ -1,18 +1,18 @@
-// `make soak`: the kill storm at full size, in about 15 minutes, with a summary. Everything is set by environment:
-//   STORM_SEED             the same faults and clients again
-//   SOAK_LEASES            it goes on until so many leases were granted,
-//   SOAK_KILLS             so many replicas were killed,
-//   SOAK_MINUTES           or so many minutes are over: then it has failed
+// `make soak`: the storm at full size, in about 15 minutes, with a summary. Settings, from the environment:
+//   STORM_SEED             repeats the faults and clients of an earlier run
+//   SOAK_LEASES            it runs until this many leases were granted
+//   SOAK_KILLS             and this many replicas were killed;
+//   SOAK_MINUTES           when that takes longer than this, it has failed
 //   SOAK_REPLICAS, SOAK_CLIENTS, SOAK_ACCOUNTS    processes, clients, and the size of the pool
 //   SOAK_IN_USE            the share of the pool that is kept leased
 //   SOAK_KEYED             the share of requests with an Idempotency-Key
-//   SOAK_THINK_MS          mean pause of a client between two requests: with the clients, this makes the rate
-//   SOAK_HISTORY           settled leases that the database has when it begins
+//   SOAK_THINK_MS          mean pause of a client between two requests; with SOAK_CLIENTS it sets the rate
+//   SOAK_HISTORY           settled leases in the database at the beginning
 //   SOAK_GAP_MS, SOAK_DATABASE_MS, SOAK_COMMAND_MS    mean time between faults, between kills of PostgreSQL, between commands
-//   SOAK_CONTESTS, SOAK_CONTEST_REPLICAS, SOAK_CONTEST_CLIENTS (of each), SOAK_CONTEST_ACCOUNTS, SOAK_CONTEST_SECONDS
-//                          how many contests there are at the end, between how many replicas, for how few accounts, each how long
-// Exit code 0: so many leases and kills were reached, the pool was as full as it should be, accounts were short in each contest, and every
-// count of violations is 0.
+//   SOAK_CONTESTS, SOAK_CONTEST_REPLICAS, SOAK_CONTEST_CLIENTS (per replica), SOAK_CONTEST_ACCOUNTS, SOAK_CONTEST_SECONDS
+//                          contests at the end: their number, replicas, clients, accounts (fewer than clients) and duration
+// Exit code 0: the leases and kills were reached, the pool was as full as required, accounts were scarce in each contest, and no rule was
+// violated.
 import { execFileSync } from 'node:child_process';
 import os from 'node:os';
 import { describe } from '../oracle/judge.mjs';
@@ -24,9 +24,9 @@ const goal = { leases: number('SOAK_LEASES', 50_000), kills: number('SOAK_KILLS'
 const processes = number('SOAK_REPLICAS', 4), clients = number('SOAK_CLIENTS', 160), inUse = number('SOAK_IN_USE', 0.9);
 const contest = { times: number('SOAK_CONTESTS', 3), replicas: number('SOAK_CONTEST_REPLICAS', 2), clients: number('SOAK_CONTEST_CLIENTS', 60),
   accounts: number('SOAK_CONTEST_ACCOUNTS', 15), ms: number('SOAK_CONTEST_SECONDS', 30) * 1000 };
-/** How far the measured share of the pool in use may be from what it should be. */
+/** Allowed difference between the measured and the required share of the pool in use. */
 const IN_USE_SLACK = 0.07;
-/** A contest in which more than this share is served in time says nothing: accounts were not short. */
+/** When more than this share of a contest's requests is served in time, accounts were not scarce and the contest proves nothing. */
 const SHORTAGE = 0.95;
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: import.meta.dirname, encoding: 'utf8' }).trim();
 const percent = share => `${(share * 100).toFixed(1)} %`;
@@ -38,10 +38,10 @@ const storm = await Storm.start({ seed, processes, accounts: number('SOAK_ACCOUN
 let progress, ok = false;
 try {
   const { rows, seconds } = storm.oldLeases.count;
-  say(`${rows} settled leases were seeded in ${seconds} s`);
-  const complaints = () => storm.requests.wrong.length + storm.operator.wrong.length + storm.fleet.unexpectedEnds.length;
+  say(`inserted ${rows} settled leases in ${seconds} s`);
+  const errors = () => storm.requests.wrong.length + storm.operator.wrong.length + storm.fleet.unexpectedEnds.length;
   progress = setInterval(() => say(`${Math.round((Date.now() - storm.begun) / 1000)} s, ${storm.requests.count.leases} leases, ` +
-    `${storm.fleet.kills} kills, ${percent(storm.governor.samples.at(-1)?.share ?? 0)} of the pool in use, ${complaints()} complaints`),
+    `${storm.fleet.kills} kills, ${percent(storm.governor.samples.at(-1)?.share ?? 0)} of the pool in use, ${errors()} errors`),
   30_000);
   storm.swarm.start(clients);
   const met = () => storm.requests.count.leases >= goal.leases && storm.fleet.kills >= goal.kills;
@@ -69,22 +69,22 @@ function summary(v, wrong, version) {
     console.log(describe(v.broken));
   for (const line of wrong.slice(0, 20))
     console.log(`wrong: ${line}`);
-  say(`ends ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
-  say(`clients ${JSON.stringify(v.clients)}, refusals ${JSON.stringify(v.refusals)}`);
-  say(`commands ${JSON.stringify(v.commands)}`);
-  say(`of ${v.oldLeases.rows} settled leases, ${v.oldLeases.tooOld} and the keys of ${v.oldLeases.keysTooOld} were too old and the janitor's to delete`);
+  say(`settled leases ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
+  say(`clients ${JSON.stringify(v.clients)}, 503 by code ${JSON.stringify(v.refusals)}`);
+  say(`operator's commands by exit code ${JSON.stringify(v.commands)}`);
+  say(`of ${v.oldLeases.rows} earlier leases, the janitor had to delete ${v.oldLeases.tooOld}, and the keys of ${v.oldLeases.keysTooOld}`);
   say(`pool in use: mean ${percent(v.inUse.mean)}, p10 ${percent(v.inUse.p10)}, p90 ${percent(v.inUse.p90)}; by minute ` +
     (v.inUse.byMinute ?? []).map(percent).join(', '));
   for (const c of v.contests)
     say(`contest ${c.contest}, replica ${c.replica}: ${c.requests} requests, ${percent(c.servedShare)} served in time, ` +
-      `waiting p50 ${c.waitP50Ms} ms, p99 ${c.waitP99Ms} ms`);
-  say(`${v.leases} leases, ${processes} replicas, ${v.kills} kills -9, ${v.keys.keyed} keys answered, ${v.keys.repeated} of them more than ` +
-    `once, ${percent(v.inUse.mean)} of the pool in use, over ${v.oldLeases.rows} settled leases: ` +
+      `wait p50 ${c.waitP50Ms} ms, p99 ${c.waitP99Ms} ms`);
+  say(`${v.leases} leases, ${processes} replicas, ${v.kills} kills -9, ${v.keys.keyed} idempotency keys, ${v.keys.repeated} of them repeated, ` +
+    `${percent(v.inUse.mean)} of the pool in use, after ${v.oldLeases.rows} earlier leases: ` +
     `${violations('double lease')} double leases, ${violations('double signature')} double signatures, ` +
-    `${violations('second lease for a key')} second leases for a key, ${violations('different answers to a key')} different answers to a key, ` +
+    `${violations('second lease for a key')} second leases for a key, ${violations('different responses to a key')} different responses to a key, ` +
     `${violations('leaked account')} leaked accounts, ${violations('early release')} early and ${violations('lost release')} lost releases, ` +
     `${violations('silent signature')} silent signatures, ${violations('bad sequence caused by us')} txBAD_SEQ caused by us, ` +
-    `${violations('replicas served unlike')} contests unfair, ${rest} rules broken, ${wrong.length} complaints; seed ${seed}, ` +
+    `${violations('unfair contest')} unfair contests, ${rest} rules broken, ${wrong.length} other errors; seed ${seed}, ` +
     `${v.seconds} s, ${new Date().toISOString().slice(0, 10)}, commit ${commit}, PostgreSQL ${version}, ${os.cpus().length} cores: ` +
     `${ok ? 'ok' : 'FAILED'}`);
 }

@@ -1,4 +1,4 @@
-// The points of stop.c, from the side of a test: a fairway that records what it passes, and is killed, stopped or cut where it is told.
+// Drives stop.c from a test: fairway records the points that it passes, and is killed, stopped or cut off at one.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -19,7 +19,7 @@ export class Stop {
     return path.join(this.#folder, file);
   }
 
-  /** For the service that is to be stopped. */
+  /** The environment of the service to be stopped. */
   get env() {
     assert.ok(fs.existsSync(library), `${library} was built`);
     return { LD_PRELOAD: library, FAIRWAY_STOP_DIR: this.#folder };
@@ -40,7 +40,7 @@ export class Stop {
     await until(() => this.reached, 10_000, `"${point}" is passed`);
   }
 
-  /** The points that are passed while work runs, and until over(points). */
+  /** Returns the points that are passed while work runs, and after it until over(points). */
   async trace(work, over = () => true) {
     const read = () => fs.readFileSync(this.#at('trace'), 'utf8').split('\n').filter(line => line !== '');
     fs.writeFileSync(this.#at('trace'), '');
@@ -53,12 +53,12 @@ export class Stop {
   }
 }
 
-/** Whether a point stands in front of a statement, which can fail. */
+/** Whether the point is before a statement, which can fail. */
 export const isStatement = point => /^fairway [a-z]+: (?!(?:sync|answers|read) after )/.test(point);
 
 /**
- * The committed list of a request's points; fails when what was recorded is another one, so that a new statement gets its points.
- * FAIRWAY_RECORD_POINTS=1 writes the lists anew. Answers [{point, count}]: the count-th pass.
+ * Compares the recorded points of a request with the committed list, and fails when they differ, so that new statements are tested too.
+ * FAIRWAY_RECORD_POINTS=1 writes the lists instead. Returns [{point, count}]: the count-th pass of the point.
  */
 export function points(name, recorded) {
   const file = path.join(root, 'tests/faults/points', `${name}.txt`);

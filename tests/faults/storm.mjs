@@ -1,5 +1,5 @@
-// A storm: replicas, clients, an operator, and everything that can break breaking at random, from one seed, over a history of settled
-// leases; and then the oracle's verdict.
+// A storm: replicas, clients and an operator, with random faults in everything from one seed, over a history of settled leases; then the
+// oracle's verdict.
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -24,7 +24,7 @@ const postgres = path.join(new URL('.', import.meta.url).pathname, '../integrati
 
 export class Storm {
   /**
-   * accounts: the size of the pool, of which `inUse` is to be leased. leases: how many settled ones there are before it begins. keyed:
+   * accounts: the size of the pool; `inUse`: the share of it to keep leased. leases: number of settled leases before the start. keyed:
    * the share of requests with an Idempotency-Key. thinkMs: the mean pause of a client between two requests.
    */
   static async start({ seed, processes, accounts, users, leases = 0, inUse = 0.9, keyed = 0.8, thinkMs = 1000, ledgerMs = 1000 }) {
@@ -58,7 +58,7 @@ export class Storm {
     return keypairs;
   }
 
-  /** The log is watched from here on: what was there before is known by other means. */
+  /** The log is read from here on; the state before is read from the tables. */
   async #startFleet(processes, users, leases, habits) {
     const { history, seed } = this;
     this.fleet = new Fleet(this.env, processes, history);
@@ -89,7 +89,7 @@ export class Storm {
       this.history.append('inclusion', sequence, hash, success);
   }
 
-  /** Breaks things, {ms, gapMs, databaseMs, enough} as Faults.run() has them, with an operator's command about every commandMs. */
+  /** Injects faults, {ms, gapMs, databaseMs, enough} as in Faults.run(), with an operator's command about every commandMs. */
   async rage({ commandMs, ...faults }) {
     this.governor = new Governor({ sql: this.sql, swarm: this.swarm, target: this.inUse });
     this.operator.start(commandMs);
@@ -98,7 +98,7 @@ export class Storm {
     await this.governor.stop();
   }
 
-  /** DR6: nobody ingests while clients go on, for longer than any lease may live. What the pool did, as lines; none is as it should be. */
+  /** DR6: for longer than any lease may live, clients run but nothing ingests. Returns lines about what went wrong. */
   async drought() {
     const wrong = [];
     await this.fleet.restart({ ...this.env, INGEST: 'off' });
@@ -111,13 +111,13 @@ export class Storm {
     for (const end = Date.now() + (TIMEOUT_SECONDS + 5) * 1000; Date.now() < end; await sleep(500)) {
       const idle = await this.#idle();
       if (idle !== 0)
-        wrong.push(`${idle} accounts are idle though no ledger was ingested`);
+        wrong.push(`${idle} accounts are idle although no ledger was ingested`);
     }
     if (refusals.CHANNEL_ACCOUNT_UNAVAILABLE === before)
-      wrong.push('nobody was answered CHANNEL_ACCOUNT_UNAVAILABLE');
+      wrong.push('no request got CHANNEL_ACCOUNT_UNAVAILABLE');
     const after = await this.sql('SELECT sequence FROM fairway.cursor');
     if (String(cursor) !== String(after))
-      wrong.push(`the cursor went from ${cursor} to ${after} with ingestion off`);
+      wrong.push(`the cursor moved from ${cursor} to ${after} with ingestion off`);
     return wrong;
   }
 
@@ -125,7 +125,7 @@ export class Storm {
     return Number(await this.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL"));
   }
 
-  /** Without faults, some times: `replicas` of them, each with as many clients of its own, for fewer accounts than clients. */
+  /** Without faults, `times` times: `replicas` replicas, each with its own `clients`, for fewer accounts than clients. */
   async contest({ times, replicas, clients, accounts, ms }) {
     await this.swarm.stop();
     await this.fleet.restart(this.env, replicas);
@@ -134,15 +134,15 @@ export class Storm {
       await new Contest({ ...this, number: ++this.contests }).run(clients, ms);
   }
 
-  /** No more faults and no more requests; until every lease has ended and the pool has its size. Then the verdict. */
+  /** No more faults and requests. Waits until every lease has ended and the pool has its size, then returns the verdict. */
   async finish() {
     const begun = Date.now();
     await this.swarm.stop();
     await this.fleet.restart(this.env);
     await this.operator.settle(this.accounts);
     const drained = await until(async () => await this.#idle() === this.accounts, 90_000, 'every account is idle again')
-      .then(() => true, () => false); // the oracle says which are not, and why
-    await until(() => this.oldLeases.gone(), 60_000, 'the janitor is done').catch(() => {}); // the oracle says what is left
+      .then(() => true, () => false); // the oracle reports which are not, and why
+    await until(() => this.oldLeases.gone(), 60_000, 'the janitor has deleted what is too old').catch(() => {}); // the oracle reports what is left
     await this.fleet.stop();
     await this.wal.caughtUp();
     await this.#readTables();

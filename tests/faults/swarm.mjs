@@ -1,5 +1,5 @@
-// Clients of a storm: each asks for a lease, with an Idempotency-Key or without, and goes on as clients do: it holds the lease for a
-// while and submits it, submits it late, never does, repeats the request, asks with a key of days ago.
+// The clients of a storm. Each asks for a lease, with or without an Idempotency-Key, and then does what clients do: submits it after a while,
+// submits it late, never submits it, repeats the request, or asks with a key from days ago.
 import crypto from 'node:crypto';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { sleep } from '../e2e/harness.mjs';
@@ -7,14 +7,14 @@ import { privateKeyOf } from '../oracle/envelope.mjs';
 import { Random } from './random.mjs';
 
 export const TIMEOUT_SECONDS = 20; // of the leases
-/** The longest that a lease is held before its transaction is submitted, when the pool has to be kept full. */
+/** The longest time for which a lease is held before it is submitted, when the pool has to be kept full. */
 export const HOLD_MAX_MS = 12_000;
 const ABANDON = 0.05, LATE = 0.02, REPEAT = 0.05, REPEAT_LATER = 0.03, BAD = 0.04, OLD_KEY = 0.03;
 
 export class Swarm {
   #loops = [];
   #later = new Set();
-  /** Mean time for which a lease is held before its transaction is submitted: what keeps the pool as full as it should be. */
+  /** Mean time for which a lease is held before it is submitted; the governor sets it to keep the pool full. */
   holdMs = 0;
 
   /** keyed: the share of requests with an Idempotency-Key. thinkMs: mean pause of a client between two requests. */
@@ -41,7 +41,7 @@ export class Swarm {
       this.#loops.push(this.#client(new Random(this.seed, `client ${i}`), i % this.users.length));
   }
 
-  /** No new requests; what was promised for later is still done. */
+  /** No new requests; finishes what was scheduled for later. */
   async stop() {
     this.requests.running = false;
     await Promise.all(this.#loops.splice(0));
@@ -49,7 +49,7 @@ export class Swarm {
   }
 
   async #client(random, user) {
-    await sleep(random.between(0, 2 * this.thinkMs)); // not all at once
+    await sleep(random.between(0, 2 * this.thinkMs)); // clients start at different times
     while (this.requests.running) {
       try {
         if (random.chance(BAD))
@@ -78,11 +78,11 @@ export class Swarm {
     if (answer && answer.status < 500) {
       this.count.refusedBad++;
       if (answer.status !== 400 && answer.status !== 422)
-        this.requests.wrong.push(`a bad request was answered ${answer.status}: ${JSON.stringify(body)} ${JSON.stringify(answer.json)}`);
+        this.requests.wrong.push(`status ${answer.status} for a bad request: ${JSON.stringify(body)} ${JSON.stringify(answer.json)}`);
     }
   }
 
-  /** Leases of tests/faults/history.sql: those with even numbers were taken by this swarm's first body, the others by another one. */
+  /** Uses keys of tests/faults/history.sql: even numbers have this swarm's first body, odd ones another body. */
   async #askWithOldKey(random) {
     const number = random.between(0, this.oldKeys - 1);
     const answer = await this.requests.ask(random, '/v1/transactions', this.body(0), { key: `history-${number}`, tries: 2 });
@@ -92,7 +92,7 @@ export class Swarm {
     const hash = crypto.createHash('sha256').update(`history ${number}`).digest('hex');
     const asExpected = number % 2 === 0 ? answer.status === 201 && answer.json.hash === hash : answer.status === 409;
     if (!asExpected)
-      this.requests.wrong.push(`the old key history-${number} was answered ${answer.status}: ${JSON.stringify(answer.json)}`);
+      this.requests.wrong.push(`status ${answer.status} for the old key history-${number}: ${JSON.stringify(answer.json)}`);
   }
 
   async #once(random, user) {
@@ -101,7 +101,7 @@ export class Swarm {
     if (!answer || answer.status >= 500)
       return;
     if (answer.status !== 201) {
-      this.requests.wrong.push(`a good request was answered ${answer.status}: ${JSON.stringify(answer.json)}`);
+      this.requests.wrong.push(`status ${answer.status} for a good request: ${JSON.stringify(answer.json)}`);
       return;
     }
     this.count[key ? 'withKey' : 'withoutKey']++;
@@ -122,14 +122,14 @@ export class Swarm {
       this.#afterwards(() => this.#submitAfterHold(random, user, lease));
   }
 
-  /** The oracle compares the answers. */
+  /** Repeats a request; the oracle compares the responses. */
   async #repeat(random, user, key) {
     const again = await this.requests.ask(random, '/v1/transactions', this.body(user), { key, tries: 2 });
     if (!again || again.status >= 500)
       return;
     this.count.repeated++;
     if (again.status !== 201)
-      this.requests.wrong.push(`a repeated request was answered ${again.status}: ${JSON.stringify(again.json)}`);
+      this.requests.wrong.push(`status ${again.status} for a repeated request: ${JSON.stringify(again.json)}`);
   }
 
   async #submitAfterHold(random, user, lease) {

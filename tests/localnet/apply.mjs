@@ -11,7 +11,7 @@ import { hasOpenSponsorship, removeSigner } from './sponsorship.mjs';
 import { Layer } from './state.mjs';
 import { Standing, assess, authorizationError } from './validity.mjs';
 
-/** Charges the fee, at most what the set's base fee makes of it and at most what is there. */
+/** Charges the fee: at most what the set's base fee requires, and at most the balance. */
 export const chargeFee = (transaction, ledgerLayer, baseFee) => {
   const layer = new Layer(ledgerLayer);
   const payer = layer.load(accountKey(transaction.feeSource));
@@ -58,7 +58,7 @@ const checkAuthorization = (transaction, layer, checker, outcome) => {
   });
 };
 
-/** Consumes the sequence number if the transaction gets that far; the outcome says whether its operations may run. */
+/** Consumes the sequence number if the transaction gets that far. The outcome says whether its operations may run. */
 const begin = (transaction, ledgerLayer, verifier, outcome, isFeeBump) => {
   const layer = new Layer(ledgerLayer);
   const { ledger } = layer;
@@ -79,7 +79,7 @@ const applyOperation = (operation, layer, context) => {
   return operation.validate() ?? operation.apply(layer, context);
 };
 
-/** Runs the operations; the changes of each, or none at all if one failed. */
+/** Runs the operations. Returns the changes of each, or none at all if one failed. */
 const runOperations = (transaction, ledgerLayer, verifier, outcome, effects) => {
   const transactionLayer = new Layer(ledgerLayer);
   const changes = [];
@@ -104,7 +104,7 @@ const runOperations = (transaction, ledgerLayer, verifier, outcome, effects) => 
 };
 
 /**
- * Gives back what a contract call offered for its resources and did not use, once all transactions of the ledger are applied.
+ * Refunds the part of a contract call's resource fee that was not used, after all transactions of the ledger are applied.
  * Returns the changes. (core: refundSorobanFee)
  */
 export const refundFee = (transaction, ledgerLayer, outcome, effects) => {
@@ -121,9 +121,9 @@ export const refundFee = (transaction, ledgerLayer, outcome, effects) => {
 };
 
 /**
- * Applies a transaction whose fee is paid; sets its outcome and returns what changed before and by its operations, and the
- * effects of a contract call: `events`, `returnValue` and `refundable`, what it has used of its refundable fee; or `failure`,
- * why it failed in words.
+ * Applies a transaction whose fee is paid. Sets its outcome and returns what changed before and by its operations, and the
+ * effects of a contract call: `events`, `returnValue` and `refundable` (the used part of its refundable fee), or `failure`
+ * (the reason as text).
  */
 export const applyTransaction = (transaction, ledgerLayer, verifier, outcome) => {
   const { isFeeBump, innermost } = transaction;

@@ -1,4 +1,4 @@
-// The chain as one node sees it: the last closed ledger, the state after it, the queue for the next one, and the history.
+// The chain as one node sees it: the last closed ledger, the state after it, the queue for the next ledger, and the history.
 
 import { EventEmitter } from 'node:events';
 import { closeLedger } from './close.mjs';
@@ -7,11 +7,11 @@ import { History, describeTransaction } from './history.mjs';
 import { Past } from './past.mjs';
 import { Queue, Status } from './queue.mjs';
 import { selectTransactions } from './txset.mjs';
-import { Underway } from './underway.mjs';
+import { Delayed } from './delayed.mjs';
 import { checkValid } from './validity.mjs';
 import { decode } from './xdr.mjs';
 
-/** What a real network aims at; decides how early a transaction is refused as too late when ledgers are closed by hand. */
+/** The target of a real network. Decides how early a transaction is refused as too late when ledgers are closed by hand. */
 const DEFAULT_TARGET_MS = 5_000;
 const FEE_LEDGERS = 50;
 
@@ -27,7 +27,7 @@ export class Chain extends EventEmitter {
   #targetMs;
   #retention;
   #faults;
-  #underway;
+  #delayed;
   #closing = Promise.resolve();
 
   constructor({ network, verifier, store, clock, targetMs, retention, faults = new Faults() }) {
@@ -39,10 +39,10 @@ export class Chain extends EventEmitter {
     this.#targetMs = targetMs || DEFAULT_TARGET_MS;
     this.#retention = retention;
     this.#faults = faults;
-    this.#underway = new Underway(faults);
+    this.#delayed = new Delayed(faults);
     this.past = new Past();
     this.queue = new Queue({ verifier, maxOperations: network.maxOperations });
-    /** `{classic, soroban}`: inclusion fee rates, in stroops an operation, of the transactions of the last ledgers. */
+    /** `{classic, soroban}`: inclusion fee rates, in stroops per operation, of the transactions of the last ledgers. */
     this.recentFees = [];
   }
 
@@ -69,17 +69,17 @@ export class Chain extends EventEmitter {
     return BigInt(Math.floor(this.#clock() / 1000));
   }
 
-  /** Returns `{status, outcome?}` as the queue does. */
+  /** Returns `{status, outcome?}`, as the queue does. */
   submit(transaction) {
     return this.#submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
   }
 
-  /** The same by a core that has no ledger yet. */
+  /** The same on a core that has no ledger yet. */
   submitUnchecked(transaction) {
     return this.queue.submitUnchecked(transaction);
   }
 
-  /** The same by a node whose last ledger is `sequence`: it judges by what it knows, and passes on what it likes. */
+  /** The same on a node whose last ledger is `sequence`: it validates with the state of that ledger. */
   submitAt(transaction, sequence, state, closeTime) {
     const next = { ...this.#nextLedger(closeTime), sequence: sequence + 1 };
     const outcome = checkValid(transaction, state, next, this.#verifier, this.#latenessMargin());
@@ -94,16 +94,16 @@ export class Chain extends EventEmitter {
   }
 
   #submit(transaction, state, ledger, late) {
-    if (this.#underway.has(transaction)) return { status: Status.DUPLICATE };
+    if (this.#delayed.has(transaction)) return { status: Status.DUPLICATE };
     const result = this.queue.submit(transaction, state, ledger, late);
-    if (result.status === Status.PENDING && this.#underway.take(transaction, this.history.latest))
+    if (result.status === Status.PENDING && this.#delayed.take(transaction, this.history.latest))
       this.queue.withdraw(transaction);
     return result;
   }
 
   /**
-   * Closes one ledger with what is queued; resolves to its header. Calls are carried out one after the other; after one that
-   * failed no other is tried, as what it left behind is not known.
+   * Closes one ledger with what is queued, and resolves to its header. Calls run one after the other. After a failed call no
+   * other is tried, because the state that it left is unknown.
    */
   closeLedger() {
     this.#closing = this.#closing.then(() => this.#closeNow());
@@ -147,16 +147,16 @@ export class Chain extends EventEmitter {
     return now > this.closeTime ? now : this.closeTime;
   }
 
-  /** What the ledger agrees on. */
+  /** The value that the ledger agrees on. */
   #choose(ledger) {
     const nextCloseTime = ledger.closeTime + BigInt(Math.max(1, Math.ceil(this.#targetMs / 1000)));
-    const arrived = this.#underway.arrive(this.state, ledger, nextCloseTime, this.#verifier);
+    const arrived = this.#delayed.arrive(this.state, ledger, nextCloseTime, this.#verifier);
     const sources = new Set(arrived.map(({ source }) => source));
     const waiting = this.queue.nominate(this.state, ledger).filter(({ source }) => !sources.has(source));
     const isEmpty = waiting.length > 0 && arrived.length === 0 && this.#faults.happens('emptyLedger');
     const candidates = isEmpty ? [] : [...arrived, ...waiting];
     const isDropped = candidates.length > 0 && this.#faults.happens('dropLedger');
-    if (isDropped) this.#underway.putBack(arrived, ledger.sequence + 1);
+    if (isDropped) this.#delayed.putBack(arrived, ledger.sequence + 1);
     return { ...selectTransactions(candidates, this.#network), isDropped };
   }
 
@@ -165,7 +165,7 @@ export class Chain extends EventEmitter {
     return { sequence: ledgerSeq + 1, closeTime, baseFee: BigInt(baseFee), baseReserve: BigInt(baseReserve) };
   }
 
-  /** A node wants two ledgers' time of validity, counted from now. (core: getUpperBoundCloseTimeOffset) */
+  /** A node requires two ledgers' time of validity, counted from now. (core: getUpperBoundCloseTimeOffset) */
   #latenessMargin() {
     const drift = this.now() - this.closeTime;
     return BigInt(Math.ceil((2 * this.#targetMs) / 1000)) + (drift > 0n ? drift : 0n);

@@ -13,7 +13,7 @@ import { encode } from './xdr.mjs';
 const EXTENSION = { v: 0 };
 const TURN_MS = 20;
 
-/** Lets other work run once a turn's time is used up, so that a full ledger does not keep requests waiting. */
+/** Yields once a turn's time is used up, so that a full ledger does not delay requests. */
 const takeTurns = () => {
   let until = performance.now() + TURN_MS;
   return async () => {
@@ -78,8 +78,8 @@ const ledgerCloseMeta = (entry, txSet, txProcessing) => ({
 });
 
 /**
- * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83). Returns the new `{header, hash}`, the metadata as XDR, the layer to commit, and for each
- * transaction, in apply order, itself, its outcome and its TransactionMeta.
+ * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83). Returns the new `{header,
+ * hash}`, the metadata as XDR, the layer to commit, and each transaction in apply order with its outcome and TransactionMeta.
  */
 export const closeLedger = async ({ network, verifier, state, previous, transactions, baseFee, closeTime, isDropped }) => {
   const ledger = {

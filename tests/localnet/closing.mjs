@@ -1,4 +1,4 @@
-// The clock that closes ledgers: one every `ledgerMs`, until paused. With 0 ledgers are closed by hand only.
+// The clock that closes ledgers: one every `ledgerMs`, until paused. With 0, ledgers are closed by hand only.
 
 export class Closing {
   #chain;
@@ -24,13 +24,13 @@ export class Closing {
     this.#schedule();
   }
 
-  /** No ledger begins to close after this, except by hand. */
+  /** No ledger starts to close after this, except by hand. */
   pause() {
     this.#running = false;
     clearTimeout(this.#timer);
   }
 
-  /** Aims at a steady beat; ledgers that are late do not follow each other faster than they close. */
+  /** Keeps a steady interval. Late ledgers do not follow each other faster than they close. */
   #schedule() {
     this.#due = Math.max(this.#due + this.ledgerMs, Date.now());
     this.#timer = setTimeout(async () => {

@@ -1,4 +1,4 @@
-// Words for people, in the place where core puts its own: diagnostic events.
+// Error texts, where core puts its own: in diagnostic events.
 
 import { XdrString, encode } from './xdr.mjs';
 

@@ -1,5 +1,5 @@
-// Ed25519 verification by node:crypto, with the official SDK as a second opinion on a sample: nothing of ours has a say in
-// whether a signature is good.
+// Ed25519 verification by node:crypto, with the official SDK as a second opinion on a sample, so that none of our code decides
+// whether a signature is valid.
 
 import { createPublicKey, verify } from 'node:crypto';
 import { Keypair, StrKey } from '@stellar/stellar-sdk';
@@ -24,7 +24,7 @@ export class Verifier {
     this.#secondOpinion = secondOpinion;
   }
 
-  /** Throws Disagreement if node:crypto and the SDK do not say the same. */
+  /** Throws Disagreement if node:crypto and the SDK disagree. */
   verify(publicKey, message, signature) {
     if (signature.length !== SIGNATURE_LENGTH) return false;
     const good = verify(null, message, this.#key(publicKey), signature);

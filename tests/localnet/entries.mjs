@@ -1,5 +1,5 @@
-// Ledger entries as the network works on them: flat objects, account ids as hex of the ed25519 key, and back to XDR. One file
-// a kind in entries/, each with `{kind, type, keyOf, keyToWire, keyFromWire, toWire, fromWire, copy}`.
+// Ledger entries as the network works on them: flat objects, with account ids as hex of the ed25519 key, and conversion to XDR. One
+// file per kind in entries/, each with `{kind, type, keyOf, keyToWire, keyFromWire, toWire, fromWire, copy}`.
 //
 // `sponsor` is undefined while the entry never had a sponsor, an id while it has one, and null afterwards.
 
@@ -25,7 +25,7 @@ const kindOf = ({ kind }) => byKind.get(kind);
 /** Whether the entry exists within a transaction only, such as a sponsorship that is being established. */
 export const isTransient = (entry) => !byKind.has(entry.kind);
 
-/** The name of an entry, by which it is found. */
+/** The key of an entry as text. */
 export const keyOf = (entry) => (isTransient(entry) ? entry.key : kindOf(entry).keyOf(entry));
 
 export const copyEntry = (entry) => kindOf(entry)?.copy?.(entry) ?? { ...entry };
@@ -50,5 +50,5 @@ export const entryFromWire = ({ lastModifiedLedgerSeq, data: wire, ext }) => {
   return entry;
 };
 
-/** The key of a LedgerKey, or null for kinds of entries that this network does not have. */
+/** The key of a LedgerKey, or null for kinds of entries that this network does not implement. */
 export const keyFromWire = (wire) => byType.get(wire.type)?.keyFromWire(wire) ?? null;

@@ -1,5 +1,5 @@
-// What happens when two offers cross: how much changes hands, and whose favour the rounding is in. The seller of wheat has an
-// offer in the book; the seller of sheep comes along and takes from it. A price is sheep for one wheat, `n` over `d`.
+// What happens when two offers cross: the amounts exchanged, and whom the rounding favours. The seller of wheat has an offer in
+// the book; the seller of sheep takes from it. A price is sheep for one wheat, `n` over `d`.
 // (core: OfferExchange.cpp, exchangeV10)
 
 import { INT64_MAX } from './network.mjs';
@@ -10,10 +10,10 @@ export const least = (...values) => values.reduce((a, b) => (b < a ? b : a));
 const floor = (dividend, divisor) => dividend / divisor;
 const ceiling = (dividend, divisor) => (dividend + divisor - 1n) / divisor;
 
-/** The price as it is in XDR, with the numbers that the arithmetic needs. */
+/** The price in wire form, with the numbers for the arithmetic. */
 const numbers = ({ n, d }) => ({ n: BigInt(n), d: BigInt(d) });
 
-/** `{wheat, sheep, wheatStays}`: the larger of the two offers stays, and the rounding is in its favour. */
+/** `{wheat, sheep, wheatStays}`: the larger of the two offers stays in the book, and the rounding favours it. */
 export const exchangeUnbounded = (price, { maxWheatSend, maxWheatReceive, maxSheepSend, maxSheepReceive }, rounding) => {
   const { n, d } = numbers(price);
   const wheatValue = least(maxWheatSend * n, maxSheepReceive * d);
@@ -36,7 +36,7 @@ export const exchangeUnbounded = (price, { maxWheatSend, maxWheatReceive, maxShe
   return { wheat: ceiling(sheep * d, n), sheep, wheatStays: false };
 };
 
-/** Whether what is paid is within 1 % of the price. */
+/** Whether the amounts are within 1 % of the price. */
 const isNearPrice = (price, wheat, sheep) => {
   const { n, d } = numbers(price);
   const difference = 100n * n * wheat - 100n * d * sheep;
@@ -44,8 +44,8 @@ const isNearPrice = (price, wheat, sheep) => {
 };
 
 /**
- * The same, but nothing changes hands at a price that is more than 1 % off. A path payment has limits of its own for that,
- * and one that must send an exact amount may even get nothing for the last of it.
+ * The same, but nothing is exchanged at a price that is more than 1 % off. A path payment has its own limits for that, and one
+ * that must send an exact amount may get nothing for the last of it.
  */
 export const exchange = (price, limits, rounding) => {
   const result = exchangeUnbounded(price, limits, rounding);
@@ -63,7 +63,7 @@ const NO_LIMITS = {
   maxSheepReceive: INT64_MAX,
 };
 
-/** How much of an offer could be taken by somebody without limits; the rest is not worth standing in the book. */
+/** How much of an offer could be taken without limits; a rest smaller than that does not stay in the book. */
 export const adjustedAmount = (price, maxWheatSend, maxSheepReceive) =>
   exchange(price, { ...NO_LIMITS, maxWheatSend, maxSheepReceive }, Rounding.NORMAL).wheat;
 

@@ -1,6 +1,6 @@
-// What a network and the nodes in front of it can do wrong, within the protocol's rules: off unless asked for, and decided
-// by a seed. A transaction's fate follows from the seed and its hash, whenever it comes; all else from the seed and how
-// often the same thing was decided before.
+// Faults of a network and of the nodes in front of it, within the protocol's rules. All are off by default, and a seed decides.
+// What happens to a transaction follows from the seed and its hash, whenever it arrives; everything else from the seed and how
+// often the same decision was made before.
 
 import { sha256 } from './network.mjs';
 
@@ -9,27 +9,27 @@ const count = (max) => ({ max, isWhole: true });
 
 /** Every setting with its bounds; all are 0 at first. Probabilities are from 0 to 1. */
 const SETTINGS = Object.freeze({
-  // The node that answers.
-  lagLedgers: count(40), // is so many ledgers behind
-  lagSpread: count(40), // or, behind a load balancer, one that is up to so many further behind, each time another
+  // The node that responds.
+  lagLedgers: count(40), // is this many ledgers behind
+  lagSpread: count(40), // or, behind a load balancer, is up to this many further behind, a different number each time
   loseRequest: PROBABILITY, // closes the connection before it does anything
-  loseAnswer: PROBABILITY, // does what was asked, then closes the connection
-  delayMs: count(60_000), // takes up to so long
+  loseAnswer: PROBABILITY, // does what was requested, then closes the connection
+  delayMs: count(60_000), // takes up to this long
   tooManyRequests: PROBABILITY, // HTTP 429
   unavailable: PROBABILITY, // HTTP 503
   internalError: PROBABILITY, // JSON-RPC error -32603
-  tryAgainLater: PROBABILITY, // answers sendTransaction so, and does nothing
+  tryAgainLater: PROBABILITY, // responds so to sendTransaction, and does nothing
   snapshotMissing: PROBABILITY, // getLedgerEntries: names a ledger whose snapshot its core has not published yet
-  emptyStoreMs: count(600_000), // has just started with an empty store, for so long from when this is set
+  emptyStoreMs: count(600_000), // has just started with an empty store, for this long from when it is set
   // A submitted transaction.
-  loseSubmission: PROBABILITY, // PENDING, and never heard of again
-  delayLedgers: count(100), // reaches the ledgers up to so many later, and so in another order
-  late: PROBABILITY, // is included in the last ledger that may have it
+  loseSubmission: PROBABILITY, // PENDING, but never included
+  delayLedgers: count(100), // reaches the ledgers up to this many later, and so in another order
+  late: PROBABILITY, // is included in the last ledger that may include it
   // A ledger.
-  emptyLedger: PROBABILITY, // has nothing in it although something waits
+  emptyLedger: PROBABILITY, // is empty although transactions wait
   dropLedger: PROBABILITY, // agrees on a set and drops it (CAP-83)
   jump: PROBABILITY, // closes ahead of the clock
-  jumpSeconds: count(60), // by up to so much
+  jumpSeconds: count(60), // by up to this much
 });
 
 const hashToUnit = (...parts) => sha256(Buffer.from(parts.join(' '))).readUInt32BE(0) / 2 ** 32;
@@ -38,7 +38,7 @@ export class Faults {
   #settings = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, 0]));
   #decided = new Map();
   #emptyUntil = 0;
-  /** How often each has happened. */
+  /** How often each fault has happened. */
   fired = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, 0]));
 
   constructor({ seed = 1, ...settings } = {}) {
@@ -78,18 +78,18 @@ export class Faults {
     return happens;
   }
 
-  /** Whether it happens this time. */
+  /** Whether the fault happens this time. */
   happens(name) {
     return this.#settings[name] > 0 && this.#fire(name, this.#unit(name) < this.#settings[name]);
   }
 
-  /** Whether the RPC has no ledger in its store (yet). */
+  /** Whether the RPC has no ledger in its store yet. */
   storeIsEmpty() {
     return this.#fire('emptyStoreMs', performance.now() < this.#emptyUntil);
   }
 
-  /** Whether it happens to this transaction. */
-  befalls(name, transaction) {
+  /** Whether the fault happens to this transaction. */
+  happensTo(name, transaction) {
     const probability = this.#settings[name];
     return probability > 0 && this.#fire(name, hashToUnit(this.seed, name, transaction.hashHex) < probability);
   }
@@ -102,7 +102,7 @@ export class Faults {
     return value;
   }
 
-  /** How many ledgers the transaction is under way. */
+  /** By how many ledgers the transaction is delayed. */
   delayOf(transaction) {
     const max = this.#settings.delayLedgers;
     const value = max === 0 ? 0 : Math.floor(hashToUnit(this.seed, 'delayLedgers', transaction.hashHex) * (max + 1));
@@ -110,7 +110,7 @@ export class Faults {
     return value;
   }
 
-  /** How many ledgers behind the node is that answers this time. */
+  /** By how many ledgers the responding node lags this time. */
   lag() {
     const lag = this.#settings.lagLedgers + this.upTo('lagSpread');
     this.#fire('lagLedgers', this.#settings.lagLedgers > 0);

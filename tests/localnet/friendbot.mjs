@@ -1,5 +1,5 @@
-// Friendbot: creates and funds accounts on request, through real transactions of the root account. All requests that wait
-// when a ledger is nominated share one transaction.
+// Friendbot: creates and funds accounts on request, with real transactions of the root account. All requests that wait when a
+// ledger is nominated share one transaction.
 
 import { Account, Keypair, Operation, StrKey, TransactionBuilder } from '@stellar/stellar-sdk';
 import { accountKey } from './entries.mjs';
@@ -10,7 +10,7 @@ import { decodeTransaction } from './transaction.mjs';
 export const STARTING_BALANCE = '10000';
 const MAX_OPERATIONS = 100;
 
-/** The request cannot be met; `message` goes to the client. */
+/** The request cannot be fulfilled; `message` goes to the client. */
 export class FriendbotRefusal extends Error {}
 
 export class Friendbot {
@@ -28,7 +28,7 @@ export class Friendbot {
     chain.on('closed', ({ items }) => this.#settleBatch(items));
   }
 
-  /** How many requests wait for a ledger. */
+  /** The number of requests that wait for a ledger. */
   get waiting() {
     return this.#waiting.length;
   }
@@ -55,7 +55,7 @@ export class Friendbot {
     const transaction = this.#build([...addresses]);
     const { status } = this.#chain.submit(transaction);
     if (status === Status.PENDING) this.#batch = { requests, hash: transaction.hashHex };
-    else this.#waiting.unshift(...requests); // somebody else uses the root account; there will be another ledger
+    else this.#waiting.unshift(...requests); // the root account was used elsewhere; the next ledger may work
   }
 
   #build(addresses) {
@@ -71,7 +71,7 @@ export class Friendbot {
     return decodeTransaction(Buffer.from(transaction.toXdr(), 'base64'), this.#network);
   }
 
-  /** A batch fails as a whole if one of its accounts came into being meanwhile; then all are tried again. */
+  /** A batch fails as a whole if one of its accounts was created meanwhile; then each request is retried. */
   #settleBatch(items) {
     const batch = this.#batch;
     const item = batch && items.find(({ transaction }) => transaction.hashHex === batch.hash);

@@ -1,4 +1,4 @@
-// Ledger headers: the first one, and each next one.
+// Ledger headers: the first one, and the next one after any.
 
 import { PROTOCOL, TOTAL_COINS, sha256 } from './network.mjs';
 import { encode, publicKey } from './xdr.mjs';
@@ -67,7 +67,7 @@ const signedValue = (network, txSetHash, closeTime) => ({
   ext: { v: 1, lcValueSignature: signature(network, txSetHash, closeTime) },
 });
 
-/** The value of a ledger whose set was dropped (CAP-83): the set's hash moves into the extension. */
+/** The value of a ledger whose set was dropped (CAP-83): the set's hash moves to the extension. */
 const droppedValue = (network, previous, txSetHash, closeTime) => ({
   txSetHash: ZERO_HASH,
   closeTime,
@@ -83,7 +83,7 @@ const droppedValue = (network, previous, txSetHash, closeTime) => ({
   },
 });
 
-/** The header above `previous`. In place of the bucket list there is a running hash over what changed. */
+/** The header after `previous`. Instead of a bucket list hash it has a running hash over all changes. */
 export const nextHeader = (network, previous, parts) => {
   const { txSetHash, closeTime, isDropped = false, txSetResultHash, stateHash, idPool, feesCharged } = parts;
   const ledgerSeq = previous.header.ledgerSeq + 1;
@@ -104,14 +104,14 @@ export const nextHeader = (network, previous, parts) => {
   };
 };
 
-/** Where the value's extension begins in a LedgerHeaderHistoryEntry without upgrades: behind hash, version, previous hash,
+/** Where the value's extension begins in a LedgerHeaderHistoryEntry without upgrades: after hash, version, previous hash,
  * set hash, close time and the number of upgrades. */
 const VALUE_EXTENSION_OFFSET = 32 + 4 + 32 + 32 + 8 + 4;
 const DROPPED_EXTRA = 32 + 32 + 4;
 
 /**
- * Cuts the LedgerHeaderHistoryEntry at the front of `xdr`; `signedLength` is that of a ledger with a signed value. No ledger
- * of this network has upgrades, and those that dropped their set are longer.
+ * Extracts the LedgerHeaderHistoryEntry at the start of `xdr`; `signedLength` is its length in a ledger with a signed value. No
+ * ledger of this network has upgrades; ledgers that dropped their set are longer.
  */
 export const cutHeaderEntry = (xdr, signedLength) =>
   xdr.subarray(0, signedLength + (xdr.readUInt32BE(VALUE_EXTENSION_OFFSET) === 2 ? DROPPED_EXTRA : 0));

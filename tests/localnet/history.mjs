@@ -1,4 +1,4 @@
-// The closed ledgers that are still served, and where each transaction is among them.
+// The closed ledgers that are still served, and the ledger of each transaction in them.
 
 import { base64, decode, encode } from './xdr.mjs';
 import { cutHeaderEntry, headerEntryLength } from './header.mjs';
@@ -36,7 +36,7 @@ export class History {
     this.oldest = header.ledgerSeq + 1;
   }
 
-  /** Takes a ledger that is durable at `place`; decoded, if it is decoded anyway. */
+  /** Adds a ledger that is durable at `place`; decoded, if the caller has decoded it anyway. */
   add({ place, xdr, meta = null, decodedTransactions = null }) {
     const headerXdr = cutHeaderEntry(xdr.subarray(HEADER_OFFSET), this.#headerLength);
     const { header, hash } = meta ? headerOf(meta) : decode('LedgerHeaderHistoryEntry', headerXdr);
@@ -72,7 +72,7 @@ export class History {
     return { sequence, hash, closeTime };
   }
 
-  /** A transaction by its own hash or, of a fee bump, that of its inner one: `{ledger, ...transaction}` or null. */
+  /** A transaction by its own hash or, for a fee bump, by that of its inner transaction: `{ledger, ...transaction}` or null. */
   find(hash) {
     while (!this.#byHash.has(hash) && this.#unindexed.length > 0) {
       const sequence = this.#unindexed.pop();
@@ -148,7 +148,7 @@ export class History {
   }
 }
 
-/** What `transactions` gives, encoded when it is asked for. */
+/** The form that `transactions` returns, encoded on demand. */
 export const describeTransaction = ({ hash, innerHash, order, envelopeXdr, result, meta }) => ({
   hash,
   innerHash,

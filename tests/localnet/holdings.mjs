@@ -1,4 +1,4 @@
-// What an account holds of an asset, whatever that is: its own balance, a trust line, or, as the issuer, as much as it likes.
+// What an account holds of an asset: its own balance, a trust line, or, as the issuer, an unlimited amount.
 // (core: TrustLineWrapper.cpp, TransactionUtils.cpp)
 
 import { isNative, issuerOf } from './assets.mjs';
@@ -27,7 +27,7 @@ class AccountHolding {
     return this.#account.balance;
   }
 
-  /** What it can spend; negative when the reserve is not covered. */
+  /** What it can spend; negative when it is below the reserve. */
   get available() {
     return availableBalance(this.#ledger, this.#account);
   }
@@ -37,12 +37,12 @@ class AccountHolding {
     return INT64_MAX - this.#account.balance - this.#account.buying;
   }
 
-  /** False, and nothing changed, if it may not hold or may not spend so much. */
+  /** Returns false and changes nothing if it may not hold or spend this much. */
   add(delta) {
     return addBalance(this.#ledger, this.#account, delta);
   }
 
-  /** Liabilities are what the account's offers may still buy or sell. False, and nothing changed, if they do not fit. */
+  /** Liabilities are what the account's offers may still buy or sell. Returns false and changes nothing if they do not fit. */
   addBuying(delta) {
     const buying = this.#account.buying + delta;
     if (isOutside(buying, INT64_MAX - this.#account.balance)) return false;
@@ -109,7 +109,7 @@ class TrustLineHolding {
   }
 }
 
-/** An issuer has no trust line: what it pays comes into being, what it is paid ends. */
+/** An issuer has no trust line: what it pays is created, and what it is paid is destroyed. */
 const issuing = Object.freeze({
   isAuthorized: true,
   balance: INT64_MAX,
@@ -129,8 +129,8 @@ const holdingOf = (get, ledger, id, asset) => {
   return line && new TrustLineHolding(line);
 };
 
-/** To be changed; null without a trust line. The account must exist. */
+/** For changing; null without a trust line. The account must exist. */
 export const loadHolding = (layer, id, asset) => holdingOf((key) => layer.load(key), layer.ledger, id, asset);
 
-/** To be looked at only, which leaves no trace in the metadata. */
+/** For reading only, which leaves no trace in the metadata. */
 export const peekHolding = (layer, id, asset) => holdingOf((key) => layer.peek(key), layer.ledger, id, asset);

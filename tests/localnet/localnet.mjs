@@ -1,4 +1,4 @@
-// The network as a whole: chain, clock, friendbot and the server in front of them, for tests in this process and for main.
+// The complete network: chain, clock, friendbot and server, for tests in this process and for main.
 
 import { Chain } from './chain.mjs';
 import { Closing } from './closing.mjs';
@@ -73,7 +73,7 @@ export const startLocalnet = async (options = {}) => {
     closeLedger: () => chain.closeLedger(),
     pause: () => closing.pause(),
     resume: () => closing.resume(),
-    /** Lets a ledger that is being closed finish. May be called again. */
+    /** Waits until a ledger that is being closed is finished. May be called again. */
     close: () => (stopped ??= stop()),
   };
 };

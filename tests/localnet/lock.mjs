@@ -1,5 +1,5 @@
-// One process a data directory. The lock is a Unix socket in the abstract namespace: the kernel takes it back when its
-// holder dies, however it dies.
+// One process per data directory. The lock is a Unix socket in the abstract namespace: the kernel removes it when its holder
+// dies, however it dies.
 
 import { createServer } from 'node:net';
 import { realpathSync } from 'node:fs';

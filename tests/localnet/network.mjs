@@ -1,5 +1,5 @@
-// What makes this network this network: its passphrase and everything that is derived from it, and the parameters that
-// real networks vote on. Nothing here changes while the network runs.
+// The identity of the network: its passphrase, everything that is derived from it, and the parameters on which real networks
+// vote. Nothing here changes while the network runs.
 
 import { createHash, createPrivateKey, sign } from 'node:crypto';
 import { Keypair } from '@stellar/stellar-sdk';
@@ -19,7 +19,7 @@ export const sha256 = (...parts) => {
 
 export const hex = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 
-/** A key pair that signs with node:crypto, which is seventeen times faster than the SDK's. */
+/** A key pair that signs with node:crypto, which is 17 times faster than the SDK. */
 class Signer {
   constructor(seed) {
     const keypair = Keypair.fromRawEd25519Seed(seed);
@@ -49,12 +49,12 @@ export class Network {
     this.baseFee = BigInt(baseFee);
     this.baseReserve = BigInt(baseReserve);
     this.maxOperations = maxOperations;
-    /** The first ledger that is served: 2 on a new network, any other as on an RPC that began later. */
+    /** The first ledger that is served: 2 on a new network, or another one, as on an RPC that started later. */
     this.firstLedger = firstLedger;
     this.id = sha256(passphrase);
     /** Holds every coin at first. Its seed is the network id, as in every standalone network. */
     this.root = new Signer(this.id);
-    /** Signs the values that a real network's validators would have agreed on. */
+    /** Signs the values on which a real network's validators would have agreed. */
     this.validator = new Signer(sha256('validator of ', this.id));
   }
 }

@@ -1,4 +1,4 @@
-// The chain as a node sees it that is some ledgers behind: what the RPC methods read, cut off at an earlier ledger.
+// The chain as a node that lags by some ledgers sees it: what the RPC methods read, cut off at an earlier ledger.
 
 export class LaggingNode {
   #chain;

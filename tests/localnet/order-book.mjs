@@ -1,4 +1,4 @@
-// The order book: what its offers owe and are owed, and what crossing them does. (core: OfferExchange.cpp, TransactionUtils.cpp)
+// The order book: the liabilities of its offers, and crossing them. (core: OfferExchange.cpp, TransactionUtils.cpp)
 
 import { accountKey, keyOf } from './entries.mjs';
 import { pairName } from './entries/offer.mjs';
@@ -8,15 +8,15 @@ import { refundEntry } from './sponsorship.mjs';
 import { Layer } from './state.mjs';
 import { publicKey } from './xdr.mjs';
 
-/** So many offers at most are crossed by one operation. */
+/** The maximum number of offers that one operation crosses. */
 export const MAX_OFFERS_TO_CROSS = 1000;
 const CLAIM_ORDER_BOOK = 1;
 
 /** How crossing ended. */
 export const Crossing = Object.freeze({
-  DONE: 'DONE', // one of the limits is reached
-  PARTIAL: 'PARTIAL', // the book ran out before
-  STOPPED: 'STOPPED', // by the caller's filter
+  DONE: 'DONE', // a limit was reached
+  PARTIAL: 'PARTIAL', // the book was exhausted first
+  STOPPED: 'STOPPED', // the caller's filter stopped it
   TOO_MANY: 'TOO_MANY',
 });
 
@@ -34,7 +34,7 @@ const changeLiabilities = (layer, offer, sign) => {
 export const acquireLiabilities = (layer, offer) => changeLiabilities(layer, offer, 1n);
 export const releaseLiabilities = (layer, offer) => changeLiabilities(layer, offer, -1n);
 
-/** Takes an offer out of the book, its reserve given back; its liabilities are released already. */
+/** Takes an offer out of the book and returns its reserve; its liabilities are released already. */
 const removeOffer = (layer, offer) => {
   refundEntry(layer, offer, layer.load(accountKey(offer.id)));
   layer.erase(keyOf(offer));
@@ -64,7 +64,7 @@ const bestOffer = (layer, selling, buying) => {
 
 const positive = (value) => (value > 0n ? value : 0n);
 
-/** Lets `taker` have what it wants of one offer; `{wheat, sheep, wheatStays, isTaken}`. */
+/** Lets `taker` take what it wants of one offer; `{wheat, sheep, wheatStays, isTaken}`. */
 const cross = (layer, key, taker, rounding) => {
   const offer = layer.load(key);
   releaseLiabilities(layer, offer);
@@ -97,8 +97,8 @@ const claimAtom = (offer, { wheat, sheep }) => ({
 });
 
 /**
- * Gives sheep for wheat, best offer first, until a limit is reached. `filter` sees each offer before it is crossed and may
- * return anything but null to stop there. Returns `{crossing, stop?, wheat, sheep, claims}`.
+ * Exchanges sheep for wheat, best offer first, until a limit is reached. `filter` sees each offer before it is crossed and stops
+ * there by returning anything but null. Returns `{crossing, stop?, wheat, sheep, claims}`.
  */
 export const convert = (layer, { sheep, maxSheepSend, wheat, maxWheatReceive, rounding, filter, maxOffers }) => {
   const total = { wheat: 0n, sheep: 0n, claims: [] };

@@ -1,17 +1,17 @@
-// The ledger's entries as they were some ledgers ago: what a node still has that is behind.
+// The ledger's entries as they were some ledgers ago, for a node that lags.
 
 const LEDGERS_KEPT = 50;
 
 export class Past {
   #ledgers = []; // {sequence, before}, oldest first
 
-  /** `before` has, for each entry that ledger `sequence` changed, what it was; null for none. */
+  /** For each entry that ledger `sequence` changed, `before` has its earlier value; null for none. */
   add(sequence, before) {
     this.#ledgers.push({ sequence, before });
     if (this.#ledgers.length > LEDGERS_KEPT) this.#ledgers.shift();
   }
 
-  /** The state after ledger `sequence`, read only, however many ledgers close meanwhile. */
+  /** The read-only state after ledger `sequence`, however many ledgers close meanwhile. */
   stateAt(sequence, state) {
     return {
       peek: (key) => {

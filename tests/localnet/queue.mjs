@@ -1,4 +1,4 @@
-// Transactions that wait for a ledger: one a source account, at most two ledgers' worth, none older than four ledgers.
+// Transactions that wait for a ledger: one per source account, at most two ledgers' worth, none older than four ledgers.
 // (core: TransactionQueue::canAdd)
 
 import { accountKey } from './entries.mjs';
@@ -21,7 +21,7 @@ export const Status = Object.freeze({
 
 const operations = ({ operationCount }) => BigInt(Math.max(1, operationCount));
 
-/** The fee from which on `candidate` may take the place of `queued`, which it bumps. */
+/** The lowest fee at which `candidate` replaces `queued`, which it bumps. */
 const replacementFee = (queued, candidate) => {
   const product = queued.inclusionFee * operations(candidate) * REPLACEMENT_FACTOR;
   return (product + operations(queued) - 1n) / operations(queued) + candidate.resourceFee;
@@ -34,7 +34,7 @@ const isDuplicate = (queued, candidate) =>
 export class Queue {
   #bySource = new Map();
   #operations = 0;
-  /** What each fee source owes if all that is queued is included. */
+  /** What each fee source owes if everything in the queue is included. */
   #owed = new Map();
   #banned = Array.from({ length: BAN_LEDGERS }, () => new Set());
   #verifier;
@@ -52,8 +52,8 @@ export class Queue {
   }
 
   /**
-   * `ledger` is the next one as far as it is known: its sequence and the close time of the last one. `late` is how many
-   * seconds of validity a transaction needs beyond that. Returns `{status, outcome?}`, an outcome with an ERROR.
+   * `ledger` is the next one as far as it is known: its sequence and the close time of the last one. `late` is the number of seconds
+   * of validity that a transaction needs beyond that. Returns `{status, outcome?}`, with an outcome for ERROR.
    */
   submit(transaction, state, ledger, late) {
     const refuse = (code, fee = minFee(ledger, transaction) + transaction.resourceFee) => ({
@@ -90,7 +90,7 @@ export class Queue {
     return { status: Status.PENDING };
   }
 
-  /** The same by a core that has no ledger yet, and so takes what it cannot check. The next nomination drops what is invalid. */
+  /** The same on a core that has no ledger yet, and accepts what it cannot check. The next nomination drops what is invalid. */
   submitUnchecked(transaction) {
     if (this.#isBanned(transaction)) return { status: Status.TRY_AGAIN_LATER };
     const queued = this.#bySource.get(transaction.source)?.transaction;
@@ -99,19 +99,19 @@ export class Queue {
     return { status: Status.PENDING };
   }
 
-  /** Takes a transaction out again as if it had not come; it is not banned. */
+  /** Removes a transaction as if it had not arrived; it is not banned. */
   withdraw({ source }) {
     this.#remove(source);
   }
 
-  /** What may be in `ledger`, whose close time is known now; what may not is dropped and banned. */
+  /** The transactions that may be in `ledger`, whose close time is known now. Drops and bans the others. */
   nominate(state, ledger) {
     this.#banInvalid(state, ledger, 0n);
     this.#banUnpaid(state, ledger);
     return [...this.#bySource.values()].map(({ transaction }) => transaction);
   }
 
-  /** After a ledger: `applied` leave the queue, as does what they made invalid; the others grow older. */
+  /** After a ledger: removes `applied` and what they made invalid; the others age. */
   ledgerClosed(applied, state, ledger, late) {
     this.#banned.pop();
     this.#banned.unshift(new Set());
@@ -130,7 +130,7 @@ export class Queue {
     }
   }
 
-  /** Since protocol 26 a set is invalid if a fee source cannot pay all of its fees; the last ones to come have to go. */
+  /** Since protocol 26 a set is invalid if a fee source cannot pay all of its fees; its last transactions are dropped. */
   #banUnpaid(state, ledger) {
     const fees = new Map();
     for (const { transaction } of [...this.#bySource.values()]) {
@@ -174,7 +174,7 @@ export class Queue {
     return this.#banned.some((hashes) => hashes.has(transaction.fullHashHex));
   }
 
-  /** Which cheaper transactions have to leave for this one, or the fee that would make enough of them cheaper. */
+  /** The cheaper transactions that must leave for this one, or the fee at which enough of them are cheaper. */
   #roomFor(transaction, replaced) {
     let surplus = this.#operations - (replaced?.operationCount ?? 0) + transaction.operationCount - this.#maxOperations;
     const evict = [];
@@ -192,7 +192,7 @@ export class Queue {
     return { evict };
   }
 
-  /** The fee source must be able to pay all that it has in the queue. */
+  /** The fee source must be able to pay for everything that it has in the queue. */
   #canPay(transaction, replaced, state, ledger) {
     const payer = state.peek(accountKey(transaction.feeSource));
     const forgiven = replaced?.feeSource === transaction.feeSource ? replaced.fee : 0n;

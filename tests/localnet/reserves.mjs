@@ -1,4 +1,4 @@
-// Balances and the reserve that they must cover: 2 base reserves an account, 1 an entry it owns, less what others sponsor,
+// Balances and the reserve that they must cover: 2 base reserves per account and 1 per entry it owns, less what others sponsor,
 // plus what it sponsors for others. (core: TransactionUtils.cpp)
 
 import { INT64_MAX } from './network.mjs';
@@ -8,7 +8,7 @@ export const minBalance = (ledger, account) =>
 
 export const availableBalance = (ledger, account) => account.balance - minBalance(ledger, account) - account.selling;
 
-/** False, and nothing changed, if the account may not hold or may not spend so much. */
+/** Returns false and changes nothing if the account may not hold or spend this much. */
 export const addBalance = (ledger, account, delta) => {
   const balance = account.balance + delta;
   if (balance < 0n || balance > INT64_MAX - account.buying) return false;

@@ -1,4 +1,4 @@
-// Results of operations and transactions, as XDR has them.
+// Results of operations and transactions in their XDR form.
 
 import { encode, schemas } from './xdr.mjs';
 
@@ -36,7 +36,7 @@ export const Op = Object.freeze({
 
 const resultArm = new Map(schemas.OperationResultTr.cases.map(({ discriminant, arm }) => [discriminant, arm.name]));
 
-/** An operation's own result: `code` 0 is success; `fields` are what its success carries. */
+/** An operation's own result: `code` 0 is success; `fields` are those of its success. */
 export const operationResult = (type, code, fields = {}) => ({
   code: Op.INNER,
   tr: { type, [resultArm.get(type)]: { code, ...fields } },
@@ -47,7 +47,7 @@ export const operationError = (code) => ({ code });
 
 export const isSuccess = (result) => result.code === Op.INNER && result.tr[resultArm.get(result.tr.type)].code === 0;
 
-/** What becomes of one transaction. Of a fee bump it is the inner transaction's code and operations that most rules set. */
+/** The outcome of one transaction. For a fee bump, most rules set the inner transaction's code and operations. */
 export class Outcome {
   #transaction;
   #outerError = null;
@@ -65,7 +65,7 @@ export class Outcome {
     return this;
   }
 
-  /** Of a fee bump that never got as far as its inner transaction; of any other it is the same as `fail`. */
+  /** For a fee bump that failed before its inner transaction was considered; for any other transaction the same as `fail`. */
   failOuter(code, feeCharged = this.feeCharged) {
     this.#outerError = code;
     this.feeCharged = feeCharged;
@@ -76,7 +76,7 @@ export class Outcome {
     return this.code === Tx.SUCCESS && this.#outerError === null;
   }
 
-  /** The code that TransactionResult itself bears. */
+  /** The code in the TransactionResult itself. */
   get outerCode() {
     if (this.#outerError !== null) return this.#outerError;
     if (!this.#transaction.isFeeBump) return this.code;
@@ -94,7 +94,7 @@ export class Outcome {
     if (!this.#transaction.isFeeBump) return { feeCharged: this.feeCharged, result: this.#inside(), ext };
     const innerResultPair = {
       transactionHash: this.#transaction.inner.hash,
-      // From protocol 25 on the inner fee is always reported as 0.
+      // Since protocol 25 the inner fee is always reported as 0.
       result: { feeCharged: 0n, result: this.#inside(), ext },
     };
     return { feeCharged: this.feeCharged, result: { code: this.outerCode, innerResultPair }, ext };

@@ -37,7 +37,7 @@ const frame = (bytes) => {
   return framed;
 };
 
-/** The frames in `bytes` with their offsets, as far as they are whole. */
+/** The complete frames in `bytes`, with their offsets. */
 function* frames(bytes) {
   let offset = 0;
   while (offset + HEADER_LENGTH <= bytes.length) {
@@ -79,7 +79,7 @@ export class Segment {
     this.#descriptor = openSync(ledgersPath(directory, first), 'a+');
   }
 
-  /** Begins a segment with the state on which its first ledger rests. */
+  /** Starts a segment with the state before its first ledger. */
   static create(directory, header, state) {
     const first = header.ledgerSeq + 1;
     const chunks = function* () {
@@ -107,7 +107,7 @@ export class Segment {
     return { header, state };
   }
 
-  /** `{place, xdr}` of each ledger; cuts off what a killed process left half written. */
+  /** `{place, xdr}` of each ledger. Cuts off the incomplete frame of a killed process. */
   scan() {
     const bytes = readFileSync(ledgersPath(this.directory, this.first));
     const found = [];
@@ -119,7 +119,7 @@ export class Segment {
     return found;
   }
 
-  /** Resolves once the ledger is durable, to where it is. */
+  /** Resolves to the ledger's place once it is durable. */
   async append(meta) {
     const framed = frame(meta);
     const place = { segment: this, offset: this.#end + HEADER_LENGTH, length: meta.length };

@@ -1,9 +1,9 @@
-// Sequence numbers: which one an account's next transaction must have, and when it was last set.
+// Sequence numbers: the next one of an account, and when it was last set.
 // (core: TransactionFrame::isBadSeq, processSeqNum, maybeUpdateAccountOnLedgerSeqUpdate)
 
 import { extendAccount } from './entries.mjs';
 
-/** A new account's sequence number, which no transaction may use as its own. */
+/** A new account's sequence number, which no transaction may use. */
 export const startingSequence = (ledgerSequence) => BigInt(ledgerSequence) << 32n;
 
 export const isBadSequence = (ledger, account, transaction) => {
@@ -14,7 +14,7 @@ export const isBadSequence = (ledger, account, transaction) => {
   return account.sequence + 1n !== transaction.sequence;
 };
 
-/** Sets the account's sequence number and notes the ledger and the time of it. */
+/** Sets the account's sequence number, and its ledger and time. */
 export const recordSequence = (ledger, account, sequence) => {
   extendAccount(account, 3);
   account.sequence = sequence;

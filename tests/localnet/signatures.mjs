@@ -1,4 +1,4 @@
-// Which signatures of an envelope count for which signers, and whether all were needed. (core: SignatureChecker.cpp)
+// Which signatures of an envelope count for which signers, and whether all of them were needed. (core: SignatureChecker.cpp)
 
 import { newSigner } from './entries.mjs';
 import { sha256 } from './network.mjs';
@@ -22,7 +22,7 @@ const payloadHint = ({ ed25519, payload }) => hintOf(ed25519).map((byte, index) 
 
 const masterSigner = (id, weight) => newSigner({ type: ED25519, ed25519: publicKey(id).ed25519 }, weight);
 
-/** The signer that a transaction hash is; it is removed when the transaction is applied. */
+/** The signer for a transaction hash; it is removed when the transaction is applied. */
 export const oneTimeSigner = (hash) => newSigner({ type: PRE_AUTH_TX, preAuthTx: hash }, 0).key;
 
 export class SignatureChecker {
@@ -32,7 +32,7 @@ export class SignatureChecker {
   #verifier;
   #known;
 
-  /** `envelope` remembers what was verified, so that a signature is verified once, not again when the ledger closes. */
+  /** `envelope` remembers what was verified, so that a signature is verified once and not again when the ledger closes. */
   constructor(envelope, verifier) {
     this.#hash = envelope.hash;
     this.#signatures = envelope.signatures;
@@ -41,14 +41,14 @@ export class SignatureChecker {
     this.#known = envelope.verified ??= new Map();
   }
 
-  /** Whether the account's signers meet the threshold. A threshold of 0 still takes one signature. */
+  /** Whether the account's signers meet the threshold. A threshold of 0 still requires one signature. */
   accountMeets(account, threshold) {
     const [masterWeight] = account.thresholds;
     const signers = masterWeight > 0 ? [masterSigner(account.id, masterWeight), ...account.signers] : account.signers;
     return this.#meets(signers, threshold);
   }
 
-  /** For an account that does not exist (yet): its master key signed. */
+  /** For an account that does not exist yet: whether its master key signed. */
   masterSigned(id) {
     return this.#meets([masterSigner(id, 1)], 0);
   }
@@ -81,7 +81,7 @@ export class SignatureChecker {
     return signers.filter((signer) => this.#hash.equals(signer.wire.preAuthTx));
   }
 
-  /** Each signature counts for the first signer that it fits, each signer once; lazily, as only counted ones are used. */
+  /** Each signature counts for the first signer that it fits, each signer once. Lazy, because only counted signatures are used. */
   *#matching(signers) {
     for (let index = 0; index < this.#signatures.length; index++) {
       const position = signers.findIndex((signer) => this.#fits(index, signer));

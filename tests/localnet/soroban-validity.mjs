@@ -1,4 +1,4 @@
-// What a contract call needs beyond what every transaction needs, so as to be in a ledger at all.
+// Additional rules for a contract call to be in a ledger.
 // (core: TransactionFrame::checkSorobanResources, validateSorobanMemo, XDRProvidesValidFee)
 
 import { LIMITS } from './contracts/config.mjs';

@@ -57,7 +57,7 @@ const dissolve = (sponsor, sponsored, reserves) => {
 
 /**
  * Charges the reserve of a new entry to its sponsor or to `owner`; the owner of an account is the account itself. Returns a
- * Reserve; on anything but OK the layer is to be thrown away.
+ * Reserve; if it is not OK, the layer must be discarded.
  */
 export const chargeEntry = (layer, entry, owner) => {
   const { ledger } = layer;
@@ -78,14 +78,14 @@ export const chargeEntry = (layer, entry, owner) => {
   return Reserve.OK;
 };
 
-/** Gives the reserve of an entry that is about to be removed back to who paid it. */
+/** Returns the reserve of an entry that is about to be removed to the account that paid it. */
 export const refundEntry = (layer, entry, owner) => {
   const reserves = weight(entry);
   if (entry.sponsor) dissolve(layer.load(accountKey(entry.sponsor)), owner, reserves);
   if (entry !== owner) owner.subEntries -= reserves;
 };
 
-/** The same for a signer, which is part of its account but costs a reserve of its own. */
+/** The same for a signer, which is part of its account but has its own reserve. */
 export const chargeSigner = (layer, signer, owner) => {
   const { ledger } = layer;
   if (tooManySubentries(owner)) return Reserve.TOO_MANY_SUBENTRIES;
@@ -101,7 +101,7 @@ export const chargeSigner = (layer, signer, owner) => {
   return Reserve.OK;
 };
 
-/** Takes a signer off its account, and its reserve off who paid it. */
+/** Removes a signer from its account, and releases its reserve. */
 export const removeSigner = (layer, signer, owner) => {
   if (signer.sponsor) dissolve(layer.load(accountKey(signer.sponsor)), owner, 1);
   owner.subEntries -= 1;

@@ -1,8 +1,8 @@
 // The ledger's entries, and layers of changes over them.
 //
-// A layer is what core calls a LedgerTxn: whatever happens in it stays in it until `commit`, and it knows what it changed.
-// Layers nest: ledger, transaction, operation. Only the innermost one may be loaded from; entries that `peek` returns
-// must not be changed.
+// A layer is core's LedgerTxn: changes stay in it until `commit`, and it records them. Layers nest: ledger, transaction,
+// operation. Only the innermost layer may be loaded from. Entries that `peek` returns must not be
+// changed.
 
 import { createHash } from 'node:crypto';
 import { copyEntry, entryFromWire, entryKey, entryToWire, isTransient, keyFromWire, keyOf } from './entries.mjs';
@@ -54,7 +54,7 @@ export class State {
     return this.#entries.size;
   }
 
-  /** Replays LedgerEntryChanges as they are in a ledger's metadata. */
+  /** Replays LedgerEntryChanges from a ledger's metadata. */
   replay(changes) {
     for (const change of changes) {
       if (change.type === CREATED) this.add(entryFromWire(change.created));
@@ -74,13 +74,13 @@ export class Layer {
     this.ledger = ledger;
   }
 
-  /** The entry as it is now, or null. Not to be changed. */
+  /** The current entry for reading, or null. */
   peek(key) {
     const touched = this.#touched.get(key);
     return touched ? touched.after : this.#parent.peek(key);
   }
 
-  /** The entry, to be changed; it counts as modified in this ledger from now on. Null when there is none. */
+  /** The entry for changing; it counts as modified in this ledger. Null when there is none. */
   load(key) {
     const touched = this.#touched.get(key);
     if (touched) return touched.after;
@@ -122,12 +122,12 @@ export class Layer {
     for (const [key, { after }] of this.#touched) this.#parent.absorb(key, after);
   }
 
-  /** What each entry was that this layer touched; null for none. */
+  /** The earlier value of each entry that this layer accessed; null for none. */
   before() {
     return new Map([...this.#touched].map(([key, { before }]) => [key, before]));
   }
 
-  /** The entries of `kind` that this layer leaves behind. */
+  /** The entries of `kind` that this layer leaves. */
   *remaining(kind) {
     for (const { after } of this.#touched.values()) if (after?.kind === kind) yield after;
   }
@@ -137,7 +137,7 @@ export class Layer {
     return [...this.#touched.values()].filter(({ before, after }) => !isTransient(before ?? after ?? {}));
   }
 
-  /** What changed, as LedgerEntryChanges, in the order of first touch. */
+  /** The changes as LedgerEntryChanges, in the order of first access. */
   changes() {
     const changes = [];
     for (const { before, after } of this.differences()) {
@@ -149,7 +149,7 @@ export class Layer {
     return changes;
   }
 
-  /** A hash over the entries that changed, as they are now. */
+  /** A hash over the current values of the changed entries. */
   hash() {
     const hash = createHash('sha256');
     for (const [key, { after }] of this.#touched) hash.update(after ? encode('LedgerEntry', entryToWire(after)) : key);

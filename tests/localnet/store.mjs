@@ -1,5 +1,5 @@
-// Where ledgers are kept: in a directory, or in memory. Both give back what was appended, in order, and lose nothing that
-// `append` was awaited for.
+// Storage of ledgers, in a directory or in memory. Both return what was appended, in order, and lose nothing after `append` has
+// resolved.
 
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const FORMAT = 1;
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const SEGMENT_LEDGERS = 5_000;
 
-/** The data directory is not one that this network may use; says why. */
+/** The data directory cannot be used by this network; the message says why. */
 export class UnusableData extends Error {}
 
 const genesis = (network) => {
@@ -25,7 +25,7 @@ const genesis = (network) => {
   return { header, state };
 };
 
-/** Follows the metadata of one ledger: the state after it, provided that it rests on `head`. */
+/** Follows the metadata of one ledger: returns the state after it, provided that it continues `head`. */
 const follow = (head, state, meta) => {
   const { ledgerHeader, txProcessing } = meta.v2;
   const { header, hash } = ledgerHeader;
@@ -59,7 +59,7 @@ export class MemoryStore {
     return place;
   }
 
-  /** Called with a committed head now and then, when older ledgers than `oldest` are no longer needed. */
+  /** Called now and then with a committed head, when ledgers older than `oldest` are no longer needed. */
   async trim() {}
 
   async close() {}
@@ -130,7 +130,7 @@ export class DirectoryStore {
     return this.#replay();
   }
 
-  /** Only the last segment is replayed; of the others the ledgers are merely found. */
+  /** Replays only the last segment; of the others it only locates the ledgers. */
   #replay() {
     const last = this.#segments.at(-1);
     const ledgers = this.#segments.slice(0, -1).flatMap((segment) => segment.scan());

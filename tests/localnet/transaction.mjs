@@ -1,4 +1,4 @@
-// A transaction as it was submitted: decoded, hashed, and asked what it is. Whether it is valid is decided elsewhere.
+// A submitted transaction: decoded, hashed, with accessors. Its validity is decided elsewhere.
 
 import { accountOf } from './entries.mjs';
 import { base64, decode, encode } from './xdr.mjs';
@@ -37,10 +37,10 @@ class Envelope {
     this.wire = wire;
     this.xdr = encode('TransactionEnvelope', wire);
     this.signatures = signatures;
-    /** What is signed, and what the ledger knows the transaction by. */
+    /** The hash that is signed and by which the ledger identifies the transaction. */
     this.hash = hash;
     this.hashHex = hex(hash);
-    /** Of the whole envelope, signatures included: what the queue tells duplicates by, and the order of a set. */
+    /** The hash of the whole envelope with its signatures: the queue finds duplicates by it, and it orders a set. */
     this.fullHash = sha256(this.xdr);
     this.fullHashHex = hex(this.fullHash);
   }
@@ -81,7 +81,7 @@ export class Transaction extends Envelope {
     return this.source;
   }
 
-  /** What a contract call offers for its resources; the rest of the fee is for being included. */
+  /** The fee for the resources of a contract call; the rest of the fee is for inclusion. */
   get resourceFee() {
     return this.isSoroban ? (this.sorobanData?.resourceFee ?? 0n) : 0n;
   }
@@ -90,7 +90,7 @@ export class Transaction extends Envelope {
     return this.fee - this.resourceFee;
   }
 
-  /** How many operations are paid for. */
+  /** The number of operations that are paid for. */
   get operationCount() {
     return this.operations.length;
   }
@@ -151,7 +151,7 @@ export const decodeTransaction = (bytes, network) => {
   return new Transaction(wire.type === ENVELOPE_TX_V0 ? v0ToV1(wire.v0) : wire, network);
 };
 
-/** Fees that two transactions bid for inclusion, compared by what they pay for each operation: negative if `a` pays less. */
+/** Compares the inclusion fees of two transactions by what they pay per operation: negative if `a` pays less. */
 export const compareFeeRates = (a, b) => {
   const rates = [a.inclusionFee * BigInt(Math.max(1, b.operationCount)), b.inclusionFee * BigInt(Math.max(1, a.operationCount))];
   const difference = rates[0] - rates[1];

@@ -1,11 +1,11 @@
-// Taking an amount of an asset from one account and giving it to another, as payments of every kind do.
+// Moves an amount of an asset from one account to another, for all kinds of payments.
 // (core: PathPaymentOpFrameBase.cpp)
 
 import { isNative, issuerOf, sameAsset } from './assets.mjs';
 import { accountKey } from './entries.mjs';
 import { loadHolding } from './holdings.mjs';
 
-/** Why a payment cannot be made; each kind of payment has result codes for them. */
+/** Why a payment is impossible; each kind of payment has result codes for these reasons. */
 export const Obstacle = Object.freeze({
   UNDERFUNDED: 'UNDERFUNDED',
   SRC_NO_TRUST: 'SRC_NO_TRUST',
@@ -16,7 +16,7 @@ export const Obstacle = Object.freeze({
   LINE_FULL: 'LINE_FULL',
 });
 
-/** Null, or the obstacle; then the layer is to be thrown away. */
+/** Null, or the reason; then the layer must be discarded. */
 export const credit = (layer, id, asset, amount) => {
   const holding = loadHolding(layer, id, asset);
   if (!holding) return Obstacle.NO_TRUST;
@@ -31,7 +31,7 @@ export const debit = (layer, id, asset, amount) => {
   return holding.add(-amount) ? null : Obstacle.UNDERFUNDED;
 };
 
-/** The destination must exist, unless it is the issuer that gets its own asset back on the direct way. */
+/** The destination must exist, unless it is the issuer and its own asset is paid directly. */
 export const missingDestination = (layer, destination, { sendAsset, destAsset, path }) => {
   const goesBack =
     !isNative(destAsset) &&

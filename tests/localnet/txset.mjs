@@ -7,8 +7,8 @@ import { encode } from './xdr.mjs';
 const byFullHash = (a, b) => Buffer.compare(a.fullHash, b.fullHash);
 
 /**
- * Chooses from `candidates` (one a source account, all valid) what fits, best fee rate first. Returns the chosen ones and
- * the base fee that each of them pays for an operation: more than the minimum only if something had to stay behind.
+ * Chooses from `candidates` (one per source account, all valid) what fits, best fee rate first. Returns the chosen ones and the
+ * base fee that each of them pays per operation: more than the minimum only if some did not fit.
  */
 export const selectTransactions = (candidates, { baseFee, maxOperations }) => {
   const ranked = [...candidates].sort((a, b) => compareFeeRates(b, a) || byFullHash(a, b));
@@ -34,8 +34,8 @@ const lowestRate = (transactions, baseFee) => {
 const wiresOf = (transactions) => [...transactions].sort(byFullHash).map(({ wire }) => wire);
 
 /**
- * The GeneralizedTransactionSet, with its hash; its transactions are in the order of their hashes. Contract calls are a phase
- * of their own, which here has one cluster: one after the other.
+ * The GeneralizedTransactionSet with its hash; its transactions are in the order of their hashes. Contract calls are a separate
+ * phase, which has one cluster here: one after the other.
  */
 export const buildTransactionSet = (transactions, previousLedgerHash, baseFee) => {
   const txs = wiresOf(transactions.filter(({ isSoroban }) => !isSoroban));
@@ -62,7 +62,7 @@ export const envelopesIn = (set) =>
     ...(parallelTxsComponent?.executionStages ?? []).flat(2),
   ]);
 
-/** Apply order: contract calls last; by full hash XOR set hash, which nobody can choose. (core: ApplyTxSorter) */
+/** Apply order: contract calls last; by full hash XOR set hash, which nobody can predict. (core: ApplyTxSorter) */
 export const inApplyOrder = (transactions, setHash) => {
   const rank = ({ fullHash }) => fullHash.map((byte, index) => byte ^ setHash[index]);
   return transactions

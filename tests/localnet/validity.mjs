@@ -1,7 +1,7 @@
 // Whether a transaction may be in a ledger. (core: TransactionFrame::commonValid, FeeBumpTransactionFrame::checkValid)
 //
-// Asked twice: when it is submitted or nominated, of its whole envelope, and when it is applied, as an earlier transaction
-// of the same ledger may have changed what it rests on.
+// Checked twice: when it is submitted or nominated, for the whole envelope, and when it is applied, because an earlier transaction
+// of the same ledger may have changed the state.
 
 import { accountKey } from './entries.mjs';
 import { availableBalance } from './reserves.mjs';
@@ -14,17 +14,17 @@ import { encode } from './xdr.mjs';
 const thresholdIndex = { low: 1, medium: 2, high: 3 };
 const SIGNED_PAYLOAD = 3;
 
-/** How far a transaction got. From CONSUMES on, its sequence number is consumed if it is in a ledger. */
+/** How far a transaction got. From CONSUMES on, it consumes its sequence number in a ledger. */
 export const Standing = Object.freeze({ INVALID: 0, CONSUMES: 1, VALID: 2 });
 
-/** What inclusion costs at least. */
+/** The minimum fee for inclusion. */
 export const minFee = (ledger, { operationCount }) => ledger.baseFee * BigInt(Math.max(1, operationCount));
 
 const hasBadExtraSigners = ({ extraSigners }) =>
   extraSigners.some((key) => key.type === SIGNED_PAYLOAD && key.ed25519SignedPayload.payload.length === 0) ||
   (extraSigners.length === 2 && encode('SignerKey', extraSigners[0]).equals(encode('SignerKey', extraSigners[1])));
 
-/** What does not depend on the source account. `late` seconds are added to the close time before it is too late. */
+/** The rules that do not depend on the source account. `late` seconds are added to the close time for the check of max time. */
 const formError = (transaction, view, ledger, { chargeFee, late }) => {
   const { operations, minTime, maxTime, minLedger, maxLedger } = transaction;
   if (hasBadExtraSigners(transaction)) return Tx.MALFORMED;
@@ -41,8 +41,8 @@ const formError = (transaction, view, ledger, { chargeFee, late }) => {
 };
 
 /**
- * Sets the outcome of a transaction that is not valid, and says how far it got. A fee bump's inner transaction is not
- * charged; while applying, the fee is paid already.
+ * Sets the outcome of an invalid transaction, and returns how far it got. A fee bump's inner transaction is not charged; while
+ * applying, the fee is already paid.
  */
 export const assess = (transaction, view, ledger, checker, outcome, { chargeFee, applying = false, late = 0n }) => {
   const error = formError(transaction, view, ledger, { chargeFee, late });
@@ -95,7 +95,7 @@ const checkInnermost = (transaction, view, ledger, verifier, outcome, options) =
   if (outcome.ok && !checker.allUsed()) outcome.fail(Tx.BAD_AUTH_EXTRA);
 };
 
-/** A fee bump must really bump: pay at least the rate of its inner transaction. Null, or the fee that it would take. */
+/** A fee bump must pay at least the rate of its inner transaction. Null, or the required fee. */
 const neededFee = (feeBump, ledger) => {
   const own = minFee(ledger, feeBump);
   const inner = minFee(ledger, feeBump.inner);

@@ -1,5 +1,5 @@
-// DL14: the model of lease and release (lease.pml), checked exhaustively by spin, and its mutants, each of which must break
-// the promise that it was made to break. FAIRWAY_SIZE=long (`make model`) checks more, and says what it saw.
+// DL14: checks the model of lease and release (lease.pml) exhaustively with spin, and its mutants, each of which must break the promise
+// named with it. FAIRWAY_SIZE=long (`make model`) checks more and prints how many states it visited.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -19,10 +19,10 @@ const LIVENESS = [
   { what: 'liveness: when faults end, nothing stays stuck', claim: 'nothing_stays_stuck', fair: true, slow: true,
     spin: ['-DLAG=1', '-DLIFE=0', '-DFAULTS_END'] },
 ];
-// name, what is broken, the promise (of lease.pml) that must break with it
+// name, what is broken, the promise of lease.pml that must break
 const MUTANTS = [
   ['NO_FENCE', 'a ledger transaction does not look at the term', 'ONE_BY_ONE'],
-  ['RELEASE_APART', 'leases end in a transaction behind the ledger\'s', 'NOT_LOST'],
+  ['RELEASE_APART', 'leases end in a transaction after the ledger\'s', 'NOT_LOST'],
   ['FREED_BY_CLOCK', 'a lease ends because time has passed', 'ONE_LIVE'],
   ['UNFENCED_GRANT', 'claim and record are two transactions, the second does not look again', 'ONE_LIVE'],
   ['ANSWER_BEFORE_COMMIT', 'the answer leaves before COMMIT', 'ROW_FIRST'],
@@ -41,8 +41,8 @@ after(async () => {
 const text = await readFile(new URL('lease.pml', import.meta.url), 'utf8');
 const promises = Object.fromEntries([...text.matchAll(/^#define (\w+) (\d)  +\/\*/gm)].map(([, name, number]) => [name, number]));
 
-// Generates the verifier, compiles and runs it. Exhaustive: each state is stored whole (COLLAPSE loses nothing), no bitstate
-// hashing, no depth cut off.
+// Generates the verifier, compiles and runs it. The search is exhaustive: every state is stored in full (COLLAPSE loses nothing), without
+// bitstate hashing and without a depth limit.
 async function verify(name, { spin, gcc = [], pan }) {
   const home = join(folder, name);
   await run('mkdir', [home]);

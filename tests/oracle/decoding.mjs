@@ -1,4 +1,4 @@
-// The text of PostgreSQL's test_decoding plugin: committed transactions, in commit order.
+// Parses the text of PostgreSQL's test_decoding plugin: committed transactions, in commit order.
 
 const COLUMN = /("?[\w]+"?)\[([^:]*?)\]:('(?:[^']|'')*'|\S+)/g;
 
@@ -8,7 +8,7 @@ const value = text => {
   return text[0] === "'" ? text.slice(1, -1).replaceAll("''", "'") : text;
 };
 
-/** {table, kind, row} of a line about a row, or null. Of an update the new row is taken. */
+/** {table, kind, row} of a line about a row, or null. For an update, the new row. */
 export function parseChange(line) {
   const head = /^table ([\w."]+): (INSERT|UPDATE|DELETE): /.exec(line);
   if (!head)
@@ -21,7 +21,7 @@ export function parseChange(line) {
   return { table: head[1].replaceAll('"', ''), kind: head[2], row };
 }
 
-/** Takes lines, gives transactions {xid, committedAt, changes}; each once, also when a stream begins anew and repeats some. */
+/** Takes lines and emits transactions {xid, committedAt, changes}, each once, also when a restarted stream repeats some. */
 export class Transactions {
   #seen = new Set();
   #changes = null;
@@ -31,7 +31,7 @@ export class Transactions {
     this.take = take;
   }
 
-  /** The stream was cut: what was not committed yet comes again. */
+  /** The stream was cut off: it repeats what was not yet committed. */
   cut() {
     this.#changes = null;
   }

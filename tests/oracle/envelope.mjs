@@ -1,4 +1,4 @@
-// Signed envelopes, decoded by hand: what a client was really given, whatever the answer's other fields say.
+// Decodes signed envelopes by hand, so that the oracle sees what a client was really given, whatever the other fields of the response say.
 import crypto from 'node:crypto';
 import { StrKey } from '@stellar/stellar-sdk';
 
@@ -25,7 +25,7 @@ const publicKeyOf = raw => {
   return key;
 };
 
-/** From an SDK Keypair: signs with node:crypto. */
+/** From an SDK Keypair; signs with node:crypto. */
 export const privateKeyOf = keypair =>
   crypto.createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, keypair.rawSecretKey()]), format: 'der', type: 'pkcs8' });
 
@@ -37,7 +37,7 @@ const word = type => {
   return bytes;
 };
 
-/** Where the signatures begin, for an envelope that ends in `count` of them; throws when it does not. */
+/** The offset of the signatures in an envelope that has `count` of them at its end; throws when it has not. */
 function tail(bytes, count) {
   const at = bytes.length - 4 - count * SIGNATURE_BYTES;
   if (at < 8 || bytes.readUInt32BE(at) !== count)
@@ -60,7 +60,7 @@ function preconditions(bytes, at) {
   return { maxTime: bytes.readBigUInt64BE(at + 16), maxLedger: bytes.readUInt32BE(at + 24) === 1 ? bytes.readUInt32BE(at + 32) : 0 };
 }
 
-/** A V1 envelope with one signature, that of its source: {hash, account, sequence, maxTime, maxLedger}. Throws what is wrong with it. */
+/** Decodes a V1 envelope with one signature, that of its source: {hash, account, sequence, maxTime, maxLedger}. Throws when it is not one. */
 export function readLease(base64, network) {
   const bytes = Buffer.from(base64, 'base64'), end = tail(bytes, 1);
   if (bytes.readUInt32BE(0) !== ENVELOPE_TX || bytes.readUInt32BE(4) !== KEY_ED25519)
@@ -72,7 +72,7 @@ export function readLease(base64, network) {
     ...preconditions(bytes, 52) };
 }
 
-/** A lease's envelope with one more signature. */
+/** Adds a signature to a lease's envelope. */
 export function coSign(base64, hash, keypair, privateKey) {
   const bytes = Buffer.from(base64, 'base64'), end = tail(bytes, 1);
   const signature = crypto.sign(null, Buffer.from(hash, 'hex'), privateKey);
@@ -80,7 +80,7 @@ export function coSign(base64, hash, keypair, privateKey) {
     .toString('base64');
 }
 
-/** A fee bump around an envelope of a plain account: {hash, feeSource, inner: base64}. Its one signature is the fee source's. */
+/** Decodes a fee bump with one signature, that of its fee source: {hash, feeSource, inner: base64}. The inner source is a G account. */
 export function readFeeBump(base64, network) {
   const bytes = Buffer.from(base64, 'base64'), end = tail(bytes, 1);
   if (bytes.readUInt32BE(0) !== ENVELOPE_FEE_BUMP || bytes.readUInt32BE(4) !== KEY_ED25519)
@@ -88,7 +88,7 @@ export function readFeeBump(base64, network) {
   const source = bytes.subarray(8, 40), hash = sha256(network, word(ENVELOPE_FEE_BUMP), bytes.subarray(4, end));
   if (!verify(hash, signatureAt(bytes, end + 4), source))
     throw new Error('the signature is not the fee source\'s');
-  // the inner envelope stands between the fee and the extension
+  // the inner envelope is between the fee and the extension
   return { hash: hash.toString('hex'), feeSource: StrKey.encodeEd25519PublicKey(source),
     inner: bytes.subarray(48, end - 4).toString('base64') };
 }

@@ -1,4 +1,4 @@
-// The oracle's own PostgreSQL: a history that is only appended to. One psql does all the talking.
+// The oracle's own PostgreSQL, with an append-only history. One psql process does all queries.
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ const literal = value => value === null || value === undefined ? 'NULL'
 export async function startHistory(folder) {
   const { stdout } = await run('sh', [script, 'start', folder, String(process.pid)]);
   const history = new History(folder, stdout.trim());
-  // nobody kills this cluster, and a history of a run that died is worth nothing
+  // nothing kills this cluster, and the history of a run that failed is not needed
   await history.query('ALTER SYSTEM SET fsync = off; ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf()');
   await history.query(fs.readFileSync(path.join(here, 'schema.sql'), 'utf8'));
   return history;
@@ -61,7 +61,7 @@ class History {
     }
   }
 
-  /** Rows as arrays of text; throws what PostgreSQL refused. Answers come in the order of the calls. */
+  /** Runs a query and returns its rows as arrays of text; throws when PostgreSQL refuses it. Results come in the order of the calls. */
   query(sql) {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
@@ -69,7 +69,7 @@ class History {
     });
   }
 
-  /** Appends one row; columns in the order of the table. Refusals surface at the next flush(). */
+  /** Appends one row, with its columns in the order of the table. Errors appear at the next flush(). */
   append(table, ...values) {
     const rows = this.#rows.get(table) ?? [];
     this.#rows.set(table, rows);

@@ -1,7 +1,7 @@
-// The rules of the oracle over its history. Every rule is a query whose rows are violations; a run is good when none has any.
+// The rules of the oracle over its history. Every rule is a query whose rows are violations; a run is good when no rule returns any.
 
-// Where a lease ends follows from the network's ledgers alone; the ordinals say when the database committed those.
-// A ledger that was already being committed when the lease was granted may miss it: then it is due with the next one.
+// Where a lease ends follows from the network's ledgers alone; the ordinals say when the database committed those ledgers.
+// A ledger that was already being committed when the lease was granted may miss it; then the lease is due with the next ledger.
 const DERIVE = `
 TRUNCATE lease_life, lease_interval, includable;
 ANALYZE;
@@ -33,14 +33,14 @@ INSERT INTO includable SELECT hash, account, sequence, int8range(cursor + 1, CAS
   FROM lease_life ORDER BY ordinal ON CONFLICT DO NOTHING;
 ANALYZE lease_interval`;
 
-/** How far apart the shares of requests that replicas served in time may be while accounts are short. */
+/** Allowed difference between the shares of requests that replicas served in time while accounts are scarce. */
 export const SHARE_BOUND = 0.10;
 
 export const RULES = {
   'double lease': `SELECT hash, account, 'granted in ' || ordinal FROM lease_life l
     WHERE NOT EXISTS (SELECT FROM lease_interval i WHERE i.hash = l.hash)`,
   'double signature': `SELECT hash, account, sequence FROM lease_life l WHERE NOT EXISTS (SELECT FROM includable i WHERE i.hash = l.hash)`,
-  // in the very transaction that inserted the ledger, and not before the network's word
+  // in the transaction that inserted the ledger, and not before the network closed it
   'early release': `SELECT e.hash, 'in ' || e.ordinal, 'by ledger ' || e.ledger, 'due by ' || coalesce(l.over::text, 'none') FROM lease_end e
     LEFT JOIN lease_life l ON l.hash = e.hash
     WHERE NOT EXISTS (SELECT FROM ledger_commit c WHERE c.ordinal = e.ordinal AND c.sequence = e.ledger)
@@ -50,7 +50,7 @@ export const RULES = {
     WHERE l.end_ordinal IS NOT NULL AND (e.ordinal IS NULL OR e.ordinal > l.last_ordinal)`,
   'wrong result': `SELECT e.hash, e.result, 'not ' || l.result FROM lease_end e JOIN lease_life l ON l.hash = e.hash
     WHERE l.over IS NOT NULL AND e.result <> l.result`,
-  // an account and its lease change hands in one transaction
+  // an account and its lease change in one transaction
   'account without lease': `SELECT c.account, 'in ' || c.ordinal, coalesce(c.before, 'idle'), coalesce(c.lease, 'idle')
     FROM (SELECT *, lag(lease) OVER (PARTITION BY account ORDER BY ordinal) AS before FROM account_change) c
     WHERE c.lease IS DISTINCT FROM c.before
@@ -63,27 +63,27 @@ export const RULES = {
   'stale sequence': `SELECT l.hash, l.account, l.sequence, 'after ' || coalesce(u.sequence::text, 'none') FROM lease_life l
     LEFT JOIN LATERAL (SELECT max(sequence) AS sequence FROM consumption u
       WHERE u.account = l.account AND u.ledger <= l.cursor) u ON true WHERE l.sequence IS DISTINCT FROM u.sequence + 1`,
-  // received_at is in whole milliseconds, cut off
+  // received_at is truncated to milliseconds
   'silent signature': `SELECT s.kind, s.hash, s.account, 'received ' || s.received_at, 'committed ' || coalesce(w.committed_at::text, 'never') FROM signature s
     LEFT JOIN grant_made g ON s.kind = 'lease' AND g.hash = s.hash AND (g.account, g.sequence, g.max_time, g.envelope)
       = (s.account, s.sequence, s.max_time, s.envelope)
     LEFT JOIN bump_recorded b ON s.kind = 'fee bump' AND b.hash = s.hash AND b.lease = s.inner_hash
     LEFT JOIN wal_transaction w ON w.ordinal = coalesce(g.ordinal, b.ordinal)
     WHERE w.ordinal IS NULL OR w.committed_at >= s.received_at + interval '1 ms'`,
-  // a key of the history before the run counts too: it begins with history-
+  // keys of the history before the run count too: they begin with history-
   'second lease for a key': `SELECT idempotency_key, count(*), 'first in ' || min(ordinal), 'last in ' || max(ordinal) FROM grant_made
     WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key HAVING count(*) > 1 OR idempotency_key LIKE 'history-%'`,
-  'different answers to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
+  'different responses to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
     GROUP BY idempotency_key HAVING count(DISTINCT digest) > 1`,
-  'answer to another key': `SELECT s.hash, s.idempotency_key, coalesce(g.idempotency_key, 'no key') FROM signature s
+  'response to another key': `SELECT s.hash, s.idempotency_key, coalesce(g.idempotency_key, 'no key') FROM signature s
     JOIN grant_made g ON g.hash = s.hash WHERE s.kind = 'lease' AND s.idempotency_key IS DISTINCT FROM g.idempotency_key`,
   // in a ledger that could still include the lease's transaction, or before the lease was granted
   'merged while leased': `SELECT l.hash, l.account, 'merged in ' || r.ledger, 'live until ' || coalesce(l.dead::text, 'none')
     FROM lease_life l JOIN removal r ON r.account = l.account WHERE l.dead IS NULL OR r.ledger < l.dead`,
-  // nothing but the janitor may touch a lease that was settled before the run: it takes the key out
+  // only the janitor may change a lease that was settled before the run: it removes the key
   'history changed': `SELECT hash, 'in ' || ordinal, coalesce(result, 'open'), idempotency_key FROM history_change
     WHERE result IS NULL OR idempotency_key IS NOT NULL`,
-  'replicas served unlike': `SELECT contest, count(*) || ' replicas', round(min(share), 3), round(max(share), 3) FROM (
+  'unfair contest': `SELECT contest, count(*) || ' replicas', round(min(share), 3), round(max(share), 3) FROM (
       SELECT contest, replica, avg(CASE WHEN status = 201 THEN 1.0 ELSE 0.0 END) AS share FROM contest_request GROUP BY contest, replica) s
     GROUP BY contest HAVING count(*) < 2 OR max(share) - min(share) > ${SHARE_BOUND}`,
   'bad sequence caused by us': `SELECT s.hash, s.code, 'node at ' || s.node_ledger, 'granted as of ' || s.sequence_ledger,
@@ -99,16 +99,16 @@ export const RULES = {
   'ledger without cursor': `SELECT c.sequence FROM ledger_commit c WHERE NOT EXISTS (SELECT FROM cursor_change m WHERE m.ordinal = c.ordinal)`,
 };
 
-// The log, replayed, must be what the tables hold; and every account must have come back.
+// The replayed log must equal the tables, and every account must be usable again.
 export const FINAL_RULES = {
   'leaked account': `SELECT account, state, coalesce(lease, 'idle') FROM final_account
     WHERE lease IS NOT NULL OR state NOT IN ('active', 'retired', 'creating')`,
   'pool size': `SELECT wanted, a.count FROM final_pool, (SELECT count(*) FROM final_account WHERE state = 'active') a WHERE wanted <> a.count`,
-  // sponsored by the distribution account, and of no use; what is merely 'creating' must not exist yet
+  // sponsored by the distribution account but unusable; accounts that are only 'creating' must not exist yet
   'orphaned account': `SELECT n.account, coalesce(f.state, 'no row') FROM final_network n LEFT JOIN final_account f ON f.account = n.account
     WHERE f.state IS DISTINCT FROM 'active'`,
   'history lost': `SELECT seeded, kept, keys_seeded, keys_kept FROM final_history WHERE seeded <> kept OR keys_seeded <> keys_kept`,
-  'janitor stands still': `SELECT old_left, old_keys_left FROM final_history WHERE old_left > 0 OR old_keys_left > 0`,
+  'not deleted by the janitor': `SELECT old_left, old_keys_left FROM final_history WHERE old_left > 0 OR old_keys_left > 0`,
   'open lease': `SELECT hash, account FROM final_lease WHERE result IS NULL`,
   'lease rows': `SELECT coalesce(g.hash, f.hash), g.account, f.account, e.result, f.result FROM grant_made g
     LEFT JOIN lease_end e ON e.hash = g.hash FULL JOIN final_lease f ON f.hash = g.hash
@@ -123,7 +123,7 @@ export const FINAL_RULES = {
     WHERE f.state = 'active' AND f.sequence IS DISTINCT FROM n.sequence`,
 };
 
-/** {rule: rows} of the rules that were broken; {} when all is well. */
+/** Returns {rule: rows} of the broken rules; {} when none is. */
 export async function judge(history, { final = true } = {}) {
   await history.flush();
   await history.query(DERIVE);
@@ -136,6 +136,6 @@ export async function judge(history, { final = true } = {}) {
   return broken;
 }
 
-/** One line a violation, some of each. */
+/** One line for each violation, some of each rule. */
 export const describe = broken => Object.entries(broken).flatMap(([name, rows]) =>
   [`${name}: ${rows.length}`, ...rows.slice(0, 5).map(row => `    ${row.join('  ')}`)]).join('\n');

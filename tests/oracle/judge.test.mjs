@@ -1,4 +1,4 @@
-// The oracle is judged itself: each of its rules fires on a history that breaks it, and on nothing else in that history.
+// Tests of the oracle itself: each rule reports a history that breaks it, and no other rule reports that history.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -23,8 +23,8 @@ const WITNESSES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change
   'final_pool', 'final_history', 'final_lease', 'final_account', 'final_cursor', 'final_network'];
 const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`;
 
-// Account A at sequence 10. Lease h1 (sequence 11) is granted behind ledger 100, included in 101; h2 (12) is granted behind that
-// and never submitted: ledger 103 closes past its max time, 1020. Ordinals: 1 ledger 100, 2 h1, 3 ledger 101, 4 h2, 5 and 6 the others.
+// Account A is at sequence 10. Lease h1 (sequence 11) is granted after ledger 100 and included in 101. Then h2 (12) is granted and never
+// submitted: ledger 103 closes after its max time, 1020. Ordinals: 1 ledger 100, 2 h1, 3 ledger 101, 4 h2, 5 and 6 the other ledgers.
 const good = () => ({
   wal_transaction: [1, 2, 3, 4, 5, 6].map(n => [n, at(n)]),
   grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1', 'k1'], [4, 'h2', 'A', 12, 1020, null, 'e2', null]],
@@ -55,7 +55,7 @@ const good = () => ({
 async function verdict(change = () => {}) {
   const told = good();
   change(told);
-  // the tables refuse to forget; a history of a test begins anew all the same
+  // the tables refuse deletion; yet each test starts with an empty history
   await history.query(`SET session_replication_role = replica; TRUNCATE ${WITNESSES.join(', ')}; SET session_replication_role = DEFAULT`);
   for (const [table, rows] of Object.entries(told))
     for (const row of rows)
@@ -70,18 +70,18 @@ const fires = (name, rules, change) => test(name, async () => {
   rules.forEach(rule => fired.add(rule));
 });
 
-test('DS1 a history in which nothing is wrong breaks no rule', async () => {
+test('DS1 a correct history breaks no rule', async () => {
   assert.equal(describe(await verdict()), '');
 });
 
-test('D.0 the history refuses to change what a witness said', async () => {
+test('the history refuses changes and deletions', async () => {
   await verdict();
   await assert.rejects(history.query("UPDATE lease_end SET result = 'expired'"), /only appended/);
   await assert.rejects(history.query('DELETE FROM grant_made'), /only appended/);
   await assert.rejects(history.query('TRUNCATE ledger'), /only appended/);
 });
 
-// h2 ends by a clock in transaction 5, h3 takes the account in 6: ledger 102, committed in 7, could take either
+// h2 ends by a clock in transaction 5, and h3 takes the account in 6; ledger 102, committed in 7, could include either
 fires('DL1 H1 an account that is leased again before a ledger says so is a double lease and a double signature', ['double lease',
   'double signature', 'early release'], told => {
   told.wal_transaction.push([7, at(7)], [8, at(8)]);
@@ -137,19 +137,19 @@ fires('DS1 two rows for one signature', ['two rows for one signature'], told => 
 fires('D.0 a lease that ends twice', ['two ends of one lease'], told => {
   told.lease_end.push([6, 'h2', 'expired', 103]);
 });
-fires('DL9 a key that took two leases', ['second lease for a key', 'answer to another key'], told => {
+fires('DL9 a key that took two leases', ['second lease for a key', 'response to another key'], told => {
   told.grant_made[1][7] = 'k1';
 });
 fires('DL9 a key of a lease that was settled before the run and takes another one', ['second lease for a key'], told => {
   told.grant_made[0][7] = told.signature[0][8] = 'history-3';
 });
-fires('DL9 a repeated key that gets another answer', ['different answers to a key'], told => {
+fires('DL9 a repeated key that gets another response', ['different responses to a key'], told => {
   told.keyed_answer[1][1] = 'd2';
 });
-fires('DL9 a lease that is answered to another key than took it', ['answer to another key'], told => {
+fires('DL9 a lease returned to another key than the one that took it', ['response to another key'], told => {
   told.signature[0][8] = 'k2';
 });
-fires('DL9 a lease that was taken without a key and is answered to one', ['answer to another key'], told => {
+fires('DL9 a lease taken without a key and returned to a key', ['response to another key'], told => {
   told.signature[2][8] = 'k2';
 });
 fires('DP3 H7 an account that is merged while a transaction of it can still be included', ['merged while leased'], told => {
@@ -161,10 +161,10 @@ fires('DP3 a lease on an account that was merged before it', ['merged while leas
 fires('D.0 a settled lease of before the run that is settled again', ['history changed'], told => {
   told.history_change.push([6, 'h0', 'expired', 'history-1']);
 });
-fires('DL7 a replica whose clients are served less often', ['replicas served unlike'], told => {
+fires('DL7 a replica whose clients are served less often', ['unfair contest'], told => {
   told.contest_request.push([1, 2, 10, 503, 'CHANNEL_ACCOUNT_UNAVAILABLE'], [1, 2, 10, null, null]);
 });
-fires('DL7 a contest in which one replica took part', ['replicas served unlike'], told => {
+fires('DL7 a contest in which one replica took part', ['unfair contest'], told => {
   told.contest_request = [[1, 1, 10, 201, null]];
 });
 fires('DR8 H5 a sequence that the committed ledgers do not explain is stale', ['stale sequence', 'silent signature'], told => {
@@ -208,19 +208,19 @@ fires('D.0 settled leases that are deleted too early', ['history lost'], told =>
 fires('DL9 keys that are forgotten too early', ['history lost'], told => {
   told.final_history[0][3] = 1;
 });
-fires('D.0 settled leases that are never deleted', ['janitor stands still'], told => {
+fires('D.0 settled leases that are never deleted', ['not deleted by the janitor'], told => {
   told.final_history[0][4] = 1;
 });
-fires('DL9 keys that are never forgotten', ['janitor stands still'], told => {
+fires('DL9 keys that are never forgotten', ['not deleted by the janitor'], told => {
   told.final_history[0][5] = 1;
 });
 fires('D.0 an account that the log does not explain', ['account rows', 'sequence of the network'], told => {
   told.final_account[0][2] = 12;
 });
 
-test('DR9 a bound may be missed by the one ledger that was being committed, and by no other', async () => {
+test('DR9 only the ledger that was being committed at the grant may miss a bound', async () => {
   const late = ends => told => {
-    // h2 is granted when the network has closed 103 already: due by 102's commit, which may miss it, or 103's
+    // h2 is granted when the network has already closed 103: it is due with the commit of 102, which may miss it, or of 103
     told.ledger[2] = [102, 1021];
     told.ledger_commit[2] = [5, 102, 1021];
     end(told, 'h2')[0] = ends;
@@ -232,7 +232,7 @@ test('DR9 a bound may be missed by the one ledger that was being committed, and 
   assert.equal(describe(await verdict(late(6))), '');
 });
 
-test('D.0 a lease with a ledger bound is over with the last ledger below it', async () => {
+test('a lease with a ledger bound ends with the last ledger below the bound', async () => {
   assert.equal(describe(await verdict(told => {
     told.grant_made[1][5] = 103;
     end(told, 'h2')[0] = 5;

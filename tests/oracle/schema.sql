@@ -1,45 +1,45 @@
--- The oracle's history. What witnesses said is only ever appended; what follows from it is derived by judge.mjs. An ordinal is
--- the place of a transaction in the order in which the database under test committed: no clock orders anything here.
+-- The oracle's history. Observations are only appended; judge.mjs derives the rest from them. An ordinal is the position of a
+-- transaction in the commit order of the database under test: no clock orders anything here.
 CREATE EXTENSION btree_gist;
 
--- Witness: the write-ahead log of the database under test.
+-- Observed in the write-ahead log of the database under test.
 CREATE TABLE wal_transaction (ordinal bigint PRIMARY KEY, committed_at timestamptz NOT NULL);
 CREATE TABLE grant_made (ordinal bigint NOT NULL, hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL,
     max_time bigint NOT NULL, max_ledger bigint, envelope text NOT NULL, idempotency_key text);
 CREATE TABLE lease_end (ordinal bigint NOT NULL, hash text NOT NULL, result text NOT NULL, ledger bigint NOT NULL);
--- as each transaction left it
+-- the state after the transaction
 CREATE TABLE account_change (ordinal bigint NOT NULL, account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
 CREATE TABLE ledger_commit (ordinal bigint NOT NULL, sequence bigint NOT NULL, close_time bigint NOT NULL);
 CREATE TABLE cursor_change (ordinal bigint NOT NULL, sequence bigint NOT NULL, term bigint NOT NULL);
 CREATE TABLE bump_recorded (ordinal bigint NOT NULL, hash text NOT NULL, lease text NOT NULL);
--- An update of a lease that was settled before the run (tests/faults/history.sql): the row as the update left it.
+-- An update of a lease that was settled before the run (tests/faults/history.sql): the row after the update.
 CREATE TABLE history_change (ordinal bigint NOT NULL, hash text NOT NULL, result text, idempotency_key text);
 
--- Witness: what clients were answered and, of what they sent on, what the network said.
+-- Observed by clients: the responses of fairway, and those of the network to what they submitted.
 CREATE TABLE signature (received_at timestamptz NOT NULL, kind text NOT NULL CHECK (kind IN ('lease', 'fee bump')), hash text NOT NULL,
     inner_hash text, account text NOT NULL, sequence bigint NOT NULL, max_time bigint NOT NULL, envelope text NOT NULL,
     idempotency_key text);
--- Each 201 to a request with an Idempotency-Key; digest: SHA-256 of the answer's body, byte for byte.
+-- Each 201 to a request with an Idempotency-Key; digest: SHA-256 of the response body.
 CREATE TABLE keyed_answer (idempotency_key text NOT NULL, digest text NOT NULL);
--- Each request of a contest, in which all replicas live and accounts are short: the replica that was asked, how long its answer
--- took, and the answer. No status: there was no answer.
+-- Each request of a contest, in which all replicas run and accounts are scarce: the replica, how long its response took, and the
+-- response. No status: there was no response.
 CREATE TABLE contest_request (contest integer NOT NULL, replica integer NOT NULL, waited_ms integer NOT NULL, status integer, code text);
 CREATE TABLE submission (hash text NOT NULL, status text NOT NULL, code integer, node_ledger bigint NOT NULL,
     sequence_ledger bigint NOT NULL);
 
--- Witness: the network itself. A consumption is an account's sequence number after a ledger that created it or changed the number;
+-- Observed in the network itself. A consumption is an account's sequence number after a ledger that created it or changed the number;
 -- a removal is the ledger in which an account was merged.
 CREATE TABLE ledger (sequence bigint PRIMARY KEY, close_time bigint NOT NULL);
 CREATE TABLE consumption (ledger bigint NOT NULL, account text NOT NULL, sequence bigint NOT NULL);
 CREATE TABLE removal (ledger bigint NOT NULL, account text NOT NULL);
 CREATE TABLE inclusion (ledger bigint NOT NULL, hash text NOT NULL, success boolean NOT NULL);
 
--- Witness: whoever breaks things.
+-- Observed by the faults: what they killed.
 CREATE TABLE kill (at timestamptz NOT NULL, target text NOT NULL, how text NOT NULL);
 
--- The end of the run: the tables of the database under test, how many accounts the pool must have, and every account of the network
--- whose reserve is sponsored. Of the leases that were settled before the run: how many rows, and how many keys, that had to stay; and
--- how many are left of the rows and keys that were too old when the run began.
+-- The end of the run: the tables of the database under test, the required size of the pool, and every account of the network whose
+-- reserve is sponsored. Of the leases that were settled before the run: the numbers of rows and keys that had to stay and have stayed,
+-- and those of rows and keys that were too old when the run began and are still there.
 CREATE TABLE final_pool (wanted bigint NOT NULL);
 CREATE TABLE final_history (seeded bigint NOT NULL, kept bigint NOT NULL, keys_seeded bigint NOT NULL, keys_kept bigint NOT NULL,
     old_left bigint NOT NULL, old_keys_left bigint NOT NULL);
@@ -50,7 +50,7 @@ CREATE TABLE final_network (account text NOT NULL, sequence bigint NOT NULL);
 
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE 'history is only appended to';
+    RAISE 'the history is append-only';
 END $$;
 DO $$
 DECLARE witness text;
@@ -76,15 +76,15 @@ CREATE INDEX ON consumption (account, sequence, ledger);
 CREATE INDEX ON consumption (account, ledger);
 CREATE INDEX ON inclusion (hash);
 
--- Derived. How each lease ends by the network's word alone: `over` is the ledger that consumed its sequence, or else the first
--- that closed past its max time or left no room below its max ledger. The network may have been ahead of the grant: then the first
--- ledger that was committed after it is what ends it. `dead` is the first ledger that cannot include the envelope.
+-- Derived: how each lease must end, from the network's ledgers alone. `over` is the ledger that consumed its sequence number, or else
+-- the first that closed after its max time or was the last below its max ledger. When the network was ahead of the grant, the first
+-- ledger that was committed after the grant ends the lease. `dead` is the first ledger that cannot include the envelope.
 CREATE TABLE lease_life (ordinal bigint NOT NULL, hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL,
     cursor bigint, consumed bigint, bound bigint, dead bigint, over bigint, end_ordinal bigint, last_ordinal bigint, result text);
 
--- Lease intervals, in ordinals. An overlap of two leases of one account is what this constraint cannot store.
+-- Lease intervals, in ordinals. The constraint refuses two overlapping leases of one account.
 CREATE TABLE lease_interval (hash text NOT NULL, account text NOT NULL, during int8range NOT NULL,
     EXCLUDE USING gist (account WITH =, during WITH &&));
--- The ledgers that may include a signed envelope. Two envelopes with one sequence number that one ledger could take: not storable.
+-- The ledgers that may include a signed envelope. The constraint refuses two envelopes with one sequence number for one ledger.
 CREATE TABLE includable (hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL, ledgers int8range NOT NULL,
     EXCLUDE USING gist (account WITH =, sequence WITH =, ledgers WITH &&));

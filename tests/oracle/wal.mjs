@@ -1,5 +1,5 @@
-// Witness: the write-ahead log of the database under test, by logical decoding. Every committed transaction in commit order,
-// also across kill -9 of the server: the slot keeps what was not read.
+// Reads the write-ahead log of the database under test by logical decoding: every committed transaction in commit order, also across kill -9
+// of the server, because the slot keeps what was not read.
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import path from 'node:path';
@@ -9,14 +9,14 @@ import { Transactions } from './decoding.mjs';
 const run = promisify(execFile);
 const SLOT = 'oracle';
 const TABLES = ['leases', 'channel_accounts', 'ledgers', 'cursor', 'fee_bumps'].map(name => `fairway.${name}`);
-/** The request id of leases that were settled before the run: tests/faults/history.sql. */
+/** The request id of leases that were settled before the run (tests/faults/history.sql). */
 const HISTORY = 'history';
 const hex = bytea => bytea === null ? null : bytea.slice(2);
 const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
 const program = path.join(execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim(), 'pg_recvlogical');
 
-/** What one transaction did, as rows of the history. Exported for the oracle's own tests. */
+/** The changes of one transaction as rows of the history. Exported for the oracle's own tests. */
 export function record(history, ordinal, { committedAt, changes }, settled = new Set()) {
   const accounts = new Map();
   history.append('wal_transaction', ordinal, committedAt);
@@ -48,8 +48,8 @@ export function record(history, ordinal, { committedAt, changes }, settled = new
 }
 
 /**
- * Needs wal_level=logical. url: of the database under test, in which nobody may write until this returns. The pool and the ledger
- * position of that moment are appended as what transaction 0 did.
+ * Needs wal_level=logical. url: the database under test, to which nothing may write until this returns. Appends the present pool and
+ * cursor as the changes of transaction 0.
  */
 export async function watchWal(url, history) {
   const psql = text => run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', url, '-c', text], { maxBuffer: 2 ** 28 });

@@ -1,5 +1,5 @@
-// Golden vectors for src/stellar, one a line on standard output, made by the official SDK: what each input must become
-// under a given head, byte for byte. Columns are separated by tabs; the two `row` calls below say which there are.
+// Golden vectors for src/stellar, made by the official SDK, one per line on standard output: for each input and its parameters, the expected
+// result, byte for byte. Columns are separated by tabs; see the two `row` calls below.
 
 import { createHash } from 'node:crypto';
 import {
@@ -77,7 +77,7 @@ const transaction = (fields) => ({
   operations: [operation(1, SOURCES.G)], ext: { v: 0 }, ...fields,
 });
 
-/** The envelope of one form around a V1 transaction; null where V0 cannot carry it. */
+/** The envelope in one of the forms around a V1 transaction; null where V0 cannot represent it. */
 function envelope(form, tx, passphrase) {
   const signatures = [decorate(keypair('client'), hashOf(passphrase, tx))];
   const inner = { type: 2, v1: { tx, signatures } };
@@ -99,7 +99,7 @@ function envelope(form, tx, passphrase) {
 
 // --- what must come out
 
-/** What is left of the client's preconditions, in the plainest form that holds it. */
+/** The remaining preconditions of the client, in the simplest form that holds them. */
 function leased(cond, maxTime) {
   const given = cond.type === 2 ? cond.v2 : { timeBounds: cond.timeBounds, ledgerBounds: null, extraSigners: [] };
   const times = { minTime: given.timeBounds?.minTime ?? 0n, maxTime };
@@ -111,13 +111,13 @@ function leased(cond, maxTime) {
 
 let judged = 0;
 
-/** Where the SDK's high-level classes read an envelope at all, they must agree on its hash. */
+/** Where the SDK's high-level classes can read an envelope, their hash must be the same. */
 function judge(Class, wire, passphrase, hash) {
   let parsed;
   try {
     parsed = new Class(encode('TransactionEnvelope', wire).toString('base64'), passphrase);
   } catch {
-    return; // a random operation that no SDK would build, such as one with an unprintable asset code
+    return; // a random operation that the SDK cannot build, for example with an unprintable asset code
   }
   if (!hash.equals(parsed.hash())) throw new Error('the SDK disagrees with itself');
   judged++;
@@ -177,7 +177,7 @@ for (const [name, cond] of Object.entries(PRECONDITIONS))
 for (const n of [0, 2, 100])
   everyForm(`${n} operations`, transaction({ operations: Array.from({ length: n }, () => operation(random.below(24), SOURCES.M)) }));
 
-// --- provisioning, built as an operator of channel accounts would with the SDK
+// --- provisioning, built with the SDK as an operator of channel accounts would
 
 function template(kind, n) {
   const passphrase = NETWORKS[n % NETWORKS.length];

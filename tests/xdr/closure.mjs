@@ -1,4 +1,4 @@
-// The XDR types that fairway decodes: everything reachable from the roots, as the SDK's run-time schemas.
+// The XDR types that fairway decodes: everything reachable from the roots, as run-time schemas of the SDK.
 import * as xdr from '@stellar/stellar-sdk/xdr';
 
 const roots = [
@@ -30,8 +30,8 @@ const arm = (type, name) => unwrap(xdr[type].schema.cases.find((entry) => entry.
 const element = (schema) => unwrap(schema.element);
 
 /**
- * Types without a name in the SDK: the protocol's typedefs that we want to name, and what stands as the element of an
- * array or option.
+ * Types without a name in the SDK: typedefs of the protocol that we want to name, and element types of arrays and
+ * options.
  */
 const stages = field('ParallelTxsComponent', 'executionStages');
 export const typedefs = new Map([
@@ -69,7 +69,7 @@ export function closure() {
       }
       found.set(s.name, s);
     }
-    // The enum of a union is no part of its own on the wire, but a type that an operator may ask for.
+    // The discriminant of a union is not a separate part on the wire, but a type that an operator may ask for.
     if (s.kind === 'union' && unwrap(s.switchOn).name) visit(s.switchOn);
     parts(s).forEach(visit);
   };

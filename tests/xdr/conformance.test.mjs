@@ -1,5 +1,5 @@
-// Our decoder against two that are not ours: the SDK's (JavaScript, protocol 28), which also makes the values, and
-// stellar-xdr-json's (Rust, protocol 27). SEED=n repeats a run.
+// Compares our decoder with two others: the SDK's (JavaScript, protocol 28), which also generates the values, and stellar-xdr-json's (Rust,
+// protocol 27). SEED=n repeats a run.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ import { randomFrom, Values } from './random-values.mjs';
 
 const VALUES_A_TYPE = 60;
 const FLIPS_A_TYPE = 300;
-const SDK_OPTIONS = { maxDepth: 10000 }; // its own default is less than the protocol's
+const SDK_OPTIONS = { maxDepth: 10000 }; // its default is lower than the protocol's limit
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 32);
 const types = closure();
 
-/** Random values of every type, each arm of each union and each value of each enum among them. */
+/** Random values of every type, including each arm of each union and each value of each enum. */
 function corpus() {
   const values = new Values(randomFrom(seed));
   const samples = [];
@@ -38,7 +38,7 @@ test('the schema has exactly the types of the closure', () => {
   assert.deepEqual(judge(['types'])[0].split(' '), types.map(([name]) => name));
 });
 
-test('every union arm and every enum value is hit', (t) => {
+test('the values cover every union arm and every enum value', (t) => {
   const expected = [];
   for (const [name, schema] of types) {
     const s = unwrap(schema);
@@ -54,7 +54,7 @@ test('every value that the SDK encodes is accepted', () => {
   samples.forEach(({ name, bytes }, i) => assert.equal(verdicts[i], 'OK', `${name} ${base64(bytes)}`));
 });
 
-test('every proper prefix is truncated, every byte behind is trailing', (t) => {
+test('every proper prefix is refused as truncated, every extra byte as trailing', (t) => {
   const verdicts = judge(samples.map(({ name, bytes }) => `edges ${name} ${base64(bytes)}`));
   samples.forEach(({ name, bytes }, i) => assert.equal(verdicts[i], `OK ${bytes.length}`, `${name} ${base64(bytes)}`));
   t.diagnostic(`${samples.reduce((sum, { bytes }) => sum + bytes.length, 0)} prefixes`);
@@ -69,7 +69,7 @@ function mutate() {
     for (let i = 0; i < FLIPS_A_TYPE; i++) {
       const bytes = Uint8Array.from(own[random.below(own.length)].bytes);
       for (let flips = 1 + random.below(2); flips > 0; flips--) bytes[random.below(bytes.length)] ^= 1 << random.below(8);
-      // the low bits of a word decide discriminants, flags and lengths
+      // the low bits of a word determine discriminants, flags and lengths
       if (random.chance(0.5)) bytes[random.below(bytes.length / 4) * 4 + 3] ^= 1 + random.below(3);
       mutants.push({ name, schema: unwrap(schema), bytes });
     }
@@ -79,7 +79,7 @@ function mutate() {
 
 const mutants = mutate();
 
-test('with bits flipped, exactly what the SDK accepts is accepted', (t) => {
+test('with bits flipped, our decoder accepts exactly what the SDK accepts', (t) => {
   const verdicts = judge(mutants.map(({ name, bytes }) => `check ${name} ${base64(bytes)}`));
   const seen = {};
   mutants.forEach(({ name, schema, bytes }, i) => {
@@ -92,7 +92,7 @@ test('with bits flipped, exactly what the SDK accepts is accepted', (t) => {
   t.diagnostic(JSON.stringify(seen));
 });
 
-// What protocol 28 adds, and what the Rust JSON form, a strkey, has no spelling for.
+// Additions of protocol 28, and values that strkeys of the Rust JSON form cannot represent.
 const NOT_IN_RUST = new Set([
   'StellarValueExt.stellarValueEmptyTxSet',
   'StellarValueType.stellarValueEmptyTxSet',
@@ -106,7 +106,7 @@ const NOT_IN_RUST = new Set([
 rust.initSync(readFileSync(join(root, 'tests/node_modules/@stellar/stellar-xdr-json/stellar_xdr_json_bg.wasm')));
 const rustTypes = new Set(rust.types());
 
-/** The bytes that the Rust codec makes of what it read; undefined when it refuses. */
+/** The bytes to which the Rust codec encodes what it decoded; undefined when it refuses. */
 function rustRoundTrip(name, text) {
   try {
     return rust.encode(name, rust.decode(name, text));
@@ -115,7 +115,7 @@ function rustRoundTrip(name, text) {
   }
 }
 
-test('the Rust decoder accepts the same values, as far as protocol 27 knows them', (t) => {
+test('the Rust decoder accepts the same values, as far as protocol 27 has them', (t) => {
   const common = samples.filter(({ name, used }) => rustTypes.has(name) && ![...used].some((arm) => NOT_IN_RUST.has(arm)));
   for (const { name, bytes } of common) assert.equal(rustRoundTrip(name, base64(bytes)), base64(bytes), name);
   const typesCompared = new Set(common.map(({ name }) => name)).size;
@@ -123,8 +123,8 @@ test('the Rust decoder accepts the same values, as far as protocol 27 knows them
   t.diagnostic(`${common.length} of ${samples.length} values, ${typesCompared} of ${types.length} types compared`);
 });
 
-// Gives back: it reads a boolean that is neither 0 nor 1 as false, which RFC 4506 (section 4.4) does not allow.
-test('with bits flipped, whatever the Rust decoder takes and gives back is accepted', (t) => {
+// The same bytes: it decodes a boolean that is neither 0 nor 1 as false, which RFC 4506 (section 4.4) does not allow.
+test('with bits flipped, our decoder accepts what the Rust decoder decodes and encodes to the same bytes', (t) => {
   const lines = mutants.filter(({ name }) => rustTypes.has(name)).map(({ name, bytes }) => [name, base64(bytes)]);
   const accepted = lines.filter(([name, text]) => rustRoundTrip(name, text) === text);
   const verdicts = judge(accepted.map(([name, text]) => `check ${name} ${text}`));

@@ -4,7 +4,7 @@
 //     node tests/xdr/generate-schema.mjs            writes both files
 //     node tests/xdr/generate-schema.mjs --check    exit 1 when a committed file is not what would be written
 //
-// What the steps mean is said in src/xdr/schema.h.
+// src/xdr/schema.h explains the steps.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,8 +14,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const sdk = JSON.parse(readFileSync(join(root, 'tests/node_modules/@stellar/stellar-sdk/package.json')));
 const types = closure();
 
-// Types that stand for themselves in the SDK's definitions only where they are used get a name of their own when they
-// are an element: a step refers to its element by name.
+// Inline types of the SDK's definitions get a name when they are an element, because a step refers to its element by name.
 const anonymousNames = new Map([...typedefs].map(([name, schema]) => [describe(schema), name]));
 
 function describe(schema) {
@@ -33,8 +32,8 @@ function typeName(schema) {
   return name;
 }
 
-// The size of a type of which every value has the same size and every byte pattern is valid, else 0: such bytes are
-// passed without a look.
+// The size of a type whose values all have the same size and are valid with any bytes, else 0. Such bytes need no
+// check.
 function plainSize(schema) {
   const s = unwrap(schema);
   switch (s.kind) {
@@ -84,7 +83,7 @@ function step(schema) {
   }
 }
 
-// The fields of a struct as steps, with what is passed without a look taken together.
+// The fields of a struct as steps; neighbouring fields that need no check become one step.
 function structSteps(entries) {
   const steps = [];
   for (const [name, field] of entries) {
@@ -112,7 +111,7 @@ function arms(s) {
   return list.sort((a, b) => a.value - b.value);
 }
 
-// Every value takes at least four bytes, which bounds the work by the input: an array of nothing would not.
+// Every value has at least four bytes, so that the length of the input limits the work.
 function checkNoEmptyType(name, s) {
   if (s.entries?.length === 0 || s.length === 0) throw new Error(`${name} is empty`);
 }

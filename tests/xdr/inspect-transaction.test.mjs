@@ -1,4 +1,4 @@
-// fairway inspect transaction, against transactions that the official SDK builds and hashes.
+// fairway inspect transaction, on transactions built and hashed by the official SDK.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ function payments(options = {}) {
   return builder.addOperation(sdk.Operation.payment({ ...payment, source: other.publicKey() })).addOperation(sdk.Operation.payment(payment));
 }
 
-test('a V1 transaction shows its head, its sources and its signatures', () => {
+test('a V1 transaction shows its fields, its sources and its signatures', () => {
   const tx = payments({ ledgerbounds: { minLedger: 7, maxLedger: 8 }, minAccountSequence: '3', minAccountSequenceAge: 4n, minAccountSequenceLedgerGap: 5 })
     .addMemo(sdk.Memo.text('hello'))
     .build();
@@ -90,7 +90,7 @@ test('the declared resource fee of a Soroban transaction is shown', () => {
   assert.equal(json.memo, false);
 });
 
-test('muxed sources are shown as the account behind them', () => {
+test('muxed sources are shown as their account', () => {
   const muxed = (key) => new sdk.MuxedAccount(new sdk.Account(key.publicKey(), '1'), '77');
   const tx = new sdk.TransactionBuilder(muxed(client), { fee: '100', networkPassphrase: network, timebounds: { minTime: 0, maxTime: 0 } })
     .addOperation(sdk.Operation.bumpSequence({ bumpTo: '5', source: muxed(other).accountId() }))

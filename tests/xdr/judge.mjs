@@ -1,4 +1,4 @@
-// Asks xdr_judge, our decoder behind a pipe.
+// Runs xdr_judge, our decoder behind a pipe.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = process.env.XDR_JUDGE ?? join(root, process.env.BUILD ?? 'build', 'tests/xdr/xdr_judge');
 
-/** One answer a line. */
+/** Returns one answer for each line. */
 export function judge(lines) {
   const { status, stdout, stderr, error } = spawnSync(program, { input: lines.map((line) => `${line}\n`).join(''), maxBuffer: 2 ** 30 });
   if (error) throw error;

@@ -1,5 +1,5 @@
-// fairway inspect ledgers on real ledgers, against what the official SDK reads from them (ledgers/README.md there). The
-// ledgers are no part of the project: FAIRWAY_LEDGERS, or ../shared/ledgers beside the checkout.
+// fairway inspect ledgers on real ledgers, compared with what the official SDK reads from them (see README.md of that folder). The ledgers
+// are not part of the project: FAIRWAY_LEDGERS, or ../shared/ledgers beside the checkout.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ function inspect(args, input) {
 
 const unpack = (folder, name) => gunzipSync(readFileSync(join(ledgers, folder, name)));
 
-/** The folder's ledgers unpacked, and what must be said of them, by file in the order of the frames. */
+/** The folder's ledgers, unpacked, and the expected output for each, by file in the order of the frames. */
 function prepare(folder) {
   const names = readdirSync(join(ledgers, folder)).filter((name) => name.endsWith('.xdr.gz'));
   const paths = names.map((name) => join(work, basename(name, '.gz')));
@@ -33,7 +33,7 @@ function prepare(folder) {
   return { paths, expected };
 }
 
-/** Line by line, and text by text: numbers, strings and the order of keys are part of the form. */
+/** Compares line by line as text, because the forms of numbers and strings and the order of keys are part of the format. */
 function compare({ paths, expected }, options) {
   const { status, lines, stderr } = inspect([...options, ...paths]);
   assert.equal(stderr, '');

@@ -13,7 +13,7 @@ export function randomFrom(seed) {
   return { below: (n) => Math.floor(next() * n), chance: (p) => next() < p };
 }
 
-// How many values a type nests at least; what is larger than any budget does not end.
+// The minimum nesting depth of a type's values. A depth beyond every budget means infinite recursion.
 const heights = new Map();
 function height(schema) {
   const s = unwrap(schema);
@@ -31,9 +31,9 @@ function height(schema) {
 const armHeight = ({ arm }) => (arm.kind === 'void' ? 0 : height(arm.schema));
 
 /**
- * Makes values from random numbers. used: "Union.arm" and "Enum.value" of everything in the last value (and "empty
- * signed payload"); arms: in how many values each was. A value takes about `budget` parts, then it is brought to an
- * end.
+ * Generates values from random numbers. used: "Union.arm" and "Enum.value" of everything in the last value (and "empty
+ * signed payload"). arms: the number of values that had each. After about `budget` parts a value is completed as quickly as
+ * possible.
  */
 export class Values {
   constructor(random, budget = 200) {
@@ -42,7 +42,7 @@ export class Values {
     this.arms = new Map();
   }
 
-  /** A value of the type; of a union or enum the given case, or any. */
+  /** A value of the type; for a union or enum of the given case, or of any. */
   make(schema, chosen) {
     this.left = this.budget;
     this.used = new Set();
@@ -116,7 +116,7 @@ export class Values {
     return this.random.below(2 ** n);
   }
 
-  // Mostly any number, often one of the edges.
+  // Mostly any number, often one of the limits.
   #bits64() {
     const edges = [0n, 1n, -1n, 2n ** 31n, 2n ** 31n - 1n, 2n ** 32n, 2n ** 63n, 2n ** 63n - 1n];
     if (this.random.chance(0.3)) return edges[this.random.below(edges.length)];

@@ -1,4 +1,4 @@
-// Who has authorized what: the entries that come with an operation, each used at most once, and their signatures and nonces.
+// Authorization: the entries that come with an operation, each used at most once, and their signatures and nonces.
 // (soroban-env-host: auth.rs, account_contract.rs)
 
 import { hex, sha256 } from '../network.mjs';
@@ -24,7 +24,7 @@ const badSignature = (words) => new HostError('Contract, #5', words);
 /** The fields of credentials by address, of either version. */
 export const addressCredentials = (credentials) => credentials.address ?? credentials.addressV2;
 
-/** What a signature of such an entry signs. */
+/** The preimage of the hash that signs such an entry. */
 export const signaturePayload = (network, { credentials, rootInvocation }) => {
   const { address, nonce, signatureExpirationLedger } = addressCredentials(credentials);
   const fields = { networkId: network.id, nonce, signatureExpirationLedger, invocation: rootInvocation };
@@ -69,7 +69,7 @@ const checkSignatures = (host, account, payload, value) => {
   if (weight < account.thresholds[MEDIUM]) throw badSignature('signature weight is lower than threshold');
 };
 
-/** A nonce is used once, and remembered until the signature has expired. */
+/** A nonce is used once, and stored until the signature has expired. */
 const consumeNonce = (host, { address, nonce, signatureExpirationLedger }) => {
   const { sequence } = host.ledger;
   if (sequence > signatureExpirationLedger) throw new HostError('Auth, InvalidInput', 'signature has expired');
@@ -93,7 +93,7 @@ const sameFunction = (a, b) => {
   return bytes(a).equals(bytes(b));
 };
 
-/** The entries of an operation, as they are enforced. */
+/** The entries of an operation, enforced. */
 export class Enforced {
   #entries;
 
@@ -123,7 +123,7 @@ export class Enforced {
   }
 }
 
-/** While simulating: notes what has to be authorized, and leaves the signatures to the client. */
+/** During simulation: records what has to be authorized, and leaves the signatures to the client. */
 export class Recorded {
   entries = [];
   #credentialsType;

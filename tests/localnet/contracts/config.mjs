@@ -1,4 +1,4 @@
-// What a real network votes on for contracts. The values are of the order of the public network's, not equal to them.
+// Settings of contracts on which a real network votes. The values are close to those of the public network, not equal to them.
 
 const DAY = 17_280;
 
@@ -28,16 +28,16 @@ export const LIMITS = Object.freeze({
   transactionBytes: 132_096,
 });
 
-/** How long entries live, in ledgers. This network lets none of them die: see README.md. */
+/** How long entries live, in ledgers. On this network none of them dies: see README.md. */
 export const LIFETIME = Object.freeze({
   minPersistent: 120 * DAY,
   minTemporary: DAY,
   max: 180 * DAY,
 });
 
-/** What the asset contract extends its entries to when they have less than the threshold left. */
+/** The asset contract extends its entries when less than the threshold is left. */
 export const INSTANCE_EXTENSION = Object.freeze({ threshold: 6 * DAY, to: 7 * DAY });
 export const BALANCE_EXTENSION = Object.freeze({ threshold: 29 * DAY, to: 30 * DAY });
 
-/** What a call costs in instructions. This network has no meter: each call costs the same. */
+/** The cost of a call in instructions. This network does not meter them: each call costs the same. */
 export const INSTRUCTIONS = Object.freeze({ call: 200_000, signature: 400_000 });

@@ -1,12 +1,12 @@
-// What a contract call costs: the part that is always due, the part that is given back as far as it was not used, and what
-// living longer costs. (soroban-env-host: fees.rs)
+// The cost of a contract call: the fixed part, the part that is refunded as far as it was not used, and the cost of
+// extending entries. (soroban-env-host: fees.rs)
 
 import { encode } from '../xdr.mjs';
 import { RATES } from './config.mjs';
 
 const KB = 1024n;
 const INSTRUCTIONS_UNIT = 10_000n;
-/** A result is stored with every transaction; so large it is taken to be. */
+/** A result is stored with every transaction; this is its assumed size. */
 const RESULT_BYTES = 300n;
 const TTL_BYTES = 48n;
 const CLASSIC_TYPES = new Set([0, 1]);
@@ -14,11 +14,11 @@ const CLASSIC_TYPES = new Set([0, 1]);
 const ceiling = (dividend, divisor) => (dividend + divisor - 1n) / divisor;
 const forBytes = (bytes, rate) => ceiling(BigInt(bytes) * rate, KB);
 
-/** Entries that are read from disk: those of accounts. Contract data is in memory. */
+/** Entries that are read from disk: accounts. Contract data is in memory. */
 export const diskEntries = ({ readOnly, readWrite }) =>
   [...readOnly, ...readWrite].filter(({ type }) => CLASSIC_TYPES.has(type)).length;
 
-/** Due whatever becomes of the call; `resources` are SorobanResources. */
+/** Due whatever the result of the call is; `resources` are SorobanResources. */
 export const nonRefundableFee = ({ footprint, instructions, diskReadBytes, writeBytes }, transactionBytes) => {
   const writes = footprint.readWrite.length;
   return (
@@ -41,6 +41,6 @@ const rentFee = ({ size, isPersistent, ledgers }) => {
   return rent + RATES.writeEntry + forBytes(TTL_BYTES, RATES.write1Kb);
 };
 
-/** What the call has used of what could be given back; `returned` is the size of its value. */
+/** The used part of the refundable fee; `returned` is the size of the call's value. */
 export const refundableFee = ({ events, rents, returned }) =>
   rents.reduce((sum, rent) => sum + rentFee(rent), 0n) + forBytes(eventBytes(events) + returned, RATES.events1Kb);

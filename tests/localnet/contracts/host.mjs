@@ -1,7 +1,7 @@
-// What a contract call runs in: the entries that it may touch, the authorizations that it may use, and what it leaves behind.
+// The host of a contract call: the entries that it may access, the authorizations that it may use, and its effects.
 //
-// A call that is applied may touch what its footprint names; one that is simulated touches what it likes, and the footprint is
-// made of that. In both cases the same code runs.
+// A call that is applied may access what its footprint names. A simulated call may access everything, and its accesses become the
+// footprint. Both run the same code.
 
 import { entryKey, entryToWire, keyFromWire, keyOf } from '../entries.mjs';
 import { newContractData, newTtl, ttlHash, ttlKey, contractDataKey, Durability } from '../entries/contract-data.mjs';
@@ -21,8 +21,8 @@ export class Host {
   #touched = new Map();
 
   /**
-   * `footprint` is `{readOnly, readWrite}` of LedgerKeys, or null while simulating; `source` is the id of the account whose
-   * operation it is; `authorization` decides who has authorized what.
+   * `footprint` is `{readOnly, readWrite}` of LedgerKeys, or null during simulation. `source` is the id of the account whose
+   * operation it is. `authorization` decides what has been authorized.
    */
   constructor({ layer, footprint, source, network, verifier, authorization }) {
     this.layer = layer;
@@ -32,7 +32,7 @@ export class Host {
     this.authorization = authorization;
     this.events = [];
     this.instructions = 0;
-    /** `{size, isPersistent, ledgers}` of what lives longer than before, which has to be paid for. */
+    /** `{size, isPersistent, ledgers}` of entries whose life was extended, which has to be paid for. */
     this.rents = [];
     this.#footprint = footprint && {
       readOnly: new Set(footprint.readOnly.map(keyFromWire)),
@@ -44,7 +44,7 @@ export class Host {
     return this.layer.ledger;
   }
 
-  /** Counts work that is done; `what` is one of INSTRUCTIONS. */
+  /** Counts work; `what` is one of INSTRUCTIONS. */
   charge(what) {
     this.instructions += INSTRUCTIONS[what];
   }
@@ -59,21 +59,21 @@ export class Host {
     this.#touched.set(key, { wireKey, isWrite });
   }
 
-  /** What was touched, as a footprint. */
+  /** All accesses, as a footprint. */
   get footprint() {
     const keys = [...this.#touched.values()];
     const those = (isWrite) => keys.filter((touched) => touched.isWrite === isWrite).map(({ wireKey }) => wireKey);
     return { readOnly: those(false), readWrite: those(true) };
   }
 
-  /** An entry that is not to be changed, or null; `like` is any entry with its key. */
+  /** An entry for reading, or null. `like` is any entry with its key. */
   peek(like) {
     const key = keyOf(like);
     this.#touch(key, entryKey(like), false);
     return this.layer.peek(key);
   }
 
-  /** An entry to be changed, or null. */
+  /** An entry for changing, or null. */
   load(like) {
     const key = keyOf(like);
     this.#touch(key, entryKey(like), true);
@@ -85,7 +85,7 @@ export class Host {
     return this.peek(newContractData(fields))?.val ?? null;
   }
 
-  /** Sets contract data. An entry that is new lives for as short as the network lets it. */
+  /** Sets contract data. A new entry lives for the minimum that the network allows. */
   write(fields, val) {
     const existing = this.load(newContractData(fields));
     if (existing) {
@@ -100,7 +100,7 @@ export class Host {
     this.rents.push({ size: encode('LedgerEntry', entryToWire(entry)).length, isPersistent, ledgers });
   }
 
-  /** Lets contract data live for `to` more ledgers if it has less than `threshold` left. */
+  /** Extends contract data to `to` more ledgers if it has less than `threshold` left. */
   extend(fields, { threshold, to }) {
     const key = ttlKey(ttlHash(fields));
     const { liveUntil } = this.layer.peek(key);

@@ -1,5 +1,5 @@
-// The contract of the native asset, the one that this network has. Accounts hold lumens as they always do; what contracts hold
-// is contract data. (soroban-env-host: stellar_asset_contract)
+// The contract of the native asset, the only one on this network. Accounts hold lumens as usual; contracts hold them as
+// contract data. (soroban-env-host: stellar_asset_contract)
 
 import { newAccount } from '../entries.mjs';
 import { Durability } from '../entries/contract-data.mjs';
@@ -25,7 +25,7 @@ const NEGATIVE_AMOUNT = 8;
 const BALANCE = 10;
 const OVERFLOW = 12;
 
-/** Follows from the network, so that everybody knows it. */
+/** Derived from the network, so that everybody can compute it. */
 export const nativeContractId = (network) =>
   sha256(
     encode('HashIdPreimage', {
@@ -47,7 +47,7 @@ const INSTANCE = {
   },
 };
 
-/** Creates the contract; its address is the call's value. */
+/** Creates the contract and returns its address. */
 export const createNativeContract = (host) => {
   const contract = values.contractAddress(nativeContractId(host.network));
   if (host.read(instanceOf(contract)))
@@ -87,7 +87,7 @@ const changeAccount = (host, id, delta) => {
     throw contractError(BALANCE, `resulting balance is not within the allowed range, ${min}, ${balance}`);
 };
 
-/** What a contract holds: amount, authorized, clawback. */
+/** The balance of a contract: amount, authorized, clawback. */
 const changeContract = (host, contract, holder, delta) => {
   const fields = balanceOf(contract, holder);
   const before = readBalance(host, contract, holder);
@@ -104,7 +104,7 @@ const change = (host, contract, holder, delta) => {
   return id === null ? changeContract(host, contract, holder, delta) : changeAccount(host, id, delta);
 };
 
-/** The account behind a muxed address, and its number. */
+/** The account of a muxed address, and its number. */
 const demux = (to) =>
   to.type === Address.MUXED
     ? { holder: values.accountAddress(Buffer.from(to.muxedAccount.ed25519).toString('hex')), number: to.muxedAccount.id }
@@ -148,7 +148,7 @@ const parse = {
   amount: (value) => (value.type === Type.I128 ? values.i128Of(value) : null),
 };
 
-/** The functions of the contract that this network has, with what they take. */
+/** The functions of the contract that this network implements, with their parameters. */
 const functions = new Map([
   ['transfer', { takes: [parse.holder, parse.recipient, parse.amount], run: transfer }],
   [

@@ -1,4 +1,4 @@
-// SCVals, as they are on the wire, from and to JavaScript.
+// Converts SCVals between the wire form and JavaScript.
 
 import { hex } from '../network.mjs';
 import { XdrString, encode, publicKey } from '../xdr.mjs';
@@ -50,7 +50,7 @@ export const contractAddress = (contractId) => ({ type: Address.CONTRACT, contra
 /** The id of an account's address; null for any other. */
 export const accountIdOf = (value) => (value.type === Address.ACCOUNT ? hex(value.accountId.ed25519) : null);
 
-/** Equal for equal addresses. */
+/** The same text for equal addresses. */
 export const addressName = (value) => hex(encode('ScVal', address(value)));
 
 export const i128Of = ({ i128: { hi, lo } }) => (hi << WORD) | lo;

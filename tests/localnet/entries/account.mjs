@@ -1,12 +1,12 @@
 // Accounts. Their extensions appear on the wire once something needed them (`extension`: 0 none, 1 liabilities, 2 sponsorship
-// counters, 3 time of the last sequence change) and stay.
+// counters, 3 time of the last sequence change), and stay.
 
 import { hex } from '../network.mjs';
 import { XdrString, encode, publicKey } from '../xdr.mjs';
 
 const ACCOUNT = 0;
 
-/** The account behind a MuxedAccount, whether it is a G... or an M... address. */
+/** The account of a MuxedAccount, whether its address is G... or M.... */
 export const accountOf = (muxed) => hex(muxed.type === 0 ? muxed.ed25519 : muxed.med25519.ed25519);
 
 export const accountKey = (id) => id;
@@ -33,13 +33,13 @@ export const newAccount = ({ id, balance, sequence }) => ({
   modified: 0,
 });
 
-/** Makes the extensions up to `level` part of the entry, as core does when it first writes one of their fields. */
+/** Adds the extensions up to `level` to the entry, as core does when it first writes one of their fields. */
 export const extendAccount = (account, level) => {
   account.extension = Math.max(account.extension, level);
   return account;
 };
 
-/** A signer knows its own wire form, and its XDR in hex, by which signers are ordered and found. */
+/** A signer has its wire form, and its XDR in hex, by which signers are ordered and found. */
 export const newSigner = (wire, weight, sponsor = null) => ({
   key: encode('SignerKey', wire).toString('hex'),
   wire,

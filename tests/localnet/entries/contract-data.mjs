@@ -1,4 +1,4 @@
-// Contract data, and for each such entry how long it lives (ttl). Keys and values are SCVals as they are on the wire.
+// Contract data, and for each such entry its time to live (ttl). Keys and values are SCVals in wire form.
 
 import { hex, sha256 } from '../network.mjs';
 import { encode } from '../xdr.mjs';
@@ -13,7 +13,7 @@ const keyToWire = ({ contract, key, durability }) => ({
   contractData: { contract, key, durability },
 });
 
-/** `contract` is the ScAddress whose data it is; for nonces that is an account. */
+/** `contract` is the ScAddress that owns the data; for nonces it is an account. */
 export const contractDataKey = (fields) => `contract ${hex(encode('LedgerKey', keyToWire(fields)))}`;
 
 export const newContractData = ({ contract, key, durability, val }) => ({
@@ -41,7 +41,7 @@ export const contractData = {
   fromWire: ({ contractData: wire }) => newContractData(wire),
 };
 
-/** What a contract data entry's ttl is found by. */
+/** The key of a contract data entry's ttl. */
 export const ttlHash = (fields) => hex(sha256(encode('LedgerKey', keyToWire(fields))));
 export const ttlKey = (keyHash) => `ttl ${keyHash}`;
 

@@ -1,4 +1,4 @@
-// Offers: an account sells an asset for another one at a price. `pair` is the side of the order book that they are on.
+// Offers: an account sells one asset for another at a price. `pair` is the side of the order book.
 
 import { assetName } from '../assets.mjs';
 import { hex } from '../network.mjs';
@@ -25,7 +25,7 @@ export const newOffer = ({ id, offerId, selling, buying, amount, price, flags = 
   modified: 0,
 });
 
-/** The OfferEntry, which results carry too. */
+/** The OfferEntry, which is also part of results. */
 export const offerToWire = ({ id, offerId, selling, buying, amount, price, flags }) => ({
   sellerId: publicKey(id),
   offerId,

@@ -1,5 +1,5 @@
-// Trust lines: what an account holds of an issued asset, up to which limit, and what its issuer allows. `extension` is 1 once
-// the line has had liabilities.
+// Trust lines: the balance of an issued asset, its limit, and what the issuer has authorized. `extension` is 1 once the line has
+// had liabilities.
 
 import { assetName, isPoolShare } from '../assets.mjs';
 import { hex } from '../network.mjs';

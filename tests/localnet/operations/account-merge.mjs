@@ -27,7 +27,7 @@ export const accountMerge = {
     const account = layer.load(accountKey(source));
     if (account.flags & AUTH_IMMUTABLE) return fail(IMMUTABLE_SET);
     if (account.subEntries !== account.signers.length) return fail(HAS_SUB_ENTRIES);
-    // Created anew in this ledger, the account must not start below a sequence number that it has used.
+    // If it is created again in this ledger, the account must not start below a sequence number that it has used.
     if (account.sequence >= startingSequence(ledger.sequence)) return fail(SEQNUM_TOO_FAR);
     if (isSponsoring(layer, source) || account.sponsoring > 0) return fail(IS_SPONSOR);
 

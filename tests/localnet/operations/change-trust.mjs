@@ -10,7 +10,7 @@ const NO_ISSUER = -2;
 const INVALID_LIMIT = -3;
 const LOW_RESERVE = -4;
 
-/** What the issuer's flags make of a new trust line. */
+/** How the issuer's flags set a new trust line. */
 const firstFlags = (issuer) =>
   (issuer.flags & AUTH_REQUIRED ? 0 : AUTHORIZED) | (issuer.flags & AUTH_CLAWBACK_ENABLED ? CLAWBACK_ENABLED : 0);
 

@@ -39,7 +39,7 @@ const missingFunction = (host, network) => {
   return hasFunction(textOf(functionName)) ? null : `${textOf(functionName)} of the native asset's contract`;
 };
 
-/** Carries out the host function; returns its value or throws HostError. */
+/** Runs the host function; returns its value or throws HostError. */
 export const runHostFunction = (host, wire) => {
   host.charge('call');
   if (wire.type !== INVOKE) return createNativeContract(host);
@@ -53,7 +53,7 @@ const sizeIn = (layer, keys) =>
     return sum + (entry ? encode('LedgerEntry', entryToWire(entry)).length : 0);
   }, 0);
 
-/** What the call read from disk and wrote, in bytes. */
+/** The bytes that the call read from disk and wrote. */
 export const bytesUsed = (before, after, { readOnly, readWrite }) => ({
   diskReadBytes: sizeIn(
     before,

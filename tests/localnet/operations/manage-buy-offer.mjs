@@ -6,7 +6,7 @@ export const manageBuyOffer = {
   level: 'medium',
   success: emptySuccess,
 
-  /** In the book it stands as an offer to sell, so at the inverse price. */
+  /** In the book it is an offer to sell, so at the inverse price. */
   body({ manageBuyOfferOp: wire }) {
     const { selling, buying, offerId, buyAmount, price } = wire;
     return {

@@ -1,4 +1,4 @@
-// What the three kinds of operations that put offers into the book have in common. (core: ManageOfferOpFrameBase.cpp)
+// The common part of the three kinds of operations that put offers into the book. (core: ManageOfferOpFrameBase.cpp)
 
 import { isNative, isValidAsset, sameAsset } from '../assets.mjs';
 import { accountKey, newOffer, offerKey } from '../entries.mjs';
@@ -47,8 +47,8 @@ export const emptySuccess = {
 };
 
 /**
- * An offer as an operation asks for it: `{selling, buying, price, offerId, isPassive, isDeletion, hasValidAmount, limits}`, with
- * `limits` as for exchange.mjs: `maxWheatSend` of what is sold, or `maxSheepReceive` of what is bought.
+ * An offer as the operation requests it: `{selling, buying, price, offerId, isPassive, isDeletion, hasValidAmount, limits}`, with
+ * `limits` as in exchange.mjs: `maxWheatSend` of what is sold, or `maxSheepReceive` of what is bought.
  */
 export const validateOffer = ({ selling, buying, price, offerId, isDeletion, hasValidAmount }) => {
   if (!isValidAsset(selling) || !isValidAsset(buying) || sameAsset(selling, buying)) return MALFORMED;
@@ -66,7 +66,7 @@ const missingLines = (layer, id, { selling, buying }) => {
   return bought.isAuthorized ? 0 : BUY_NOT_AUTHORIZED;
 };
 
-/** How much may be sold and bought now, within what the operation wants beyond what it `has` sold and bought already. */
+/** How much may be sold and bought now, of what the operation wants and does not have (`has`) yet. */
 const currentLimits = (layer, id, { selling, buying, limits }, has = { sheep: 0n, wheat: 0n }) => {
   const positive = (value) => (value > 0n ? value : 0n);
   let maxSheepSend = positive(peekHolding(layer, id, selling).available);
@@ -77,7 +77,7 @@ const currentLimits = (layer, id, { selling, buying, limits }, has = { sheep: 0n
   return { maxSheepSend, maxWheatReceive };
 };
 
-/** Stops at offers that are too dear for `price`, which is in wheat for one sheep, and at the account's own. */
+/** Stops at offers that cost more than `price`, which is in wheat for one sheep, and at the account's own. */
 const stopAt = (id, { price, isPassive }) => {
   const [n, d] = [BigInt(price.d), BigInt(price.n)];
   return (offer) => {
@@ -87,7 +87,7 @@ const stopAt = (id, { price, isPassive }) => {
   };
 };
 
-/** Crosses what is in the book. Returns `{error}` or `{any}`, or `{claims, amount}` with what is left to stand in it. */
+/** Crosses offers in the book. Returns `{error}` or `{any}`, or `{claims, amount}` with the amount that stays in the book. */
 const trade = (layer, id, wanted, liabilities) => {
   if (peekHolding(layer, id, wanted.buying).room < liabilities.buying) return { error: LINE_FULL };
   if (peekHolding(layer, id, wanted.selling).available < liabilities.selling) return { error: UNDERFUNDED };
@@ -128,7 +128,7 @@ const reserveErrors = new Map([
   [Reserve.TOO_MANY_SPONSORING, { any: Op.TOO_MANY_SPONSORING }],
 ]);
 
-/** `liabilities` are those that the offer would have if nothing of it were taken. */
+/** `liabilities` are those of the offer if nothing of it is taken. */
 export const applyOffer = (wanted, liabilities, { source, layer, fail, failAny, succeed }) => {
   const isNew = wanted.offerId === 0n;
   const missing = wanted.isDeletion ? 0 : missingLines(layer, source, wanted);

@@ -1,7 +1,7 @@
 import { liabilities } from '../exchange.mjs';
 import { applyOffer, emptySuccess, validateOffer } from './manage-offer.mjs';
 
-/** The offer that the operation asks for. A passive one does not take what is offered at exactly its price. */
+/** The offer that the operation requests. A passive offer does not take offers at exactly its price. */
 const wantedOffer = (body, isPassive) => ({
   ...body,
   offerId: body.offerId ?? 0n,
@@ -13,7 +13,7 @@ const wantedOffer = (body, isPassive) => ({
 
 const SELL_OFFER = 3;
 
-/** Core carries out both as the same operation, so the results of both are of its type. */
+/** Core runs both as the same operation, so the results of both have its type. */
 const sellOffer = ({ type, arm, isPassive }) => ({
   type,
   resultType: SELL_OFFER,

@@ -1,4 +1,4 @@
-// One operation of a transaction, and the kinds of operations that this network knows.
+// One operation of a transaction, and the kinds of operations that this network implements.
 
 import { accountOf } from '../entries.mjs';
 import { Op, operationError, operationResult } from '../results.mjs';
@@ -22,11 +22,11 @@ import { beginSponsoring, endSponsoring } from './sponsoring.mjs';
  *   type         its OperationType
  *   resultType   optional, the type of its results if it is another
  *   level        'low', 'medium' or 'high', or a function from body to one: the threshold that its source's signers must meet
- *   missing      optional, (body, network) -> what of it this network does not implement, in words, or null
+ *   missing      optional, (body, network) -> the part of it that this network does not implement, as text, or null
  *   validate     (body, source) -> result code; 0 is valid. Looks at nothing but the operation.
- *   success      optional, what a success carries before it happened
- *   apply        ({body, source, layer, fail, failAny, succeed, ...}) -> OperationResult; the rest of the context is `network` and
- *                what `Operation.apply` is given
+ *   success      optional, the initial value of a success
+ *   apply        ({body, source, layer, fail, failAny, succeed, ...}) -> OperationResult; the other members of the context are
+ *                `network` and the parameters of `Operation.apply`
  */
 const kinds = new Map(
   [
@@ -76,7 +76,7 @@ export class Operation {
     return SOROBAN.has(this.type);
   }
 
-  /** What this network does not implement, in words; null when it can carry the operation out. */
+  /** The part that this network does not implement, as text; null when it implements the operation. */
   get missing() {
     return this.#kind ? (this.#kind.missing?.(this.#body, this.#network) ?? null) : this.name;
   }
@@ -112,8 +112,8 @@ export class Operation {
   }
 
   /**
-   * Changes `layer`, which is to be thrown away unless the result is a success. `context` has `transaction`, `verifier`, and
-   * `effects`, which the operation fills with what else than changes it leaves in the metadata.
+   * Changes `layer`, which must be discarded unless the result is a success. `context` has `transaction`, `verifier`, and
+   * `effects`, to which the operation adds what else it leaves in the metadata.
    */
   apply(layer, context) {
     return this.#kind.apply({

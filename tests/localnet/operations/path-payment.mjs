@@ -1,4 +1,4 @@
-// What the two kinds of path payments have in common, and both of them. (core: PathPaymentStrictReceiveOpFrame.cpp,
+// The common part of the two kinds of path payments, and both of them. (core: PathPaymentStrictReceiveOpFrame.cpp,
 // PathPaymentStrictSendOpFrame.cpp)
 
 import { isValidAsset, sameAsset } from '../assets.mjs';
@@ -13,7 +13,7 @@ import { publicKey } from '../xdr.mjs';
 const MALFORMED = -1;
 const TOO_FEW_OFFERS = -10;
 const OFFER_CROSS_SELF = -11;
-/** OVER_SENDMAX of the one, UNDER_DESTMIN of the other. */
+/** OVER_SENDMAX for strict receive, UNDER_DESTMIN for strict send. */
 const CONSTRAINT_NOT_MET = -12;
 const codes = {
   [Obstacle.UNDERFUNDED]: -2,
@@ -32,7 +32,7 @@ const success = { success: { offers: [], last: payout('00'.repeat(32), { type: 0
 const validate = (amounts, { sendAsset, destAsset, path }) =>
   amounts.some((amount) => amount <= 0n) || ![sendAsset, destAsset, ...path].every(isValidAsset) ? MALFORMED : 0;
 
-/** Carries the failure of one operation out of its steps. */
+/** Ends an operation with a failure from within its steps. */
 class Failed extends Error {
   constructor(result) {
     super('the operation failed');
@@ -40,7 +40,7 @@ class Failed extends Error {
   }
 }
 
-/** The steps of a payment; each throws Failed when it cannot be taken. */
+/** The steps of a payment; each throws Failed when it is not possible. */
 const steps = ({ source, layer, fail, failAny }) => {
   const stop = (result) => {
     throw new Failed(result);
@@ -52,7 +52,7 @@ const steps = ({ source, layer, fail, failAny }) => {
     take: (asset, amount) => overcome(debit(layer, source, asset, amount)),
     require: (isMet) => isMet || stop(fail(CONSTRAINT_NOT_MET)),
 
-    /** One hop over the book. `isExact` says whether what changed hands is what had to. */
+    /** One hop over the book. `isExact` tells whether the exchanged amount is the required one. */
     hop(limits, rounding, crossed, isExact) {
       const result = convert(layer, {
         ...limits,

@@ -13,7 +13,7 @@ const INVALID_STATE = -4;
 const BOTH = AUTHORIZED | MAINTAIN_LIABILITIES;
 const ALL = BOTH | CLAWBACK_ENABLED;
 
-/** A line is authorized, or may only keep its liabilities, or neither; not both. */
+/** A line is authorized, or may only keep its liabilities, or neither; never both. */
 const isContradictory = (flags) => (flags & BOTH) === BOTH;
 
 const areFlagsMalformed = ({ setFlags, clearFlags }) =>

@@ -1,4 +1,4 @@
-// Methods that no Stellar RPC has: for test programs that steer the network from another process.
+// Methods that no Stellar RPC has: test programs use them to control the network from another process.
 
 import { invalidParams } from './error.mjs';
 import { uint32 } from './params.mjs';
@@ -28,7 +28,7 @@ export const controlMethods = ({ network, chain, closing, faults }) => {
       return status();
     },
 
-    /** Changes settings of faults.mjs; answers all of them, and how often each has happened. */
+    /** Changes settings of faults.mjs; returns all settings, and how often each fault has happened. */
     localnet_faults(params) {
       try {
         faults.configure(params);

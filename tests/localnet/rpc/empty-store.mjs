@@ -1,5 +1,5 @@
-// An RPC that has just started with an empty store: what each method answers until the first ledger is in it. Measured on
-// stellar-rpc 28, except for those marked "read", which were taken from its source.
+// An RPC that has just started with an empty store: the response of each method until the first ledger is stored. Measured on
+// stellar-rpc 28, except for those marked "read", which are from its source.
 
 import { base64 } from '../xdr.mjs';
 import { internalError } from './error.mjs';
@@ -18,7 +18,7 @@ const errors = new Map([
   ['getFeeStats', EMPTY], // read
 ]);
 
-/** The core behind it answers, and says PENDING to what it has not checked. The RPC knows no latest ledger. */
+/** Its core responds PENDING to what it cannot check. The RPC has no latest ledger. */
 const sendUnchecked = ({ network, chain }, params) => {
   const transaction = readSubmission(params, network);
   const { status, outcome } = chain.submitUnchecked(transaction);
@@ -40,7 +40,7 @@ const substitute = (name, context) => {
   };
 };
 
-/** The method, or what it answers while the store is empty. */
+/** The method, or its response while the store is empty. */
 export const unlessEmpty = (name, method, context) => {
   const empty = substitute(name, context);
   if (!empty) return method;

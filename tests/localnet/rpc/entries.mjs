@@ -11,7 +11,7 @@ const MAX_KEY_BYTES = 16 * 1024;
 const TTL = 9;
 const CONTRACT_DATA = 6;
 
-/** What the RPC says when core's query server answers it with an error. */
+/** The RPC's error when core's query server reports one. */
 const coreFailed = (reason) => internalError(`could not query captive core: ${reason}`);
 const NOT_FOUND = 'http request failed with non-200 status code (404)';
 
@@ -29,7 +29,7 @@ const parseKey = (text, index) => {
   return key;
 };
 
-/** Contract data has a last ledger. */
+/** Contract data expires with a ledger. */
 const liveUntil = (key, state) =>
   key.type === CONTRACT_DATA
     ? { liveUntilLedgerSeq: state.peek(ttlKey(ttlHash(key.contractData)))?.liveUntil }
@@ -43,7 +43,7 @@ export const entryMethods = ({ chain, faults }) => ({
       throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${MAX_KEYS})`);
     const parsed = keys.map(parseKey);
     if (keys.length === 0) throw coreFailed('no keys specified in request');
-    // Core refuses a request that has a key twice, and one for a ledger whose snapshot it has not published yet.
+    // Core refuses a request with a duplicate key, and one for a ledger whose snapshot it has not published yet.
     if (new Set(keys).size < keys.length || faults.happens('snapshotMissing')) throw coreFailed(NOT_FOUND);
     const entries = parsed.flatMap((key, index) => {
       const name = keyFromWire(key);

@@ -7,7 +7,7 @@ export const codes = Object.freeze({
   PANIC: -32003,
 });
 
-/** Travels in a JSON-RPC answer, with HTTP status 200. `data` is optional. */
+/** A JSON-RPC error, sent with HTTP status 200. `data` is optional. */
 export class RpcError extends Error {
   constructor(code, message, data) {
     super(message);
@@ -21,10 +21,10 @@ export class RpcError extends Error {
   }
 }
 
-/** What a handler says of parameters that it has read. */
+/** The error of a handler about parameters that it has read. */
 export const invalidParams = (message) => new RpcError(codes.INVALID_PARAMS, message);
 export const invalidRequest = (message) => new RpcError(codes.INVALID_REQUEST, message);
 export const internalError = (message) => new RpcError(codes.INTERNAL, message);
 
-/** What the server says of parameters that cannot be read; `data` names the one that is wrong. */
+/** The error of the server about unreadable parameters; `data` names the parameter. */
 export const unreadableParams = (data) => new RpcError(codes.INVALID_PARAMS, 'invalid parameters', data);

@@ -18,7 +18,7 @@ export const rangeText = ({ oldest, latest }) =>
 
 const isOutside = (sequence, { oldest, latest }) => sequence < oldest || sequence > latest;
 
-/** Where to begin, by `startLedger` or behind a cursor; the two range errors differ in code and text. */
+/** The first ledger, by `startLedger` or after a cursor; the two range errors differ in code and text. */
 export const pageStart = (params, cursor, parseCursor, history) => {
   const startLedger = uint32(params, 'startLedger');
   if (cursor === '') {

@@ -1,4 +1,4 @@
-// getHealth, getNetwork, getVersionInfo, getLatestLedger, getFeeStats: how the network is.
+// getHealth, getNetwork, getVersionInfo, getLatestLedger, getFeeStats: the state of the network.
 
 import { base64, encode } from '../xdr.mjs';
 import { PROTOCOL } from '../network.mjs';
@@ -13,7 +13,7 @@ const mostFrequent = (sorted) => {
   return [...counts].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0n, 0])[0];
 };
 
-/** As Go prints a duration of whole seconds: 31s, 2m10s, 1h0m5s. */
+/** Formats whole seconds as Go prints a duration: 31s, 2m10s, 1h0m5s. */
 export const goDuration = (seconds) => {
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor((seconds % 3600) / 60);
@@ -38,7 +38,7 @@ export const networkMethods = ({ network, chain, friendbotUrl, retention }) => (
     const { history } = chain;
     const latency = Number(chain.now() - chain.closeTime);
     if (latency > MAX_HEALTHY_LATENCY_S) {
-      // This error is returned by value in the original, which is why its text begins with the code.
+      // The original returns this error by value, which is why its text begins with the code.
       const [is, limit] = [latency, MAX_HEALTHY_LATENCY_S].map(goDuration);
       const message = `latency (${is}) since last known ledger closed is too high (>${limit})`;
       throw internalError(`[${codes.INTERNAL}] ${message}`);

@@ -1,10 +1,10 @@
-// Reading parameters as a Go server does: of the declared type, or invalid parameters.
+// Reads parameters as a Go server does: of the declared type, or invalid parameters.
 
 import { invalidParams, unreadableParams } from './error.mjs';
 
 const UINT32_MAX = 0xffffffff;
 
-/** The type of a JSON value as Go's decoder calls it. */
+/** Go's name for the type of a JSON value. */
 const jsonType = (value) => {
   if (Array.isArray(value)) return 'array';
   return typeof value === 'boolean' ? 'bool' : typeof value;
@@ -42,12 +42,12 @@ export const array = (params, name) => {
 };
 
 /**
- * Only base64 is served; the JSON form of XDR is not implemented here. `invalid` makes the error of a format that no RPC
- * has: getLedgers answers with another code than the other methods.
+ * Only base64 is implemented, not the JSON form of XDR. `invalid` makes the error for a format that no RPC has: getLedgers uses
+ * another code than the other methods.
  */
 export const requireBase64 = (params, invalid = invalidParams) => {
   const format = text(params, 'xdrFormat');
-  if (format === 'json') throw invalidParams('xdrFormat "json" is not implemented by this network');
+  if (format === 'json') throw invalidParams('not implemented by this local network: xdrFormat "json"');
   if (format !== '' && format !== 'base64')
     throw invalid(`got '${format}': expected base64, json for optional 'xdrFormat'`);
 };

@@ -1,4 +1,4 @@
-// HTTP in front of the methods: JSON-RPC 2.0 by POST to any path, and friendbot.
+// The HTTP server: JSON-RPC 2.0 by POST to any path, and friendbot.
 
 import { createServer } from 'node:http';
 import { FriendbotRefusal } from '../friendbot.mjs';
@@ -21,10 +21,13 @@ const readBody = async (request) => {
   return Buffer.concat(chunks);
 };
 
-/** Methods that steer the network. */
+/** Methods of Stellar RPC that this network does not have. */
+const NOT_IMPLEMENTED = ['getEvents'];
+
+/** Methods that control the network. */
 const CONTROL = 'localnet_';
 
-/** Undefined when it is no JSON. */
+/** Undefined when it is not JSON. */
 const parse = (body) => {
   try {
     return JSON.parse(body.toString('utf8'));
@@ -33,7 +36,7 @@ const parse = (body) => {
   }
 };
 
-/** An error of HTTP itself, before JSON-RPC: text, as Go's http.Error writes it. */
+/** An error of HTTP itself, before JSON-RPC: plain text, as Go's http.Error writes it. */
 const sendText = (response, status, text, headers = {}) => {
   response.writeHead(status, {
     'Content-Type': 'text/plain; charset=utf-8',
@@ -42,6 +45,11 @@ const sendText = (response, status, text, headers = {}) => {
   });
   response.end(`${text}\n`);
 };
+
+const methodNotFound = (method) =>
+  NOT_IMPLEMENTED.includes(method)
+    ? new RpcError(codes.METHOD_NOT_FOUND, `not implemented by this local network: ${method}`)
+    : new RpcError(codes.METHOD_NOT_FOUND, 'method not found', method);
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -67,7 +75,7 @@ export class RpcServer {
     this.#faults = faults;
     this.#log = log;
     this.#onFatal = onFatal;
-    /** The methods as a node has them that is so many ledgers behind. */
+    /** The methods of a node that lags by this many ledgers. */
     this.methodsOfNode = () => new Map();
     this.#http = createServer((request, response) => {
       this.#serve(request, response).catch((error) => {
@@ -110,7 +118,7 @@ export class RpcServer {
     return this.#faultily(body, request, response);
   }
 
-  /** Carries a request out, if no fault is in its way. Those that steer the network have none. */
+  /** Executes a request unless a fault prevents it. Control methods have no faults. */
   async #faultily(body, request, response) {
     const parsed = parse(body);
     if (parsed === undefined) return sendText(response, 500, `[${codes.PARSE}] invalid request value`);
@@ -140,7 +148,7 @@ export class RpcServer {
     return present.length > 0 ? present : undefined;
   }
 
-  /** Undefined for a notification, which gets no answer. */
+  /** Undefined for a notification, which gets no response. */
   async #call(call, methods) {
     const id = isObject(call) ? call.id : undefined;
     try {
@@ -148,7 +156,7 @@ export class RpcServer {
         throw new RpcError(codes.INVALID_REQUEST, 'invalid request');
       }
       const method = methods.get(call.method);
-      if (!method) throw new RpcError(codes.METHOD_NOT_FOUND, 'method not found', call.method);
+      if (!method) throw methodNotFound(call.method);
       if (call.params !== undefined && call.params !== null && !isObject(call.params)) {
         throw wrongType(call.params, 'params', 'object');
       }

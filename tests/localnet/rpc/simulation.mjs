@@ -1,4 +1,4 @@
-// simulateTransaction: what a contract call would do, touch and cost, and what has to be signed for it.
+// simulateTransaction: what a contract call would do, access and cost, and what has to be signed for it.
 
 import { randomBytes } from 'node:crypto';
 import { Credentials, Enforced, Recorded } from '../contracts/authorization.mjs';
@@ -9,14 +9,14 @@ import { bytesUsed, runHostFunction } from '../operations/invoke-host-function.m
 import { Layer } from '../state.mjs';
 import { base64, encode } from '../xdr.mjs';
 
-/** Room for signatures, for a fee bump around the envelope, and for what changes until it is applied. */
+/** Margins for signatures, for a fee bump envelope, and for changes until the transaction is applied. */
 const ENVELOPE_SLACK_BYTES = 700;
 const LEEWAY_PERCENT = 15n;
-/** An account grows by its extensions when its first transaction is applied. */
+/** An account's entry grows by its extensions when its first transaction is applied. */
 const ACCOUNT_GROWTH_BYTES = 100;
 const AUTH_MODES = ['enforce', 'record', 'record_allow_nonroot'];
 
-/** What is wrong with the mode, in words, or null. */
+/** The error of the mode, or null. */
 const badAuthMode = (mode, auth) => {
   if (mode !== undefined && mode !== '' && !AUTH_MODES.includes(mode))
     return `optional 'authMode' must be one of ${AUTH_MODES.join(',')} when included`;
@@ -31,7 +31,7 @@ const authorizationFor = ({ authMode, useUpgradedAuth }, auth) => {
   return new Recorded({ credentialsType: useUpgradedAuth ? Credentials.ADDRESS_V2 : Credentials.ADDRESS, randomNonce });
 };
 
-/** What the call would change; `before` and `after` are null for what is created and removed. */
+/** The changes of the call; `before` and `after` are null for created and removed entries. */
 const describeChange = ({ before, after }) => {
   const xdr = (entry) => entry && base64(encode('LedgerEntry', entryToWire(entry)));
   return {
@@ -49,7 +49,7 @@ const withGrowth = ({ diskReadBytes, writeBytes }, accounts) => ({
   writeBytes: writeBytes + accounts * ACCOUNT_GROWTH_BYTES,
 });
 
-/** `operation` is an invokeHostFunction that this network implements; `node` is where it is simulated. */
+/** `operation` is an invokeHostFunction that this network implements; `node` simulates it. */
 export const simulate = ({ transaction, operation, params, node, network, verifier }) => {
   const { hostFunction, auth } = operation.wire.body.invokeHostFunctionOp;
   const wrong = badAuthMode(params.authMode, auth);

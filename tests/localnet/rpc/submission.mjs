@@ -1,4 +1,4 @@
-// sendTransaction and simulateTransaction: envelopes on their way in.
+// sendTransaction and simulateTransaction.
 
 import { base64 } from '../xdr.mjs';
 import { Status } from '../queue.mjs';
@@ -28,10 +28,10 @@ export const readSubmission = (params, network) => {
   return transaction;
 };
 
-/** The result; what this network does not implement is also named, as a diagnostic event and in the log. */
+/** The result. What this network does not implement is also named in a diagnostic event and in the log. */
 const describeRefusal = (transaction, outcome, log) => {
   const missing = transaction.operations.map((operation) => operation.missing).filter((words) => words !== null);
-  const words = missing.length > 0 ? `the local network does not implement ${[...new Set(missing)].join(', ')}` : '';
+  const words = missing.length > 0 ? `not implemented by this local network: ${[...new Set(missing)].join(', ')}` : '';
   log(`refused ${transaction.hashHex}: code ${outcome.outerCode}, innermost ${outcome.code}${words && `, ${words}`}`);
   const errorResultXdr = base64(outcome.toXdr());
   return words ? { errorResultXdr, diagnosticEventsXdr: [base64(diagnosticError(words))] } : { errorResultXdr };
@@ -63,7 +63,7 @@ export const submissionMethods = ({ network, chain, verifier, faults, log }) => 
     if (!operations[0].isSoroban)
       return failure(`Transaction contains unsupported operation type: ${operations[0].name}`);
     const { missing } = operations[0];
-    if (missing !== null) return failure(`the local network does not implement ${missing}`);
+    if (missing !== null) return failure(`not implemented by this local network: ${missing}`);
     if (transaction.isFeeBump) return failure('Transaction is a fee bump: simulate the inner transaction');
     return simulate({ transaction, operation: operations[0], params, node: chain, network, verifier });
   },

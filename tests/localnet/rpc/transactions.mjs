@@ -1,4 +1,4 @@
-// getTransaction and getTransactions: what became of envelopes.
+// getTransaction and getTransactions.
 
 import { base64, encode } from '../xdr.mjs';
 import { invalidParams } from './error.mjs';
@@ -17,7 +17,7 @@ const eventsOf = (meta) => {
   return { contractEventsXdr: operations.map(xdr) };
 };
 
-/** Why a contract call failed, in words. */
+/** The reason why a contract call failed. */
 const diagnosticsOf = ({ v4: { diagnosticEvents } }) =>
   diagnosticEvents.length > 0
     ? { diagnosticEventsXdr: diagnosticEvents.map((event) => base64(encode('DiagnosticEvent', event))) }

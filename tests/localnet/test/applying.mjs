@@ -1,4 +1,4 @@
-// Two accounts, and what an operation of theirs comes to: in a ledger, or refused at submission.
+// Two accounts, and the result of their operations: in a ledger, or when refused at submission.
 
 import assert from 'node:assert/strict';
 import { trustLineKey } from '../entries.mjs';
@@ -15,7 +15,7 @@ export const start = async (t) => {
     /** The trust line of an account, or null. */
     line: (key, asset) =>
       client.net.chain.state.peek(trustLineKey(client.id(key), asset.toXdrObject().toXdrObject())),
-    /** The operation's result code in a ledger; its sequence is consumed and its fee paid either way. */
+    /** The operation's result code in a ledger; the sequence is consumed and the fee paid in either case. */
     async applied(operation, { source = alice, signers } = {}) {
       const before = client.account(source);
       const result = await client.include(client.build(source, [operation].flat(), { signers }));

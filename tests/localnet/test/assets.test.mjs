@@ -1,4 +1,4 @@
-// Which assets are valid. The SDK builds no others, so these are made by hand, and judged without a network.
+// Which assets are valid. The SDK cannot build invalid ones, so these are built by hand, and validated without a network.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

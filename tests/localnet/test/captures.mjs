@@ -1,4 +1,4 @@
-// Ledgers that stellar-core's own test suites closed (../shared/ledgers/core), and following them.
+// Reads and follows ledgers that stellar-core's own test suites closed (../shared/ledgers/core).
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,7 @@ export const unordered = (changes) => changes.map((change) => JSON.stringify(cha
 /** Contract code and config settings do not exist here. */
 const known = (change) => [0, 1, 2, 3, 6, 9].includes(Object.values(change)[1].data?.type ?? Object.values(change)[1].type);
 
-/** Takes over what core says that a ledger changed. */
+/** Applies the changes that core's metadata lists for a ledger. */
 export const follow = (state, { txProcessing, upgradesProcessing }) => {
   const replay = (changes) => state.replay(changes.filter(known));
   for (const { feeProcessing } of txProcessing) replay(feeProcessing);

@@ -1,5 +1,5 @@
-// Two transactions of one ledger, of which the first takes away what the second rests on: the codes that a transaction can
-// have in a ledger though it was valid when it was submitted, and who keeps its sequence number.
+// Two transactions of one ledger, of which the first removes what the second needs: the result codes of a transaction that was
+// valid when it was submitted, and whether it consumes its sequence number.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,8 +10,8 @@ import { Client, keypair, payment } from './harness.mjs';
 const MAX_ATTEMPTS = 40;
 
 /**
- * `takeAway(victim)` is run by another account, signed by the victim too, in the same ledger as `build(victim)`; again with
- * new accounts until the order of application is that. Returns the victim's result, and whether its sequence was consumed.
+ * Another account, with victim's signature too, runs `takeAway(victim)` in the same ledger as `build(victim)`; repeated with new
+ * accounts until it is applied first. Returns the victim's result, and whether its sequence was consumed.
  */
 const collide = async (client, takeAway, build, { prepare = async () => {}, signers = (victim) => [victim] } = {}) => {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {

@@ -23,7 +23,7 @@ const start = async (t) => {
   const signed = async (entry, signer = alice, validUntil = until()) =>
     authorizeEntry(entry, signer, validUntil, client.passphrase);
   const withAuth = (...auth) => call('transfer', args, { auth });
-  /** Sends it with the resources of a simulation that has the right signature, so that the ledger judges this one. */
+  /** Sends it with the resources of a simulation that has the correct signature, so that the ledger judges this signature. */
   const judged = async (good, bad) => {
     const { transactionData } = await client.server.simulateTransaction(unsigned(bob, withAuth(good)));
     const configure = (builder) => builder.setSorobanData(transactionData.build());
@@ -91,7 +91,7 @@ test('a call without, with somebody else\'s, or with another call\'s authorizati
   assert.match((await simulate(bob, withAuth(foreign))).error, /signer does not belong to account/);
   assert.match((await simulate(bob, withAuth(await simulated()))).error, /signature has expired/);
 
-  // Rightly signed, but for another call, and by another account.
+  // Correctly signed, but for another call, and by another account.
   const changed = async (change, signer) => {
     const copy = xdr.SorobanAuthorizationEntry.fromXdr((await simulated()).toXdr());
     change(copy);

@@ -1,4 +1,4 @@
-// Calls of the native asset's contract, built and prepared by the SDK as a wallet does it.
+// Calls of the native asset's contract, built and prepared with the SDK as a wallet does it.
 
 import assert from 'node:assert/strict';
 import { Account, Asset, Operation, SorobanDataBuilder, TransactionBuilder, nativeToScVal, rpc } from '@stellar/stellar-sdk';
@@ -37,7 +37,7 @@ export const start = async (t, { isCreated = true, ...options } = {}) => {
     transaction.sign(source, ...signers);
     return transaction;
   };
-  /** Prepared as it is, included; the result of the operation. */
+  /** Prepares and includes the call; returns the result of the operation. */
   const applied = async (source, operation, options) => {
     const result = await client.include(await prepare(source, operation, options));
     return result.operations[0].own;

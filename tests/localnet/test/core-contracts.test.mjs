@@ -1,5 +1,5 @@
-// Calls of the native asset's contract that stellar-core itself applied, applied again: same result, same hash of value and
-// events, same changes. The captures are not part of the project; without them the test says so and is skipped.
+// Calls of the native asset's contract that stellar-core applied, applied again: same result, same hash of value and events, same
+// changes. The captures are not part of the project; without them the test is skipped.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -19,7 +19,7 @@ const verifier = new Verifier();
 /** The same value as it is when it was decoded. */
 const decoded = (type, wire) => type.schema.decode(type.schema.encode(wire));
 
-/** How long an entry lives is voted on, and not the same there. */
+/** The life of an entry is a network setting, and differs there. */
 const ageless = (changes) =>
   unordered(changes.map((change) => decoded(xdr.LedgerEntryChange, change))).map((change) =>
     change.replace(/"liveUntilLedgerSeq":\d+/, '"liveUntilLedgerSeq":0'),
@@ -44,7 +44,7 @@ const applyCall = (transaction, state, { header }) => {
   return { result, changes: layer.changes(), effects };
 };
 
-/** Compares the calls of one ledger whose operations ran there; the state is that before it, fees and sequences included. */
+/** Compares the calls of one ledger; the state is that before it, with fees and sequences applied. */
 const compareLedger = (core, state, where) => {
   const compared = [];
   for (const transaction of contractCalls(core)) {

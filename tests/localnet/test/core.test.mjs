@@ -1,5 +1,5 @@
-// Ledgers that stellar-core itself closed, applied again by this network: same set hash, same results, same changes.
-// The captures are not part of the project; without them the test says so and is skipped.
+// Ledgers that stellar-core closed, applied again by this network: same set hash, same results, same changes. The captures are not
+// part of the project; without them the test is skipped.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
@@ -35,7 +35,7 @@ const compareTransaction = (ours, theirs, where) => {
   });
 };
 
-/** Whether this network has what the ledger needs; of others it takes over what core says that they changed. */
+/** Whether this network implements everything in the ledger; for other ledgers it takes the changes from core's metadata. */
 const isWithin = (core, transactions) =>
   core !== undefined &&
   core.txSet.v1TxSet.phases.every((phase) => !phase.parallelTxsComponent?.executionStages.length) &&

@@ -1,4 +1,4 @@
-// Everything the network can be told to do wrong: each fault happens, and nothing does unless it is asked for.
+// Every fault setting: each fault happens when it is set, and none happens otherwise.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -46,7 +46,7 @@ test('the same seed decides the same, another one something else', () => {
     return Array.from({ length: 100 }, (_, i) => [
       faults.happens('loseAnswer'),
       faults.lag(),
-      faults.befalls('late', { hashHex: String(i) }),
+      faults.happensTo('late', { hashHex: String(i) }),
     ]);
   };
   assert.deepEqual(decisions(1), decisions(1));
@@ -56,7 +56,7 @@ test('the same seed decides the same, another one something else', () => {
 test('a transaction meets the same fate in whatever order transactions come', () => {
   const fates = (order) => {
     const faults = new Faults({ seed: 3, late: 0.5, delayLedgers: 5 });
-    return new Map(order.map((hashHex) => [hashHex, [faults.befalls('late', { hashHex }), faults.delayOf({ hashHex })]]));
+    return new Map(order.map((hashHex) => [hashHex, [faults.happensTo('late', { hashHex }), faults.delayOf({ hashHex })]]));
   };
   const there = fates(['a', 'b', 'c', 'd']), back = fates(['d', 'c', 'b', 'a']);
   for (const [hash, fate] of there) assert.deepEqual(back.get(hash), fate);

@@ -1,4 +1,4 @@
-// Fee bumps: who pays, how much it takes, and what each refusal looks like from outside and inside.
+// Fee bumps: who pays, how much, and the refusals of the outer and the inner transaction.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const start = async (t) => {
 
 const hashOf = (transaction) => Buffer.from(transaction.hash()).toString('hex');
 
-/** Only the SDK's builder insists on sensible fees; the wire does not. */
+/** Only the SDK's builder requires sensible fees; the wire format does not. */
 const rebuilt = (client, bump, change, signer) => {
   const wire = bump.toEnvelope().toXdrObject();
   change(wire.feeBump.tx);

@@ -1,4 +1,4 @@
-// Friendbot: accounts out of the root account's purse, by real transactions.
+// Friendbot creates accounts with real transactions of the root account.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -64,7 +64,7 @@ test('a request waits while somebody else uses the root account, and survives an
   await client.close();
   assert.equal((await asked).status, 200);
 
-  // Asked for before it exists, created by somebody else before friendbot's turn.
+  // Requested before it exists, created by another account before friendbot's turn.
   const [alice] = await client.create(['alice']);
   assert.ok(alice);
   const late = [ask(client, two.publicKey()), ask(client, keypair('three').publicKey())];

@@ -1,5 +1,5 @@
-// A network in this process whose ledgers are closed by hand and whose clock stands still until it is moved, and a client of
-// it that builds with the SDK and talks to it over HTTP.
+// A network in this process whose ledgers are closed by hand and whose clock moves only on request, and a client of it that builds
+// with the SDK and uses HTTP.
 
 import { Account, Asset, Keypair, Operation, TransactionBuilder, rpc } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet.mjs';
@@ -11,7 +11,7 @@ export const START_MS = 1_800_000_000_000;
 
 export const keypair = (name) => Keypair.fromRawEd25519Seed(sha256(`test ${name}`));
 
-/** What became of an envelope: the outer code, that of the inner transaction, and of each operation `any` or `own` code. */
+/** The outcome of an envelope: the outer code, that of the inner transaction, and of each operation `any` or `own` code. */
 export const outcomeOf = (resultXdr) => {
   const { feeCharged, result } = decode('TransactionResult', Buffer.from(resultXdr, 'base64'));
   const inner = result.innerResultPair?.result;
@@ -58,7 +58,7 @@ export class Client {
     return Math.floor(this.#clock.now / 1000);
   }
 
-  /** Lets time pass and closes a ledger. */
+  /** Advances the clock and closes a ledger. */
   async close(seconds = 5) {
     this.#clock.now += seconds * 1000;
     return this.net.closeLedger();
@@ -93,8 +93,8 @@ export class Client {
   }
 
   /**
-   * An envelope with the next sequence number, signed by its source and `signers`. `unsigned` leaves it unsigned;
-   * `configure` may set what else there is on the builder.
+   * An envelope with the next sequence number, signed by its source and `signers`. `unsigned` leaves it unsigned; `configure` may
+   * set other fields of the builder.
    */
   build(
     source,
@@ -140,7 +140,7 @@ export class Client {
     return { status: result.status, hash: result.hash, ...(result.errorResultXdr && outcomeOf(result.errorResultXdr)) };
   }
 
-  /** What a transaction in a ledger came to, with its ledger and metadata. */
+  /** The outcome of a transaction in a ledger, with its ledger and metadata. */
   async result(hash) {
     const { result } = await this.call('getTransaction', { hash });
     if (result.status === 'NOT_FOUND') return { status: result.status };

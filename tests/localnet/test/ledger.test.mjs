@@ -1,5 +1,5 @@
-// The metadata of closed ledgers, decoded by the SDK: hash links, byte-exact encoding, orders, and what a reader of account
-// changes relies on.
+// The metadata of closed ledgers, decoded by the SDK: hash links, byte-exact encoding, orders, and what readers of account changes
+// rely on.
 
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey, verify } from 'node:crypto';
@@ -46,7 +46,7 @@ const callContract = async (client, source, operation) => {
   assert.equal((await client.include(transaction)).status, 'SUCCESS');
 };
 
-/** A few ledgers in which most things happen. */
+/** A few ledgers with most kinds of changes. */
 const busy = async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const channel = keypair('channel');

@@ -12,7 +12,7 @@ export const EUR = new Asset('EUR', keypair('issuer').publicKey());
 
 const trust = (asset, limit) => Operation.changeTrust({ asset, limit });
 
-/** Prices are what one unit of what is sold (or bought) costs. */
+/** Prices are what one unit of the sold (or bought) asset costs. */
 export const sell = (selling, buying, amount, price, offerId = 0) =>
   Operation.manageSellOffer({ selling, buying, amount, price, offerId });
 export const buy = (selling, buying, buyAmount, price, offerId = 0) =>
@@ -41,7 +41,7 @@ export const start = async (t) => {
     maker,
     taker,
     offer: (key, offerId) => client.net.chain.state.peek(offerKey(client.id(key), offerId)),
-    /** Applies it and returns what its success carries; throws if it failed. */
+    /** Applies it and returns the fields of its success; throws if it failed. */
     async traded(operation, source) {
       const { hash, status, operations } = await client
         .send(client.build(source, [operation].flat()))

@@ -59,7 +59,7 @@ test('an operation that would cross more than a thousand offers fails', async (t
   await traded(sell(USD, NATIVE, '0.0001', '2'), maker);
   const { state } = client.net.chain;
   const [first] = state.offers();
-  // As many entries as that are made by hand; their reserves and liabilities are, too.
+  // So many entries are inserted directly, with their reserves and liabilities.
   for (let id = 2n; id <= 1001n; id++) state.add({ ...first, offerId: id });
   const account = client.account(maker);
   state.add({ ...account, subEntries: account.subEntries + 1000, buying: account.buying * 1001n, balance: xlm(10_000) });

@@ -1,4 +1,4 @@
-// What each operation does, and each way in which it fails: valid enough for a ledger, or not even that.
+// What each operation does, and each way in which it fails, in a ledger or at submission.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -43,7 +43,7 @@ test('payment and merge: LINE_FULL and DEST_FULL, when the destination would hol
   const { client, alice, bob, applied } = await start(t);
   const { state, head } = client.net.chain;
   const rich = state.peek(client.net.network.root.id);
-  // More than there is: only an entry made up by hand can be as full as this.
+  // More than exists: only an entry inserted directly can be this full.
   state.add({ ...rich, balance: 2n ** 63n - 1n, modified: head.header.ledgerSeq });
   assert.equal(await applied(payment(client.root)), -8);
   assert.equal(await applied(Operation.accountMerge({ destination: client.root.publicKey() }), { source: bob }), -6);

@@ -1,4 +1,4 @@
-// Stellar RPC as programs see it: fields, which numbers are strings, ranges, limits, error codes and texts.
+// Stellar RPC as clients see it: fields, which numbers are strings, ranges, limits, error codes and texts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -293,7 +293,7 @@ test('simulateTransaction: the error is inside the result', async (t) => {
   const host = xdr.HostFunction.hostFunctionTypeUploadContractWasm(Buffer.from([0]));
   const configure = (builder) => builder.setSorobanData(new SorobanDataBuilder().build());
   const soroban = client.build(alice, [Operation.invokeHostFunction({ func: host, auth: [] })], { configure });
-  const error = 'the local network does not implement uploading contract code';
+  const error = 'not implemented by this local network: uploading contract code';
   assert.deepEqual(await simulate(soroban.toXdr()), { error, latestLedger: 3 });
   assert.match((await simulate(client.build(alice, [payment(bob)]).toXdr())).error, /unsupported operation type/);
   assert.match(

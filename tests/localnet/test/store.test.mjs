@@ -1,4 +1,4 @@
-// The data directory: what is served is durable, a restart continues where it was, and other people's data is not touched.
+// The data directory: what is served is durable, a restart continues where it stopped, and foreign data is not touched.
 
 import assert from 'node:assert/strict';
 import {

@@ -1,4 +1,4 @@
-// What HTTP and JSON-RPC themselves refuse, and with which words.
+// What HTTP and JSON-RPC themselves refuse, and with which texts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ test('transport: any path, POST and JSON only, at most 512 KiB', async (t) => {
   assert.equal((await fetch(client.net.url, { method: 'PUT', body: '' })).status, 405);
 });
 
-test('transport: another content type, too large a body and no JSON are refused in plain text', async (t) => {
+test('transport: other content types, bodies that are too large, and what is not JSON are refused in plain text', async (t) => {
   const client = await Client.start(t);
   const call = request('getNetwork');
   const refusal = async (answer) => {
@@ -40,7 +40,7 @@ test('transport: another content type, too large a body and no JSON are refused 
   assert.deepEqual(await refusal(post(client, '')), [500, '[-32700] invalid request value']);
 });
 
-test('JSON-RPC: errors come with HTTP 200, batches work, notifications get nothing', async (t) => {
+test('JSON-RPC: errors have HTTP status 200, batches work, notifications get no response', async (t) => {
   const client = await Client.start(t);
   const code = async (body) => {
     const response = await post(client, body);
@@ -66,11 +66,11 @@ test('JSON-RPC: errors come with HTTP 200, batches work, notifications get nothi
   assert.equal((await post(client, { jsonrpc: '2.0', method: 'getNetwork' })).status, 204);
 });
 
-test('JSON-RPC: -32601 and unreadable parameters say in data what they are about', async (t) => {
+test('JSON-RPC: -32601 and unreadable parameters name the method or parameter in data', async (t) => {
   const client = await Client.start(t);
   const error = async (method, params) => (await client.call(method, params)).error;
   const unknown = (data) => ({ code: -32601, message: 'method not found', data });
-  assert.deepEqual(await error('getEvents'), unknown('getEvents'));
+  assert.deepEqual(await error('getEvents'), { code: -32601, message: 'not implemented by this local network: getEvents' });
   assert.deepEqual(await error('rpc.discover'), unknown('rpc.discover'));
   const unreadable = (data) => ({ code: -32602, message: 'invalid parameters', data: `json: cannot unmarshal ${data}` });
   assert.deepEqual(await error('getLedgers', [2]), unreadable('array into params of type object'));
@@ -83,7 +83,7 @@ test('JSON-RPC: -32601 and unreadable parameters say in data what they are about
   });
 });
 
-test('xdrFormat: an unknown one has a code of its own for getLedgers; json is refused by name', async (t) => {
+test('xdrFormat: getLedgers has its own code for unknown formats; json is not implemented', async (t) => {
   const client = await Client.start(t);
   const error = async (method, params) => (await client.call(method, params)).error;
   const message = "got 'xml': expected base64, json for optional 'xdrFormat'";
@@ -92,6 +92,6 @@ test('xdrFormat: an unknown one has a code of its own for getLedgers; json is re
     assert.deepEqual(await error(method, { xdrFormat: 'xml' }), { code: -32602, message }, method);
   assert.deepEqual(await error('getLedgers', { startLedger: 2, xdrFormat: 'json' }), {
     code: -32602,
-    message: 'xdrFormat "json" is not implemented by this network',
+    message: 'not implemented by this local network: xdrFormat "json"',
   });
 });

@@ -1,4 +1,4 @@
-// What this network does not implement: refused by the real code, and in words that name it.
+// What this network does not implement is refused with the protocol's code, and with a text that names it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -72,8 +72,8 @@ test('opNOT_SUPPORTED: every operation that this network does not have', async (
     await t.test(name, async () => {
       const { code, operations, words } = await refusal(operation);
       assert.deepEqual([code, operations], [Tx.FAILED, [{ any: Op.NOT_SUPPORTED }]]);
-      assert.deepEqual(words, [`the local network does not implement ${name}`]);
-      assert.ok(log.at(-1).endsWith(`, the local network does not implement ${name}`), log.at(-1));
+      assert.deepEqual(words, [`not implemented by this local network: ${name}`]);
+      assert.ok(log.at(-1).endsWith(`, not implemented by this local network: ${name}`), log.at(-1));
     });
   }
 });
@@ -130,8 +130,8 @@ test('txNOT_SUPPORTED: contract calls that this network does not have, in simula
     const configure = (builder) => builder.setSorobanData(new SorobanDataBuilder().build());
     const { code, words } = await refusal(operation, { configure });
     assert.equal(code, Tx.NOT_SUPPORTED, name);
-    assert.deepEqual(words, [`the local network does not implement ${name}`]);
+    assert.deepEqual(words, [`not implemented by this local network: ${name}`]);
     const { error } = await client.server.simulateTransaction(client.build(alice, [operation], { configure, unsigned: true }));
-    assert.equal(error, `the local network does not implement ${name}`);
+    assert.equal(error, `not implemented by this local network: ${name}`);
   }
 });

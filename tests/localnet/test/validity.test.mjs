@@ -1,4 +1,4 @@
-// Each rule by which an envelope is refused when it is submitted, and its result code.
+// Each rule that refuses an envelope at submission, and its result code.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,10 +1,10 @@
-// Transactions that are kept out of the queue by a fault: on their way for some ledgers, or waiting for the last ledger
-// that may have them.
+// Transactions that a fault keeps out of the queue: delayed for some ledgers, or until the last ledger that may include
+// them.
 
 import { accountKey } from './entries.mjs';
 import { checkValid } from './validity.mjs';
 
-export class Underway {
+export class Delayed {
   #bySource = new Map();
   #faults;
 
@@ -20,24 +20,24 @@ export class Underway {
     return this.#bySource.get(source)?.transaction.fullHashHex === fullHashHex;
   }
 
-  /** Takes a transaction that was just queued, if a fault befalls it. True: it is no longer the queue's. */
+  /** Takes a transaction that was just queued, if a fault applies to it. True: the queue does not have it any more. */
   take(transaction, latestLedger) {
-    if (this.#faults.befalls('loseSubmission', transaction.innermost)) return true;
-    const isLate = this.#faults.befalls('late', transaction.innermost);
+    if (this.#faults.happensTo('loseSubmission', transaction.innermost)) return true;
+    const isLate = this.#faults.happensTo('late', transaction.innermost);
     const delay = isLate ? 0 : this.#faults.delayOf(transaction.innermost);
     if (!isLate && delay === 0) return false;
     this.#bySource.set(transaction.source, { transaction, isLate, due: latestLedger + 1 + delay });
     return true;
   }
 
-  /** What a dropped ledger did not have after all waits for the next one. */
+  /** The transactions of a dropped ledger wait for the next one. */
   putBack(transactions, due) {
     for (const transaction of transactions) this.#bySource.set(transaction.source, { transaction, isLate: false, due });
   }
 
   /**
-   * Those whose time has come for `ledger`, all valid; `nextCloseTime` is when the one behind it is expected. What became
-   * invalid on its way is forgotten.
+   * The transactions due in `ledger`, all valid; `nextCloseTime` is the expected close time of the ledger after it. Those that
+   * became invalid are forgotten.
    */
   arrive(state, ledger, nextCloseTime, verifier) {
     const arrived = [];
