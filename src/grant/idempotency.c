@@ -113,9 +113,8 @@ static enum err check_body(
     if (hash_equal(&request->digest, digest))
         return ERR_OK;
     return detail_set(detail, ERR_IDEMPOTENCY_CONFLICT,
-        "This Idempotency-Key was used with another body; bodies are compared byte by byte. Send the same "
-        "body to"
-        " repeat that request, or a new key for a new lease, also when the first one has expired.");
+        "This Idempotency-Key took a lease for a body with other bytes. A retry must send the same bytes; "
+        "another transaction, or one whose lease has expired, needs a new key.");
 }
 
 /* Decides the grant by the lease that its key has. */

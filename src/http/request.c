@@ -195,7 +195,7 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     request->began_us = clock_us();
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->refusal = target_parse(&request->target, target == NULL ? "" : target, &request->refusal_detail);
-    atomic_fetch_add(&server->under_way, 1);
+    atomic_fetch_add(&server->in_progress, 1);
     (void)!listener_phase(
         server->listener, request->peer, CONNECTION_HEAD); /* checked when the head is complete */
     return request;
@@ -247,5 +247,5 @@ void request_end(
     buf_free(&request->body);
     free(request);
     *closure = NULL;
-    atomic_fetch_sub(&server->under_way, 1);
+    atomic_fetch_sub(&server->in_progress, 1);
 }

@@ -25,7 +25,7 @@ enum {
     FLUSH_MS = 500         /* for the last replies to leave in http_server_free */
 };
 
-/* The library's own messages speak of one client's misbehaviour each. */
+/* Each message of the library is about what one client did. */
 static void log_library(void *context, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 static void log_library(void *context, const char *format, va_list args)
@@ -70,7 +70,7 @@ static struct MHD_Daemon *worker_start(struct http_server *server, unsigned max_
 {
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
                            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    /* The listener keeps the count; a connection that is being closed may still be on the library's. */
+    /* The listener enforces the limit. The library may still count a connection that is being closed. */
     return MHD_start_daemon(flags, 0, NULL, NULL, request_continue, server, MHD_OPTION_EXTERNAL_LOGGER,
         log_library, NULL, MHD_OPTION_CONNECTION_LIMIT, 2 * max_connections,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
@@ -173,7 +173,7 @@ void http_server_drain(struct http_server *server, int grace_ms)
     enum stage serving = SERVING;
     if (atomic_compare_exchange_strong(&server->stage, &serving, DRAINING))
         listener_refuse(server->listener);
-    wait_for_zero(&server->under_way, clock_ms() + grace_ms);
+    wait_for_zero(&server->in_progress, clock_ms() + grace_ms);
     atomic_store(&server->stage, CLOSED);
     wait_for_zero(&server->in_handlers, INT64_MAX);
 }
@@ -185,7 +185,7 @@ void http_server_free(struct http_server *server)
     http_server_drain(server, 0);
     /* Stopping a daemon that has a suspended connection aborts the process. */
     wait_for_zero(&server->unanswered, INT64_MAX);
-    wait_for_zero(&server->under_way, clock_ms() + FLUSH_MS);
+    wait_for_zero(&server->in_progress, clock_ms() + FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);
     hangups_free(server->hangups);

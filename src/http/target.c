@@ -25,7 +25,7 @@ enum err target_decode(char *text)
 
 static enum err add_parameter(struct target *target, char *pair, struct detail *detail)
 {
-    /* As forms and URLSearchParams write a space; a plus sign comes as %2B. */
+    /* Forms and URLSearchParams send a space as a plus sign, and a plus sign as %2B. */
     for (char *plus = pair; (plus = strchr(plus, '+')) != NULL;)
         *plus = ' ';
     char *value = strchr(pair, '=');
