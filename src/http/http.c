@@ -39,17 +39,17 @@ void http_on_client_gone(struct http_request *request, void (*callback)(void *co
 
 void http_reply_json(struct http_request *request, int status, char *json)
 {
-    request_answer(request, status, reply_new(request->id, "application/json", json));
+    request_reply(request, status, reply_new(request->id, "application/json", json));
 }
 
 void http_reply_text(struct http_request *request, int status, const char *content_type, char *text)
 {
-    request_answer(request, status, reply_new(request->id, content_type, text));
+    request_reply(request, status, reply_new(request->id, content_type, text));
 }
 
 void http_reply_problem(struct http_request *request, enum err e, const struct detail *detail,
     int retry_after_s, const char *extra)
 {
     request->client_left = e == ERR_CANCELLED;
-    request_answer(request, err_status(e), reply_problem(request->id, e, detail, retry_after_s, NULL, extra));
+    request_reply(request, err_status(e), reply_problem(request->id, e, detail, retry_after_s, NULL, extra));
 }

@@ -24,8 +24,8 @@ static enum phase move(struct http_request *request, enum phase to)
     static const unsigned from_any_of[] = {
         [HANDLED] = 1u << ARRIVING,
         [SUSPENDED] = 1u << HANDLED,
-        [ANSWERED] = 1u << ARRIVING | 1u << HANDLED | 1u << SUSPENDED,
-        [QUEUED] = 1u << ANSWERED,
+        [REPLIED] = 1u << ARRIVING | 1u << HANDLED | 1u << SUSPENDED,
+        [QUEUED] = 1u << REPLIED,
     };
     enum phase from = atomic_load(&request->phase);
     while ((from_any_of[to] >> from & 1u) != 0 && !atomic_compare_exchange_weak(&request->phase, &from, to))
@@ -33,23 +33,23 @@ static enum phase move(struct http_request *request, enum phase to)
     return from;
 }
 
-void request_answer(struct http_request *request, int status, struct MHD_Response *response)
+void request_reply(struct http_request *request, int status, struct MHD_Response *response)
 {
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
     enum phase now = atomic_load(&request->phase);
-    if (now == ANSWERED || now == QUEUED)
+    if (now == REPLIED || now == QUEUED)
         log_fatal(EX_SOFTWARE, "a request was replied to twice", "request_id=%s", request->id);
     if (request->hangup_watched)
         hangups_unwatch(server->hangups, &request->hangup);
     request->status = status;
     request->response = response;
-    enum phase before = move(request, ANSWERED);
+    enum phase before = move(request, REPLIED);
     /* While it is suspended, no other thread uses the connection. */
     if (before == SUSPENDED)
         MHD_resume_connection(connection);
     if (before != ARRIVING)
-        atomic_fetch_sub(&server->unanswered, 1);
+        atomic_fetch_sub(&server->awaiting_reply, 1);
 }
 
 static enum MHD_Result queue(struct http_request *request)
@@ -65,7 +65,7 @@ static enum MHD_Result queue(struct http_request *request)
 /* A refusal by the server itself; no handler has seen the request. */
 static enum MHD_Result refuse(struct http_request *request, enum err e, const struct detail *detail)
 {
-    request_answer(request, err_status(e),
+    request_reply(request, err_status(e),
         reply_problem(request->id, e, detail, e == ERR_SHUTTING_DOWN ? 1 : 0,
             e == ERR_METHOD_NOT_ALLOWED ? request->match.allow : NULL, NULL));
     return queue(request);
@@ -84,11 +84,11 @@ static enum MHD_Result run_handler(struct http_request *request)
         atomic_fetch_sub(&server->in_handlers, 1);
         return refuse(request, ERR_SHUTTING_DOWN, NULL);
     }
-    atomic_fetch_add(&server->unanswered, 1);
+    atomic_fetch_add(&server->awaiting_reply, 1);
     move(request, HANDLED);
     route->handler(request, route->context);
     atomic_fetch_sub(&server->in_handlers, 1);
-    if (atomic_load(&request->phase) == ANSWERED)
+    if (atomic_load(&request->phase) == REPLIED)
         return queue(request);
     /*
      * Suspend first, then change the phase: a thread that finds the phase SUSPENDED may resume at once. A
@@ -96,7 +96,7 @@ static enum MHD_Result run_handler(struct http_request *request)
      * again.
      */
     MHD_suspend_connection(request->connection);
-    if (move(request, SUSPENDED) == ANSWERED)
+    if (move(request, SUSPENDED) == REPLIED)
         MHD_resume_connection(request->connection);
     return MHD_YES;
 }
@@ -160,7 +160,7 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
 {
     (void)context, (void)connection, (void)path, (void)version;
     struct http_request *request = *closure;
-    if (atomic_load(&request->phase) == ANSWERED)
+    if (atomic_load(&request->phase) == REPLIED)
         return queue(request); /* it was suspended and has been resumed */
     if (!request->head_seen) {
         request->head_seen = true;

@@ -15,19 +15,19 @@
  *            handler called           handler returned
  *   ARRIVING ---------------> HANDLED ----------------> SUSPENDED
  *      | refused                 | reply                    | reply; the connection is resumed
- *      +-------------------------+-----------> ANSWERED <---+
+ *      +-------------------------+-----------> REPLIED <---+
  *                                                  | on the connection's own thread
  *                                                  v
  *                                                QUEUED
  *
  * In HANDLED and SUSPENDED the request belongs to the thread that replies, else to the connection's thread.
- * The move to ANSWERED gives it back: from then on the connection's thread may free it at any moment.
+ * The move to REPLIED gives it back: from then on the connection's thread may free it at any moment.
  */
 enum phase {
     ARRIVING,
     HANDLED,
     SUSPENDED,
-    ANSWERED,
+    REPLIED,
     QUEUED
 };
 
@@ -48,7 +48,7 @@ struct http_request {
     struct buf body;
     size_t dropped; /* bytes of a refused body that were read */
 
-    int status; /* with response: written before ANSWERED, read after */
+    int status; /* with response: written before REPLIED, read after */
     struct MHD_Response *response;
     bool client_left; /* for the log: it was replied to with ERR_CANCELLED */
 
@@ -65,6 +65,6 @@ void request_end(
 
 /* Replies with the response, which is taken over. The request must not be touched afterwards. Waits for the
  * callback of http_on_client_gone if it runs. */
-void request_answer(struct http_request *request, int status, struct MHD_Response *response);
+void request_reply(struct http_request *request, int status, struct MHD_Response *response);
 
 #endif

@@ -184,7 +184,7 @@ void http_server_free(struct http_server *server)
         return;
     http_server_drain(server, 0);
     /* Stopping a daemon that has a suspended connection aborts the process. */
-    wait_for_zero(&server->unanswered, INT64_MAX);
+    wait_for_zero(&server->awaiting_reply, INT64_MAX);
     wait_for_zero(&server->in_progress, clock_ms() + FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);

@@ -30,9 +30,9 @@ struct http_server {
     uint64_t id_prefix, id_base;
     atomic_uint_least64_t id_count;
     _Atomic enum stage stage;
-    atomic_uint in_progress; /* requests from their request line to their end */
-    atomic_uint in_handlers; /* handlers that have not returned yet */
-    atomic_uint unanswered;  /* requests that a handler has got and whose http_reply_* has not returned */
+    atomic_uint in_progress;    /* requests from their request line to their end */
+    atomic_uint in_handlers;    /* handlers that have not returned yet */
+    atomic_uint awaiting_reply; /* requests that a handler has got and whose http_reply_* has not returned */
 };
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * Which sockets an address gives. The resolver, and what the kernel says to socket(2) and bind(2), are played
- * here, so that every kind of /etc/hosts is met on every host.
+ * Which sockets are opened for an address. The resolver, socket(2) and bind(2) are replaced here, so that
+ * every kind of /etc/hosts is tested on every host.
  */
 #include "client.h"
 
 #include <netdb.h>
 #include <sys/syscall.h>
 
-/* What the names of this test have, in the resolver's order. */
+/* The addresses of the names of this test, in the resolver's order. */
 static struct {
     const char *name;
     const char *addresses[5];
@@ -21,9 +21,9 @@ static struct {
 };
 
 static struct {
-    bool no_ipv6;        /* the kernel has no such family */
-    bool ipv6_is_off;    /* it has, and no interface has an address of it */
-    unsigned collisions; /* how often the second bind finds its port taken */
+    bool no_ipv6;        /* the kernel does not know the family */
+    bool ipv6_is_off;    /* it knows it, and no interface has an IPv6 address */
+    unsigned collisions; /* how often the second bind finds its port in use */
     unsigned binds;
 } kernel;
 
@@ -119,7 +119,7 @@ static struct http_server *must_start(const char *address)
     return server;
 }
 
-/* Whether a client that dials this address is answered. */
+/* Whether a client can connect to this address and gets a reply. */
 static bool answers(const struct http_server *server, const char *address)
 {
     AUTO_FREE char *port = mem_format("%u", http_server_port(server));
@@ -170,7 +170,7 @@ static void a_name_listens_on_all_of_its_addresses_with_one_port(void **state)
     }
 }
 
-static void a_port_that_is_taken_on_one_of_them_is_chosen_anew(void **state)
+static void another_port_is_chosen_when_one_address_has_it_in_use(void **state)
 {
     (void)state;
     kernel.collisions = 3;
@@ -234,7 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_name_listens_on_all_of_its_addresses_with_one_port, as_it_is),
-        cmocka_unit_test_setup(a_port_that_is_taken_on_one_of_them_is_chosen_anew, as_it_is),
+        cmocka_unit_test_setup(another_port_is_chosen_when_one_address_has_it_in_use, as_it_is),
         cmocka_unit_test_setup(an_address_in_use_is_named, as_it_is),
         cmocka_unit_test_setup(an_address_of_another_host_is_named, as_it_is),
         cmocka_unit_test_setup(without_ipv6_the_other_addresses_are_listened_on, as_it_is),

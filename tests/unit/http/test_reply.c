@@ -1,4 +1,4 @@
-/* Rules of http/http.h: what is answered, by whom, and with which headers. */
+/* Rules of http/http.h and http/server.h: replies of handlers and of the server itself, and their headers. */
 #include "client.h"
 
 static void hello(struct http_request *request, void *context)
@@ -7,7 +7,7 @@ static void hello(struct http_request *request, void *context)
     http_reply_json(request, 200, mem_copy_text("{\"hello\":1}"));
 }
 
-/* What the handler was given, as JSON. */
+/* Replies with what the handler was given, as JSON. */
 static void mirror(struct http_request *request, void *context)
 {
     (void)context;
@@ -102,7 +102,7 @@ static void head_is_the_get_without_its_body(void **state)
     assert_true(hear_as(&client, &reply, true));
     assert_int_equal(reply.status, 200);
     assert_string_equal(reply_header(&reply, "Content-Length"), "11");
-    ask(&client, &reply, GET("/hello")); /* nothing of a body came in between */
+    ask(&client, &reply, GET("/hello")); /* no bytes of a body came in between */
     assert_int_equal(reply.status, 200);
     hang_up(&client);
 }
@@ -166,7 +166,7 @@ static void post_must_be_json(void **state)
     }
 }
 
-static void problem_of_a_handler_has_retry_after_and_members_but_no_inside_text(void **state)
+static void problem_of_a_handler_has_retry_after_and_members_but_no_internal_text(void **state)
 {
     (void)state;
     struct reply reply;
@@ -261,7 +261,7 @@ int main(void)
         cmocka_unit_test(unknown_method_is_refused_with_allow),
         cmocka_unit_test(broken_escapes_and_double_parameters_are_refused),
         cmocka_unit_test(post_must_be_json),
-        cmocka_unit_test(problem_of_a_handler_has_retry_after_and_members_but_no_inside_text),
+        cmocka_unit_test(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text),
         cmocka_unit_test(refusals_keep_the_connection_where_its_state_is_certain),
         cmocka_unit_test(http_1_0_is_answered_and_closed),
         cmocka_unit_test(addresses_that_cannot_be_had_are_named),

@@ -87,7 +87,7 @@ static void assert_has(const char *line, const char *text)
         fail_msg("no \"%s\" in %s", text, line);
 }
 
-static void a_request_is_logged_for_debugging_and_our_failure_as_a_warning(void **state)
+static void a_request_is_logged_at_debug_and_a_server_error_at_warn(void **state)
 {
     (void)state;
     struct reply reply;
@@ -167,7 +167,7 @@ static void a_client_that_leaves_is_logged_as_that_and_not_as_a_warning(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_is_logged_for_debugging_and_our_failure_as_a_warning),
+        cmocka_unit_test(a_request_is_logged_at_debug_and_a_server_error_at_warn),
         cmocka_unit_test(a_refusal_is_logged_at_info_with_its_request_id),
         cmocka_unit_test(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one),
         cmocka_unit_test(a_request_id_is_taken_over_for_one_request),
