@@ -1,9 +1,37 @@
-/* The subcommands, one file each, and the options that they share. Each answers the exit code (sysexits.h; 0
- * done, 1 not met). */
+/* The subcommands, one source file each, and what they share: help, usage errors and exit codes. */
 #ifndef FAIRWAY_COMMANDS_H
 #define FAIRWAY_COMMANDS_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "base/config.h"
+
+#define COMMAND_SYNOPSES 3
+
+struct command {
+    const char *name;
+    unsigned options; /* its bit in the table of options (options.h) */
+    const char
+        *synopsis[COMMAND_SYNOPSES]; /* the lines of its usage, without "fairway NAME"; NULL: no more */
+    const char *help;
+    size_t max_arguments;
+    int (*run)(const struct config *config); /* returns the exit code */
+    int (*run_plain)(int argc, char **argv); /* instead of run: reads its own arguments */
+};
+
+/* NULL: there is no such command. */
+const struct command *command_find(const char *name);
+
+/* Prints all commands and all options / one command and its options. */
+void command_help_all(FILE *to);
+void command_help(const struct command *command, FILE *to);
+
+/* Prints what is wrong with the arguments, and the command's usage, to standard error. Returns EX_USAGE. */
+int command_usage_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Logs an error that ends a command; returns its exit code (sysexits.h). */
+int command_failed(enum err e, const struct detail *detail, const char *message);
 
 int cmd_serve(const struct config *config);
 int cmd_ingest(const struct config *config);
@@ -13,9 +41,7 @@ int cmd_hold(const struct config *config);
 int cmd_locks(const struct config *config);
 int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);
+int cmd_health(const struct config *config);
 int cmd_inspect(int argc, char **argv); /* argv[0] is "inspect" */
-
-/* The exit code for an error that ends a command, after logging it. */
-int command_failed(enum err e, const struct detail *detail, const char *doing);
 
 #endif

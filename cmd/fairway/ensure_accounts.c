@@ -1,20 +1,21 @@
-/* ensure-accounts: brings the pool to exactly N active channel accounts. Follows the ledgers itself, unless
- * another process does, so that it works alone. */
+/* ensure-accounts: brings the pool to exactly N active channel accounts. Ingests ledgers itself unless
+ * another process leads, so it needs no running serve. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
 
 #include "base/text.h"
 #include "commands.h"
+#include "database.h"
+#include "pool/pool_counts.h"
 #include "provision/provision.h"
-#include "startup.h"
+#include "pool_access.h"
 
 #define ACCOUNTS_MAX 100000
 
 static enum err read_wanted(const struct config *config, uint64_t *wanted)
 {
     *wanted = config_number(config, "NUM_CHANNEL_ACCOUNTS");
-    if (config_argument_count(config) > 1)
-        return ERR_MALFORMED;
     if (config_argument_count(config) == 1 &&
         text_to_u64(config_argument(config, 0), ACCOUNTS_MAX, wanted) != ERR_OK)
         return ERR_MALFORMED;
@@ -22,11 +23,11 @@ static enum err read_wanted(const struct config *config, uint64_t *wanted)
 }
 
 static enum err ensure(
-    const struct config *config, const struct startup *base, size_t wanted, struct detail *detail)
+    const struct config *config, const struct pool_access *base, size_t wanted, struct detail *detail)
 {
     const unsigned poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS");
     const unsigned ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS");
-    const struct ingest_settings following = {.database_direct_url = base->database_direct_url,
+    const struct ingest_settings ingest = {.database_direct_url = base->database_direct_url,
         .rpc_url = base->rpc_url,
         .network = base->network,
         .poll_ms = poll_ms,
@@ -43,8 +44,8 @@ static enum err ensure(
         .max_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
         .ledger_seconds = ledger_seconds,
         .poll_ms = poll_ms,
-        .patience_s = (unsigned)config_number(config, "START_TIMEOUT")};
-    enum err e = ingest_start(&following, &settings.ingest, detail);
+        .timeout_s = (unsigned)config_number(config, "START_TIMEOUT")};
+    enum err e = ingest_start(&ingest, &settings.ingest, detail);
     if (e != ERR_OK)
         return e;
     e = provision_ensure(&settings, wanted, detail);
@@ -52,23 +53,72 @@ static enum err ensure(
     return e;
 }
 
+static void print_plan(const struct pool_counts *counts, int64_t wanted)
+{
+    printf("%" PRId64 " channel accounts are active as of ledger %u, %" PRId64 " are wanted: ",
+        counts->active, counts->cursor_sequence, wanted);
+    if (counts->active < wanted)
+        printf("%" PRId64 " will be created, with 1 XLM of the distribution account's reserve each\n",
+            wanted - counts->active);
+    else if (counts->active > wanted)
+        printf("%" PRId64 " will be retired and merged into the distribution account, leased ones after their"
+               " leases have ended\n",
+            counts->active - wanted);
+    else
+        puts("none will be created or retired");
+    if (counts->retiring > 0)
+        printf("%" PRId64 " more are retiring and will be merged\n", counts->retiring);
+    if (counts->submission_pending)
+        puts("a transaction of an earlier run is pending and may change these numbers");
+    if (counts->quarantined > 0)
+        printf("%" PRId64 " are quarantined and do not count: see fairway accounts --state quarantined\n",
+            counts->quarantined);
+    fflush(stdout);
+}
+
+static int plan(const struct config *config, uint64_t wanted)
+{
+    struct detail detail = {0};
+    struct pool_counts counts;
+    struct db *db;
+    enum err e = database_open_migrated(config, "fairway ensure-accounts", &db, &detail);
+    if (e == ERR_OK)
+        e = pool_counts_read(db, &counts, &detail);
+    if (e == ERR_OK)
+        print_plan(&counts, (int64_t)wanted);
+    db_free(db);
+    return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot read the pool");
+}
+
+/* The plan is printed first: scaling down removes accounts. */
+static enum err print_plan_and_ensure(
+    const struct config *config, const struct pool_access *base, uint64_t wanted, struct detail *detail)
+{
+    struct pool_counts counts;
+    enum err e = pool_counts_read(base->db, &counts, detail);
+    if (e != ERR_OK)
+        return e;
+    print_plan(&counts, (int64_t)wanted);
+    return ensure(config, base, (size_t)wanted, detail);
+}
+
 int cmd_ensure_accounts(const struct config *config)
 {
-    struct startup base;
+    struct pool_access base;
     struct detail detail = {0};
     uint64_t wanted;
-    if (read_wanted(config, &wanted) != ERR_OK) {
-        fprintf(stderr, "fairway ensure-accounts: give one number of accounts, from 1 to %d\n", ACCOUNTS_MAX);
-        return EX_USAGE;
-    }
-    int code = startup(config, KEYD_PROVISION, NEEDS_RPC, &base);
+    if (read_wanted(config, &wanted) != ERR_OK)
+        return command_usage_error("ensure-accounts", "N must be a number from 1 to %d", ACCOUNTS_MAX);
+    if (config_is_on(config, "DRY_RUN"))
+        return plan(config, wanted);
+    int code = pool_access_open(config, KEYD_PROVISION, NEEDS_RPC, &base);
     if (code == EX_OK) {
-        enum err e = ensure(config, &base, wanted, &detail);
+        enum err e = print_plan_and_ensure(config, &base, wanted, &detail);
         if (e == ERR_OK)
             printf("%llu channel accounts active\n", (unsigned long long)wanted);
         else
-            code = command_failed(e, &detail, "the pool is not as large as it should be");
+            code = command_failed(e, &detail, "the pool does not have the wanted size yet");
     }
-    startup_end(&base);
+    pool_access_close(&base);
     return code;
 }

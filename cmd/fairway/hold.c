@@ -1,48 +1,71 @@
-/* hold: for a database that was brought back by a way that it cannot notice itself. Needs the database alone.
- */
+/* hold: for a database that was restored by a way that leaves no trace in it. Needs the database alone. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
 #include <time.h>
 
 #include "commands.h"
-#include "db/migrate.h"
+#include "database.h"
 #include "pool/grants_allowed.h"
+#include "pool/pool_counts.h"
 
-static enum err begin(
-    const struct config *config, const char *url, const char *reason, int64_t *until_s, struct detail *detail)
+static void print_time(int64_t time_s)
 {
-    struct db *db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "fairway hold"});
-    enum err e;
-    if ((e = db_connect_patiently(db, (int)config_number(config, "START_TIMEOUT"), detail)) == ERR_OK &&
-        (e = migrate_check(db, detail)) == ERR_OK)
-        e = grants_hold_begin(db, reason, (unsigned)config_number(config, "LEDGER_SECONDS"), until_s, detail);
-    db_free(db);
-    return e;
+    const time_t time = (time_t)time_s;
+    struct tm utc;
+    char text[32] = "";
+    if (gmtime_r(&time, &utc) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    printf("%s (%" PRId64 ")", text, time_s);
+}
+
+static enum err begin(const struct config *config, struct db *db, struct detail *detail)
+{
+    int64_t until_s;
+    enum err e = grants_hold_begin(
+        db, config_argument(config, 0), (unsigned)config_number(config, "LEDGER_SECONDS"), &until_s, detail);
+    if (e != ERR_OK)
+        return e;
+    fputs("no lease is granted until a ledger has closed after ", stdout);
+    print_time(until_s);
+    putchar('\n');
+    return ERR_OK;
+}
+
+static enum err show(struct db *db, struct detail *detail)
+{
+    struct pool_counts pool;
+    enum err e = pool_counts_read(db, &pool, detail);
+    if (e != ERR_OK)
+        return e;
+    if (pool.held_until_s != 0) {
+        printf("grants are on hold: %s\nthey resume with the first ledger that closes after ",
+            pool.grants_reason);
+        print_time(pool.held_until_s);
+        putchar('\n');
+    } else if (pool.grants_on_hold)
+        puts("grants are on hold: the database was restored, copied or failed over\n"
+             "ingestion has not set the end of the hold yet");
+    else if (!pool.grants_allowed && pool.cursor_sequence != 0)
+        printf("grants are not on hold, but stopped: %s\n", pool.grants_reason);
+    else
+        puts("grants are not on hold");
+    return ERR_OK;
 }
 
 int cmd_hold(const struct config *config)
 {
     struct detail detail = {0};
-    const char *direct = config_text(config, "DATABASE_DIRECT_URL");
-    const char *url = direct != NULL ? direct : config_text(config, "DATABASE_URL");
-    int64_t until_s;
-    char text[32] = "";
-    if (config_argument_count(config) > 1) {
-        fprintf(stderr, "fairway hold: give the reason as one argument, in quotes\n");
-        return EX_USAGE;
-    }
-    enum err e = url == NULL
-                     ? detail_set(&detail, ERR_CONFIG, "DATABASE_URL is not set")
-                     : begin(config, url,
-                           config_argument_count(config) == 1 ? config_argument(config, 0) : "held by hand",
-                           &until_s, &detail);
-    if (e != ERR_OK)
-        return command_failed(e, &detail, "cannot hold");
-    const time_t until = (time_t)until_s;
-    struct tm utc;
-    if (gmtime_r(&until, &utc) != NULL)
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    printf("no lease is granted until a ledger has closed after %s (%" PRId64 ")\n", text, until_s);
-    return EX_OK;
+    struct db *db;
+    const char *reason = config_argument(config, 0);
+    const bool shows = config_is_on(config, "SHOW");
+    if (shows && reason != NULL)
+        return command_usage_error("hold", "--show takes no reason");
+    if (!shows && (reason == NULL || reason[0] == '\0'))
+        return command_usage_error("hold", "give the reason, in quotes");
+    enum err e = database_open_migrated(config, "fairway hold", &db, &detail);
+    if (e == ERR_OK)
+        e = shows ? show(db, &detail) : begin(config, db, &detail);
+    db_free(db);
+    return e == ERR_OK ? EX_OK : command_failed(e, &detail, "hold failed");
 }

@@ -1,23 +1,25 @@
-/* ingest: follows the network's ledgers without serving the API, until SIGTERM or SIGINT. For pools whose
- * `serve` has INGEST=off. */
+/* ingest: ingests ledgers without serving the API, until SIGTERM or SIGINT. */
 #include <signal.h>
 #include <sysexits.h>
 
 #include "base/log.h"
 #include "commands.h"
 #include "ingest/ingest.h"
-#include "startup.h"
+#include "pool_access.h"
+#include "start_report.h"
 
 int cmd_ingest(const struct config *config)
 {
-    struct startup base;
+    struct pool_access base;
     struct ingest *ingest;
     struct detail detail = {0};
-    int code = startup_without_keys(config, &base), signal_number;
+    signal(SIGHUP, SIG_IGN); /* options are read at start only: there is nothing to reload */
+    int code = pool_access_open_without_keys(config, &base), signal_number;
     if (code != EX_OK) {
-        startup_end(&base);
+        pool_access_close(&base);
         return code;
     }
+    start_report(config, &base, false);
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
@@ -39,6 +41,6 @@ int cmd_ingest(const struct config *config)
         ingest_stop(ingest);
     } else
         code = command_failed(e, &detail, "cannot start");
-    startup_end(&base);
+    pool_access_close(&base);
     return code;
 }

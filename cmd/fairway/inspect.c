@@ -69,7 +69,7 @@ static int run(int argc, char **argv)
         return inspect_ledgers(argc - 1, argv + 1);
     if (strcmp(what, "transaction") == 0)
         return inspect_transaction(argc - 1, argv + 1);
-    return inspect_usage("ledgers or transaction? ", what);
+    return inspect_usage(what[0] == '\0' ? "ledgers or transaction?" : "unknown argument ", what);
 }
 
 int cmd_inspect(int argc, char **argv)

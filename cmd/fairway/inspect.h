@@ -1,6 +1,6 @@
 /*
- * fairway inspect: what an operator needs when a lease does not settle, and what our decoder is judged by.
- * Reads files, prints JSON lines; no database, network or key.
+ * fairway inspect decodes XDR and prints it as JSON lines: for an operator whose lease does not settle, and
+ * for tests of the decoder. It reads files only; it uses no database, network or key.
  */
 #ifndef FAIRWAY_INSPECT_H
 #define FAIRWAY_INSPECT_H
@@ -11,24 +11,23 @@
 #include "stellar/ids.h"
 
 /*
- * The two kinds: ledgers [--framed] FILE... and transaction XDR; argv[0] is their name. They block on files
- * and standard input. The exit code: 0, 64 usage, 65 data that does not decode or whose proof fails, 66 a
- * file that cannot be read, 74 output that cannot be written.
+ * inspect ledgers [--framed] FILE... and inspect transaction XDR; argv[0] is "ledgers" or "transaction". Both
+ * block on files and standard input. They return the exit code: 0; 64 usage; 65 data that does not decode, or
+ * whose hashes do not match; 66 a file that cannot be read; 74 output that cannot be written.
  */
 int inspect_ledgers(int argc, char **argv);
 int inspect_transaction(int argc, char **argv);
 
-/* Says what was wrong, and how the command is used; the exit code. */
+/* Prints what is wrong with the arguments, and the usage; returns the exit code. */
 int inspect_usage(const char *what, const char *which);
 
-/* Prints json as a line and releases it; the exit code. */
+/* Prints json as one line and releases it; returns the exit code. */
 int inspect_print(json_t *json);
 
-/* Appends at most len bytes, fewer at the end of the file. What a length promises is not allocated before it
- * is there. */
+/* Appends at most len bytes, fewer at the end of the file. Allocates as it reads, not len at once. */
 void inspect_read(FILE *file, size_t len, struct buf *out);
 
-/* New references. 64-bit numbers are strings: not every reader of JSON holds them. */
+/* New references. 64-bit numbers become strings: many JSON readers store numbers as doubles. */
 json_t *inspect_hash(const struct hash *hash);
 json_t *inspect_i64(int64_t value);
 json_t *inspect_u64(uint64_t value);

@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "stellar/ledger.h"
 
-/* Record marking, RFC 5531 section 11: this fragment of the record is the last one, as it always is here. */
+/* Record marking, RFC 5531 section 11: the last fragment of a record. Stellar writes one fragment a record.
+ */
 #define RECORD_LAST 0x80000000u
 
 static json_t *transactions_json(const struct ledger *ledger)
@@ -38,8 +39,7 @@ static int by_address(const void *a, const void *b)
     return strcmp(((const struct named_account *)a)->address, ((const struct named_account *)b)->address);
 }
 
-/* In the order of the addresses, which is not that of the keys: base32 puts letters before digits, ASCII
- * after. */
+/* Sorted by address. The order of the keys differs: base32 has letters before digits, ASCII after them. */
 static json_t *accounts_json(const struct ledger *ledger)
 {
     AUTO_FREE struct named_account *named = NEW_ARRAY(ledger->account_count, struct named_account);
@@ -71,7 +71,7 @@ static json_t *ledger_json(const char *file, size_t index, const struct ledger *
     return out;
 }
 
-/* One file of ledgers, as far as it has been read. */
+/* A file of ledgers and the position in it. */
 struct input {
     const char *path, *name;
     FILE *file;
@@ -96,7 +96,7 @@ static int ledger_print(const struct input *in)
     if (code == EX_OK && !ledger.hash_proved)
         code = refuse(in, "its hash is not the SHA-256 of its header");
     if (code == EX_OK && !ledger.results_proved)
-        code = refuse(in, "its header has another txSetResultHash than its results");
+        code = refuse(in, "the txSetResultHash of its header is not the hash of its results");
     ledger_free(&ledger);
     return code;
 }
@@ -106,11 +106,11 @@ static int whole_print(struct input *in)
     inspect_read(in->file, SIZE_MAX, &in->buf);
     const uint8_t *data = in->buf.data;
     if (in->buf.len >= 4 && (be32_get(data) & RECORD_LAST) != 0)
-        return refuse(in, "this is no LedgerCloseMeta, but may be a stream of them: try --framed");
+        return refuse(in, "not a LedgerCloseMeta; for a stream of them use --framed");
     return ledger_print(in);
 }
 
-/* A frame that does not decode does not hide the next one; a broken frame does. */
+/* After a ledger that does not decode the next frame is read; a broken frame ends the file. */
 static int frames_print(struct input *in)
 {
     int worst = EX_OK;
@@ -120,15 +120,15 @@ static int frames_print(struct input *in)
         if (in->buf.len == 0)
             return worst;
         if (in->buf.len < 4)
-            return refuse(in, "the file ends in a record mark");
+            return refuse(in, "the file ends inside a record mark");
         uint32_t mark = be32_get(in->buf.data);
         if ((mark & RECORD_LAST) == 0)
-            return refuse(in, "no record mark of a whole record: is this without frames?");
+            return refuse(in, "no record mark; for a single LedgerCloseMeta omit --framed");
         size_t len = mark & ~RECORD_LAST;
         buf_clear(&in->buf);
         inspect_read(in->file, len, &in->buf);
         if (in->buf.len < len)
-            return refuse(in, "the file ends in the record");
+            return refuse(in, "the file ends inside the record");
         int code = ledger_print(in);
         if (code == EX_IOERR)
             return code;
@@ -142,7 +142,7 @@ static bool is_gzip(FILE *file)
     int first = getc(file);
     if (first != EOF)
         ungetc(first, file);
-    return first == 0x1f; /* neither a LedgerCloseMeta nor a record mark begins so */
+    return first == 0x1f; /* no LedgerCloseMeta and no record mark begins with this byte */
 }
 
 static int input_print(struct input *in, bool framed)

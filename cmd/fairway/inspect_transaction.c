@@ -11,7 +11,7 @@
 
 enum {
     ENVELOPE_TYPE_FEE_BUMP = 5,
-    KEY_MUXED_ED25519 = 0x100, /* CryptoKeyType of a MuxedAccount, else plain */
+    KEY_MUXED_ED25519 = 0x100, /* CryptoKeyType of a MuxedAccount with an id */
 };
 
 static json_t *address_json(const struct public_key *key)
@@ -21,7 +21,7 @@ static json_t *address_json(const struct public_key *key)
     return json_string(text);
 }
 
-/* The account behind a MuxedAccount. */
+/* The account of a MuxedAccount, without its id. */
 static enum err read_account(struct xdr_reader *reader, struct public_key *out)
 {
     uint32_t type;
@@ -33,7 +33,7 @@ static enum err read_account(struct xdr_reader *reader, struct public_key *out)
     return xdr_opaque(reader, out->bytes, sizeof out->bytes);
 }
 
-/* The source of each operation; null where it is the transaction's. */
+/* The source of each operation; null: the source of the transaction. */
 static json_t *operation_sources_json(const struct envelope *envelope)
 {
     struct xdr_reader reader = xdr_reader(envelope->operations);
@@ -104,7 +104,7 @@ static void add_transaction(json_t *out, const struct network_id *network, const
     json_object_set_new(out, "signatures", signatures);
 }
 
-/* FeeBumpTransactionEnvelope: the transaction, then its signatures. Decoded once already. */
+/* FeeBumpTransactionEnvelope: the fee bump, then its signatures. envelope_decode has validated it. */
 static enum err add_fee_bump(json_t *out, const struct network_id *network, struct bytes xdr)
 {
     struct xdr_reader reader = xdr_reader(xdr), inside;

@@ -1,4 +1,5 @@
-/* keygen: a new master key, straight from the kernel into a file that only its owner can read. */
+/* keygen: writes a new master key, from the kernel's random numbers, to a file that only its owner can read.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,16 +26,14 @@ int cmd_keygen(const struct config *config)
 {
     const char *path = config_argument(config, 0);
     unsigned char key[MASTER_KEY_BYTES];
-    if (config_argument_count(config) != 1) {
-        fprintf(stderr, "fairway keygen: give the one FILE to write\n");
-        return EX_USAGE;
-    }
-    /* never over an existing file: it may be the key that all seeds are sealed with */
+    if (path == NULL)
+        return command_usage_error("keygen", "give the FILE to write");
+    /* O_EXCL: an existing file may be the key that opens all sealed seeds */
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
     if (fd < 0)
         return fail(fd, path, "cannot create");
     if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
-        return fail(fd, path, "no randomness for");
+        return fail(fd, path, "no random numbers for");
     ssize_t written = write(fd, key, sizeof key);
     explicit_bzero(key, sizeof key);
     if (written != (ssize_t)sizeof key || fsync(fd) != 0)

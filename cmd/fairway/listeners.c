@@ -10,10 +10,10 @@
 enum {
     ADMIN_CONNECTIONS = 64,
     ADMIN_DRAIN_MS = 500,
-    ADMIN_PORT_DISTANCE = 1000, /* so that replicas with neighbouring ports do not meet */
+    ADMIN_PORT_DISTANCE = 1000, /* far enough that replicas on consecutive ports do not collide */
     PORT_MAX = 65535,
-    /* Descriptors besides connections: of the database sessions and their threads, of the key process,
-     * Stellar RPC, listening sockets, connections that linger, and of each thread that reads HTTP. */
+    /* File descriptors besides connections: database sessions, the key process, Stellar RPC, listening
+     * sockets and connections that are closing; and those of each thread. */
     DESCRIPTORS_BASE = 160,
     DESCRIPTORS_THREAD = 4
 };
@@ -35,12 +35,12 @@ enum err listeners_check(const struct config *config, struct detail *detail)
     const unsigned allowed = (unsigned)limit.rlim_max;
     if (allowed <= rest)
         return detail_set(detail, ERR_CONFIG,
-            "this process may open %u files (ulimit -Hn), but MAX_CONNECTIONS=%u needs %u: raise that limit",
+            "this process may open %u files (ulimit -Hn), but MAX_CONNECTIONS=%u needs %u: raise the limit",
             allowed, connections, connections + rest);
     return detail_set(detail, ERR_CONFIG,
-        "MAX_CONNECTIONS=%u needs %u open files, but this process may have %u (ulimit -Hn): raise that "
-        "limit, "
-        "or set MAX_CONNECTIONS to %u at most",
+        "MAX_CONNECTIONS=%u needs %u open files, but this process may open %u (ulimit -Hn): raise the limit, "
+        "or"
+        " set MAX_CONNECTIONS to at most %u",
         connections, connections + rest, allowed, allowed - rest);
 }
 
@@ -51,7 +51,7 @@ void listeners_raise_limit(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warn("the limit of descriptors stays as it is", NULL);
+        log_warn("cannot raise the limit on open files", NULL);
 }
 
 bool listeners_want_admin(const struct config *config)
@@ -59,7 +59,7 @@ bool listeners_want_admin(const struct config *config)
     return !text_equal(config_text(config, "ADMIN_LISTEN"), "off");
 }
 
-static unsigned admin_port(const struct config *config)
+unsigned listeners_admin_port(const struct config *config)
 {
     const unsigned port = number(config, "PORT");
     if (config_text(config, "ADMIN_PORT") != NULL)
@@ -84,7 +84,8 @@ static enum err open_api(
 static enum err open_admin(
     const struct config *config, const struct api *admin, struct http_server **out, struct detail *detail)
 {
-    AUTO_FREE char *address = mem_format("%s:%u", config_text(config, "ADMIN_LISTEN"), admin_port(config));
+    AUTO_FREE char *address =
+        mem_format("%s:%u", config_text(config, "ADMIN_LISTEN"), listeners_admin_port(config));
     struct http_server_settings http = {
         .address = address, .threads = 1, .max_connections = ADMIN_CONNECTIONS};
     struct detail why = {0};

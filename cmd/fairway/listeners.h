@@ -1,5 +1,4 @@
-/* What serve listens on: the API, and beside it the admin listener with threads and connections of its own.
- */
+/* The listeners of serve: the API, and the admin listener with threads and connections of its own. */
 #ifndef FAIRWAY_LISTENERS_H
 #define FAIRWAY_LISTENERS_H
 
@@ -11,17 +10,19 @@ struct listeners {
     struct http_server *api, *admin; /* NULL: not open */
 };
 
-/* ERR_CONFIG: this process may not have as many descriptors as MAX_CONNECTIONS and the rest need. */
+/* ERR_CONFIG: this process may not open as many files as MAX_CONNECTIONS and everything else needs. */
 MUST_CHECK enum err listeners_check(const struct config *config, struct detail *detail);
-/* To the hard limit: the soft one is meant for programs that use select(2). */
+/* Raises the soft limit on open files to the hard limit. */
 void listeners_raise_limit(void);
 
 bool listeners_want_admin(const struct config *config);
-/* Opens both (admin NULL: only the API) and says so on standard output, where whoever started this waits for
- * it. What was opened before an error is closed by listeners_free. */
+/* As configured; 0: any free port. */
+unsigned listeners_admin_port(const struct config *config);
+/* Opens both (admin NULL: only the API) and prints their addresses on standard output, where a supervisor may
+ * wait for them. After an error, listeners_free closes what was opened. */
 MUST_CHECK enum err listeners_open(const struct config *config, const struct api *api,
     const struct api *admin, struct listeners *out, struct detail *detail);
-/* The API's requests under way get up to grace_ms; the admin listener answers meanwhile. */
+/* Open requests of the API may take up to grace_ms; the admin listener serves requests meanwhile. */
 void listeners_drain(struct listeners *listeners, int grace_ms);
 void listeners_free(struct listeners *listeners);
 

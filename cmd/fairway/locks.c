@@ -1,19 +1,21 @@
-/* locks: who blocks whom in PostgreSQL, for how long and doing what. Needs the database alone, and no
- * privilege beyond connecting to it. */
+/* locks: which session blocks which in PostgreSQL, for how long and by which statement. Needs the database
+ * alone, and no privilege beyond CONNECT. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "commands.h"
+#include "database.h"
 #include "pool/lock_numbers.h"
 #include "pool/network.h"
 
-/* A snapshot this old is worth a line: no transaction of fairway's takes as long. */
+/* Older snapshots are printed: no transaction of fairway takes as long. */
 #define PIN_OLD_MS 5000
 
-/* The locks of the network have no name in a database that is not migrated or not bound to a network, and
- * when this role may not read it. */
+/* The locks of the network cannot be named if the database is not migrated, not bound to a network, or not
+ * readable for this role. */
 static size_t name_locks(struct db *db, struct lock_name names[static LOCK_NAMES_MAX])
 {
     struct network network CLEANUP(network_free) = {0};
@@ -44,12 +46,12 @@ static void print_session(const struct lock_session *session)
     printf("\n      %s", session->query);
 }
 
-/* Whether any wait is longer than fairway's own can be. */
+/* Returns whether any wait is longer than the lock_timeout of fairway's sessions. */
 static bool print_waits(const struct locks_report *report)
 {
     bool too_long = false;
     if (report->wait_count == 0)
-        puts("Blocked: nobody waits for a lock.");
+        puts("Blocked: no session waits for a lock.");
     else
         puts("Blocked:");
     for (size_t i = 0; i < report->wait_count; i++) {
@@ -57,7 +59,7 @@ static bool print_waits(const struct locks_report *report)
         print_ms("  for ", wait->waited_ms, ": ");
         printf("%s\n    waits:  ", wait->lock);
         print_session(&wait->waiter);
-        printf("\n    behind: ");
+        printf("\n    for:    ");
         print_session(&wait->blocker);
         putchar('\n');
         too_long |= wait->waited_ms > LOCKS_LONG_MS;
@@ -68,7 +70,7 @@ static bool print_waits(const struct locks_report *report)
 static void print_holders(const struct locks_report *report)
 {
     if (report->holder_count == 0)
-        puts("Advisory locks of fairway: nobody holds any.");
+        puts("Advisory locks of fairway: none is held.");
     else
         puts("Advisory locks of fairway:");
     for (size_t i = 0; i < report->holder_count; i++) {
@@ -87,7 +89,7 @@ static void print_pins(const struct locks_report *report)
         if (pin->age_ms >= 0 && pin->age_ms < PIN_OLD_MS)
             continue;
         if (old++ == 0)
-            puts("What keeps vacuum from cleaning up (each dead row behind it costs every look-up):");
+            puts("What keeps vacuum from removing dead rows, which slow down every statement:");
         printf("  %s %s", pin->what, pin->name);
         print_ms("for ", pin->age_ms, ", ");
         printf("%" PRId64 " transactions", pin->age_transactions);
@@ -98,7 +100,7 @@ static void print_pins(const struct locks_report *report)
         putchar('\n');
     }
     if (old == 0)
-        puts("Snapshots: none is old; vacuum can clean up.");
+        puts("Snapshots: none is old; vacuum can remove dead rows.");
 }
 
 static enum err show(struct db *db, int *code, struct detail *detail)
@@ -113,29 +115,22 @@ static enum err show(struct db *db, int *code, struct detail *detail)
     print_holders(report);
     print_pins(report);
     if (report->hidden > 0)
-        printf("Not seen: what %" PRId64 " sessions of other roles do (GRANT pg_read_all_stats shows it).\n",
+        printf("Hidden: the statements of %" PRId64
+               " sessions of other roles (GRANT pg_read_all_stats to see them).\n",
             report->hidden);
     return ERR_OK;
 }
 
 int cmd_locks(const struct config *config)
 {
-    const char *direct = config_text(config, "DATABASE_DIRECT_URL");
-    const char *url = direct != NULL ? direct : config_text(config, "DATABASE_URL");
     struct detail detail = {0};
+    struct db *db;
     int code = EX_OK;
-    if (config_argument_count(config) > 0) {
-        fputs("fairway locks: takes no arguments\n", stderr);
-        return EX_USAGE;
-    }
-    if (url == NULL) {
-        detail_set(&detail, ERR_CONFIG, "DATABASE_URL is not set");
-        return command_failed(ERR_CONFIG, &detail, "cannot show locks");
-    }
-    struct db *db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "fairway locks"});
-    enum err e = db_connect(db, &detail);
+    /* one attempt: the command is for trouble that is happening now */
+    enum err e =
+        database_open(config, &(struct db_settings){.name = "fairway locks"}, clock_ms(), &db, &detail);
     if (e == ERR_OK)
         e = show(db, &code, &detail);
     db_free(db);
-    return e == ERR_OK ? code : command_failed(e, &detail, "cannot show locks");
+    return e == ERR_OK ? code : command_failed(e, &detail, "locks failed");
 }

@@ -1,29 +1,27 @@
-/* migrate: brings the database's schema to what this binary needs. */
+/* migrate: creates the schema, or updates it to what this program needs. */
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "commands.h"
+#include "database.h"
 #include "db/migrate.h"
+
+#define STATEMENT_TIMEOUT_MS 600000
 
 int cmd_migrate(const struct config *config)
 {
     struct detail detail = {0};
-    const char *url = config_text(config, "DATABASE_DIRECT_URL");
+    struct db *db;
     size_t applied = 0;
-    if (url == NULL)
-        url = config_text(config, "DATABASE_URL");
-    if (url == NULL) {
-        detail_set(&detail, ERR_CONFIG, "DATABASE_URL is not set");
-        return command_failed(ERR_CONFIG, &detail, "cannot migrate");
-    }
-    struct db *db = db_new(&(struct db_settings){
-        .url = url, .kind = DB_DIRECT, .name = "fairway migrate", .statement_timeout_ms = 600000});
-    enum err e = db_connect_patiently(db, (int)config_number(config, "START_TIMEOUT"), &detail);
+    enum err e = database_open(config,
+        &(struct db_settings){.name = "fairway migrate", .statement_timeout_ms = STATEMENT_TIMEOUT_MS},
+        clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000, &db, &detail);
     if (e == ERR_OK)
         e = migrate(db, &applied, &detail);
     db_free(db);
     if (e != ERR_OK)
-        return command_failed(e, &detail, "cannot migrate");
+        return command_failed(e, &detail, "migrate failed");
     printf("%zu migrations applied\n", applied);
     return EX_OK;
 }

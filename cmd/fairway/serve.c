@@ -1,5 +1,5 @@
-/* serve: the API, the lease engine and ingestion in one process, until SIGTERM or SIGINT, or until the key
- * process ends. */
+/* serve: the API, the lease engine and ingestion in one process, until SIGTERM, SIGINT or the end of the key
+ * process. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,14 +17,16 @@
 #include "commands.h"
 #include "ingest/ingest.h"
 #include "listeners.h"
-#include "startup.h"
+#include "pool_access.h"
+#include "start_report.h"
+#include "systemd.h"
 
-/* Requests under way at SIGTERM get so long: a lease waits 6 s at most. Who waits for a ledger is told to ask
- * again. */
+/* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
+ * for a ledger is answered at once with the current state. */
 #define DRAIN_MS 7000
 
 struct service {
-    struct startup base;
+    struct pool_access base;
     struct ingest *ingest; /* NULL: another process ingests */
     struct engine *engine;
     struct watch *watch;
@@ -38,7 +40,9 @@ static enum err check_auth(const struct config *config, struct detail *detail)
     if (text_equal(auth, "none"))
         return ERR_OK;
     return detail_set(detail, ERR_CONFIG,
-        "say AUTH=none: this version authenticates nobody, so whoever reaches the port can take leases");
+        "set AUTH=none: this version does not authenticate requests, so every client that reaches the port "
+        "can"
+        " take leases");
 }
 
 static bool ingestion_ready(void *context, struct detail *why)
@@ -48,7 +52,7 @@ static bool ingestion_ready(void *context, struct detail *why)
 
 static enum err start_ingest(const struct config *config, struct service *service, struct detail *detail)
 {
-    if (text_equal(config_text(config, "INGEST"), "off"))
+    if (!config_is_on(config, "INGEST"))
         return ERR_OK;
     return ingest_start(&(struct ingest_settings){.database_direct_url = service->base.database_direct_url,
                             .rpc_url = service->base.rpc_url,
@@ -63,7 +67,7 @@ static enum err start_ingest(const struct config *config, struct service *servic
 
 static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)
 {
-    const struct startup *base = &service->base;
+    const struct pool_access *base = &service->base;
     struct engine_settings engine = {.database_url = base->database_url,
         .database_direct_url = base->database_direct_url,
         .threads = (unsigned)config_number(config, "ENGINE_THREADS"),
@@ -81,7 +85,7 @@ static enum err start_pool(const struct config *config, struct service *service,
 
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
 {
-    const struct startup *base = &service->base;
+    const struct pool_access *base = &service->base;
     const struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = base->keyd,
@@ -109,12 +113,16 @@ static enum err start(const struct config *config, struct service *service, stru
     if ((e = start_ingest(config, service, detail)) != ERR_OK ||
         (e = start_pool(config, service, detail)) != ERR_OK)
         return e;
-    return start_http(config, service, detail);
+    if ((e = start_http(config, service, detail)) == ERR_OK)
+        systemd_notify("READY=1");
+    return e;
 }
 
-/* In the order that answers everybody: no new requests, then what waits, then what the answers stood on. */
+/* In this order every open request is answered: first no new requests, then the waiting ones, then what their
+ * answers depend on. */
 static void stop(struct service *service)
 {
+    systemd_notify("STOPPING=1");
     if (service->api != NULL)
         api_stopping(service->api);
     if (service->admin != NULL)
@@ -134,10 +142,10 @@ static void stop(struct service *service)
     api_free(service->admin);
     listeners_free(&service->listeners);
     ingest_stop(service->ingest);
-    startup_end(&service->base);
+    pool_access_close(&service->base);
 }
 
-/* Blocks until it is time to stop; the exit code. */
+/* Blocks until a signal or the end of the key process; returns the exit code. */
 static int wait_for_end(const struct service *service, int signals)
 {
     struct pollfd fds[] = {
@@ -148,9 +156,9 @@ static int wait_for_end(const struct service *service, int signals)
         log_info("stopping", NULL);
         return EX_OK;
     }
-    struct detail how = {"it does not answer"};
-    (void)keyd_ended(service->base.keyd, &how);
-    log_error("nothing can be signed without the key process", "how=\"%s\"", how.text);
+    struct detail reason = {"no answer"};
+    (void)keyd_ended(service->base.keyd, &reason);
+    log_error("stopping: the key process failed", "reason=\"%s\"", reason.text);
     return EX_SOFTWARE;
 }
 
@@ -164,16 +172,18 @@ int cmd_serve(const struct config *config)
         e = listeners_check(config, &detail);
     if (e != ERR_OK)
         return command_failed(e, &detail, "cannot start");
+    signal(SIGHUP, SIG_IGN); /* options are read at start only: there is nothing to reload */
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
-    const bool ingests = !text_equal(config_text(config, "INGEST"), "off");
+    const bool ingests = config_is_on(config, "INGEST");
     const unsigned needs = NEEDS_DATABASE_URL | (ingests ? (unsigned)NEEDS_RPC : 0);
-    int code = startup(config, KEYD_SERVE, needs, &service.base);
+    int code = pool_access_open(config, KEYD_SERVE, needs, &service.base);
     if (code != EX_OK) {
-        startup_end(&service.base);
+        pool_access_close(&service.base);
         return code;
     }
+    start_report(config, &service.base, true);
     listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);

@@ -1,6 +1,7 @@
 /*
- * The endpoints of the HTTP API (DESIGN section 8), one file each in src/api. They read a request, have the
- * pool answer it, and write the reply; none blocks an HTTP thread.
+ * The endpoints of the HTTP API, one file each in src/api. An endpoint reads the request on an HTTP thread,
+ * which it never blocks; grant, pool and the key process do the work on threads of their own, and from those
+ * the reply is sent.
  */
 #ifndef FAIRWAY_API_API_H
 #define FAIRWAY_API_API_H
@@ -14,8 +15,8 @@ struct api_settings {
     struct watch *watch;
     struct keyd *keyd;
     const char *database_url; /* may lead through a transaction pooler */
-    unsigned workers;         /* threads with a connection each, for what asks the database; 0: 4 */
-    unsigned connections;     /* of the API's listener: requests that wait get shares of them; 0: 1,024 */
+    unsigned workers;         /* threads with a database connection each; 0: 4 */
+    unsigned connections;     /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
@@ -24,28 +25,26 @@ struct api_settings {
     bool synchronous_failover;   /* DATABASE_FAILOVER=synchronous */
     size_t max_body;             /* bytes */
     unsigned ledger_seconds;     /* expected between two ledgers */
-    /* Whether ingestion is as it should be. NULL: this process does not ingest. */
+    /* Whether ingestion works in this process; if not, why. NULL: this process does not ingest. */
     bool (*ingest_ready)(void *context, struct detail *why);
     void *ingest_context;
 };
 
 struct api;
 
-/* The strings and what is pointed at must outlive it. Does not connect yet: the database may be away. */
+/* What settings points to must outlive the api. Does not wait for the database, which may be unavailable. */
 struct api *api_start(const struct api_settings *settings);
-/*
- * What operators and their tools ask: the probes. For a listener of its own, whose threads and connections no
- * client of the API can take, with a worker of its own.
- */
+/* The probes and /metrics, for the admin listener: with a database worker of its own, so that clients of the
+ * API cannot block them. */
 struct api *api_start_admin(const struct api_settings *settings);
-/* For http_settings; lives as long as the api. */
+/* The routes for http_server_settings. They live as long as the api. */
 const struct http_route *api_routes(const struct api *api, size_t *count);
-/* From now on /readyz says that the service is stopping. */
+/* From now on /readyz replies that the service is stopping. */
 void api_stopping(struct api *api);
-/* After http_server_drain, and before engine_stop: a worker may still hand a request to the engine. Requests
- * that wait for a worker are answered with ERR_SHUTTING_DOWN. */
+/* Ends the database workers; requests that wait for one get ERR_SHUTTING_DOWN. Call it after
+ * http_server_drain, which ends new requests. */
 void api_drain(struct api *api);
-/* After api_drain, engine_stop and watch_stop, whose answers need it. */
+/* Call it after api_drain, engine_stop and watch_stop, which send replies that need the api. */
 void api_free(struct api *api);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Options: each is an environment variable (DATABASE_URL) and, unless it is a secret, a flag of the same name
- * (--database-url X or --database-url=X); the flag wins. One table declares them all, with unit and default.
+ * (--database-url X or --database-url=X); the flag overrides the variable. The caller's table declares them.
  */
 #ifndef FAIRWAY_BASE_CONFIG_H
 #define FAIRWAY_BASE_CONFIG_H
@@ -13,9 +13,12 @@
 
 enum config_kind {
     CONFIG_TEXT,
+    CONFIG_URL, /* text that may contain a password: config_changes does not print it */
     CONFIG_NUMBER,
-    CONFIG_SECRET,
-    CONFIG_FLAG /* text of one command, as a flag only: no environment variable speaks for it */
+    CONFIG_SWITCH,      /* on or off; yes, no, true, false, 1 and 0 are accepted too */
+    CONFIG_SECRET,      /* an environment variable only; its value is not read here */
+    CONFIG_FLAG,        /* text, as a flag only: --state idle */
+    CONFIG_FLAG_SWITCH, /* a switch, as a flag only: --dry-run is --dry-run=on */
 };
 
 struct config_option {
@@ -30,23 +33,29 @@ struct config_option {
 struct config;
 
 /*
- * Reads flags and environment. Everything that is not a flag is a positional argument. ERR_CONFIG: unknown
- * flag, missing value, a number that is none or outside its bounds, an option and its alias that differ;
- * detail names it. Values are copied: the environment may change afterwards.
+ * Reads flags and environment. Everything that is not a flag is a positional argument. ERR_CONFIG: an unknown
+ * flag, a missing value, a number that is malformed or out of bounds, a switch that is neither on nor off, or
+ * an option and its alias with different values; detail names the option. Values are copied.
  */
 MUST_CHECK enum err config_load(const struct config_option options[], size_t option_count, int argc,
     char **argv, struct config **out, struct detail *detail);
 void config_free(struct config *config);
 
-/* The value or its default; NULL when there is neither. A name that is not in the table is our bug and
- * aborts. */
+/* The value or its default; NULL when there is neither. A name that is not in the table is a bug and aborts.
+ */
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name); /* it must have a value or a default */
+bool config_is_on(const struct config *config, const char *name);      /* a switch; off without a value */
+bool config_is_given(const struct config *config, const char *name);   /* by flag or environment */
 bool config_wants_help(const struct config *config);                   /* --help or -h */
 size_t config_argument_count(const struct config *config);
 const char *config_argument(const struct config *config, size_t i);
 
-/* The table as --help shows it. */
+/* "NAME=value NAME=value": the options whose values differ from their defaults, without secrets. New memory.
+ */
+char *config_changes(const struct config *config);
+
+/* Prints the table as --help shows it. */
 void config_print(const struct config_option options[], size_t option_count, FILE *to);
 
 #endif

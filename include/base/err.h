@@ -24,13 +24,22 @@
         "The transaction would use the authority of a channel account.")                                     \
     X(FEE_BUMP_TX_NOT_ALLOWED, "FEE_BUMP_TX_NOT_ALLOWED", 400, "The transaction is a fee bump already.")     \
     X(FEE_EXCEEDS_MAXIMUM, "FEE_EXCEEDS_MAXIMUM", 400, "The fee is above the maximum.")                      \
+    X(FEE_BELOW_MINIMUM, "FEE_BELOW_MINIMUM", 400, "The fee is below the minimum.")                          \
     X(NO_SIGNATURES_PROVIDED, "NO_SIGNATURES_PROVIDED", 400,                                                 \
-        "The transaction lacks a signature that it needs.")                                                  \
-    X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400, "The transaction is not a live lease.") \
+        "The transaction lacks the client's signature.")                                                     \
+    X(CHANNEL_SIGNATURE_MISSING, "CHANNEL_SIGNATURE_MISSING", 400,                                           \
+        "The transaction lacks the channel account's signature.")                                            \
+    X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400,                                         \
+        "The source account is not a channel account.")                                                      \
     X(NOT_FOUND, "NOT_FOUND", 404, "There is nothing at this path.")                                         \
-    X(TRANSACTION_NOT_FOUND, "TRANSACTION_NOT_FOUND", 404, "No lease has this hash.")                        \
-    X(METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", 405, "The path does not know this method.")                  \
+    X(TRANSACTION_NOT_FOUND, "TRANSACTION_NOT_FOUND", 404, "No lease and no fee bump has this hash.")        \
+    X(LEASE_NOT_FOUND, "LEASE_NOT_FOUND", 404, "No lease has this transaction's hash.")                      \
+    X(METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", 405, "The path does not support this method.")               \
     X(IDEMPOTENCY_CONFLICT, "IDEMPOTENCY_CONFLICT", 409, "The Idempotency-Key was used with another body.")  \
+    X(TRANSACTION_CHANGED, "TRANSACTION_CHANGED", 409, "The transaction was changed after it was leased.")   \
+    X(LEASE_EXPIRED, "LEASE_EXPIRED", 409,                                                                   \
+        "The lease has expired: no ledger has the transaction, and none can.")                               \
+    X(LEASE_SETTLED, "LEASE_SETTLED", 409, "The lease has ended: the network has decided the transaction.")  \
     X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
     X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \
     /* the world's fault */                                                                                  \

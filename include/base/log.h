@@ -14,7 +14,7 @@ enum log_level {
     LOG_ERROR
 };
 
-/* "debug", "info", "warn", "error"; else ERR_CONFIG. */
+/* "debug" (also "trace"), "info", "warn" or "error", in any case; else ERR_CONFIG. */
 MUST_CHECK enum err log_set_level(const char *name);
 
 /*

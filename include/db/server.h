@@ -8,6 +8,13 @@
 /* Whether both connections lead to one and the same database: of one cluster or of physical copies of it. */
 MUST_CHECK enum err server_same_database(struct db *a, struct db *b, bool *same, struct detail *detail);
 
+/*
+ * Whether the URL leads through a transaction pooler, which gives each transaction of a client any of its
+ * server sessions. Opens two sessions under this application name and compares the server processes that they
+ * get. False also for a pooler that keeps one server session for each client.
+ */
+MUST_CHECK enum err server_behind_pooler(const char *url, const char *name, bool *out, struct detail *detail);
+
 /* Whether a commit waits for any standby: synchronous_standby_names is not empty. False too where the storage
  * below the server replicates, of which the server knows nothing. */
 MUST_CHECK enum err server_has_synchronous_standby(struct db *db, bool *out, struct detail *detail);

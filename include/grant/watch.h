@@ -6,7 +6,7 @@
 #define FAIRWAY_GRANT_WATCH_H
 
 #include "grant/grant.h"
-#include "pool/status.h"
+#include "pool/lease_lookup.h"
 
 struct watch;
 

@@ -1,6 +1,6 @@
 /*
- * The states of a channel account and the one function that changes them on ledger evidence. Pure, so that
- * every case can be tested without a database.
+ * The states of a channel account: their names, and how ledgers change them. Pure, so that every case can be
+ * tested without a database.
  */
 #ifndef FAIRWAY_POOL_ACCOUNT_STATE_H
 #define FAIRWAY_POOL_ACCOUNT_STATE_H
@@ -11,38 +11,60 @@
 enum account_state {
     ACCOUNT_CREATING, /* the key is stored; no ledger has created the account yet */
     ACCOUNT_ACTIVE,
-    ACCOUNT_RETIRING, /* no more leases; to be merged once the open one is settled */
+    ACCOUNT_RETIRING, /* not leased any more; merged after its open lease has ended */
     ACCOUNT_RETIRED,  /* a ledger removed it */
     ACCOUNT_QUARANTINED,
 };
 
+/* The names in the database. */
 const char *account_state_name(enum account_state state);
 MUST_CHECK enum err account_state_parse(const char *name, enum account_state *out);
+
+/* What clients and operators see: the state, but an active account is idle or leased. */
+enum account_status {
+    ACCOUNT_STATUS_IDLE,
+    ACCOUNT_STATUS_LEASED,
+    ACCOUNT_STATUS_CREATING,
+    ACCOUNT_STATUS_RETIRING,
+    ACCOUNT_STATUS_QUARANTINED,
+    ACCOUNT_STATUS_RETIRED,
+    ACCOUNT_STATUSES
+};
+/* For texts that list them all. */
+#define ACCOUNT_STATUS_NAMES "idle, leased, creating, retiring, quarantined or retired"
+
+enum account_status account_status_of(enum account_state state, bool leased);
+enum account_state account_status_state(enum account_status status);
+const char *account_status_name(enum account_status status);
+MUST_CHECK enum err account_status_parse(const char *name, enum account_status *out);
 
 /* An account's row, as far as ledgers change it. */
 struct account_row {
     enum account_state state;
     bool known; /* sequence and sequence_ledger are set */
     int64_t sequence, sequence_ledger;
-    const char *reason; /* of a quarantine that this ledger caused; else NULL */
+    const char *reason; /* of a quarantine by this ledger; else NULL */
 };
 
 /*
- * The row after a ledger that touched the account. signed_by_us: the ledger has a transaction of this account
- * whose sequence is the account's last and whose hash is a lease's. held: the database may have forgotten
- * leases and retirements, so unknown uses of sequence numbers and removals are those. A ledger at or below
- * sequence_ledger changes nothing: false.
+ * Changes the row by a ledger that changed the account. signed_by_us: the ledger has a transaction of this
+ * account whose sequence number is the account's last and whose hash is a lease's. on_hold: the database may
+ * have forgotten leases and retirements, so a sequence number that an unknown transaction consumed, or a
+ * removal, is taken for one of those. Returns false, with nothing changed, if the ledger is not above
+ * sequence_ledger.
  */
 bool account_state_after_ledger(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
-    bool signed_by_us, bool held);
+    bool signed_by_us, bool on_hold);
 
-/* The same for an account as of a ledger whose predecessors are lost; signed_by_us: its last sequence is that
- * of an open lease. removed: the network does not have it, which says nothing about one that is yet to be
- * created. */
+/*
+ * The same for an account as of a ledger whose predecessors are lost. signed_by_us: its last sequence number
+ * is that of an open lease. An account that the network does not have changes nothing while it is still to be
+ * created.
+ */
 bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
-    bool signed_by_us, bool held);
+    bool signed_by_us, bool on_hold);
 
-/* The row of an account that the network froze. False: nothing changes. */
+/* Changes the row of an account that the network froze. Returns false if nothing changes. */
 bool account_state_freeze(struct account_row *row);
 
 #endif

@@ -1,46 +1,73 @@
-/* The rows of the pool that provisioning writes and reads. */
+/*
+ * The rows of channel accounts: new ones, batches for provisioning, and every change of state but the
+ * ledger's (pool/settle.h). All functions run in a transaction of the caller, which holds the locks that they
+ * take until it ends.
+ */
 #ifndef FAIRWAY_POOL_ACCOUNTS_H
 #define FAIRWAY_POOL_ACCOUNTS_H
 
 #include "db/db.h"
 #include "keys/keyd.h"
+#include "pool/account_state.h"
 
-/* The pool at a glance. */
-struct pool_counts {
-    int64_t active, creating, retiring, retiring_leased, quarantined;
-    uint32_t cursor; /* 0: no ledger yet */
-    uint64_t now_s;  /* the database's, no earlier than the last close time */
-    bool pending;    /* a provisioning transaction is under way */
-    bool held;       /* the database may have forgotten leases (DESIGN section 5): nothing is merged */
-};
-MUST_CHECK enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail);
+/* NOTIFY channel, without payload: leases ended, or accounts became idle. */
+#define ACCOUNTS_CHANNEL "fairway_pool"
+#define ACCOUNTS_NOTIFY_SQL "SELECT pg_notify('" ACCOUNTS_CHANNEL "', '')"
+
+/* ---- for provisioning */
 
 /* Accounts of one transaction. */
-struct batch {
+struct account_batch {
     size_t count;
     struct public_key keys[PROVISIONING_ACCOUNTS_MAX];
     struct sealed_seed sealed[PROVISIONING_ACCOUNTS_MAX];
 };
 
-/* Stores new keys as accounts to be created, on the lowest free slots. In a transaction of the session. */
+/* Stores new keys as accounts to be created, on the lowest free slots. The session holds the provisioning
+ * lock. At most PROVISIONING_ACCOUNTS_MAX. */
 MUST_CHECK enum err accounts_store(
     struct db *db, const struct generated_key keys[], size_t count, struct detail *detail);
 
-/* At most limit accounts that wait to be created, or (merge) that are retiring without a lease; by slot. */
-MUST_CHECK enum err accounts_pick(
-    struct db *db, enum provisioning_kind kind, size_t limit, struct batch *out, struct detail *detail);
+/* Reads, by slot, at most limit accounts that wait to be created, or (merge) that are retiring without a
+ * lease. Locks nothing. */
+MUST_CHECK enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,
+    struct account_batch *out, struct detail *detail);
 
-/* Locks the batch's accounts until the transaction ends. ERR_NOT_YET: one of them is not waiting for this
- * any more (released from quarantine, retired, leased), so nothing may be signed for it. */
+/* Locks the batch's accounts. ERR_NOT_YET: at least one of them does not wait for this any more (released
+ * from quarantine, retired, leased), so nothing may be signed for the batch. */
 MUST_CHECK enum err accounts_lock(
-    struct db *db, enum provisioning_kind kind, const struct batch *batch, struct detail *detail);
+    struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail);
 
-/* Makes count active accounts retiring, idle ones and high slots first; those that a grant holds at this
- * instant are left out. */
+/* Makes count active accounts retiring: idle ones and high slots first. Accounts that another transaction has
+ * locked are left out, so *retired may be smaller. */
 MUST_CHECK enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail);
 
-/* Takes one of a held batch out of provisioning, until a person has looked. */
-MUST_CHECK enum err accounts_quarantine(
-    struct db *db, const struct public_key *account, const char *reason, struct detail *detail);
+/* ---- for provisioning and grants */
+
+#define ACCOUNTS_SEED_BROKEN "its sealed seed does not open"
+
+/* Quarantines accounts that the transaction has locked, and logs each one. */
+MUST_CHECK enum err accounts_quarantine(struct db *db, const struct public_key accounts[], size_t count,
+    const char *reason, struct detail *detail);
+
+/* ---- for an operator's change of one account */
+
+struct account_locked {
+    enum account_state state;
+    bool leased;
+    uint32_t sequence_ledger; /* 0: the sequence number is unknown */
+    uint32_t cursor;          /* the last committed ledger; 0: none */
+    bool grants_on_hold;      /* leases may have been forgotten */
+};
+
+/* Locks first the cursor row, so that no ledger is committed meanwhile, then the account's row. The order is
+ * that of a ledger transaction. ERR_REFUSED: not an account of this pool. */
+MUST_CHECK enum err account_lock(
+    struct db *db, const struct public_key *account, struct account_locked *out, struct detail *detail);
+
+/* Changes the state of a locked account, to any but quarantined, and notifies ACCOUNTS_CHANNEL. sequence is
+ * that of the network as of ledger; ledger 0: the account keeps its own. */
+MUST_CHECK enum err account_change_state(struct db *db, const struct public_key *account,
+    enum account_state state, int64_t sequence, uint32_t ledger, struct detail *detail);
 
 #endif

@@ -21,7 +21,7 @@ struct settled {
  * lease passed that way is superseded); settles as expired each open lease that no later ledger can include;
  * quarantines accounts that did what we did not cause, and those that the network froze. held: the database
  * may have forgotten leases and retirements; what they did is mirrored and nobody's fault. Notifies
- * (POOL_CHANNEL) at commit when any lease ended or any account became active.
+ * (ACCOUNTS_CHANNEL) at commit when any lease ended or any account became active.
  */
 MUST_CHECK enum err pool_settle(
     struct db *db, const struct ledger *ledger, bool held, struct settled *out, struct detail *detail);
@@ -56,8 +56,5 @@ struct gap_reads {
  */
 MUST_CHECK enum err pool_settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
     bool held, struct settled *out, struct detail *detail);
-
-/* NOTIFY channel, without payload: leases ended or accounts became idle. */
-#define POOL_CHANNEL "fairway_pool"
 
 #endif

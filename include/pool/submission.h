@@ -18,6 +18,11 @@
     "(p.accounts))"
 MUST_CHECK enum err submission_kind_parse(const char *name, enum provisioning_kind *out);
 
+/* Whether the pending submission includes the account. Call it after the account is locked: a submission is
+ * stored under the same lock. */
+MUST_CHECK enum err submission_includes(
+    struct db *db, const struct public_key *account, bool *includes, struct detail *detail);
+
 /* ---- for provisioning, in transactions of the session that holds the provisioning lock */
 
 /* Stores a signed transaction as the pending one. ERR_CONSTRAINT: there is one already. */

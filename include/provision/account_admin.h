@@ -1,8 +1,8 @@
 /*
- * What an operator does to single accounts by hand: back from quarantine into use, or out of the pool.
- * Neither believes the table alone: the network is asked first, and its answer counts only when it is as new
- * as the last committed ledger at the moment of the COMMIT. Both may run beside grants, ledgers and
- * ensure-accounts, and may be repeated.
+ * An operator's changes to single accounts: release (from quarantine back into use) and retire (out of the
+ * pool). Both probe the network first, and apply the change only if the probe is no older than the last
+ * committed ledger when the change commits. Both may run beside grants, ingestion and ensure-accounts, and
+ * may be repeated.
  */
 #ifndef FAIRWAY_PROVISION_ACCOUNT_ADMIN_H
 #define FAIRWAY_PROVISION_ACCOUNT_ADMIN_H
@@ -14,34 +14,36 @@
 struct account_admin {
     struct db *db;
     struct rpc *rpc;
-    struct keyd *keyd; /* KEYD_SERVE: says whether the account's seed opens */
+    struct keyd *keyd; /* KEYD_SERVE: tells whether the account's sealed seed opens */
     struct public_key distribution;
-    unsigned patience_s; /* how long to ask an RPC again that is behind the cursor */
-    unsigned poll_ms;    /* between two questions */
+    unsigned timeout_s; /* how long to retry while the RPC is behind the cursor */
+    unsigned poll_ms;   /* pause between two probes */
 };
 
 /*
- * Answers of both: ERR_OK: it is so (detail says what was done, or that it was so already); ERR_REFUSED:
- * refused, detail says why and what to do; ERR_NOT_YET: not now (the RPC stays behind, a lease is open, a
- * transaction of provisioning is under way); ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: it may be so, ask
- * again. Anything else: database, RPC or key process are away, and the account is as it was.
+ * Both block for up to timeout_s, plus the RPC's and the database's own timeouts. They return
+ *   ERR_OK               the account is in the wanted state; detail says whether it already was
+ *   ERR_REFUSED         refused; detail says why and what to do
+ *   ERR_NOT_YET        not yet: the RPC is behind, a lease is open, or a provisioning transaction is
+ * pending ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED the change may have been committed; repeat the call Any
+ * other error means that the database, the RPC or the key process is unavailable; the account is unchanged.
  */
 
 /*
- * quarantined -> active, when the account exists, is governed by its own key alone, is not frozen, and its
- * sealed seed opens. Takes over the network's sequence number. An open lease stays open: only a ledger ends
- * it.
+ * quarantined -> active. The account must exist on the network, be controlled by its own key alone and not be
+ * frozen, and its sealed seed must open. Stores the network's sequence number. An open lease stays open: only
+ * a ledger ends it.
  */
 MUST_CHECK enum err account_admin_release(
-    const struct account_admin *manual, const struct public_key *account, struct detail *detail);
+    const struct account_admin *admin, const struct public_key *account, struct detail *detail);
 
 /*
- * active or quarantined -> retiring: no more leases, ensure-accounts merges it. Refused when it could not be
- * merged. Straight to retired, also what was only ever to be created, when the network has no such account in
- * two looks, the second a ledger later. The row and its sealed seed stay in either case: nothing deletes a
- * key.
+ * active or quarantined -> retiring: the account gets no more leases, and ensure-accounts merges it. Refused
+ * when it could not be merged. If two probes, the second at least one ledger later, find that the network has
+ * no such account, it becomes retired at once; that also covers an account that was never created. The row
+ * and its sealed seed are kept: nothing deletes a key.
  */
 MUST_CHECK enum err account_admin_retire(
-    const struct account_admin *manual, const struct public_key *account, struct detail *detail);
+    const struct account_admin *admin, const struct public_key *account, struct detail *detail);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Bringing the pool to a size (DESIGN section 9): channel accounts are created and merged through real
- * transactions of the distribution account, one at a time, at most 19 accounts each. A key is stored before
- * anything that names it is sent; what is sent is stored, signed, before it leaves; and only the ledger
- * transaction says what became of it. So the work can be ended at any instruction and taken up again.
+ * Brings the pool to a size. Channel accounts are created and merged by transactions of the distribution
+ * account, one pending at a time, at most 19 accounts each. Three rules make an interrupted run safe to
+ * repeat: a key is stored before a transaction that names it is sent; a transaction is stored, signed, before
+ * it is sent; only the ledger transaction decides how it ended.
  */
 #ifndef FAIRWAY_PROVISION_PROVISION_H
 #define FAIRWAY_PROVISION_PROVISION_H
@@ -16,24 +16,24 @@ struct provision_settings {
     struct network_id network;
     struct public_key distribution;
     struct keyd *keyd;                 /* of KEYD_PROVISION */
-    struct ingest *ingest;             /* running in this process; stands by if another one leads */
-    int64_t fee_per_operation_stroops; /* offered first; doubled when a transaction was not included */
+    struct ingest *ingest;             /* running in this process; idle if another process leads */
+    int64_t fee_per_operation_stroops; /* of the first attempt; doubled after each transaction that failed */
     int64_t max_fee_stroops;           /* of one transaction */
     unsigned ledger_seconds;
     unsigned poll_ms;
-    unsigned patience_s; /* how long database, RPC and ledgers may be away */
+    unsigned timeout_s; /* how long database, RPC and ledgers may be unavailable */
 };
 
 /*
- * Blocks until exactly wanted channel accounts are active and none is retiring; accounts in quarantine do not
- * count, and one whose sealed seed does not open when it is to be created or merged goes there. Leased
- * accounts that are too many are merged when their leases have ended. Waits while another process does the
- * same. Any number of calls may follow an error or a crash.
+ * Blocks until exactly wanted channel accounts are active and none is retiring. Quarantined accounts do not
+ * count. An account whose sealed seed does not open when it is to be created or merged is quarantined. A
+ * surplus account with a lease is merged after its lease has ended. Waits while another process changes the
+ * pool's size. May be called again after any error or crash.
  *
- * ERR_CONFIG: the distribution account does not exist or has too little. ERR_RPC_UNAVAILABLE,
- * ERR_DATABASE_UNAVAILABLE: away for longer than patience, as was the synchronous standby on
- * ERR_NOT_REPLICATED: what it may lack was not sent. ERR_NOT_YET: the network did not include what was
- * sent, several times. ERR_KEYD_UNAVAILABLE.
+ * ERR_CONFIG: the distribution account does not exist or has too little XLM. ERR_RPC_UNAVAILABLE,
+ * ERR_DATABASE_UNAVAILABLE: unavailable for longer than timeout_s. ERR_NOT_REPLICATED: the synchronous
+ * standby was; what it may lack was not sent. ERR_NOT_YET: several transactions in a row failed.
+ * ERR_KEYD_UNAVAILABLE.
  */
 MUST_CHECK enum err provision_ensure(
     const struct provision_settings *settings, size_t wanted, struct detail *detail);

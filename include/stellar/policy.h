@@ -59,6 +59,11 @@ struct policy_limits {
 MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail);
 
+/* Returns ERR_FORBIDDEN_SIGNER, with which operation or extra signer uses the account in detail, for one of
+ * the named accounts of a transaction that policy_check has passed. */
+MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
+    const struct public_key *account, struct detail *detail);
+
 /*
  * Whether the network demands a signature beside the channel account's: an operation has a source of its own,
  * or there are extra signers.
@@ -80,11 +85,19 @@ MUST_CHECK enum err policy_max_time(const struct preconditions *preconditions, u
     uint32_t timeout_s, uint32_t tip, uint64_t *max_time_s, struct detail *detail);
 
 /*
+ * Which of them set max_time_s, a result of policy_max_time: "transaction" (its own max time),
+ * "timeoutSeconds", "limit" (300 s from now), "default" (60 s from now). It does not depend on the time, so a
+ * retry gets the same text.
+ */
+const char *policy_max_time_set_by(
+    const struct preconditions *preconditions, uint32_t timeout_s, uint64_t max_time_s);
+
+/*
  * The fee of a fee bump. The least is base fee x (operations + 1) + resource fee, or what keeps the rate of
  * inner's own fee over one operation more, if that is higher (CAP-15: a lower rate is txINSUFFICIENT_FEE).
  * max_fee_stroops (0: not given) takes its place, so that a client can bid higher. ERR_FEE_EXCEEDS_MAXIMUM,
- * with the maximum in detail, when the fee is above cap_stroops or max_fee_stroops is below the least, or the
- * resource fee is above its limit.
+ * with the maximum in detail, when the fee is above cap_stroops or the resource fee is above its limit.
+ * ERR_FEE_BELOW_MINIMUM, with the least in detail, when max_fee_stroops is below it.
  */
 MUST_CHECK enum err policy_bump_fee(const struct envelope *inner, const struct policy_limits *limits,
     int64_t bump_base_fee_stroops, int64_t max_fee_stroops, int64_t cap_stroops, int64_t *fee_stroops,

@@ -6,7 +6,7 @@
 #include "context.h"
 #include "http/server.h"
 
-/* A fee bump waits for one commit; the server gathers the commits of several connections into one flush. */
+/* A fee bump waits for one COMMIT; the server writes the commits of several connections with one flush. */
 #define WORKERS_DEFAULT 4
 #define ADMIN_WORKERS 1
 
@@ -19,26 +19,26 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
 {
     struct api *api = NEW(struct api);
     api->settings = *settings;
-    api->slots.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
-    api->workers = workers_start(settings->database_url, workers);
+    api->shares.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
+    api->workers = db_workers_start(settings->database_url, workers);
     return api;
 }
 
 static void add_probes(struct api *api)
 {
-    add(api, "GET", "/livez", 0, get_livez);
-    add(api, "GET", "/readyz", 0, get_readyz);
-    add(api, "GET", "/health", 0, get_readyz);
+    add(api, "GET", "/livez", 0, api_get_livez);
+    add(api, "GET", "/readyz", 0, api_get_readyz);
+    add(api, "GET", "/health", 0, api_get_readyz);
 }
 
 struct api *api_start(const struct api_settings *settings)
 {
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
-    add(api, "POST", "/v1/transactions", settings->max_body, post_transaction);
-    add(api, "GET", "/v1/transactions/{hash}", 0, get_transaction);
-    add(api, "POST", "/v1/fee-bumps", settings->max_body, post_fee_bump);
-    add(api, "GET", "/v1/pool", 0, get_pool);
-    add(api, "GET", "/v1/channel-accounts", 0, get_channel_accounts);
+    add(api, "POST", "/v1/transactions", settings->max_body, api_post_transaction);
+    add(api, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
+    add(api, "POST", "/v1/fee-bumps", settings->max_body, api_post_fee_bump);
+    add(api, "GET", "/v1/pool", 0, api_get_pool);
+    add(api, "GET", "/v1/channel-accounts", 0, api_get_channel_accounts);
     add_probes(api);
     return api;
 }
@@ -47,7 +47,7 @@ struct api *api_start_admin(const struct api_settings *settings)
 {
     struct api *admin = api_new(settings, ADMIN_WORKERS);
     add_probes(admin);
-    add(admin, "GET", "/metrics", 0, get_metrics);
+    add(admin, "GET", "/metrics", 0, api_get_metrics);
     return admin;
 }
 
@@ -64,7 +64,7 @@ void api_stopping(struct api *api)
 
 void api_drain(struct api *api)
 {
-    workers_stop(api->workers);
+    db_workers_stop(api->workers);
     api->workers = NULL;
 }
 

@@ -5,42 +5,41 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-static void end(
-    struct db_query *question, enum err e, const struct answer *answer, const struct detail *detail)
+static void end(struct db_query *query, enum err e, const struct db_reply *reply, const struct detail *detail)
 {
-    if (e == ERR_OK && answer->text != NULL)
-        http_reply_text(question->http, answer->status, answer->text_type, answer->text);
+    if (e == ERR_OK && reply->text != NULL)
+        http_reply_text(query->http, reply->status, reply->text_type, reply->text);
     else if (e == ERR_OK)
-        reply(question->http, answer->status, answer->body);
+        api_reply(query->http, reply->status, reply->body);
     else
-        refuse_with(question->http, e, detail, answer->body);
-    if (question->kind->wipe != NULL)
-        question->kind->wipe(question);
-    free(question);
+        api_refuse_with(query->http, e, detail, reply->body);
+    if (query->endpoint->wipe != NULL)
+        query->endpoint->wipe(query);
+    free(query);
 }
 
-static void run(struct work *work, enum err e, struct db *db)
+static void run(struct db_work *work, enum err e, struct db *db)
 {
-    struct db_query *question = (struct db_query *)work;
-    struct answer answer = {.status = 200};
+    struct db_query *query = (struct db_query *)work;
+    struct db_reply reply = {.status = 200};
     struct detail detail = {0};
     if (e == ERR_OK)
-        e = question->kind->ask(question, db, &answer, &detail);
-    end(question, e, &answer, &detail);
+        e = query->endpoint->run(query, db, &reply, &detail);
+    end(query, e, &reply, &detail);
 }
 
-void db_endpoint_begin(struct http_request *http, struct api *api, const struct db_endpoint *kind)
+void db_endpoint_begin(struct http_request *http, struct api *api, const struct db_endpoint *endpoint)
 {
-    struct db_query *question = mem_new(1, kind->size);
+    struct db_query *query = mem_new(1, endpoint->query_size);
     struct detail detail = {0};
-    question->work.run = run;
-    question->work.deadline_ms = clock_ms() + kind->answer_ms;
-    question->kind = kind;
-    question->settings = &api->settings;
-    question->http = http;
-    enum err e = kind->read == NULL ? ERR_OK : kind->read(question, &detail);
+    query->work.run = run;
+    query->work.deadline_ms = clock_ms() + endpoint->reply_ms;
+    query->endpoint = endpoint;
+    query->settings = &api->settings;
+    query->http = http;
+    enum err e = endpoint->read == NULL ? ERR_OK : endpoint->read(query, &detail);
     if (e == ERR_OK)
-        e = workers_submit(api->workers, &question->work);
+        e = db_workers_submit(api->workers, &query->work);
     if (e != ERR_OK)
-        end(question, e, &(struct answer){0}, &detail);
+        end(query, e, &(struct db_reply){0}, &detail);
 }

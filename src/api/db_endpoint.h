@@ -1,41 +1,47 @@
 /*
- * An endpoint whose answer only the database knows: it reads the request on the HTTP thread and asks on a
- * worker's. What differs between such endpoints is a db_endpoint; who waits, who replies and who frees is
- * the same for all.
+ * An endpoint whose reply needs the database: the request is read on the HTTP thread, the database is queried
+ * on a worker's thread. Each such endpoint is one constant struct db_endpoint; what they have in common is
+ * here: the deadline, the reply, and who frees what.
  */
 #ifndef FAIRWAY_API_DB_ENDPOINT_H
 #define FAIRWAY_API_DB_ENDPOINT_H
 
 #include "context.h"
+#include "reply.h"
 
+/* One request on its way through a db_endpoint. */
 struct db_query {
-    struct work work; /* first: the workers give it back */
-    const struct db_endpoint *kind;
+    struct db_work work; /* first: the workers return it */
+    const struct db_endpoint *endpoint;
     const struct api_settings *settings;
     struct http_request *http;
 };
 
-struct answer {
-    int status;   /* 200 unless said otherwise */
-    json_t *body; /* or, beside an error, further members of the problem; NULL: none. Given away */
-    char *text;   /* of text_type, in place of body; NULL: none. Given away */
+/* What a query replies. Pointers are given away. */
+struct db_reply {
+    int status;   /* 200 if run does not change it */
+    json_t *body; /* with an error: more members of the problem. NULL: none */
+    char *text;   /* of text_type, in place of body. NULL: none */
     const char *text_type;
 };
 
-/* How long an answer may take, from the request on. What writes waits for a commit. */
+/* How long a request may take. One that writes waits for a COMMIT. */
 #define DB_ENDPOINT_READ_MS 2000
 #define DB_ENDPOINT_WRITE_MS 5000
 
 struct db_endpoint {
-    int answer_ms; /* one of those */
-    size_t size;   /* of the endpoint's own structure, zeroed, which begins with a struct db_query */
-    /* Refuses what can be refused without asking. NULL: there is nothing to read. */
-    enum err (*read)(struct db_query *question, struct detail *detail);
-    enum err (*ask)(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail);
-    /* Frees what read has made. NULL: nothing. */
-    void (*wipe)(struct db_query *question);
+    int reply_ms; /* DB_ENDPOINT_READ_MS or DB_ENDPOINT_WRITE_MS */
+    size_t
+        query_size; /* of the endpoint's own structure, which begins with a struct db_query; it is zeroed */
+    /* Reads the request and refuses what can be refused without the database. NULL: there is nothing to read.
+     */
+    enum err (*read)(struct db_query *query, struct detail *detail);
+    enum err (*run)(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail);
+    /* Frees what read has allocated. NULL: nothing. */
+    void (*wipe)(struct db_query *query);
 };
 
-void db_endpoint_begin(struct http_request *http, struct api *api, const struct db_endpoint *kind);
+/* Returns at once; the reply is sent from this thread or from a worker's. */
+void db_endpoint_begin(struct http_request *http, struct api *api, const struct db_endpoint *endpoint);
 
 #endif

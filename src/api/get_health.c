@@ -1,15 +1,17 @@
-/* GET /livez: the process runs, and its key process. GET /readyz, /health: leases can be granted now, and if
- * not, what is in the way. Served by both listeners. Nobody is authenticated here, so reasons are phrases of
- * this file. */
+/*
+ * GET /livez: the process and its key process run. GET /readyz, /health: leases can be granted now, or which
+ * checks fail and why. On both listeners. Nobody is authenticated here, so the texts are constants of this
+ * file, and the reason of a hold, which its operator has written for this.
+ */
 #include <poll.h>
+#include <stdio.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "db/server.h"
-#include "pool/grants_allowed.h"
 #include "db_endpoint.h"
-
-#define COMPLAIN_EVERY_MS 60000
+#include "pool/grants_allowed.h"
+#include "pool/pool_counts.h"
 
 static bool keyd_runs(const struct keyd *keyd)
 {
@@ -17,130 +19,225 @@ static bool keyd_runs(const struct keyd *keyd)
     return poll(&lost, 1, 0) == 0;
 }
 
-void get_livez(struct http_request *request, void *context)
+void api_get_livez(struct http_request *request, void *context)
 {
     const struct api *api = context;
     bool alive = keyd_runs(api->settings.keyd);
-    reply(request, alive ? 200 : 503, json_pack("{s:s}", "status", alive ? "alive" : "not alive"));
+    api_reply(request, alive ? 200 : 503, json_pack("{s:s}", "status", alive ? "alive" : "not alive"));
 }
 
-/* Adds one line to the answer. */
-static bool check(json_t *checks, const char *name, bool ok, const char *reason)
+enum check {
+    CHECK_SERVICE,
+    CHECK_DATABASE,
+    CHECK_KEYS,
+    CHECK_INGESTION,
+    CHECK_LEDGERS,
+    CHECK_GRANTS,
+    CHECK_ACCOUNTS,
+    CHECK_FUNDS,
+    CHECK_DISK,
+    CHECK_STANDBY,
+    CHECK_COUNT
+};
+
+static const char *const names[CHECK_COUNT] = {
+    "service", "database", "keys", "ingestion", "ledgers", "grants", "accounts", "funds", "disk", "standby"};
+
+/* The checks of one request. */
+struct report {
+    json_t *checks;
+    bool ready;
+};
+
+/* Probes come every few seconds: a check is logged when it fails, when it fails for another reason, and when
+ * it passes again. For the whole process, as both listeners have the probes. reason NULL: it passes. */
+static void log_change(enum check check, const char *reason, const char *detail)
 {
-    json_t *line = json_pack("{s:s, s:b}", "name", name, "ok", ok);
-    if (!ok)
-        json_object_set_new(line, "reason", json_string(reason));
-    json_array_append_new(checks, line);
-    return ok;
+    static _Atomic(const char *) logged[CHECK_COUNT]; /* constants, compared as pointers */
+    const char *before = atomic_exchange(&logged[check], reason);
+    if (before == reason)
+        return;
+    if (reason == NULL)
+        log_info("readiness check passes again", "check=%s", names[check]);
+    else
+        log_warn("readiness check failed", "check=%s reason=\"%s\" detail=\"%s\"", names[check], reason,
+            detail == NULL ? "" : detail);
 }
 
-/* Adds one line with a warning, which does not make the replica unready. */
-static void warn(json_t *checks, const char *name, const char *warning)
+static void pass(struct report *report, enum check check)
 {
-    json_array_append_new(checks, json_pack("{s:s, s:b, s:s}", "name", name, "ok", true, "warning", warning));
+    log_change(check, NULL, NULL);
+    json_array_append_new(report->checks, json_pack("{s:s, s:b}", "name", names[check], "ok", true));
 }
 
-/* Why, stands in the log of ingestion. */
-static bool ingestion_well(const struct api_settings *settings)
+/* reason is a constant; shown (NULL: reason) is what the reply says; detail is for the log, may be NULL. */
+static void fail(
+    struct report *report, enum check check, const char *reason, const char *shown, const char *detail)
 {
-    struct detail why;
-    return settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why);
+    report->ready = false;
+    log_change(check, reason, shown != NULL ? shown : detail);
+    json_array_append_new(report->checks, json_pack("{s:s, s:b, s:s}", "name", names[check], "ok", false,
+                                              "reason", shown != NULL ? shown : reason));
 }
 
-static bool check_pool(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
+/* What does not make the replica unready. */
+static void warn(struct report *report, enum check check, const char *warning)
+{
+    json_array_append_new(
+        report->checks, json_pack("{s:s, s:b, s:s}", "name", names[check], "ok", true, "warning", warning));
+}
+
+static void check_keys(const struct api_settings *settings, struct report *report)
+{
+    if (keyd_runs(settings->keyd))
+        pass(report, CHECK_KEYS);
+    else
+        fail(report, CHECK_KEYS, "the key process has ended", NULL, NULL);
+}
+
+/* The detail may name the RPC's URL, so it is only logged. */
+static void check_ingestion(const struct api_settings *settings, struct report *report)
+{
+    struct detail why = {0};
+    if (settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why))
+        pass(report, CHECK_INGESTION);
+    else
+        fail(report, CHECK_INGESTION, "ledgers are not ingested; the log says why", NULL, why.text);
+}
+
+static void check_ledgers(
+    const struct api_settings *settings, const struct pool_counts *pool, struct report *report)
 {
     int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
-    bool current = pool->cursor_sequence > 0 && apart_s <= grants_clock_slack_s(settings->ledger_seconds);
-    bool ready = check(checks, "ledgers", current,
-        "the close time of the last committed ledger is too far from the database's clock");
-    ready &= check(checks, "grants", pool->grants_allowed,
-        pool->grants_held
-            ? "the database was restored or failed over: grants are held until no lease that it "
-              "forgot can be live"
-            : "grants are suspended");
-    return ready & check(checks, "accounts", pool->idle + pool->leased > 0, "no channel account is active");
+    if (pool->cursor_sequence == 0)
+        fail(report, CHECK_LEDGERS, "no ledger has been ingested yet", NULL, NULL);
+    else if (apart_s > grants_clock_slack_s(settings->ledger_seconds))
+        fail(report, CHECK_LEDGERS,
+            "the close time of the last committed ledger is too far from the database's clock", NULL, NULL);
+    else
+        pass(report, CHECK_LEDGERS);
 }
 
-static bool check_funds(const struct api_settings *settings, const struct funds *funds, json_t *checks)
+static void check_grants(const struct pool_counts *pool, struct report *report)
+{
+    char shown[300], until[32] = "";
+    const time_t until_s = (time_t)pool->held_until_s;
+    struct tm utc;
+    if (pool->grants_allowed) {
+        pass(report, CHECK_GRANTS);
+    } else if (pool->held_until_s > 0) {
+        if (gmtime_r(&until_s, &utc) != NULL)
+            strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        snprintf(shown, sizeof shown, "grants are on hold until a ledger has closed after %s: %s", until,
+            pool->grants_reason);
+        fail(report, CHECK_GRANTS, "grants are on hold", shown, NULL);
+    } else if (pool->grants_on_hold) {
+        fail(report, CHECK_GRANTS,
+            "the database was restored or failed over, and ingestion has not checked it yet", NULL, NULL);
+    } else {
+        snprintf(shown, sizeof shown, "grants are stopped%s%s", pool->grants_reason[0] != '\0' ? ": " : "",
+            pool->grants_reason);
+        fail(report, CHECK_GRANTS, "grants are stopped", shown, NULL);
+    }
+}
+
+static void check_accounts(const struct pool_counts *pool, struct report *report)
+{
+    if (pool->active > 0)
+        pass(report, CHECK_ACCOUNTS);
+    else
+        fail(report, CHECK_ACCOUNTS, "no channel account is active: run fairway ensure-accounts", NULL, NULL);
+}
+
+static void check_funds(const struct api_settings *settings, const struct funds *funds, struct report *report)
 {
     switch (funds_level(funds, &settings->funds)) {
-    case FUNDS_UNKNOWN:
-        warn(checks, "funds", "the distribution account's balance is not known yet");
-        return true;
-    case FUNDS_LOW:
-        warn(checks, "funds", "the distribution account runs low: fund it");
-        return true;
     case FUNDS_EMPTY:
-        return check(checks, "funds", false, "the distribution account cannot pay for more leases: fund it");
+        fail(report, CHECK_FUNDS, "the distribution account cannot pay for more leases: fund it", NULL, NULL);
+        return;
+    case FUNDS_UNKNOWN:
+        warn(report, CHECK_FUNDS, "the distribution account's balance is not known yet");
+        break;
+    case FUNDS_LOW:
+        warn(report, CHECK_FUNDS, "the distribution account's balance is low: fund it");
+        break;
     case FUNDS_WELL:
     default:
-        return check(checks, "funds", true, NULL);
+        pass(report, CHECK_FUNDS);
+        return;
     }
+    log_change(CHECK_FUNDS, NULL, NULL);
+}
+
+static void check_disk(struct db *db, struct report *report)
+{
+    struct detail detail = {0};
+    if (server_check_disk(db, &detail) == ERR_OK)
+        pass(report, CHECK_DISK);
+    else
+        fail(report, CHECK_DISK, "the database cannot write: is its disk full?", NULL, detail.text);
 }
 
 /*
- * Only a warning: it holds for all replicas at once, and taking all of them out of service would turn the
- * loss of a standby into an outage. Patroni empties the setting on purpose when it has no standby left, and
- * where the storage replicates it is empty always. The alert belongs to the metric.
+ * Only a warning: it would hold for all replicas at once, and taking all of them out of service would turn
+ * the loss of a standby into an outage. Patroni empties the setting on purpose when no standby is left, and
+ * it is always empty where the storage replicates. Alert on the metric.
  */
-static void check_standby(const struct api_settings *settings, const struct pool_status *pool, json_t *checks)
+static void check_standby(
+    const struct api_settings *settings, const struct pool_counts *pool, struct report *report)
 {
-    if (settings->synchronous_failover && !pool->synchronous_standby)
-        warn(checks, "standby",
+    if (!settings->synchronous_failover)
+        return;
+    if (pool->synchronous_standby)
+        pass(report, CHECK_STANDBY);
+    else
+        warn(report, CHECK_STANDBY,
             "DATABASE_FAILOVER is synchronous, but no synchronous standby is configured: a failover may lose "
             "leases");
-    else if (settings->synchronous_failover)
-        check(checks, "standby", true, NULL);
 }
 
-/* Probes come every few seconds: the reason is logged once a minute. */
-static bool check_disk(struct db *db, json_t *checks)
+static json_t *report_json(const struct report *report)
 {
-    static _Atomic int64_t next_ms;
-    struct detail detail = {0};
-    const bool ok = server_check_disk(db, &detail) == ERR_OK;
-    if (!ok && clock_left_ms(next_ms) == 0) {
-        next_ms = clock_ms() + COMPLAIN_EVERY_MS;
-        log_error("the database cannot write", "detail=\"%s\"", detail.text);
-    }
-    return check(checks, "disk", ok, "the database cannot write: is its disk full?");
+    return json_pack("{s:s, s:o}", "status", report->ready ? "ready" : "not ready", "checks", report->checks);
 }
 
-/*
- * Every line is looked up anew: a replica that is taken out of service gets no requests from which it could
- * learn that all is well again.
- */
-static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
+/* Every check reads its state anew: a replica that is out of service gets no requests from which it could
+ * notice that it has recovered. */
+static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
-    const struct api_settings *settings = question->settings;
-    struct pool_status pool;
-    json_t *checks = json_array();
-    bool database = pool_status(db, &pool, detail) == ERR_OK;
-    bool ready = check(checks, "database", database, "the database does not answer");
-    ready &= check(checks, "keys", keyd_runs(settings->keyd), "the key process has ended");
-    ready &= check(
-        checks, "ingestion", ingestion_well(settings), "ledgers do not come in as they should; see the log");
+    const struct api_settings *settings = query->settings;
+    struct report report = {json_array(), true};
+    struct pool_counts pool;
+    const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
+    if (database)
+        pass(&report, CHECK_DATABASE);
+    else
+        fail(&report, CHECK_DATABASE, "the database is unavailable", NULL, detail->text);
+    check_keys(settings, &report);
+    check_ingestion(settings, &report);
     if (database) {
-        ready &= check_pool(settings, &pool, checks);
-        ready &= check_funds(settings, &pool.funds, checks);
-        ready &= check_disk(db, checks);
-        check_standby(settings, &pool, checks);
+        check_ledgers(settings, &pool, &report);
+        check_grants(&pool, &report);
+        check_accounts(&pool, &report);
+        check_funds(settings, &pool.funds, &report);
+        check_disk(db, &report);
+        check_standby(settings, &pool, &report);
     }
-    answer->status = ready ? 200 : 503;
-    answer->body = json_pack("{s:s, s:o}", "status", ready ? "ready" : "not ready", "checks", checks);
+    reply->status = report.ready ? 200 : 503;
+    reply->body = report_json(&report);
     return ERR_OK;
 }
 
-void get_readyz(struct http_request *request, void *context)
+void api_get_readyz(struct http_request *request, void *context)
 {
-    static const struct db_endpoint kind = {
-        .answer_ms = DB_ENDPOINT_READ_MS, .size = sizeof(struct db_query), .ask = ask};
+    static const struct db_endpoint endpoint = {
+        .reply_ms = DB_ENDPOINT_READ_MS, .query_size = sizeof(struct db_query), .run = run};
     struct api *api = context;
     if (atomic_load(&api->stopping)) {
-        json_t *checks = json_array();
-        check(checks, "service", false, "it is stopping");
-        reply(request, 503, json_pack("{s:s, s:o}", "status", "not ready", "checks", checks));
+        struct report report = {json_array(), true};
+        fail(&report, CHECK_SERVICE, "the service is stopping", NULL, NULL);
+        api_reply(request, 503, report_json(&report));
         return;
     }
-    db_endpoint_begin(request, api, &kind);
+    db_endpoint_begin(request, api, &endpoint);
 }

@@ -1,7 +1,6 @@
 /*
- * GET /metrics: what an operator watches, in Prometheus' text format (version 0.0.4). Every value is looked
- * up when it is asked for. What is not known is left out, rather than 0; labels have the few values that this
- * file names.
+ * GET /metrics: what an operator monitors, in Prometheus' text format (version 0.0.4). Every value is read
+ * when it is requested. A value that is unknown is left out; it is not reported as 0.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "commit.h"
 #include "db/server.h"
 #include "db_endpoint.h"
+#include "pool/pool_counts.h"
 
 static void describe(FILE *out, const char *name, const char *help)
 {
@@ -30,7 +30,7 @@ static void put_build(FILE *out)
     fprintf(out, "fairway_build_info{commit=\"%s\"} 1\n", FAIRWAY_COMMIT);
 }
 
-static void put_accounts(FILE *out, const struct pool_status *pool)
+static void put_accounts(FILE *out, const struct pool_counts *pool)
 {
     static const char name[] = "fairway_channel_accounts";
     describe(out, name, "Channel accounts by state; idle and leased ones are active.");
@@ -43,59 +43,59 @@ static void put_accounts(FILE *out, const struct pool_status *pool)
         pool->oldest_lease_s);
 }
 
-static void put_cursor(FILE *out, const struct pool_status *pool)
+static void put_cursor(FILE *out, const struct pool_counts *pool)
 {
-    gauge(out, "fairway_grants_allowed", "1: leases may be granted, as far as the ledgers tell.",
-        pool->grants_allowed);
+    gauge(out, "fairway_grants_allowed",
+        "1: grants are neither stopped nor on hold. Clocks are not compared.", pool->grants_allowed);
     if (pool->cursor_sequence == 0)
         return;
     gauge(out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);
     gauge(out, "fairway_cursor_close_time_seconds", "Close time of the last committed ledger, Unix time.",
         pool->cursor_close_time_s);
     gauge(out, "fairway_cursor_lag_seconds",
-        "The database's clock less the close time of the last committed ledger; may be below 0.",
+        "The database's clock minus the close time of the last committed ledger; may be negative.",
         pool->cursor_lag_s);
 }
 
 static void put_funds(FILE *out, const struct funds *funds, const struct funds_limits *limits)
 {
     gauge(out, "fairway_distribution_known", "1: the distribution account's balance is known.", funds->known);
-    gauge(out, "fairway_distribution_payments_low", "LOW_BALANCE_PAYMENTS: fewer are a warning.",
-        limits->low_payments);
-    gauge(out, "fairway_distribution_payments_min", "MIN_BALANCE_PAYMENTS: with fewer no lease is granted.",
-        limits->min_payments);
+    gauge(out, "fairway_distribution_payments_low",
+        "LOW_BALANCE_PAYMENTS: with fewer payments left, /readyz warns.", limits->low_payments);
+    gauge(out, "fairway_distribution_payments_min",
+        "MIN_BALANCE_PAYMENTS: with fewer payments left, no lease is granted.", limits->min_payments);
     if (!funds->known)
         return;
     gauge(out, "fairway_distribution_balance_stroops", "Balance of the distribution account.",
         funds->balance_stroops);
     gauge(out, "fairway_distribution_spendable_stroops",
-        "What of it fees can be paid from: the balance less reserves and selling liabilities.",
+        "What the distribution account can spend on fees: balance minus reserves and selling liabilities.",
         funds->spendable_stroops);
     if (limits->payment_stroops > 0)
         gauge(out, "fairway_distribution_payments_left",
-            "Fee bumps of one operation that it can pay for at FEE_BUMP_BASE_FEE.",
+            "Fee bumps of one operation that it can pay at FEE_BUMP_BASE_FEE.",
             funds_payments(funds, limits));
 }
 
 static void put_database(
-    FILE *out, const struct api_settings *settings, const struct pool_status *pool, bool disk)
+    FILE *out, const struct api_settings *settings, const struct pool_counts *pool, bool disk)
 {
-    gauge(out, "fairway_database_disk_ok", "1: the database's disk takes new blocks.", disk);
+    gauge(out, "fairway_database_disk_ok", "1: the database can write to its disk.", disk);
     gauge(out, "fairway_database_failover_synchronous", "1: DATABASE_FAILOVER=synchronous.",
         settings->synchronous_failover);
     gauge(out, "fairway_database_synchronous_standby_configured",
-        "1: synchronous_standby_names is set, so that commits wait for a standby.",
-        pool->synchronous_standby);
+        "1: synchronous_standby_names is set, so commits wait for a standby.", pool->synchronous_standby);
 }
 
 static void put_all(FILE *out, const struct api_settings *settings, struct db *db, struct detail *detail)
 {
-    struct pool_status pool;
-    const bool database = pool_status(db, &pool, detail) == ERR_OK;
+    struct pool_counts pool;
+    const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
     put_build(out);
-    gauge(out, "fairway_database_up", "1: the database answers.", database);
+    gauge(out, "fairway_database_up", "1: the database is available.", database);
     if (settings->ingest_ready != NULL)
-        gauge(out, "fairway_ingestion_ok", "1: this replica leads or stands by, and ledgers come in.",
+        gauge(out, "fairway_ingestion_ok",
+            "1: this replica ingests ledgers, or stands by for the one that does.",
             settings->ingest_ready(settings->ingest_context, detail));
     if (!database)
         return;
@@ -105,22 +105,22 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     put_database(out, settings, &pool, server_check_disk(db, detail) == ERR_OK);
 }
 
-static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
+static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
     size_t len;
-    FILE *out = open_memstream(&answer->text, &len);
+    FILE *out = open_memstream(&reply->text, &len);
     if (out == NULL)
         log_fatal(EX_OSERR, "out of memory for a reply", NULL);
-    put_all(out, question->settings, db, detail);
+    put_all(out, query->settings, db, detail);
     if (fclose(out) != 0)
         log_fatal(EX_OSERR, "out of memory for a reply", NULL);
-    answer->text_type = "text/plain; version=0.0.4; charset=utf-8";
+    reply->text_type = "text/plain; version=0.0.4; charset=utf-8";
     return ERR_OK;
 }
 
-void get_metrics(struct http_request *request, void *api)
+void api_get_metrics(struct http_request *request, void *api)
 {
-    static const struct db_endpoint kind = {
-        .answer_ms = DB_ENDPOINT_READ_MS, .size = sizeof(struct db_query), .ask = ask};
-    db_endpoint_begin(request, api, &kind);
+    static const struct db_endpoint endpoint = {
+        .reply_ms = DB_ENDPOINT_READ_MS, .query_size = sizeof(struct db_query), .run = run};
+    db_endpoint_begin(request, api, &endpoint);
 }

@@ -1,38 +1,54 @@
-/* GET /v1/pool: how the pool stands, in counts. */
+/* GET /v1/pool: the pool in counts, the cursor, and whether leases are granted. */
 #include "db_endpoint.h"
+#include "pool/pool_counts.h"
 
-/* Before the first ledger there is no cursor: null, rather than a lag of 0. */
-static json_t *cursor_json(const struct pool_status *pool)
+/* null before the first ledger: a lag of 0 would be wrong. */
+static json_t *cursor_json(const struct pool_counts *pool)
 {
     if (pool->cursor_sequence == 0)
         return json_null();
-    /* close times may run ahead of the database's clock by a second or two */
+    /* Close times may be a second or two ahead of the database's clock. */
     json_int_t lag_s = pool->cursor_lag_s > 0 ? pool->cursor_lag_s : 0;
     return json_pack("{s:I, s:o, s:I}", "sequence", (json_int_t)pool->cursor_sequence, "closeTime",
-        json_decimal(pool->cursor_close_time_s), "lagSeconds", lag_s);
+        api_json_decimal(pool->cursor_close_time_s), "lagSeconds", lag_s);
 }
 
-static json_t *pool_json(const struct pool_status *pool)
+/* Not whether this replica would grant now: that also depends on clocks, and /readyz reports it. */
+static json_t *grants_json(const struct pool_counts *pool)
 {
-    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I}, s:I, s:o}", "accounts", "idle", (json_int_t)pool->idle,
-        "leased", (json_int_t)pool->leased, "creating", (json_int_t)pool->creating, "retiring",
-        (json_int_t)pool->retiring, "quarantined", (json_int_t)pool->quarantined, "oldestLeaseSeconds",
-        (json_int_t)pool->oldest_lease_s, "cursor", cursor_json(pool));
+    const char *reason = pool->grants_reason[0] != '\0' ? pool->grants_reason
+                         : pool->cursor_sequence == 0   ? "no ledger has been ingested yet"
+                                                        : "the database was restored or failed over";
+    json_t *object = json_pack("{s:b}", "allowed", pool->grants_allowed);
+    if (!pool->grants_allowed)
+        json_object_set_new(object, "reason", json_string(reason));
+    if (pool->held_until_s > 0)
+        json_object_set_new(object, "onHoldUntil", api_json_decimal(pool->held_until_s));
+    return object;
 }
 
-static enum err ask(struct db_query *question, struct db *db, struct answer *answer, struct detail *detail)
+static json_t *pool_json(const struct pool_counts *pool)
 {
-    (void)question;
-    struct pool_status pool;
-    enum err e = pool_status(db, &pool, detail);
+    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I}, s:I, s:o, s:o}", "accounts", "idle",
+        (json_int_t)pool->idle, "leased", (json_int_t)pool->leased, "creating", (json_int_t)pool->creating,
+        "retiring", (json_int_t)pool->retiring, "quarantined", (json_int_t)pool->quarantined,
+        "oldestLeaseSeconds", (json_int_t)pool->oldest_lease_s, "cursor", cursor_json(pool), "grants",
+        grants_json(pool));
+}
+
+static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
+{
+    (void)query;
+    struct pool_counts pool;
+    enum err e = pool_counts_read(db, &pool, detail);
     if (e == ERR_OK)
-        answer->body = pool_json(&pool);
+        reply->body = pool_json(&pool);
     return e;
 }
 
-void get_pool(struct http_request *request, void *api)
+void api_get_pool(struct http_request *request, void *api)
 {
-    static const struct db_endpoint kind = {
-        .answer_ms = DB_ENDPOINT_READ_MS, .size = sizeof(struct db_query), .ask = ask};
-    db_endpoint_begin(request, api, &kind);
+    static const struct db_endpoint endpoint = {
+        .reply_ms = DB_ENDPOINT_READ_MS, .query_size = sizeof(struct db_query), .run = run};
+    db_endpoint_begin(request, api, &endpoint);
 }

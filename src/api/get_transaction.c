@@ -1,4 +1,5 @@
-/* GET /v1/transactions/{hash}?wait=SECONDS: what became of a lease, at once or when it has ended. */
+/* GET /v1/transactions/{hash}?wait=SECONDS: the status of a leased transaction, at once or when it has ended.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,14 +7,15 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "context.h"
+#include "reply.h"
 
 #define WAIT_MAX_S 60
 
 struct status_job {
-    struct watch_ticket ticket; /* first: the watch gives it back */
+    struct watch_ticket ticket; /* first: the watch returns it */
     struct http_request *http;
     struct api *api;
-    bool waits; /* holds a slot */
+    bool waits; /* has a share of the connections */
 };
 
 static void job_cancel(void *context)
@@ -24,13 +26,13 @@ static void job_cancel(void *context)
 
 static json_t *status_json(const struct lease_status *status)
 {
-    json_t *object = json_pack("{s:o, s:s, s:s, s:o, s:o}", "hash", json_hash(&status->hash), "status",
-        status->status, "channelAccount", status->account, "sequence", json_decimal(status->sequence),
-        "maxTime", json_decimal(status->max_time_s));
+    json_t *object = json_pack("{s:o, s:s, s:s, s:o, s:o}", "hash", api_json_hash(&status->hash), "status",
+        status->status, "channelAccount", status->account, "sequence", api_json_decimal(status->sequence),
+        "maxTime", api_json_decimal(status->max_time_s));
     if (status->ledger > 0)
         json_object_set_new(object, "ledger", json_integer(status->ledger));
     if (status->closed_at_s > 0)
-        json_object_set_new(object, "closedAt", json_decimal(status->closed_at_s));
+        json_object_set_new(object, "closedAt", api_json_decimal(status->closed_at_s));
     if (status->result_code[0] != '\0')
         json_object_set_new(object, "resultCode", json_string(status->result_code));
     return object;
@@ -40,11 +42,11 @@ static json_t *status_json(const struct lease_status *status)
 static void job_end(struct status_job *job, enum err e, const struct detail *detail)
 {
     if (job->waits)
-        slots_give(&job->api->slots, SLOT_WAIT);
+        connection_shares_give(&job->api->shares, SHARE_WAIT);
     if (e == ERR_OK)
-        reply(job->http, 200, status_json(&job->ticket.status));
+        api_reply(job->http, 200, status_json(&job->ticket.status));
     else
-        refuse(job->http, e, detail);
+        api_refuse(job->http, e, detail);
     free(job);
 }
 
@@ -64,15 +66,15 @@ static enum err read_request(
         return detail_set(
             detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", WAIT_MAX_S);
     job->ticket.deadline_ms = clock_ms() + (int64_t)wait_s * 1000;
-    snprintf(job->ticket.client, sizeof job->ticket.client, "%s", client_of(request));
+    snprintf(job->ticket.client, sizeof job->ticket.client, "%s", api_client(request));
     if (wait_s == 0)
         return ERR_OK;
-    enum err e = slots_take(&job->api->slots, SLOT_WAIT);
+    enum err e = connection_shares_take(&job->api->shares, SHARE_WAIT);
     job->waits = e == ERR_OK;
     return e;
 }
 
-void get_transaction(struct http_request *request, void *context)
+void api_get_transaction(struct http_request *request, void *context)
 {
     struct status_job *job = NEW(struct status_job);
     struct detail detail = {0};

@@ -1,6 +1,7 @@
 /*
- * POST /v1/transactions: everything that can be refused is refused here, before an account is taken; then the
- * request waits in the lease engine, which gives a retry the lease that it took before.
+ * POST /v1/transactions: leases a channel account for a transaction. What can be refused without the database
+ * is refused here. The rest waits in the lease engine, which returns to a retry the lease that its
+ * Idempotency-Key took before.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +10,15 @@
 #include "base/mem.h"
 #include "context.h"
 #include "http/json.h"
+#include "reply.h"
 
-/* A request on its way to the engine. */
+/* A request on its way through the engine. */
 struct lease_job {
-    struct engine_ticket ticket; /* first: the engine gives it back */
+    struct engine_ticket ticket; /* first: the engine returns it */
     struct api *api;
     struct http_request *http;
     struct lease_request request;
-    struct buf xdr; /* what the request's envelope points into */
+    struct buf xdr; /* the request's envelope points into it */
 };
 
 static void job_free(struct lease_job *job)
@@ -32,22 +34,34 @@ static void job_cancel(void *context)
     engine_cancel(job->api->settings.engine, &job->ticket);
 }
 
-static void job_answer(struct lease_job *job, const struct lease *lease)
+/*
+ * A retry must get the same bytes from any replica, so each member is in the lease's row or follows from it
+ * and the request's body.
+ */
+static json_t *lease_json(const struct lease_job *job, const struct lease *lease)
 {
-    slots_give(&job->api->slots, SLOT_LEASE);
-    reply(job->http, 201,
-        json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "hash", json_hash(&lease->hash), "transactionXdr",
-            json_base64(buf_bytes(&lease->envelope)), "channelAccount", json_address(&lease->account),
-            "sequence", json_decimal(lease->sequence), "sequenceLedger", (json_int_t)lease->sequence_ledger,
-            "maxTime", json_decimal((int64_t)lease->max_time_s), "networkPassphrase",
-            job->api->settings.passphrase));
+    const struct lease_request *request = &job->request;
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s}", "hash", api_json_hash(&lease->hash),
+        "transactionXdr", api_json_base64(buf_bytes(&lease->envelope)), "channelAccount",
+        api_json_address(&lease->account), "sequence", api_json_decimal(lease->sequence), "sequenceLedger",
+        (json_int_t)lease->sequence_ledger, "maxTime", api_json_decimal((int64_t)lease->max_time_s),
+        "maxTimeSetBy",
+        policy_max_time_set_by(&request->envelope.preconditions, request->timeout_s, lease->max_time_s),
+        "networkPassphrase", job->api->settings.passphrase);
+}
+
+/* Both free the job after the reply: until then job_cancel may run. */
+static void job_reply(struct lease_job *job, const struct lease *lease)
+{
+    connection_shares_give(&job->api->shares, SHARE_LEASE);
+    api_reply(job->http, 201, lease_json(job, lease));
     job_free(job);
 }
 
 static void job_refuse(struct lease_job *job, enum err e, const struct detail *detail)
 {
-    slots_give(&job->api->slots, SLOT_LEASE);
-    refuse(job->http, e, detail);
+    connection_shares_give(&job->api->shares, SHARE_LEASE);
+    api_refuse(job->http, e, detail);
     job_free(job);
 }
 
@@ -55,23 +69,27 @@ static void job_done(struct engine_ticket *ticket)
 {
     struct lease_job *job = (struct lease_job *)ticket;
     if (ticket->grant.state == GRANT_DONE)
-        job_answer(job, &ticket->grant.lease);
+        job_reply(job, &ticket->grant.lease);
     else
         job_refuse(job, ticket->grant.error, &ticket->grant.detail);
 }
 
+/* Like the transaction's own max time: less than the minimum is refused, more than the maximum is cut. */
 static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct detail *detail)
 {
     uint64_t seconds = 0;
-    enum err e = ERR_OK;
-    if (json_read_has(body, "timeoutSeconds"))
-        e = json_read_number(body, "timeoutSeconds", LEASE_SECONDS_MIN, LEASE_SECONDS_MAX, &seconds, detail);
-    *timeout_s = (uint32_t)seconds;
+    *timeout_s = 0;
+    if (!json_read_has(body, "timeoutSeconds"))
+        return ERR_OK;
+    enum err e = json_read_number(body, "timeoutSeconds", 0, INT64_MAX, &seconds, detail);
+    if (e == ERR_OK && seconds < LEASE_SECONDS_MIN)
+        return detail_set(detail, ERR_INVALID_REQUEST,
+            "timeoutSeconds must be at least %d; above %d it is cut.", LEASE_SECONDS_MIN, LEASE_SECONDS_MAX);
+    *timeout_s = seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
     return e;
 }
 
-/* An opaque name of the client's own: printable ASCII (draft-ietf-httpapi-idempotency-key-header, as text).
- */
+/* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
 static enum err read_key(struct lease_job *job, struct detail *detail)
 {
     const char *key = http_header(job->http, "Idempotency-Key");
@@ -95,18 +113,19 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
     struct lease_request *request = &job->request;
     enum err e;
     if ((e = read_key(job, detail)) != ERR_OK ||
-        (e = read_transaction_body(job->http, names, ARRAY_LEN(names), &body, &job->xdr, detail)) != ERR_OK ||
+        (e = api_read_transaction(job->http, names, ARRAY_LEN(names), &body, &job->xdr, detail)) != ERR_OK ||
         (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = envelope_decode(buf_bytes(&job->xdr), &request->envelope, detail)) != ERR_OK)
         return e;
-    snprintf(request->client, sizeof request->client, "%s", client_of(job->http));
+    snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     snprintf(request->request_id, sizeof request->request_id, "%s", http_request_id(job->http));
     return ERR_OK;
 }
 
 /*
- * What policy refuses may still be a retry, of a lease that was granted under another configuration. Between
- * policy and engine is where a Soroban transaction is to be simulated, as a stage of its own.
+ * A request with an Idempotency-Key goes to the engine even if policy refuses it: it may be the retry of a
+ * lease that was granted under another configuration. A Soroban transaction would be simulated between policy
+ * and engine, as a stage of its own.
  */
 static enum err submit(struct lease_job *job, struct detail *detail)
 {
@@ -123,11 +142,11 @@ static enum err submit(struct lease_job *job, struct detail *detail)
     return engine_submit(job->api->settings.engine, &job->ticket);
 }
 
-void post_transaction(struct http_request *request, void *context)
+void api_post_transaction(struct http_request *request, void *context)
 {
     struct api *api = context;
-    if (slots_take(&api->slots, SLOT_LEASE) != ERR_OK) {
-        refuse(request, ERR_OVERLOADED, NULL);
+    if (connection_shares_take(&api->shares, SHARE_LEASE) != ERR_OK) {
+        api_refuse(request, ERR_OVERLOADED, NULL);
         return;
     }
     struct lease_job *job = NEW(struct lease_job);

@@ -1,34 +1,35 @@
-/* Replies and values in the API's forms. */
+#include "reply.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "context.h"
 #include "http/json.h"
 
-const char *client_of(const struct http_request *request)
+const char *api_client(const struct http_request *request)
 {
     (void)request;
     return "";
 }
 
-void reply(struct http_request *request, int status, json_t *object)
+void api_reply(struct http_request *request, int status, json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     if (text != NULL)
         http_reply_json(request, status, text);
     else
-        refuse(request, ERR_INTERNAL, &(struct detail){"the answer has text that is not UTF-8"});
+        api_refuse(request, ERR_INTERNAL, &(struct detail){"the reply contains text that is not UTF-8"});
 }
 
-/* Seconds after which another try has a fair chance. What is not here is a blip or a restart. */
+/* Seconds after which a retry is likely to succeed. Errors that are not here pass within seconds, like the
+ * restart of a replica. */
 static const struct {
     enum err e;
     int seconds;
 } retry_table[] = {
     {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},       /* a ledger releases accounts every few seconds */
-    {ERR_GRANTS_SUSPENDED, 10},                 /* recovery reads all accounts, or waits for ledgers */
-    {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30}, /* a person has to act, and then a ledger to close */
+    {ERR_GRANTS_SUSPENDED, 10},                 /* until all accounts are read again, or for minutes */
+    {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30}, /* until a person has acted and a ledger has closed */
     {ERR_OVERLOADED, 1},
 };
 #define RETRY_DEFAULT_S 2
@@ -41,7 +42,7 @@ static int retry_after_s(enum err e)
     return err_status(e) == 503 ? RETRY_DEFAULT_S : 0;
 }
 
-void refuse_with(struct http_request *request, enum err e, const struct detail *detail, json_t *members)
+void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, json_t *members)
 {
     AUTO_FREE char *extra = members == NULL ? NULL : json_dumps(members, JSON_COMPACT);
     json_decref(members);
@@ -52,19 +53,18 @@ void refuse_with(struct http_request *request, enum err e, const struct detail *
     http_reply_problem(request, e, detail, retry_after_s(e), extra);
 }
 
-void refuse(struct http_request *request, enum err e, const struct detail *detail)
+void api_refuse(struct http_request *request, enum err e, const struct detail *detail)
 {
-    refuse_with(request, e, detail, NULL);
+    api_refuse_with(request, e, detail, NULL);
 }
 
-enum err read_transaction_body(struct http_request *request, const char *const names[], size_t name_count,
+enum err api_read_transaction(struct http_request *request, const char *const names[], size_t name_count,
     json_t **body, struct buf *xdr, struct detail *detail)
 {
     const char *text;
     enum err e;
-    if ((e = json_read_object(http_body(request), body, detail)) != ERR_OK)
-        return e;
-    if ((e = json_read_only(*body, names, name_count, detail)) != ERR_OK ||
+    if ((e = json_read_object(http_body(request), body, detail)) != ERR_OK ||
+        (e = json_read_only(*body, names, name_count, detail)) != ERR_OK ||
         (e = json_read_text(*body, "transactionXdr", &text, detail)) != ERR_OK)
         return e;
     size_t len = json_string_length(json_object_get(*body, "transactionXdr"));
@@ -73,26 +73,26 @@ enum err read_transaction_body(struct http_request *request, const char *const n
     return ERR_OK;
 }
 
-json_t *json_decimal(int64_t value)
+json_t *api_json_decimal(int64_t value)
 {
     return json_sprintf("%lld", (long long)value);
 }
 
-json_t *json_hash(const struct hash *hash)
+json_t *api_json_hash(const struct hash *hash)
 {
     char text[HASH_HEX_SIZE];
     hash_encode(hash, text);
     return json_string(text);
 }
 
-json_t *json_address(const struct public_key *key)
+json_t *api_json_address(const struct public_key *key)
 {
     char text[ADDRESS_SIZE];
     address_encode(key, text);
     return json_string(text);
 }
 
-json_t *json_base64(struct bytes bytes)
+json_t *api_json_base64(struct bytes bytes)
 {
     AUTO_FREE char *text = base64_encode(bytes);
     return json_string(text);

@@ -3,7 +3,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -37,11 +39,16 @@ static const char *environment(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+static bool is_flag_only(const struct config_option *option)
+{
+    return option->kind == CONFIG_FLAG || option->kind == CONFIG_FLAG_SWITCH;
+}
+
 static enum err read_environment(struct config *config, struct detail *detail)
 {
     for (size_t i = 0; i < config->option_count; i++) {
         const struct config_option *option = &config->options[i];
-        if (option->kind == CONFIG_SECRET || option->kind == CONFIG_FLAG)
+        if (option->kind == CONFIG_SECRET || is_flag_only(option))
             continue;
         const char *value = environment(option->name), *other = environment(option->alias);
         if (value != NULL && other != NULL && !text_equal(value, other))
@@ -88,9 +95,38 @@ static enum err read_flags(struct config *config, int argc, char **argv, struct 
         if (text[1] != '-' || option == config->option_count)
             return detail_set(detail, ERR_CONFIG, "unknown option %.*s (see --help)",
                 (int)(equals != NULL ? equals - text : (long)strlen(text)), text);
+        if (equals == NULL && config->options[option].kind == CONFIG_FLAG_SWITCH) {
+            set(config, option, "on");
+            continue;
+        }
         if (equals == NULL && i + 1 == argc)
             return detail_set(detail, ERR_CONFIG, "%s needs a value", text);
         set(config, option, equals != NULL ? equals + 1 : argv[++i]);
+    }
+    return ERR_OK;
+}
+
+static bool parse_switch(const char *text, bool *on)
+{
+    static const char *const words[][2] = {{"off", "on"}, {"no", "yes"}, {"false", "true"}, {"0", "1"}};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        for (int value = 0; value <= 1; value++)
+            if (strcasecmp(text, words[i][value]) == 0) {
+                *on = value == 1;
+                return true;
+            }
+    return false;
+}
+
+static enum err check_switches(const struct config *config, struct detail *detail)
+{
+    for (size_t i = 0; i < config->option_count; i++) {
+        const struct config_option *option = &config->options[i];
+        bool on;
+        if ((option->kind == CONFIG_SWITCH || option->kind == CONFIG_FLAG_SWITCH) &&
+            config->values[i] != NULL && !parse_switch(config->values[i], &on))
+            return detail_set(
+                detail, ERR_CONFIG, "%s must be on or off, not \"%.40s\"", option->name, config->values[i]);
     }
     return ERR_OK;
 }
@@ -123,6 +159,8 @@ enum err config_load(const struct config_option options[], size_t option_count, 
         e = read_flags(config, argc, argv, detail);
     if (e == ERR_OK && !config->help)
         e = check_numbers(config, detail);
+    if (e == ERR_OK && !config->help)
+        e = check_switches(config, detail);
     if (e != ERR_OK) {
         config_free(config);
         return e;
@@ -167,6 +205,36 @@ uint64_t config_number(const struct config *config, const char *name)
     return value;
 }
 
+bool config_is_on(const struct config *config, const char *name)
+{
+    bool on = false;
+    const char *text = config_text(config, name);
+    if (text != NULL && !parse_switch(text, &on))
+        abort();
+    return on;
+}
+
+bool config_is_given(const struct config *config, const char *name)
+{
+    return config->values[find(config, name)] != NULL;
+}
+
+char *config_changes(const struct config *config)
+{
+    struct buf out = {0};
+    for (size_t i = 0; i < config->option_count; i++) {
+        const struct config_option *option = &config->options[i];
+        const char *value = config->values[i];
+        if (option->kind == CONFIG_SECRET || value == NULL || text_equal(value, option->fallback))
+            continue;
+        AUTO_FREE char *pair = mem_format(
+            "%s%s=%s", out.len > 0 ? " " : "", option->name, option->kind == CONFIG_URL ? "(set)" : value);
+        buf_add(&out, pair, strlen(pair));
+    }
+    buf_add(&out, "", 1);
+    return (char *)out.data;
+}
+
 bool config_wants_help(const struct config *config)
 {
     return config->help;
@@ -192,7 +260,7 @@ void config_print(const struct config_option options[], size_t option_count, FIL
         if (option->kind == CONFIG_SECRET)
             fprintf(to, "  %s%s%s%s (environment only)\n      %s\n", option->name, is_file ? "" : ", ",
                 is_file ? "" : option->name, is_file ? "" : "_FILE", option->help);
-        else if (option->kind == CONFIG_FLAG)
+        else if (is_flag_only(option))
             fprintf(to, "  --%s\n      %s\n", flag, option->help);
         else
             fprintf(to, "  --%s, %s%s%s\n      %s%s%s%s\n", flag, option->name, option->alias ? ", " : "",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,8 +15,10 @@ static enum log_level threshold = LOG_INFO;
 
 enum err log_set_level(const char *name)
 {
+    if (strcasecmp(name, "trace") == 0)
+        name = "debug";
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0) {
+        if (strcasecmp(name, names[i]) == 0) {
             threshold = (enum log_level)i;
             return ERR_OK;
         }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "pipeline.h"
 #include "sqlstate.h"
+#include "url.h"
 
 #define OLDEST_SERVER 130000
 /* libpq ends an attempt before this, after connect_timeout for each host; a resolver may be slower. */
@@ -181,23 +182,9 @@ static enum err set_up_session(struct db *db, struct detail *detail)
     return pipeline_run(db, statements, count, &(struct pipeline_answers){0}, detail);
 }
 
-/* libpq's complaint about a string that it cannot parse quotes from it, so it is not repeated. */
-static enum err check_url(const char *url, struct detail *detail)
-{
-    char *words = NULL;
-    PQconninfoOption *options = PQconninfoParse(url, &words);
-    bool ok = options != NULL;
-    PQfreemem(words);
-    PQconninfoFree(options);
-    return ok ? ERR_OK
-              : detail_set(detail, ERR_CONFIG,
-                    "the database URL is malformed (reserved characters in user and"
-                    " password must be percent-encoded)");
-}
-
 static enum err reopen(struct db *db, struct detail *detail)
 {
-    enum err e = check_url(db->url, detail);
+    enum err e = url_check(db->url, detail);
     if (e != ERR_OK)
         return e;
     e = connect(db, detail);

@@ -20,6 +20,58 @@ enum err server_same_database(struct db *a, struct db *b, bool *same, struct det
     return e;
 }
 
+static const char sql_backend[] = "SELECT pg_catalog.pg_backend_pid()";
+
+static enum err read_backend(struct db *db, int32_t *pid, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL0(sql_backend), &rows, detail);
+    if (e == ERR_OK)
+        *pid = db_i32(rows, 0, 0);
+    return e;
+}
+
+/* The server processes of one session, of another one in a transaction, and of the first one again. *shared:
+ * no two sessions of a server have these. Where both have one process, a pooler may have no other: the first
+ * is not asked again, or it would wait for the second. */
+static enum err compare_backends(struct db *first, struct db *second, bool *shared, struct detail *detail)
+{
+    int32_t before = 0, other = 0, after = 0;
+    enum err e = read_backend(first, &before, detail);
+    if (e == ERR_OK)
+        e = db_begin(second, detail);
+    if (e == ERR_OK)
+        e = read_backend(second, &other, detail);
+    after = before;
+    if (e == ERR_OK && other != before)
+        e = read_backend(first, &after, detail);
+    db_rollback(second);
+    *shared = other == before || after != before;
+    return e;
+}
+
+/* A session that is lost and opened again has another process too, so one comparison proves nothing. */
+enum err server_behind_pooler(const char *url, const char *name, bool *out, struct detail *detail)
+{
+    enum {
+        COMPARISONS = 3,
+        PROOFS = 2
+    };
+    const struct db_settings settings = {.url = url, .kind = DB_POOLED, .name = name};
+    struct db *first = db_new(&settings), *second = db_new(&settings);
+    enum err e = ERR_OK;
+    int found = 0;
+    for (int i = 0; e == ERR_OK && i < COMPARISONS; i++) {
+        bool shared = false;
+        e = compare_backends(first, second, &shared, detail);
+        found += shared;
+    }
+    db_free(first);
+    db_free(second);
+    *out = found >= PROOFS;
+    return e;
+}
+
 static const char sql_standby[] = "SELECT " SERVER_HAS_SYNCHRONOUS_STANDBY;
 
 enum err server_has_synchronous_standby(struct db *db, bool *out, struct detail *detail)

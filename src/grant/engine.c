@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine_state.h"
-#include "pool/settle.h"
+#include "pool/accounts.h"
 
 /* A pause after the listener's connection has failed, and the longest call of the listener to the database.
  */
@@ -76,7 +76,7 @@ static void *listen_for_releases(void *context)
     struct db *db = engine->listener_db;
     struct detail detail = {0};
     db_set_deadline(db, clock_ms() + LISTEN_MS);
-    if (db_listen(db, POOL_CHANNEL, &detail) != ERR_OK)
+    if (db_listen(db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
         log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
     for (int64_t next_poll_ms = 0; !is_stopping(engine);) {
         bool notified = false;

@@ -91,14 +91,17 @@ static struct draft draft_of(
     return draft;
 }
 
-/* Whether one of the accounts that grant i names is in the pool. *at goes through members, which has the
- * order of the grants. */
-static bool names_member(struct grant *const grants[], size_t i, const bool members[], size_t *at)
+/* The first of the accounts named by grant i that is in the pool; NULL: none. members has the named accounts
+ * of all grants, in their order; *at moves past those of grant i. */
+static const struct public_key *pool_account_named(
+    struct grant *const grants[], size_t i, const bool members[], size_t *at)
 {
-    bool member = false;
-    for (size_t k = 0; k < grants[i]->request->named.count; k++)
-        member |= members[(*at)++];
-    return member;
+    const struct named_accounts *named = &grants[i]->request->named;
+    const struct public_key *account = NULL;
+    for (size_t k = 0; k < named->count; k++)
+        if (members[(*at)++] && account == NULL)
+            account = &named->keys[k];
+    return account;
 }
 
 /* Checks each grant, and assigns the accounts in order to those that stay open. Returns the count of drafts.
@@ -110,12 +113,13 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
     for (size_t i = 0; i < count; i++) {
         struct detail detail = {0};
         struct transaction_head head;
-        bool member = names_member(grants, i, claim->members, &at);
+        const struct public_key *named = pool_account_named(grants, i, claim->members, &at);
         if (!idempotency_decide(claim->keys, grants, i))
             continue;
-        enum err e = member ? detail_set(&detail, ERR_FORBIDDEN_SIGNER,
-                                  "an account of the pool would authorize part of it")
-                            : check_request(grants[i]->request, settings, &claim->terms, &head, &detail);
+        const struct lease_request *request = grants[i]->request;
+        enum err e = named != NULL
+                         ? policy_refuse_account(&request->envelope, &settings->limits, named, &detail)
+                         : check_request(request, settings, &claim->terms, &head, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
         else if (made < claim->claimed) {
@@ -130,7 +134,7 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
 struct signing_result {
     struct grant_record_item items[GRANT_BATCH_MAX];
     struct draft *recorded[GRANT_BATCH_MAX];
-    struct grant_record_fault faults[GRANT_BATCH_MAX];
+    struct public_key faults[GRANT_BATCH_MAX];
     size_t count, fault_count;
 };
 
@@ -153,8 +157,7 @@ static enum err sign_all(
         struct grant *grant = drafts[i].grant;
         if (signings[i].result == ERR_SEAL_BROKEN) {
             grant->open = OPEN_BROKEN_SEED;
-            result->faults[result->fault_count++] =
-                (struct grant_record_fault){drafts[i].account->key, "its sealed seed does not open"};
+            result->faults[result->fault_count++] = drafts[i].account->key;
             continue;
         }
         if (signings[i].result != ERR_OK) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "pool/account_read.h"
 
 static const char sql_terms[] =
     "SELECT " GRANTS_COLUMNS ", pg_current_xact_id()::text::int8, " FUNDS_SPENDABLE
@@ -14,12 +15,12 @@ enum {
     TERMS_OTHERS_WAIT
 };
 
-static const char sql_claim[] = "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id"
+static const char sql_claim[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
                                 " FROM fairway.claim_accounts($1, $2) a";
 
 /* When the share is 0, one row with NULLs in place of an account has the counts. */
 static const char sql_claim_share[] =
-    "SELECT a.public_key, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id, s.idle, s.waiting, s.share"
+    "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger, s.idle, s.waiting, s.share"
     " FROM fairway.share_of_idle($3, $4, $2) s"
     " LEFT JOIN LATERAL fairway.claim_accounts(least(s.share, $1), $2) a ON true";
 
@@ -42,15 +43,11 @@ static enum err read_accounts(const struct db_rows *rows, struct grant_claim *cl
 {
     for (size_t row = 0; row < db_count(rows) && !db_is_null(rows, row, 0); row++) {
         struct claimed_account *account = &claim->accounts[claim->claimed];
-        struct bytes box = db_bytea(rows, row, 3);
-        const char *key_id = db_text(rows, row, 4);
-        if (address_decode(db_text(rows, row, 0), &account->key) != ERR_OK || box.len != SEAL_SIZE ||
-            strlen(key_id) != KEY_ID_SIZE - 1)
-            return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, row, 0));
-        account->sequence = db_i64(rows, row, 1);
-        account->sequence_ledger = db_i64(rows, row, 2);
-        memcpy(account->sealed.box, box.data, SEAL_SIZE);
-        memcpy(account->sealed.key_id, key_id, KEY_ID_SIZE);
+        enum err e = account_read_seed(rows, row, 0, &account->key, &account->sealed, detail);
+        if (e != ERR_OK)
+            return e;
+        account->sequence = db_i64(rows, row, ACCOUNT_SEED_COLUMN_COUNT);
+        account->sequence_ledger = db_i64(rows, row, ACCOUNT_SEED_COLUMN_COUNT + 1);
         claim->claimed++;
     }
     return ERR_OK;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "pool/accounts.h"
 
 /* max_ledger 0 means none. The accounts were locked when they were claimed, so the join finds all of them. */
 static const char sql_record[] =
@@ -19,11 +20,6 @@ static const char sql_record[] =
     " UPDATE fairway.channel_accounts a"
     " SET lease_hash = g.hash, locked_at = clock_timestamp(), locked_until = to_timestamp(g.max_time)"
     " FROM granted g WHERE a.public_key = g.account AND a.state = 'active' AND a.lease_hash IS NULL";
-
-static const char sql_quarantine[] =
-    "UPDATE fairway.channel_accounts a SET state = 'quarantined', quarantine_reason = f.reason"
-    " FROM unnest($1::text[], $2::text[]) AS f (account, reason) WHERE a.public_key = f.account AND a.state "
-    "= 'active'";
 
 /* The array has the order of grant_sharing.waited_ms: the requests of the batch come first. */
 static const char sql_publish_rest[] =
@@ -109,21 +105,6 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
     }
 }
 
-static enum err quarantine(
-    struct db *db, const struct grant_record_fault faults[], size_t count, struct detail *detail)
-{
-    char addresses[GRANT_BATCH_MAX][ADDRESS_SIZE];
-    const char *accounts[GRANT_BATCH_MAX], *reasons[GRANT_BATCH_MAX];
-    for (size_t i = 0; i < count; i++) {
-        address_encode(&faults[i].account, addresses[i]);
-        accounts[i] = addresses[i];
-        reasons[i] = faults[i].reason;
-        log_error("channel account quarantined", "account=%s reason=\"%s\"", accounts[i], reasons[i]);
-    }
-    return db_query(
-        db, DB_SQL(sql_quarantine, DB_TEXTS(accounts, count), DB_TEXTS(reasons, count)), NULL, detail);
-}
-
 /* How many requests of the replica's row wait no longer when these statements are committed. */
 static int32_t decided_count(const struct grant_batch *batch, size_t recorded)
 {
@@ -160,7 +141,8 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
 {
     const size_t count = record->count;
     if (record->fault_count > 0) {
-        enum err e = quarantine(db, record->faults, record->fault_count, detail);
+        enum err e =
+            accounts_quarantine(db, record->faults, record->fault_count, ACCOUNTS_SEED_BROKEN, detail);
         if (e != ERR_OK)
             return e;
     }

@@ -11,18 +11,12 @@ struct grant_record_item {
     const struct lease *lease;
 };
 
-/* An account whose sealed seed keyd could not use: it must not be chosen again. */
-struct grant_record_fault {
-    struct public_key account;
-    const char *reason;
-};
-
 struct grant_record {
     const struct grant_batch *batch;
     const struct grant_terms *terms;
     const struct grant_record_item *items;
     size_t count;
-    const struct grant_record_fault *faults;
+    const struct public_key *faults; /* accounts whose sealed seeds do not open: they are quarantined */
     size_t fault_count;
 };
 

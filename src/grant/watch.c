@@ -10,8 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "pool/settle.h"
-#include "watch_lookup.h"
+#include "pool/accounts.h"
 
 /* How often deadlines are checked while anyone waits. */
 #define DEADLINE_CHECK_MS 100
@@ -116,47 +115,65 @@ static void *watch_deadlines(void *context)
 
 /* ---- the lookup thread */
 
-/* The tickets to look up: all, or those that have never been. The caller frees *items. */
-static size_t collect(struct watch *watch, bool all, struct watch_lookup_item **items)
+/* What is looked up, copied from the tickets, which may be answered meanwhile. All arrays have `count` items.
+ */
+struct lookup_batch {
+    size_t count;
+    uint64_t *numbers; /* of the tickets */
+    char (*clients)[CLIENT_SIZE];
+    struct lease_lookup *lookups;
+};
+
+static void lookup_batch_free(struct lookup_batch *batch)
 {
-    size_t count = 0;
+    free(batch->numbers);
+    free(batch->clients);
+    free(batch->lookups);
+}
+
+/* The tickets to look up: all, or those that have never been. */
+static struct lookup_batch collect(struct watch *watch, bool all)
+{
     pthread_mutex_lock(&watch->mutex);
-    *items = NEW_ARRAY(watch->count, struct watch_lookup_item);
+    struct lookup_batch batch = {.numbers = NEW_ARRAY(watch->count, uint64_t),
+        .clients = mem_new(watch->count, CLIENT_SIZE),
+        .lookups = NEW_ARRAY(watch->count, struct lease_lookup)};
     for (size_t i = 0; i < watch->count; i++) {
         const struct watch_ticket *ticket = watch->tickets[i];
         if (!all && ticket->read_ms != 0)
             continue;
-        struct watch_lookup_item *item = &(*items)[count++];
-        item->number = ticket->number;
-        item->hash = ticket->hash;
-        memcpy(item->client, ticket->client, CLIENT_SIZE);
+        batch.numbers[batch.count] = ticket->number;
+        memcpy(batch.clients[batch.count], ticket->client, CLIENT_SIZE);
+        batch.lookups[batch.count] =
+            (struct lease_lookup){.hash = ticket->hash, .client = batch.clients[batch.count]};
+        batch.count++;
     }
     pthread_mutex_unlock(&watch->mutex);
-    return count;
+    return batch;
 }
 
 static void set_status(
-    struct watch_ticket *ticket, const struct watch_lookup_item *item, enum err e, int64_t now_ms)
+    struct watch_ticket *ticket, const struct lease_lookup *lookup, enum err e, int64_t now_ms)
 {
     ticket->read_failed = e != ERR_OK;
     if (e != ERR_OK)
         return;
-    if (!item->found)
+    if (!lookup->found)
         ticket->error = ERR_TRANSACTION_NOT_FOUND;
-    ticket->status = item->status;
+    ticket->status = lookup->status;
     ticket->read_ms = now_ms;
 }
 
 /* Hands the result of a lookup to the tickets that still wait. Items and tickets are ordered by number. */
-static void apply(struct watch *watch, const struct watch_lookup_item items[], size_t count, enum err e)
+static void apply(struct watch *watch, const struct lookup_batch *batch, enum err e)
 {
     const int64_t now_ms = clock_ms();
     pthread_mutex_lock(&watch->mutex);
-    for (size_t i = 0, k = 0; i < count; i++) {
-        while (k < watch->count && watch->tickets[k]->number < items[i].number)
+    for (size_t i = 0, k = 0; i < batch->count; i++) {
+        while (k < watch->count && watch->tickets[k]->number < batch->numbers[i])
             k++;
-        if (k < watch->count && watch->tickets[k]->number == items[i].number)
-            set_status(watch->tickets[k], &items[i], e, now_ms);
+        if (k < watch->count && watch->tickets[k]->number == batch->numbers[i])
+            set_status(watch->tickets[k], &batch->lookups[i], e, now_ms);
     }
     struct ended ended = take_ended(watch);
     pthread_mutex_unlock(&watch->mutex);
@@ -166,19 +183,19 @@ static void apply(struct watch *watch, const struct watch_lookup_item items[], s
 /* *failing: the last lookup failed. */
 static void look_up(struct watch *watch, bool all, bool *failing)
 {
-    struct watch_lookup_item *items AUTO_FREE = NULL;
+    struct lookup_batch batch CLEANUP(lookup_batch_free) = collect(watch, all);
     struct detail detail = {0};
-    const size_t count = collect(watch, all, &items);
-    if (count == 0)
+    if (batch.count == 0)
         return;
-    enum err e = watch_lookup_read(watch->db, items, count, CALL_MS, &detail);
+    db_set_deadline(watch->db, clock_ms() + CALL_MS);
+    enum err e = lease_lookup(watch->db, batch.lookups, batch.count, &detail);
     if (e != ERR_OK && !*failing)
         log_warn("cannot look up the transactions that clients wait for; retrying", "error=%s detail=\"%s\"",
             err_code(e), detail.text);
     if (e == ERR_OK && *failing)
         log_info("looking up the transactions that clients wait for works again", NULL);
     *failing = e != ERR_OK;
-    apply(watch, items, count, e);
+    apply(watch, &batch, e);
 }
 
 /* Waits for a notification, a new ticket or LOOKUP_EVERY_MS. Returns true when leases may have ended. */
@@ -212,7 +229,7 @@ static void *look_up_leases(void *context)
     int64_t all_ms = 0;
     bool failing = false;
     db_set_deadline(watch->db, clock_ms() + CALL_MS);
-    if (db_listen(watch->db, POOL_CHANNEL, &detail) != ERR_OK)
+    if (db_listen(watch->db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
         log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
     while (!is_stopping(watch)) {
         bool all = wait_for_notification(watch) || clock_ms() >= all_ms;

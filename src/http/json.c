@@ -1,6 +1,7 @@
 #include "http/json.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -70,17 +71,34 @@ enum err json_read_object(struct bytes text, json_t **out, struct detail *detail
     return ERR_OK;
 }
 
+/* "transactionXdr and maxFee" */
+static void list_names(char *out, size_t size, const char *const *names, size_t count)
+{
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%s",
+            i == 0           ? ""
+            : i + 1 == count ? " and "
+                             : ", ",
+            names[i]);
+}
+
 enum err json_read_only(const json_t *object, const char *const *names, size_t count, struct detail *detail)
 {
     const char *key;
     json_t *value;
+    char known[100];
     json_object_foreach((json_t *)object, key, value)
     {
         size_t i = 0;
         while (i < count && strcmp(names[i], key) != 0)
             i++;
-        if (i == count)
-            return detail_set(detail, ERR_INVALID_REQUEST, "The body has an unknown member \"%.64s\".", key);
+        if (i < count)
+            continue;
+        list_names(known, sizeof known, names, count);
+        return detail_set(detail, ERR_INVALID_REQUEST,
+            "The body has an unknown member \"%.64s\"; the known members are %s.", key, known);
     }
     return ERR_OK;
 }

@@ -85,6 +85,11 @@ static enum err open_file(const struct source *source, int *fd, struct detail *d
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (*fd < 0 || fstat(*fd, &status) != 0)
         return detail_set(detail, ERR_CONFIG, "%s: cannot read %s: %s", source->file, path, strerror(errno));
+    if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+        return detail_set(detail, ERR_CONFIG, "%s: %s is %s, not a file", source->file, path,
+            S_ISDIR(status.st_mode) ? "a directory" : "a device or socket");
+    if (S_ISREG(status.st_mode) && status.st_size == 0)
+        return detail_set(detail, ERR_CONFIG, "%s: %s is empty", source->file, path);
     mode_t closed_to = S_IRWXO | S_IRWXG;
     if (status.st_uid == 0)
         closed_to &=

@@ -27,29 +27,71 @@ enum err account_state_parse(const char *name, enum account_state *out)
     return ERR_MALFORMED;
 }
 
+static const struct {
+    enum account_state state;
+    const char *name; /* NULL: the state's */
+} statuses[ACCOUNT_STATUSES] = {
+    [ACCOUNT_STATUS_IDLE] = {ACCOUNT_ACTIVE, "idle"},
+    [ACCOUNT_STATUS_LEASED] = {ACCOUNT_ACTIVE, "leased"},
+    [ACCOUNT_STATUS_CREATING] = {ACCOUNT_CREATING, NULL},
+    [ACCOUNT_STATUS_RETIRING] = {ACCOUNT_RETIRING, NULL},
+    [ACCOUNT_STATUS_QUARANTINED] = {ACCOUNT_QUARANTINED, NULL},
+    [ACCOUNT_STATUS_RETIRED] = {ACCOUNT_RETIRED, NULL},
+};
+
+enum account_status account_status_of(enum account_state state, bool leased)
+{
+    if (state == ACCOUNT_ACTIVE)
+        return leased ? ACCOUNT_STATUS_LEASED : ACCOUNT_STATUS_IDLE;
+    enum account_status status = ACCOUNT_STATUS_CREATING;
+    while (statuses[status].state != state)
+        status++;
+    return status;
+}
+
+enum account_state account_status_state(enum account_status status)
+{
+    return statuses[status].state;
+}
+
+const char *account_status_name(enum account_status status)
+{
+    return statuses[status].name != NULL ? statuses[status].name : names[statuses[status].state];
+}
+
+enum err account_status_parse(const char *name, enum account_status *out)
+{
+    for (enum account_status status = 0; status < ACCOUNT_STATUSES; status++)
+        if (strcmp(name, account_status_name(status)) == 0) {
+            *out = status;
+            return ERR_OK;
+        }
+    return ERR_MALFORMED;
+}
+
 static void quarantine(struct account_row *row, const char *reason)
 {
     if (row->state == ACCOUNT_QUARANTINED)
-        return; /* the first reason is the one that a person needs */
+        return; /* an operator needs the first reason */
     row->state = ACCOUNT_QUARANTINED;
     row->reason = reason;
 }
 
-static void gone(struct account_row *row, bool held, const char *reason)
+static void remove_account(struct account_row *row, bool on_hold, const char *reason)
 {
-    if (row->state == ACCOUNT_RETIRING || held)
+    if (row->state == ACCOUNT_RETIRING || on_hold)
         row->state = ACCOUNT_RETIRED;
     else
         quarantine(row, reason);
 }
 
-static bool transition(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
-    bool signed_by_us, bool held, const char *gone_reason)
+static bool follow(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+    bool signed_by_us, bool on_hold, const char *removed_reason)
 {
     if (row->state == ACCOUNT_RETIRED || (row->known && row->sequence_ledger >= ledger))
         return false;
     if (seen->removed) {
-        gone(row, held, gone_reason);
+        remove_account(row, on_hold, removed_reason);
         return true;
     }
     bool recreated = row->known && seen->sequence < row->sequence;
@@ -63,23 +105,23 @@ static bool transition(struct account_row *row, const struct ledger_account *see
         quarantine(row, "its signers or thresholds were changed");
     else if (recreated)
         quarantine(row, "its sequence number went back: it is another account under the same key");
-    else if (foreign && !held && row->state != ACCOUNT_RETIRING)
+    else if (foreign && !on_hold && row->state != ACCOUNT_RETIRING)
         quarantine(row, "its sequence number was consumed by a transaction that fairway did not sign");
     return true;
 }
 
-bool account_state_after_ledger(
-    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us, bool held)
+bool account_state_after_ledger(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+    bool signed_by_us, bool on_hold)
 {
-    return transition(row, seen, ledger, signed_by_us, held, "the network removed the account");
+    return follow(row, seen, ledger, signed_by_us, on_hold, "the network removed the account");
 }
 
-bool account_state_after_gap(
-    struct account_row *row, const struct ledger_account *seen, uint32_t ledger, bool signed_by_us, bool held)
+bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+    bool signed_by_us, bool on_hold)
 {
     if (seen->removed && row->state == ACCOUNT_CREATING)
         return false;
-    return transition(row, seen, ledger, signed_by_us, held, "it is missing on the network");
+    return follow(row, seen, ledger, signed_by_us, on_hold, "it is missing on the network");
 }
 
 bool account_state_freeze(struct account_row *row)

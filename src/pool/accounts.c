@@ -1,80 +1,24 @@
 #include "pool/accounts.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "pool/account_read.h"
 #include "pool/grants_allowed.h"
-#include "pool/submission.h"
 
-static const char sql_census[] =
-    "SELECT a.active, a.creating, a.retiring, a.retiring_leased, a.quarantined, coalesce(c.sequence, 0),"
-    " greatest(floor(extract(epoch FROM clock_timestamp()))::int8, c.close_time),"
-    " " SUBMISSION_PENDING ","
-    " coalesce(" GRANTS_ON_HOLD ", false)"
-    " FROM (SELECT count(*) FILTER (WHERE b.state = 'active') AS active,"
-    "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"
-    "   count(*) FILTER (WHERE b.state = 'retiring') AS retiring,"
-    "   count(*) FILTER (WHERE b.state = 'retiring' AND b.lease_hash IS NOT NULL) AS retiring_leased,"
-    "   count(*) FILTER (WHERE b.state = 'quarantined') AS quarantined"
-    "   FROM fairway.channel_accounts b) a LEFT JOIN fairway.cursor c ON true";
+/* ---- for provisioning */
 
-/* The provisioning lock keeps every other writer of slots away, so the free ones stay free until COMMIT. */
+/* The provisioning lock excludes every other writer of slots, so the free ones stay free until COMMIT. */
 static const char sql_store[] =
     "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state)"
     " SELECT k.public_key, s.slot, k.box, k.key_id, 'creating'"
-    " FROM unnest($1::text[], $2::bytea[], $3::text[]) WITH ORDINALITY AS k (public_key, box, key_id, "
-    "ordinal)"
+    " FROM unnest($1::text[], $2::bytea[], $3::text[])"
+    "   WITH ORDINALITY AS k (public_key, box, key_id, ordinal)"
     " JOIN (SELECT n AS slot, row_number() OVER (ORDER BY n) AS ordinal"
-    "   FROM generate_series(0, (SELECT coalesce(max(a.slot), -1) FROM fairway.channel_accounts a) + "
-    "$4::int4) n"
+    "   FROM generate_series(0,"
+    "     (SELECT coalesce(max(a.slot), -1) FROM fairway.channel_accounts a) + $4::int4) n"
     "   WHERE NOT EXISTS (SELECT FROM fairway.channel_accounts b WHERE b.slot = n)) s USING (ordinal)";
-
-static const char sql_creating[] =
-    "SELECT a.public_key, a.sealed_seed, a.key_id FROM fairway.channel_accounts a"
-    " WHERE a.state = 'creating' ORDER BY a.slot LIMIT $1";
-
-/* Without a lease nothing that the account signed can still be included, unless a lease was forgotten. */
-static const char sql_merging[] =
-    "SELECT a.public_key, a.sealed_seed, a.key_id FROM fairway.channel_accounts a"
-    " WHERE a.state = 'retiring' AND a.lease_hash IS NULL ORDER BY a.slot LIMIT $1";
-
-static const char sql_hold[] =
-    "SELECT a.state = $2 AND a.lease_hash IS NULL FROM fairway.channel_accounts a"
-    " WHERE a.public_key = ANY ($1::text[]) ORDER BY a.public_key COLLATE \"C\" FOR UPDATE";
-
-/* Rows that a grant or a ledger has locked are skipped, so that no order of locks can deadlock. */
-static const char sql_retire[] =
-    "WITH surplus AS MATERIALIZED (SELECT a.public_key FROM fairway.channel_accounts a WHERE a.state = "
-    "'active'"
-    "   ORDER BY (a.lease_hash IS NOT NULL), a.slot DESC LIMIT $1 FOR UPDATE SKIP LOCKED)"
-    " UPDATE fairway.channel_accounts b SET state = 'retiring' FROM surplus s WHERE b.public_key = "
-    "s.public_key";
-
-/* One that no ledger has created yet stays without a sequence number. */
-static const char sql_quarantine[] =
-    "UPDATE fairway.channel_accounts a SET state = 'quarantined', quarantine_reason = $2"
-    " WHERE a.public_key = $1";
-
-enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL0(sql_census), &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    *out = (struct pool_counts){
-        .active = db_i64(rows, 0, 0),
-        .creating = db_i64(rows, 0, 1),
-        .retiring = db_i64(rows, 0, 2),
-        .retiring_leased = db_i64(rows, 0, 3),
-        .quarantined = db_i64(rows, 0, 4),
-        .cursor = (uint32_t)db_i64(rows, 0, 5),
-        .now_s = (uint64_t)db_i64(rows, 0, 6),
-        .pending = db_bool(rows, 0, 7),
-        .held = db_bool(rows, 0, 8),
-    };
-    return ERR_OK;
-}
 
 enum err accounts_store(struct db *db, const struct generated_key keys[], size_t count, struct detail *detail)
 {
@@ -99,22 +43,16 @@ enum err accounts_store(struct db *db, const struct generated_key keys[], size_t
     return e;
 }
 
-static enum err read_account(const struct db_rows *rows, size_t row, struct batch *out, struct detail *detail)
-{
-    struct sealed_seed *sealed = &out->sealed[out->count];
-    struct bytes box = db_bytea(rows, row, 1);
-    const char *address = db_text(rows, row, 0), *key_id = db_text(rows, row, 2);
-    if (address_decode(address, &out->keys[out->count]) != ERR_OK || box.len != sizeof sealed->box ||
-        strlen(key_id) != sizeof sealed->key_id - 1)
-        return detail_set(detail, ERR_INTERNAL, "the row of account %s is malformed", address);
-    memcpy(sealed->box, box.data, box.len);
-    memcpy(sealed->key_id, key_id, sizeof sealed->key_id);
-    out->count++;
-    return ERR_OK;
-}
+static const char sql_creating[] = "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
+                                   " WHERE a.state = 'creating' ORDER BY a.slot LIMIT $1";
 
-enum err accounts_pick(
-    struct db *db, enum provisioning_kind kind, size_t limit, struct batch *out, struct detail *detail)
+/* Without a lease, nothing that the account signed can still be included, unless a lease was forgotten. */
+static const char sql_merging[] =
+    "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
+    " WHERE a.state = 'retiring' AND a.lease_hash IS NULL ORDER BY a.slot LIMIT $1";
+
+enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit, struct account_batch *out,
+    struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     const char *sql = kind == PROVISIONING_CREATION ? sql_creating : sql_merging;
@@ -122,32 +60,61 @@ enum err accounts_pick(
     if (limit > PROVISIONING_ACCOUNTS_MAX)
         limit = PROVISIONING_ACCOUNTS_MAX;
     enum err e = db_query(db, DB_SQL(sql, DB_I64((int64_t)limit)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
-        e = read_account(rows, row, out, detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++, out->count++)
+        e = account_read_seed(rows, row, 0, &out->keys[out->count], &out->sealed[out->count], detail);
     return e;
 }
 
-enum err accounts_lock(
-    struct db *db, enum provisioning_kind kind, const struct batch *batch, struct detail *detail)
+/* Addresses of accounts as an SQL parameter. */
+struct addresses {
+    char (*encoded)[ADDRESS_SIZE];
+    const char **texts;
+};
+
+static void addresses_free(struct addresses *addresses)
 {
-    char addresses[PROVISIONING_ACCOUNTS_MAX][ADDRESS_SIZE];
-    const char *texts[PROVISIONING_ACCOUNTS_MAX];
-    for (size_t i = 0; i < batch->count; i++) {
-        address_encode(&batch->keys[i], addresses[i]);
-        texts[i] = addresses[i];
+    free(addresses->encoded);
+    free(addresses->texts);
+}
+
+static struct addresses addresses_of(const struct public_key keys[], size_t count)
+{
+    struct addresses addresses = {mem_new(count, ADDRESS_SIZE), NEW_ARRAY(count, const char *)};
+    for (size_t i = 0; i < count; i++) {
+        address_encode(&keys[i], addresses.encoded[i]);
+        addresses.texts[i] = addresses.encoded[i];
     }
+    return addresses;
+}
+
+static const char sql_lock_batch[] =
+    "SELECT a.state = $2 AND a.lease_hash IS NULL FROM fairway.channel_accounts a"
+    " WHERE a.public_key = ANY ($1::text[]) ORDER BY a.public_key COLLATE \"C\" FOR UPDATE";
+
+enum err accounts_lock(
+    struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail)
+{
+    struct addresses addresses CLEANUP(addresses_free) = addresses_of(batch->keys, batch->count);
+    const enum account_state state = kind == PROVISIONING_CREATION ? ACCOUNT_CREATING : ACCOUNT_RETIRING;
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db,
-        DB_SQL(sql_hold, DB_TEXTS(texts, batch->count),
-            DB_TEXT(kind == PROVISIONING_CREATION ? "creating" : "retiring")),
+        DB_SQL(sql_lock_batch, DB_TEXTS(addresses.texts, batch->count), DB_TEXT(account_state_name(state))),
         &rows, detail);
     if (e != ERR_OK)
         return e;
     bool all = db_count(rows) == batch->count;
     for (size_t row = 0; row < db_count(rows); row++)
         all &= db_bool(rows, row, 0);
-    return all ? ERR_OK : detail_set(detail, ERR_NOT_YET, "an account was changed meanwhile");
+    return all ? ERR_OK : detail_set(detail, ERR_NOT_YET, "an account of the batch was changed meanwhile");
 }
+
+/* Rows that a grant or a ledger has locked are skipped: whatever the order of locks, no deadlock. */
+static const char sql_retire[] =
+    "WITH surplus AS MATERIALIZED (SELECT a.public_key FROM fairway.channel_accounts a"
+    "   WHERE a.state = 'active'"
+    "   ORDER BY (a.lease_hash IS NOT NULL), a.slot DESC LIMIT $1 FOR UPDATE SKIP LOCKED)"
+    " UPDATE fairway.channel_accounts b SET state = 'retiring'"
+    " FROM surplus s WHERE b.public_key = s.public_key";
 
 enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail)
 {
@@ -157,11 +124,76 @@ enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct d
     return e;
 }
 
-enum err accounts_quarantine(
-    struct db *db, const struct public_key *account, const char *reason, struct detail *detail)
+/* ---- for provisioning and grants */
+
+/* An account that no ledger has created yet stays without a sequence number. */
+static const char sql_quarantine[] =
+    "UPDATE fairway.channel_accounts a SET state = 'quarantined', quarantine_reason = $2"
+    " WHERE a.public_key = ANY ($1::text[])";
+
+enum err accounts_quarantine(struct db *db, const struct public_key accounts[], size_t count,
+    const char *reason, struct detail *detail)
+{
+    struct addresses addresses CLEANUP(addresses_free) = addresses_of(accounts, count);
+    for (size_t i = 0; i < count; i++)
+        log_error("channel account quarantined", "account=%s reason=\"%s\"", addresses.texts[i], reason);
+    return db_query(
+        db, DB_SQL(sql_quarantine, DB_TEXTS(addresses.texts, count), DB_TEXT(reason)), NULL, detail);
+}
+
+/* ---- for an operator's change of one account */
+
+static const char sql_lock_cursor[] = "SELECT c.sequence, " GRANTS_ON_HOLD " FROM fairway.cursor c FOR SHARE";
+
+static const char sql_lock[] = "SELECT a.state, a.lease_hash IS NOT NULL, coalesce(a.sequence_ledger, 0)"
+                               " FROM fairway.channel_accounts a WHERE a.public_key = $1 FOR UPDATE";
+
+static enum err read_locked(const struct db_rows *cursor, const struct db_rows *account,
+    struct account_locked *out, struct detail *detail)
+{
+    *out = (struct account_locked){0};
+    if (db_count(account) == 0)
+        return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
+    if (account_state_parse(db_text(account, 0, 0), &out->state) != ERR_OK)
+        return detail_set(detail, ERR_INTERNAL, "unknown state \"%s\"", db_text(account, 0, 0));
+    out->leased = db_bool(account, 0, 1);
+    out->sequence_ledger = (uint32_t)db_i64(account, 0, 2);
+    if (db_count(cursor) > 0) {
+        out->cursor = (uint32_t)db_i64(cursor, 0, 0);
+        out->grants_on_hold = db_bool(cursor, 0, 1);
+    }
+    return ERR_OK;
+}
+
+enum err account_lock(
+    struct db *db, const struct public_key *account, struct account_locked *out, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    log_error("channel account quarantined", "account=%s reason=\"%s\"", address, reason);
-    return db_query(db, DB_SQL(sql_quarantine, DB_TEXT(address), DB_TEXT(reason)), NULL, detail);
+    const struct db_statement statements[] = {DB_SQL0(sql_lock_cursor), DB_SQL(sql_lock, DB_TEXT(address))};
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
+    if (e == ERR_OK)
+        e = read_locked(rows[0], rows[1], out, detail);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        db_rows_free(rows[i]);
+    return e;
+}
+
+static const char sql_change_state[] =
+    "UPDATE fairway.channel_accounts a SET state = $2, quarantine_reason = NULL,"
+    " slot = CASE $2 WHEN 'retired' THEN NULL ELSE a.slot END, sequence = coalesce($3, a.sequence),"
+    " sequence_ledger = coalesce($4, a.sequence_ledger) WHERE a.public_key = $1";
+
+enum err account_change_state(struct db *db, const struct public_key *account, enum account_state state,
+    int64_t sequence, uint32_t ledger, struct detail *detail)
+{
+    char address[ADDRESS_SIZE];
+    address_encode(account, address);
+    const struct db_statement statements[] = {
+        DB_SQL(sql_change_state, DB_TEXT(address), DB_TEXT(account_state_name(state)),
+            ledger == 0 ? DB_NONE : DB_I64(sequence), ledger == 0 ? DB_NONE : DB_I64(ledger)),
+        DB_SQL0(ACCOUNTS_NOTIFY_SQL),
+    };
+    return db_run(db, statements, ARRAY_LEN(statements), NULL, detail);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "pool/accounts.h"
 
 static const char sql_release[] =
     "UPDATE fairway.channel_accounts a SET lease_hash = NULL, locked_at = NULL, locked_until = NULL"
@@ -23,8 +24,6 @@ static const char sql_mirror[] =
     " FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::bool[])"
     " AS n (public_key, state, sequence, sequence_ledger, reason, released)"
     " WHERE a.public_key = n.public_key";
-
-static const char sql_notify[] = "SELECT pg_notify('" POOL_CHANNEL "', '')";
 
 /* The columns of sql_mirror. */
 struct settle_columns {
@@ -97,7 +96,7 @@ enum err settle_write(
             DB_I64S(mirror.sequences, mirror.count), DB_I64S(mirror.ledgers, mirror.count),
             DB_TEXTS(mirror.reasons, mirror.count), DB_BOOLS(mirror.released, mirror.count)),
         DB_SQL(sql_release, DB_TEXTS(ended->accounts, rest)),
-        DB_SQL0(sql_notify),
+        DB_SQL0(ACCOUNTS_NOTIFY_SQL),
     };
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);

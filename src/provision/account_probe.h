@@ -1,21 +1,22 @@
-/* What the network and the key process say about one account. */
+/* What the network and the key process report about one account. */
 #ifndef FAIRWAY_PROVISION_ACCOUNT_PROBE_H
 #define FAIRWAY_PROVISION_ACCOUNT_PROBE_H
 
 #include "provision/account_admin.h"
 
 struct account_probe {
-    uint32_t oldest;    /* nothing here is older than this ledger */
-    uint32_t ledger;    /* as of which the next three hold */
-    bool found;         /* the network has the account; else the next two are nothing */
+    uint32_t oldest;    /* no field is older than this ledger */
+    uint32_t ledger;    /* as of which the next three fields hold */
+    bool found;         /* the network has the account; if not, the next two fields are unset */
     bool own_authority; /* see stellar/ledger.h */
     int64_t sequence;
     bool frozen;
-    bool opens; /* its sealed seed, under the master keys that the key process has */
+    bool opens; /* the sealed seed opens under a master key that the key process has */
 };
 
-/* Asks the RPC, then the key process. No transaction is open meanwhile. ERR_REFUSED: not of this pool. */
-MUST_CHECK enum err account_probe_take(const struct account_admin *manual, const struct public_key *account,
+/* Asks the RPC, then the key process; no transaction is open meanwhile. ERR_REFUSED: not an account of this
+ * pool. */
+MUST_CHECK enum err account_probe_take(const struct account_admin *admin, const struct public_key *account,
     struct account_probe *out, struct detail *detail);
 
 #endif

@@ -5,13 +5,15 @@
 #include "base/mem.h"
 #include "pool/submission.h"
 
-#define MIN_FEE_STROOPS 100          /* of the network, an operation */
-#define BASE_RESERVE_STROOPS 5000000 /* of the network; an account needs two, its own or its sponsor's */
+#define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
+#define BASE_RESERVE_STROOPS                                                                                 \
+    5000000 /* the network's; an account needs two, paid by itself or its sponsor                            \
+             */
 #define STROOPS_PER_XLM 10000000
-#define VALID_SECONDS 60 /* a few ledgers, and not long to wait for when it is not included */
+#define VALID_SECONDS 60 /* a few ledgers; also how long a transaction that is not included stays pending */
 
-/* What the network says, at least as new as the cursor. */
-struct surroundings {
+/* What the RPC reports as of one ledger. */
+struct network_snapshot {
     uint32_t ledger;
     struct rpc_account distribution;
     struct rpc_account accounts[PROVISIONING_ACCOUNTS_MAX];
@@ -38,8 +40,8 @@ uint32_t prepare_fee(enum provisioning_kind kind, size_t accounts, unsigned fail
     return (uint32_t)(fee < cap ? fee : cap);
 }
 
-static enum err look_around(
-    struct provision *provision, const struct batch *batch, struct surroundings *out, struct detail *detail)
+static enum err read_network(struct provision *provision, const struct account_batch *batch,
+    struct network_snapshot *out, struct detail *detail)
 {
     struct public_key keys[1 + PROVISIONING_ACCOUNTS_MAX];
     struct rpc_account accounts[1 + PROVISIONING_ACCOUNTS_MAX];
@@ -55,49 +57,50 @@ static enum err look_around(
     return ERR_OK;
 }
 
-/* An account that exists before it was created, or is gone before it was merged: a ledger that is still to be
- * ingested says so. */
-static enum err check_accounts(enum provisioning_kind kind, const struct batch *batch,
-    const struct surroundings *around, struct detail *detail)
+/* An account that exists before its creation, or is missing before its merge, shows that a ledger is still to
+ * be ingested. */
+static enum err check_accounts(enum provisioning_kind kind, const struct account_batch *batch,
+    const struct network_snapshot *snapshot, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
     for (size_t i = 0; i < batch->count; i++) {
-        if (around->accounts[i].found == (kind == PROVISIONING_MERGE))
+        if (snapshot->accounts[i].found == (kind == PROVISIONING_MERGE))
             continue;
         address_encode(&batch->keys[i], address);
-        return detail_set(detail, ERR_NOT_YET, "account %s %s, but no ingested ledger has shown it", address,
-            kind == PROVISIONING_MERGE ? "is gone" : "exists already");
+        return detail_set(detail, ERR_NOT_YET, "account %s %s on the network, but not in any ingested ledger",
+            address, kind == PROVISIONING_MERGE ? "is missing" : "exists");
     }
     return ERR_OK;
 }
 
 static enum err check_funds(const struct provision *provision, const struct pool_counts *counts,
-    enum provisioning_kind kind, const struct surroundings *around, uint32_t fee, struct detail *detail)
+    enum provisioning_kind kind, const struct network_snapshot *snapshot, uint32_t fee, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
     address_encode(&provision->settings->distribution, address);
-    if (!around->distribution.found)
+    if (!snapshot->distribution.found)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s does not exist on this network: create and fund it", address);
     int64_t more = kind == PROVISIONING_CREATION ? (int64_t)provision->wanted - counts->active : 0;
-    int64_t needed = BASE_RESERVE_STROOPS * (around->distribution.reserves + 2 * more) +
-                     around->distribution.selling_stroops + fee;
-    if (kind == PROVISIONING_CREATION && around->distribution.balance_stroops < needed)
+    int64_t needed = BASE_RESERVE_STROOPS * (snapshot->distribution.reserves + 2 * more) +
+                     snapshot->distribution.selling_stroops + fee;
+    if (kind == PROVISIONING_CREATION && snapshot->distribution.balance_stroops < needed)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s has %" PRId64 " XLM and needs %" PRId64 " XLM to sponsor %" PRId64
             " more channel accounts: fund it",
-            address, around->distribution.balance_stroops / STROOPS_PER_XLM,
+            address, snapshot->distribution.balance_stroops / STROOPS_PER_XLM,
             (needed + STROOPS_PER_XLM - 1) / STROOPS_PER_XLM, more);
     return ERR_OK;
 }
 
-static struct provisioning_tx fill(const struct provision *provision, enum provisioning_kind kind,
-    const struct batch *batch, const struct surroundings *around, uint64_t now_s)
+static struct provisioning_tx build_transaction(const struct provision *provision,
+    enum provisioning_kind kind, const struct account_batch *batch, const struct network_snapshot *snapshot,
+    uint64_t now_s)
 {
     struct provisioning_tx transaction = {
         .kind = kind,
         .distribution = provision->settings->distribution,
-        .sequence = around->distribution.sequence + 1,
+        .sequence = snapshot->distribution.sequence + 1,
         .fee_stroops = prepare_fee(kind, batch->count, provision->failures, provision->settings),
         .max_time_s = now_s + VALID_SECONDS,
         .account_count = batch->count,
@@ -107,9 +110,10 @@ static struct provisioning_tx fill(const struct provision *provision, enum provi
     return transaction;
 }
 
-/* In the transaction. What was asked of the RPC must not be older than what the ledgers have told. */
+/* Runs in a transaction. The RPC's snapshot must not be older than the cursor. */
 static enum err sign_and_store(struct provision *provision, enum provisioning_kind kind,
-    const struct batch *batch, const struct surroundings *around, uint32_t *broken, struct detail *detail)
+    const struct account_batch *batch, const struct network_snapshot *snapshot, uint32_t *broken,
+    struct detail *detail)
 {
     struct pool_counts counts;
     struct buf envelope CLEANUP(buf_free) = {0};
@@ -119,48 +123,48 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
         e = pool_counts_read(provision->session.db, &counts, detail);
     if (e != ERR_OK)
         return e;
-    if (counts.held && kind == PROVISIONING_MERGE)
-        return detail_set(detail, ERR_NOT_YET, "the accounts may have leases that the database forgot");
-    if (counts.pending || around->ledger < counts.cursor)
-        return detail_set(detail, ERR_NOT_YET, "Stellar RPC answered as of ledger %u, %u is committed",
-            around->ledger, counts.cursor);
-    struct provisioning_tx transaction = fill(provision, kind, batch, around, counts.now_s);
-    if ((e = check_funds(provision, &counts, kind, around, transaction.fee_stroops, detail)) != ERR_OK ||
-        (e = check_accounts(kind, batch, around, detail)) != ERR_OK ||
+    if (counts.grants_on_hold && kind == PROVISIONING_MERGE)
+        return detail_set(
+            detail, ERR_NOT_YET, "grants are on hold: the accounts may have leases that the database lost");
+    if (counts.submission_pending || snapshot->ledger < counts.cursor_sequence)
+        return detail_set(detail, ERR_NOT_YET, "Stellar RPC is at ledger %u, and %u is committed",
+            snapshot->ledger, counts.cursor_sequence);
+    struct provisioning_tx transaction = build_transaction(provision, kind, batch, snapshot, counts.now_s);
+    if ((e = check_funds(provision, &counts, kind, snapshot, transaction.fee_stroops, detail)) != ERR_OK ||
+        (e = check_accounts(kind, batch, snapshot, detail)) != ERR_OK ||
         (e = keyd_sign_provisioning(provision->settings->keyd, counts.now_s, &transaction, batch->sealed,
              &envelope, &hash, broken, detail)) != ERR_OK)
         return e;
     return submission_store(provision->session.db, &transaction, buf_bytes(&envelope), &hash, detail);
 }
 
-/* In the transaction, instead of a signed one: the others of the batch must not wait for a seed that nobody
- * can open. */
-static enum err set_aside(struct db *db, const struct public_key *account, struct detail *detail)
+/* Runs in the same transaction when a seed does not open, so that the other accounts of the batch do not wait
+ * for it. */
+static enum err quarantine(struct db *db, const struct public_key *account, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    detail_set(detail, ERR_OK, "account %s is left out: its sealed seed does not open", address);
-    return accounts_quarantine(db, account, "its sealed seed does not open", detail);
+    detail_set(detail, ERR_OK, "account %s was quarantined: " ACCOUNTS_SEED_BROKEN, address);
+    return accounts_quarantine(db, account, 1, ACCOUNTS_SEED_BROKEN, detail);
 }
 
 enum err prepare(
     struct provision *provision, enum provisioning_kind kind, size_t count, struct detail *detail)
 {
-    struct batch batch;
-    struct surroundings around;
+    struct account_batch batch;
+    struct network_snapshot snapshot;
     uint32_t broken = 0;
     size_t limit = prepare_limit(kind, provision->settings->max_fee_stroops);
     if (limit == 0)
-        return detail_set(
-            detail, ERR_CONFIG, "MAX_FEE does not cover the network's minimum fee for one account");
+        return detail_set(detail, ERR_CONFIG, "MAX_FEE is below the network's minimum fee for one account");
     enum err e = accounts_pick(provision->session.db, kind, count < limit ? count : limit, &batch, detail);
     if (e != ERR_OK || batch.count == 0)
         return e;
-    if ((e = look_around(provision, &batch, &around, detail)) != ERR_OK ||
+    if ((e = read_network(provision, &batch, &snapshot, detail)) != ERR_OK ||
         (e = session_begin(&provision->session, detail)) != ERR_OK)
         return e;
-    const enum err signing = sign_and_store(provision, kind, &batch, &around, &broken, detail);
-    e = signing == ERR_SEAL_BROKEN ? set_aside(provision->session.db, &batch.keys[broken], detail) : signing;
+    const enum err signing = sign_and_store(provision, kind, &batch, &snapshot, &broken, detail);
+    e = signing == ERR_SEAL_BROKEN ? quarantine(provision->session.db, &batch.keys[broken], detail) : signing;
     if (e == ERR_OK)
         e = db_commit(provision->session.db, detail);
     else

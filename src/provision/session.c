@@ -5,7 +5,7 @@
 
 static const char sql_take[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
 
-static const char sql_same[] = "SELECT pg_backend_pid()";
+static const char sql_backend[] = "SELECT pg_backend_pid()";
 
 struct session session_new(const char *database_direct_url, const struct network_id *network)
 {
@@ -24,15 +24,15 @@ void session_free(struct session *session)
 
 enum err session_take(struct session *session, struct detail *detail)
 {
-    if (session->held)
+    if (session->locked)
         return ERR_OK;
     AUTO_ROWS rows = NULL;
     enum err e = db_query(session->db, DB_SQL(sql_take, DB_I64(session->lock)), &rows, detail);
     if (e != ERR_OK)
         return e;
     if (!db_bool(rows, 0, 0))
-        return detail_set(detail, ERR_NOT_LEADER, "another process changes the pool's size");
-    session->held = true;
+        return detail_set(detail, ERR_NOT_LEADER, "another process is changing the pool's size");
+    session->locked = true;
     session->backend = db_i32(rows, 0, 1);
     return ERR_OK;
 }
@@ -42,16 +42,18 @@ enum err session_begin(struct session *session, struct detail *detail)
     AUTO_ROWS rows = NULL;
     enum err e = db_begin(session->db, detail);
     if (e == ERR_OK)
-        e = db_query(session->db, DB_SQL0(sql_same), &rows, detail);
+        e = db_query(session->db, DB_SQL0(sql_backend), &rows, detail);
     if (e == ERR_OK && db_i32(rows, 0, 0) == session->backend)
         return ERR_OK;
     db_rollback(session->db);
     db_disconnect(session->db);
-    session->held = false;
-    return e != ERR_OK ? e : detail_set(detail, ERR_NOT_YET, "the session that held the lock was lost");
+    session->locked = false;
+    return e != ERR_OK
+               ? e
+               : detail_set(detail, ERR_NOT_YET, "the session that held the provisioning lock was lost");
 }
 
-/* The COMMITs that stored it may not have waited for the standby; a later one that waits covers them all. */
+/* The COMMITs that stored it may not have waited for the standby. A later COMMIT that waits covers them. */
 enum err session_read_submission(
     struct session *session, bool *any, struct signed_submission *out, struct detail *detail)
 {

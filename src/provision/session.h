@@ -1,7 +1,7 @@
 /*
- * The session whose advisory lock keeps two provisioning processes apart. Everything that decides is done in
- * transactions of that very session: when its connection is lost, the lock and the transaction are lost
- * together.
+ * The session that holds the provisioning lock, which admits one provisioning process at a time. Every
+ * decision is made in transactions of this session: if its connection is lost, the lock and the transaction
+ * are lost together.
  */
 #ifndef FAIRWAY_PROVISION_SESSION_H
 #define FAIRWAY_PROVISION_SESSION_H
@@ -12,23 +12,23 @@
 struct session {
     struct db *db; /* direct */
     int64_t lock;
-    bool held;
-    int32_t backend; /* the server process that holds the lock */
+    bool locked;
+    int32_t backend; /* process id of the server process that holds the lock */
 };
 
 struct session session_new(const char *database_direct_url, const struct network_id *network);
 void session_free(struct session *session);
 
-/* ERR_NOT_LEADER: another process has the lock. Does nothing when it is held. */
+/* Takes the lock if this session does not have it. ERR_NOT_LEADER: another process has it. */
 MUST_CHECK enum err session_take(struct session *session, struct detail *detail);
 
-/* BEGIN, under the lock. ERR_NOT_YET: it was lost with its connection; take it again. */
+/* BEGIN, under the lock. ERR_NOT_YET: the lock was lost with its connection; call session_take again. */
 MUST_CHECK enum err session_begin(struct session *session, struct detail *detail);
 
 /*
- * Reads the pending submission, to be sent, in a transaction of its own; *any is false when there is none.
- * After any error it must not be sent, in particular after ERR_NOT_REPLICATED: it, or the keys that it needs,
- * may not be on the standby that a synchronous database waits for.
+ * Reads the pending submission in a transaction of its own; *any is false when there is none. Only after
+ * ERR_OK may it be sent: after ERR_NOT_REPLICATED, for example, the synchronous standby may lack it, or keys
+ * that it needs.
  */
 MUST_CHECK enum err session_read_submission(
     struct session *session, bool *any, struct signed_submission *out, struct detail *detail);

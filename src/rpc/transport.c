@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #define TIMEOUT_MS 15000
 #define CONNECT_TIMEOUT_MS 5000
@@ -129,14 +130,26 @@ static enum err run(struct transport *transport, CURLcode *outcome)
     return ERR_OK;
 }
 
+static bool is_http(const char *url)
+{
+    return text_starts(url, "http://") || text_starts(url, "https://");
+}
+
 static enum err explain(const struct transport *transport, CURLcode outcome, struct detail *detail)
 {
     switch (outcome) {
     case CURLE_OK:
         return ERR_OK;
-    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_UNSUPPORTED_PROTOCOL: /* also libcurl's code for an answer without an HTTP status line */
+    case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_URL_MALFORMAT:
-        return detail_set(detail, ERR_CONFIG, "the RPC URL is not an http or https URL");
+        return detail_set(detail, ERR_CONFIG, "RPC_URL %s",
+            is_http(transport->url) && outcome != CURLE_URL_MALFORMAT
+                ? "leads to a port that does not speak HTTP"
+                : "is not an http or https URL");
+    case CURLE_GOT_NOTHING:
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "the server of RPC_URL closed the connection without an answer: is its port a Stellar RPC's?");
     case CURLE_WRITE_ERROR:
     case CURLE_FILESIZE_EXCEEDED:
         return detail_set(

@@ -8,10 +8,11 @@ enum err resource_fee_check(
     const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail)
 {
     if (envelope->resource_fee_stroops < 0)
-        return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION, "The resource fee is negative.");
+        return detail_set(
+            detail, ERR_INVALID_SOROBAN_TRANSACTION, "The transaction's resource fee is negative.");
     if (envelope->resource_fee_stroops > limits->max_resource_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
-            "The resource fee of %" PRId64 " stroops exceeds the maximum of %" PRId64 ".",
+            "The transaction's resource fee of %" PRId64 " stroops exceeds the maximum of %" PRId64 ".",
             envelope->resource_fee_stroops, limits->max_resource_fee_stroops);
     return ERR_OK;
 }
@@ -27,7 +28,8 @@ enum err policy_fee(const struct envelope *envelope, const struct policy_limits 
                    (uint64_t)envelope->resource_fee_stroops;
     if (fee > UINT32_MAX)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
-            "The fee of %" PRIu64 " stroops exceeds the maximum of %" PRIu32 ".", fee, UINT32_MAX);
+            "The transaction's fee of %" PRIu64 " stroops exceeds the maximum of %" PRIu32 ".", fee,
+            UINT32_MAX);
     *fee_stroops = (uint32_t)fee;
     return ERR_OK;
 }
@@ -95,13 +97,13 @@ enum err policy_bump_fee(const struct envelope *inner, const struct policy_limit
     if (max_fee_stroops == 0)
         max_fee_stroops = least;
     if (max_fee_stroops < least)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
-            "The least fee of a fee bump for this transaction is %" PRId64
-            " stroops, which exceeds the maxFee of %" PRId64 ".",
-            least, max_fee_stroops);
+        return detail_set(detail, ERR_FEE_BELOW_MINIMUM,
+            "maxFee is %" PRId64 " stroops, but a fee bump for this transaction costs at least %" PRId64
+            ". Leave maxFee out to pay the least.",
+            max_fee_stroops, least);
     if (max_fee_stroops > cap_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
-            "The maxFee of %" PRId64 " stroops exceeds the maximum of %" PRId64 ".", max_fee_stroops,
+            "maxFee is %" PRId64 " stroops, which exceeds the maximum of %" PRId64 ".", max_fee_stroops,
             cap_stroops);
     *fee_stroops = max_fee_stroops;
     return ERR_OK;

@@ -78,6 +78,38 @@ bool policy_client_must_sign(const struct envelope *envelope)
     return e != ERR_OK || has_source || envelope->preconditions.extra_signer_count != 0;
 }
 
+struct use {
+    struct judging judging;
+    const struct public_key *account;
+    uint32_t operation; /* the index of the first that uses the account */
+};
+
+static enum err find_use(const struct operation *operation, void *context)
+{
+    struct use *use = context;
+    use->judging.named->count = 0;
+    enum err e = check_operation(operation, &use->judging);
+    if (e != ERR_OK || !named_has(use->judging.named, use->account))
+        return e;
+    use->operation = operation->index;
+    return ERR_FORBIDDEN_SIGNER;
+}
+
+enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
+    const struct public_key *account, struct detail *detail)
+{
+    struct named_accounts named;
+    struct use use = {{envelope, limits, &named, NULL}, account, 0};
+    char address[ADDRESS_SIZE];
+    address_encode(account, address);
+    if (operation_each(envelope, find_use, &use) == ERR_FORBIDDEN_SIGNER)
+        return detail_set(detail, ERR_FORBIDDEN_SIGNER,
+            "operations[%" PRIu32 "] would use the authority of the channel account %s. Use another account.",
+            use.operation, address);
+    return detail_set(detail, ERR_FORBIDDEN_SIGNER,
+        "The extra signer %s is a channel account. Use another account.", address);
+}
+
 enum err policy_check_lease(struct bytes transaction, const struct public_key *signer,
     const struct policy_limits *limits, int64_t max_fee_stroops, uint64_t now_s, struct detail *detail)
 {

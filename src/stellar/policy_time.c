@@ -31,10 +31,12 @@ static enum err check_ledgers(
     uint64_t max_ledger = preconditions->max_ledger, min_ledger = preconditions->min_ledger;
     if (max_ledger != 0 && max_ledger <= (uint64_t)tip + LEASE_LEDGERS_MIN)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "maxLedger %" PRIu64 " is too near: the last ledger was %" PRIu32 ".", max_ledger, tip);
+            "The transaction's maxLedger %" PRIu64 " is too near: the last ledger was %" PRIu32 ".",
+            max_ledger, tip);
     if (min_ledger > tip && min_ledger - tip > left_s * LEDGERS_PER_SECOND_MAX)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "minLedger %" PRIu64 " will not close before the max time: the last ledger was %" PRIu32 ".",
+            "The transaction's minLedger %" PRIu64
+            " will not close before its max time: the last ledger was %" PRIu32 ".",
             min_ledger, tip);
     return ERR_OK;
 }
@@ -45,17 +47,31 @@ enum err policy_max_time(const struct preconditions *preconditions, uint64_t now
     uint64_t chosen_s = chosen(preconditions, now_s, timeout_s);
     if (chosen_s < now_s)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "The max time %" PRIu64 " is past: it is %" PRIu64 ".", chosen_s, now_s);
+            "The transaction's max time %" PRIu64 " is in the past: it is %" PRIu64
+            " now. Set it at least %d s ahead, or to 0.",
+            chosen_s, now_s, LEASE_SECONDS_MIN);
     if (chosen_s - now_s < LEASE_SECONDS_MIN)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "The max time %" PRIu64 " is less than %d seconds away: it is %" PRIu64 ".", chosen_s,
-            LEASE_SECONDS_MIN, now_s);
+            "The transaction's max time %" PRIu64 " is less than %d s ahead: it is %" PRIu64
+            " now. Set it further ahead, or to 0.",
+            chosen_s, LEASE_SECONDS_MIN, now_s);
     if (chosen_s < preconditions->min_time_s)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "The min time %" PRIu64 " is after %" PRIu64 ", the latest max time that a lease can have.",
+            "The transaction's min time %" PRIu64 " is after %" PRIu64
+            ", the latest max time that the lease can have.",
             preconditions->min_time_s, chosen_s);
     enum err e = check_ledgers(preconditions, tip, chosen_s - now_s, detail);
     if (e == ERR_OK)
         *max_time_s = chosen_s;
     return e;
+}
+
+const char *policy_max_time_set_by(
+    const struct preconditions *preconditions, uint32_t timeout_s, uint64_t max_time_s)
+{
+    if (preconditions->max_time_s == max_time_s)
+        return "transaction";
+    if (preconditions->max_time_s == 0 && timeout_s == 0)
+        return "default";
+    return timeout_s != 0 && timeout_s <= LEASE_SECONDS_MAX ? "timeoutSeconds" : "limit";
 }

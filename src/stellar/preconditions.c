@@ -20,16 +20,18 @@ static enum err check_sequence_conditions(const struct preconditions *given, str
     if (field == NULL)
         return ERR_OK;
     return detail_set(detail, ERR_INVALID_TRANSACTION,
-        "The precondition %s cannot be kept: the source becomes a channel account.", field);
+        "The precondition %s cannot be kept, because the source becomes a channel account. Remove it.",
+        field);
 }
 
 static enum err check_bounds(const struct preconditions *given, struct detail *detail)
 {
     if (given->max_time_s != 0 && given->min_time_s > given->max_time_s)
-        return detail_set(detail, ERR_INVALID_TRANSACTION, "The min time is after the max time.");
-    if (given->max_ledger != 0 && given->min_ledger >= given->max_ledger)
         return detail_set(
-            detail, ERR_INVALID_TRANSACTION, "The ledger bounds admit no ledger (maxLedger is exclusive).");
+            detail, ERR_INVALID_TRANSACTION, "The transaction's min time is after its max time.");
+    if (given->max_ledger != 0 && given->min_ledger >= given->max_ledger)
+        return detail_set(detail, ERR_INVALID_TRANSACTION,
+            "The transaction's ledger bounds admit no ledger (maxLedger is exclusive).");
     return ERR_OK;
 }
 
@@ -50,7 +52,7 @@ static enum err name_extra_signer(
     if ((e = xdr_u32(&in, &payload_len)) != ERR_OK)
         return e;
     if (payload_len == 0) /* txMALFORMED */
-        return detail_set(detail, ERR_INVALID_TRANSACTION, "An extra signer's payload is empty.");
+        return detail_set(detail, ERR_INVALID_TRANSACTION, "The payload of an extra signer is empty.");
     return named_add(named, &key, detail);
 }
 
@@ -67,7 +69,7 @@ static enum err check_extra_signers(
         if ((e = xdr_take(&in, XDR_SignerKey, &signers[i])) == ERR_OK)
             e = name_extra_signer(signers[i], named, detail);
     if (e == ERR_OK && count == 2 && bytes_equal(signers[0], signers[1])) /* txMALFORMED */
-        e = detail_set(detail, ERR_INVALID_TRANSACTION, "The two extra signers are the same.");
+        e = detail_set(detail, ERR_INVALID_TRANSACTION, "The transaction's two extra signers are the same.");
     return e;
 }
 

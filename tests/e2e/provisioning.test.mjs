@@ -72,7 +72,7 @@ async function whileSwallowed(count, act) {
   proxy.onSend = () => 'hang up';
   const run = start(['ensure-accounts', String(count)]);
   const id = await until(async () => (await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'"))[0]?.[0],
-    10_000, 'a transaction under way');
+    10_000, 'a pending transaction');
   await act(id);
   proxy.onSend = () => null;
   return { id: Number(id), ...await run.ended };
@@ -118,7 +118,7 @@ test('P5: a creation that fails in a ledger is reported, and the rest is created
     await world.fund(stranger); // anybody who sees a key in a queue may create its account
   });
   assert.equal(code, 0, out);
-  assert.match(out, /came to nothing.*txFAILED in ledger/);
+  assert.match(out, /provisioning transaction failed.*txFAILED in ledger/);
   const [first, second] = await fates(id);
   assert.equal(first[0], 'failed');
   assert.equal(second[0], 'succeeded');

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
@@ -28,14 +28,14 @@ struct world {
 
 static struct rpc_ledger named(struct world *world)
 {
-    return ledger_feed_named(world->feed, world->next);
+    return ledger_feed_ledger(world->feed, world->next);
 }
 
 static enum err commit(struct world *world)
 {
     struct ledger_committed committed;
     const struct rpc_ledger ledger = named(world);
-    enum err e = lead_commit(&world->lead, &ledger, &committed, NULL);
+    enum err e = ledger_commit(&world->lead, &ledger, NULL, &committed, NULL);
     world->next += e == ERR_OK;
     return e;
 }
@@ -154,7 +154,7 @@ static void DR10_the_leader_holds_grants_for_the_longest_lease_and_the_clock_tha
     take_anew(world);
     const int64_t until_s = number(world, sql_held_until);
     assert_in_range(until_s, now_s + HELD_SECONDS, now_s + HELD_SECONDS + 5);
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
     /* noticed once: the next leader does not begin anew */
     take_anew(world);
     assert_int_equal(number(world, sql_held_until), until_s);
@@ -177,7 +177,7 @@ static void DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it(void **s
     shorten_to(world, 2);
     for (int ledgers = 0; ledgers < 2; ledgers++) { /* the second closes at the very second */
         close_with(world, NULL);
-        assert_suspended(world, "held until");
+        assert_suspended(world, "on hold until");
     }
     close_with(world, NULL);
     assert_int_equal(number(world, sql_held_until), 0);
@@ -190,7 +190,7 @@ static void DR10_no_clock_ends_a_hold(void **state)
     go_back_in_time(world);
     take_anew(world);
     shorten_to(world, -1); /* long ago for every clock; no ledger has said so */
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
 }
 
 static void DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_on(void **state)
@@ -270,7 +270,7 @@ static void DR10_a_dump_restored_into_its_own_cluster_is_another_database(void *
     assert_suspended(world, "restored or failed over");
     take_anew(world);
     assert_int_not_equal(number(world, sql_held_until), 0);
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
 }
 
 /* A promotion keeps both. */
@@ -363,7 +363,7 @@ static void DR10_a_hold_that_a_fast_clock_began_goes_on_no_longer_than_from_wher
     assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
     close_with(world, NULL);
     assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS - 1);
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
 }
 
 static void DR10_a_database_without_a_ledger_has_nothing_to_hold(void **state)
@@ -393,7 +393,7 @@ static void DR10_a_gap_suspension_and_a_hold_are_independent(void **state)
     take_anew(world);
     shorten_to(world, 1);
     close_with(world, NULL); /* ends the gap, not the hold */
-    assert_suspended(world, "held until");
+    assert_suspended(world, "on hold until");
     assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     close_with(world, NULL);
     granted(world);

@@ -1,5 +1,5 @@
-/* The statements of provisioning on a real PostgreSQL: slots, retirement beside grants, one transaction under
- * way, the lock. */
+/* The statements of provisioning on a real PostgreSQL: slots, retirement beside grants, one pending
+ * submission, the lock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 
 #include "../../src/provision/session.h"
 #include "pool/accounts.h"
+#include "pool/pool_counts.h"
 #include "pool/submission.h"
 #include "base/mem.h"
 #include "support/ledger_builder.h"
@@ -110,7 +111,7 @@ static void S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slot
                          "SELECT count(*) FROM fairway.channel_accounts WHERE get_byte(sealed_seed, 0) ="
                          " CASE slot WHEN 1 THEN 7 WHEN 4 THEN 8 WHEN 6 THEN 9 WHEN 7 THEN 10 END"),
         4);
-    struct batch batch;
+    struct account_batch batch;
     assert_int_equal(accounts_pick(world->session.db, PROVISIONING_CREATION, 3, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3);
     struct public_key expected[] = {built_key(1), built_key(7), built_key(3)};
@@ -121,7 +122,7 @@ static void S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slot
     assert_int_equal(batch.sealed[1].box[0], 7);
 }
 
-static void a_key_that_is_stored_already_is_refused_and_nothing_of_its_batch_is_stored(void **state)
+static void a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole(void **state)
 {
     struct world *world = *state;
     struct generated_key keys[2] = {{.public_key = built_key(2)}, {.public_key = built_key(1)}};
@@ -151,13 +152,13 @@ static void S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones(voi
     assert_int_equal(after.active, 6);
     assert_int_equal(after.retiring, 4);
     assert_int_equal(after.retiring_leased, 1);
-    struct batch batch;
+    struct account_batch batch;
     assert_int_equal(accounts_pick(world->session.db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3); /* not the leased one */
     assert_int_equal(retire(world, 0), 0);
 }
 
-static void an_account_that_a_grant_holds_at_this_instant_is_left_alone_without_waiting(void **state)
+static void retirement_skips_an_account_that_a_grant_has_locked(void **state)
 {
     struct world *world = *state;
     ten_active(world, 0);
@@ -173,20 +174,18 @@ static void an_account_that_a_grant_holds_at_this_instant_is_left_alone_without_
     db_free(grant);
 }
 
-static void
-an_account_that_is_set_aside_is_in_quarantine_with_its_slot_whether_a_ledger_has_ever_seen_it_or_not(
-    void **state)
+static void a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not(void **state)
 {
     struct world *world = *state;
     ten_active(world, 0);
     assert_int_equal(retire(world, 2), 2);
     store(world, 11, 2);
     for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
-        struct batch batch, rest;
+        struct account_batch batch, rest;
         assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
         assert_int_equal(accounts_pick(world->session.db, kind, 2, &batch, NULL), ERR_OK);
         assert_int_equal(accounts_lock(world->session.db, kind, &batch, NULL), ERR_OK);
-        assert_int_equal(accounts_quarantine(world->session.db, &batch.keys[0], "test", NULL), ERR_OK);
+        assert_int_equal(accounts_quarantine(world->session.db, batch.keys, 1, "test", NULL), ERR_OK);
         assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
         assert_int_equal(accounts_pick(world->session.db, kind, 2, &rest, NULL), ERR_OK);
         assert_int_equal(rest.count, 1);
@@ -202,7 +201,7 @@ an_account_that_is_set_aside_is_in_quarantine_with_its_slot_whether_a_ledger_has
         1);
 }
 
-static enum err ship(struct world *world, uint64_t n)
+static enum err store_submission(struct world *world, uint64_t n)
 {
     struct provisioning_tx transaction = {
         .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 2};
@@ -218,7 +217,7 @@ static enum err ship(struct world *world, uint64_t n)
     return e;
 }
 
-static void one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_stored(void **state)
+static void one_submission_is_pending_at_a_time_and_is_read_back_as_stored(void **state)
 {
     struct world *world = *state;
     struct signed_submission submission CLEANUP(signed_submission_wipe) = {0};
@@ -228,9 +227,9 @@ static void one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_st
     assert_false(any);
     assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
     assert_false(outcome.any);
-    assert_int_equal(ship(world, 1), ERR_OK);
-    assert_int_equal(ship(world, 2), ERR_CONSTRAINT);
-    assert_true(pool_counts(world).pending);
+    assert_int_equal(store_submission(world, 1), ERR_OK);
+    assert_int_equal(store_submission(world, 2), ERR_CONSTRAINT);
+    assert_true(pool_counts(world).submission_pending);
     assert_int_equal(session_read_submission(&world->session, &any, &submission, NULL), ERR_OK);
     struct hash hash = built_hash(1);
     assert_true(any && hash_equal(&submission.hash, &hash) && submission.kind == PROVISIONING_MERGE);
@@ -243,8 +242,8 @@ static void one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_st
     assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
     assert_true(outcome.any && !outcome.pending && !outcome.succeeded && outcome.accounts == 2);
     assert_string_equal(outcome.text, "txFAILED in ledger 9");
-    assert_false(pool_counts(world).pending);
-    assert_int_equal(ship(world, 2), ERR_OK);
+    assert_false(pool_counts(world).submission_pending);
+    assert_int_equal(store_submission(world, 2), ERR_OK);
 }
 
 static void DP2_one_session_has_the_lock_until_it_ends(void **state)
@@ -263,33 +262,33 @@ static void DP2_one_session_has_the_lock_until_it_ends(void **state)
     session_free(&other);
 }
 
-static void Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anything_is_done(void **state)
+static void Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_written(void **state)
 {
     struct world *world = *state;
     test_db_exec(&world->db, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
     enum err e = session_begin(&world->session, NULL);
     assert_true(e == ERR_NOT_YET || e == ERR_DATABASE_UNAVAILABLE);
-    assert_false(world->session.held);
+    assert_false(world->session.locked);
     assert_int_equal(session_take(&world->session, NULL), ERR_OK);
-    /* lost silently: the connection was opened anew by some other statement */
+    /* lost silently: another statement reconnected */
     db_disconnect(world->session.db);
     assert_int_equal(pool_counts(world).active, 0);
     assert_int_equal(session_begin(&world->session, NULL), ERR_NOT_YET);
-    assert_false(world->session.held);
+    assert_false(world->session.locked);
     assert_int_equal(session_take(&world->session, NULL), ERR_OK);
     assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
     db_rollback(world->session.db);
 }
 
-static void the_census_knows_the_cursor_and_a_time_no_earlier_than_its_ledger(void **state)
+static void pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(pool_counts(world).cursor, 0);
+    assert_int_equal(pool_counts(world).cursor_sequence, 0);
     assert_true(pool_counts(world).now_s > 1700000000);
     test_db_exec(&world->db,
         "INSERT INTO fairway.ledgers VALUES (7, sha256(''), sha256(''), 28, 9000000000, 0, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) VALUES (7, sha256(''), 9000000000)");
-    assert_int_equal(pool_counts(world).cursor, 7);
+    assert_int_equal(pool_counts(world).cursor_sequence, 7);
     assert_true(pool_counts(world).now_s == 9000000000);
 }
 
@@ -298,15 +297,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots),
-        TEST(a_key_that_is_stored_already_is_refused_and_nothing_of_its_batch_is_stored),
+        TEST(a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole),
         TEST(S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
-        TEST(an_account_that_a_grant_holds_at_this_instant_is_left_alone_without_waiting),
-        TEST(
-            an_account_that_is_set_aside_is_in_quarantine_with_its_slot_whether_a_ledger_has_ever_seen_it_or_not),
-        TEST(one_transaction_is_under_way_at_a_time_and_is_read_back_as_it_was_stored),
+        TEST(retirement_skips_an_account_that_a_grant_has_locked),
+        TEST(a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not),
+        TEST(one_submission_is_pending_at_a_time_and_is_read_back_as_stored),
         TEST(DP2_one_session_has_the_lock_until_it_ends),
-        TEST(Z4_a_lock_that_was_lost_with_its_connection_is_noticed_before_anything_is_done),
-        TEST(the_census_knows_the_cursor_and_a_time_no_earlier_than_its_ledger),
+        TEST(Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_written),
+        TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger),
     };
     return cmocka_run_group_tests_name("provision", tests, test_pg_start, test_pg_stop);
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/retention.h"
+#include "pool/accounts.h"
 #include "pool/settle.h"
 #include "support/ledger_builder.h"
 #include "support/pg.h"
@@ -352,7 +353,7 @@ static void DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody(
                      .account_count = 1},
         &meta, &hash);
     assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, &detail), ERR_OK);
-    assert_int_equal(db_listen(listener, POOL_CHANNEL, &detail), ERR_OK);
+    assert_int_equal(db_listen(listener, ACCOUNTS_CHANNEL, &detail), ERR_OK);
     assert_int_equal(
         db_wait_notify(listener, 50, -1, &notified, &detail), ERR_OK); /* that of the new session */
     struct closing closing = {f, &ledger};

@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pool/status.h"
+#include "pool/account_read.h"
+#include "pool/fee_bump.h"
+#include "pool/pool_counts.h"
 #include "support/pool_rows.h"
 
 static struct test_db database;
@@ -35,10 +37,10 @@ static int close_database(void **state)
 }
 
 /* Nothing else than what the members name. */
-static void assert_pool(struct pool_status wanted)
+static void assert_pool(struct pool_counts wanted)
 {
-    struct pool_status pool;
-    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    struct pool_counts pool;
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_int_equal(pool.idle, wanted.idle);
     assert_int_equal(pool.leased, wanted.leased);
     assert_int_equal(pool.creating, wanted.creating);
@@ -49,9 +51,9 @@ static void assert_pool(struct pool_status wanted)
 static void an_empty_pool_has_neither_accounts_nor_a_cursor(void **state)
 {
     (void)state;
-    struct pool_status pool;
-    assert_pool((struct pool_status){0});
-    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    struct pool_counts pool;
+    assert_pool((struct pool_counts){0});
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_int_equal(pool.oldest_lease_s, 0);
     assert_int_equal(pool.cursor_sequence, 0);
     assert_int_equal(pool.cursor_close_time_s, 0);
@@ -69,48 +71,52 @@ static void each_account_is_counted_once_under_its_state(void **state)
     lease_row(&database, 1, "", 0);
     lease_row(&database, 6, "", 0);  /* retiring */
     lease_row(&database, 10, "", 0); /* quarantined */
-    assert_pool((struct pool_status){.idle = 3, .leased = 2, .creating = 1, .retiring = 3, .quarantined = 2});
+    assert_pool((struct pool_counts){.idle = 3, .leased = 2, .creating = 1, .retiring = 3, .quarantined = 2});
 }
 
 static void the_oldest_lease_is_the_one_taken_first_whatever_its_accounts_state(void **state)
 {
     (void)state;
-    struct pool_status pool;
+    struct pool_counts pool;
     account_row(&database, 1, "active");
     account_row(&database, 2, "retiring");
     lease_row(&database, 1, "", 5);
     lease_row(&database, 2, "", 40);
-    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_in_range(pool.oldest_lease_s, 40, 45);
     lease_row_end(&database, 2, "expired", NULL);
-    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_in_range(pool.oldest_lease_s, 5, 10);
 }
 
 static void the_lag_is_the_databases_clock_less_the_close_time_in_either_direction(void **state)
 {
     (void)state;
-    struct pool_status pool;
+    struct pool_counts pool;
     ledger_row(&database, 100);
-    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_int_equal(pool.cursor_sequence, POOL_ROWS_LEDGER);
     assert_in_range(pool.cursor_lag_s, 100, 105);
     assert_true(pool.grants_allowed);
     test_db_exec(&database, "UPDATE fairway.cursor SET close_time = close_time + 200, grants_allowed = false,"
                             " grants_reason = 'held'");
-    assert_int_equal(pool_status(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_true(pool.cursor_lag_s >= -100 && pool.cursor_lag_s <= -95);
     assert_false(pool.grants_allowed);
 }
 
 #define MANY 25
 
-static struct account_status page[ACCOUNT_PAGE_MAX];
+static struct account_shown page[ACCOUNT_PAGE_MAX];
 
-static size_t read_page(const char *state, const char *after, size_t limit)
+static size_t read_page(const char *name, const char *after, size_t limit)
 {
     size_t count;
-    assert_int_equal(account_page(db, state, after, limit, page, &count, &detail), ERR_OK);
+    enum account_status status;
+    if (name != NULL)
+        assert_int_equal(account_status_parse(name, &status), ERR_OK);
+    assert_int_equal(
+        account_read_page(db, name == NULL ? NULL : &status, after, limit, page, &count, &detail), ERR_OK);
     return count;
 }
 
@@ -156,7 +162,7 @@ static void a_state_selects_idle_and_leased_apart_and_retired_only_by_name(void 
         const char *state;
         size_t count;
     } wanted[] = {{"idle", 2}, {"leased", 1}, {"creating", 1}, {"retiring", 1}, {"retired", 1},
-        {"quarantined", 1}, {"active", 0}, {NULL, 6}};
+        {"quarantined", 1}, {NULL, 6}};
     for (unsigned n = 0; n < ARRAY_LEN(states); n++)
         account_row(&database, n, states[n]);
     lease_row(&database, 0, "", 0);
@@ -164,7 +170,7 @@ static void a_state_selects_idle_and_leased_apart_and_retired_only_by_name(void 
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
         assert_int_equal(read_page(wanted[i].state, "", ACCOUNT_PAGE_MAX), wanted[i].count);
         for (size_t k = 0; k < wanted[i].count && wanted[i].state != NULL; k++)
-            assert_string_equal(page[k].state, wanted[i].state);
+            assert_string_equal(account_status_name(page[k].status), wanted[i].state);
     }
 }
 
@@ -197,19 +203,26 @@ static void an_open_lease_gives_its_own_client_the_accounts_key_and_sealed_seed(
     (void)state;
     struct hash hash = built_hash(7), unknown = built_hash(8);
     struct public_key account = built_key(7);
-    struct lease_key key;
+    struct fee_bump_lease key;
     uint8_t box[SEAL_SIZE];
     memset(box, 7, sizeof box);
     account_row(&database, 7, "active");
     lease_row(&database, 7, "somebody", 0);
-    assert_int_equal(lease_key(db, &hash, "somebody", &key, &detail), ERR_OK);
+    struct envelope inner = {.source = account, .sequence = INT64_MAX};
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &key, &detail), ERR_OK);
     assert_true(public_key_equal(&key.account, &account));
     assert_string_equal(key.sealed.key_id, POOL_ROWS_KEY_ID);
     assert_memory_equal(key.sealed.box, box, sizeof box);
-    assert_int_equal(lease_key(db, &hash, "", &key, &detail), ERR_NOT_ELIGIBLE);
-    assert_int_equal(lease_key(db, &unknown, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "", &key, &detail), ERR_LEASE_NOT_FOUND);
+    assert_int_equal(
+        fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_TRANSACTION_CHANGED);
+    inner.sequence = 0; /* before the open lease: of one that has ended */
+    assert_int_equal(
+        fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_LEASE_NOT_FOUND);
+    inner.source = built_key(8);
+    assert_int_equal(fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
     lease_row_end(&database, 7, "confirmed", "txSUCCESS");
-    assert_int_equal(lease_key(db, &hash, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &key, &detail), ERR_LEASE_SETTLED);
 }
 
 static int64_t recorded(void)
@@ -238,8 +251,8 @@ static void no_fee_bump_is_recorded_for_a_lease_that_has_ended(void **state)
     account_row(&database, 1, "active");
     lease_row(&database, 1, "", 0);
     lease_row_end(&database, 1, "expired", NULL);
-    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_NOT_ELIGIBLE);
-    assert_int_equal(fee_bump_record(db, &bump, &unknown, 400, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_LEASE_EXPIRED);
+    assert_int_equal(fee_bump_record(db, &bump, &unknown, 400, &detail), ERR_LEASE_NOT_FOUND);
     assert_int_equal(recorded(), 0);
 }
 
@@ -283,7 +296,7 @@ static enum err record_while_it_ends(const char *verdict)
 static void a_fee_bump_waits_for_the_ledger_that_ends_its_lease(void **state)
 {
     (void)state;
-    assert_int_equal(record_while_it_ends("commit"), ERR_NOT_ELIGIBLE);
+    assert_int_equal(record_while_it_ends("commit"), ERR_LEASE_EXPIRED);
     assert_int_equal(recorded(), 0);
 }
 

@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/master_keys.h"
-#include "pool/status.h"
+#include "pool/account_read.h"
+#include "pool/fee_bump.h"
+#include "pool/pool_counts.h"
 #include "support/pool_rows.h"
 
 #define ACCOUNTS 6
@@ -43,11 +45,14 @@ static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(voi
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    struct lease_key key;
+    struct fee_bump_lease key;
     struct hash unknown = built_hash(1);
-    assert_int_equal(lease_key(pool->db, &unknown, "", &key, NULL), ERR_NOT_ELIGIBLE);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &unknown, &(struct envelope){0}, "", &key, NULL), ERR_NOT_ELIGIBLE);
     test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL),
+        ERR_OK);
     assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
     asked_wipe(&asked);
 }
@@ -55,9 +60,9 @@ static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(voi
 static void S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_order_of_creation(void **state)
 {
     struct test_pool *pool = *state;
-    struct account_status page[ACCOUNTS];
+    struct account_shown page[ACCOUNTS];
     size_t count;
-    assert_int_equal(account_page(pool->db, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
+    assert_int_equal(account_read_page(pool->db, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
     assert_int_equal(count, ACCOUNTS);
     for (size_t i = 1; i < count; i++)
         assert_true(strcmp(page[i - 1].public_key, page[i].public_key) < 0);
@@ -72,11 +77,12 @@ static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
         " '0189', 'WXYZ'), 100 + n, repeat('x', 72)::bytea, k.key_id, 1, 1, 'active'"
         " FROM generate_series(1, 20000) n, fairway.master_keys k;"
         "ANALYZE fairway.channel_accounts");
-    struct account_status *page AUTO_FREE = NEW_ARRAY(ACCOUNT_PAGE_MAX, struct account_status);
+    struct account_shown *page AUTO_FREE = NEW_ARRAY(ACCOUNT_PAGE_MAX, struct account_shown);
     char after[ADDRESS_SIZE] = "";
     size_t count, seen = 0;
     do {
-        assert_int_equal(account_page(pool->db, NULL, after, ACCOUNT_PAGE_MAX, page, &count, NULL), ERR_OK);
+        assert_int_equal(
+            account_read_page(pool->db, NULL, after, ACCOUNT_PAGE_MAX, page, &count, NULL), ERR_OK);
         for (size_t i = 0; i < count; i++)
             assert_true(strcmp(i == 0 ? after : page[i - 1].public_key, page[i].public_key) < 0);
         if (count > 0)
@@ -99,17 +105,17 @@ static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
 static void S15_the_pool_is_counted(void **state)
 {
     struct test_pool *pool = *state;
-    struct pool_status status;
+    struct pool_counts status;
     struct test_db empty = test_db_new(TEST_DB_MIGRATED);
     struct db *db = test_db_open(&empty, DB_DIRECT);
-    assert_int_equal(pool_status(db, &status, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &status, NULL), ERR_OK);
     assert_int_equal(status.idle + status.leased + status.creating + status.retiring + status.quarantined, 0);
     account_row(&empty, 1, "active");
-    assert_int_equal(pool_status(db, &status, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(db, &status, NULL), ERR_OK);
     assert_int_equal(status.idle, 1);
     db_free(db);
     test_db_drop(&empty);
-    assert_int_equal(pool_status(pool->db, &status, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(pool->db, &status, NULL), ERR_OK);
     assert_int_equal(status.idle, ACCOUNTS);
 }
 

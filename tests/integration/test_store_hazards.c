@@ -9,7 +9,7 @@
 #include "../../include/pool/accounts.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pool/status.h"
+#include "pool/fee_bump.h"
 #include "slowness.h"
 
 #define ACCOUNTS 6
@@ -139,8 +139,8 @@ static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    struct lease_key key;
-    struct batch batch;
+    struct fee_bump_lease key;
+    struct account_batch batch;
     test_pool_grant_all(pool, &asked, 1);
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot >= 3"
                               " AND lease_hash IS NULL");
@@ -152,7 +152,9 @@ static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
-    assert_int_equal(lease_key(pool->db, &asked.grant.lease.hash, "", &key, NULL), ERR_OK);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL),
+        ERR_OK);
     assert_int_equal(accounts_pick(pool->db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, retiring);
     db_free(holder);

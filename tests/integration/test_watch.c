@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/accounts.h"
+#include "pool/fee_bump.h"
 #include "grant/watch.h"
 #include "support/ledger_feed.h"
 #include "support/pool_rows.h"
@@ -103,7 +105,7 @@ static int stop(void **state)
 
 static void notify(void)
 {
-    test_db_exec(&database, "NOTIFY " POOL_CHANNEL);
+    test_db_exec(&database, "NOTIFY " ACCOUNTS_CHANNEL);
 }
 
 static void without_a_wait_a_pending_lease_is_reported_at_once(void **state)
@@ -338,8 +340,8 @@ struct chain {
 static void commit_next(struct chain *chain)
 {
     struct ledger_committed committed;
-    struct rpc_ledger ledger = ledger_feed_named(chain->feed, chain->sequence++);
-    if (lead_commit(&chain->lead, &ledger, &committed, &detail) != ERR_OK)
+    struct rpc_ledger ledger = ledger_feed_ledger(chain->feed, chain->sequence++);
+    if (ledger_commit(&chain->lead, &ledger, NULL, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 

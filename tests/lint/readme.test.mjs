@@ -12,12 +12,12 @@ const filesIn = (folder, pattern) => !fs.existsSync(path.join(root, folder)) ? [
 
 const pages = ['README.md', 'src/README.md', 'tests/README.md', 'docker/README.md'].filter(page => fs.existsSync(path.join(root, page)));
 const sources = filesIn('src', /\.c$/).map(read).join('\n');
-const options = all(read('cmd/fairway/options.h'), /\{"([A-Z][A-Z0-9_]+)", CONFIG_/g)
-  .concat(all(read('cmd/fairway/options.h'), /"([A-Z][A-Z0-9_]{4,})"/g));
+const options = all(read('cmd/fairway/options.c'), /\{"([A-Z][A-Z0-9_]+)", CONFIG_/g)
+  .concat(all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g));
 const codes = all(read('include/base/err.h'), /"([A-Z][A-Z0-9_]+)"/g);
 const statuses = all(sources + read('include/base/err.h'), /\b((?:tx|op)[A-Z][A-Z_]+)\b/g);
 // Settings of make, of the local network, of tests, of containers: read by scripts, not by fairway
-const scripts = ['Makefile', ...filesIn('tests', /\.(mjs|sh)$/).filter(name => !name.includes('node_modules')),
+const scripts = ['Makefile', ...filesIn('tests', /\.(mjs|sh|c)$/).filter(name => !name.includes('node_modules')),
   ...filesIn('docker', /^[^.]+$|\.(ya?ml|conf|cfg|service|sh|mjs)$/)].map(read).join('\n');
 
 /** Words in backticks and indented or fenced code, which is where pages name things. */
@@ -41,7 +41,7 @@ for (const page of pages) {
   });
 
   test(`${page}: each command of fairway exists`, () => {
-    const commands = all(read('cmd/fairway/main.c'), /\{"([a-z-]+)",/g);
+    const commands = all(read('cmd/fairway/commands.c'), /\{"([a-z-]+)",/g);
     const missing = all(named, /^ *(?:\$ *)?fairway ([a-z][a-z-]+)/gm).filter(c => !commands.includes(c));
     assert.deepEqual(missing, []);
   });

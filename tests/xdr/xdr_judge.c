@@ -1,10 +1,10 @@
 /*
- * Our decoder's verdicts, for tests in other languages. One line of standard input, one line of answer.
+ * Our decoder, for tests in other languages. Prints one line for each line of standard input.
  *
- * "check TYPE BASE64": OK, or the error's code and the byte where it fell.
+ * "check TYPE BASE64": OK, or the error's code and the offset of the byte.
  *
  * "edges TYPE BASE64": OK N, when each of the N proper prefixes of this valid value is refused as truncated,
- * and the value with one to four bytes behind it as trailing; else what was not.
+ * and the value with one to four more bytes as trailing; otherwise what was accepted.
  *
  * "types": the names of all types.
  */
@@ -28,7 +28,7 @@ static void check(enum xdr_type type, struct bytes xdr)
         printf("%s %zu\n", err_code(e), (size_t)(reader.at - xdr.data));
 }
 
-/* Each prefix stands in memory of its own, so that a sanitizer sees a read behind it. */
+/* Each prefix has its own allocation, so that a sanitizer detects a read beyond it. */
 static void edges(enum xdr_type type, struct bytes xdr)
 {
     for (size_t len = 0; len < xdr.len; len++) {

@@ -15,6 +15,9 @@ static const struct config_option options[] = {
     {"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15", "how many", "NUMBER_CHANNEL_ACCOUNTS", 1, 100},
     {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", NULL, 0, 0},
     {"STATE", CONFIG_FLAG, NULL, "which", NULL, 0, 0},
+    {"INGEST", CONFIG_SWITCH, "on", "whether", NULL, 0, 0},
+    {"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "only say it", NULL, 0, 0},
+    {"RPC_URL", CONFIG_URL, NULL, "where", NULL, 0, 0},
 };
 
 static enum err load(struct config **config, struct detail *detail, int argc, char **argv)
@@ -62,6 +65,62 @@ static void what_is_a_flag_only_has_no_environment_variable(void **state)
     config_free(config);
     assert_int_equal(LOAD(&config, &detail, "--state", "idle"), ERR_OK);
     assert_string_equal(config_text(config, "STATE"), "idle");
+    config_free(config);
+}
+
+static void a_switch_is_on_or_off_and_nothing_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool on;
+    } words[] = {{"on", true}, {"ON", true}, {"yes", true}, {"true", true}, {"1", true}, {"off", false},
+        {"Off", false}, {"no", false}, {"false", false}, {"0", false}};
+    struct config *config;
+    struct detail detail;
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+    assert_true(config_is_on(config, "INGEST"));
+    assert_false(config_is_on(config, "DRY_RUN"));
+    config_free(config);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        setenv("INGEST", words[i].text, 1);
+        assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+        assert_int_equal(config_is_on(config, "INGEST"), words[i].on);
+        config_free(config);
+    }
+    setenv("INGEST", "nope", 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
+    assert_string_equal(detail.text, "INGEST must be on or off, not \"nope\"");
+}
+
+static void a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    setenv("DRY_RUN", "on", 1);
+    assert_int_equal(LOAD(&config, &detail, "--dry-run=off"), ERR_OK);
+    assert_false(config_is_on(config, "DRY_RUN"));
+    config_free(config);
+    assert_int_equal(LOAD(&config, &detail, "--dry-run", "5"), ERR_OK);
+    assert_true(config_is_on(config, "DRY_RUN"));
+    assert_string_equal(config_argument(config, 0), "5");
+    config_free(config);
+    assert_int_equal(LOAD(&config, &detail, "--dry-run=5"), ERR_CONFIG);
+}
+
+static void changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    setenv("PRIVATE_KEY", "SECRET", 1);
+    setenv("RPC_URL", "http://user:password@host/", 1);
+    assert_int_equal(LOAD(&config, &detail, "--num-channel-accounts=15", "--state", "idle"), ERR_OK);
+    AUTO_FREE char *changes = config_changes(config);
+    assert_string_equal(changes, "STATE=idle RPC_URL=(set)");
+    assert_true(config_is_given(config, "NUM_CHANNEL_ACCOUNTS"));
+    assert_false(config_is_given(config, "INGEST"));
     config_free(config);
 }
 
@@ -120,6 +179,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_flag_wins_over_the_environment, clean_environment),
         cmocka_unit_test_setup(what_is_a_flag_only_has_no_environment_variable, clean_environment),
+        cmocka_unit_test_setup(a_switch_is_on_or_off_and_nothing_else, clean_environment),
+        cmocka_unit_test_setup(
+            a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign, clean_environment),
+        cmocka_unit_test_setup(
+            changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets,
+            clean_environment),
         cmocka_unit_test_setup(an_alias_counts_when_the_name_is_not_set, clean_environment),
         cmocka_unit_test_setup(a_name_and_its_alias_that_differ_are_refused, clean_environment),
         cmocka_unit_test_setup(what_is_unknown_or_out_of_bounds_is_named, clean_environment),

@@ -7,14 +7,14 @@
 
 #include "prepare.h"
 
-static void no_transaction_has_more_accounts_than_signatures_allow(void **state)
+static void a_transaction_has_no_more_accounts_than_signatures_allow(void **state)
 {
     (void)state;
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, INT64_MAX), 19);
     assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 19);
 }
 
-static void a_small_fee_cap_makes_smaller_transactions_and_one_below_the_minimum_none(void **state)
+static void a_small_fee_cap_makes_smaller_transactions_and_below_the_minimum_none(void **state)
 {
     (void)state;
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5700), 19);
@@ -49,10 +49,10 @@ static void a_fee_always_fits_its_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_transaction_has_more_accounts_than_signatures_allow),
-        cmocka_unit_test(a_small_fee_cap_makes_smaller_transactions_and_one_below_the_minimum_none),
+        cmocka_unit_test(a_transaction_has_no_more_accounts_than_signatures_allow),
+        cmocka_unit_test(a_small_fee_cap_makes_smaller_transactions_and_below_the_minimum_none),
         cmocka_unit_test(the_fee_doubles_with_each_failure_up_to_the_cap),
         cmocka_unit_test(a_fee_always_fits_its_field),
     };
-    return cmocka_run_group_tests_name("provision/dispatch", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("provision/prepare", tests, NULL, NULL);
 }

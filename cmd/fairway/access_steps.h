@@ -1,0 +1,29 @@
+/* The steps of pool_access.h that use the database, the RPC or the key process. */
+#ifndef FAIRWAY_ACCESS_STEPS_H
+#define FAIRWAY_ACCESS_STEPS_H
+
+#include "pool_access.h"
+
+/* What the steps share. A step may run more than once: it finds, or repeats, what an earlier try has done. */
+struct access_steps {
+    const struct config *config;
+    struct pool_access *out;
+    int64_t deadline_ms;
+    unsigned needs;             /* of enum pool_access_needs */
+    char *bound_network;        /* passphrase that the database is bound to; NULL: none yet */
+    char *rpc_network;          /* passphrase that the RPC reports; NULL: no RPC_URL */
+    struct public_key expected; /* the distribution account as configured */
+    bool keys_loaded;           /* keyd takes its keys once */
+    bool is_new;                /* no row had the current master key when they were loaded */
+    struct master_key_row current;
+};
+
+void access_steps_free(struct access_steps *steps);
+
+/* Connects, and checks that configuration, database and RPC name the same network. Retries (retry.h). */
+MUST_CHECK enum err access_steps_connect(struct access_steps *steps, struct detail *detail);
+
+/* Has keyd load its keys, and binds the database to the network and the distribution account. Retries. */
+MUST_CHECK enum err access_steps_load_keys(struct access_steps *steps, struct detail *detail);
+
+#endif

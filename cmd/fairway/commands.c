@@ -1,0 +1,136 @@
+#include "commands.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "options.h"
+
+#define ANY_NUMBER ((size_t)-1)
+
+static const struct command commands[] = {
+    {"serve", FOR_SERVE, {""},
+        "Serves the API and, unless INGEST=off, ingests ledgers. SIGTERM and SIGINT stop it after open "
+        "requests\n"
+        "are answered; SIGHUP is ignored.",
+        0, cmd_serve, NULL},
+    {"ingest", FOR_INGEST, {""},
+        "Ingests ledgers without serving the API, for a pool whose serve processes have INGEST=off. SIGTERM "
+        "and\n"
+        "SIGINT stop it; SIGHUP is ignored.",
+        0, cmd_ingest, NULL},
+    {"ensure-accounts", FOR_ENSURE_ACCOUNTS, {" [--dry-run] [N]"},
+        "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS). "
+        "Retired\n"
+        "accounts are merged into the distribution account. Prints first what it will do.",
+        1, cmd_ensure_accounts, NULL},
+    {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
+        "Lists the channel accounts; puts quarantined accounts back into use (release); takes accounts out "
+        "of\n"
+        "the pool (retire).",
+        ANY_NUMBER, cmd_accounts, NULL},
+    {"hold", FOR_HOLD, {" REASON", " --show"},
+        "Puts grants on hold until no lease that this database lost can be included, for example after a "
+        "volume\n"
+        "was copied. --show prints the current hold.",
+        1, cmd_hold, NULL},
+    {"locks", FOR_LOCKS, {""},
+        "Shows which session blocks which in PostgreSQL, for how long and by which statement. Exit code 1: "
+        "a\n"
+        "session has waited longer than 2 s.",
+        0, cmd_locks, NULL},
+    {"health", FOR_HEALTH, {" [ready | live]"},
+        "Asks the serve process on this host whether it can grant leases (ready, the default), or whether "
+        "it\n"
+        "runs (live), and prints its answer. Exit code 0: yes, 1: no.",
+        1, cmd_health, NULL},
+    {"migrate", FOR_MIGRATE, {""}, "Creates or updates the database schema.", 0, cmd_migrate, NULL},
+    {"keygen", FOR_KEYGEN, {" FILE"}, "Writes a new 32-byte master key to FILE, which must not exist.", 1,
+        cmd_keygen, NULL},
+    {"inspect", 0, {" ledgers [--framed] FILE...", " transaction [--network-passphrase TEXT] XDR"},
+        "Decodes XDR and prints it as JSON.", ANY_NUMBER, NULL, cmd_inspect},
+};
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static void print_usage(const struct command *command, FILE *to)
+{
+    for (size_t i = 0; i < COMMAND_SYNOPSES && command->synopsis[i] != NULL; i++)
+        fprintf(to, "%s fairway %s%s\n", i == 0 ? "usage:" : "      ", command->name, command->synopsis[i]);
+}
+
+static void print_options(unsigned commands_bits, FILE *to)
+{
+    struct config_option options[OPTIONS_MAX];
+    const size_t count = options_of(commands_bits, options);
+    if (count == 0)
+        return;
+    fputs("\nOptions, each as a flag or an environment variable, with the default in brackets:\n\n", to);
+    config_print(options, count, to);
+}
+
+void command_help(const struct command *command, FILE *to)
+{
+    print_usage(command, to);
+    fprintf(to, "\n%s\n", command->help);
+    print_options(command->options, to);
+}
+
+void command_help_all(FILE *to)
+{
+    fputs("fairway: signs Stellar transactions with leased channel accounts.\n\n"
+          "usage: fairway COMMAND [OPTION]...\n"
+          "       fairway COMMAND --help\n"
+          "       fairway --version\n\n",
+        to);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        for (size_t k = 0; k < COMMAND_SYNOPSES && commands[i].synopsis[k] != NULL; k++)
+            fprintf(to, "  fairway %s%s\n", commands[i].name, commands[i].synopsis[k]);
+    print_options(~0u, to);
+    fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 69 database or RPC unavailable;\n"
+          "70 internal error; 75 not now, or outcome unknown: repeat; 78 configuration.\n",
+        to);
+}
+
+int command_usage_error(const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "fairway %s: ", name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    print_usage(command_find(name), stderr);
+    return EX_USAGE;
+}
+
+int command_failed(enum err e, const struct detail *detail, const char *message)
+{
+    log_error(message, "error=%s detail=\"%s\"", err_code(e), detail->text);
+    switch (e) {
+    case ERR_CONFIG:
+    case ERR_CONSTRAINT:
+    case ERR_REFUSED:
+        return EX_CONFIG;
+    case ERR_DATABASE_UNAVAILABLE:
+    case ERR_RPC_UNAVAILABLE:
+    case ERR_RPC_REFUSED: /* a node that is starting refuses requests for a while */
+        return EX_UNAVAILABLE;
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_NOT_REPLICATED:
+    case ERR_CANCELLED:
+        return EX_TEMPFAIL;
+    default:
+        return EX_SOFTWARE;
+    }
+}

@@ -1,0 +1,10 @@
+/* Combinations of options that contradict each other, though each value is within its own bounds. */
+#ifndef FAIRWAY_OPTION_RULES_H
+#define FAIRWAY_OPTION_RULES_H
+
+#include "base/config.h"
+
+/* ingests: the command ingests ledgers. ERR_CONFIG: detail names both options and what to change. */
+MUST_CHECK enum err option_rules_check(const struct config *config, bool ingests, struct detail *detail);
+
+#endif

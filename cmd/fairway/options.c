@@ -1,0 +1,139 @@
+#include "options.h"
+
+#include "base/mem.h"
+
+enum {
+    ALL_BUT_KEYGEN =
+        FOR_SERVE | FOR_INGEST | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS | FOR_HOLD | FOR_LOCKS | FOR_MIGRATE,
+    WITH_LEDGERS = FOR_SERVE | FOR_INGEST | FOR_ENSURE_ACCOUNTS, /* commands that ingest */
+    WITH_KEYS = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS,  /* commands that start fairway-keyd */
+    WITH_POOL = WITH_LEDGERS | WITH_KEYS,
+};
+
+static const struct {
+    struct config_option option;
+    unsigned readers;
+} table[] = {
+    /* database */
+    {{"DATABASE_URL", CONFIG_URL, NULL, "PostgreSQL; may lead through a transaction pooler", NULL, 0, 0},
+        ALL_BUT_KEYGEN},
+    {{"DATABASE_DIRECT_URL", CONFIG_URL, NULL, "PostgreSQL without a pooler (default: DATABASE_URL)", NULL, 0,
+         0},
+        ALL_BUT_KEYGEN},
+    {{"DATABASE_FAILOVER", CONFIG_TEXT, "asynchronous",
+         "\"asynchronous\", or \"synchronous\": a failover loses no commit, so it does not put grants on "
+         "hold",
+         NULL, 0, 0},
+        WITH_POOL},
+    /* network */
+    {{"RPC_URL", CONFIG_URL, NULL, "Stellar RPC, http or https", NULL, 0, 0}, WITH_POOL},
+    {{"NETWORK_PASSPHRASE", CONFIG_TEXT, NULL,
+         "passphrase of the network (default: the database's; before the first start, the RPC's)", NULL, 0,
+         0},
+        WITH_POOL},
+    {{"LEDGER_SECONDS", CONFIG_NUMBER, "6", "seconds between ledgers, as expected", NULL, 1, 60},
+        WITH_POOL | FOR_HOLD},
+    /* keys */
+    {{"MASTER_KEY_FILE", CONFIG_SECRET, NULL, "file with the 32-byte master key (fairway keygen makes one)",
+         NULL, 0, 0},
+        WITH_KEYS},
+    {{"CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", CONFIG_SECRET, NULL,
+         "passphrase, instead of a master key file", NULL, 0, 0},
+        WITH_KEYS},
+    {{"DISTRIBUTION_ACCOUNT_PRIVATE_KEY", CONFIG_SECRET, NULL,
+         "secret seed (S...) of the distribution account", NULL, 0, 0},
+        WITH_KEYS},
+    {{"DISTRIBUTION_ACCOUNT_PUBLIC_KEY", CONFIG_TEXT, NULL,
+         "distribution account (G...); refused if the private key is another account's", NULL, 0, 0},
+        WITH_POOL},
+    {{"KEYD", CONFIG_TEXT, NULL, "path of fairway-keyd (default: in the directory of fairway)", NULL, 0, 0},
+        WITH_KEYS},
+    /* pool */
+    {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",
+         "accounts that ensure-accounts brings the pool to without N; serve logs when fewer are active",
+         "NUMBER_CHANNEL_ACCOUNTS", 1, 100000},
+        FOR_SERVE | FOR_ENSURE_ACCOUNTS},
+    {{"ENGINE_THREADS", CONFIG_NUMBER, "2", "threads that grant leases, with one database connection each",
+         NULL, 1, 16},
+        FOR_SERVE},
+    /* fees, in stroops */
+    {{"BASE_FEE", CONFIG_NUMBER, "100", "stroops per operation that inner transactions offer", NULL, 100,
+         10000000},
+        WITH_POOL},
+    {{"FEE_BUMP_BASE_FEE", CONFIG_NUMBER, "10000", "stroops per operation that fee bumps offer", NULL, 100,
+         100000000},
+        WITH_POOL},
+    {{"MAX_FEE", CONFIG_NUMBER, "2000000", "largest fee of a fee bump in stroops, without the resource fee",
+         NULL, 200, 1000000000000},
+        WITH_POOL},
+    {{"MAX_RESOURCE_FEE", CONFIG_NUMBER, "50000000",
+         "largest resource fee of a Soroban transaction in stroops", NULL, 0, 1000000000000},
+        WITH_POOL},
+    /* the distribution account's balance, in payments: what it can spend / (2 x FEE_BUMP_BASE_FEE) */
+    {{"LOW_BALANCE_PAYMENTS", CONFIG_NUMBER, "1000",
+         "warn when the distribution account can pay for fewer payments than this", NULL, 0, 1000000000},
+        WITH_POOL},
+    {{"MIN_BALANCE_PAYMENTS", CONFIG_NUMBER, "100",
+         "grant no lease when it can pay for fewer payments than this; 0: no limit", NULL, 0, 1000000000},
+        WITH_POOL},
+    /* http */
+    {{"PORT", CONFIG_NUMBER, "8001", "port of the API; 0: any free port", NULL, 0, 65535},
+        FOR_SERVE | FOR_HEALTH},
+    {{"LISTEN", CONFIG_TEXT, "0.0.0.0", "address of the API; a name means all its addresses", NULL, 0, 0},
+        FOR_SERVE | FOR_HEALTH},
+    {{"AUTH", CONFIG_TEXT, NULL, "must be \"none\": requests are not authenticated in this version", NULL, 0,
+         0},
+        FOR_SERVE},
+    {{"MAX_BODY", CONFIG_NUMBER, "262144", "largest request body in bytes", NULL, 1024, 16777216}, FOR_SERVE},
+    {{"HTTP_THREADS", CONFIG_NUMBER, "2", "threads that read and write HTTP", NULL, 1, 64}, FOR_SERVE},
+    {{"MAX_CONNECTIONS", CONFIG_NUMBER, "1024",
+         "open connections to the API; half of them may wait for a ledger, five eighths for a lease, three\n"
+         "      quarters for either",
+         NULL, 1, 100000},
+        FOR_SERVE},
+    {{"MAX_CONNECTIONS_PER_ADDRESS", CONFIG_NUMBER, "0",
+         "open connections to the API from one client address (IPv6: one /64); 0: no limit", NULL, 0, 100000},
+        FOR_SERVE},
+    {{"ADMIN_LISTEN", CONFIG_TEXT, "127.0.0.1",
+         "address of the admin listener, which serves probes and metrics; \"off\": none", NULL, 0, 0},
+        FOR_SERVE | FOR_HEALTH},
+    {{"ADMIN_PORT", CONFIG_NUMBER, NULL,
+         "port of the admin listener; 0: any free port (default: PORT + 1000, or PORT - 1000 above 64535; "
+         "any\n"
+         "      free port with PORT=0)",
+         NULL, 0, 65535},
+        FOR_SERVE | FOR_HEALTH},
+    /* ingestion */
+    {{"INGEST", CONFIG_SWITCH, "on", "\"off\": serve does not ingest; another process must", NULL, 0, 0},
+        FOR_SERVE},
+    {{"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between two requests for a ledger that is due",
+         NULL, 20, 10000},
+        WITH_POOL},
+    {{"LEASE_RETENTION_DAYS", CONFIG_NUMBER, "7", "days that settled leases are kept", NULL, 1, 3650},
+        WITH_LEDGERS},
+    /* of one command */
+    {{"STATE", CONFIG_FLAG, NULL,
+         "list only accounts in this state: idle, leased, creating, retiring, retired or quarantined", NULL,
+         0, 0},
+        FOR_ACCOUNTS},
+    {{"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "print what would be done, and do nothing", NULL, 0, 0},
+        FOR_ENSURE_ACCOUNTS},
+    {{"SHOW", CONFIG_FLAG_SWITCH, NULL, "print whether grants are on hold, why and until when", NULL, 0, 0},
+        FOR_HOLD},
+    /* all commands */
+    {{"START_TIMEOUT", CONFIG_NUMBER, "60", "seconds to wait at start for database and RPC", NULL, 1, 3600},
+        ALL_BUT_KEYGEN & ~(unsigned)FOR_LOCKS},
+    {{"LOG_LEVEL", CONFIG_TEXT, "info", "debug, info, warn or error", NULL, 0, 0},
+        ALL_BUT_KEYGEN | FOR_KEYGEN | FOR_HEALTH},
+};
+
+_Static_assert(ARRAY_LEN(table) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");
+
+size_t options_of(unsigned readers, struct config_option out[static OPTIONS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if ((table[i].readers & readers) != 0)
+            out[count++] = table[i].option;
+    return count;
+}

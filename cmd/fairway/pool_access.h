@@ -1,0 +1,44 @@
+/*
+ * What a command that works on the pool needs: key process, database session, network. They are opened in the
+ * one order that is safe: secrets and the key process before any socket, then the database, then the RPC.
+ * Each is checked against the others.
+ */
+#ifndef FAIRWAY_POOL_ACCESS_H
+#define FAIRWAY_POOL_ACCESS_H
+
+#include "base/config.h"
+#include "db/db.h"
+#include "keys/keyd.h"
+#include "pool/funds.h"
+
+struct pool_access {
+    struct keyd *keyd;
+    struct master_key_row keys[MASTER_KEY_ROWS_MAX + 1]; /* those that keyd has */
+    size_t key_count;
+    struct db *db; /* direct */
+    const char *database_url, *database_direct_url;
+    bool synchronous_failover; /* of the database */
+    const char *rpc_url;       /* NULL: not set */
+    char *passphrase;
+    struct network_id network;
+    struct public_key distribution;
+    struct keyd_settings limits; /* fee caps as configured */
+    struct funds_limits funds;   /* of the distribution account's balance */
+};
+
+/* What a command needs besides its keys and the direct database URL; ORed. */
+enum pool_access_needs {
+    NEEDS_RPC = 1,         /* RPC_URL must be set, and must answer */
+    NEEDS_DATABASE_URL = 2 /* must lead to the same database as the direct URL */
+};
+
+/* Returns 0, or the command's exit code after logging the error. Waits up to START_TIMEOUT for a database or
+ * an RPC that is unavailable. pool_access_close it in either case. */
+int pool_access_open(
+    const struct config *config, enum keyd_mode mode, unsigned needs, struct pool_access *out);
+/* The same for a command that only ingests: starts no key process; the database must be bound to its network
+ * already. */
+int pool_access_open_without_keys(const struct config *config, struct pool_access *out);
+void pool_access_close(struct pool_access *access);
+
+#endif

@@ -1,0 +1,11 @@
+/* What a long-running command logs once when it has started. */
+#ifndef FAIRWAY_START_REPORT_H
+#define FAIRWAY_START_REPORT_H
+
+#include "pool_access.h"
+
+/* Logs version, network, pool size and the options that differ from their defaults, without secrets; and, if
+ * the command reads NUM_CHANNEL_ACCOUNTS, that fewer accounts are active. */
+void start_report(const struct config *config, const struct pool_access *access, bool serves);
+
+#endif

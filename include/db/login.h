@@ -1,0 +1,15 @@
+/* Tells a login that the server refuses from a server that is unavailable. */
+#ifndef FAIRWAY_DB_LOGIN_H
+#define FAIRWAY_DB_LOGIN_H
+
+#include "base/err.h"
+
+/*
+ * To be called after a connection attempt has failed: connects again to read the SQLSTATE of the refusal,
+ * which libpq leaves out of its messages. ERR_CONFIG, with the server's reason in detail: the server refuses
+ * the password or the role (SQLSTATE class 28), or has no such database (3D000), so retrying does not help.
+ * ERR_OK in every other case, also if the server is unavailable. Blocks for up to two connection attempts.
+ */
+MUST_CHECK enum err login_check(const char *url, struct detail *detail);
+
+#endif

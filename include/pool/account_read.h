@@ -1,0 +1,39 @@
+/* Reads the rows of channel accounts, without locks: rows that other transactions have locked are read too.
+ */
+#ifndef FAIRWAY_POOL_ACCOUNT_READ_H
+#define FAIRWAY_POOL_ACCOUNT_READ_H
+
+#include "db/db.h"
+#include "keys/keyd.h"
+#include "pool/account_state.h"
+
+/* The columns that account_read_seed reads, of a row named a. */
+#define ACCOUNT_SEED_COLUMNS "a.public_key, a.sealed_seed, a.key_id"
+#define ACCOUNT_SEED_COLUMN_COUNT 3
+
+/* Reads an account's key and sealed seed, from the column at which ACCOUNT_SEED_COLUMNS begin. */
+MUST_CHECK enum err account_read_seed(const struct db_rows *rows, size_t row, int column,
+    struct public_key *account, struct sealed_seed *sealed, struct detail *detail);
+
+/* Queries the sealed seed of one account. ERR_REFUSED: not an account of this pool. */
+MUST_CHECK enum err account_read_seed_of(
+    struct db *db, const struct public_key *account, struct sealed_seed *out, struct detail *detail);
+
+/* An account as it is shown to clients and operators. */
+struct account_shown {
+    char public_key[ADDRESS_SIZE];
+    enum account_status status;
+    char reason[120];                  /* of a quarantine, cut to fit; else '' */
+    int64_t sequence, sequence_ledger; /* -1: unknown */
+    bool leased;
+    struct hash lease_hash;
+    int64_t lease_max_time_s;
+};
+#define ACCOUNT_PAGE_MAX 1000
+
+/* Reads at most limit accounts whose public_key is greater than after ('': from the first), in the order of
+ * public_key. status NULL: all but retired ones. */
+MUST_CHECK enum err account_read_page(struct db *db, const enum account_status *status, const char *after,
+    size_t limit, struct account_shown out[], size_t *count, struct detail *detail);
+
+#endif

@@ -1,0 +1,33 @@
+/* The pool in counts: accounts, the cursor, whether leases are granted. */
+#ifndef FAIRWAY_POOL_POOL_COUNTS_H
+#define FAIRWAY_POOL_POOL_COUNTS_H
+
+#include "db/db.h"
+#include "pool/funds.h"
+
+struct pool_counts {
+    /* Accounts by state. */
+    int64_t idle, leased, active; /* active: idle or leased */
+    int64_t creating, retiring, quarantined;
+    int64_t retiring_leased; /* of those that are retiring */
+    int64_t oldest_lease_s;
+    /* The last committed ledger. */
+    uint32_t cursor_sequence; /* 0: none yet */
+    int64_t cursor_close_time_s;
+    int64_t cursor_lag_s; /* database clock - close time: may be negative */
+    uint64_t now_s;       /* the later one of the database's clock and the close time */
+
+    bool grants_allowed;     /* by the cursor row; clocks are not compared */
+    bool grants_on_hold;     /* the database may have forgotten leases */
+    int64_t held_until_s;    /* 0: no hold is set */
+    char grants_reason[160]; /* why grants are stopped or on hold, cut to fit; else '' */
+
+    bool submission_pending;  /* a provisioning transaction (pool/submission.h) */
+    bool synchronous_standby; /* COMMIT waits for one (db/server.h) */
+    struct funds funds;
+};
+
+/* Accounts, cursor and submission are of one snapshot. */
+MUST_CHECK enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Shares of the listener's connections. A request that may wait for seconds keeps its connection while it
+ * waits, so requests of each kind may have only a share of the connections at the same time: waits for a
+ * ledger a half, requests for a lease five eighths, both together three quarters. A request above its share
+ * is refused at once. The last quarter is always left for reads and fee bumps.
+ */
+#ifndef FAIRWAY_API_CONNECTION_SHARES_H
+#define FAIRWAY_API_CONNECTION_SHARES_H
+
+#include <stdatomic.h>
+
+#include "base/err.h"
+
+enum connection_share {
+    SHARE_WAIT, /* GET /v1/transactions/{hash}?wait= */
+    SHARE_LEASE /* POST /v1/transactions */
+};
+
+struct connection_shares {
+    unsigned connections; /* of the listener */
+    atomic_uint taken[2];
+};
+
+/* ERR_OVERLOADED: the share is used up. From any thread. */
+MUST_CHECK enum err connection_shares_take(struct connection_shares *shares, enum connection_share share);
+/* Call it before the reply, so that a client that sends its next request at once finds the place free. */
+void connection_shares_give(struct connection_shares *shares, enum connection_share share);
+
+#endif

@@ -1,0 +1,190 @@
+#include "db_workers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+struct worker {
+    struct db_workers *workers;
+    struct db *db;
+    pthread_t thread;
+};
+
+/* How often the deadlines in the queue are checked. */
+#define CHECK_EVERY_MS 50
+/* If no work has ended for so long, the database counts as unavailable. */
+#define SILENCE_MS 1500
+
+struct db_workers {
+    pthread_mutex_t mutex;            /* guards the members down to stopping */
+    pthread_cond_t arrived, nonempty; /* wake the workers; wake the thread that watches deadlines */
+    struct db_work *first, *last;
+    size_t queued;
+    int64_t ended_ms; /* when a worker last completed a work */
+    bool stopping;
+    unsigned count;
+    struct worker *threads;
+    pthread_t watcher;
+};
+
+/* Removes the first of the queue, which is not empty. */
+static struct db_work *take_first(struct db_workers *workers)
+{
+    struct db_work *work = workers->first;
+    workers->first = work->next;
+    workers->queued--;
+    return work;
+}
+
+static struct db_work *take(struct db_workers *workers)
+{
+    pthread_mutex_lock(&workers->mutex);
+    while (workers->first == NULL && !workers->stopping)
+        pthread_cond_wait(&workers->arrived, &workers->mutex);
+    struct db_work *work = workers->stopping ? NULL : take_first(workers);
+    pthread_mutex_unlock(&workers->mutex);
+    return work;
+}
+
+static void *run(void *context)
+{
+    struct worker *worker = context;
+    struct db_workers *workers = worker->workers;
+    for (struct db_work *work; (work = take(workers)) != NULL;) {
+        db_set_deadline(worker->db, work->deadline_ms);
+        work->run(work, ERR_OK, worker->db);
+        pthread_mutex_lock(&workers->mutex);
+        workers->ended_ms = clock_ms();
+        pthread_mutex_unlock(&workers->mutex);
+    }
+    return NULL;
+}
+
+/* Removes the work whose deadline has passed, and returns it as a list. The mutex is locked. */
+static struct db_work *take_late(struct db_workers *workers, int64_t now_ms)
+{
+    struct db_work *late = NULL, **end = &late, **at = &workers->first;
+    workers->last = NULL;
+    while (*at != NULL) {
+        struct db_work *work = *at;
+        if (work->deadline_ms > now_ms) {
+            workers->last = work;
+            at = &work->next;
+            continue;
+        }
+        *at = work->next;
+        workers->queued--;
+        work->next = NULL;
+        *end = work;
+        end = &work->next;
+    }
+    return late;
+}
+
+static void end_all(struct db_work *list, enum err e)
+{
+    for (struct db_work *work = list, *next; work != NULL; work = next) {
+        next = work->next;
+        work->run(work, e, NULL);
+    }
+}
+
+static void *watch_deadlines(void *context)
+{
+    struct db_workers *workers = context;
+    pthread_mutex_lock(&workers->mutex);
+    while (!workers->stopping) {
+        const int64_t now_ms = clock_ms();
+        const struct timespec next = clock_timespec(now_ms + CHECK_EVERY_MS);
+        if (workers->first == NULL) {
+            pthread_cond_wait(&workers->nonempty, &workers->mutex);
+            continue;
+        }
+        pthread_cond_timedwait(&workers->nonempty, &workers->mutex, &next);
+        struct db_work *late = take_late(workers, clock_ms());
+        const bool silent = clock_ms() - workers->ended_ms > SILENCE_MS;
+        pthread_mutex_unlock(&workers->mutex);
+        end_all(late, silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED);
+        pthread_mutex_lock(&workers->mutex);
+    }
+    pthread_mutex_unlock(&workers->mutex);
+    return NULL;
+}
+
+static void start_thread(pthread_t *thread, void *(*body)(void *), void *context)
+{
+    if (pthread_create(thread, NULL, body, context) != 0)
+        log_fatal(EX_OSERR, "cannot create a thread", NULL);
+}
+
+struct db_workers *db_workers_start(const char *database_url, unsigned count)
+{
+    struct db_workers *workers = NEW(struct db_workers);
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&workers->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&workers->arrived, &monotonic);
+    pthread_cond_init(&workers->nonempty, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    workers->count = count;
+    workers->ended_ms = clock_ms();
+    workers->threads = NEW_ARRAY(count, struct worker);
+    for (unsigned i = 0; i < count; i++) {
+        struct worker *worker = &workers->threads[i];
+        worker->workers = workers;
+        worker->db =
+            db_new(&(struct db_settings){.url = database_url, .kind = DB_POOLED, .name = "fairway api"});
+        start_thread(&worker->thread, run, worker);
+    }
+    start_thread(&workers->watcher, watch_deadlines, workers);
+    return workers;
+}
+
+enum err db_workers_submit(struct db_workers *workers, struct db_work *work)
+{
+    work->next = NULL;
+    pthread_mutex_lock(&workers->mutex);
+    enum err e = workers->stopping                         ? ERR_SHUTTING_DOWN
+                 : workers->queued >= DB_WORKERS_QUEUE_MAX ? ERR_OVERLOADED
+                                                           : ERR_OK;
+    if (e == ERR_OK) {
+        if (workers->first == NULL)
+            workers->first = work;
+        else
+            workers->last->next = work;
+        workers->last = work;
+        workers->queued++;
+        pthread_cond_signal(&workers->arrived);
+        if (workers->queued == 1)
+            pthread_cond_signal(&workers->nonempty);
+    }
+    pthread_mutex_unlock(&workers->mutex);
+    return e;
+}
+
+void db_workers_stop(struct db_workers *workers)
+{
+    pthread_mutex_lock(&workers->mutex);
+    workers->stopping = true;
+    struct db_work *rest = workers->first;
+    workers->first = workers->last = NULL;
+    pthread_cond_broadcast(&workers->arrived);
+    pthread_cond_signal(&workers->nonempty);
+    pthread_mutex_unlock(&workers->mutex);
+    end_all(rest, ERR_SHUTTING_DOWN);
+    pthread_join(workers->watcher, NULL);
+    for (unsigned i = 0; i < workers->count; i++) {
+        pthread_join(workers->threads[i].thread, NULL);
+        db_free(workers->threads[i].db);
+    }
+    pthread_cond_destroy(&workers->arrived);
+    pthread_cond_destroy(&workers->nonempty);
+    pthread_mutex_destroy(&workers->mutex);
+    free(workers->threads);
+    free(workers);
+}

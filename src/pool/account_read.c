@@ -1,0 +1,79 @@
+#include "pool/account_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum err account_read_seed(const struct db_rows *rows, size_t row, int column, struct public_key *account,
+    struct sealed_seed *sealed, struct detail *detail)
+{
+    const char *address = db_text(rows, row, column), *key_id = db_text(rows, row, column + 2);
+    const struct bytes box = db_bytea(rows, row, column + 1);
+    if (address_decode(address, account) != ERR_OK || box.len != sizeof sealed->box ||
+        strlen(key_id) != sizeof sealed->key_id - 1)
+        return detail_set(detail, ERR_INTERNAL, "the row of account %s is malformed", address);
+    memcpy(sealed->box, box.data, box.len);
+    memcpy(sealed->key_id, key_id, sizeof sealed->key_id);
+    return ERR_OK;
+}
+
+static const char sql_seed[] =
+    "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a WHERE a.public_key = $1";
+
+enum err account_read_seed_of(
+    struct db *db, const struct public_key *account, struct sealed_seed *out, struct detail *detail)
+{
+    char address[ADDRESS_SIZE];
+    struct public_key key;
+    AUTO_ROWS rows = NULL;
+    address_encode(account, address);
+    enum err e = db_query(db, DB_SQL(sql_seed, DB_TEXT(address)), &rows, detail);
+    if (e != ERR_OK)
+        return e;
+    if (db_count(rows) == 0)
+        return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
+    return account_read_seed(rows, 0, 0, &key, out, detail);
+}
+
+/* In the column's own collation, so that the index of the primary key returns the page; in another one, each
+ * page would sort all accounts that are left. */
+static const char sql_page[] =
+    "SELECT a.public_key, a.state, coalesce(a.quarantine_reason, ''), coalesce(a.sequence, -1),"
+    " coalesce(a.sequence_ledger, -1), a.lease_hash,"
+    " coalesce(floor(extract(epoch FROM a.locked_until)), 0)::int8 FROM fairway.channel_accounts a"
+    " WHERE a.public_key > $3 AND CASE WHEN $1::text IS NULL THEN a.state <> 'retired'"
+    "   ELSE a.state = $1 AND (a.state <> 'active' OR (a.lease_hash IS NOT NULL) = $2) END"
+    " ORDER BY a.public_key LIMIT $4";
+
+static enum err read_shown(
+    const struct db_rows *rows, size_t row, struct account_shown *out, struct detail *detail)
+{
+    enum account_state state;
+    *out = (struct account_shown){.leased = !db_is_null(rows, row, 5)};
+    if (account_state_parse(db_text(rows, row, 1), &state) != ERR_OK)
+        return detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", db_text(rows, row, 0));
+    out->status = account_status_of(state, out->leased);
+    snprintf(out->public_key, sizeof out->public_key, "%s", db_text(rows, row, 0));
+    snprintf(out->reason, sizeof out->reason, "%s", db_text(rows, row, 2));
+    out->sequence = db_i64(rows, row, 3);
+    out->sequence_ledger = db_i64(rows, row, 4);
+    if (out->leased)
+        memcpy(out->lease_hash.bytes, db_bytea(rows, row, 5).data, sizeof out->lease_hash.bytes);
+    out->lease_max_time_s = db_i64(rows, row, 6);
+    return ERR_OK;
+}
+
+enum err account_read_page(struct db *db, const enum account_status *status, const char *after, size_t limit,
+    struct account_shown out[], size_t *count, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    const char *state = status != NULL ? account_state_name(account_status_state(*status)) : NULL;
+    const bool leased = status != NULL && *status == ACCOUNT_STATUS_LEASED;
+    enum err e = db_query(db,
+        DB_SQL(sql_page, DB_TEXT(state), DB_BOOL(leased), DB_TEXT(after), DB_I64((int64_t)limit)), &rows,
+        detail);
+    for (*count = 0; e == ERR_OK && *count < db_count(rows); (*count)++)
+        e = read_shown(rows, *count, &out[*count], detail);
+    return e;
+}

@@ -1,0 +1,66 @@
+#include "pool/pool_counts.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "db/server.h"
+#include "pool/grants_allowed.h"
+#include "pool/submission.h"
+
+/* One statement, hence one snapshot: a ledger that creates accounts also decides the submission, and
+ * provisioning would count the accounts as missing if it saw only one of both. */
+static const char sql_counts[] =
+    "SELECT a.idle, a.leased, a.creating, a.retiring, a.retiring_leased, a.quarantined, a.oldest_lease,"
+    " coalesce(c.sequence, 0), coalesce(c.close_time, 0), t.clock - coalesce(c.close_time, t.clock),"
+    " greatest(t.clock, c.close_time), coalesce(c.grants_allowed, false), coalesce(" GRANTS_ON_HOLD
+    ", false), coalesce(c.held_until, 0), coalesce(c.grants_reason, c.hold_reason, ''),"
+    " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY
+    " FROM (SELECT count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NULL) AS idle,"
+    "   count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NOT NULL) AS leased,"
+    "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"
+    "   count(*) FILTER (WHERE b.state = 'retiring') AS retiring,"
+    "   count(*) FILTER (WHERE b.state = 'retiring' AND b.lease_hash IS NOT NULL) AS retiring_leased,"
+    "   count(*) FILTER (WHERE b.state = 'quarantined') AS quarantined,"
+    "   greatest(floor(extract(epoch FROM clock_timestamp() - min(b.locked_at))), 0)::int8 AS oldest_lease"
+    "   FROM fairway.channel_accounts b) a"
+    " CROSS JOIN (SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS clock) t"
+    " LEFT JOIN fairway.cursor c ON true";
+
+static void read_counts(const struct db_rows *rows, struct pool_counts *out)
+{
+    *out = (struct pool_counts){
+        .idle = db_i64(rows, 0, 0),
+        .leased = db_i64(rows, 0, 1),
+        .active = db_i64(rows, 0, 0) + db_i64(rows, 0, 1),
+        .creating = db_i64(rows, 0, 2),
+        .retiring = db_i64(rows, 0, 3),
+        .retiring_leased = db_i64(rows, 0, 4),
+        .quarantined = db_i64(rows, 0, 5),
+        .oldest_lease_s = db_i64(rows, 0, 6),
+        .cursor_sequence = (uint32_t)db_i64(rows, 0, 7),
+        .cursor_close_time_s = db_i64(rows, 0, 8),
+        .cursor_lag_s = db_i64(rows, 0, 9),
+        .now_s = (uint64_t)db_i64(rows, 0, 10),
+        .grants_allowed = db_bool(rows, 0, 11) && !db_bool(rows, 0, 12),
+        .grants_on_hold = db_bool(rows, 0, 12),
+        .held_until_s = db_i64(rows, 0, 13),
+        .submission_pending = db_bool(rows, 0, 15),
+        .synchronous_standby = db_bool(rows, 0, 16),
+    };
+    snprintf(out->grants_reason, sizeof out->grants_reason, "%s", db_text(rows, 0, 14));
+}
+
+enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail)
+{
+    const struct db_statement statements[] = {DB_SQL0(sql_counts), funds_statement()};
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
+    *out = (struct pool_counts){0};
+    if (e == ERR_OK) {
+        read_counts(rows[0], out);
+        e = funds_read(rows[1], &out->funds, detail);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        db_rows_free(rows[i]);
+    return e;
+}

@@ -1,0 +1,300 @@
+// What a person types: arguments that are refused, help, versions, and the words for each wrong setting at the start of a command.
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Service, fairway, sleep, startWorld, until } from './harness.mjs';
+
+const ACCOUNTS = 3;
+const TIMEOUT = { timeout: 60_000 };
+const psql = (url, text) => promisify(execFile)('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, '-c', text]);
+let world;
+const services = [];
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  world.env.START_TIMEOUT = '20';
+});
+after(async () => {
+  for (const service of services)
+    await service.kill('SIGKILL');
+  await world?.stop();
+});
+
+/** {code, out, error, ms} of a command, whatever its exit code. */
+async function run(args, env = {}, base = world.env) {
+  const begun = Date.now();
+  const child = spawn(fairway, args, { env: { ...base, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let out = '', error = '';
+  child.stdout.on('data', data => (out += data));
+  child.stderr.on('data', data => (error += data));
+  const limit = setTimeout(() => child.kill('SIGKILL'), 30_000);
+  const code = await new Promise(resolve => child.on('close', resolve));
+  clearTimeout(limit);
+  return { code, out, error, ms: Date.now() - begun };
+}
+
+function serve(env) {
+  const service = new Service({ ...world.env, ...env });
+  services.push(service);
+  return service;
+}
+
+/** The start ends with this exit code and these words, well before START_TIMEOUT. */
+async function refused(env, code, words, args = ['serve'], base = world.env) {
+  const ended = await run(args, env, base);
+  assert.equal(ended.code, code, ended.error);
+  assert.match(ended.error, words);
+  assert.ok(ended.ms < 10_000, `after ${ended.ms} ms:\n${ended.error}`);
+}
+
+for (const [args, words] of [
+  [['migrate', 'status'], /fairway migrate: unexpected argument "status"\nusage: fairway migrate\n/],
+  [['serve', 'now'], /unexpected argument "now"/],
+  [['ingest', 'now'], /unexpected argument "now"/],
+  [['locks', 'please'], /unexpected argument "please"/],
+  [['keygen', 'one', 'two'], /unexpected argument "two"\nusage: fairway keygen FILE\n/],
+  [['keygen'], /give the FILE/],
+  [['hold', 'the volume', 'was copied'], /unexpected argument "was copied"/],
+  [['hold'], /give the reason, in quotes\nusage: fairway hold REASON\n +fairway hold --show\n/],
+  [['hold', ''], /give the reason/],
+  [['hold', '--show', 'copied'], /--show takes no reason/],
+  [['ensure-accounts', '3', '4'], /unexpected argument "4"/],
+  [['ensure-accounts', '--dry-run=maybe', '3'], /DRY_RUN must be on or off/],
+  [['accounts', 'mend', 'G'], /unexpected argument "mend"\nusage: fairway accounts \[--state STATE\]\n +fairway accounts release ACCOUNT/],
+  [['accounts', 'release'], /release needs at least one ACCOUNT/],
+  [['accounts', 'retire', 'G123'], /"G123" is not an account address/],
+  [['accounts', '--state', 'asleep'], /unknown state "asleep"/],
+  [['migrate', '--port', '1'], /unknown option --port/],
+  [['--version', 'now'], /unexpected argument "now"/],
+  [['--help', 'now'], /unexpected argument "now"/],
+  [['provide'], /unknown command "provide"/],
+])
+  test(`refused: fairway ${args.join(' ')}`, TIMEOUT, async () => {
+    const file = path.join(world.folder, 'one');
+    const { code, out, error } = await run(args.map(text => text === 'one' ? file : text));
+    assert.equal(code, 64, out + error);
+    assert.match(error, words);
+    assert.equal(out, '');
+    assert.ok(!fs.existsSync(file), 'nothing was done');
+  });
+
+test('fairway --version names version and commit', TIMEOUT, async () => {
+  const { code, out } = await run(['--version']);
+  assert.equal(code, 0);
+  assert.match(out, /^fairway \d+\.\d+\.\d+ \(commit \S+\)\n$/);
+});
+
+test('the help of a command shows its usage and the options that it reads', TIMEOUT, async () => {
+  const { out: all } = await run(['--help']);
+  const optionsOf = text => [...text.matchAll(/^ {2}(?:--([a-z-]+)|([A-Z_]+))/gm)].map(found => found[1] ?? found[2]);
+  for (const [command, first, has, lacks] of [
+    ['migrate', 'usage: fairway migrate\n', ['database-url', 'start-timeout'], ['port', 'rpc-url', 'MASTER_KEY_FILE', 'state', 'show']],
+    ['accounts', 'usage: fairway accounts [--state STATE]\n', ['state', 'rpc-url', 'MASTER_KEY_FILE'], ['port', 'auth', 'ingest', 'dry-run']],
+    ['hold', 'usage: fairway hold REASON\n', ['show', 'ledger-seconds'], ['rpc-url', 'port']],
+    ['ensure-accounts', 'usage: fairway ensure-accounts [--dry-run] [N]\n', ['dry-run', 'num-channel-accounts'], ['port', 'show']],
+    ['ingest', 'usage: fairway ingest\n', ['rpc-url', 'lease-retention-days'], ['MASTER_KEY_FILE', 'port', 'engine-threads']],
+    ['serve', 'usage: fairway serve\n', ['port', 'auth', 'ingest', 'MASTER_KEY_FILE'], ['dry-run', 'show', 'state']],
+    ['locks', 'usage: fairway locks\n', ['database-direct-url'], ['start-timeout', 'rpc-url']],
+    ['keygen', 'usage: fairway keygen FILE\n', ['log-level'], ['database-url']],
+  ]) {
+    const { code, out } = await run([command, '--help'], {}, { PATH: process.env.PATH });
+    assert.equal(code, 0);
+    assert.ok(out.startsWith(first), out);
+    const options = optionsOf(out);
+    for (const name of has)
+      assert.ok(options.includes(name), `${command} --help has ${name}:\n${out}`);
+    for (const name of lacks)
+      assert.ok(!options.includes(name), `${command} --help lacks ${name}`);
+    for (const name of options)
+      assert.ok(optionsOf(all).includes(name), `--help has ${name} of ${command}`);
+  }
+});
+
+test('a switch is on or off', TIMEOUT, async () => {
+  await refused({ INGEST: 'nope' }, 64, /INGEST must be on or off, not "nope"/);
+  const service = serve({ INGEST: 'no' });
+  await until(() => service.url, 20_000, `it listens:\n${service.log}`);
+  await sleep(500);
+  assert.deepEqual(await world.sql("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'fairway ingest%'"), []);
+  assert.deepEqual(await service.kill(), { code: 0, signal: null });
+});
+
+test('LOG_LEVEL is taken in any case, and TRACE as debug', TIMEOUT, async () => {
+  for (const level of ['TRACE', 'Debug', 'INFO', 'warn'])
+    assert.equal((await run(['migrate'], { LOG_LEVEL: level })).code, 0);
+  await refused({ LOG_LEVEL: 'loud' }, 78, /LOG_LEVEL must be debug, info, warn or error, not "loud"/, ['migrate']);
+});
+
+test('ensure-accounts says what it will do, and --dry-run does nothing', TIMEOUT, async () => {
+  const states = () => world.sql('SELECT state, count(*) FROM fairway.channel_accounts GROUP BY 1 ORDER BY 1');
+  const before = await states();
+  const { MASTER_KEY_FILE, RPC_URL, ...databaseAlone } = world.env;
+  const fewer = await run(['ensure-accounts', '--dry-run', '1'], {}, databaseAlone);
+  assert.equal(fewer.code, 0, fewer.error);
+  assert.match(fewer.out, /^3 channel accounts are active as of ledger \d+, 1 are wanted: 2 will be retired and merged into the distribution account/);
+  const more = await run(['ensure-accounts', '5', '--dry-run']);
+  assert.match(more.out, /5 are wanted: 2 will be created/);
+  assert.deepEqual(await states(), before);
+  const same = await run(['ensure-accounts', String(ACCOUNTS)]);
+  assert.equal(same.code, 0, same.error);
+  assert.match(same.out, /3 are wanted: none will be created or retired\n3 channel accounts active\n$/);
+});
+
+test('hold --show prints the reason and the end of the hold', TIMEOUT, async () => {
+  const show = () => run(['hold', '--show']);
+  assert.deepEqual(await show().then(({ code, out }) => [code, out]), [0, 'grants are not on hold\n']);
+  await world.sql('UPDATE fairway.cursor SET timeline = timeline + 1');
+  assert.match((await show()).out, /^grants are on hold: the database was restored, copied or failed over\n/);
+  await world.sql('UPDATE fairway.cursor SET timeline = timeline - 1');
+  assert.equal((await run(['hold', 'the volume was copied'])).code, 0);
+  const { code, out } = await show();
+  assert.equal(code, 0);
+  assert.match(out, /^grants are on hold: the volume was copied\nthey resume with the first ledger that closes after 20\d\d-\S+Z \(\d+\)\n$/);
+  await world.sql('UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL');
+});
+
+test('a login that the server refuses ends the start at once, and says why', TIMEOUT, async () => {
+  const url = new URL(world.env.DATABASE_URL);
+  const password = new URL(url), role = new URL(url), database = new URL(url);
+  password.password = 'wrong';
+  role.username = 'nobody_has_this_name';
+  database.pathname = '/not_there';
+  for (const args of [['serve'], ['migrate'], ['accounts'], ['locks'], ['hold', '--show']]) {
+    await refused({ DATABASE_URL: password.href }, 78, /DATABASE_URL: the server refuses the password \(SQLSTATE 28P01\)/, args);
+    await refused({ DATABASE_URL: database.href }, 78, /DATABASE_URL: the server has no such database \(SQLSTATE 3D000\)/, args);
+  }
+  await refused({ DATABASE_URL: role.href }, 78, /DATABASE_URL: the server (refuses the password|does not admit this user)/);
+  await refused({ DATABASE_DIRECT_URL: password.href }, 78, /DATABASE_DIRECT_URL: the server refuses the password/);
+  await refused({ DATABASE_URL: password.href, DATABASE_DIRECT_URL: url.href }, 78, /DATABASE_URL: the server refuses the password/);
+});
+
+test('a parameter of the URL that libpq does not know is named', TIMEOUT, async () => {
+  for (const name of ['search_path', 'pool_max_conns'])
+    await refused({ DATABASE_URL: `${world.env.DATABASE_URL}?sslmode=prefer&${name}=x` }, 78, new RegExp(`parameter \\\\?"${name}`));
+  const { error } = await run(['serve'], { DATABASE_URL: 'postgresql://user:pass?word=1@127.0.0.1/x', START_TIMEOUT: '1' });
+  assert.doesNotMatch(error, /word=|"word/);
+});
+
+test('key files that cannot be meant have words of their own', TIMEOUT, async () => {
+  const empty = path.join(world.folder, 'empty');
+  fs.writeFileSync(empty, '', { mode: 0o600 });
+  await refused({ MASTER_KEY_FILE: world.folder }, 78, /MASTER_KEY_FILE: \S+ is a directory, not a file/);
+  await refused({ MASTER_KEY_FILE: empty }, 78, /MASTER_KEY_FILE: \S+ is empty/);
+  await refused({ MASTER_KEY_FILE: '' }, 78, /no master key: set MASTER_KEY_FILE/);
+  await refused({ DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: '' }, 78, /no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE/);
+});
+
+test('a port that does not speak HTTP as RPC_URL ends the start', TIMEOUT, async () => {
+  const server = net.createServer(socket => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.6\r\n')).listen(0, '127.0.0.1');
+  await new Promise(resolve => server.on('listening', resolve));
+  await refused({ RPC_URL: `http://127.0.0.1:${server.address().port}` }, 78, /RPC_URL leads to a port that does not speak HTTP/);
+  server.close();
+  const { port } = new URL(world.env.DATABASE_URL);
+  const { code, error } = await run(['serve'], { RPC_URL: `http://127.0.0.1:${port}`, START_TIMEOUT: '2' });
+  assert.equal(code, 69, error);
+  assert.match(error, /the server of RPC_URL closed the connection without an answer/);
+});
+
+test('options of wallet-backend that have no effect are named in one warning', TIMEOUT, async () => {
+  const service = serve({ INGEST: 'off', CLIENT_AUTH_PUBLIC_KEYS: 'G1,G2', KMS_KEY_ARN: 'arn:aws:kms', AWS_REGION: 'us-east-2',
+    CHANNEL_ACCOUNT_SIGNATURE_KMS_KEY: 'x', DISTRIBUTION_ACCOUNT_SIGNATURE_PROVIDER: 'KMS', TRACKER_DSN: 'https://secret@host' });
+  await until(() => service.url, 20_000, `it listens:\n${service.log}`);
+  await service.kill();
+  const lines = service.log.split('\n').filter(line => line.includes('wallet-backend'));
+  assert.equal(lines.length, 1, service.log);
+  assert.match(lines[0], /level=warn/);
+  for (const name of ['CLIENT_AUTH_PUBLIC_KEYS', 'KMS_KEY_ARN', 'AWS_REGION', 'CHANNEL_ACCOUNT_SIGNATURE_KMS_KEY',
+    'DISTRIBUTION_ACCOUNT_SIGNATURE_PROVIDER', 'TRACKER_DSN'])
+    assert.ok(lines[0].includes(name), lines[0]);
+  assert.doesNotMatch(lines[0], /arn:|secret|G1/);
+});
+
+test('serve logs once what it runs with, without secrets, and that the pool is small; SIGHUP does not end it', TIMEOUT, async () => {
+  const secret = fs.readFileSync(world.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, 'utf8');
+  const { DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...rest } = world.env;
+  const service = new Service({ ...rest, DISTRIBUTION_ACCOUNT_PRIVATE_KEY: secret, NUM_CHANNEL_ACCOUNTS: '4' });
+  services.push(service);
+  await service.ready();
+  const lines = service.log.split('\n').filter(line => line.includes('msg="started"'));
+  assert.equal(lines.length, 1, service.log);
+  assert.match(lines[0], /version=\d+\.\d+\.\d+ commit=\S+ network="/);
+  assert.ok(lines[0].includes(`network="${world.passphrase}"`), lines[0]);
+  assert.match(lines[0], / active_accounts=3 options="/);
+  for (const option of ['AUTH=none', 'LEDGER_SECONDS=1', 'DATABASE_URL=(set)', 'NUM_CHANNEL_ACCOUNTS=4'])
+    assert.ok(lines[0].includes(option), lines[0]);
+  assert.doesNotMatch(lines[0], /MAX_FEE|MASTER_KEY|PRIVATE_KEY/);
+  assert.ok(!service.log.includes(secret) && !service.log.includes(new URL(world.env.DATABASE_URL).password));
+  assert.match(service.log, /level=warn msg="fewer channel accounts are active than NUM_CHANNEL_ACCOUNTS[^"]*" active=3 NUM_CHANNEL_ACCOUNTS=4/);
+  service.process.kill('SIGHUP');
+  await sleep(300);
+  assert.equal((await service.get('/livez')).status, 200);
+  assert.deepEqual(await service.kill(), { code: 0, signal: null });
+});
+
+test('ingest survives SIGHUP too', TIMEOUT, async () => {
+  const child = spawn(fairway, ['ingest'], { env: world.env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.on('data', data => (log += data));
+  await until(() => log.includes('msg="started"'), 20_000, `it starts:\n${log}`);
+  child.kill('SIGHUP');
+  await sleep(300);
+  assert.equal(child.exitCode ?? child.signalCode, null, log);
+  child.kill();
+  assert.equal(await new Promise(resolve => child.on('exit', resolve)), 0);
+});
+
+/** PgBouncer in transaction mode in front of the world's PostgreSQL; its URL, or null where there is none. */
+async function startPooler(t, settings) {
+  const program = process.env.FAIRWAY_PGBOUNCER ?? 'pgbouncer';
+  const folder = fs.mkdtempSync(path.join(world.folder, 'pooler-'));
+  const probe = net.createServer().listen(0, '127.0.0.1');
+  await new Promise(resolve => probe.on('listening', resolve));
+  const { port } = probe.address();
+  await new Promise(resolve => probe.close(resolve));
+  const server = new URL(world.env.DATABASE_URL), url = new URL(server);
+  url.port = String(port);
+  url.hostname = '127.0.0.1';
+  fs.writeFileSync(path.join(folder, 'users'), `"${server.username}" "${decodeURIComponent(server.password)}"\n`, { mode: 0o644 });
+  fs.writeFileSync(path.join(folder, 'ini'), `[databases]\n* = host=127.0.0.1 port=${server.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1
+listen_port = ${port}\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = ${folder}/users\nserver_reset_query =\n${settings}\n`, { mode: 0o644 });
+  fs.chmodSync(folder, 0o755);
+  const child = spawn(program, ['-q', ...(process.getuid() === 0 ? ['-u', 'nobody'] : []), path.join(folder, 'ini')], { stdio: 'ignore' });
+  const failed = await new Promise(resolve => {
+    child.on('error', resolve);
+    child.on('spawn', () => resolve(null));
+  });
+  if (failed)
+    return null;
+  t.after(() => child.kill('SIGKILL'));
+  await until(() => psql(url.href, 'SELECT 1').then(() => true, () => false), 10_000, 'the pooler answers');
+  return url.href;
+}
+
+for (const settings of ['pool_mode = transaction\ndefault_pool_size = 1', 'pool_mode = transaction\ndefault_pool_size = 5',
+  'pool_mode = transaction\ndefault_pool_size = 5\nserver_round_robin = 1'])
+  test(`a transaction pooler without DATABASE_DIRECT_URL is recognized (${settings.replaceAll('\n', ', ')})`, TIMEOUT, async t => {
+    const url = await startPooler(t, settings);
+    if (url === null)
+      return t.skip('no pgbouncer');
+    const words = /DATABASE_URL leads through a transaction pooler \(PgBouncer\?\): set DATABASE_DIRECT_URL to the address of PostgreSQL itself/;
+    for (const args of [['serve'], ['migrate'], ['hold', '--show']])
+      await refused({ DATABASE_URL: url }, 78, words, args);
+    await refused({ DATABASE_DIRECT_URL: url }, 78, /DATABASE_DIRECT_URL leads through a transaction pooler/);
+    if (settings.includes('= 5') && !settings.includes('robin')) {
+      const service = serve({ DATABASE_URL: url, DATABASE_DIRECT_URL: world.env.DATABASE_URL });
+      await service.ready();
+      assert.deepEqual(await service.kill(), { code: 0, signal: null });
+    }
+  });
+
+test('a pooler that keeps one server session for each client is none', TIMEOUT, async t => {
+  const url = await startPooler(t, 'pool_mode = session\ndefault_pool_size = 30');
+  if (url === null)
+    return t.skip('no pgbouncer');
+  const { code, error } = await run(['hold', '--show'], { DATABASE_URL: url });
+  assert.equal(code, 0, error);
+});

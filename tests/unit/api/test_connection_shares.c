@@ -1,0 +1,58 @@
+/* How many connections requests that wait may have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "connection_shares.h"
+
+/* Takes all that are left of a kind, and returns their number. */
+static unsigned fill(struct connection_shares *shares, enum connection_share share)
+{
+    unsigned count = 0;
+    while (connection_shares_take(shares, share) == ERR_OK)
+        count++;
+    assert_int_equal(connection_shares_take(shares, share), ERR_OVERLOADED);
+    return count;
+}
+
+static void empty(struct connection_shares *shares, enum connection_share share, unsigned count)
+{
+    while (count-- > 0)
+        connection_shares_give(shares, share);
+}
+
+static void each_kind_has_its_share_and_a_quarter_stays_free(void **state)
+{
+    (void)state;
+    struct connection_shares shares = {.connections = 1024};
+    assert_int_equal(fill(&shares, SHARE_WAIT), 512);
+    assert_int_equal(fill(&shares, SHARE_LEASE), 256);
+    empty(&shares, SHARE_WAIT, 512);
+    assert_int_equal(fill(&shares, SHARE_LEASE), 640 - 256);
+    assert_int_equal(fill(&shares, SHARE_WAIT), 128);
+    empty(&shares, SHARE_WAIT, 128);
+    empty(&shares, SHARE_LEASE, 640);
+    assert_int_equal(fill(&shares, SHARE_WAIT), 512);
+}
+
+static void of_few_connections_one_may_wait(void **state)
+{
+    (void)state;
+    for (unsigned connections = 1; connections < 4; connections++) {
+        struct connection_shares shares = {.connections = connections};
+        assert_int_equal(connection_shares_take(&shares, SHARE_WAIT), ERR_OK);
+        connection_shares_give(&shares, SHARE_WAIT);
+        assert_int_equal(connection_shares_take(&shares, SHARE_LEASE), ERR_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_has_its_share_and_a_quarter_stays_free),
+        cmocka_unit_test(of_few_connections_one_may_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
