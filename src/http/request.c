@@ -19,7 +19,7 @@ enum {
 
 /* The only function that changes a phase. Returns the phase before. Does nothing when the phase cannot be
  * followed by `to`. */
-static enum phase move(struct http_request *request, enum phase to)
+static enum request_phase move(struct http_request *request, enum request_phase to)
 {
     static const unsigned from_any_of[] = {
         [HANDLED] = 1u << ARRIVING,
@@ -27,7 +27,7 @@ static enum phase move(struct http_request *request, enum phase to)
         [REPLIED] = 1u << ARRIVING | 1u << HANDLED | 1u << SUSPENDED,
         [QUEUED] = 1u << REPLIED,
     };
-    enum phase from = atomic_load(&request->phase);
+    enum request_phase from = atomic_load(&request->phase);
     while ((from_any_of[to] >> from & 1u) != 0 && !atomic_compare_exchange_weak(&request->phase, &from, to))
         ;
     return from;
@@ -37,14 +37,14 @@ void request_reply(struct http_request *request, int status, struct MHD_Response
 {
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
-    enum phase now = atomic_load(&request->phase);
+    enum request_phase now = atomic_load(&request->phase);
     if (now == REPLIED || now == QUEUED)
         log_fatal(EX_SOFTWARE, "a request was replied to twice", "request_id=%s", request->id);
     if (request->hangup_watched)
         hangups_unwatch(server->hangups, &request->hangup);
     request->status = status;
     request->response = response;
-    enum phase before = move(request, REPLIED);
+    enum request_phase before = move(request, REPLIED);
     /* While it is suspended, no other thread uses the connection. */
     if (before == SUSPENDED)
         MHD_resume_connection(connection);
