@@ -146,7 +146,7 @@ test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
 	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
-	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs
+	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs tests/lint/*.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c
@@ -211,10 +211,11 @@ FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format
 FORMATTED = $(shell find src cmd include tests -name '*.[ch]' -not -path '*/node_modules/*' -not -name 'schema.*' -not -name types.h)
 lint: install-test
 	@sh tests/lint/layers.sh
+	@$(NODE) tests/lint/names.mjs
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
 	@$(PARALLEL) BUILD=build/clang CC=clang compile
-	@echo "lint: layers, formatting, generated schema, clang: all as they should be"
+	@echo "lint: layers, names, formatting, generated schema, clang: no problem found"
 format:
 	$(FORMAT) -i $(FORMATTED)
 
