@@ -254,7 +254,7 @@ DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
 install: build
 	install -d $(BINDIR) $(UNITDIR) $(DOCDIR)/docker
 	install -m 755 $(FAIRWAY) $(KEYD) $(BINDIR)
-	sed 's#/usr/local/bin#$(PREFIX)/bin#g' docker/fairway.service >$(UNITDIR)/fairway.service
+	sed 's#/usr/local/#$(PREFIX)/#g' docker/fairway.service >$(UNITDIR)/fairway.service
 	chmod 644 $(UNITDIR)/fairway.service
 	install -m 644 README.md $(DOCDIR)
 	install -m 644 docker/README.md docker/roles.sql $(DOCDIR)/docker
