@@ -1,8 +1,8 @@
 /*
- * Ingestion: one thread that follows the network's ledgers and commits them (DESIGN section 5). Any number of
- * replicas run it; one leads, the others stand by. It never ends the process: what it cannot go on with (a
- * gap, a ledger that does not follow, an upgrade of the protocol) it says loudly and in ingest_ready, commits
- * nothing, and looks again with pauses.
+ * Ingestion: a thread that follows the network's ledgers and commits them. Any number of replicas run it; one
+ * leads, and the others watch the leader. The thread never ends the process. When it cannot go on (the RPC or
+ * the database is unavailable, a ledger does not follow from the last one, the protocol was upgraded), it
+ * logs the reason, ingest_ready returns it, no ledger is committed, and the thread retries with pauses.
  */
 #ifndef FAIRWAY_INGEST_INGEST_H
 #define FAIRWAY_INGEST_INGEST_H
@@ -11,31 +11,33 @@
 #include "pool/funds.h"
 #include "stellar/ids.h"
 
+struct feed;
 struct ingest;
 
 struct ingest_settings {
     const char *database_direct_url; /* copied */
     const char *rpc_url;             /* copied */
+    const struct feed *feed;         /* copied; for tests, instead of rpc_url; else NULL */
     struct network_id network;
-    unsigned poll_ms;          /* between looks for a ledger that is due */
+    unsigned poll_ms;          /* between requests while no ledger is due */
     unsigned ledger_seconds;   /* expected between two ledgers */
-    unsigned stale_ms;         /* a leader that commits nothing for so long, though a ledger is due, is passed
-                                  over; 0: 30 s beyond the expected ledger time */
+    unsigned stale_ms;         /* another replica takes over from a leader that has committed nothing for this
+                                  long although a ledger is due; 0: 30 s more than ledger_seconds */
     bool synchronous_failover; /* DATABASE_FAILOVER=synchronous */
-    struct funds_limits funds; /* of the distribution account: what is said about its balance, and when */
-    int64_t retention_s;       /* of settled leases, and of ledger rows behind the cursor */
+    struct funds_limits funds; /* when to warn about the distribution account's balance */
+    int64_t retention_s;       /* how long settled leases and old ledger rows are kept */
 };
 
-/* Neither connects nor blocks. ERR_INTERNAL: no thread. */
+/* Neither connects nor blocks. ERR_INTERNAL: a thread could not be started. */
 MUST_CHECK enum err ingest_start(
     const struct ingest_settings *settings, struct ingest **out, struct detail *detail);
 
-/* Interrupts what it waits for and ends the thread; a ledger transaction under way is finished or rolled
- * back. NULL is fine. */
+/* Ends the threads. Interrupts their waits and RPC requests; a ledger transaction in progress is committed or
+ * rolled back first. NULL is allowed. */
 void ingest_stop(struct ingest *ingest);
 
-/* Whether this replica leads or stands by, and the cursor is not behind; *why (may be NULL) says what is
- * wrong. Any thread; does not block. */
+/* Whether ledgers are committed in time, by this replica or by another leader. False: *why (may be NULL) has
+ * the reason. Any thread; does not block. */
 bool ingest_ready(struct ingest *ingest, struct detail *why);
 
 #endif

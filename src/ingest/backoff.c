@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* Below n. Jitter needs no good randomness. */
+/* Returns a number below n. Jitter needs no good randomness. */
 static unsigned random_below(unsigned n)
 {
     unsigned number;

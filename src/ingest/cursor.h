@@ -1,10 +1,11 @@
 /*
- * The ledger that was committed last, and whether another one follows from it (DESIGN section 5). Pure: what
- * a feed says is judged here, before any transaction begins.
+ * The cursor is the ledger that was committed last. Whether a ledger that the RPC returned may be committed
+ * after it is decided here, from that ledger alone and before any transaction begins.
  */
 #ifndef FAIRWAY_INGEST_CURSOR_H
 #define FAIRWAY_INGEST_CURSOR_H
 
+#include "db/db.h"
 #include "rpc/rpc.h"
 #include "stellar/ledger.h"
 
@@ -16,30 +17,38 @@ struct cursor {
     uint32_t protocol;
 };
 
+/* The end of errors that a reset network can cause. */
+#define CURSOR_RESET "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
+
 /*
- * Whether the ledger is the very next one, proved as far as a ledger proves itself, and the one that the RPC
- * named. Without a known position its number is the RPC's and nothing is linked. ERR_LEDGER_MISMATCH: it is
- * not; detail says what disagrees.
+ * Checks that the ledger is the next one, that its header and its transaction results have the hashes that
+ * they must have, and that number and hash are those of the RPC's answer. While the cursor is not known, any
+ * number is right and there is no link to check. ERR_LEDGER_MISMATCH: detail says what does not match.
  */
-MUST_CHECK enum err cursor_check(const struct cursor *position, const struct rpc_ledger *named,
+MUST_CHECK enum err cursor_check(const struct cursor *cursor, const struct rpc_ledger *received,
     const struct ledger *ledger, struct detail *detail);
 
-/* The same for a ledger whose predecessors are lost: it is the one that was asked for, above the position,
- * and all but its link is proved. */
-MUST_CHECK enum err cursor_check_after_gap(const struct cursor *position, uint32_t asked,
-    const struct rpc_ledger *named, const struct ledger *ledger, struct detail *detail);
+/* The same after a gap: the ledger must be number `requested` and above the cursor. Its link to the ledger
+ * before it cannot be checked. */
+MUST_CHECK enum err cursor_check_after_gap(const struct cursor *cursor, uint32_t requested,
+    const struct rpc_ledger *received, const struct ledger *ledger, struct detail *detail);
 
 /*
- * Whether an RPC that has no ledger above latest yet can be waited for. Nodes behind one address are some
- * ledgers apart; ERR_LEDGER_MISMATCH: one that is further behind serves a network that began anew, or is no
- * source to follow.
+ * Checks an RPC whose latest ledger is below the next one. Nodes of one address are some ledgers apart, so a
+ * small lag is ERR_OK. ERR_LEDGER_MISMATCH: it is so far below the cursor that the network was reset, or that
+ * this RPC is of no use.
  */
-MUST_CHECK enum err cursor_check_tip(const struct cursor *position, uint32_t latest, struct detail *detail);
+MUST_CHECK enum err cursor_check_latest(const struct cursor *cursor, uint32_t latest, struct detail *detail);
 
-/* What helps when the network of the database is no more. */
-#define NEW_DATABASE "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
-
-/* The position when the ledger is committed. */
+/* The cursor once this ledger is committed. */
 struct cursor cursor_after(const struct ledger *ledger);
+
+/* The cursor as any replica can read it. */
+struct cursor_snapshot {
+    bool known; /* false: the database has no ledger yet */
+    uint32_t sequence;
+    int64_t lag_s; /* the database's clock minus the close time */
+};
+MUST_CHECK enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct detail *detail);
 
 #endif

@@ -1,11 +1,13 @@
-/* Where ledgers, and what is asked about a gap in them, come from: Stellar RPC, or a test. */
+/*
+ * Where ledgers come from, and what is read about a gap in them: Stellar RPC, or a test. A feed is called
+ * from the ingest thread; accounts also from the thread that reads the distribution account.
+ */
 #ifndef FAIRWAY_INGEST_FEED_H
 #define FAIRWAY_INGEST_FEED_H
 
-#include "ingest/ingest.h"
 #include "rpc/rpc.h"
 
-/* Each as the function of rpc.h that has its name. */
+/* Each is the function of rpc/rpc.h with its name, and has its contract. */
 struct feed {
     enum err (*ledgers)(
         void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
@@ -20,14 +22,5 @@ struct feed {
 
 /* rpc is borrowed. */
 struct feed feed_of_rpc(struct rpc *rpc);
-
-/* Requests that are made when the tip is known to be further away are for so many ledgers at most: each may
- * have megabytes. */
-#define FEED_LIMIT_BEHIND 10
-
-/* ingest_start with a feed of the caller's. It is called from the ingest thread; accounts also from another
- * one, for the distribution account's balance. */
-MUST_CHECK enum err ingest_start_from(const struct ingest_settings *settings, const struct feed *feed,
-    struct ingest **out, struct detail *detail);
 
 #endif

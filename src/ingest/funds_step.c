@@ -9,22 +9,21 @@ static void take(struct funds *funds, const struct ledger_account *account, uint
     funds->selling_stroops = account->removed ? 0 : account->selling_stroops;
 }
 
-/* Neither an older state than is known, nor one that ledgers since then may have changed. */
-static bool counts(const struct account_snapshot *seen, const struct funds *before, uint32_t cursor)
+static bool counts(const struct account_snapshot *read, const struct funds *before, uint32_t cursor)
 {
-    return seen != NULL && seen->ledger >= cursor && (!before->known || seen->ledger >= before->ledger) &&
-           public_key_equal(&seen->account.key, &before->account);
+    return read != NULL && read->ledger >= cursor && (!before->known || read->ledger >= before->ledger) &&
+           public_key_equal(&read->account.key, &before->account);
 }
 
-bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *seen,
+bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *read,
     uint32_t cursor, struct funds *after)
 {
     *after = *before;
     if (!before->bound)
         return false;
-    if (counts(seen, before, cursor))
-        take(after, &seen->account, seen->ledger);
-    /* What was read as of this ledger, or of one that is still to come, has this one's changes in it. */
+    if (counts(read, before, cursor))
+        take(after, &read->account, read->ledger);
+    /* A read as of this ledger or a later one already has this ledger's changes. */
     const struct ledger_account *changed = ledger_account(ledger, &before->account);
     if (changed != NULL && (!after->known || ledger->sequence > after->ledger))
         take(after, changed, ledger->sequence);

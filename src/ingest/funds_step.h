@@ -1,4 +1,4 @@
-/* What one ledger does to what is known of the distribution account. Pure. */
+/* What is known of the distribution account after a ledger. Pure. */
 #ifndef FAIRWAY_INGEST_FUNDS_STEP_H
 #define FAIRWAY_INGEST_FUNDS_STEP_H
 
@@ -6,11 +6,11 @@
 #include "pool/settle.h"
 
 /*
- * The funds after this ledger, which follows on the one at cursor. seen (NULL: nothing) is the account as the
- * RPC had it: it counts as of the cursor or later, so that no ledger between is missed, unless something
- * later is known. Returns whether anything changed.
+ * Computes *after for this ledger, which follows the one at cursor. read (NULL: nothing) is the account as
+ * the RPC had it. It counts only as of the cursor or later, because ledgers between may have changed the
+ * account, and only if nothing later is known. Returns whether anything changed.
  */
-bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *seen,
+bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *read,
     uint32_t cursor, struct funds *after);
 
 #endif

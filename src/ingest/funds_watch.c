@@ -3,18 +3,18 @@
 #include <inttypes.h>
 #include <signal.h>
 
+#include "backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 #define PAUSE_FIRST_MS 500
 #define PAUSE_MAX_MS 30000
-#define COMPLAIN_EVERY_MS 300000
-/* More often while no lease is granted: somebody is funding the account, and waits. */
+#define LOG_AGAIN_MS 300000
 #define REREAD_MS 600000
-#define REREAD_EMPTY_MS 60000
+#define REREAD_EMPTY_MS 60000 /* while the balance is too low for leases: an operator may be funding it */
 
-static enum err ask(const struct feed *feed, const struct public_key *key, struct account_snapshot *out,
-    struct detail *detail)
+static enum err read_account(const struct feed *feed, const struct public_key *key,
+    struct account_snapshot *out, struct detail *detail)
 {
     struct rpc_account account;
     uint32_t ledger;
@@ -31,17 +31,17 @@ static enum err ask(const struct feed *feed, const struct public_key *key, struc
     return e;
 }
 
-static void complain(int64_t *next_ms, enum err e, const struct detail *detail)
+static void log_failure(int64_t *next_ms, enum err e, const struct detail *detail)
 {
     if (clock_left_ms(*next_ms) > 0 || e == ERR_CANCELLED)
         return;
-    log_warn("the distribution account's balance is not known, trying again", "error=%s detail=\"%s\"",
+    log_warn("cannot read the distribution account's balance; retrying", "error=%s detail=\"%s\"",
         err_code(e), detail->text);
-    *next_ms = clock_ms() + COMPLAIN_EVERY_MS;
+    *next_ms = clock_ms() + LOG_AGAIN_MS;
 }
 
 /* With the mutex. */
-static void pause_for(struct funds_watch *watch, int ms)
+static void pause_for(struct funds_watch *watch, unsigned ms)
 {
     const struct timespec until = clock_timespec(clock_ms() + ms);
     while (!watch->stopping && pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) == 0)
@@ -51,8 +51,8 @@ static void pause_for(struct funds_watch *watch, int ms)
 static void *run(void *context)
 {
     struct funds_watch *watch = context;
-    int64_t complain_ms = 0;
-    int pause_ms = PAUSE_FIRST_MS;
+    struct backoff backoff = {0};
+    int64_t log_again_ms = 0;
     pthread_mutex_lock(&watch->mutex);
     while (!watch->stopping) {
         if (!watch->wanted) {
@@ -60,23 +60,22 @@ static void *run(void *context)
             continue;
         }
         const struct public_key account = watch->account;
-        struct account_snapshot seen;
+        struct account_snapshot snapshot;
         struct detail detail = {0};
         pthread_mutex_unlock(&watch->mutex);
-        enum err e = ask(&watch->feed, &account, &seen, &detail);
+        enum err e = read_account(&watch->feed, &account, &snapshot, &detail);
         if (e != ERR_OK)
-            complain(&complain_ms, e, &detail);
+            log_failure(&log_again_ms, e, &detail);
         pthread_mutex_lock(&watch->mutex);
-        if (e == ERR_OK) {
-            watch->seen = seen;
-            watch->answered = true;
-            watch->wanted = false;
-            pause_ms = PAUSE_FIRST_MS;
-            complain_ms = 0;
+        if (e != ERR_OK) {
+            pause_for(watch, backoff_next(&backoff, PAUSE_FIRST_MS, PAUSE_MAX_MS));
             continue;
         }
-        pause_for(watch, pause_ms);
-        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+        watch->snapshot = snapshot;
+        watch->unread = true;
+        watch->wanted = false;
+        backoff_reset(&backoff);
+        log_again_ms = 0;
     }
     pthread_mutex_unlock(&watch->mutex);
     return NULL;
@@ -92,7 +91,7 @@ int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const 
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&watch->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    sigfillset(&all); /* signals are for the program's own thread */
+    sigfillset(&all); /* the main thread alone takes signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&watch->thread, NULL, run, watch);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -113,12 +112,12 @@ void funds_watch_stop(struct funds_watch *watch)
 bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out)
 {
     pthread_mutex_lock(&watch->mutex);
-    const bool answered = watch->answered;
-    if (answered)
-        *out = watch->seen;
-    watch->answered = false;
+    const bool unread = watch->unread;
+    if (unread)
+        *out = watch->snapshot;
+    watch->unread = false;
     pthread_mutex_unlock(&watch->mutex);
-    return answered;
+    return unread;
 }
 
 static void want(struct funds_watch *watch, const struct public_key *account)
@@ -132,13 +131,13 @@ static void want(struct funds_watch *watch, const struct public_key *account)
     pthread_mutex_unlock(&watch->mutex);
 }
 
-/* Once when the balance falls below a limit, once when it is above again. */
 static void log_level(struct funds_watch *watch, const struct funds *funds)
 {
     static const char *const messages[] = {
-        [FUNDS_WELL] = "the distribution account has enough again",
-        [FUNDS_LOW] = "the distribution account runs low: fund it",
-        [FUNDS_EMPTY] = "the distribution account cannot pay for more leases, none is granted: fund it",
+        [FUNDS_WELL] = "the distribution account's balance is sufficient again",
+        [FUNDS_LOW] = "the distribution account's balance is low: fund it",
+        [FUNDS_EMPTY] =
+            "the distribution account cannot pay for more leases; none is granted until it is funded",
     };
     const enum funds_level level = funds_level(funds, &watch->limits);
     if (level == FUNDS_UNKNOWN || level == watch->level)
@@ -156,7 +155,7 @@ static void log_level(struct funds_watch *watch, const struct funds *funds)
     watch->level = level;
 }
 
-void funds_watch_saw(struct funds_watch *watch, const struct funds *funds)
+void funds_watch_ledger(struct funds_watch *watch, const struct funds *funds)
 {
     log_level(watch, funds);
     if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))

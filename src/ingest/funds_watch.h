@@ -1,9 +1,9 @@
 /*
- * Watches the distribution account while this replica leads: logs when its balance falls below a limit, and
- * has a thread of its own that asks the RPC for the account. The thread asks while the balance is not known,
- * and every some minutes afterwards: metadata of ledgers is covered by no hash, and a leader of an older
- * version does not follow the balance. An RPC that does not answer must not delay a ledger, so ledgers never
- * wait for the thread: its answer goes into the next ledger transaction.
+ * Watches the distribution account while this replica leads: logs when its balance crosses a limit, and reads
+ * the account from the RPC in a thread of its own. The thread reads while the balance is not known, and then
+ * every few minutes, because no hash covers the metadata of ledgers, and a leader of an older version does
+ * not follow the balance. No ledger waits for the thread, since the RPC may hang: what it has read goes into
+ * the next ledger transaction.
  */
 #ifndef FAIRWAY_INGEST_FUNDS_WATCH_H
 #define FAIRWAY_INGEST_FUNDS_WATCH_H
@@ -16,27 +16,29 @@
 
 struct funds_watch {
     struct funds_limits limits;
-    struct feed feed;       /* its accounts are called from the thread only */
+    struct feed feed;       /* the thread calls its accounts */
     enum funds_level level; /* that was logged last */
     int64_t reread_ms;      /* when the account is read again although it is known */
     pthread_t thread;
     pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t changed;
-    bool stopping, wanted, answered;
+    bool stopping;
+    bool wanted; /* the thread is to read the account: */
     struct public_key account;
-    struct account_snapshot seen;
+    bool unread; /* the thread has read it, and funds_watch_take has not returned it yet: */
+    struct account_snapshot snapshot;
 };
 
-/* 0, or the error of pthread_create. */
+/* Returns 0 or the error of pthread_create. */
 int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const struct funds_limits *limits);
-/* A request under way is waited for; the caller has cancelled it. */
+/* Waits for a request in progress; the caller has cancelled it. */
 void funds_watch_stop(struct funds_watch *watch);
 
-/* What was read since the last call. Never blocks. */
+/* Returns in *out what was read since the last call; false: nothing. Never blocks. */
 bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out);
 
-/* After each ledger: logs a change of level, and has the thread ask the RPC when it is time. Never
- * blocks. */
-void funds_watch_saw(struct funds_watch *watch, const struct funds *funds);
+/* To be called after each ledger: logs a change of level, and has the thread read the account when it is
+ * time. Never blocks. */
+void funds_watch_ledger(struct funds_watch *watch, const struct funds *funds);
 
 #endif

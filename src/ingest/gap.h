@@ -1,21 +1,15 @@
 /*
- * Recovery from a gap (DESIGN section 5): the RPC no longer has the ledger after the cursor's. Grants stop;
- * every account is read; the new cursor is the oldest ledger as of which one was read, fetched and proved but
- * for its link; and one ledger transaction, under the leader's fence, settles what the reads prove and lets
- * grants go on. Nothing but the suspension of grants is written before it: after a crash anywhere, or an
- * answer that does not fit, whoever leads next starts over.
+ * Recovery from a gap: the RPC no longer has the ledger after the cursor. Grants are stopped, and every
+ * account is read from the RPC (gap_evidence.h). The new cursor is the oldest ledger as of which one was
+ * read. One ledger transaction settles what was read and lets grants resume. Only the stop of grants is
+ * written before it, so after a crash or an error the next leader starts the recovery again.
  */
 #ifndef FAIRWAY_INGEST_GAP_H
 #define FAIRWAY_INGEST_GAP_H
 
-#include "feed.h"
-#include "lead.h"
+#include "ledger_commit.h"
 
-/*
- * Moves lead->at. ERR_LEDGER_MISMATCH: this is not the network that the database was bound to, or it was
- * reset. ERR_RPC_*: the RPC is away, behind the cursor, or at odds with itself. ERR_NOT_YET: provisioning
- * went on meanwhile. Database errors and ERR_NOT_LEADER as lead_commit.
- */
+/* Moves lead->cursor. Errors are those of gap_evidence_read and ledger_commit_after_gap. */
 MUST_CHECK enum err gap_recover(struct lead *lead, const struct feed *feed, const struct network_id *network,
     struct ledger_committed *out, struct detail *detail);
 

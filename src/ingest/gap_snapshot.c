@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "pool/grants_allowed.h"
 
 static const char sql_snapshot[] =
     "SELECT a.public_key, a.state = 'active', " SUBMISSION_KIND ", l.hash, l.sequence"
@@ -30,15 +29,12 @@ static enum err read_row(
     return ERR_OK;
 }
 
-enum err gap_snapshot_take(struct db *db, struct gap_snapshot *out, struct detail *detail)
+enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struct detail *detail)
 {
-    *out = (struct gap_snapshot){0};
-    enum err e = grants_wait_out(db, detail);
-    if (e != ERR_OK)
-        return e;
     const struct db_statement statements[] = {submission_statement(), DB_SQL0(sql_snapshot)};
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
+    *out = (struct gap_snapshot){0};
+    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
         e = submission_read(rows[0], &out->submission, detail);
     if (e == ERR_OK)
@@ -47,13 +43,10 @@ enum err gap_snapshot_take(struct db *db, struct gap_snapshot *out, struct detai
         e = read_row(rows[1], row, &out->accounts[out->count++], detail);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         db_rows_free(rows[i]);
-    if (e != ERR_OK)
-        gap_snapshot_free(out);
     return e;
 }
 
 void gap_snapshot_free(struct gap_snapshot *snapshot)
 {
     free(snapshot->accounts);
-    *snapshot = (struct gap_snapshot){0};
 }

@@ -1,6 +1,6 @@
 /*
- * What the database wants to know of the network when ledgers are lost: its accounts, the leases that are
- * open, and what provisioning has under way. Read when no grant is in flight and none can begin.
+ * The part of the database that a recovery from a gap compares with the network: the accounts, their open
+ * leases, and the submission of ensure-accounts.
  */
 #ifndef FAIRWAY_INGEST_GAP_SNAPSHOT_H
 #define FAIRWAY_INGEST_GAP_SNAPSHOT_H
@@ -10,9 +10,9 @@
 struct gap_account {
     struct public_key key;
     bool active;
-    bool submitted;              /* the pending submission names it, */
-    enum provisioning_kind kind; /* and is of this kind */
-    bool leased;                 /* then: */
+    bool submitted;              /* the pending submission names it; */
+    enum provisioning_kind kind; /* then: what the submission does to it */
+    bool leased;                 /* it has an open lease: */
     struct hash lease;
     int64_t lease_sequence;
 };
@@ -23,11 +23,9 @@ struct gap_snapshot {
     struct submission submission;
 };
 
-/*
- * Grants must be suspended, and that committed. Waits for those in flight (each holds the advisory lock of
- * pool/claim.c shared), as long as lock_timeout allows: ERR_DATABASE_UNAVAILABLE or ERR_SERIALIZATION.
- */
-MUST_CHECK enum err gap_snapshot_take(struct db *db, struct gap_snapshot *out, struct detail *detail);
+/* Before the call, the caller stops grants and waits for those in flight, so that none commits afterwards.
+ * Free the snapshot also after an error. */
+MUST_CHECK enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struct detail *detail);
 void gap_snapshot_free(struct gap_snapshot *snapshot);
 
 #endif

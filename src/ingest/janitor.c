@@ -1,7 +1,5 @@
 #include "janitor.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,15 +11,14 @@
 #include "base/mem.h"
 #include "pool/retention.h"
 
-/* Between looks: for the lead, and for rows when the last look left none. */
-#define LEAD_EVERY_MS 1000
-#define LOOK_EVERY_MS 10000
+#define LEAD_EVERY_MS 1000   /* between checks whether this replica leads */
+#define ROUND_EVERY_MS 10000 /* between rounds, when the last one left nothing to do */
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
 
-/* A step locks its rows until it commits, and a ledger may want to settle one of them. So steps are short:
- * their size follows what the database can do. The lock timeout is below deadlock_timeout, so that in a
- * deadlock it is the janitor that gives up. */
+/* A step locks its rows until it commits, and a ledger may have to settle one of them. So the number of rows
+ * of a step is adapted until it takes STEP_MS at most. The lock timeout is below deadlock_timeout, so that in
+ * a deadlock the janitor fails and not a ledger. */
 #define STEP_MS 100
 #define STEP_ROWS_FIRST 200
 #define STEP_ROWS_MIN 20
@@ -42,44 +39,33 @@ struct job {
 struct janitor {
     struct db *db;
     struct job jobs[JOBS];
-    size_t first; /* job of the next round, so that one that always fails does not keep the others from their
-                     turn */
+    size_t next; /* job: a round that fails ends, and the next one begins with another job */
     struct backoff retry;
-    struct detail problem; /* as logged; empty: the last round succeeded */
+    struct detail problem; /* that was logged; empty: the last round succeeded */
     _Atomic bool leads;
-    int stop_fd;
+    const struct stop *stop;
     pthread_t thread;
 };
 
-static bool wait_or_stop(const struct janitor *janitor, int ms)
-{
-    struct pollfd stop = {.fd = janitor->stop_fd, .events = POLLIN};
-    const int64_t deadline_ms = clock_ms() + ms;
-    int ready;
-    while ((ready = poll(&stop, 1, clock_left_ms(deadline_ms))) < 0 && errno == EINTR)
-        ;
-    return ready == 0;
-}
-
-static int64_t within(int64_t rows)
+static int64_t clamp_rows(int64_t rows)
 {
     return rows < STEP_ROWS_MIN ? STEP_ROWS_MIN : rows > STEP_ROWS_MAX ? STEP_ROWS_MAX : rows;
 }
 
-/* *more: there was more to do than one step may. */
+/* Sets *more if the step did as much as it may, so that more may be left. */
 static enum err run_step(struct janitor *janitor, struct job *job, bool *more, struct detail *detail)
 {
-    const int64_t begun_ms = clock_ms(), limit = job->limit;
+    const int64_t start_ms = clock_ms(), limit = job->limit;
     size_t rows;
     enum err e = job->step(janitor->db, job->keep_s, limit, &rows, detail);
-    const int64_t took_ms = clock_ms() - begun_ms;
+    const int64_t took_ms = clock_ms() - start_ms;
     const bool full = e == ERR_OK && (int64_t)rows == limit;
     if (e != ERR_OK)
-        job->limit = within(limit / 4);
+        job->limit = clamp_rows(limit / 4);
     else if (took_ms > STEP_MS)
-        job->limit = within(limit / 2);
+        job->limit = clamp_rows(limit / 2);
     else if (full && took_ms < STEP_MS / 2)
-        job->limit = within(limit * 2);
+        job->limit = clamp_rows(limit * 2);
     *more |= full;
     if (rows > 0)
         log_debug("housekeeping step", "what=\"%s\" rows=%zu ms=%lld", job->what, rows, (long long)took_ms);
@@ -91,26 +77,25 @@ static enum err run_round(struct janitor *janitor, bool *more, struct detail *de
 {
     enum err e = ERR_OK;
     for (size_t i = 0; e == ERR_OK && i < JOBS; i++) {
-        struct job *job = &janitor->jobs[janitor->first];
-        janitor->first = (janitor->first + 1) % JOBS;
+        struct job *job = &janitor->jobs[janitor->next];
+        janitor->next = (janitor->next + 1) % JOBS;
         e = run_step(janitor, job, more, detail);
     }
     return e;
 }
 
-/* Logs what changed since the last round. */
-static void report(struct janitor *janitor, enum err e, const struct detail *detail)
+static void log_change(struct janitor *janitor, enum err e, const struct detail *detail)
 {
     const bool failed = janitor->problem.text[0] != '\0';
     if (e != ERR_OK && strcmp(detail->text, janitor->problem.text) != 0)
-        log_warn("housekeeping failed and is tried again: old rows stay until it succeeds",
-            "error=%s detail=\"%s\"", err_code(e), detail->text);
+        log_warn("housekeeping failed; old rows stay until a retry succeeds", "error=%s detail=\"%s\"",
+            err_code(e), detail->text);
     if (e == ERR_OK && failed)
-        log_info("housekeeping succeeds again", NULL);
+        log_info("housekeeping recovered", NULL);
     janitor->problem = e != ERR_OK ? *detail : (struct detail){0};
 }
 
-/* One round, when this replica leads. Answers milliseconds until the next one. */
+/* One round, if this replica leads. Returns the milliseconds until the next one. */
 static unsigned work(struct janitor *janitor)
 {
     struct detail detail = {0};
@@ -119,21 +104,21 @@ static unsigned work(struct janitor *janitor)
         db_disconnect(janitor->db);
         return LEAD_EVERY_MS;
     }
-    const int64_t begun_ms = clock_ms();
+    const int64_t start_ms = clock_ms();
     enum err e = run_round(janitor, &more, &detail);
-    report(janitor, e, &detail);
+    log_change(janitor, e, &detail);
     if (e != ERR_OK)
         return backoff_next(&janitor->retry, RETRY_MIN_MS, RETRY_MAX_MS);
     backoff_reset(&janitor->retry);
-    /* at most half of the time, so that grants and ledgers get the rest of what the disk can do */
-    return more ? (unsigned)(clock_ms() - begun_ms) + 1 : LOOK_EVERY_MS;
+    /* The janitor works half of the time at most: grants and ledgers need the disk too. */
+    return more ? (unsigned)(clock_ms() - start_ms) + 1 : ROUND_EVERY_MS;
 }
 
 static void *run(void *context)
 {
     struct janitor *janitor = context;
     unsigned pause_ms = LEAD_EVERY_MS;
-    while (wait_or_stop(janitor, (int)pause_ms))
+    while (stop_wait(janitor->stop, pause_ms))
         pause_ms = work(janitor);
     return NULL;
 }
@@ -157,7 +142,7 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
         .jobs = {{"settled leases", retention_delete_leases, settings->retention_s, STEP_ROWS_FIRST},
             {"ledgers", retention_delete_ledgers, settings->retention_s, STEP_ROWS_FIRST},
             {"idempotency keys", retention_remove_keys, IDEMPOTENCY_KEY_HOURS * 3600, STEP_ROWS_FIRST}},
-        .stop_fd = settings->stop_fd,
+        .stop = settings->stop,
     };
     int error = pthread_create(&janitor->thread, NULL, run, janitor);
     if (error != 0) {

@@ -1,28 +1,28 @@
 /*
- * Housekeeping (pool/retention.h), in a thread and a database session of its own: it is never between two
- * ledgers, and when it fails it logs a warning and tries again later, and nothing else changes. It works only
- * while this replica leads; otherwise it has no session.
+ * Housekeeping (pool/retention.h) in a thread and a database session of its own, so that no ledger waits for
+ * it. When it fails, it logs a warning and retries later; nothing else changes. It works only while this
+ * replica leads; otherwise it has no session.
  */
 #ifndef FAIRWAY_INGEST_JANITOR_H
 #define FAIRWAY_INGEST_JANITOR_H
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "stop.h"
 
 struct janitor;
 
 struct janitor_settings {
     const char *database_direct_url; /* copied */
     int64_t retention_s;             /* of settled leases and of ledgers */
-    int stop_fd;                     /* borrowed; readable: end */
+    const struct stop *stop;         /* borrowed; ends the thread */
 };
 
 /* Neither connects nor blocks. The thread inherits the caller's signal mask. ERR_INTERNAL: no thread. */
 MUST_CHECK enum err janitor_start(
     const struct janitor_settings *settings, struct janitor **out, struct detail *detail);
 
-/* Waits for the thread, which ends when stop_fd is readable and the statement under way is over. NULL is
- * fine. */
+/* Waits for the thread, which after stop_tell ends with its current statement. NULL is allowed. */
 void janitor_join(struct janitor *janitor);
 
 /* Whether this replica leads. Any thread; does not block. */

@@ -8,57 +8,16 @@
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
 
-/* How long a successor waits for the lock of a session that it has ended. */
+/* How long a new leader waits for the lock of a session that it has ended. The server ends a session within
+ * milliseconds, unless its host is overloaded. */
 #define LOCK_WAIT_MS 1000
 #define LOCK_POLL_MS 20
 
-/* In the session that commits ledgers no plan reads a whole table: statistics from a time when most leases
- * were open say that this finds the open ones best, and the table of leases grows with history. */
+/* The session that commits ledgers must not scan tables: with statistics from a time when most leases were
+ * open, the planner finds open leases by reading the whole table, which grows with history. */
 static const char sql_lock[] =
     "SELECT pg_try_advisory_lock($1), pg_backend_pid(), set_config('enable_seqscan', 'off', false)";
 
-/* From here on no transaction of an earlier term commits a ledger; one that is under way is waited for. */
-static const char sql_take[] = "WITH taken AS MATERIALIZED ("
-                               " UPDATE fairway.cursor SET term = term + 1"
-                               " RETURNING sequence, hash, close_time, term)"
-                               " SELECT t.sequence, t.hash, t.close_time, l.protocol, t.term"
-                               " FROM taken t JOIN fairway.ledgers l ON l.sequence = t.sequence";
-
-/* The other session that holds the lock, while our term is the newest: nobody has taken the lead properly
- * since. */
-static const char sql_holder[] =
-    "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
-    " WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_backend_pid()"
-    " AND l.classid::int8 = ($1 >> 32) & 4294967295 AND l.objid::int8 = $1 & 4294967295"
-    " AND d.datname = current_database()"
-    " AND EXISTS (SELECT FROM fairway.cursor c WHERE c.term = $2)";
-
-static const char sql_end_session[] = "SELECT pg_terminate_backend($1)";
-
-static const char sql_look[] =
-    "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time"
-    " FROM fairway.cursor c";
-
-static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
-{
-    lead->at = (struct cursor){0};
-    lead->term = 0;
-    lead->held = true;
-    if (db_count(rows) == 0)
-        return ERR_OK;
-    struct bytes hash = db_bytea(rows, 0, 1);
-    if (hash.len != sizeof lead->at.hash.bytes)
-        return detail_set(detail, ERR_INTERNAL, "the cursor's hash has %zu bytes", hash.len);
-    lead->at.known = true;
-    lead->at.sequence = (uint32_t)db_i64(rows, 0, 0);
-    memcpy(lead->at.hash.bytes, hash.data, hash.len);
-    lead->at.close_time_s = (uint64_t)db_i64(rows, 0, 2);
-    lead->at.protocol = (uint32_t)db_i32(rows, 0, 3);
-    lead->term = db_i64(rows, 0, 4);
-    return ERR_OK;
-}
-
-/* Tries to take the lock and says in which session. */
 static enum err try_lock(struct lead *lead, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
@@ -70,13 +29,39 @@ static enum err try_lock(struct lead *lead, struct detail *detail)
     return ERR_OK;
 }
 
+static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
+{
+    lead->cursor = (struct cursor){0};
+    lead->term = 0;
+    lead->leads = true;
+    if (db_count(rows) == 0)
+        return ERR_OK;
+    struct bytes hash = db_bytea(rows, 0, 1);
+    if (hash.len != sizeof lead->cursor.hash.bytes)
+        return detail_set(detail, ERR_INTERNAL, "the cursor's hash has %zu bytes", hash.len);
+    lead->cursor.known = true;
+    lead->cursor.sequence = (uint32_t)db_i64(rows, 0, 0);
+    memcpy(lead->cursor.hash.bytes, hash.data, hash.len);
+    lead->cursor.close_time_s = (uint64_t)db_i64(rows, 0, 2);
+    lead->cursor.protocol = (uint32_t)db_i32(rows, 0, 3);
+    lead->term = db_i64(rows, 0, 4);
+    return ERR_OK;
+}
+
+/* Afterwards no transaction of an earlier term commits a ledger. Waits for one that has locked the row. */
+static const char sql_take[] = "WITH taken AS MATERIALIZED ("
+                               " UPDATE fairway.cursor SET term = term + 1"
+                               " RETURNING sequence, hash, close_time, term)"
+                               " SELECT t.sequence, t.hash, t.close_time, l.protocol, t.term"
+                               " FROM taken t JOIN fairway.ledgers l ON l.sequence = t.sequence";
+
 static enum err take(struct lead *lead, bool without_lock, struct detail *detail)
 {
     enum err e = try_lock(lead, detail);
     if (e != ERR_OK)
         return e;
     if (!lead->locked && !without_lock)
-        return detail_set(detail, ERR_NOT_LEADER, "another replica ingests");
+        return detail_set(detail, ERR_NOT_LEADER, "another replica leads ingestion");
     AUTO_ROWS taken = NULL;
     if ((e = db_begin(lead->db, detail)) == ERR_OK &&
         (e = grants_adopt_database(lead->db, lead->synchronous, lead->ledger_seconds, detail)) == ERR_OK &&
@@ -87,7 +72,7 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
 
 static enum err take_anew(struct lead *lead, bool without_lock, struct detail *detail)
 {
-    if (lead->held) /* session locks count: none may be left of an earlier time */
+    if (lead->leads) /* a session can take its own lock twice, and would have to unlock it twice */
         lead_drop(lead);
     enum err e = take(lead, without_lock, detail);
     if (e != ERR_OK && e != ERR_NOT_LEADER)
@@ -100,7 +85,6 @@ enum err lead_take(struct lead *lead, struct detail *detail)
     return take_anew(lead, false, detail);
 }
 
-/* The server ends a session within milliseconds, unless its host is overloaded. */
 static enum err await_lock(struct lead *lead, struct detail *detail)
 {
     enum err e;
@@ -110,33 +94,46 @@ static enum err await_lock(struct lead *lead, struct detail *detail)
     return e;
 }
 
-static enum err find_holder(struct lead *lead, int32_t *pid, struct detail *detail)
+/* The session that has the lock, as long as our term is the newest: no other replica has taken the lead
+ * since. */
+static const char sql_locker[] =
+    "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+    " WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_backend_pid()"
+    " AND l.classid::int8 = ($1 >> 32) & 4294967295 AND l.objid::int8 = $1 & 4294967295"
+    " AND d.datname = current_database()"
+    " AND EXISTS (SELECT FROM fairway.cursor c WHERE c.term = $2)";
+
+static enum err find_locker(struct lead *lead, int32_t *pid, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     enum err e =
-        db_query(lead->db, DB_SQL(sql_holder, DB_I64(lead->locks.leader), DB_I64(lead->term)), &rows, detail);
+        db_query(lead->db, DB_SQL(sql_locker, DB_I64(lead->locks.leader), DB_I64(lead->term)), &rows, detail);
     *pid = e == ERR_OK && db_count(rows) > 0 ? db_i32(rows, 0, 0) : 0;
     return e;
 }
 
-/* Ends the session that has the lock, and takes the lock. Without the privilege, leads without it. */
-static enum err replace_holder(struct lead *lead, struct detail *detail)
+static const char sql_end_session[] = "SELECT pg_terminate_backend($1)";
+
+/* Ends the session that has the lock, and takes the lock. ERR_OK without the lock if the role may not end it.
+ */
+static enum err replace_locker(struct lead *lead, struct detail *detail)
 {
     int32_t pid;
-    enum err e = find_holder(lead, &pid, detail);
+    enum err e = find_locker(lead, &pid, detail);
     if (e != ERR_OK)
         return e;
     if (pid != 0)
         e = db_query(lead->db, DB_SQL(sql_end_session, DB_I32(pid)), NULL, detail);
     if (e == ERR_INTERNAL) { /* insufficient_privilege: a session of another role */
-        log_warn("the session of the stopped leader keeps the ingestion lock, and this role may not end it: "
-                 "end it by hand",
+        log_warn(
+            "the previous leader's session still has the ingestion lock and this role may not end it; end "
+            "it by hand",
             "pid=%" PRId32 " sql=\"SELECT pg_terminate_backend(%" PRId32 ")\" detail=\"%s\"", pid, pid,
             detail->text);
         return ERR_OK;
     }
     if (e == ERR_OK && pid != 0)
-        log_warn("the session of the stopped leader was ended", "pid=%" PRId32, pid);
+        log_warn("ended the session of the previous leader", "pid=%" PRId32, pid);
     return e != ERR_OK ? e : await_lock(lead, detail);
 }
 
@@ -146,7 +143,7 @@ enum err lead_take_over(struct lead *lead, struct detail *detail)
     if (e != ERR_OK || lead->locked)
         return e;
     struct detail own = {0};
-    e = replace_holder(lead, &own);
+    e = replace_locker(lead, &own);
     if (e != ERR_OK) {
         detail_set(detail, e, "%s", own.text);
         lead_drop(lead);
@@ -156,17 +153,7 @@ enum err lead_take_over(struct lead *lead, struct detail *detail)
 
 void lead_drop(struct lead *lead)
 {
-    lead->held = lead->locked = false;
+    lead->leads = lead->locked = false;
     db_rollback(lead->db);
     db_disconnect(lead->db);
-}
-
-enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    *out = (struct cursor_snapshot){0};
-    enum err e = db_query(db, DB_SQL0(sql_look), &rows, detail);
-    if (e == ERR_OK && db_count(rows) == 1)
-        *out = (struct cursor_snapshot){true, (uint32_t)db_i64(rows, 0, 0), db_i64(rows, 0, 1)};
-    return e;
 }

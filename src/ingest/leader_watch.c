@@ -1,20 +1,34 @@
 #include "leader_watch.h"
 
+#include "base/clock.h"
+#include "base/mem.h"
+
 #define GAP_PATIENCE 10
 
-bool leader_watch_saw(struct leader_watch *standby, const struct cursor_snapshot *sight, int64_t now_ms)
+bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms)
 {
-    if (!sight->known || sight->sequence != standby->sequence || standby->since_ms == 0) {
-        standby->sequence = sight->sequence;
-        standby->since_ms = now_ms;
+    if (!cursor->known || cursor->sequence != watch->sequence || watch->since_ms == 0) {
+        watch->sequence = cursor->sequence;
+        watch->since_ms = now_ms;
     }
-    return sight->known && now_ms - standby->since_ms >= standby->patience_ms;
+    return cursor->known && now_ms - watch->since_ms >= watch->patience_ms;
 }
 
-bool leader_watch_takes_over(const struct leader_watch *standby, enum err due, int64_t now_ms)
+bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms)
 {
-    int64_t waited_ms = now_ms - standby->since_ms;
+    const int64_t waited_ms = now_ms - watch->since_ms;
     if (due == ERR_LEDGER_GAP)
-        return waited_ms >= standby->patience_ms * GAP_PATIENCE;
-    return due == ERR_OK && waited_ms >= standby->patience_ms;
+        return waited_ms >= watch->patience_ms * GAP_PATIENCE;
+    return due == ERR_OK && waited_ms >= watch->patience_ms;
+}
+
+bool leader_watch_stalled(
+    struct leader_watch *watch, const struct cursor_snapshot *cursor, const struct feed *feed)
+{
+    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
+    struct detail ignored;
+    if (!leader_watch_note(watch, cursor, clock_ms()))
+        return false;
+    const enum err due = feed->ledgers(feed->source, cursor->sequence + 1, 1, &ledgers, &ignored);
+    return leader_watch_decide(watch, due, clock_ms());
 }

@@ -1,24 +1,29 @@
 /*
- * How a replica that stands by tells a leader that is gone without its session having ended (a process that
- * was stopped, a host that hangs) from one that has nothing to do. Pure but for the clock.
+ * How a replica that does not lead finds out that the leader has stopped working although its session still
+ * has the lock (a stopped process, a host that hangs).
  */
 #ifndef FAIRWAY_INGEST_LEADER_WATCH_H
 #define FAIRWAY_INGEST_LEADER_WATCH_H
 
-#include "lead.h"
+#include "cursor.h"
+#include "feed.h"
 
 struct leader_watch {
-    int64_t patience_ms;
-    uint32_t sequence; /* of the cursor, since: */
-    int64_t since_ms;
+    int64_t patience_ms; /* how long the cursor may stand still although a ledger is due */
+    uint32_t sequence;   /* the cursor has been at this ledger since: */
+    int64_t since_ms;    /* clock_ms(); 0: not known */
 };
 
-/* The cursor was seen. True: it has stood still for patience_ms, and is worth a question whether a ledger is
- * due. */
-bool leader_watch_saw(struct leader_watch *standby, const struct cursor_snapshot *sight, int64_t now_ms);
+/* Notes the cursor. If it has stood still for longer than the leader may take, asks the feed whether a ledger
+ * is due: true means that it is, and that this replica has to take over. Blocks for the feed's answer. */
+bool leader_watch_stalled(
+    struct leader_watch *watch, const struct cursor_snapshot *cursor, const struct feed *feed);
 
-/* Whether to take over, the question having been answered thus. A leader that recovers from a gap commits
- * nothing for as long as that takes: it has ten times the patience. */
-bool leader_watch_takes_over(const struct leader_watch *standby, enum err due, int64_t now_ms);
+/* Its two decisions, for tests. First: notes the cursor, and returns whether it has stood still for
+ * patience_ms. */
+bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms);
+/* Second: whether to take over, given the feed's result for the next ledger. A leader that recovers from
+ * a gap commits nothing meanwhile, so it gets ten times patience_ms. */
+bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "pool/grants_allowed.h"
 
-#define COMPLAIN_EVERY_MS 60000
-/* One lost answer is no reason to take a replica out of service. */
+#define LOG_AGAIN_MS 60000
+/* A request that failed once or twice does not make a replica unready. */
 #define FAILURES_TOLERATED 2
 
 void status_init(struct status *status, unsigned ledger_seconds)
@@ -22,25 +22,25 @@ void status_wipe(struct status *status)
     pthread_mutex_destroy(&status->mutex);
 }
 
-void status_saw(struct status *status, const struct cursor_snapshot *sight)
+void status_cursor(struct status *status, const struct cursor_snapshot *cursor)
 {
     pthread_mutex_lock(&status->mutex);
-    status->sight = *sight;
-    status->seen_ms = clock_ms();
+    status->cursor = *cursor;
+    status->read_ms = clock_ms();
     pthread_mutex_unlock(&status->mutex);
 }
 
-void status_well(struct status *status)
+void status_ok(struct status *status)
 {
     pthread_mutex_lock(&status->mutex);
     bool recovered = status->failures > FAILURES_TOLERATED || status->stopped;
     status->failures = 0;
     status->stopped = false;
-    status->complain_ms = 0;
+    status->log_again_ms = 0;
     status->problem = (struct detail){0};
     pthread_mutex_unlock(&status->mutex);
     if (recovered)
-        log_info("ingestion goes on", NULL);
+        log_info("ingestion recovered", NULL);
 }
 
 void status_failed(struct status *status, enum err e, bool stopped, const struct detail *detail)
@@ -48,35 +48,35 @@ void status_failed(struct status *status, enum err e, bool stopped, const struct
     pthread_mutex_lock(&status->mutex);
     status->failures += status->failures <= FAILURES_TOLERATED;
     bool is_new = strcmp(status->problem.text, detail->text) != 0 || stopped != status->stopped;
-    bool complain = is_new || clock_left_ms(status->complain_ms) == 0;
+    bool logs = is_new || clock_left_ms(status->log_again_ms) == 0;
     status->stopped = stopped;
     status->problem = *detail;
-    if (complain)
-        status->complain_ms = clock_ms() + COMPLAIN_EVERY_MS;
+    if (logs)
+        status->log_again_ms = clock_ms() + LOG_AGAIN_MS;
     pthread_mutex_unlock(&status->mutex);
-    if (complain && stopped)
-        log_error("INGESTION STOPPED: no lease ends until this is mended", "error=%s detail=\"%s\"",
+    if (logs && stopped)
+        log_error("ingestion stopped; leases stay open until this is fixed", "error=%s detail=\"%s\"",
             err_code(e), detail->text);
-    else if (complain)
-        log_warn("ingestion waits", "error=%s detail=\"%s\"", err_code(e), detail->text);
+    else if (logs)
+        log_warn("ingestion failed; retrying", "error=%s detail=\"%s\"", err_code(e), detail->text);
 }
 
 static bool judge(const struct status *status, struct detail *why)
 {
     if (status->stopped || status->failures > FAILURES_TOLERATED) {
-        detail_set(
-            why, ERR_OK, "ingestion %s: %s", status->stopped ? "stopped" : "waits", status->problem.text);
+        detail_set(why, ERR_OK, "ingestion %s: %s", status->stopped ? "stopped" : "failed, retrying",
+            status->problem.text);
         return false;
     }
-    if (!status->sight.known) {
+    if (!status->cursor.known) {
         detail_set(why, ERR_OK, "no ledger has been ingested yet");
         return false;
     }
-    int64_t lag_s = status->sight.lag_s + (clock_ms() - status->seen_ms) / 1000;
+    int64_t lag_s = status->cursor.lag_s + (clock_ms() - status->read_ms) / 1000;
     if (lag_s <= status->lag_limit_s)
         return true;
-    detail_set(why, ERR_OK, "the last ledger committed, %u, closed %" PRId64 " s ago", status->sight.sequence,
-        lag_s);
+    detail_set(why, ERR_OK, "the last ledger committed, %u, closed %" PRId64 " s ago",
+        status->cursor.sequence, lag_s);
     return false;
 }
 

@@ -65,6 +65,19 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
     return policy_fee_check_bump(envelope, limits, detail);
 }
 
+static enum err found_source(const struct operation *operation, void *context)
+{
+    *(bool *)context |= operation->has_source;
+    return ERR_OK;
+}
+
+bool policy_client_must_sign(const struct envelope *envelope)
+{
+    bool has_source = false;
+    enum err e = operation_each(envelope, found_source, &has_source);
+    return e != ERR_OK || has_source || envelope->preconditions.extra_signer_count != 0;
+}
+
 struct account_use {
     struct check check;
     const struct public_key *account;
@@ -95,19 +108,6 @@ enum err policy_refuse_account(const struct envelope *envelope, const struct pol
             use.operation, address);
     return detail_set(detail, ERR_FORBIDDEN_SIGNER,
         "The extra signer %s is a channel account. Use another account.", address);
-}
-
-static enum err found_source(const struct operation *operation, void *context)
-{
-    *(bool *)context |= operation->has_source;
-    return ERR_OK;
-}
-
-bool policy_client_must_sign(const struct envelope *envelope)
-{
-    bool has_source = false;
-    enum err e = operation_each(envelope, found_source, &has_source);
-    return e != ERR_OK || has_source || envelope->preconditions.extra_signer_count != 0;
 }
 
 enum err policy_check_lease(struct bytes transaction, const struct public_key *signer,

@@ -1,7 +1,7 @@
 /*
- * How fast ledger_decode is: decode [ROUNDS] FILE..., each one LedgerCloseMeta or a record-marked stream of
- * them (told apart by the first bit), "-" for standard input. Decodes all of them in every round, hashes
- * included, and prints one line.
+ * Measures ledger_decode: decode [ROUNDS] FILE...  A file is one LedgerCloseMeta or a record-marked stream of
+ * them (distinguished by the first bit); "-" is standard input. Decodes all of them in every round, with
+ * their hashes, and prints one line.
  */
 #include <errno.h>
 #include <stdio.h>

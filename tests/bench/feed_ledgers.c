@@ -1,7 +1,7 @@
 /*
- * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS: the network of a benchmark. Every LEDGER_MS it makes a
- * ledger that includes every open lease that is not held (hold.sql), and has the real ingestion commit it,
- * until SIGTERM.
+ * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS: the network of a benchmark. Until SIGTERM, every LEDGER_MS
+ * it builds a ledger that includes every open lease except those of hold.sql, and commits it by the real
+ * ingestion code.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "db/db.h"
 #include "ingest/feed.h"
+#include "ingest/ingest.h"
 #include "integration/support/ledger_builder.h"
 
 struct source {
@@ -23,7 +24,7 @@ struct source {
 };
 
 static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.cursor c";
-/* Without the leases that hold.sql made: they stay open, and reading them would cost time. */
+/* Without the leases of hold.sql: they stay open, and reading them would take time. */
 static const char sql_open[] =
     "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL"
     " AND l.account > (SELECT h.up_to FROM public.bench_held h)";
@@ -106,15 +107,16 @@ int main(int argc, char **argv)
         .db = db_new(&(struct db_settings){.url = argv[1], .kind = DB_DIRECT, .name = "feed_ledgers"}),
         .ledger_ms = atoi(argv[3]),
     };
+    const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
     const struct ingest_settings settings = {.database_direct_url = argv[1],
+        .feed = &feed,
         .network = network_id_of(argv[2]),
         .poll_ms = 5,
         .ledger_seconds = 5,
         .retention_s = 86400};
-    const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
     struct ingest *ingest;
     struct detail detail = {0};
-    if (ingest_start_from(&settings, &feed, &ingest, &detail) != ERR_OK) {
+    if (ingest_start(&settings, &ingest, &detail) != ERR_OK) {
         fprintf(stderr, "feed_ledgers: %s\n", detail.text);
         return 1;
     }

@@ -1,5 +1,5 @@
--- Has `held` accounts (a psql variable) in use by open leases that end in a year, and no others: those with the lowest addresses, whose
--- slots are spread all over the pool. Request id: 'held'. feed_ledgers leaves them alone: public.bench_held says up to which address they go.
+-- Occupies exactly `held` accounts (a psql variable) with open leases that end in a year: those with the lowest addresses, whose slots are
+-- spread over the pool. Request id: 'held'. public.bench_held has the highest of these addresses; feed_ledgers leaves them leased.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL, locked_until = NULL WHERE public_key <= (SELECT up_to FROM public.bench_held);

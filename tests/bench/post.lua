@@ -1,5 +1,5 @@
--- wrk: posts one and the same transaction; counts what was not answered 201. BENCH_HEADER: a header that gets a value of its own with
--- every request (BENCH_RUN makes it differ from those of other runs). The last line is for measure.mjs.
+-- wrk: posts the same transaction each time, and counts responses other than 201. BENCH_HEADER: a header that gets a new value with every
+-- request (BENCH_RUN makes it differ from those of other runs). measure.mjs reads the last line.
 local body, header, run = os.getenv('BENCH_BODY'), os.getenv('BENCH_HEADER'), os.getenv('BENCH_RUN')
 local threads = {}
 function setup(thread)

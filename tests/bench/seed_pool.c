@@ -1,7 +1,7 @@
 /*
  * seed_pool KEYD MASTER_KEY_FILE DISTRIBUTION_FILE DATABASE_URL PASSPHRASE COUNT: fills a migrated, empty
- * database with COUNT idle channel accounts that no network knows, whose seeds a fairway with the same master
- * key can open; and a first ledger.
+ * database with a first ledger and COUNT idle channel accounts, which exist on no network. A fairway with the
+ * same master key can open their seeds.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -49,7 +49,7 @@ describe('tests fail with the defect', { concurrency: LANES }, () => {
         for (const program of defect.red)
           verdicts.push({ program, ...await lane.test(program, defect.only) });
       } finally {
-        await lane.mend(defect);
+        await lane.restore(defect);
       }
       const seconds = (Date.now() - begun) / 1000;
       tell(`${defect.name}: ${verdicts.map(({ program, how }) => `${program.split('/').pop()} ${how}`).join(', ')}; ${seconds.toFixed(0)} s`

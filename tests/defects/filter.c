@@ -1,6 +1,6 @@
 /*
- * Preloaded into a cmocka program: runs only the tests that match DEFECT_ONLY (* and ?). Weak, and gone from
- * the environment at once: the processes that a test starts are no cmocka programs.
+ * Preloaded into a cmocka program: runs only the tests that match DEFECT_ONLY (* and ?). The symbol is weak,
+ * and the variables are removed at once, because processes that a test starts are not cmocka programs.
  */
 #include <stdlib.h>
 

@@ -95,7 +95,7 @@ export class Lane {
   }
 
   // Restores the files, with newer times than what was built from them.
-  async mend(defect) {
+  async restore(defect) {
     const now = new Date();
     for (const name of defect.touched) {
       await rm(path.join(this.tree, name), { force: true });

@@ -7,7 +7,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { sleep, until } from '../e2e/harness.mjs';
+import { freePort, sleep, until } from '../e2e/harness.mjs';
 import { startLocalnet } from '../localnet/localnet.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -22,15 +22,6 @@ after(async () => {
   await endAll();
   fs.rmSync(folder, { recursive: true, force: true });
 });
-
-function freePort() {
-  return new Promise(resolve => {
-    const server = http.createServer().listen(0, '127.0.0.1', () => {
-      const { port: free } = server.address();
-      server.close(() => resolve(free));
-    });
-  });
-}
 
 /** Every process of this machine: pid -> {parent, begun, zombie, command, environment}. */
 function processes() {

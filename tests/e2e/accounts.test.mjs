@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
 import { startProvisioning } from './provisioning.mjs';
-import { sleep, until } from './harness.mjs';
+import { sleep } from './harness.mjs';
 
 let provisioning, world, proxy, start, keys;
 
@@ -19,16 +19,10 @@ after(() => provisioning?.stop());
 
 const states = async () => new Set((await world.sql('SELECT state FROM fairway.channel_accounts')).flat());
 
-async function waitFor(standby) {
-  await world.sql(`ALTER SYSTEM SET synchronous_standby_names = '${standby}'`);
-  await world.sql('SELECT pg_reload_conf()');
-  await until(async () => (await world.sql('SHOW synchronous_standby_names')).flat().join() === standby, 10_000, `waits for "${standby}"`);
-}
-
 /** Runs a command while every COMMIT waits for a standby that does not exist; `end` ends its wait. */
 async function whileWaiting(end, ...args) {
   let over = false;
-  await waitFor('nobody');
+  await world.setStandby('nobody');
   const ending = (async () => {
     while (!over) {
       await world.sql(`SELECT ${end}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
@@ -38,7 +32,7 @@ async function whileWaiting(end, ...args) {
   const ended = await start(['accounts', ...args]).ended;
   over = true;
   await ending;
-  await waitFor('');
+  await world.setStandby('');
   return ended;
 }
 

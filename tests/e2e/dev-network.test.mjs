@@ -24,7 +24,7 @@ test('a failing getLedgerEntries is retried, and never counts as a missing accou
   assert.ok(net.faults.fired.snapshotMissing > 0 && net.faults.fired.unavailable > 0);
   net.faults.configure({ reset: true, snapshotMissing: 1 });
   await assert.rejects(exists(connect(net.url), net.network.root.publicKey, 300),
-    /cannot tell whether G\w+ exists: could not query captive core: .* \(-32603\)/);
+    /cannot read account G\w+: could not query captive core: .* \(-32603\)/);
 });
 
 test('an account is funded once, through an RPC that has just started with an empty store', async t => {

@@ -199,7 +199,7 @@ test('DR10 a restored backup has forgotten leases, and no sequence number is gra
   await noticed();
   await include(...forgotten);
   const known = await service.get(`/v1/transactions/${remembered.hash}`);
-  assert.equal(known.json.status, 'pending', 'what was in the backup goes on');
+  assert.equal(known.json.status, 'pending', 'leases in the backup stay open');
   await include(remembered);
   await assertMirrored();
   assertNothingGranted(await clients.stop());
@@ -240,7 +240,7 @@ test('DR10 fairway hold needs only the database, and stops grants until a ledger
   const { status, json } = await post();
   assert.deepEqual([status, json.code], [503, 'GRANTS_SUSPENDED']);
   assert.equal((await service.get('/readyz')).status, 503);
-  await include(taken); /* what is leased goes on */
+  await include(taken); // existing leases can still be submitted
   let shrunk = false;
   const shrinking = world.fairway('ensure-accounts', String(ACCOUNTS - 1)).then(() => (shrunk = true));
   const retiring = async () => (await databases.sql(primary, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'"))[0][0];

@@ -1,15 +1,9 @@
 // Database or RPC unavailable at start and later, bad configuration, and what clients get meanwhile.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import net from 'node:net';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, payThrough, payment, sleep, startWorld, until } from './harness.mjs';
+import { assertSettled, freePort, payThrough, payment, sleep, startWorld, until } from './harness.mjs';
 
-const run = promisify(execFile);
-const script = new URL('../integration/support/pg.sh', import.meta.url).pathname;
 const ACCOUNTS = 3;
 let world, service, users;
 
@@ -20,36 +14,19 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** A port on which nothing listens. */
-async function deadPort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await new Promise(resolve => server.on('listening', resolve));
-  const { port } = server.address();
-  await new Promise(resolve => server.close(resolve));
-  return port;
-}
-
-async function exitCode(env, args = ['serve']) {
-  const binary = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
-  try {
-    const { stdout, stderr } = await run(binary, args, { env: { ...world.env, ...env }, timeout: 30_000 });
-    return { code: 0, text: stdout + stderr };
-  } catch (error) {
-    return { code: error.code, text: error.stdout + error.stderr };
-  }
-}
+const serveEnds = env => world.start(['serve'], env).ended;
 
 test('database unavailable at start: retries with a clear message, then exit 69', async () => {
-  const url = `postgresql://nobody@127.0.0.1:${await deadPort()}/none`;
-  const { code, text } = await exitCode({ DATABASE_URL: url, START_TIMEOUT: '2' });
-  assert.equal(code, 69, text);
-  assert.match(text, /DATABASE_UNAVAILABLE/);
+  const url = `postgresql://nobody@127.0.0.1:${await freePort()}/none`;
+  const { code, out } = await serveEnds({ DATABASE_URL: url, START_TIMEOUT: '2' });
+  assert.equal(code, 69, out);
+  assert.match(out, /DATABASE_UNAVAILABLE/);
 });
 
 test('RPC unavailable at start: retries with a clear message, then exit 69', async () => {
-  const { code, text } = await exitCode({ RPC_URL: `http://127.0.0.1:${await deadPort()}`, START_TIMEOUT: '2' });
-  assert.equal(code, 69, text);
-  assert.match(text, /cannot start yet.*RPC_UNAVAILABLE/);
+  const { code, out } = await serveEnds({ RPC_URL: `http://127.0.0.1:${await freePort()}`, START_TIMEOUT: '2' });
+  assert.equal(code, 69, out);
+  assert.match(out, /cannot start yet.*RPC_UNAVAILABLE/);
 });
 
 for (const [name, env, expected] of [
@@ -67,15 +44,15 @@ for (const [name, env, expected] of [
   ['another distribution account', { DISTRIBUTION_ACCOUNT_PUBLIC_KEY: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ' }, /DISTRIBUTION_ACCOUNT/],
 ])
   test(`configuration: ${name} is refused with a message, exit 78`, async () => {
-    const { code, text } = await exitCode(env);
-    assert.equal(code, 78, text);
-    assert.match(text, expected);
+    const { code, out } = await serveEnds(env);
+    assert.equal(code, 78, out);
+    assert.match(out, expected);
   });
 
 test('usage: an option and its alias with different values are refused, exit 64', async () => {
-  const { code, text } = await exitCode({ NUM_CHANNEL_ACCOUNTS: '5', NUMBER_CHANNEL_ACCOUNTS: '6' });
-  assert.equal(code, 64, text);
-  assert.match(text, /NUM_CHANNEL_ACCOUNTS=5.*NUMBER_CHANNEL_ACCOUNTS=6/);
+  const { code, out } = await serveEnds({ NUM_CHANNEL_ACCOUNTS: '5', NUMBER_CHANNEL_ACCOUNTS: '6' });
+  assert.equal(code, 64, out);
+  assert.match(out, /NUM_CHANNEL_ACCOUNTS=5.*NUMBER_CHANNEL_ACCOUNTS=6/);
 });
 
 test('configuration: options of ingestion are not checked where another process ingests', async () => {
@@ -85,8 +62,8 @@ test('configuration: options of ingestion are not checked where another process 
 
 test('usage: an unknown command or option, or a bad number, is refused, exit 64', async () => {
   for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {
-    const { code, text } = await exitCode({}, args);
-    assert.equal(code, 64, `${args.join(' ')}: ${text}`);
+    const { code, out } = await world.run(...args);
+    assert.equal(code, 64, `${args.join(' ')}: ${out}`);
   }
 });
 
@@ -98,7 +75,7 @@ test('bad requests: each gets its 4xx and code, nothing is leased, and the proce
     ['POST', '/v1/transactions', {}, 400, 'INVALID_REQUEST'],
     ['POST', '/v1/transactions', { transactionXdr: '***' }, 400, 'INVALID_TRANSACTION_XDR'],
     ['POST', '/v1/transactions', { transactionXdr: 'AAAA' }, 400, 'INVALID_TRANSACTION_XDR'],
-    ['POST', '/v1/transactions', { transactionXdr: good, timeoutSeconds: 1000 }, 400, 'INVALID_REQUEST'],
+    ['POST', '/v1/transactions', { transactionXdr: good, timeoutSeconds: 19 }, 400, 'INVALID_REQUEST'],
     ['POST', '/v1/transactions', { transactionXdr: 'A'.repeat(400_000) }, 413, 'BODY_TOO_LARGE'],
     ['POST', '/v1/fee-bumps', { transactionXdr: good }, 400, 'ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED'],
     ['GET', '/v1/transactions/xyz', undefined, 400, 'INVALID_HASH'],
@@ -128,15 +105,14 @@ test('RPC unavailable later: leases continue for a while, readiness turns red, a
 });
 
 test('database unavailable later: 503, readiness red, and both recover', async () => {
-  const folder = path.join(world.folder, 'postgres');
-  await run('sh', [script, 'stop', folder]);
+  await world.postgres('stop');
   const refused = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR() });
   assert.equal(refused.status, 503);
   assert.equal(refused.json.code, 'DATABASE_UNAVAILABLE');
   assert.doesNotMatch(JSON.stringify(refused.json), /libpq|connection to server|SELECT/i, 'no internal text');
   assert.equal((await service.get('/readyz')).status, 503);
   assert.equal((await service.get('/livez')).status, 200);
-  await run('sh', [script, 'start', folder]);
+  await world.postgres('start');
   await until(async () => (await service.get('/readyz')).status === 200, 60_000, 'ready again');
   await payThrough(world, service, users[0], users[1]);
   await assertSettled(assert, world, service, ACCOUNTS);
@@ -157,8 +133,7 @@ test('a replica whose key process does not respond to a fee bump exits', { timeo
   const { json } = await replica.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1], '1').toXDR() });
   const transaction = TransactionBuilder.fromXDR(json.transactionXdr, json.networkPassphrase);
   transaction.sign(users[0]);
-  const { stdout } = await run('pgrep', ['-P', String(replica.process.pid)]);
-  process.kill(Number(stdout), 'SIGSTOP');
+  process.kill(replica.keydPid, 'SIGSTOP');
   const { status } = await replica.post('/v1/fee-bumps', { transactionXdr: transaction.toXDR() });
   assert.equal(status, 503);
   assert.equal((await replica.ended).code, 70);

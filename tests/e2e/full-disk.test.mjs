@@ -1,16 +1,12 @@
 // The database's disk is full: the server reports SQLSTATE 53100 where a file would have to grow. Readiness turns red, nothing is leased
 // without being recorded, and everything recovers when there is space again.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { assertSettled, payment, payThrough, startWorld, until } from './harness.mjs';
 
-const run = promisify(execFile);
 const root = new URL('../..', import.meta.url).pathname;
-const script = path.join(root, 'tests/integration/support/pg.sh');
 const library = path.resolve(root, process.env.FAIRWAY_FULL_DISK ?? 'build/release/tests/faults/full_disk.so');
 const ACCOUNTS = 40;
 let world, service, flag;
@@ -22,29 +18,24 @@ before(async () => {
   flag = path.join(world.folder, 'full');
   fs.copyFileSync(library, copy);
   fs.chmodSync(copy, 0o755);
-  const data = path.join(world.folder, 'postgres');
-  await run('sh', [script, 'stop', data]);
-  await run('sh', [script, 'start', data, String(process.pid)], { env: { ...process.env, LD_PRELOAD: copy, FULL_DISK: flag } });
+  await world.postgres('stop');
+  await world.postgres('start', { env: { LD_PRELOAD: copy, FULL_DISK: flag } });
   service = await world.serve();
 });
 after(() => world?.stop());
 
-const check = async name => {
-  const { status, json } = await service.get('/readyz');
-  return { status, ...json.checks.find(check => check.name === name) };
-};
-const metric = async name => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await fetch(`${service.adminUrl}/metrics`)).text())[1]);
+const isDiskOk = async () => (await service.metrics()).fairway_database_disk_ok;
 
 test('DX7 a full disk turns readiness red, and nothing that it refuses is leased', { timeout: 120_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   await payThrough(world, service, payer, payee);
-  assert.deepEqual(await check('disk'), { status: 200, name: 'disk', ok: true });
+  assert.deepEqual(await service.check('disk'), { status: 200, name: 'disk', ok: true });
   fs.writeFileSync(flag, '');
-  const red = await check('disk');
+  const red = await service.check('disk');
   assert.equal(red.status, 503);
   assert.equal(red.ok, false);
   assert.match(red.reason, /disk full/);
-  assert.equal(await metric('fairway_database_disk_ok'), 0);
+  assert.equal(await isDiskOk(), 0);
   assert.match(service.log, /the database cannot write.*53100/);
   // pages with free space take more rows
   const refused = await until(async () => {
@@ -57,7 +48,7 @@ test('DX7 a full disk turns readiness red, and nothing that it refuses is leased
   assert.equal(open, leased);
   fs.rmSync(flag);
   await until(async () => (await service.get('/readyz')).status === 200, 60_000, 'ready again');
-  assert.equal(await metric('fairway_database_disk_ok'), 1);
+  assert.equal(await isDiskOk(), 1);
   await payThrough(world, service, payer, payee);
   await assertSettled(assert, world, service, ACCOUNTS);
 });

@@ -2,6 +2,7 @@
 // ports and in a temporary folder. stop() ends everything that was started here, also after a failed test.
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -10,6 +11,7 @@ import { startLocalnet } from '../localnet/localnet.mjs';
 
 const run = promisify(execFile);
 const root = new URL('../..', import.meta.url).pathname;
+const pg = path.join(root, 'tests/integration/support/pg.sh');
 export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
@@ -30,6 +32,15 @@ export async function until(check, ms, what) {
   }
 }
 
+/** A port of 127.0.0.1 on which nothing listens. */
+export async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await new Promise(listening => server.on('listening', listening));
+  const { port } = server.address();
+  await new Promise(closed => server.close(closed));
+  return port;
+}
+
 /** network: more options of startLocalnet. localnet: a running network, {url, close()}, to use instead of one in this process. */
 export async function startWorld({ accounts = 15, ledgerMs = 1000, passphrase, network = {}, localnet } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-e2e-'));
@@ -47,6 +58,7 @@ export async function startWorld({ accounts = 15, ledgerMs = 1000, passphrase, n
 
 class World {
   #services = [];
+  #commands = new Set();
 
   constructor(folder, localnet) {
     this.folder = folder;
@@ -57,8 +69,7 @@ class World {
   }
 
   async prepare(accounts) {
-    const script = path.join(root, 'tests/integration/support/pg.sh');
-    const { stdout } = await run('sh', [script, 'start', path.join(this.folder, 'postgres'), String(process.pid)]);
+    const { stdout } = await this.postgres('start');
     this.env.DATABASE_URL = stdout.trim();
     this.env.MASTER_KEY_FILE = path.join(this.folder, 'master.key');
     await this.fairway('keygen', this.env.MASTER_KEY_FILE);
@@ -76,6 +87,49 @@ class World {
   /** Runs a command to its end; throws with its output when its exit code is not 0. */
   async fairway(...args) {
     return run(fairway, args, { env: this.env, timeout: 120_000 });
+  }
+
+  /** Starts a command. Returns {process, ended}, where ended resolves to {code, signal, out} with all its output. */
+  start(args, env = {}) {
+    const child = spawn(fairway, args, { env: { ...this.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    let out = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', text => (out += text));
+    this.#commands.add(child);
+    return { process: child, ended: new Promise(resolve => child.on('close', (code, signal) => {
+      this.#commands.delete(child);
+      resolve({ code, signal, out });
+    })) };
+  }
+
+  /** Runs a command to its end, whatever its exit code is: {code, signal, out}. */
+  run(...args) {
+    return this.start(args).ended;
+  }
+
+  /** Runs pg.sh for this world's server: 'start', or 'stop' with a mode. env: more variables of the server. */
+  postgres(command, { mode = 'fast', env = {} } = {}) {
+    return run('sh', [pg, command, path.join(this.folder, 'postgres'), command === 'start' ? String(process.pid) : mode],
+      { env: { ...process.env, ...env } });
+  }
+
+  /** Sets synchronous_standby_names and waits until it is in force; '' for none. */
+  async setStandby(names) {
+    await this.sql(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+    await this.sql('SELECT pg_reload_conf()');
+    await until(async () => (await this.sql('SHOW synchronous_standby_names')).flat().join() === names, 10_000,
+      `synchronous_standby_names is '${names}'`);
+  }
+
+  /** [state, reason] of an account. */
+  async stateOf(address) {
+    return (await this.sql(
+      `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${address}'`))[0];
+  }
+
+  /** The last committed ledger. */
+  async cursor() {
+    return Number((await this.sql('SELECT sequence FROM fairway.cursor'))[0][0]);
   }
 
   async fund(address) {
@@ -107,11 +161,12 @@ class World {
   }
 
   async stop() {
+    for (const command of this.#commands)
+      command.kill('SIGKILL');
     for (const service of this.#services)
       await service.kill('SIGKILL');
     await this.localnet.close();
-    await run('sh', [path.join(root, 'tests/integration/support/pg.sh'), 'stop', path.join(this.folder, 'postgres')])
-      .catch(() => {});
+    await this.postgres('stop').catch(() => {});
     fs.rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -140,6 +195,16 @@ export class Service {
     await until(async () => (await this.get('/readyz').catch(() => ({ status: 0 }))).status === 200, 30_000, 'serve is ready');
   }
 
+  /** The id of its key process; null when it has none. */
+  get keydPid() {
+    const { pid } = this.process;
+    try {
+      return Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]) || null;
+    } catch {
+      return null;
+    }
+  }
+
   async kill(signal = 'SIGTERM') {
     this.process.kill(signal);
     return this.ended;
@@ -164,6 +229,18 @@ export class Service {
 
   post(path, body) {
     return this.request('POST', path, body);
+  }
+
+  /** One check of /readyz, and the HTTP status of the whole. */
+  async check(wanted) {
+    const { status, json } = await this.get('/readyz');
+    return { status, ...json.checks.find(({ name }) => name === wanted) };
+  }
+
+  /** The values of /metrics without labels, by name. */
+  async metrics() {
+    const text = await (await fetch(`${this.adminUrl}/metrics`)).text();
+    return Object.fromEntries([...text.matchAll(/^(fairway_[a-z_]+) (-?\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
   }
 }
 

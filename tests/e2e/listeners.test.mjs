@@ -9,10 +9,9 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { payment, sleep, startWorld, until } from './harness.mjs';
+import { fairway, payment, sleep, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
-const binary = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 let world, service, users, lease, signed;
 
 /** {status, headers, json, ms} of a request on its own connection. */
@@ -183,7 +182,7 @@ test('LISTEN=localhost listens on every address of that name', async () => {
 
 /** Runs a serve that is expected to fail; returns {code, text}. */
 async function failing(env, limit) {
-  const child = spawn('sh', ['-c', `${limit ? `ulimit -n ${limit} && ` : ''}exec "$0" serve`, binary],
+  const child = spawn('sh', ['-c', `${limit ? `ulimit -n ${limit} && ` : ''}exec "$0" serve`, fairway],
     { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
   child.stdout.on('data', data => {

@@ -57,9 +57,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** Runs a command and returns {code, out}, whatever the exit code is. */
-const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
-  error => ({ code: error.code, out: error.stdout + error.stderr }));
+const run = (...args) => world.run(...args);
 const rows = async text => (await psql(superuser, text)).stdout.split('\n').filter(line => line !== '');
 
 test('DL12 every session of every process sets lock and statement timeouts, whatever the defaults of its role are', { timeout: 60_000 }, async () => {

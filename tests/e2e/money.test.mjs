@@ -15,12 +15,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** The values of /metrics by name. */
-async function metrics() {
-  const text = await (await fetch(`${service.adminUrl}/metrics`)).text();
-  return Object.fromEntries([...text.matchAll(/^(fairway_[a-z_]+) (-?\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
-}
-const paymentsLeft = async () => (await metrics()).fairway_distribution_payments_left;
+const paymentsLeft = async () => (await service.metrics()).fairway_distribution_payments_left;
 
 /** The account's balance on the network, in stroops. */
 async function network() {
@@ -41,7 +36,7 @@ async function send(from, to, stroops) {
 const isLeft = count => until(async () => await paymentsLeft() === count, 30_000, `${count} payments are left`);
 /** Leaves a balance for this many payments. */
 async function leave(count) {
-  const { fairway_distribution_spendable_stroops: spendable } = await metrics();
+  const { fairway_distribution_spendable_stroops: spendable } = await service.metrics();
   await send(world.distribution, bank, BigInt(spendable) - 100n - BigInt(count) * PAYMENT);
   await isLeft(count);
 }
@@ -58,10 +53,10 @@ const funds = async () => {
 };
 
 test('fairway reports the balance that the network has', { timeout: 60_000 }, async () => {
-  await until(async () => (await metrics()).fairway_distribution_known === 1, 20_000, 'it is known');
+  await until(async () => (await service.metrics()).fairway_distribution_known === 1, 20_000, 'it is known');
   for (let i = 0; i < 2; i++) {
     const said = await until(async () => {
-      const { balance, reserves } = await network(), values = await metrics();
+      const { balance, reserves } = await network(), values = await service.metrics();
       return BigInt(values.fairway_distribution_balance_stroops) === balance && { ...values, balance, reserves };
     }, 20_000, 'both have the same balance');
     const spendable = said.balance - said.reserves * 5_000_000n;
@@ -76,15 +71,15 @@ test('fairway reports the balance that the network has', { timeout: 60_000 }, as
 
 test('one warning when the balance runs low, and one log line when it is sufficient again', { timeout: 90_000 }, async () => {
   await leave(49);
-  await until(() => times('runs low') === 1, 5000, 'it warns');
+  await until(() => times('balance is low') === 1, 5000, 'it warns');
   const { warning, ...rest } = await funds();
   assert.deepEqual(rest, { status: 200, name: 'funds', ok: true });
   assert.match(warning, /low/);
   await payThrough(world, service, user, bank);
   await isLeft(48);
-  assert.equal(times('runs low'), 1);
+  assert.equal(times('balance is low'), 1);
   await fund(100_000_000n);
-  await until(() => times('has enough again') === 1, 5000, 'it says so');
+  await until(() => times('balance is sufficient again') === 1, 5000, 'it says so');
   assert.deepEqual(await funds(), { status: 200, name: 'funds', ok: true });
 });
 

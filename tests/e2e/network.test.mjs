@@ -168,7 +168,7 @@ test('DR8 DR9 over a faulty network each lease ends when a ledger proves it, non
     }
     await Promise.all(underway);
     const open = async () => Number((await world.sql('SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL'))[0][0]);
-    await until(async () => await open() === 0, 90_000, 'every lease ends while the network goes on being faulty');
+    await until(async () => await open() === 0, 90_000, 'every lease ends while the network is still faulty');
     const { fired } = world.localnet.faults;
     world.localnet.faults.configure({ reset: true });
     await assertSettled(assert, world, services[0], ACCOUNTS);

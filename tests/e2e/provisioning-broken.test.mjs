@@ -16,8 +16,7 @@ after(() => provisioning?.stop());
 const accounts = (...args) => start(['accounts', ...args]).ended;
 const keys = async (state, order = 'slot') => (await world.sql(
   `SELECT public_key FROM fairway.channel_accounts WHERE state = '${state}' ORDER BY ${order}`)).flat();
-const row = async key => (await world.sql(
-  `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${key}'`))[0];
+const row = key => world.stateOf(key);
 
 /** Damages a sealed seed; a second call repairs it. */
 const damage = key => world.sql(`UPDATE fairway.channel_accounts

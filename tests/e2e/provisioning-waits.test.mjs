@@ -14,11 +14,6 @@ before(async () => {
 });
 after(() => provisioning?.stop());
 
-async function setStandby(name) {
-  await world.sql(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
-  await world.sql('SELECT pg_reload_conf()');
-}
-
 /** Like an impatient operator, cancels every wait for the standby until the returned function is called. */
 function cancelWaits() {
   let over = false;
@@ -39,14 +34,14 @@ test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run co
   proxy.onSend = async () => {
     sentBehind += lost;
     if (lost === 0)
-      await setStandby('nobody');
+      await world.setStandby('nobody');
     lost = 1;
     return null;
   };
   const run = start(['ensure-accounts', '25'], { DATABASE_FAILOVER: 'synchronous' });
   t.after(async () => {
     run.process.kill('SIGKILL');
-    await setStandby('');
+    await world.setStandby('');
     await stopCancelling();
     await service.kill();
   });
@@ -56,7 +51,7 @@ test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run co
   assert.equal(sentBehind, 0);
   lost = 0;
   proxy.onSend = () => null;
-  await setStandby('');
+  await world.setStandby('');
   const { code, out } = await run.ended;
   assert.equal(code, 0, out);
   assert.match(out, /did not wait for the synchronous standby/);

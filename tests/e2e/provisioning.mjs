@@ -1,13 +1,9 @@
 // ensure-accounts of one world, behind a proxy that can answer in place of the network, and the checks after each run: table and network
 // agree, and no key is lost.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import http from 'node:http';
-import path from 'node:path';
 import { StrKey } from '@stellar/stellar-sdk';
 import { startWorld } from './harness.mjs';
-
-const fairway = path.resolve(process.env.FAIRWAY_BIN ?? 'build/release/fairway');
+import { proxyRpc } from './rpc-proxy.mjs';
 
 /** Possible answers of an RPC to sendTransaction, for onSend. */
 export const answers = {
@@ -26,34 +22,22 @@ export const answers = {
  *  place, and `refuse` any call with a JSON-RPC error. Returning null forwards the call. */
 async function startProxy(target) {
   const proxy = { onSend: () => null, refuse: () => null, onCall: async () => {}, sent: 0 };
-  const server = http.createServer(async (request, response) => {
-    const chunks = [];
-    for await (const chunk of request)
-      chunks.push(chunk);
-    const body = Buffer.concat(chunks);
-    const call = JSON.parse(body);
-    const forward = async () => (await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).text();
+  return Object.assign(proxy, await proxyRpc(target, async (call, forward) => {
     if (await proxy.onCall(call) === 'hang up')
-      return request.socket.destroy();
+      return null;
     const error = proxy.refuse(call);
     if (error !== null)
-      return response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id: call.id, error }));
+      return { jsonrpc: '2.0', id: call.id, error };
     let answer = null;
     if (call.method === 'sendTransaction') {
       proxy.sent++;
       answer = await proxy.onSend(forward, call);
     }
     if (answer === null)
-      return response.setHeader('content-type', 'application/json').end(await forward().catch(() => '{}'));
-    if (answer === 'hang up')
-      return request.socket.destroy();
-    return response.setHeader('content-type', 'application/json')
-      .end(JSON.stringify({ jsonrpc: '2.0', id: call.id, result: { latestLedger: 1, latestLedgerCloseTime: '1', hash: '0'.repeat(64), ...answer } }));
-  });
-  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
-  proxy.url = `http://127.0.0.1:${server.address().port}`;
-  proxy.close = () => server.close().closeAllConnections();
-  return proxy;
+      return forward().catch(() => ({}));
+    return answer === 'hang up' ? null
+      : { jsonrpc: '2.0', id: call.id, result: { latestLedger: 1, latestLedgerCloseTime: '1', hash: '0'.repeat(64), ...answer } };
+  }));
 }
 
 /** A world without accounts: {world, proxy} and the functions below. */
@@ -63,14 +47,7 @@ export async function startProvisioning(options = {}) {
   world.env.RPC_URL = proxy.url;
   world.env.INGEST_POLL_MS = '50';
 
-  /** Starts a command; returns {process, ended}, where ended resolves to {code, signal, out}. */
-  function start(args, env = {}) {
-    const child = spawn(fairway, args, { env: { ...world.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    let out = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', text => (out += text));
-    return { process: child, ended: new Promise(resolve => child.on('close', (code, signal) => resolve({ code, signal, out }))) };
-  }
+  const start = (args, env) => world.start(args, env);
   const ensure = (count, env) => start(['ensure-accounts', String(count)], env).ended;
 
   /** The sorted addresses of the accounts that the distribution account sponsors, from the network's own state. */

@@ -72,7 +72,7 @@ async function whileSwallowed(count, act) {
   proxy.onSend = () => 'hang up';
   const run = start(['ensure-accounts', String(count)]);
   const id = await until(async () => (await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'"))[0]?.[0],
-    10_000, 'a transaction under way');
+    10_000, 'a pending transaction');
   await act(id);
   proxy.onSend = () => null;
   return { id: Number(id), ...await run.ended };

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { payThrough, payment, startWorld, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 import { unseal } from './unseal.mjs';
 
 const ACCOUNTS = 8;
@@ -24,11 +24,8 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** Runs a command and returns {code, out}, whatever the exit code is. */
-const run = (...args) => world.fairway(...args).then(({ stdout }) => ({ code: 0, out: stdout }),
-  error => ({ code: error.code, out: error.stdout + error.stderr }));
-const row = async address => (await world.sql(
-  `SELECT state, coalesce(quarantine_reason, '') FROM fairway.channel_accounts WHERE public_key = '${address}'`))[0];
+const run = (...args) => world.run(...args);
+const row = address => world.stateOf(address);
 const becomes = (address, state) => until(async () => (await row(address))[0] === state, 20_000, `${address} is ${state}`);
 const quarantine = (address, reason) => world.sql(`UPDATE fairway.channel_accounts SET state = 'quarantined',
   quarantine_reason = '${reason}' WHERE public_key = '${address}'`);
@@ -92,7 +89,7 @@ test('P9 accounts lists all accounts by key with state, sequence and ledger, and
   assert.equal(lines.at(-1), `${ACCOUNTS} accounts, ${ACCOUNTS} idle`);
   assert.deepEqual(lines, [...lines.slice(0, -1).sort(), lines.at(-1)]);
   assert.equal((await run('accounts', '--state', 'leased')).out, '0 accounts\n');
-  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['mend', consumed], ['release', consumed, '--state', 'idle']])
+  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['repair', consumed], ['release', consumed, '--state', 'idle']])
     assert.equal((await run('accounts', ...args)).code, 64, args.join(' '));
   world.env = { ...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE };
 });
@@ -144,20 +141,12 @@ test('release: only if the network confirms that it may, with the network\'s seq
 /** A node that does not find what it is asked for, the first `lies` times. */
 async function lyingNode(lies) {
   const node = { asked: 0 };
-  const server = http.createServer(async (request, response) => {
-    const chunks = [];
-    for await (const chunk of request)
-      chunks.push(chunk);
-    const body = Buffer.concat(chunks), call = JSON.parse(body);
-    const answer = await (await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
+  return Object.assign(node, await proxyRpc(world.localnet.url, async (call, forward) => {
+    const answer = await forward();
     if (call.method === 'getLedgerEntries' && answer.result.entries?.length > 0 && node.asked++ < lies)
       answer.result.entries = [];
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
-  });
-  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
-  node.url = `http://127.0.0.1:${server.address().port}`;
-  node.close = () => server.close().closeAllConnections();
-  return node;
+    return answer;
+  }));
 }
 
 test('Z6 retire: an account that one node does not find is read again a ledger later', { timeout: 60_000 }, async () => {

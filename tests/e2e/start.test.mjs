@@ -1,15 +1,11 @@
 // What serve needs at start becomes unavailable: serve retries until START_TIMEOUT. Permanent errors end it at once.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import http from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { Stop } from '../faults/stop.mjs';
 import { Service, startWorld, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 
-const run = promisify(execFile);
-const script = new URL('../integration/support/pg.sh', import.meta.url).pathname;
 let world;
 const services = [], gates = [];
 
@@ -36,37 +32,27 @@ function start(env) {
 async function gatedRpc() {
   const gate = { asked: 0, failures: 0 };
   const opened = new Promise(resolve => (gate.open = resolve));
-  const server = http.createServer(async (request, response) => {
-    const body = Buffer.concat(await Array.fromAsync(request));
-    if (JSON.parse(body).method === 'getNetwork') {
+  Object.assign(gate, await proxyRpc(world.localnet.url, async (call, forward) => {
+    if (call.method === 'getNetwork') {
       gate.asked++;
       await opened;
       if (gate.failures-- > 0)
-        return response.writeHead(503).end();
+        return 503;
     }
-    const answer = await fetch(world.localnet.url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(Buffer.from(await answer.arrayBuffer()));
-  }).listen(0, '127.0.0.1');
-  await new Promise(resolve => server.on('listening', resolve));
-  gate.url = `http://127.0.0.1:${server.address().port}`;
-  gate.close = () => {
-    server.close();
-    server.closeAllConnections();
-  };
+    return forward();
+  }));
   gates.push(gate);
   return gate;
 }
-
-const database = (command, ...more) => run('sh', [script, command, path.join(world.folder, 'postgres'), ...more]);
 
 test('PostgreSQL that stops during the start is retried', { timeout: 90_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, INGEST: 'on' });
   await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
-  await database('stop', 'immediate');
+  await world.postgres('stop', { mode: 'immediate' });
   gate.open();
   await until(() => /cannot start yet.*DATABASE_UNAVAILABLE/.test(service.log), 15_000, `it says what it waits for:\n${service.log}`);
-  await database('start', String(process.pid));
+  await world.postgres('start');
   await service.ready();
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
@@ -75,10 +61,10 @@ test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEO
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3', INGEST: 'on' });
   await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
-  await database('stop', 'immediate');
+  await world.postgres('stop', { mode: 'immediate' });
   gate.open();
   assert.deepEqual(await service.ended, { code: 69, signal: null });
-  await database('start', String(process.pid));
+  await world.postgres('start');
 });
 
 test('an RPC that fails now and then during the start is retried', { timeout: 60_000 }, async () => {

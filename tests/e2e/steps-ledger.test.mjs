@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { points, Stop } from '../faults/stop.mjs';
+import { ledgerTransaction, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
 const ACCOUNTS = 8;
@@ -89,13 +89,6 @@ async function endedOnce(hash, ledger) {
 async function closeLedger() {
   await world.localnet.closeLedger();
   return latest();
-}
-
-/** The points of the ledger transaction among all that the ingester passes. */
-function ledgerTransaction(lines) {
-  const lock = lines.findIndex(line => line.includes('SELECT pg_try_advisory_xact_lock($1)'));
-  const commit = lines.findIndex(line => line.endsWith(': COMMIT'));
-  return lines.slice(lock - 1, commit + 4);
 }
 
 test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 60_000 }, async () => {

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
-import { isStatement, points, Stop } from '../faults/stop.mjs';
+import { isStatement, ledgerTransaction, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payThrough, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 3;
@@ -68,15 +68,7 @@ after(async () => {
   await world?.stop();
 });
 
-/** The latest ledger, which has a lease in it. */
-function ledgerTransaction(all) {
-  const mine = all.filter(line => line.startsWith('fairway ingest: '));
-  const commit = mine.findLastIndex(line => line.endsWith(': COMMIT'));
-  const begin = mine.findLastIndex((line, i) => i < commit && line.includes(': BEGIN'));
-  return mine.slice(begin, commit + 4);
-}
-
-const cursor = async () => Number((await world.sql('SELECT sequence FROM fairway.cursor'))[0][0]);
+const cursor = () => world.cursor();
 
 /** Takes a lease whose transaction is in the next ledger, and runs faulty() around the close of that ledger. Returns the lease and its ledger. */
 async function round(faulty, ledgers = 1) {
@@ -93,7 +85,7 @@ async function round(faulty, ledgers = 1) {
   await faulty(close);
   if ((await world.network.getLatestLedger()).sequence === at)
     await close();
-  await until(async () => await cursor() === at + ledgers, 20_000, 'ingestion goes on');
+  await until(async () => await cursor() === at + ledgers, 20_000, 'ingestion continues');
   return { hash: lease.hash, ledger: at + 1 };
 }
 

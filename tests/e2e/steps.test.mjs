@@ -205,7 +205,7 @@ test('DL3 a process stopped after its claim until the account is leased again ca
     const open = new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.leases WHERE settled_at IS NULL")).flat());
     assert.deepEqual([...open].sort(), again.map(({ json }) => json.hash).sort(), 'nothing was released late');
     for (const { point, service } of stalled) {
-      assert.equal((await heard(service.get('/livez')))?.status, 200, `${point}: it goes on`);
+      assert.equal((await heard(service.get('/livez')))?.status, 200, `${point}: the service continues`);
       await service.kill('SIGKILL');
     }
     t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`);

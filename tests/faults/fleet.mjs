@@ -1,5 +1,4 @@
 // The serve processes of a storm. A place has one process at a time; one that ends is replaced at once.
-import fs from 'node:fs';
 import { Service, sleep } from '../e2e/harness.mjs';
 
 export class Fleet {
@@ -61,17 +60,11 @@ export class Fleet {
 
   async killKeyd(random) {
     const service = this.up.length > 0 ? random.pick(this.up) : null;
-    const pid = service?.process.pid;
-    let child;
-    try {
-      child = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0];
-    } catch {
-      return false;
-    }
-    if (!child)
+    const pid = service?.keydPid ?? null;
+    if (pid === null)
       return false;
     service.lostKeyd = true;
-    process.kill(Number(child), 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
     this.history.append('kill', new Date(), 'keyd', 'SIGKILL');
     return true;
   }

@@ -1,7 +1,7 @@
 /*
- * Preloaded into a PostgreSQL server by tests: while the file that FULL_DISK names exists, no file below
- * base/ grows. What is there can be overwritten, as on a real disk that is full; WAL is left alone, because
- * a server that cannot write it stops.
+ * Preloaded into a PostgreSQL server by tests: while the file named by FULL_DISK exists, no file below base/
+ * can grow. Existing blocks can be overwritten, as on a real full disk. WAL is not affected, because a server
+ * that cannot write WAL stops.
  */
 #include <dlfcn.h>
 #include <errno.h>

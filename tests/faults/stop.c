@@ -1,20 +1,26 @@
 /*
- * Preloaded into a release build of `fairway` by tests: gives every statement and every act that others can
- * see a point with a stable name, and stops, kills or cuts there. fairway itself has no hooks.
+ * Preloaded into a release build of `fairway` by tests: gives each SQL statement, and each act that others
+ * can observe, a point with a stable name, and stops, kills or cuts off the process there. fairway itself has
+ * no hooks for this.
  *
- * FAIRWAY_STOP_DIR names a folder. While it has a file `trace`, each point that is passed adds its name as a
- * line. A file `arm` of three lines (action, name, count) says what happens at the count-th pass of that
+ * FAIRWAY_STOP_DIR names a folder. While it has a file `trace`, each point that is passed appends its name as
+ * a line. A file `arm` of three lines (action, name, count) says what happens at the count-th pass of that
  * point from then on; it is renamed to `reached` just before. Actions:
- *   kill   SIGKILL to itself            stop   SIGSTOP to itself
- *   pause  SIGSTOP to itself, with what libpq still holds back unsent, as a stop from outside would find it
- *   cut    the connection of the point  error  another statement that fails, instead of the one of the point
- * At a point in front of a statement, the server has been sent what stands before it, and had time to do it.
  *
- * Names: "SESSION: STATEMENT" in front of a statement; "SESSION: sync after STATEMENT" when all of a round
- * trip but its Sync was sent, STATEMENT being its last one; "SESSION: answers after STATEMENT" when the
- * server has answered and nothing was read; "SESSION: read after STATEMENT" when all was read; "keyd:
- * MESSAGE" and "keyd: MESSAGE answered"; "reply STATUS" and "reply STATUS sent". A round trip that happens
- * now and then has statements of its own, so the points of the others keep their names and counts.
+ * - kill: SIGKILL to itself
+ * - stop: SIGSTOP to itself
+ * - pause: SIGSTOP to itself, with libpq's unsent data still unsent, as after a SIGSTOP from outside
+ * - cut: closes the connection of the point
+ * - error: sends a statement that fails instead of the point's
+ *
+ * At a point before a statement, the server has received everything before it, and has had time to execute
+ * it.
+ *
+ * Names: "SESSION: STATEMENT" before a statement; "SESSION: sync after STATEMENT" when all of a round trip
+ * but its Sync was sent, STATEMENT being its last one; "SESSION: answers after STATEMENT" when the server has
+ * responded and nothing was read; "SESSION: read after STATEMENT" when everything was read; "keyd: MESSAGE"
+ * and "keyd: MESSAGE answered"; "reply STATUS" and "reply STATUS sent". Round trips that happen only now and
+ * then have statements of their own, so the points of the others keep their names and counts.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -34,7 +40,7 @@
 #define NAME_SIZE 160
 #define STATEMENT_CHARS 64
 #define STATEMENTS_MAX 1024
-/* For the server to do what it was sent, and for its answer. */
+/* Time for the server to execute what it was sent, and to respond. */
 #define SETTLE_MS 40
 #define ANSWER_MS 3000
 
@@ -82,7 +88,7 @@ static enum action action_named(const char *text)
     abort();
 }
 
-/* What is to happen here, now. */
+/* The action armed for this pass of the point. */
 static enum action armed(const char *name)
 {
     char path[256], reached[256], text[512], *rest = text;
@@ -114,7 +120,7 @@ static enum action pass(const char *name)
     return action;
 }
 
-/* Of a point at a socket. True: the statement is to be another one that fails. */
+/* Acts at a point of a socket. True: send a failing statement instead. */
 static bool act(enum action action, int fd)
 {
     if (action == KILL || action == STOP || action == PAUSE)
@@ -175,10 +181,10 @@ static void flush(PGconn *conn)
         poll(&(struct pollfd){.fd = PQsocket(conn), .events = POLLOUT}, 1, SETTLE_MS);
 }
 
-/* No statement has this name: stands for the last one that was sent. */
+/* Not the name of a statement: stands for the last one that was sent. */
 #define LAST_SENT "\1last"
 
-/* act() behind what was sent so far. after: of a round trip, whose last statement is part of the name. */
+/* act() after what was sent so far. after: the point of a round trip, named after its last statement. */
 static bool point(PGconn *conn, const char *what, const char *after)
 {
     char name[NAME_SIZE];
@@ -259,7 +265,7 @@ PGresult *PQgetResult(PGconn *conn)
     return result;
 }
 
-/* ---- the key process, and answers to clients */
+/* ---- the key process, and responses to clients */
 
 static bool is_unix(int fd)
 {
@@ -268,7 +274,7 @@ static bool is_unix(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
 }
 
-/* The frame header of src/keys/wire.h: length and type, both big endian. NULL: not one. */
+/* The frame header of src/keys/wire.h: length and type, both big endian. NULL: no such header. */
 static const char *message_of(const uint8_t *header, size_t len)
 {
     static const char *const names[] = {NULL, "ready", "load", "generate", "leases", "fee bump", "template"};
@@ -299,7 +305,7 @@ ssize_t send(int fd, const void *data, size_t len, int flags)
     return sent;
 }
 
-/* libmicrohttpd sends head and body together. */
+/* libmicrohttpd sends head and body in one call. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     char name[NAME_SIZE];

@@ -53,6 +53,14 @@ export class Stop {
   }
 }
 
+/** The points of the last ledger transaction among all that were recorded. */
+export function ledgerTransaction(all) {
+  const mine = all.filter(line => line.startsWith('fairway ingest: '));
+  const commit = mine.findLastIndex(line => line.endsWith(': COMMIT'));
+  const begin = mine.findLastIndex((line, i) => i < commit && line.includes(': BEGIN'));
+  return mine.slice(begin, commit + 4);
+}
+
 /** Whether the point is before a statement, which can fail. */
 export const isStatement = point => /^fairway [a-z]+: (?!(?:sync|answers|read) after )/.test(point);
 

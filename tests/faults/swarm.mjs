@@ -72,7 +72,7 @@ export class Swarm {
 
   async #askBadly(random, user) {
     const pool = random.pick(this.pool);
-    const body = random.pick([{ transactionXdr: 'AAAA' }, {}, { transactionXdr: this.templates[user], timeoutSeconds: 301 },
+    const body = random.pick([{ transactionXdr: 'AAAA' }, {}, { transactionXdr: this.templates[user], timeoutSeconds: 19 },
       { transactionXdr: this.#template(this.users[user].keypair, this.users[0].keypair, pool) }]);
     const answer = await this.requests.ask(random, '/v1/transactions', body, { tries: 1 });
     if (answer && answer.status < 500) {

@@ -1,33 +1,18 @@
-/* POST /v1/fee-bumps: paid is only what is a live lease of this client, carries our signature and stays
- * within the caps (DA7). Ids are those of the ancestors' tests. */
+/* POST /v1/fee-bumps: only for the transaction of an open lease of this client, with the channel account's and
+ * the client's signatures, and within the maximum fee (DA7). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "stellar/envelope_build.h"
-#include "support/service.h"
+#include "support/fixture.h"
 #include "unit/stellar/sample.h"
 
 #define PATH "/v1/fee-bumps"
 #define LEAST (2 * SERVICE_BUMP_BASE_FEE) /* for one operation */
 
-static struct service service;
-
-static int start(void **state)
-{
-    test_pg_start(state);
-    service_start(&service, 2);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_stop(&service);
-    return test_pg_stop(state);
-}
-
-/* A lease as its client holds it: the envelope, to which signatures are added. */
+/* The transaction of a lease, to which signatures are added. */
 struct held {
     struct hash hash;
     struct buf xdr;
@@ -42,14 +27,14 @@ static void held_wipe(struct held *held)
 /* Leases the sample, which is wiped. */
 static struct held hold(struct sample *sample)
 {
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct held held = {0};
     assert_int_equal(sample_decode(sample, NULL), ERR_OK);
-    service_post(&service, &answer, "/v1/transactions", service_body(buf_bytes(&sample->xdr)));
+    service_post(&service, &response, "/v1/transactions", service_body(buf_bytes(&sample->xdr)));
     sample_wipe(sample);
-    assert_int_equal(answer.status, 201);
-    held.hash = answer_hash(&answer, "hash");
-    answer_xdr(&answer, "transactionXdr", &held.xdr);
+    assert_int_equal(response.status, 201);
+    held.hash = response_hash(&response, "hash");
+    response_xdr(&response, "transactionXdr", &held.xdr);
     return held;
 }
 
@@ -60,7 +45,7 @@ static struct held hold_payment(void)
     return hold(&sample);
 }
 
-/* What ensure-accounts and the network never see: 64 bytes under key n's hint. */
+/* Adds 64 bytes with key n's hint, which is enough here: only the network verifies a client's signature. */
 static void sign_as(struct held *held, uint8_t n)
 {
     struct envelope envelope;
@@ -90,12 +75,12 @@ static void cut_signatures(struct held *held, uint32_t keep)
     held->xdr.len = head + 4 + keep * (4 + 4 + 64);
 }
 
-static void bump(struct answer *answer, const struct held *held, const char *max_fee)
+static void bump(struct response *response, const struct held *held, const char *max_fee)
 {
     json_t *body = service_body(buf_bytes(&held->xdr));
     if (max_fee != NULL)
         json_object_set_new(body, "maxFee", json_string(max_fee));
-    service_post(&service, answer, PATH, body);
+    service_post(&service, response, PATH, body);
 }
 
 static int64_t recorded(void)
@@ -103,22 +88,22 @@ static int64_t recorded(void)
     return service_number(&service, "SELECT count(*) FROM fairway.fee_bumps");
 }
 
-/* The refusal, and that nothing was signed for it. */
-static void refused(const struct held *held, const char *max_fee, const char *code)
+/* The request is refused, and nothing is signed. */
+static void refused_with(const struct held *held, const char *max_fee, int status, const char *code,
+    const char *detail)
 {
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     int64_t before = recorded();
-    bump(&answer, held, max_fee);
-    assert_answer_refused(&answer, 400, code);
-    assert_null(json_object_get(answer.json, "transactionXdr"));
+    bump(&response, held, max_fee);
+    assert_refused(&response, status, code);
+    assert_non_null(strstr(response_text(&response, "detail"), detail));
+    assert_null(json_object_get(response.json, "transactionXdr"));
     assert_int_equal(recorded(), before);
 }
 
-static int reset(void **state)
+static void refused(const struct held *held, const char *max_fee, const char *code)
 {
-    (void)state;
-    service_reset(&service);
-    return 0;
+    refused_with(held, max_fee, 400, code, "");
 }
 
 static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_signature(void **state)
@@ -126,25 +111,25 @@ static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_sign
     (void)state;
     static const char *const members[] = {
         "hash", "innerHash", "transactionXdr", "fee", "feeAccount", "networkPassphrase", NULL};
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     AUTO_HELD held = hold_payment();
     struct buf xdr = {0}, expected = {0};
     struct envelope inner;
     char address[ADDRESS_SIZE];
     sign_as(&held, 9);
-    bump(&answer, &held, NULL);
-    assert_int_equal(answer.status, 200);
-    assert_json_members(answer.json, members);
+    bump(&response, &held, NULL);
+    assert_int_equal(response.status, 200);
+    assert_json_members(response.json, members);
     address_encode(&service.distribution, address);
-    assert_string_equal(answer_text(&answer, "feeAccount"), address);
-    assert_string_equal(answer_text(&answer, "networkPassphrase"), SERVICE_PASSPHRASE);
-    const struct hash inner_hash = answer_hash(&answer, "innerHash"), hash = answer_hash(&answer, "hash");
+    assert_string_equal(response_text(&response, "feeAccount"), address);
+    assert_string_equal(response_text(&response, "networkPassphrase"), SERVICE_PASSPHRASE);
+    const struct hash inner_hash = response_hash(&response, "innerHash"), hash = response_hash(&response, "hash");
     assert_true(hash_equal(&inner_hash, &held.hash));
-    /* what it must be to the last byte, but for the signature at its end */
+    /* the expected bytes, except for the signature at the end */
     assert_int_equal(envelope_decode(buf_bytes(&held.xdr), &inner, NULL), ERR_OK);
     fee_bump_build(&inner, &service.distribution, LEAST, &expected);
     const struct hash expected_hash = fee_bump_hash(&service.network, buf_bytes(&expected));
-    answer_xdr(&answer, "transactionXdr", &xdr);
+    response_xdr(&response, "transactionXdr", &xdr);
     assert_int_equal(xdr.len, 4 + expected.len + 4 + 4 + 4 + 64);
     assert_memory_equal(xdr.data + 4, expected.data, expected.len);
     assert_int_equal(be32_get(xdr.data), 5);
@@ -153,32 +138,31 @@ static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_sign
     memcpy(signature.bytes, xdr.data + xdr.len - 64, 64);
     assert_true(signature_valid(&signature, &expected_hash, &service.distribution));
     assert_true(hash_equal(&hash, &expected_hash));
-    assert_string_equal(answer_text(&answer, "fee"), "20000");
+    assert_string_equal(response_text(&response, "fee"), "20000");
     buf_free(&xdr);
     buf_free(&expected);
 }
 
-static void F4_the_answered_fee_bump_is_recorded_with_its_fee(void **state)
+static void F4_the_fee_bump_is_recorded_with_its_fee(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     AUTO_HELD held = hold_payment();
     char inner[HASH_HEX_SIZE];
     sign_as(&held, 9);
-    bump(&answer, &held, NULL);
+    bump(&response, &held, NULL);
     hash_encode(&held.hash, inner);
     assert_int_equal(service_number(&service,
                          "SELECT fee FROM fairway.fee_bumps WHERE hash = decode('%s', 'hex')"
                          " AND lease_hash = decode('%s', 'hex')",
-                         answer_text(&answer, "hash"), inner),
+                         response_text(&response, "hash"), inner),
         LEAST);
 }
 
-/* Promise of the header: recorded before it is answered. */
-static void a_fee_bump_that_cannot_be_recorded_is_not_answered(void **state)
+static void a_fee_bump_that_cannot_be_recorded_is_not_returned(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     AUTO_HELD held = hold_payment();
     sign_as(&held, 9);
     test_db_exec(&service.db,
@@ -186,12 +170,12 @@ static void a_fee_bump_that_cannot_be_recorded_is_not_answered(void **state)
         " BEGIN RAISE EXCEPTION 'words of a trigger'; END $$;"
         "CREATE TRIGGER refuse BEFORE INSERT ON fairway.fee_bumps FOR EACH ROW EXECUTE FUNCTION "
         "fairway.refuse()");
-    bump(&answer, &held, NULL);
+    bump(&response, &held, NULL);
     test_db_exec(&service.db, "DROP FUNCTION fairway.refuse CASCADE");
-    AUTO_FREE char *text = json_dumps(answer.json, 0);
-    assert_answer_refused(&answer, 500, "CONFLICT");
+    AUTO_FREE char *text = json_dumps(response.json, 0);
+    assert_refused(&response, 500, "CONFLICT");
     assert_null(strstr(text, "trigger"));
-    assert_null(json_object_get(answer.json, "transactionXdr"));
+    assert_null(json_object_get(response.json, "transactionXdr"));
 }
 
 static void DL10_any_number_of_fee_bumps_for_one_lease(void **state)
@@ -201,16 +185,16 @@ static void DL10_any_number_of_fee_bumps_for_one_lease(void **state)
     AUTO_HELD held = hold_payment();
     sign_as(&held, 9);
     for (size_t i = 0; i < ARRAY_LEN(bids); i++) {
-        AUTO_ANSWER answer = {0};
-        bump(&answer, &held, bids[i]);
-        assert_int_equal(answer.status, 200);
-        assert_string_equal(answer_text(&answer, "fee"), bids[i]);
+        AUTO_RESPONSE response = {0};
+        bump(&response, &held, bids[i]);
+        assert_int_equal(response.status, 200);
+        assert_string_equal(response_text(&response, "fee"), bids[i]);
     }
     assert_int_equal(recorded(), 3);
     assert_int_equal(service_leases(&service), 1);
 }
 
-static void F1_F6_what_is_no_lease_is_not_paid(void **state)
+static void F1_F6_a_transaction_of_another_account_is_not_paid(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -221,40 +205,62 @@ static void F1_F6_what_is_no_lease_is_not_paid(void **state)
     sample_wipe(&sample);
     sign_as(&foreign, 7);
     sign_as(&foreign, 9);
-    refused(&foreign, NULL, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED");
+    refused_with(&foreign, NULL, 400, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", "is not a channel account");
 }
 
-static void F1_F6_a_lease_is_not_paid_any_more_once_it_has_ended(void **state)
+static void F1_F6_a_settled_lease_is_not_paid_any_more(void **state)
 {
     (void)state;
     AUTO_HELD held = hold_payment();
     sign_as(&held, 9);
-    AUTO_ANSWER before = {0};
+    AUTO_RESPONSE before = {0};
     bump(&before, &held, NULL);
     assert_int_equal(before.status, 200);
     service_include(&service, &held.hash, NULL, 0);
-    refused(&held, NULL, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED");
+    refused_with(&held, NULL, 409, "LEASE_SETTLED", "is confirmed, since ledger ");
 }
 
-static void DA8_another_clients_lease_is_as_unknown_as_none(void **state)
+static void F1_F6_an_expired_lease_is_not_paid_and_needs_a_new_key(void **state)
 {
     (void)state;
-    AUTO_ANSWER theirs = {0}, none = {0};
+    AUTO_HELD held = hold_payment();
+    sign_as(&held, 9);
+    test_db_exec(&service.db, "UPDATE fairway.leases SET max_time = 1");
+    service_close_ledger(&service);
+    refused_with(&held, NULL, 409, "LEASE_EXPIRED", "with a new Idempotency-Key");
+}
+
+/* The account is idle again, and the lease's row may have been deleted. */
+static void F1_F6_a_lease_that_is_unknown_is_not_found(void **state)
+{
+    (void)state;
+    AUTO_HELD held = hold_payment();
+    sign_as(&held, 9);
+    service_reset(&service);
+    char hash[HASH_HEX_SIZE];
+    hash_encode(&held.hash, hash);
+    refused_with(&held, NULL, 404, "LEASE_NOT_FOUND", hash);
+}
+
+static void DA8_another_clients_lease_is_not_found(void **state)
+{
+    (void)state;
+    AUTO_RESPONSE theirs = {0}, none = {0};
     AUTO_HELD held = hold_payment();
     sign_as(&held, 9);
     test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
     bump(&theirs, &held, NULL);
     test_db_exec(&service.db, TEST_DELETE_LEASES);
     bump(&none, &held, NULL);
-    assert_answer_refused(&theirs, 400, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED");
+    assert_refused(&theirs, 404, "LEASE_NOT_FOUND");
     json_object_del(theirs.json, "requestId");
     json_object_del(none.json, "requestId");
     assert_true(json_equal(theirs.json, none.json));
     assert_int_equal(recorded(), 0);
 }
 
-/* The hash covers the content: the same account and sequence with one other byte is no lease. */
-static void F5_DA7_a_changed_transaction_is_no_lease(void **state)
+/* The same account and sequence number, but one other byte and so another hash. */
+static void F5_DA7_a_changed_transaction_is_not_paid(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -266,7 +272,20 @@ static void F5_DA7_a_changed_transaction_is_no_lease(void **state)
     assert_int_equal(envelope_decode(buf_bytes(&held.xdr), &envelope, NULL), ERR_OK);
     size_t end_of_body = (size_t)(envelope.signature_list.data - held.xdr.data);
     held.xdr.data[end_of_body - 1] ^= 1; /* the resource fee */
-    refused(&held, NULL, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED");
+    char address[ADDRESS_SIZE];
+    address_encode(&envelope.source, address);
+    refused_with(&held, NULL, 409, "TRANSACTION_CHANGED", address);
+}
+
+/* As an SDK does that builds the transaction again: it counts the account's sequence number up. */
+static void F5_a_transaction_that_was_built_again_is_changed_too(void **state)
+{
+    (void)state;
+    AUTO_HELD held = hold_payment();
+    sign_as(&held, 9);
+    size_t sequence = 4 + 4 + 32 + 4; /* envelope type, key type, source, fee */
+    be64_put(held.xdr.data + sequence, be64_get(held.xdr.data + sequence) + 1);
+    refused_with(&held, NULL, 409, "TRANSACTION_CHANGED", "Add only signatures");
 }
 
 static void F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
@@ -276,15 +295,15 @@ static void F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **sta
     AUTO_HELD held = hold_payment();
     sign_as(&held, 9);
     for (size_t i = 0; i < ARRAY_LEN(above); i++) {
-        AUTO_ANSWER answer = {0};
-        bump(&answer, &held, above[i]);
-        assert_answer_refused(&answer, 400, "FEE_EXCEEDS_MAXIMUM");
-        assert_string_equal(answer_text(&answer, "maximumFee"), "1000000");
+        AUTO_RESPONSE response = {0};
+        bump(&response, &held, above[i]);
+        assert_refused(&response, 400, "FEE_EXCEEDS_MAXIMUM");
+        assert_string_equal(response_text(&response, "maximumFee"), "1000000");
     }
-    AUTO_ANSWER answer = {0};
-    bump(&answer, &held, "1000000");
-    assert_int_equal(answer.status, 200);
-    assert_string_equal(answer_text(&answer, "fee"), "1000000");
+    AUTO_RESPONSE response = {0};
+    bump(&response, &held, "1000000");
+    assert_int_equal(response.status, 200);
+    assert_string_equal(response_text(&response, "fee"), "1000000");
 }
 
 static void F2_DA7_maxFee_below_the_least_is_refused(void **state)
@@ -292,30 +311,37 @@ static void F2_DA7_maxFee_below_the_least_is_refused(void **state)
     (void)state;
     AUTO_HELD held = hold_payment();
     sign_as(&held, 9);
-    refused(&held, "19999", "FEE_EXCEEDS_MAXIMUM");
-    refused(&held, "1", "FEE_EXCEEDS_MAXIMUM");
+    static const char *const below[] = {"19999", "1"};
+    for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+        AUTO_RESPONSE response = {0};
+        bump(&response, &held, below[i]);
+        assert_refused(&response, 400, "FEE_BELOW_MINIMUM");
+        assert_string_equal(response_text(&response, "minimumFee"), "20000");
+        assert_non_null(strstr(response_text(&response, "detail"), "at least 20000"));
+    }
+    assert_int_equal(recorded(), 0);
 }
 
 static void F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top(void **state)
 {
     (void)state;
-    AUTO_ANSWER most = {0}, least = {0}, above = {0};
+    AUTO_RESPONSE most = {0}, least = {0}, above = {0};
     struct sample sample = SAMPLE;
     add_extend(&sample, PLAIN, 9);
     sample.resource_fee_stroops = 4000000;
     AUTO_HELD held = hold(&sample);
     sign_as(&held, 9);
     bump(&least, &held, NULL);
-    assert_string_equal(answer_text(&least, "fee"), "4020000");
+    assert_string_equal(response_text(&least, "fee"), "4020000");
     bump(&most, &held, "5000000");
-    assert_string_equal(answer_text(&most, "fee"), "5000000");
+    assert_string_equal(response_text(&most, "fee"), "5000000");
     bump(&above, &held, "5000001");
-    assert_answer_refused(&above, 400, "FEE_EXCEEDS_MAXIMUM");
-    assert_string_equal(answer_text(&above, "maximumFee"), "5000000");
+    assert_refused(&above, 400, "FEE_EXCEEDS_MAXIMUM");
+    assert_string_equal(response_text(&above, "maximumFee"), "5000000");
 }
 
 /* Leased while the maximum was higher. */
-static void F2_more_operations_than_the_cap_pays_for_are_refused(void **state)
+static void F2_more_operations_than_the_maximum_pays_for_are_refused(void **state)
 {
     (void)state;
     struct policy_limits higher = service_limits;
@@ -330,20 +356,20 @@ static void F2_more_operations_than_the_cap_pays_for_are_refused(void **state)
     refused(&held, NULL, "FEE_EXCEEDS_MAXIMUM"); /* 101 x 10,000 */
 }
 
-/* It may rescue a transaction that waits, so only what cannot be paid is refused. */
+/* A fee bump may rescue a pending transaction, so it is refused only if it cannot be paid. */
 static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it(void **state)
 {
     (void)state;
     AUTO_HELD held = hold_payment();
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     sign_as(&held, 9);
     service_set_spendable(&service, LEAST - 1);
-    bump(&answer, &held, NULL);
-    assert_answer_refused(&answer, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
+    bump(&response, &held, NULL);
+    assert_refused(&response, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
     assert_int_equal(recorded(), 0);
     service_set_spendable(&service, LEAST); /* far below the floor of leases */
-    bump(&answer, &held, NULL);
-    assert_int_equal(answer.status, 200);
+    bump(&response, &held, NULL);
+    assert_int_equal(response.status, 200);
 }
 
 static void F3_without_any_signature_it_is_refused(void **state)
@@ -354,7 +380,7 @@ static void F3_without_any_signature_it_is_refused(void **state)
     refused(&held, NULL, "NO_SIGNATURES_PROVIDED");
 }
 
-static void F3_with_our_signature_alone_it_is_refused_where_the_client_must_sign(void **state)
+static void F3_without_the_clients_signature_it_is_refused_where_the_client_must_sign(void **state)
 {
     (void)state;
     AUTO_HELD held = hold_payment();
@@ -373,34 +399,34 @@ static void F3_an_extra_signer_must_have_signed_too(void **state)
     AUTO_HELD held = hold(&sample);
     refused(&held, NULL, "NO_SIGNATURES_PROVIDED");
     sign_as(&held, 9);
-    AUTO_ANSWER answer = {0};
-    bump(&answer, &held, NULL);
-    assert_int_equal(answer.status, 200);
+    AUTO_RESPONSE response = {0};
+    bump(&response, &held, NULL);
+    assert_int_equal(response.status, 200);
     buf_free(&signer);
 }
 
-static void F3_our_signature_alone_suffices_where_nobody_else_must_sign(void **state)
+static void F3_the_channel_accounts_signature_suffices_where_nobody_else_must_sign(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct sample sample = SAMPLE;
     add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
     AUTO_HELD held = hold(&sample);
-    bump(&answer, &held, NULL);
-    assert_int_equal(answer.status, 200);
+    bump(&response, &held, NULL);
+    assert_int_equal(response.status, 200);
 }
 
-static void F3_signatures_without_ours_are_refused(void **state)
+static void F3_without_the_channel_accounts_signature_it_is_refused(void **state)
 {
     (void)state;
     AUTO_HELD held = hold_payment();
     cut_signatures(&held, 0);
     sign_as(&held, 9);
     sign_as(&held, 10);
-    refused(&held, NULL, "NO_SIGNATURES_PROVIDED");
+    refused(&held, NULL, "CHANNEL_SIGNATURE_MISSING");
 }
 
-static void F3_a_forged_signature_of_ours_is_refused(void **state)
+static void F3_a_forged_signature_of_the_channel_account_is_refused(void **state)
 {
     (void)state;
     for (size_t bit = 0; bit < 512; bit += 73) {
@@ -410,7 +436,7 @@ static void F3_a_forged_signature_of_ours_is_refused(void **state)
         assert_int_equal(envelope_decode(buf_bytes(&held.xdr), &envelope, NULL), ERR_OK);
         size_t at = (size_t)(envelope.signatures[0].signature.data - held.xdr.data);
         held.xdr.data[at + bit / 8] ^= (uint8_t)(1 << bit % 8);
-        refused(&held, NULL, "NO_SIGNATURES_PROVIDED");
+        refused(&held, NULL, "CHANNEL_SIGNATURE_MISSING");
         service_reset(&service);
     }
 }
@@ -418,11 +444,11 @@ static void F3_a_forged_signature_of_ours_is_refused(void **state)
 static void F7_a_fee_bump_is_not_bumped_again(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     AUTO_HELD held = hold_payment(), outer = {0};
     sign_as(&held, 9);
-    bump(&answer, &held, NULL);
-    answer_xdr(&answer, "transactionXdr", &outer.xdr);
+    bump(&response, &held, NULL);
+    response_xdr(&response, "transactionXdr", &outer.xdr);
     refused(&outer, NULL, "FEE_BUMP_TX_NOT_ALLOWED");
 }
 
@@ -449,41 +475,44 @@ static void F7_maxFee_is_a_positive_decimal_in_a_string(void **state)
     sign_as(&held, 9);
     AUTO_FREE char *xdr = base64_encode(buf_bytes(&held.xdr));
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        AUTO_ANSWER answer = {0};
+        AUTO_RESPONSE response = {0};
         AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\",\"maxFee\":%s}", xdr, wrong[i]);
-        service_ask(&service, &answer, "POST", PATH, "Content-Type: application/json\r\n",
+        service_request(&service, &response, "POST", PATH, "Content-Type: application/json\r\n",
             (struct bytes){(uint8_t *)body, strlen(body)});
-        assert_answer_refused(&answer, 400, "INVALID_REQUEST");
+        assert_refused(&response, 400, "INVALID_REQUEST");
     }
     assert_int_equal(recorded(), 0);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, reset)
+#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
         TEST(F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_signature),
-        TEST(F4_the_answered_fee_bump_is_recorded_with_its_fee),
-        TEST(a_fee_bump_that_cannot_be_recorded_is_not_answered),
+        TEST(F4_the_fee_bump_is_recorded_with_its_fee),
+        TEST(a_fee_bump_that_cannot_be_recorded_is_not_returned),
         TEST(DL10_any_number_of_fee_bumps_for_one_lease),
-        TEST(F1_F6_what_is_no_lease_is_not_paid),
-        TEST(F1_F6_a_lease_is_not_paid_any_more_once_it_has_ended),
-        TEST(DA8_another_clients_lease_is_as_unknown_as_none),
-        TEST(F5_DA7_a_changed_transaction_is_no_lease),
+        TEST(F1_F6_a_transaction_of_another_account_is_not_paid),
+        TEST(F1_F6_a_settled_lease_is_not_paid_any_more),
+        TEST(F1_F6_an_expired_lease_is_not_paid_and_needs_a_new_key),
+        TEST(F1_F6_a_lease_that_is_unknown_is_not_found),
+        TEST(DA8_another_clients_lease_is_not_found),
+        TEST(F5_DA7_a_changed_transaction_is_not_paid),
+        TEST(F5_a_transaction_that_was_built_again_is_changed_too),
         TEST(F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it),
         TEST(F2_DA7_maxFee_below_the_least_is_refused),
         TEST(F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top),
-        TEST(F2_more_operations_than_the_cap_pays_for_are_refused),
+        TEST(F2_more_operations_than_the_maximum_pays_for_are_refused),
         TEST(a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it),
         TEST(F3_without_any_signature_it_is_refused),
-        TEST(F3_with_our_signature_alone_it_is_refused_where_the_client_must_sign),
+        TEST(F3_without_the_clients_signature_it_is_refused_where_the_client_must_sign),
         TEST(F3_an_extra_signer_must_have_signed_too),
-        TEST(F3_our_signature_alone_suffices_where_nobody_else_must_sign),
-        TEST(F3_signatures_without_ours_are_refused),
-        TEST(F3_a_forged_signature_of_ours_is_refused),
+        TEST(F3_the_channel_accounts_signature_suffices_where_nobody_else_must_sign),
+        TEST(F3_without_the_channel_accounts_signature_it_is_refused),
+        TEST(F3_a_forged_signature_of_the_channel_account_is_refused),
         TEST(F7_a_fee_bump_is_not_bumped_again),
         TEST(F7_bad_XDR_is_refused),
         TEST(F7_maxFee_is_a_positive_decimal_in_a_string),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

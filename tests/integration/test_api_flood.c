@@ -1,6 +1,6 @@
 /*
- * Many clients at once: bad requests of every kind cost nothing (DL5), and requests that compete for one
- * account or one lease get exactly what there is (DL10).
+ * Many clients at the same time: bad requests of every kind take no account (DL5), and of requests that compete
+ * for accounts as many are granted as there are accounts (DL10).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,38 +12,18 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "support/api_client.h"
-#include "support/service.h"
+#include "support/fixture.h"
 #include "unit/stellar/sample.h"
 #include "slowness.h"
 
-#define ACCOUNTS 4
 #define OURS 250 /* sample_key(OURS) stands for a pool account until the sample is encoded */
 
-static struct service service;
-static unsigned port;
-
-static int start(void **state)
+static unsigned port(void)
 {
-    test_pg_start(state);
-    service_start(&service, ACCOUNTS);
-    port = http_port(service.http);
-    return 0;
+    return http_port(service.http);
 }
 
-static int stop(void **state)
-{
-    service_stop(&service);
-    return test_pg_stop(state);
-}
-
-static int reset(void **state)
-{
-    (void)state;
-    service_reset(&service);
-    return 0;
-}
-
-/* A request and what must come of it. */
+/* A request and the reply that it must get. */
 struct attempt {
     const char *method, *target, *fields;
     char *body; /* NULL: none */
@@ -159,7 +139,7 @@ static void free_kinds(void)
 
 static atomic_uint bad_requests, nuisances_left;
 
-/* No assertion belongs on this thread: what went wrong is kept for the main thread. */
+/* cmocka's assertions work on the main thread only, so the threads count what went wrong. */
 struct nuisance {
     pthread_t thread;
     unsigned wrong;
@@ -169,19 +149,19 @@ struct nuisance {
 static void try_kind(struct nuisance *nuisance, const struct attempt *kind)
 {
     struct api_client client;
-    api_dial(&client, port);
+    api_connect(&client, port());
     api_send(&client, kind->method, kind->target, kind->fields, kind->body);
-    struct api_reply reply = api_hear(&client);
+    struct api_reply reply = api_receive(&client);
     if (reply.status != kind->status || strcmp(api_text(&reply, "code"), kind->code) != 0)
         if (nuisance->wrong++ == 0)
             snprintf(nuisance->first_wrong, sizeof nuisance->first_wrong, "%s %s: %d %.200s, not %s",
                 kind->method, kind->target, reply.status, reply.body, kind->code);
     api_reply_wipe(&reply);
-    api_hang_up(&client);
+    api_close(&client);
     atomic_fetch_add(&bad_requests, 1);
 }
 
-static void *be_a_nuisance(void *context)
+static void *send_bad_requests(void *context)
 {
     for (unsigned round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < kind_count; i++)
@@ -190,16 +170,16 @@ static void *be_a_nuisance(void *context)
     return NULL;
 }
 
-/* One lease from asking to its ledger. Nobody else may hold one meanwhile. */
+/* Takes one lease, and closes the ledger that ends it. No other may be open. */
 static int64_t honest_lease(void)
 {
     AUTO_FREE char *body = payment(PLAIN, 9, "");
     int64_t begun_us = clock_us();
-    struct api_reply reply = api_post(port, "/v1/transactions", body);
+    struct api_reply reply = api_post(port(), "/v1/transactions", body);
     int64_t took_us = clock_us() - begun_us;
     struct hash hash;
     if (reply.status != 201 || hash_decode(api_text(&reply, "hash"), &hash) != ERR_OK)
-        fail_msg("an honest client got %d %s", reply.status, reply.body);
+        fail_msg("a good request got %d %s", reply.status, reply.body);
     api_reply_wipe(&reply);
     assert_int_equal(service_leased_accounts(&service), 1);
     service_include(&service, &hash, NULL, 0);
@@ -207,7 +187,7 @@ static int64_t honest_lease(void)
     return took_us;
 }
 
-static void DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_client_works(void **state)
+static void DL5_T6_T7_bad_requests_of_every_kind_lease_nothing_beside_good_ones(void **state)
 {
     (void)state;
     struct nuisance nuisances[NUISANCES] = {0};
@@ -215,7 +195,7 @@ static void DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_cl
     make_kinds();
     atomic_store(&nuisances_left, NUISANCES);
     for (size_t i = 0; i < NUISANCES; i++)
-        assert_int_equal(pthread_create(&nuisances[i].thread, NULL, be_a_nuisance, &nuisances[i]), 0);
+        assert_int_equal(pthread_create(&nuisances[i].thread, NULL, send_bad_requests, &nuisances[i]), 0);
     for (; atomic_load(&nuisances_left) > 0; honest++) {
         int64_t took_us = honest_lease();
         slowest_us = took_us > slowest_us ? took_us : slowest_us;
@@ -224,8 +204,8 @@ static void DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_cl
         pthread_join(nuisances[i].thread, NULL);
     for (size_t i = 0; i < NUISANCES; i++)
         if (nuisances[i].wrong > 0)
-            fail_msg("%u wrong answers, first: %s", nuisances[i].wrong, nuisances[i].first_wrong);
-    print_message("%u bad requests in %lld ms beside %lld honest leases, the slowest of which took %lld ms\n",
+            fail_msg("%u wrong replies, first: %s", nuisances[i].wrong, nuisances[i].first_wrong);
+    print_message("%u bad requests in %lld ms beside %lld leases, the slowest of which took %lld ms\n",
         atomic_load(&bad_requests), (long long)(clock_ms() - begun_ms), (long long)honest,
         (long long)(slowest_us / 1000));
     assert_true(honest > 0);
@@ -235,20 +215,21 @@ static void DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_cl
     free_kinds();
 }
 
-/* Membership in the pool and the time are the database's to judge: those two wait for their turn. */
+/* Whether an account is in the pool and what time it is are read in the grant transaction: such requests wait
+ * for their batch. */
 static bool needs_no_database(const struct attempt *kind)
 {
     return strcmp(kind->code, "FORBIDDEN_SIGNER") != 0 && strcmp(kind->code, "INVALID_TRANSACTION") != 0;
 }
 
-static void DL5_with_every_account_leased_a_bad_request_still_gets_its_own_answer_at_once(void **state)
+static void DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code(void **state)
 {
     (void)state;
     struct nuisance nuisance = {0};
     make_kinds();
-    for (int i = 0; i < ACCOUNTS; i++) {
+    for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
         AUTO_FREE char *body = payment(PLAIN, 9, "");
-        struct api_reply reply = api_post(port, "/v1/transactions", body);
+        struct api_reply reply = api_post(port(), "/v1/transactions", body);
         assert_int_equal(reply.status, 201);
         api_reply_wipe(&reply);
     }
@@ -262,7 +243,7 @@ static void DL5_with_every_account_leased_a_bad_request_still_gets_its_own_answe
     free_kinds();
 }
 
-/* One of many that ask for the same at the same time. */
+/* One of many that send the same request at the same time. */
 struct rival {
     pthread_t thread;
     const char *target;
@@ -270,17 +251,17 @@ struct rival {
     struct api_reply reply;
 };
 
-static void *ask(void *context)
+static void *post(void *context)
 {
     struct rival *rival = context;
-    rival->reply = api_post(port, rival->target, rival->body);
+    rival->reply = api_post(port(), rival->target, rival->body);
     return NULL;
 }
 
 static void race(struct rival rivals[], size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(pthread_create(&rivals[i].thread, NULL, ask, &rivals[i]), 0);
+        assert_int_equal(pthread_create(&rivals[i].thread, NULL, post, &rivals[i]), 0);
     for (size_t i = 0; i < count; i++)
         pthread_join(rivals[i].thread, NULL);
 }
@@ -295,7 +276,7 @@ static void wipe_rivals(struct rival rivals[], size_t count)
 
 #define RIVALS 64
 
-static void DL10_G1_of_64_that_want_4_accounts_4_get_one_each_and_the_others_hear_503(void **state)
+static void DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503(void **state)
 {
     (void)state;
     struct rival rivals[RIVALS] = {0};
@@ -306,33 +287,33 @@ static void DL10_G1_of_64_that_want_4_accounts_4_get_one_each_and_the_others_hea
     race(rivals, RIVALS);
     int64_t took_ms = clock_ms() - begun_ms;
     for (size_t i = 0; i < RIVALS; i++) {
-        AUTO_FREE char *retry_after = api_field(&rivals[i].reply, "Retry-After");
+        AUTO_FREE char *retry_after = api_header(&rivals[i].reply, "Retry-After");
         bool unavailable = rivals[i].reply.status == 503 && retry_after != NULL &&
                            strcmp(api_text(&rivals[i].reply, "code"), "CHANNEL_ACCOUNT_UNAVAILABLE") == 0;
         granted += rivals[i].reply.status == 201;
         refused += unavailable;
     }
     wipe_rivals(rivals, RIVALS);
-    assert_int_equal(granted, ACCOUNTS);
-    assert_int_equal(refused, RIVALS - ACCOUNTS);
+    assert_int_equal(granted, FIXTURE_ACCOUNTS);
+    assert_int_equal(refused, RIVALS - FIXTURE_ACCOUNTS);
     assert_in_range(took_ms, ENGINE_WAIT_MS, ENGINE_WAIT_MS + 3000);
     assert_int_equal(
-        service_number(&service, "SELECT count(DISTINCT account) FROM fairway.leases"), ACCOUNTS);
-    assert_int_equal(service_leases(&service), ACCOUNTS);
+        service_number(&service, "SELECT count(DISTINCT account) FROM fairway.leases"), FIXTURE_ACCOUNTS);
+    assert_int_equal(service_leases(&service), FIXTURE_ACCOUNTS);
 }
 
 /* The envelope of a lease that has just been granted, with a second signature; and its hash. */
 static struct buf signed_lease(struct hash *hash)
 {
     AUTO_FREE char *body = payment(PLAIN, 9, "");
-    struct api_reply reply = api_post(port, "/v1/transactions", body);
+    struct api_reply reply = api_post(port(), "/v1/transactions", body);
     struct buf xdr = {0};
     const char *text = api_text(&reply, "transactionXdr");
     assert_int_equal(reply.status, 201);
     assert_int_equal(hash_decode(api_text(&reply, "hash"), hash), ERR_OK);
     assert_int_equal(base64_decode(text, strlen(text), &xdr), ERR_OK);
     api_reply_wipe(&reply);
-    /* what ends the envelope is the count of signatures, 1, and the 4 + 4 + 64 bytes of ours */
+    /* the envelope ends with the number of signatures, 1, and the 4 + 4 + 64 bytes of ours */
     be32_put(xdr.data + xdr.len - 76, 2);
     buf_add(&xdr,
         "hint\0\0\0\4"
@@ -341,7 +322,7 @@ static struct buf signed_lease(struct hash *hash)
     return xdr;
 }
 
-static void DL10_64_fee_bumps_at_once_are_all_valid_and_all_of_the_one_lease(void **state)
+static void DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease(void **state)
 {
     (void)state;
     struct rival rivals[RIVALS] = {0};
@@ -379,12 +360,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(
-            DL5_T6_T7_bad_requests_of_every_kind_hold_nothing_while_an_honest_client_works, reset),
+            DL5_T6_T7_bad_requests_of_every_kind_lease_nothing_beside_good_ones, fixture_reset),
         cmocka_unit_test_setup(
-            DL5_with_every_account_leased_a_bad_request_still_gets_its_own_answer_at_once, reset),
+            DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code, fixture_reset),
         cmocka_unit_test_setup(
-            DL10_G1_of_64_that_want_4_accounts_4_get_one_each_and_the_others_hear_503, reset),
-        cmocka_unit_test_setup(DL10_64_fee_bumps_at_once_are_all_valid_and_all_of_the_one_lease, reset),
+            DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503, fixture_reset),
+        cmocka_unit_test_setup(DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease, fixture_reset),
     };
-    return cmocka_run_group_tests_name("API: many at once", tests, start, stop);
+    return cmocka_run_group_tests_name("API: many at once", tests, fixture_start, fixture_stop);
 }

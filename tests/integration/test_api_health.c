@@ -1,5 +1,5 @@
-/* The probes, and what the API answers while something that it stands on is away: 503 with the right code, no
- * internal text, and recovery by itself (DO5, DX7). */
+/* The probes, and the API's replies while the database or the key process is unavailable: 503 with the right
+ * code, without internal text, and recovery without a restart (DO5, DX7). */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,47 +9,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "support/service.h"
+#include "support/fixture.h"
 #include "unit/stellar/sample.h"
 
 #define PATIENCE_MS 15000
 
-static struct service service;
-
-static int start(void **state)
-{
-    test_pg_start_private(state);
-    service_start(&service, 2);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_stop(&service);
-    return test_pg_stop(state);
-}
-
-static int reset(void **state)
-{
-    (void)state;
-    service_reset(&service);
-    return 0;
-}
-
-static void post(struct answer *answer)
-{
-    struct sample sample = SAMPLE;
-    add_payment(&sample, PLAIN, 9);
-    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    service_post(&service, answer, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
-    sample_wipe(&sample);
-}
-
-static json_t *check_named(const struct answer *answer, const char *name)
+static json_t *check_named(const struct response *response, const char *name)
 {
     size_t i;
     json_t *check;
-    json_array_foreach(json_object_get(answer->json, "checks"), i, check)
+    json_array_foreach(json_object_get(response->json, "checks"), i, check)
     {
         if (strcmp(json_string_value(json_object_get(check, "name")), name) == 0)
             return check;
@@ -58,59 +27,59 @@ static json_t *check_named(const struct answer *answer, const char *name)
     return NULL;
 }
 
-/* Red, and only for this reason. */
+/* /readyz is red, and no other check fails. */
 static void assert_red(const char *name)
 {
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     size_t i;
     json_t *check;
-    service_get(&service, &answer, "/readyz");
-    assert_int_equal(answer.status, 503);
-    assert_string_equal(answer_text(&answer, "status"), "not ready");
-    json_array_foreach(json_object_get(answer.json, "checks"), i, check)
+    service_get(&service, &response, "/readyz");
+    assert_int_equal(response.status, 503);
+    assert_string_equal(response_text(&response, "status"), "not ready");
+    json_array_foreach(json_object_get(response.json, "checks"), i, check)
     {
         bool is_it = strcmp(json_string_value(json_object_get(check, "name")), name) == 0;
         assert_true(json_is_true(json_object_get(check, "ok")) == !is_it);
         assert_true(json_is_string(json_object_get(check, "reason")) == is_it);
     }
-    assert_false(json_is_true(json_object_get(check_named(&answer, name), "ok")));
+    assert_false(json_is_true(json_object_get(check_named(&response, name), "ok")));
 }
 
 static void assert_green(const char *path)
 {
-    AUTO_ANSWER answer = {0};
-    service_get(&service, &answer, path);
-    assert_int_equal(answer.status, 200);
+    AUTO_RESPONSE response = {0};
+    service_get(&service, &response, path);
+    assert_int_equal(response.status, 200);
 }
 
-static void all_is_well_at_first(void **state)
+static void at_first_every_check_passes(void **state)
 {
     (void)state;
     static const char *const names[] = {
         "database", "keys", "ingestion", "ledgers", "grants", "accounts", "funds", "disk"};
-    AUTO_ANSWER answer = {0};
-    service_get(&service, &answer, "/readyz");
-    assert_int_equal(answer.status, 200);
-    assert_string_equal(answer_text(&answer, "status"), "ready");
-    assert_int_equal(json_array_size(json_object_get(answer.json, "checks")), ARRAY_LEN(names));
+    AUTO_RESPONSE response = {0};
+    service_get(&service, &response, "/readyz");
+    assert_int_equal(response.status, 200);
+    assert_string_equal(response_text(&response, "status"), "ready");
+    assert_int_equal(json_array_size(json_object_get(response.json, "checks")), ARRAY_LEN(names));
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        assert_true(json_is_true(json_object_get(check_named(&answer, names[i]), "ok")));
+        assert_true(json_is_true(json_object_get(check_named(&response, names[i]), "ok")));
     assert_green("/livez");
     assert_green("/health");
 }
 
-static void DO5_ingestion_that_is_not_well_is_told_without_its_words(void **state)
+static void DO5_ingestion_that_fails_is_red_without_its_reason(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
-    service.ingestion_says = (struct detail){"http://user:secret@rpc says no"};
-    service.ingestion_well = false;
+    AUTO_RESPONSE response = {0};
+    service.ingestion_error = (struct detail){"http://user:secret@rpc says no"};
+    service.ingestion_works = false;
     assert_red("ingestion");
-    service_get(&service, &answer, "/health");
-    assert_int_equal(answer.status, 503);
-    AUTO_FREE char *text = json_dumps(answer.json, 0);
+    service_get(&service, &response, "/health");
+    assert_int_equal(response.status, 503);
+    AUTO_FREE char *text = json_dumps(response.json, 0);
     assert_null(strstr(text, "secret"));
-    service.ingestion_well = true;
+    service.ingestion_works = true;
     assert_green("/readyz");
 }
 
@@ -127,43 +96,93 @@ static void DO5_a_clock_far_from_the_last_close_time_is_red_in_either_direction(
     assert_green("/readyz");
 }
 
-static void DO5_suspended_grants_are_red(void **state)
+/* The reason that /readyz gives for a check that fails. */
+static char *reason_of(const char *name)
 {
-    (void)state;
-    AUTO_ANSWER answer = {0};
-    test_db_exec(
-        &service.db, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'for operators'");
-    assert_red("grants");
-    service_get(&service, &answer, "/readyz");
-    AUTO_FREE char *text = json_dumps(answer.json, 0);
-    assert_null(strstr(text, "operators"));
+    AUTO_RESPONSE response = {0};
+    assert_red(name);
+    service_get(&service, &response, "/readyz");
+    return mem_copy_text(json_string_value(json_object_get(check_named(&response, name), "reason")));
 }
 
-static void DO5_DR10_held_grants_are_red_and_say_why(void **state)
+static void DO5_stopped_grants_are_red_and_say_why(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
-    test_db_exec(
-        &service.db, "UPDATE fairway.cursor SET held_until = close_time + 9, hold_reason = 'for operators'");
-    assert_red("grants");
-    service_get(&service, &answer, "/readyz");
-    const char *reason = json_string_value(json_object_get(check_named(&answer, "grants"), "reason"));
-    assert_non_null(strstr(reason, "failed over"));
-    assert_null(strstr(reason, "operators"));
+    test_db_exec(&service.db,
+        "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'the ledgers have a gap'");
+    AUTO_FREE char *reason = reason_of("grants");
+    assert_string_equal(reason, "grants are stopped: the ledgers have a gap");
+}
+
+static void DO5_DR10_grants_on_hold_are_red_and_say_why_and_until_when(void **state)
+{
+    (void)state;
+    test_db_exec(&service.db,
+        "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'the volume was copied'");
+    AUTO_FREE char *reason = reason_of("grants");
+    assert_string_equal(reason,
+        "grants are on hold until a ledger has closed after 2100-01-01T00:00:00Z: the volume was copied");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL");
     assert_green("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline + 1");
-    assert_red("grants");
+    AUTO_FREE char *restored = reason_of("grants");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline - 1");
+    assert_non_null(strstr(restored, "restored or failed over"));
 }
 
-static void DO5_G2_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not(void **state)
+/* The lines that were logged since fd 2 was replaced by the file. */
+static size_t count_lines(FILE *log, const char *with)
+{
+    char line[2048];
+    size_t count = 0;
+    rewind(log);
+    while (fgets(line, sizeof line, log) != NULL)
+        count += strstr(line, with) != NULL;
+    return count;
+}
+
+/* Probes come every few seconds, and on both listeners. */
+static void DO5_a_red_probe_is_logged_once_with_its_reason_and_so_is_its_recovery(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        AUTO_ANSWER answer = {0};
-        post(&answer);
-        assert_int_equal(answer.status, 201);
+    FILE *log = tmpfile();
+    const int stderr_fd = dup(STDERR_FILENO);
+    assert_non_null(log);
+    assert_green("/readyz");
+    assert_int_equal(log_set_level("info"), ERR_OK);
+    dup2(fileno(log), STDERR_FILENO);
+    test_db_exec(&service.db,
+        "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'the volume was copied'");
+    for (int i = 0; i < 3; i++)
+        assert_red("grants");
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL,"
+                              " grants_allowed = false, grants_reason = 'the ledgers have a gap'");
+    for (int i = 0; i < 3; i++)
+        assert_red("grants");
+    service_reset(&service);
+    for (int i = 0; i < 3; i++)
+        assert_green("/readyz");
+    dup2(stderr_fd, STDERR_FILENO);
+    close(stderr_fd);
+    assert_int_equal(log_set_level("error"), ERR_OK);
+    assert_int_equal(count_lines(log, "msg=\"readiness check failed\" check=grants reason=\"grants are on hold\""
+                                      " detail=\"grants are on hold until a ledger has closed after "
+                                      "2100-01-01T00:00:00Z: the volume was copied\""),
+        1);
+    assert_int_equal(count_lines(log, "check=grants reason=\"grants are stopped\""), 1);
+    assert_int_equal(count_lines(log, "readiness check failed"), 2);
+    assert_int_equal(count_lines(log, "msg=\"readiness check passes again\" check=grants"), 1);
+    assert_int_equal(count_lines(log, "passes again"), 1);
+    fclose(log);
+}
+
+static void DO5_G2_a_pool_without_an_active_account_is_red_and_a_leased_one_is_not(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
+        AUTO_RESPONSE response = {0};
+        fixture_post_payment(&response);
+        assert_int_equal(response.status, 201);
     }
     assert_green("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.channel_accounts SET state = 'retiring'");
@@ -173,15 +192,15 @@ static void DO5_G2_a_pool_without_an_active_account_is_red_and_one_that_is_lease
 static const char *warning(const char *name)
 {
     static char text[200];
-    AUTO_ANSWER answer = {0};
-    service_get(&service, &answer, "/readyz");
-    const char *said = json_string_value(json_object_get(check_named(&answer, name), "warning"));
+    AUTO_RESPONSE response = {0};
+    service_get(&service, &response, "/readyz");
+    const char *said = json_string_value(json_object_get(check_named(&response, name), "warning"));
     snprintf(text, sizeof text, "%s", said == NULL ? "" : said);
-    assert_true(json_is_true(json_object_get(check_named(&answer, name), "ok")));
+    assert_true(json_is_true(json_object_get(check_named(&response, name), "ok")));
     return text;
 }
 
-static void DO5_a_distribution_account_that_runs_low_is_a_warning_and_an_empty_one_is_red(void **state)
+static void DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_empty_one_is_red(void **state)
 {
     (void)state;
     assert_non_null(strstr(warning("funds"), "not known"));
@@ -199,16 +218,16 @@ static void DO5_a_distribution_account_that_runs_low_is_a_warning_and_an_empty_o
 static void below_the_floor_a_lease_is_503_before_it_takes_an_account(void **state)
 {
     (void)state;
-    AUTO_ANSWER refused = {0}, granted = {0};
+    AUTO_RESPONSE refused = {0}, granted = {0};
     service_set_spendable(&service, 100 * SERVICE_PAYMENT - 1);
-    post(&refused);
-    assert_answer_refused(&refused, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
-    assert_non_null(strstr(answer_text(&refused, "detail"), "fund"));
-    assert_string_equal(answer_header(&refused, "Retry-After"), "30");
+    fixture_post_payment(&refused);
+    assert_refused(&refused, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
+    assert_non_null(strstr(response_text(&refused, "detail"), "fund"));
+    assert_string_equal(response_header(&refused, "Retry-After"), "30");
     assert_int_equal(service_leases(&service), 0);
     assert_int_equal(service_leased_accounts(&service), 0);
     service_set_spendable(&service, 100 * SERVICE_PAYMENT);
-    post(&granted);
+    fixture_post_payment(&granted);
     assert_int_equal(granted.status, 201);
 }
 
@@ -241,28 +260,28 @@ static void DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning
 static void await_ready(void)
 {
     for (int64_t end = clock_ms() + PATIENCE_MS;; clock_sleep_ms(20)) {
-        AUTO_ANSWER answer = {0};
-        service_get(&service, &answer, "/readyz");
-        if (answer.status == 200)
+        AUTO_RESPONSE response = {0};
+        service_get(&service, &response, "/readyz");
+        if (response.status == 200)
             return;
         if (clock_left_ms(end) == 0)
-            fail_msg("not ready again");
+            fail_msg("/readyz is still red");
     }
 }
 
-static void DX7_without_the_database_all_is_503_but_the_process_lives_and_recovers(void **state)
+static void DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers(void **state)
 {
     (void)state;
     static const char *const paths[] = {"/v1/pool", "/v1/channel-accounts",
         "/v1/transactions/0000000000000000000000000000000000000000000000000000000000000000"};
-    AUTO_ANSWER refused = {0}, ready = {0}, granted = {0};
+    AUTO_RESPONSE refused = {0}, ready = {0}, granted = {0};
     test_pg_kill();
-    post(&refused);
-    assert_answer_refused(&refused, 503, "DATABASE_UNAVAILABLE");
+    fixture_post_payment(&refused);
+    assert_refused(&refused, 503, "DATABASE_UNAVAILABLE");
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        AUTO_ANSWER answer = {0};
-        service_get(&service, &answer, paths[i]);
-        assert_answer_refused(&answer, 503, "DATABASE_UNAVAILABLE");
+        AUTO_RESPONSE response = {0};
+        service_get(&service, &response, paths[i]);
+        assert_refused(&response, 503, "DATABASE_UNAVAILABLE");
     }
     service_get(&service, &ready, "/readyz");
     assert_int_equal(ready.status, 503);
@@ -271,57 +290,57 @@ static void DX7_without_the_database_all_is_503_but_the_process_lives_and_recove
     assert_green("/livez");
     test_pg_restart();
     await_ready();
-    post(&granted);
+    fixture_post_payment(&granted);
     assert_int_equal(granted.status, 201);
     assert_int_equal(service_leases(&service), 1);
 }
 
-/* Who waits through an outage gets the truth after it, not the last that was known. */
-static void DX7_a_wait_outlives_an_outage_and_ends_with_the_truth(void **state)
+/* The status after the outage, not the one that was read before it. */
+static void DX7_a_wait_continues_after_an_outage_and_returns_the_new_status(void **state)
 {
     (void)state;
-    AUTO_ANSWER leased = {0}, answer = {0};
-    post(&leased);
-    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=20", answer_text(&leased, "hash"));
-    const struct hash hash = answer_hash(&leased, "hash");
-    int waiting = service_say(&service, "GET", path, NULL);
+    AUTO_RESPONSE leased = {0}, response = {0};
+    fixture_post_payment(&leased);
+    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=20", response_text(&leased, "hash"));
+    const struct hash hash = response_hash(&leased, "hash");
+    int waiting = service_send(&service, "GET", path, NULL);
     clock_sleep_ms(200);
     test_pg_kill();
     clock_sleep_ms(500);
     test_pg_restart();
     await_ready();
     service_include(&service, &hash, NULL, 0);
-    service_hear(waiting, &answer);
-    assert_int_equal(answer.status, 200);
-    assert_string_equal(answer_text(&answer, "status"), "confirmed");
+    service_receive(waiting, &response);
+    assert_int_equal(response.status, 200);
+    assert_string_equal(response_text(&response, "status"), "confirmed");
 }
 
-static void DX7_a_wait_that_ends_in_an_outage_does_not_say_pending(void **state)
+static void DX7_a_wait_that_ends_during_an_outage_does_not_return_pending(void **state)
 {
     (void)state;
-    AUTO_ANSWER leased = {0}, answer = {0};
-    post(&leased);
-    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=2", answer_text(&leased, "hash"));
-    int waiting = service_say(&service, "GET", path, NULL);
+    AUTO_RESPONSE leased = {0}, response = {0};
+    fixture_post_payment(&leased);
+    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=2", response_text(&leased, "hash"));
+    int waiting = service_send(&service, "GET", path, NULL);
     clock_sleep_ms(200);
     test_pg_kill();
-    service_hear(waiting, &answer);
+    service_receive(waiting, &response);
     test_pg_restart();
     await_ready();
-    assert_answer_refused(&answer, 503, "DATABASE_UNAVAILABLE");
+    assert_refused(&response, 503, "DATABASE_UNAVAILABLE");
 }
 
-static void fee_bump(struct answer *answer, const struct answer *leased)
+static void fee_bump(struct response *response, const struct response *leased)
 {
-    service_post(&service, answer, "/v1/fee-bumps",
-        json_pack("{s:s}", "transactionXdr", answer_text(leased, "transactionXdr")));
+    service_post(&service, response, "/v1/fee-bumps",
+        json_pack("{s:s}", "transactionXdr", response_text(leased, "transactionXdr")));
 }
 
-/* Last: nothing brings the key process back but a new start. */
-static void without_the_key_process_nothing_is_signed_and_the_owner_is_told(void **state)
+/* The last test: the key process is not started again. */
+static void without_the_key_process_nothing_is_signed_and_its_descriptor_says_that_it_is_lost(void **state)
 {
     (void)state;
-    AUTO_ANSWER leased = {0}, bumped = {0}, refused = {0}, live = {0};
+    AUTO_RESPONSE leased = {0}, bumped = {0}, refused = {0}, live = {0};
     struct sample sample = SAMPLE;
     add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
@@ -330,11 +349,11 @@ static void without_the_key_process_nothing_is_signed_and_the_owner_is_told(void
     assert_int_equal(leased.status, 201);
     assert_int_equal(syscall(SYS_pidfd_send_signal, keyd_pidfd(service.keyd), SIGKILL, NULL, 0), 0);
     fee_bump(&bumped, &leased);
-    assert_answer_refused(&bumped, 503, "SIGNER_UNAVAILABLE");
+    assert_refused(&bumped, 503, "SIGNER_UNAVAILABLE");
     struct pollfd lost = {.fd = keyd_lost_fd(service.keyd), .events = POLLIN};
     assert_int_equal(poll(&lost, 1, 0), 1);
-    post(&refused);
-    assert_answer_refused(&refused, 503, "SIGNER_UNAVAILABLE");
+    fixture_post_payment(&refused);
+    assert_refused(&refused, 503, "SIGNER_UNAVAILABLE");
     assert_int_equal(service_leases(&service), 1);
     assert_int_equal(service_number(&service, "SELECT count(*) FROM fairway.fee_bumps"), 0);
     assert_red("keys");
@@ -344,21 +363,22 @@ static void without_the_key_process_nothing_is_signed_and_the_owner_is_told(void
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, reset)
+#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
-        TEST(all_is_well_at_first),
-        TEST(DO5_ingestion_that_is_not_well_is_told_without_its_words),
+        TEST(at_first_every_check_passes),
+        TEST(DO5_ingestion_that_fails_is_red_without_its_reason),
         TEST(DO5_a_clock_far_from_the_last_close_time_is_red_in_either_direction),
-        TEST(DO5_suspended_grants_are_red),
-        TEST(DO5_DR10_held_grants_are_red_and_say_why),
-        TEST(DO5_G2_a_pool_without_an_active_account_is_red_and_one_that_is_leased_is_not),
-        TEST(DO5_a_distribution_account_that_runs_low_is_a_warning_and_an_empty_one_is_red),
+        TEST(DO5_stopped_grants_are_red_and_say_why),
+        TEST(DO5_DR10_grants_on_hold_are_red_and_say_why_and_until_when),
+        TEST(DO5_a_red_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
+        TEST(DO5_G2_a_pool_without_an_active_account_is_red_and_a_leased_one_is_not),
+        TEST(DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_empty_one_is_red),
         TEST(below_the_floor_a_lease_is_503_before_it_takes_an_account),
         TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),
-        TEST(DX7_without_the_database_all_is_503_but_the_process_lives_and_recovers),
-        TEST(DX7_a_wait_outlives_an_outage_and_ends_with_the_truth),
-        TEST(DX7_a_wait_that_ends_in_an_outage_does_not_say_pending),
-        TEST(without_the_key_process_nothing_is_signed_and_the_owner_is_told),
+        TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers),
+        TEST(DX7_a_wait_continues_after_an_outage_and_returns_the_new_status),
+        TEST(DX7_a_wait_that_ends_during_an_outage_does_not_return_pending),
+        TEST(without_the_key_process_nothing_is_signed_and_its_descriptor_says_that_it_is_lost),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, fixture_start_private, fixture_stop);
 }

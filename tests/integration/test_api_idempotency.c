@@ -1,42 +1,19 @@
-/* POST /v1/transactions with an Idempotency-Key: a retry is answered as the first try was (DL9). */
+/* POST /v1/transactions with an Idempotency-Key: a retry gets the reply of the first request (DL9). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "support/api_client.h"
-#include "support/service.h"
+#include "support/fixture.h"
 #include "unit/stellar/sample.h"
 
-#define ACCOUNTS 3
 #define PATH "/v1/transactions"
 
-static struct service service;
-
-static int start(void **state)
-{
-    test_pg_start(state);
-    service_start(&service, ACCOUNTS);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_stop(&service);
-    return test_pg_stop(state);
-}
-
-static int reset(void **state)
-{
-    (void)state;
-    service_reset(&service);
-    return 0;
-}
-
 /* Posts that body with that key. */
-static void post_keyed(struct answer *answer, const char *key, const char *body)
+static void post_keyed(struct response *response, const char *key, const char *body)
 {
     AUTO_FREE char *head = mem_format("Content-Type: application/json\r\nIdempotency-Key: %s\r\n", key);
-    service_ask(&service, answer, "POST", PATH, head, (struct bytes){(const uint8_t *)body, strlen(body)});
+    service_request(&service, response, "POST", PATH, head, (struct bytes){(const uint8_t *)body, strlen(body)});
 }
 
 static char *body_of(struct sample *sample, unsigned timeout_s)
@@ -54,21 +31,21 @@ static char *body_of_payment(unsigned timeout_s)
     return body_of(&sample, timeout_s);
 }
 
-static void DL9_a_retry_with_its_key_gets_the_same_answer_also_when_settled_and_when_no_account_is_idle(
+static void DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_when_no_account_is_idle(
     void **state)
 {
     (void)state;
-    AUTO_ANSWER first = {0};
+    AUTO_RESPONSE first = {0};
     AUTO_FREE char *body = body_of_payment(60);
     post_keyed(&first, "order 7", body);
     assert_int_equal(first.status, 201);
     for (int tries = 0; tries < 3; tries++) {
-        AUTO_ANSWER retry = {0};
+        AUTO_RESPONSE retry = {0};
         if (tries == 1)
             test_db_exec(&service.db, "UPDATE fairway.channel_accounts SET state = 'quarantined',"
                                       " quarantine_reason = 'none idle' WHERE lease_hash IS NULL");
         if (tries == 2) {
-            const struct hash hash = answer_hash(&first, "hash");
+            const struct hash hash = response_hash(&first, "hash");
             service_include(&service, &hash, NULL, 0);
         }
         post_keyed(&retry, "order 7", body);
@@ -83,9 +60,9 @@ static void DL9_a_retry_with_its_key_gets_the_same_answer_also_when_settled_and_
 static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it(void **state)
 {
     (void)state;
-    AUTO_ANSWER first = {0};
-    AUTO_ANSWER retry = {0};
-    AUTO_ANSWER another = {0};
+    AUTO_RESPONSE first = {0};
+    AUTO_RESPONSE retry = {0};
+    AUTO_RESPONSE another = {0};
     struct sample sample = SAMPLE;
     add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
     sample.resource_fee_stroops = 1000;
@@ -106,25 +83,27 @@ static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_
 static void DL9_the_same_key_with_another_body_is_409(void **state)
 {
     (void)state;
-    AUTO_ANSWER first = {0};
-    AUTO_ANSWER second = {0};
+    AUTO_RESPONSE first = {0};
+    AUTO_RESPONSE second = {0};
     AUTO_FREE char *body = body_of_payment(60);
     AUTO_FREE char *another = body_of_payment(61);
     post_keyed(&first, "order 7", body);
     assert_int_equal(first.status, 201);
     post_keyed(&second, "order 7", another);
-    assert_answer_refused(&second, 409, "IDEMPOTENCY_CONFLICT");
+    assert_refused(&second, 409, "IDEMPOTENCY_CONFLICT");
+    assert_non_null(strstr(response_text(&second, "detail"), "same bytes"));
+    assert_non_null(strstr(response_text(&second, "detail"), "expired, needs a new key"));
     assert_int_equal(service_leases(&service), 1);
 }
 
 static void DL9_a_refused_request_leaves_its_key_free(void **state)
 {
     (void)state;
-    AUTO_ANSWER refused = {0};
-    AUTO_ANSWER granted = {0};
+    AUTO_RESPONSE refused = {0};
+    AUTO_RESPONSE granted = {0};
     AUTO_FREE char *body = body_of_payment(60);
     post_keyed(&refused, "order 7", "{}");
-    assert_answer_refused(&refused, 400, "INVALID_REQUEST");
+    assert_refused(&refused, 400, "INVALID_REQUEST");
     post_keyed(&granted, "order 7", body);
     assert_int_equal(granted.status, 201);
 }
@@ -132,21 +111,21 @@ static void DL9_a_refused_request_leaves_its_key_free(void **state)
 static void DL9_fifty_at_a_time_with_one_key_get_one_lease(void **state)
 {
     (void)state;
-    AUTO_ANSWER first = {0};
+    AUTO_RESPONSE first = {0};
     AUTO_FREE char *body = body_of_payment(60);
     struct api_client clients[50];
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        api_dial(&clients[i], http_port(service.http));
+        api_connect(&clients[i], http_port(service.http));
         api_send(&clients[i], "POST", PATH, "Idempotency-Key: order 7\r\n", body);
     }
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        struct api_reply reply = api_hear(&clients[i]);
+        struct api_reply reply = api_receive(&clients[i]);
         assert_int_equal(reply.status, 201);
         if (i == 0)
             first.json = json_incref(reply.json);
         assert_true(json_equal(reply.json, first.json));
         api_reply_wipe(&reply);
-        api_hang_up(&clients[i]);
+        api_close(&clients[i]);
     }
     assert_int_equal(service_leases(&service), 1);
 }
@@ -160,28 +139,28 @@ static void an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refuse
     longest[256] = '\0';
     const char *const wrong[] = {"", longest, "caf\xc3\xa9", "a\tb"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        AUTO_ANSWER answer = {0};
-        post_keyed(&answer, wrong[i], body);
-        assert_answer_refused(&answer, 400, "INVALID_REQUEST");
+        AUTO_RESPONSE response = {0};
+        post_keyed(&response, wrong[i], body);
+        assert_refused(&response, 400, "INVALID_REQUEST");
     }
     assert_int_equal(service_leases(&service), 0);
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     longest[255] = '\0';
-    post_keyed(&answer, longest, body);
-    assert_int_equal(answer.status, 201);
+    post_keyed(&response, longest, body);
+    assert_int_equal(response.status, 201);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(
-            DL9_a_retry_with_its_key_gets_the_same_answer_also_when_settled_and_when_no_account_is_idle,
-            reset),
-        cmocka_unit_test_setup(DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it, reset),
-        cmocka_unit_test_setup(DL9_the_same_key_with_another_body_is_409, reset),
-        cmocka_unit_test_setup(DL9_a_refused_request_leaves_its_key_free, reset),
-        cmocka_unit_test_setup(DL9_fifty_at_a_time_with_one_key_get_one_lease, reset),
-        cmocka_unit_test_setup(an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused, reset),
+            DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_when_no_account_is_idle,
+            fixture_reset),
+        cmocka_unit_test_setup(DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it, fixture_reset),
+        cmocka_unit_test_setup(DL9_the_same_key_with_another_body_is_409, fixture_reset),
+        cmocka_unit_test_setup(DL9_a_refused_request_leaves_its_key_free, fixture_reset),
+        cmocka_unit_test_setup(DL9_fifty_at_a_time_with_one_key_get_one_lease, fixture_reset),
+        cmocka_unit_test_setup(an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused, fixture_reset),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

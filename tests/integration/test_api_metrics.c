@@ -1,4 +1,4 @@
-/* GET /metrics: Prometheus' text format, true values, what is not known left out (DO2). */
+/* GET /metrics: Prometheus' text format, correct values; unknown values are left out (DO2). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,32 +6,9 @@
 
 #include "base/clock.h"
 #include "support/api_client.h"
-#include "support/service.h"
-#include "unit/stellar/sample.h"
+#include "support/fixture.h"
 
 #define ABSENT INT64_MIN
-
-static struct service service;
-
-static int start(void **state)
-{
-    test_pg_start_private(state);
-    service_start(&service, 3);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_stop(&service);
-    return test_pg_stop(state);
-}
-
-static int reset(void **state)
-{
-    (void)state;
-    service_reset(&service);
-    return 0;
-}
 
 static struct api_reply metrics(void)
 {
@@ -63,17 +40,13 @@ static int64_t value(const char *name)
 
 static void lease_one(void)
 {
-    AUTO_ANSWER answer = {0};
-    struct sample sample = SAMPLE;
-    add_payment(&sample, PLAIN, 9);
-    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    service_post(&service, &answer, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
-    sample_wipe(&sample);
-    assert_int_equal(answer.status, 201);
+    AUTO_RESPONSE response = {0};
+    fixture_post_payment(&response);
+    assert_int_equal(response.status, 201);
 }
 
-/* Of one line of the text format: "# HELP name text", "# TYPE name gauge", or "name{label="value"} number".
- */
+/* Checks one line of the text format: "# HELP name text", "# TYPE name gauge", or
+ * "name{label="value"} number". */
 static void assert_line(const char *line, char *described)
 {
     char name[100], kind[20];
@@ -107,7 +80,7 @@ static void every_line_is_of_the_format_and_every_sample_is_described(void **sta
     service_set_spendable(&service, 5000000);
     struct api_reply reply = metrics();
     char described[100] = "";
-    AUTO_FREE char *type = api_field(&reply, "Content-Type");
+    AUTO_FREE char *type = api_header(&reply, "Content-Type");
     assert_string_equal(type, "text/plain; version=0.0.4; charset=utf-8");
     size_t len = strlen(reply.body), lines = 0;
     assert_int_equal(reply.body[len - 1], '\n');
@@ -120,7 +93,7 @@ static void every_line_is_of_the_format_and_every_sample_is_described(void **sta
 static void DO2_the_pool_is_counted_as_the_database_counts_it(void **state)
 {
     (void)state;
-    assert_int_equal(value("fairway_channel_accounts{state=\"idle\"}"), 3);
+    assert_int_equal(value("fairway_channel_accounts{state=\"idle\"}"), FIXTURE_ACCOUNTS);
     lease_one();
     test_db_exec(&service.db,
         "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'x' WHERE"
@@ -128,7 +101,7 @@ static void DO2_the_pool_is_counted_as_the_database_counts_it(void **state)
         "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '70 s'"
         " WHERE lease_hash IS NOT NULL");
     struct api_reply reply = metrics();
-    assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"idle\"}"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"idle\"}"), FIXTURE_ACCOUNTS - 2);
     assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"leased\"}"), 1);
     assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"quarantined\"}"), 1);
     assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"creating\"}"), 0);
@@ -155,7 +128,7 @@ static void DO2_the_cursor_is_the_last_ledger(void **state)
     assert_int_equal(sample_of(&reply, "fairway_ingestion_ok"), 1);
     api_reply_wipe(&reply);
     test_db_exec(&service.db, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'x'");
-    service.ingestion_well = false;
+    service.ingestion_works = false;
     assert_int_equal(value("fairway_grants_allowed"), 0);
     assert_int_equal(value("fairway_ingestion_ok"), 0);
 }
@@ -181,7 +154,7 @@ static void the_distribution_account_is_left_out_until_it_is_known(void **state)
     api_reply_wipe(&reply);
 }
 
-static void DR10_the_standby_is_told_beside_what_is_promised(void **state)
+static void DR10_the_configured_standby_and_the_failover_option_are_reported(void **state)
 {
     (void)state;
     assert_int_equal(value("fairway_database_failover_synchronous"), 0);
@@ -213,8 +186,8 @@ static void the_build_is_named(void **state)
     api_reply_wipe(&reply);
 }
 
-/* Last: it kills the server. */
-static void without_the_database_the_rest_is_told(void **state)
+/* The last test: it kills the server. */
+static void without_the_database_the_rest_is_reported(void **state)
 {
     (void)state;
     test_pg_kill();
@@ -229,15 +202,15 @@ static void without_the_database_the_rest_is_told(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, reset)
+#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
         TEST(every_line_is_of_the_format_and_every_sample_is_described),
         TEST(DO2_the_pool_is_counted_as_the_database_counts_it),
         TEST(DO2_the_cursor_is_the_last_ledger),
         TEST(the_distribution_account_is_left_out_until_it_is_known),
-        TEST(DR10_the_standby_is_told_beside_what_is_promised),
+        TEST(DR10_the_configured_standby_and_the_failover_option_are_reported),
         TEST(the_build_is_named),
-        TEST(without_the_database_the_rest_is_told),
+        TEST(without_the_database_the_rest_is_reported),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, fixture_start_private, fixture_stop);
 }

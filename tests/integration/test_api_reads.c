@@ -1,49 +1,26 @@
-/* GET /v1/transactions/{hash}, /v1/pool, /v1/channel-accounts: what a client may see, and when. */
+/* GET /v1/transactions/{hash}, /v1/pool and /v1/channel-accounts: what a client sees, and when. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "support/service.h"
+#include "support/fixture.h"
 #include "unit/stellar/sample.h"
 #include "slowness.h"
 
-#define ACCOUNTS 4
 #define WAITERS 100
 #define TX_BAD_AUTH (-6)
 
-static struct service service;
-
-static int start(void **state)
-{
-    test_pg_start(state);
-    service_start(&service, ACCOUNTS);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_stop(&service);
-    return test_pg_stop(state);
-}
-
-static int reset(void **state)
-{
-    (void)state;
-    service_reset(&service);
-    return 0;
-}
-
 static struct hash lease(void)
 {
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct sample sample = SAMPLE;
-    add_invoke(&sample, NO_SOURCE, 0, 0, NULL); /* nobody else must sign: can be bumped as it is */
+    add_invoke(&sample, NO_SOURCE, 0, 0, NULL); /* nobody else must sign it, so it can be bumped as it is */
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    service_post(&service, &answer, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
+    service_post(&service, &response, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
     sample_wipe(&sample);
-    return answer_hash(&answer, "hash");
+    return response_hash(&response, "hash");
 }
 
 static char *path_of(const struct hash *hash, const char *query)
@@ -53,27 +30,27 @@ static char *path_of(const struct hash *hash, const char *query)
     return mem_format("/v1/transactions/%s%s", text, query);
 }
 
-static void get_transaction(struct answer *answer, const struct hash *hash, const char *query)
+static void get_transaction(struct response *response, const struct hash *hash, const char *query)
 {
     AUTO_FREE char *path = path_of(hash, query);
-    service_get(&service, answer, path);
+    service_get(&service, response, path);
 }
 
 static void a_pending_transaction_has_no_ledger_yet(void **state)
 {
     (void)state;
     static const char *const members[] = {"hash", "status", "channelAccount", "sequence", "maxTime", NULL};
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct hash hash = lease();
-    get_transaction(&answer, &hash, "");
-    assert_int_equal(answer.status, 200);
-    assert_json_members(answer.json, members);
-    struct hash said = answer_hash(&answer, "hash");
+    get_transaction(&response, &hash, "");
+    assert_int_equal(response.status, 200);
+    assert_json_members(response.json, members);
+    struct hash said = response_hash(&response, "hash");
     assert_true(hash_equal(&said, &hash));
-    assert_string_equal(answer_text(&answer, "status"), "pending");
+    assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-static void what_a_ledger_decided_is_told_with_ledger_time_and_code(void **state)
+static void a_settled_transaction_has_ledger_close_time_and_result_code(void **state)
 {
     (void)state;
     static const char *const members[] = {
@@ -84,17 +61,17 @@ static void what_a_ledger_decided_is_told_with_ledger_time_and_code(void **state
     } cases[] = {
         {0, "confirmed", "txSUCCESS"}, {-1, "failed", "txFAILED"}, {TX_BAD_AUTH, "failed", "txBAD_AUTH"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        AUTO_ANSWER answer = {0};
+        AUTO_RESPONSE response = {0};
         struct hash hash = lease();
         service_include(&service, &hash, NULL, cases[i].code);
-        get_transaction(&answer, &hash, "?wait=60");
-        assert_int_equal(answer.status, 200);
-        assert_json_members(answer.json, members);
-        assert_string_equal(answer_text(&answer, "status"), cases[i].status);
-        assert_string_equal(answer_text(&answer, "resultCode"), cases[i].name);
-        assert_int_equal(json_integer_value(json_object_get(answer.json, "ledger")),
+        get_transaction(&response, &hash, "?wait=60");
+        assert_int_equal(response.status, 200);
+        assert_json_members(response.json, members);
+        assert_string_equal(response_text(&response, "status"), cases[i].status);
+        assert_string_equal(response_text(&response, "resultCode"), cases[i].name);
+        assert_int_equal(json_integer_value(json_object_get(response.json, "ledger")),
             test_db_number(&service.db, "SELECT sequence FROM fairway.cursor"));
-        assert_int_equal(strtoll(answer_text(&answer, "closedAt"), NULL, 10),
+        assert_int_equal(strtoll(response_text(&response, "closedAt"), NULL, 10),
             test_db_number(&service.db, "SELECT close_time FROM fairway.cursor"));
     }
 }
@@ -104,77 +81,77 @@ static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
     (void)state;
     static const char *const members[] = {
         "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", NULL};
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct hash hash = lease();
     test_db_exec(&service.db, "UPDATE fairway.leases SET max_time = 1");
     service_close_ledger(&service);
-    get_transaction(&answer, &hash, "");
-    assert_json_members(answer.json, members);
-    assert_string_equal(answer_text(&answer, "status"), "expired");
+    get_transaction(&response, &hash, "");
+    assert_json_members(response.json, members);
+    assert_string_equal(response_text(&response, "status"), "expired");
 }
 
 static void a_fee_bumps_hash_finds_its_lease(void **state)
 {
     (void)state;
-    AUTO_ANSWER leased = {0}, bumped = {0}, pending = {0}, ended = {0};
+    AUTO_RESPONSE leased = {0}, bumped = {0}, pending = {0}, ended = {0};
     struct sample sample = SAMPLE;
     add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     service_post(&service, &leased, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
     sample_wipe(&sample);
-    json_t *body = json_pack("{s:s}", "transactionXdr", answer_text(&leased, "transactionXdr"));
+    json_t *body = json_pack("{s:s}", "transactionXdr", response_text(&leased, "transactionXdr"));
     service_post(&service, &bumped, "/v1/fee-bumps", body);
-    struct hash inner = answer_hash(&leased, "hash"), outer = answer_hash(&bumped, "hash");
+    struct hash inner = response_hash(&leased, "hash"), outer = response_hash(&bumped, "hash");
     get_transaction(&pending, &outer, "");
-    assert_string_equal(answer_text(&pending, "hash"), answer_text(&leased, "hash"));
-    assert_string_equal(answer_text(&pending, "status"), "pending");
+    assert_string_equal(response_text(&pending, "hash"), response_text(&leased, "hash"));
+    assert_string_equal(response_text(&pending, "status"), "pending");
     service_include(&service, &inner, &outer, 0);
     get_transaction(&ended, &outer, "");
-    assert_string_equal(answer_text(&ended, "status"), "confirmed");
-    assert_string_equal(answer_text(&ended, "hash"), answer_text(&leased, "hash"));
+    assert_string_equal(response_text(&ended, "status"), "confirmed");
+    assert_string_equal(response_text(&ended, "hash"), response_text(&leased, "hash"));
 }
 
 static void an_unknown_hash_is_404_at_once_also_with_wait(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct hash hash = {{1, 2, 3}};
     int64_t begun_ms = clock_ms();
-    get_transaction(&answer, &hash, "?wait=60");
-    assert_answer_refused(&answer, 404, "TRANSACTION_NOT_FOUND");
+    get_transaction(&response, &hash, "?wait=60");
+    assert_refused(&response, 404, "TRANSACTION_NOT_FOUND");
     assert_true(clock_ms() - begun_ms < slower(2000));
 }
 
 static void DA8_another_clients_hash_is_unknown(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct hash hash = lease();
     test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
-    get_transaction(&answer, &hash, "");
-    assert_answer_refused(&answer, 404, "TRANSACTION_NOT_FOUND");
+    get_transaction(&response, &hash, "");
+    assert_refused(&response, 404, "TRANSACTION_NOT_FOUND");
 }
 
 static void a_hash_is_64_hexadecimal_digits_of_either_case(void **state)
 {
     (void)state;
     static const char digits[] = "ABCDEFabcdef0123456789ABCDEFabcdef0123456789ABCDEFabcdef01234567";
-    AUTO_ANSWER well = {0};
+    AUTO_RESPONSE well = {0};
     AUTO_FREE char *good = mem_format("/v1/transactions/%s", digits);
     service_get(&service, &well, good);
-    assert_answer_refused(&well, 404, "TRANSACTION_NOT_FOUND");
+    assert_refused(&well, 404, "TRANSACTION_NOT_FOUND");
     static const char *const wrong[] = {"/v1/transactions/0", "/v1/transactions/%.63s",
         "/v1/transactions/%s0", "/v1/transactions/%.63sg", "/v1/transactions/0x%.62s",
         "/v1/transactions/%%20%.63s"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        AUTO_ANSWER answer = {0};
+        AUTO_RESPONSE response = {0};
         char path[200];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         snprintf(path, sizeof path, wrong[i], digits);
 #pragma GCC diagnostic pop
-        service_get(&service, &answer, path);
-        assert_answer_refused(&answer, 400, "INVALID_HASH");
+        service_get(&service, &response, path);
+        assert_refused(&response, 400, "INVALID_HASH");
     }
 }
 
@@ -184,46 +161,45 @@ static void wait_is_whole_seconds_from_0_to_60(void **state)
     static const char *const wrong[] = {"61", "-1", "1.5", "", "1s", "%201", "01", "18446744073709551617"};
     struct hash hash = lease();
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        AUTO_ANSWER answer = {0};
+        AUTO_RESPONSE response = {0};
         AUTO_FREE char *query = mem_format("?wait=%s", wrong[i]);
-        get_transaction(&answer, &hash, query);
-        assert_answer_refused(&answer, 400, "INVALID_REQUEST");
+        get_transaction(&response, &hash, query);
+        assert_refused(&response, 400, "INVALID_REQUEST");
     }
-    AUTO_ANSWER answer = {0};
-    get_transaction(&answer, &hash, "?wait=0");
-    assert_string_equal(answer_text(&answer, "status"), "pending");
+    AUTO_RESPONSE response = {0};
+    get_transaction(&response, &hash, "?wait=0");
+    assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-static void wait_holds_a_pending_answer_until_its_time_is_over(void **state)
+static void wait_delays_a_pending_reply_until_its_time_is_over(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct hash hash = lease();
     int64_t begun_ms = clock_ms();
-    get_transaction(&answer, &hash, "?wait=1");
+    get_transaction(&response, &hash, "?wait=1");
     assert_in_range(clock_ms() - begun_ms, 1000, slower(2000));
-    assert_int_equal(answer.status, 200);
-    assert_string_equal(answer_text(&answer, "status"), "pending");
+    assert_int_equal(response.status, 200);
+    assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-/* How long this machine takes for as many answers that wait for nothing: other load may have its processors.
- */
-static int64_t time_answers_ms(const char *path)
+/* How long this machine takes for as many replies that do not wait: other programs may use its processors. */
+static int64_t time_replies_ms(const char *path)
 {
     int asked[WAITERS];
     int64_t begun_ms = clock_ms();
     for (size_t i = 0; i < WAITERS; i++)
-        asked[i] = service_say(&service, "GET", path, NULL);
+        asked[i] = service_send(&service, "GET", path, NULL);
     for (size_t i = 0; i < WAITERS; i++) {
-        AUTO_ANSWER answer = {0};
-        service_hear(asked[i], &answer);
-        assert_int_equal(answer.status, 200);
+        AUTO_RESPONSE response = {0};
+        service_receive(asked[i], &response);
+        assert_int_equal(response.status, 200);
     }
     return clock_ms() - begun_ms;
 }
 
-/* A slow poll would take up to a second: only the notification can be this fast. */
-static void all_who_wait_are_answered_when_the_ledger_commits(void **state)
+/* Polling would take up to a second: only the notification is this fast. */
+static void all_that_wait_get_their_reply_when_the_ledger_commits(void **state)
 {
     (void)state;
     int waiting[WAITERS];
@@ -232,17 +208,17 @@ static void all_who_wait_are_answered_when_the_ledger_commits(void **state)
     int64_t worst_ms = 0, plain_ms = 0;
     for (int round = 0; round < 3; round++) {
         AUTO_FREE char *plain = path_of(&hash, "");
-        int64_t ms = time_answers_ms(plain);
+        int64_t ms = time_replies_ms(plain);
         plain_ms = ms > plain_ms ? ms : plain_ms;
         for (size_t i = 0; i < WAITERS; i++)
-            waiting[i] = service_say(&service, "GET", path, NULL);
+            waiting[i] = service_send(&service, "GET", path, NULL);
         clock_sleep_ms(150);
         service_include(&service, &hash, NULL, 0);
         int64_t committed_ms = clock_ms();
         for (size_t i = 0; i < WAITERS; i++) {
-            AUTO_ANSWER answer = {0};
-            service_hear(waiting[i], &answer);
-            assert_string_equal(answer_text(&answer, "status"), "confirmed");
+            AUTO_RESPONSE response = {0};
+            service_receive(waiting[i], &response);
+            assert_string_equal(response_text(&response, "status"), "confirmed");
         }
         int64_t took_ms = clock_ms() - committed_ms;
         worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
@@ -251,96 +227,134 @@ static void all_who_wait_are_answered_when_the_ledger_commits(void **state)
         path = path_of(&hash, "?wait=30");
     }
     print_message(
-        "from the ledger's commit to the last of %d answers: %d ms at worst; without waiting: %d ms\n",
+        "from the ledger's commit to the last of %d replies: at most %d ms; without waiting: %d ms\n",
         WAITERS, (int)worst_ms, (int)plain_ms);
     assert_true(worst_ms < 400 + 2 * plain_ms);
 }
 
-static void a_client_that_hangs_up_while_it_waits_harms_nobody(void **state)
+static void clients_that_hang_up_while_they_wait_do_not_disturb_others(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     struct hash hash = lease();
     AUTO_FREE char *path = path_of(&hash, "?wait=60");
     for (int i = 0; i < 20; i++)
-        close(service_say(&service, "GET", path, NULL));
-    int staying = service_say(&service, "GET", path, NULL);
+        close(service_send(&service, "GET", path, NULL));
+    int staying = service_send(&service, "GET", path, NULL);
     clock_sleep_ms(300);
     service_include(&service, &hash, NULL, 0);
-    service_hear(staying, &answer);
-    assert_string_equal(answer_text(&answer, "status"), "confirmed");
+    service_receive(staying, &response);
+    assert_string_equal(response_text(&response, "status"), "confirmed");
 }
 
-static json_int_t member(const struct answer *answer, const char *object, const char *name)
+static json_int_t member(const struct response *response, const char *object, const char *name)
 {
-    return json_integer_value(json_object_get(json_object_get(answer->json, object), name));
+    return json_integer_value(json_object_get(json_object_get(response->json, object), name));
 }
 
-static void the_pool_is_told_in_counts(void **state)
+static void the_pool_is_returned_in_counts(void **state)
 {
     (void)state;
-    static const char *const members[] = {"accounts", "oldestLeaseSeconds", "cursor", NULL};
+    static const char *const members[] = {"accounts", "oldestLeaseSeconds", "cursor", "grants", NULL};
     static const char *const counts[] = {"idle", "leased", "creating", "retiring", "quarantined", NULL};
     static const char *const cursor[] = {"sequence", "closeTime", "lagSeconds", NULL};
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     lease();
     test_db_exec(&service.db, "UPDATE fairway.leases SET granted_at = granted_at - interval '100 s';"
                               "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '100 s'");
-    service_get(&service, &answer, "/v1/pool");
-    assert_int_equal(answer.status, 200);
-    assert_json_members(answer.json, members);
-    assert_json_members(json_object_get(answer.json, "accounts"), counts);
-    assert_json_members(json_object_get(answer.json, "cursor"), cursor);
-    assert_int_equal(member(&answer, "accounts", "idle"), ACCOUNTS - 1);
-    assert_int_equal(member(&answer, "accounts", "leased"), 1);
-    assert_in_range(json_integer_value(json_object_get(answer.json, "oldestLeaseSeconds")), 100, 110);
-    assert_int_equal(member(&answer, "cursor", "sequence"),
+    service_get(&service, &response, "/v1/pool");
+    assert_int_equal(response.status, 200);
+    assert_json_members(response.json, members);
+    assert_json_members(json_object_get(response.json, "accounts"), counts);
+    assert_json_members(json_object_get(response.json, "cursor"), cursor);
+    assert_int_equal(member(&response, "accounts", "idle"), FIXTURE_ACCOUNTS - 1);
+    assert_int_equal(member(&response, "accounts", "leased"), 1);
+    assert_in_range(json_integer_value(json_object_get(response.json, "oldestLeaseSeconds")), 100, 110);
+    assert_int_equal(member(&response, "cursor", "sequence"),
         test_db_number(&service.db, "SELECT sequence FROM fairway.cursor"));
-    assert_true(json_is_string(json_object_get(json_object_get(answer.json, "cursor"), "closeTime")));
-    assert_in_range(member(&answer, "cursor", "lagSeconds"), 0, 10);
+    assert_true(json_is_string(json_object_get(json_object_get(response.json, "cursor"), "closeTime")));
+    assert_in_range(member(&response, "cursor", "lagSeconds"), 0, 10);
+}
+
+static const char *grants_text(const struct response *response, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(response->json, "grants"), name));
+    return text == NULL ? "" : text;
+}
+
+static bool grants_allowed(const struct response *response)
+{
+    return json_is_true(json_object_get(json_object_get(response->json, "grants"), "allowed"));
+}
+
+static void DO5_the_pool_says_whether_grants_are_allowed_and_if_not_why_and_until_when(void **state)
+{
+    (void)state;
+    AUTO_RESPONSE allowed = {0}, on_hold = {0}, stopped = {0}, restored = {0};
+    service_get(&service, &allowed, "/v1/pool");
+    test_db_exec(&service.db,
+        "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'the volume was copied'");
+    service_get(&service, &on_hold, "/v1/pool");
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL,"
+                              " grants_allowed = false, grants_reason = 'the ledgers have a gap'");
+    service_get(&service, &stopped, "/v1/pool");
+    test_db_exec(&service.db,
+        "UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL, timeline = timeline + 1");
+    service_get(&service, &restored, "/v1/pool");
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline - 1");
+    assert_true(grants_allowed(&allowed));
+    assert_int_equal(json_object_size(json_object_get(allowed.json, "grants")), 1);
+    assert_false(grants_allowed(&on_hold));
+    assert_string_equal(grants_text(&on_hold, "reason"), "the volume was copied");
+    assert_string_equal(grants_text(&on_hold, "onHoldUntil"), "4102444800");
+    assert_false(grants_allowed(&stopped));
+    assert_string_equal(grants_text(&stopped, "reason"), "the ledgers have a gap");
+    assert_string_equal(grants_text(&stopped, "onHoldUntil"), "");
+    assert_false(grants_allowed(&restored));
+    assert_string_equal(grants_text(&restored, "reason"), "the database was restored or failed over");
 }
 
 static void before_the_first_ledger_the_cursor_is_null(void **state)
 {
     (void)state;
-    AUTO_ANSWER answer = {0};
+    AUTO_RESPONSE response = {0};
     test_db_exec(&service.db, "CREATE TABLE fairway.kept AS SELECT * FROM fairway.cursor;"
                               "DELETE FROM fairway.cursor");
-    service_get(&service, &answer, "/v1/pool");
+    service_get(&service, &response, "/v1/pool");
     test_db_exec(
         &service.db, "INSERT INTO fairway.cursor SELECT * FROM fairway.kept; DROP TABLE fairway.kept");
-    assert_int_equal(answer.status, 200);
-    assert_true(json_is_null(json_object_get(answer.json, "cursor")));
+    assert_int_equal(response.status, 200);
+    assert_true(json_is_null(json_object_get(response.json, "cursor")));
 }
 
 static void pages_follow_each_other_to_the_end(void **state)
 {
     (void)state;
-    for (int limit = 1; limit <= ACCOUNTS + 1; limit++) {
+    for (int limit = 1; limit <= FIXTURE_ACCOUNTS + 1; limit++) {
         AUTO_FREE char *path = mem_format("/v1/channel-accounts?limit=%d", limit);
         char last[ADDRESS_SIZE] = "";
         int seen = 0, pages = 0;
         for (bool more = true; more; pages++) {
-            AUTO_ANSWER answer = {0};
+            AUTO_RESPONSE response = {0};
             size_t i;
             json_t *item;
-            service_get(&service, &answer, path);
-            assert_int_equal(answer.status, 200);
-            json_array_foreach(json_object_get(answer.json, "items"), i, item)
+            service_get(&service, &response, path);
+            assert_int_equal(response.status, 200);
+            json_array_foreach(json_object_get(response.json, "items"), i, item)
             {
                 const char *key = json_string_value(json_object_get(item, "publicKey"));
                 assert_true(strcmp(last, key) < 0);
                 snprintf(last, sizeof last, "%s", key);
                 seen++;
             }
-            more = json_object_get(answer.json, "next") != NULL;
+            more = json_object_get(response.json, "next") != NULL;
             if (more)
-                assert_string_equal(answer_text(&answer, "next"), last);
+                assert_string_equal(response_text(&response, "next"), last);
             mem_free_at(&path);
             path = mem_format("/v1/channel-accounts?limit=%d&after=%s", limit, last);
         }
-        assert_int_equal(seen, ACCOUNTS);
-        assert_int_equal(pages, (ACCOUNTS + limit - 1) / limit);
+        assert_int_equal(seen, FIXTURE_ACCOUNTS);
+        assert_int_equal(pages, (FIXTURE_ACCOUNTS + limit - 1) / limit);
     }
 }
 
@@ -351,7 +365,7 @@ static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state
     static const char *const quarantined[] = {
         "publicKey", "state", "reason", "sequence", "sequenceLedger", NULL};
     static const char *const of_lease[] = {"hash", "maxTime", NULL};
-    AUTO_ANSWER one = {0}, other = {0}, none = {0};
+    AUTO_RESPONSE one = {0}, other = {0}, none = {0};
     char text[HASH_HEX_SIZE];
     struct hash hash = lease();
     hash_encode(&hash, text);
@@ -379,36 +393,37 @@ static void wrong_pages_are_refused(void **state)
         "limit=-1", "limit=1.0", "limit=", "after=", "after=x",
         "after=GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        AUTO_ANSWER answer = {0};
+        AUTO_RESPONSE response = {0};
         AUTO_FREE char *path = mem_format("/v1/channel-accounts?%s", wrong[i]);
-        service_get(&service, &answer, path);
-        assert_answer_refused(&answer, 400, "INVALID_REQUEST");
+        service_get(&service, &response, path);
+        assert_refused(&response, 400, "INVALID_REQUEST");
     }
-    AUTO_ANSWER answer = {0};
-    service_get(&service, &answer, "/v1/channel-accounts?limit=1000");
-    assert_int_equal(answer.status, 200);
+    AUTO_RESPONSE response = {0};
+    service_get(&service, &response, "/v1/channel-accounts?limit=1000");
+    assert_int_equal(response.status, 200);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, reset)
+#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
         TEST(a_pending_transaction_has_no_ledger_yet),
-        TEST(what_a_ledger_decided_is_told_with_ledger_time_and_code),
+        TEST(a_settled_transaction_has_ledger_close_time_and_result_code),
         TEST(an_expired_transaction_has_a_ledger_but_no_result_code),
         TEST(a_fee_bumps_hash_finds_its_lease),
         TEST(an_unknown_hash_is_404_at_once_also_with_wait),
         TEST(DA8_another_clients_hash_is_unknown),
         TEST(a_hash_is_64_hexadecimal_digits_of_either_case),
         TEST(wait_is_whole_seconds_from_0_to_60),
-        TEST(wait_holds_a_pending_answer_until_its_time_is_over),
-        TEST(all_who_wait_are_answered_when_the_ledger_commits),
-        TEST(a_client_that_hangs_up_while_it_waits_harms_nobody),
-        TEST(the_pool_is_told_in_counts),
+        TEST(wait_delays_a_pending_reply_until_its_time_is_over),
+        TEST(all_that_wait_get_their_reply_when_the_ledger_commits),
+        TEST(clients_that_hang_up_while_they_wait_do_not_disturb_others),
+        TEST(the_pool_is_returned_in_counts),
+        TEST(DO5_the_pool_says_whether_grants_are_allowed_and_if_not_why_and_until_when),
         TEST(before_the_first_ledger_the_cursor_is_null),
         TEST(pages_follow_each_other_to_the_end),
         TEST(an_account_shows_its_state_and_lease_and_never_its_seed),
         TEST(wrong_pages_are_refused),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/mem.h"
 #include "support/ledger_feed.h"
 #include "support/proxy.h"
@@ -66,8 +66,8 @@ static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t seq
 {
     struct ledger_committed committed;
     struct detail detail = {0};
-    struct rpc_ledger named = ledger_feed_named(feed, sequence);
-    return lead_commit(lead, &named, &committed, &detail);
+    struct rpc_ledger named = ledger_feed_ledger(feed, sequence);
+    return ledger_commit(lead, &named, NULL, &committed, &detail);
 }
 
 /* As ingestion does: after any error, a new session that reads the cursor. */
@@ -101,9 +101,9 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
         proxy_arm(proxy, fault, "INSERT INTO fairway.ledgers"); /* in one packet with COMMIT */
         assert_int_equal(commit(&lead, feed, sequence), ERR_OUTCOME_UNKNOWN);
         take(&lead);
-        assert_int_equal(lead.at.sequence, fault == PROXY_CUT_AFTER ? sequence : sequence - 1);
-        happened += lead.at.sequence == sequence;
-        if (lead.at.sequence != sequence) {
+        assert_int_equal(lead.cursor.sequence, fault == PROXY_CUT_AFTER ? sequence : sequence - 1);
+        happened += lead.cursor.sequence == sequence;
+        if (lead.cursor.sequence != sequence) {
             assert_int_equal(commit(&lead, feed, sequence), ERR_OK);
             take(&lead); /* the proxy sees a statement's text only when its session prepares it */
         }

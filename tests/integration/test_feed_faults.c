@@ -1,7 +1,7 @@
 /*
- * DR4: a feed that repeats, skips, reorders, contradicts itself, truncates or is another network's. Whatever
- * it says, nothing is written unless it is the one ledger that is due, and no lease ends on its word. DR5:
- * catch-up ends each lease with the ledger that decides it.
+ * DR4: a feed that repeats, skips, reorders or truncates ledgers, contradicts itself, or serves another
+ * network. Nothing is written unless the ledger is the one that is due, with the right hashes. DR5: catching
+ * up settles each lease with the ledger that decides it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A ledger of the caller's, under its right hash. */
+/* A ledger of the test, with its correct hash. */
 struct forged {
     struct buf meta;
     struct rpc_ledger named;
@@ -56,7 +56,7 @@ static void refused(struct gap_world *world, const struct rpc_ledger *named, con
     struct ledger_committed committed;
     struct detail detail = {0};
     int64_t before = gap_fingerprint(world);
-    enum err e = lead_commit(&world->lead, named, &committed, &detail);
+    enum err e = ledger_commit(&world->lead, named, NULL, &committed, &detail);
     if (e != ERR_LEDGER_MISMATCH || strstr(detail.text, word) == NULL)
         fail_msg("%s: \"%s\" does not say \"%s\"", err_code(e), detail.text, word);
     assert_true(gap_fingerprint(world) == before);
@@ -66,20 +66,20 @@ static void accepted(struct gap_world *world, const struct rpc_ledger *named)
 {
     struct ledger_committed committed;
     struct detail detail = {0};
-    if (lead_commit(&world->lead, named, &committed, &detail) != ERR_OK)
+    if (ledger_commit(&world->lead, named, NULL, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
-static void DR4_duplicates_gaps_and_disorder_write_nothing(void **state)
+static void DR4_repeated_skipped_and_reordered_ledgers_write_nothing(void **state)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
     gap_close(world, 1, 51, TX_SUCCESS);
     gap_open(world, 3, 4);
-    const struct rpc_ledger first = ledger_feed_named(world->feed, 100),
-                            second = ledger_feed_named(world->feed, 101),
-                            third = ledger_feed_named(world->feed, 102),
-                            fourth = ledger_feed_named(world->feed, 103);
+    const struct rpc_ledger first = ledger_feed_ledger(world->feed, 100),
+                            second = ledger_feed_ledger(world->feed, 101),
+                            third = ledger_feed_ledger(world->feed, 102),
+                            fourth = ledger_feed_ledger(world->feed, 103);
     refused(world, &first, "ledger 101 is due");  /* a duplicate */
     refused(world, &third, "ledger 101 is due");  /* out of order */
     refused(world, &fourth, "ledger 101 is due"); /* a gap */
@@ -91,28 +91,28 @@ static void DR4_duplicates_gaps_and_disorder_write_nothing(void **state)
     assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.ledger = 101"), 1);
 }
 
-static void DR4_a_ledger_under_another_number_writes_nothing(void **state)
+static void DR4_a_ledger_returned_under_another_number_writes_nothing(void **state)
 {
     struct gap_world *world = *state;
     gap_open(world, 2, 3);
-    struct rpc_ledger named = ledger_feed_named(world->feed, 102);
-    named.sequence = 101; /* the answer says so, its contents do not */
-    refused(world, &named, "named 101 and sent 102");
-    named = ledger_feed_named(world->feed, 101);
+    struct rpc_ledger named = ledger_feed_ledger(world->feed, 102);
+    named.sequence = 101; /* the answer has the number that is due, the header another one */
+    refused(world, &named, "returned ledger 101 with the header of ledger 102");
+    named = ledger_feed_ledger(world->feed, 101);
     named.sequence = 102;
-    refused(world, &named, "named 102 and sent 101");
+    refused(world, &named, "returned ledger 102 with the header of ledger 101");
     named.sequence = 101;
     accepted(world, &named);
 }
 
-static void DR4_a_ledger_twice_with_different_content_is_the_first_or_nothing(void **state)
+static void DR4_a_second_ledger_of_the_same_number_writes_nothing(void **state)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
     const struct built_transaction ours = {.hash = built_hash(1)};
     const struct built_account account = {.key = built_key(1), .sequence = 51};
-    const uint64_t close_time_s = world->lead.at.close_time_s + 5;
-    const struct hash link = world->lead.at.hash;
+    const uint64_t close_time_s = world->lead.cursor.close_time_s + 5;
+    const struct hash link = world->lead.cursor.hash;
     struct forged with CLEANUP(
         forged_free) = forge(&(struct built_ledger){.meta_version = 2,
         .sequence = 101,
@@ -127,7 +127,7 @@ static void DR4_a_ledger_twice_with_different_content_is_the_first_or_nothing(vo
     accepted(world, &without.named);
     refused(world, &with.named, "ledger 102 is due");
     assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
-    /* and what follows from the other one does not follow from this one */
+    /* a ledger linked to the second one is not linked to the first */
     struct forged next CLEANUP(forged_free) = forge(&(struct built_ledger){.meta_version = 2,
         .sequence = 102,
         .previous_hash = with.named.hash,
@@ -138,10 +138,10 @@ static void DR4_a_ledger_twice_with_different_content_is_the_first_or_nothing(vo
     assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
 }
 
-static void DR4_another_or_a_reset_network_is_refused_with_the_way_out(void **state)
+static void DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to_do(void **state)
 {
     struct gap_world *world = *state;
-    const struct cursor at = world->lead.at;
+    const struct cursor at = world->lead.cursor;
     const struct built_ledger good = {
         .meta_version = 2, .sequence = 101, .previous_hash = at.hash, .close_time_s = at.close_time_s + 5};
     struct built_ledger other = good, low = good, early = good, old = good;
@@ -149,17 +149,17 @@ static void DR4_another_or_a_reset_network_is_refused_with_the_way_out(void **st
     low.sequence = 7;
     early.close_time_s = at.close_time_s - 1;
     old.protocol = 20;
-    static const char way_out[] = "new database: fairway migrate, fairway ensure-accounts";
+    static const char what_to_do[] = "new database: fairway migrate, fairway ensure-accounts";
     const struct built_ledger *const cases[] = {&other, &low, &early, &old};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct forged forged CLEANUP(forged_free) = forge(cases[i]);
-        refused(world, &forged.named, way_out);
+        refused(world, &forged.named, what_to_do);
     }
     struct forged forged CLEANUP(forged_free) = forge(&good);
     accepted(world, &forged.named);
 }
 
-/* A provider that leaves transactions out would make a confirmed lease look expired. */
+/* Otherwise a provider that leaves transactions out could make a confirmed lease expire. */
 static void DR4_a_ledger_whose_transactions_were_left_out_writes_nothing(void **state)
 {
     struct gap_world *world = *state;
@@ -168,17 +168,17 @@ static void DR4_a_ledger_whose_transactions_were_left_out_writes_nothing(void **
     const uint64_t after_max_time_s = UINT32_MAX;
     const struct built_ledger full = {.meta_version = 0,
         .sequence = 101,
-        .previous_hash = world->lead.at.hash,
+        .previous_hash = world->lead.cursor.hash,
         .close_time_s = after_max_time_s,
         .transactions = &ours,
         .transaction_count = 1};
     struct built_ledger empty = full;
     empty.transaction_count = 0;
     struct forged whole CLEANUP(forged_free) = forge(&full), cut CLEANUP(forged_free) = forge(&empty);
-    /* metadata V0: version, hash, header; both headers have one size */
+    /* metadata V0 begins with version, hash and header; both headers have the same size */
     memcpy(cut.meta.data + 4, whole.meta.data + 4, 32 + 324);
     cut.named.hash = whole.named.hash;
-    refused(world, &cut.named, "its transaction results are not those of its header");
+    refused(world, &cut.named, "its transaction results do not have the hash in its header");
     accepted(world, &whole.named);
     assert_int_equal(gap_count(world, "l.result = 'confirmed'"), 1);
 }
@@ -186,13 +186,14 @@ static void DR4_a_ledger_whose_transactions_were_left_out_writes_nothing(void **
 static struct ingest *start(struct gap_world *world)
 {
     struct ingest *ingest;
+    const struct feed feed = ledger_feed_source(world->feed);
     const struct ingest_settings settings = {.database_direct_url = world->db.url,
+        .feed = &feed,
         .network = world->network,
         .poll_ms = 20,
         .ledger_seconds = 5,
         .retention_s = 3600};
-    const struct feed feed = ledger_feed_source(world->feed);
-    assert_int_equal(ingest_start_from(&settings, &feed, &ingest, NULL), ERR_OK);
+    assert_int_equal(ingest_start(&settings, &ingest, NULL), ERR_OK);
     return ingest;
 }
 
@@ -200,12 +201,12 @@ static void await_cursor(struct gap_world *world, uint32_t sequence)
 {
     for (int64_t end = clock_ms() + PATIENCE_MS; gap_cursor(world) != sequence; clock_sleep_ms(20))
         if (clock_left_ms(end) == 0)
-            fail_msg("the cursor stands at %lld", (long long)gap_cursor(world));
+            fail_msg("the cursor is at %lld", (long long)gap_cursor(world));
 }
 
-/* An hour of ledgers (long: twelve), a second apart here: a third of the leases is included somewhere, a
- * third expires somewhere, a third is still alive at the end. */
-static void DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it(void **state)
+/* An hour of ledgers (long: twelve), a second apart here. A third of the leases is included in one of them, a
+ * third expires, and a third is still open at the end. */
+static void DR5_I5_catching_up_settles_each_lease_with_the_ledger_that_decides_it(void **state)
 {
     struct gap_world *world = *state;
     const char *size = getenv("FAIRWAY_SIZE");
@@ -213,7 +214,7 @@ static void DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it(void
                    leases = 90 * hours;
     lead_drop(&world->lead);
     gap_leased_many(world, leases);
-    /* of slot 3k+1: expires with ledger 101 + 24k; of slot 3k+2: included in ledger 101 + 24k */
+    /* slot 3k+1 expires with ledger 101 + 24k; slot 3k+2 is included in ledger 101 + 24k */
     test_db_exec(&world->db,
         "UPDATE fairway.leases l SET max_time = c.close_time + CASE a.slot % 3 WHEN 1 THEN 8 * (a.slot - 1)"
         " ELSE 100000 END FROM fairway.channel_accounts a, fairway.cursor c WHERE a.public_key = l.account");
@@ -235,7 +236,7 @@ static void DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it(void
         leases / 3);
     assert_int_equal(
         gap_count(world, "a.slot % 3 = 0 AND l.settled_at IS NULL AND a.lease_hash = l.hash"), leases / 3);
-    /* in the transaction of its ledger: both rows were written by one transaction */
+    /* one transaction wrote the lease and its ledger */
     assert_int_equal(
         test_db_number(&world->db, "SELECT count(*) FROM fairway.leases l JOIN fairway.ledgers g"
                                    " ON g.sequence = l.ledger WHERE l.xmin::text = g.xmin::text"),
@@ -243,8 +244,8 @@ static void DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it(void
     assert_int_equal(gap_count(world, "a.state <> 'active'"), 0);
 }
 
-/* The release is part of the ledger transaction: a session that looks at any time sees both or neither. */
-static void I6_a_ledger_that_cannot_be_written_moves_nothing_however_often_it_is_tried(void **state)
+/* Leases are settled in the ledger transaction: other sessions see both or neither. */
+static void I6_a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried(void **state)
 {
     struct gap_world *world = *state;
     lead_drop(&world->lead);
@@ -252,7 +253,7 @@ static void I6_a_ledger_that_cannot_be_written_moves_nothing_however_often_it_is
     gap_close(world, 1, 51, TX_SUCCESS);
     test_db_exec(&world->db,
         "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'put fault'; END $$;"
+        " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'injected'; END $$;"
         "CREATE TRIGGER fault AFTER INSERT ON fairway.ledgers FOR EACH ROW EXECUTE FUNCTION public.fail()");
     int64_t before = gap_fingerprint(world);
     struct ingest *ingest = start(world);
@@ -269,13 +270,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(DR4_duplicates_gaps_and_disorder_write_nothing),
-        TEST(DR4_a_ledger_under_another_number_writes_nothing),
-        TEST(DR4_a_ledger_twice_with_different_content_is_the_first_or_nothing),
-        TEST(DR4_another_or_a_reset_network_is_refused_with_the_way_out),
+        TEST(DR4_repeated_skipped_and_reordered_ledgers_write_nothing),
+        TEST(DR4_a_ledger_returned_under_another_number_writes_nothing),
+        TEST(DR4_a_second_ledger_of_the_same_number_writes_nothing),
+        TEST(DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to_do),
         TEST(DR4_a_ledger_whose_transactions_were_left_out_writes_nothing),
-        TEST(DR5_I5_catch_up_ends_each_lease_with_the_ledger_that_decides_it),
-        TEST(I6_a_ledger_that_cannot_be_written_moves_nothing_however_often_it_is_tried),
+        TEST(DR5_I5_catching_up_settles_each_lease_with_the_ledger_that_decides_it),
+        TEST(I6_a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried),
     };
     return cmocka_run_group_tests_name("feed faults", tests, test_pg_start, test_pg_stop);
 }

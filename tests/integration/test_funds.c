@@ -38,14 +38,15 @@ static void on_read(void *context)
 static struct ingest *start(struct world *world)
 {
     struct ingest *ingest;
+    const struct feed feed = ledger_feed_source(world->feed);
     const struct ingest_settings settings = {.database_direct_url = world->db.url,
+        .feed = &feed,
         .network = network_id_of("ingest test"),
         .poll_ms = 20,
         .ledger_seconds = 5,
         .funds = {.payment_stroops = 20000, .low_payments = 1000, .min_payments = 100},
         .retention_s = 3600};
-    struct feed feed = ledger_feed_source(world->feed);
-    assert_int_equal(ingest_start_from(&settings, &feed, &ingest, NULL), ERR_OK);
+    assert_int_equal(ingest_start(&settings, &ingest, NULL), ERR_OK);
     return ingest;
 }
 
@@ -197,7 +198,7 @@ static void after_a_gap_it_is_read_again(void **state)
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &poorer, .account_count = 1});
     for (int i = 0; i < 5; i++)
         ledger_feed_close(world->feed, NULL);
-    ledger_feed_forget_below(world->feed, ledger_feed_latest(world->feed));
+    ledger_feed_drop_below(world->feed, ledger_feed_latest(world->feed));
     ledger_feed_fail_accounts(world->feed, ERR_RPC_UNAVAILABLE);
     reads = 0;
     world->ingest = start(world);

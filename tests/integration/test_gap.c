@@ -1,6 +1,6 @@
 /*
- * A gap in the ledgers is made up for from what the network has now: every lease ends or waits, no account is
- * leased too early, none is lost.
+ * Recovery from a gap by what the network shows afterwards: every lease is settled or stays open, no account
+ * is leased too early, and none is lost.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void follow(struct gap_world *world)
         fail_msg("%s", world->detail.text);
 }
 
-/* Account n alone. */
+/* Whether account n is as `what` says. */
 static bool is(struct gap_world *world, unsigned n, const char *what)
 {
     char address[ADDRESS_SIZE];
@@ -56,15 +56,15 @@ static bool is(struct gap_world *world, unsigned n, const char *what)
 
 #define IDLE "a.lease_hash IS NULL AND a.locked_at IS NULL AND a.locked_until IS NULL"
 
-static void DR5_beyond_retention_what_was_consumed_ends_as_consumed_or_as_the_rpc_still_tells(void **state)
+static void DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed(void **state)
 {
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 4; n++)
         gap_leased(world, n);
-    gap_close(world, 1, 51, BY_NOBODY); /* its transaction is forgotten */
+    gap_close(world, 1, 51, BY_NOBODY); /* the RPC does not find its transaction */
     gap_close(world, 2, 51, TX_SUCCESS);
     gap_close(world, 3, 51, TX_FAILED);
-    ledger_feed_remember(world->feed);
+    ledger_feed_keep_transactions(world->feed);
     gap_open(world, 10, 2);
     recover(world);
     assert_int_equal(gap_cursor(world), 113);
@@ -80,8 +80,7 @@ static void DR5_beyond_retention_what_was_consumed_ends_as_consumed_or_as_the_rp
     assert_true(gap_grants_allowed(world));
 }
 
-static void DR5_beyond_retention_what_was_not_consumed_expires_when_it_is_dead_and_waits_until_then(
-    void **state)
+static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it(void **state)
 {
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 5; n++)
@@ -98,13 +97,15 @@ static void DR5_beyond_retention_what_was_not_consumed_expires_when_it_is_dead_a
         " WHERE account = (SELECT public_key FROM fairway.channel_accounts WHERE slot = 4);");
     recover(world); /* ledger 110 closed 10 s after 100 */
     assert_int_equal(gap_cursor(world), 110);
-    assert_true(is(world, 1, "l.settled_at IS NULL AND a.lease_hash = l.hash")); /* a ledger of that second */
+    assert_true(is(world, 1,
+        "l.settled_at IS NULL AND a.lease_hash = l.hash")); /* a later ledger may close in the same second */
     assert_true(is(world, 2, "l.result = 'expired' AND l.ledger = 110 AND " IDLE));
-    assert_true(is(world, 3, "l.settled_at IS NULL AND a.lease_hash = l.hash")); /* 111 may have it */
+    assert_true(
+        is(world, 3, "l.settled_at IS NULL AND a.lease_hash = l.hash")); /* ledger 111 may include it */
     assert_true(is(world, 4, "l.result = 'expired' AND " IDLE));
     assert_true(is(world, 5, "l.settled_at IS NULL AND a.lease_hash = l.hash"));
     assert_int_equal(gap_count(world, "a.sequence = 50 AND a.sequence_ledger = 110"), 5);
-    /* live ingestion ends the rest: one is included late, one expires, one more by its ledger bound */
+    /* the next ledger settles the rest: one is included, one expires, one expires by its ledger bound */
     gap_close(world, 5, 51, TX_SUCCESS);
     follow(world);
     assert_true(is(world, 5, "l.result = 'confirmed' AND l.ledger = 111 AND " IDLE));
@@ -113,7 +114,7 @@ static void DR5_beyond_retention_what_was_not_consumed_expires_when_it_is_dead_a
     assert_int_equal(gap_count(world, "a.lease_hash IS NOT NULL"), 0);
 }
 
-static void DR5_P7_P8_accounts_that_changed_in_the_gap_come_out_as_they_are(void **state)
+static void DR5_P7_P8_accounts_that_changed_in_the_gap_are_as_the_network_has_them(void **state)
 {
     struct gap_world *world = *state;
     static const char *const states[] = {
@@ -122,8 +123,8 @@ static void DR5_P7_P8_accounts_that_changed_in_the_gap_come_out_as_they_are(void
         gap_account(world, i + 1, states[i]);
     lease_row(&world->db, 2, "", 0);
     lease_row(&world->db, 3, "", 0);
-    gap_close(world, 1, 55, BY_NOBODY); /* idle, and used by others */
-    gap_close(world, 2, 53, BY_NOBODY); /* leased, and used beyond what was signed */
+    gap_close(world, 1, 55, BY_NOBODY); /* idle, and used by somebody else */
+    gap_close(world, 2, 53, BY_NOBODY); /* leased, and used for more than the lease */
     const struct built_account changed[] = {{.key = built_key(3), .removed = true},
         {.key = built_key(4), .sequence = 50, .foreign_signer = true}, {.key = built_key(5), .removed = true},
         {.key = built_key(6), .sequence = (int64_t)104 << 32, .created = true}};
@@ -159,9 +160,9 @@ static void DR5_an_account_that_was_frozen_in_the_gap_is_quarantined(void **stat
     assert_true(is(world, 2, "a.state = 'quarantined' AND a.quarantine_reason = 'the network froze it'"));
 }
 
-/* More accounts than one call takes, answered by nodes that are apart: what the ledgers between the new
- * cursor and a read did counts once. */
-static void DR5_P10_nodes_that_are_apart_make_nothing_count_twice(void **state)
+/* More accounts than one request may name, read from nodes at different ledgers. What the ledgers between the
+ * new cursor and a read did counts once. */
+static void DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice(void **state)
 {
     struct gap_world *world = *state;
     static const unsigned lags[] = {0, 3, 1};
@@ -173,11 +174,12 @@ static void DR5_P10_nodes_that_are_apart_make_nothing_count_twice(void **state)
     gap_open(world, 4, 1);
     for (unsigned n = 1; n <= 61; n += 20)
         gap_close(world, n, 51, TX_SUCCESS);
-    gap_close(world, 201, 51, TX_SUCCESS); /* of the five last ledgers the last, behind what its reader has */
+    gap_close(
+        world, 201, 51, TX_SUCCESS); /* in the last ledger, which the node that reads it does not have */
     ledger_feed_lag(world->feed, lags, ARRAY_LEN(lags));
-    ledger_feed_forget_below(world->feed, 105);
+    ledger_feed_drop_below(world->feed, 105);
     recover(world);
-    assert_int_equal(gap_cursor(world), 106); /* the slowest node's */
+    assert_int_equal(gap_cursor(world), 106); /* of the node that lags most */
     assert_int_equal(gap_count(world, "a.sequence_ledger > 106"), RPC_ENTRIES_MAX);
     assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.ledger BETWEEN 105 AND 108"), 4);
     int64_t settled = gap_count(world, "l.settled_at IS NOT NULL");
@@ -194,7 +196,7 @@ static void DR5_P10_nodes_that_are_apart_make_nothing_count_twice(void **state)
     assert_int_equal(world->settled.confirmed, 1);
 }
 
-static void DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_them(void **state)
+static void DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_another_reason(void **state)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "active");
@@ -232,12 +234,12 @@ static void an_empty_pool_recovers_too(void **state)
     gap_open(world, 10, 1);
     recover(world);
     assert_int_equal(gap_cursor(world), 110);
-    assert_int_equal(world->lead.at.sequence, 110);
+    assert_int_equal(world->lead.cursor.sequence, 110);
     ledger_feed_close(world->feed, NULL);
     follow(world);
 }
 
-/* As many accounts as one is meant to have at most, within the time that a statement may take. */
+/* With the largest supported pool, no statement reaches its timeout. */
 static void DR5_a_large_pool_recovers_in_one_transaction(void **state)
 {
     struct gap_world *world = *state;
@@ -251,13 +253,13 @@ static void DR5_a_large_pool_recovers_in_one_transaction(void **state)
     gap_open(world, 8, 1);
     int64_t begun_ms = clock_ms();
     recover(world);
-    print_message("%u leases behind a gap: %d ms\n", count, (int)(clock_ms() - begun_ms));
+    print_message("%u leases after a gap: %d ms\n", count, (int)(clock_ms() - begun_ms));
     assert_int_equal(
         gap_count(world, "l.result = 'consumed' AND a.lease_hash IS NULL AND a.sequence = 51"), count);
 }
 
-/* A database that went back in time and finds a gap: what it forgot is nobody's fault, and it goes on
- * waiting. */
+/* A restored database with a gap: leases that it has forgotten quarantine no account, and the hold goes on.
+ */
 static void DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier(void **state)
 {
     struct gap_world *world = *state;
@@ -278,15 +280,16 @@ static void DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_ear
         1);
 }
 
-/* What ensure-accounts has under way: a creation of account 1 by built_key(1000), which uses sequence 7. */
-static void ship(struct gap_world *world, const char *kind, uint64_t hash, uint64_t max_time_s)
+/* Stores a submission for account 1 by the distribution account built_key(1000), which consumes sequence 7.
+ */
+static void submit(struct gap_world *world, const char *kind, uint64_t hash, uint64_t max_time_s)
 {
     char source[ADDRESS_SIZE], account[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
     struct public_key distribution = built_key(1000), key = built_key(1);
-    struct hash shipped = built_hash(hash);
+    struct hash submitted = built_hash(hash);
     address_encode(&distribution, source);
     address_encode(&key, account);
-    hash_encode(&shipped, hex);
+    hash_encode(&submitted, hex);
     test_db_execf(&world->db,
         "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" GAP_NETWORK "', '%s')"
         " ON CONFLICT DO NOTHING;"
@@ -296,87 +299,87 @@ static void ship(struct gap_world *world, const char *kind, uint64_t hash, uint6
     ledger_feed_put(world->feed, &(struct built_account){.key = distribution, .sequence = 6});
 }
 
-static bool shipped(struct gap_world *world, const char *what)
+static bool submission_is(struct gap_world *world, const char *what)
 {
     AUTO_FREE char *sql = mem_format("SELECT count(*) FROM fairway.provisioning WHERE %s", what);
     return test_db_number(&world->db, sql) == 1;
 }
 
-static void a_provisioning_transaction_that_the_rpc_still_knows_has_its_result(void **state)
+static void a_submission_that_the_rpc_finds_gets_its_result(void **state)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "creating");
-    ship(world, "creation", 900, UINT32_MAX);
+    submit(world, "creation", 900, UINT32_MAX);
     const struct built_transaction transaction = {.hash = built_hash(900), .code = TX_FAILED};
     const struct built_account source = {.key = built_key(1000), .sequence = 7};
     ledger_feed_close(world->feed,
         &(struct built_ledger){
             .transactions = &transaction, .transaction_count = 1, .accounts = &source, .account_count = 1});
-    ledger_feed_remember(world->feed);
+    ledger_feed_keep_transactions(world->feed);
     gap_open(world, 9, 1);
     recover(world);
-    assert_true(shipped(world, "state = 'failed' AND result_code = 'txFAILED' AND ledger = 110"));
+    assert_true(submission_is(world, "state = 'failed' AND result_code = 'txFAILED' AND ledger = 110"));
     assert_true(is(world, 1, "a.state = 'creating'"));
 }
 
-static void a_forgotten_provisioning_transaction_succeeded_if_its_accounts_say_so(void **state)
+static void a_submission_that_the_rpc_does_not_find_succeeded_if_its_accounts_exist(void **state)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "creating");
-    ship(world, "creation", 900, UINT32_MAX);
+    submit(world, "creation", 900, UINT32_MAX);
     const struct built_account changed[] = {
         {.key = built_key(1), .sequence = 1, .created = true}, {.key = built_key(1000), .sequence = 7}};
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = changed, .account_count = 2});
     gap_open(world, 9, 1);
     recover(world);
-    assert_true(shipped(world, "state = 'succeeded' AND result_code = 'txSUCCESS'"));
+    assert_true(submission_is(world, "state = 'succeeded' AND result_code = 'txSUCCESS'"));
     assert_true(is(world, 1, "a.state = 'active'"));
 }
 
-static void a_forgotten_provisioning_transaction_whose_sequence_went_elsewhere_is_superseded(void **state)
+static void a_submission_whose_sequence_another_transaction_consumed_is_superseded(void **state)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "retiring");
-    ship(world, "merge", 900, UINT32_MAX);
+    submit(world, "merge", 900, UINT32_MAX);
     gap_close(world, 1000, 7, BY_NOBODY);
     gap_open(world, 9, 1);
     recover(world);
-    assert_true(shipped(world, "state = 'superseded'"));
+    assert_true(submission_is(world, "state = 'superseded'"));
     assert_true(is(world, 1, "a.state = 'retiring'"));
 }
 
-static void an_unused_provisioning_transaction_expires_by_the_new_cursor_or_waits(void **state)
+static void a_submission_that_was_not_included_expires_or_stays_pending(void **state)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "creating");
-    ship(world, "creation", 900, 1);
+    submit(world, "creation", 900, 1);
     gap_open(world, 10, 1);
     recover(world);
-    assert_true(shipped(world, "state = 'expired'"));
-    ship(world, "creation", 901, UINT32_MAX);
+    assert_true(submission_is(world, "state = 'expired'"));
+    submit(world, "creation", 901, UINT32_MAX);
     gap_open(world, 10, 1);
     recover(world);
-    assert_true(shipped(world, "state = 'pending'"));
+    assert_true(submission_is(world, "state = 'pending'"));
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(DR5_beyond_retention_what_was_consumed_ends_as_consumed_or_as_the_rpc_still_tells),
-        TEST(DR5_beyond_retention_what_was_not_consumed_expires_when_it_is_dead_and_waits_until_then),
-        TEST(DR5_P7_P8_accounts_that_changed_in_the_gap_come_out_as_they_are),
+        TEST(DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed),
+        TEST(DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it),
+        TEST(DR5_P7_P8_accounts_that_changed_in_the_gap_are_as_the_network_has_them),
         TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
-        TEST(DR5_P10_nodes_that_are_apart_make_nothing_count_twice),
-        TEST(DR4_grants_resume_with_the_recovery_unless_somebody_else_stopped_them),
+        TEST(DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice),
+        TEST(DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_another_reason),
         TEST(DR5_a_large_pool_recovers_in_one_transaction),
         TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),
         TEST(DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold),
         TEST(an_empty_pool_recovers_too),
-        TEST(a_provisioning_transaction_that_the_rpc_still_knows_has_its_result),
-        TEST(a_forgotten_provisioning_transaction_succeeded_if_its_accounts_say_so),
-        TEST(a_forgotten_provisioning_transaction_whose_sequence_went_elsewhere_is_superseded),
-        TEST(an_unused_provisioning_transaction_expires_by_the_new_cursor_or_waits),
+        TEST(a_submission_that_the_rpc_finds_gets_its_result),
+        TEST(a_submission_that_the_rpc_does_not_find_succeeded_if_its_accounts_exist),
+        TEST(a_submission_whose_sequence_another_transaction_consumed_is_superseded),
+        TEST(a_submission_that_was_not_included_expires_or_stays_pending),
     };
     return cmocka_run_group_tests_name("gap", tests, test_pg_start, test_pg_stop);
 }

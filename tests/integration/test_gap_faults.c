@@ -1,6 +1,6 @@
 /*
- * A recovery that is cut short, or fed with what does not fit, changes nothing but that grants are suspended;
- * the next one starts over.
+ * A recovery from a gap that is interrupted, or gets answers that contradict each other, changes nothing
+ * except that grants are stopped. The next one starts again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,10 +16,11 @@
 #include "support/gap.h"
 
 #define CURSOR_AFTER 111
-#define EVIDENCE 4  /* requests that every recovery needs: network, accounts, frozen keys, the ledger */
-#define QUESTIONS 2 /* what became of two leases, each a request */
+#define NEEDED 4   /* requests of every recovery: network, accounts, frozen keys, the ledger */
+#define OPTIONAL 2 /* requests for the results of two leases */
 
-/* Leases that are consumed and forgotten, consumed and known, dead, and alive; an account that is gone. */
+/* Four leases: consumed without a result, consumed with a result, expired, and open. One account was removed.
+ */
 static int set_up(void **state)
 {
     struct gap_world *world = gap_world_new();
@@ -33,7 +34,7 @@ static int set_up(void **state)
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
     gap_open(world, 8, 1);
     gap_close(world, 2, 51, 0);
-    ledger_feed_forget_below(world->feed, CURSOR_AFTER);
+    ledger_feed_drop_below(world->feed, CURSOR_AFTER);
     *state = world;
     return 0;
 }
@@ -44,8 +45,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The recovery ends with this error, and all is as before, but that no lease is granted. */
-static void recovers_not(struct gap_world *world, enum err expected, const char *word)
+/* The recovery fails with this error, and nothing has changed except that grants are stopped. */
+static void recovery_fails(struct gap_world *world, enum err expected, const char *word)
 {
     int64_t before = gap_fingerprint(world);
     enum err e = gap_world_recover(world);
@@ -59,7 +60,7 @@ static void recovers_not(struct gap_world *world, enum err expected, const char 
 
 static void recovers(struct gap_world *world)
 {
-    if (!world->lead.held && lead_take(&world->lead, &world->detail) != ERR_OK)
+    if (!world->lead.leads && lead_take(&world->lead, &world->detail) != ERR_OK)
         fail_msg("%s", world->detail.text);
     if (gap_world_recover(world) != ERR_OK)
         fail_msg("%s", world->detail.text);
@@ -75,75 +76,76 @@ static void recovers(struct gap_world *world)
 static void DR4_an_rpc_that_fails_at_any_request_changes_nothing(void **state)
 {
     struct gap_world *world = *state;
-    for (unsigned nth = 1; nth <= EVIDENCE; nth++) {
+    for (unsigned nth = 1; nth <= NEEDED; nth++) {
         ledger_feed_fail_once(world->feed, nth, ERR_RPC_UNAVAILABLE);
-        recovers_not(world, ERR_RPC_UNAVAILABLE, "the feed says");
+        recovery_fails(world, ERR_RPC_UNAVAILABLE, "the feed says");
     }
     unsigned before = ledger_feed_requests(world->feed);
     recovers(world);
-    assert_int_equal(ledger_feed_requests(world->feed) - before, EVIDENCE + QUESTIONS);
+    assert_int_equal(ledger_feed_requests(world->feed) - before, NEEDED + OPTIONAL);
 }
 
-/* It may be asked for more than it gives in a minute, at every try. */
-static void DR5_an_rpc_that_does_not_say_what_became_of_leases_holds_nothing_up(void **state)
+/* An RPC that limits rates may refuse these requests at every try. */
+static void DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery(void **state)
 {
     struct gap_world *world = *state;
-    ledger_feed_fail_once(world->feed, EVIDENCE + QUESTIONS, ERR_RPC_UNAVAILABLE);
+    ledger_feed_fail_once(world->feed, NEEDED + OPTIONAL, ERR_RPC_UNAVAILABLE);
     if (gap_world_recover(world) != ERR_OK)
         fail_msg("%s", world->detail.text);
     assert_true(gap_grants_allowed(world));
     assert_int_equal(gap_count(world, "l.result = 'consumed' AND a.lease_hash IS NULL"), 2);
 }
 
-static void DR5_a_network_older_than_frozen_keys_is_not_asked_for_them(void **state)
+static void DR5_an_rpc_of_a_protocol_without_frozen_keys_is_not_asked_for_them(void **state)
 {
     struct gap_world *world = *state;
     ledger_feed_protocol(world->feed, 25);
     recovers(world);
 }
 
-static void DR4_an_rpc_whose_answers_are_not_above_the_cursor_changes_nothing(void **state)
+static void DR4_answers_as_of_the_cursor_or_before_change_nothing(void **state)
 {
     struct gap_world *world = *state;
     static const unsigned lags[][2] = {{11, 0}, {0, 11}, {0, 15}}; /* of accounts, of frozen keys */
     for (size_t i = 0; i < ARRAY_LEN(lags); i++) {
         ledger_feed_lag(world->feed, lags[i], 2);
-        recovers_not(world, ERR_RPC_UNAVAILABLE, "not after the last committed one, 100");
+        recovery_fails(world, ERR_RPC_UNAVAILABLE, "not after the last committed one, 100");
     }
     ledger_feed_lag(world->feed, NULL, 0);
     recovers(world);
 }
 
-static void DR4_an_rpc_that_lacks_the_ledger_of_its_own_answers_changes_nothing(void **state)
+static void DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_nothing(void **state)
 {
     struct gap_world *world = *state;
     static const unsigned lag[] = {4};
     ledger_feed_lag(world->feed, lag, 1);
-    recovers_not(world, ERR_RPC_UNAVAILABLE, "as of ledger 107, which it does not have");
+    recovery_fails(world, ERR_RPC_UNAVAILABLE, "as of ledger 107, which it does not have");
     ledger_feed_lag(world->feed, NULL, 0);
     recovers(world);
 }
 
-static void DR4_another_network_is_refused_behind_a_gap_too(void **state)
+static void DR4_another_network_is_refused_after_a_gap_too(void **state)
 {
     struct gap_world *world = *state;
-    ledger_feed_name(world->feed, "another network");
-    recovers_not(world, ERR_LEDGER_MISMATCH, "another network\": set RPC_URL");
-    ledger_feed_name(world->feed, GAP_NETWORK);
+    ledger_feed_passphrase(world->feed, "another network");
+    recovery_fails(world, ERR_LEDGER_MISMATCH, "another network\": set RPC_URL");
+    ledger_feed_passphrase(world->feed, GAP_NETWORK);
     recovers(world);
 }
 
-static void DR4_a_network_that_was_reset_has_none_of_the_accounts_and_is_refused(void **state)
+static void DR4_a_network_without_any_of_the_accounts_was_reset_and_is_refused(void **state)
 {
     struct gap_world *world = *state;
     struct built_account gone[4];
     for (unsigned n = 1; n <= 4; n++)
         gone[n - 1] = (struct built_account){.key = built_key(n), .removed = true};
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = gone, .account_count = 4});
-    recovers_not(world, ERR_LEDGER_MISMATCH, "was it reset? A reset network needs a new database");
+    recovery_fails(
+        world, ERR_LEDGER_MISMATCH, "it may have been reset. A reset network needs a new database");
 }
 
-static void DR4_a_ledger_that_does_not_prove_itself_changes_nothing(void **state)
+static void DR4_a_ledger_with_a_wrong_hash_changes_nothing(void **state)
 {
     struct gap_world *world = *state;
     struct buf *meta = ledger_feed_meta(world->feed, CURSOR_AFTER);
@@ -157,19 +159,19 @@ static void DR4_a_ledger_that_does_not_prove_itself_changes_nothing(void **state
     test_db_exec(&world->db, "UPDATE fairway.cursor SET close_time = close_time + 1000");
     lead_drop(&world->lead);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
-    recovers_not(world, ERR_LEDGER_MISMATCH, "closed before the last committed one");
+    recovery_fails(world, ERR_LEDGER_MISMATCH, "closed before the last committed one");
     test_db_exec(&world->db, "UPDATE fairway.cursor SET close_time = close_time - 1000");
     lead_drop(&world->lead);
     recovers(world);
 }
 
-static void DR4_a_target_ledger_that_is_not_understood_stops_recovery(void **state)
+static void DR4_a_ledger_of_an_unknown_version_changes_nothing(void **state)
 {
     struct gap_world *world = *state;
     struct buf *meta = ledger_feed_meta(world->feed, CURSOR_AFTER);
     uint8_t version = meta->data[3];
     meta->data[3] = 9;
-    recovers_not(world, ERR_XDR_UNKNOWN_ARM, "version");
+    recovery_fails(world, ERR_XDR_UNKNOWN_ARM, "version");
     meta->data[3] = version;
     recovers(world);
 }
@@ -181,7 +183,7 @@ static void add_account(void *context)
     gap_account(world, 9, "creating");
 }
 
-static void DR5_an_account_that_is_stored_while_others_are_read_makes_it_start_over(void **state)
+static void DR5_a_recovery_starts_again_when_an_account_was_added_while_others_were_read(void **state)
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, add_account, world);
@@ -191,7 +193,7 @@ static void DR5_an_account_that_is_stored_while_others_are_read_makes_it_start_o
     recovers(world);
 }
 
-static void add_shipment(void *context)
+static void add_submission(void *context)
 {
     struct gap_world *world = context;
     char address[ADDRESS_SIZE];
@@ -206,10 +208,10 @@ static void add_shipment(void *context)
         address);
 }
 
-static void DR5_a_provisioning_transaction_that_begins_meanwhile_makes_it_start_over(void **state)
+static void DR5_a_recovery_starts_again_when_a_submission_was_stored_meanwhile(void **state)
 {
     struct gap_world *world = *state;
-    ledger_feed_on_read(world->feed, add_shipment, world);
+    ledger_feed_on_read(world->feed, add_submission, world);
     assert_int_equal(gap_world_recover(world), ERR_NOT_YET);
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
     recovers(world);
@@ -224,11 +226,11 @@ static void raise_term(void *context)
     test_db_exec(&world->db, "UPDATE fairway.cursor SET term = term + 1");
 }
 
-static void H14_DR7_a_recovery_of_an_older_term_writes_nothing(void **state)
+static void H14_DR7_a_recovery_under_an_older_term_writes_nothing(void **state)
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, raise_term, world);
-    recovers_not(world, ERR_NOT_LEADER, "another ingester has taken over");
+    recovery_fails(world, ERR_NOT_LEADER, "another replica has taken over");
     lead_drop(&world->lead);
     recovers(world);
 }
@@ -240,7 +242,7 @@ static void kill_session(void *context)
     test_db_exec(&world->db, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
 }
 
-static void H14_a_recovery_whose_session_died_meanwhile_writes_nothing(void **state)
+static void H14_a_recovery_whose_session_was_killed_writes_nothing(void **state)
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, kill_session, world);
@@ -248,13 +250,13 @@ static void H14_a_recovery_whose_session_died_meanwhile_writes_nothing(void **st
     enum err e = gap_world_recover(world);
     assert_true(e == ERR_NOT_LEADER || e == ERR_DATABASE_UNAVAILABLE);
     assert_true(gap_fingerprint(world) == before);
-    assert_int_equal(gap_world_recover(world), ERR_NOT_LEADER); /* nor in a new session without the lock */
+    assert_int_equal(gap_world_recover(world), ERR_NOT_LEADER); /* in a new session, without the lock */
     assert_true(gap_fingerprint(world) == before);
     lead_drop(&world->lead);
     recovers(world);
 }
 
-/* Each statement of the writing transaction, and its COMMIT: the session dies there. */
+/* The session is killed at each statement of the ledger transaction, and at its COMMIT. */
 static void DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(void **state)
 {
     struct gap_world *world = *state;
@@ -282,7 +284,7 @@ static void DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(vo
     recovers(world);
 }
 
-static void DR5_a_grant_in_flight_is_waited_for_and_no_account_is_read_before(void **state)
+static void DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read(void **state)
 {
     struct gap_world *world = *state;
     struct db *grant = test_db_open(&world->db, DB_DIRECT);
@@ -295,14 +297,14 @@ static void DR5_a_grant_in_flight_is_waited_for_and_no_account_is_read_before(vo
     assert_int_not_equal(gap_world_recover(world), ERR_OK); /* lock_timeout */
     assert_int_equal(ledger_feed_requests(world->feed), before);
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
-    assert_false(gap_grants_allowed(world)); /* so that none follows it */
+    assert_false(gap_grants_allowed(world)); /* no other grant begins */
     db_rollback(grant);
     lead_drop(&world->lead);
     recovers(world);
     db_free(grant);
 }
 
-/* What a replica meets that would grant while another one reads accounts. */
+/* A grant by another replica while accounts are read. */
 struct attempt {
     struct gap_world *world;
     struct db *db;
@@ -331,7 +333,7 @@ static void try_grant(void *context)
     db_rollback(attempt->db);
 }
 
-static void DR5_no_lease_is_granted_while_accounts_are_read_and_one_is_afterwards(void **state)
+static void DR5_no_lease_is_granted_while_accounts_are_read(void **state)
 {
     struct gap_world *world = *state;
     struct attempt attempt = {.world = world, .db = test_db_open(&world->db, DB_DIRECT)};
@@ -352,21 +354,21 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(DR4_an_rpc_that_fails_at_any_request_changes_nothing),
-        TEST(DR5_an_rpc_that_does_not_say_what_became_of_leases_holds_nothing_up),
-        TEST(DR5_a_network_older_than_frozen_keys_is_not_asked_for_them),
-        TEST(DR4_an_rpc_whose_answers_are_not_above_the_cursor_changes_nothing),
-        TEST(DR4_an_rpc_that_lacks_the_ledger_of_its_own_answers_changes_nothing),
-        TEST(DR4_another_network_is_refused_behind_a_gap_too),
-        TEST(DR4_a_network_that_was_reset_has_none_of_the_accounts_and_is_refused),
-        TEST(DR4_a_ledger_that_does_not_prove_itself_changes_nothing),
-        TEST(DR4_a_target_ledger_that_is_not_understood_stops_recovery),
-        TEST(DR5_an_account_that_is_stored_while_others_are_read_makes_it_start_over),
-        TEST(DR5_a_provisioning_transaction_that_begins_meanwhile_makes_it_start_over),
-        TEST(H14_DR7_a_recovery_of_an_older_term_writes_nothing),
-        TEST(H14_a_recovery_whose_session_died_meanwhile_writes_nothing),
+        TEST(DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery),
+        TEST(DR5_an_rpc_of_a_protocol_without_frozen_keys_is_not_asked_for_them),
+        TEST(DR4_answers_as_of_the_cursor_or_before_change_nothing),
+        TEST(DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_nothing),
+        TEST(DR4_another_network_is_refused_after_a_gap_too),
+        TEST(DR4_a_network_without_any_of_the_accounts_was_reset_and_is_refused),
+        TEST(DR4_a_ledger_with_a_wrong_hash_changes_nothing),
+        TEST(DR4_a_ledger_of_an_unknown_version_changes_nothing),
+        TEST(DR5_a_recovery_starts_again_when_an_account_was_added_while_others_were_read),
+        TEST(DR5_a_recovery_starts_again_when_a_submission_was_stored_meanwhile),
+        TEST(H14_DR7_a_recovery_under_an_older_term_writes_nothing),
+        TEST(H14_a_recovery_whose_session_was_killed_writes_nothing),
         TEST(DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease),
-        TEST(DR5_no_lease_is_granted_while_accounts_are_read_and_one_is_afterwards),
-        TEST(DR5_a_grant_in_flight_is_waited_for_and_no_account_is_read_before),
+        TEST(DR5_no_lease_is_granted_while_accounts_are_read),
+        TEST(DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read),
     };
     return cmocka_run_group_tests_name("gap faults", tests, test_pg_start, test_pg_stop);
 }

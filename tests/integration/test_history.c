@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/retention.h"
+#include "pool/settle.h"
 #include "support/pool_rows.h"
 
 #define DAY INT64_C(86400)

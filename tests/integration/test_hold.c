@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
@@ -28,14 +28,14 @@ struct world {
 
 static struct rpc_ledger named(struct world *world)
 {
-    return ledger_feed_named(world->feed, world->next);
+    return ledger_feed_ledger(world->feed, world->next);
 }
 
 static enum err commit(struct world *world)
 {
     struct ledger_committed committed;
     const struct rpc_ledger ledger = named(world);
-    enum err e = lead_commit(&world->lead, &ledger, &committed, NULL);
+    enum err e = ledger_commit(&world->lead, &ledger, NULL, &committed, NULL);
     world->next += e == ERR_OK;
     return e;
 }

@@ -1,5 +1,5 @@
-/* The ledgers that other tests are fed with are what they claim: all proofs hold, in each form of the
- * metadata. */
+/* The ledgers that support/ledger_builder builds for other tests decode, with correct hashes, in each version
+ * of the metadata. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static struct ledger decode(const struct built_ledger *built, struct hash *hash)
     return ledger;
 }
 
-static void a_built_ledger_proves_itself_in_each_form_of_the_metadata(void **state)
+static void a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata(void **state)
 {
     (void)state;
     for (uint32_t version = 0; version <= 2; version++) {
@@ -42,7 +42,7 @@ static void a_built_ledger_proves_itself_in_each_form_of_the_metadata(void **sta
     }
 }
 
-static void its_transactions_and_accounts_are_those_asked_for(void **state)
+static void a_built_ledger_has_the_given_transactions_and_accounts(void **state)
 {
     (void)state;
     const struct built_transaction transactions[] = {
@@ -90,8 +90,8 @@ static void its_transactions_and_accounts_are_those_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_built_ledger_proves_itself_in_each_form_of_the_metadata),
-        cmocka_unit_test(its_transactions_and_accounts_are_those_asked_for),
+        cmocka_unit_test(a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata),
+        cmocka_unit_test(a_built_ledger_has_the_given_transactions_and_accounts),
     };
     return cmocka_run_group_tests_name("ingest/builder", tests, NULL, NULL);
 }

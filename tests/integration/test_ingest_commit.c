@@ -1,5 +1,5 @@
 /*
- * The ledger transaction on a real PostgreSQL: ledger row, cursor, leases and provisioning change together or
+ * The ledger transaction on a real PostgreSQL: ledger row, cursor, leases and submission change together or
  * not at all, whatever fails, and only under the leader's term.
  */
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
 #include "support/ledger_feed.h"
@@ -20,10 +20,10 @@
 
 #define FIRST 100
 #define TX_FAILED (-1)
-/* Version, extension, hash and header at the front of a LedgerCloseMeta V1. */
-#define PROVED_BYTES (4 + 4 + 32 + 324)
+/* Version, extension, hash and header at the start of a LedgerCloseMeta V1. */
+#define HASHED_BYTES (4 + 4 + 32 + 324)
 
-/* A database, a network at its first ledger, and a leader that has committed that one. */
+/* A database, a network with one ledger, and a leader that has committed it. */
 struct world {
     struct test_db db;
     struct ledger_feed *feed;
@@ -42,8 +42,8 @@ static enum err commit(struct world *world, uint32_t sequence)
 {
     struct ledger_committed committed;
     struct detail detail = {0};
-    struct rpc_ledger named = ledger_feed_named(world->feed, sequence);
-    return lead_commit(&world->lead, &named, &committed, &detail);
+    struct rpc_ledger named = ledger_feed_ledger(world->feed, sequence);
+    return ledger_commit(&world->lead, &named, NULL, &committed, &detail);
 }
 
 static int set_up(void **state)
@@ -79,7 +79,7 @@ __attribute__((format(printf, 2, 3))) static void exec(struct world *world, cons
     test_db_exec(&world->db, sql);
 }
 
-/* An active account with an open lease whose hash is built_hash(n); sequence 50 consumed, 51 leased. */
+/* Adds an active account at sequence 50, with an open lease for sequence 51 whose hash is built_hash(n). */
 static void lease(struct world *world, uint64_t n)
 {
     struct public_key key = built_key(n);
@@ -101,7 +101,7 @@ static void lease(struct world *world, uint64_t n)
         address, (int)n, FIRST, hex, address, hex, address);
 }
 
-/* The next ledger includes the leased transactions 1 to count. */
+/* Closes a ledger with the leased transactions 1 to count. */
 static void close_with(struct world *world, size_t count)
 {
     struct built_transaction transactions[8] = {0};
@@ -141,13 +141,13 @@ static int64_t settled(struct world *world)
                                       " AND a.lease_hash IS NULL AND a.sequence = 51");
 }
 
-static void an_empty_database_begins_with_the_first_ledger_it_is_given(void **state)
+static void an_empty_database_begins_with_the_first_committed_ledger(void **state)
 {
     struct world *world = *state;
     assert_int_equal(cursor(world), FIRST);
     assert_int_equal(ledgers(world), 1);
-    assert_true(world->lead.at.known);
-    assert_int_equal(world->lead.at.sequence, FIRST);
+    assert_true(world->lead.cursor.known);
+    assert_int_equal(world->lead.cursor.sequence, FIRST);
 }
 
 static void I2_a_ledger_writes_its_row_moves_the_cursor_and_releases(void **state)
@@ -169,7 +169,7 @@ static void I2_a_ledger_writes_its_row_moves_the_cursor_and_releases(void **stat
         1);
 }
 
-/* Where the ledger transaction is made to fail: at a statement, or (deferred) at COMMIT. */
+/* Where the ledger transaction fails: at a statement, or (deferred) at COMMIT. */
 static const struct fault {
     const char *table, *event;
     bool at_commit;
@@ -184,11 +184,11 @@ static const struct fault {
     {"channel_accounts", "UPDATE", true},
 };
 
-static void put_fault(struct world *world, const struct fault *fault)
+static void inject(struct world *world, const struct fault *fault)
 {
     exec(world,
         "CREATE OR REPLACE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'put fault'; END $$;"
+        " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'injected'; END $$;"
         "CREATE %s TRIGGER fault AFTER %s ON fairway.%s %s FOR EACH ROW EXECUTE FUNCTION public.fail()",
         fault->at_commit ? "CONSTRAINT" : "", fault->event, fault->table,
         fault->at_commit ? "DEFERRABLE INITIALLY DEFERRED" : "");
@@ -201,7 +201,7 @@ static void I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_e
         lease(world, n);
     close_with(world, ARRAY_LEN(faults));
     for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
-        put_fault(world, &faults[i]);
+        inject(world, &faults[i]);
         assert_int_equal(commit(world, FIRST + 1), ERR_CONSTRAINT);
         assert_int_equal(cursor(world), FIRST);
         assert_int_equal(ledgers(world), 1);
@@ -211,7 +211,7 @@ static void I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_e
             0);
         exec(world, "DROP TRIGGER fault ON fairway.%s", faults[i].table);
     }
-    /* every update of a lease is counted from here on */
+    /* from here on every update of a lease is counted */
     exec(world, "CREATE TABLE public.released (hash bytea);"
                 "CREATE FUNCTION public.count_release() RETURNS trigger LANGUAGE plpgsql AS"
                 " $$ BEGIN INSERT INTO public.released VALUES (NEW.hash); RETURN NULL; END $$;"
@@ -227,7 +227,7 @@ static void I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_e
         test_db_number(&world->db, "SELECT count(DISTINCT hash) FROM public.released"), released);
 }
 
-static void a_session_that_dies_in_the_ledger_transaction_keeps_its_leases(void **state)
+static void a_session_that_ends_in_the_ledger_transaction_keeps_its_leases(void **state)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -240,7 +240,7 @@ static void a_session_that_dies_in_the_ledger_transaction_keeps_its_leases(void 
     assert_int_equal(leased(world), 1);
     assert_int_equal(cursor(world), FIRST);
     exec(world, "DROP TRIGGER fault ON fairway.leases");
-    /* the new session does not hold the lock: nothing may be committed before it is taken again */
+    /* the new session does not have the lock: nothing may be committed before it is taken again */
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
     assert_int_equal(leased(world), 1);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
@@ -248,24 +248,24 @@ static void a_session_that_dies_in_the_ledger_transaction_keeps_its_leases(void 
     assert_int_equal(settled(world), 1);
 }
 
-static void a_commit_whose_answer_was_lost_is_found_in_the_cursor(void **state)
+static void a_commit_whose_outcome_was_unknown_is_found_in_the_cursor(void **state)
 {
     struct world *world = *state;
     lease(world, 1);
     close_with(world, 1);
     ledger_feed_close(world->feed, NULL);
-    struct cursor before = world->lead.at;
+    struct cursor before = world->lead.cursor;
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
-    world->lead.at = before; /* what the ingester believes when the answer does not reach it */
+    world->lead.cursor = before; /* as if COMMIT had not been answered */
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
-    assert_int_equal(world->lead.at.sequence, FIRST + 1);
+    assert_int_equal(world->lead.cursor.sequence, FIRST + 1);
     assert_int_equal(commit(world, FIRST + 2), ERR_OK);
     assert_int_equal(cursor(world), FIRST + 2);
     assert_int_equal(ledgers(world), 3);
 }
 
-static void DR4_what_cannot_be_trusted_or_understood_commits_nothing(void **state)
+static void DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing(void **state)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -273,22 +273,22 @@ static void DR4_what_cannot_be_trusted_or_understood_commits_nothing(void **stat
     ledger_feed_close(world->feed, NULL);
     struct ledger_committed committed;
     struct detail detail;
-    struct rpc_ledger named = ledger_feed_named(world->feed, FIRST + 1);
+    struct rpc_ledger named = ledger_feed_ledger(world->feed, FIRST + 1);
     struct buf *meta = ledger_feed_meta(world->feed, FIRST + 1);
-    assert_int_equal(commit(world, FIRST + 2), ERR_LEDGER_MISMATCH); /* one is skipped */
-    for (size_t i = 0; i < PROVED_BYTES; i++) {
+    assert_int_equal(commit(world, FIRST + 2), ERR_LEDGER_MISMATCH); /* not the next one */
+    for (size_t i = 0; i < HASHED_BYTES; i++) {
         meta->data[i] ^= 0x40;
-        if (lead_commit(&world->lead, &named, &committed, &detail) == ERR_OK)
-            fail_msg("byte %zu may be anything", i);
+        if (ledger_commit(&world->lead, &named, NULL, &committed, &detail) == ERR_OK)
+            fail_msg("a change of byte %zu is not noticed", i);
         meta->data[i] ^= 0x40;
     }
     for (size_t cut = 1; cut < meta->len; cut += 7) {
-        struct rpc_ledger short_one = named;
-        short_one.meta.len -= cut;
-        assert_int_not_equal(lead_commit(&world->lead, &short_one, &committed, &detail), ERR_OK);
+        struct rpc_ledger part = named;
+        part.meta.len -= cut;
+        assert_int_not_equal(ledger_commit(&world->lead, &part, NULL, &committed, &detail), ERR_OK);
     }
     named.hash.bytes[0] ^= 1;
-    assert_int_equal(lead_commit(&world->lead, &named, &committed, &detail), ERR_LEDGER_MISMATCH);
+    assert_int_equal(ledger_commit(&world->lead, &named, NULL, &committed, &detail), ERR_LEDGER_MISMATCH);
     assert_int_equal(cursor(world), FIRST);
     assert_int_equal(leased(world), 1);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
@@ -306,8 +306,8 @@ static void DR7_only_the_newest_term_commits(void **state)
     exec(world, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
     while (lead_take(&other, NULL) == ERR_NOT_LEADER)
         ;
-    assert_true(other.held && other.term == old.term + 1);
-    enum err e = commit(world, FIRST + 1); /* the dead session may still have to be noticed */
+    assert_true(other.leads && other.term == old.term + 1);
+    enum err e = commit(world, FIRST + 1); /* the first error may be that the session has ended */
     assert_true(e == ERR_NOT_LEADER || e == ERR_DATABASE_UNAVAILABLE);
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
     assert_int_equal(cursor(world), FIRST);
@@ -321,7 +321,7 @@ static void DR7_only_the_newest_term_commits(void **state)
     db_free(other.db);
 }
 
-static void DR7_a_term_that_was_raised_under_a_living_session_is_a_fence_too(void **state)
+static void DR7_a_raised_term_fences_a_session_that_still_has_the_lock(void **state)
 {
     struct world *world = *state;
     close_with(world, 0);
@@ -341,7 +341,7 @@ static void Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_ter
     assert_int_equal(cursor(world), FIRST);
 }
 
-static void a_ledger_transaction_waits_for_no_other_ingester(void **state)
+static void a_ledger_transaction_does_not_wait_for_another_one(void **state)
 {
     struct world *world = *state;
     struct lead other = new_lead(world);
@@ -357,7 +357,7 @@ static void a_ledger_transaction_waits_for_no_other_ingester(void **state)
     db_free(other.db);
 }
 
-static void a_gap_suspends_grants_until_its_ledger_is_committed(void **state)
+static void grants_stopped_for_a_gap_resume_with_the_next_ledger(void **state)
 {
     struct world *world = *state;
     static const char allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
@@ -370,11 +370,11 @@ static void a_gap_suspends_grants_until_its_ledger_is_committed(void **state)
     exec(world, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'hold'");
     assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     assert_int_equal(commit(world, FIRST + 2), ERR_OK);
-    assert_int_equal(test_db_number(&world->db, allowed), 0); /* somebody else's reason stays */
+    assert_int_equal(test_db_number(&world->db, allowed), 0); /* another reason stays */
 }
 
-/* A provisioning transaction with hash built_hash(n) and the distribution account built_key(1000). */
-static void send(struct world *world, uint64_t n, uint64_t max_time_s)
+/* Stores a submission with hash built_hash(n); the distribution account is built_key(1000). */
+static void submit(struct world *world, uint64_t n, uint64_t max_time_s)
 {
     struct public_key source = built_key(1000);
     struct hash hash = built_hash(n);
@@ -396,32 +396,32 @@ static int64_t count_in(struct world *world, const char *state)
     return test_db_number(&world->db, sql);
 }
 
-static void what_ensure_accounts_sent_is_decided_by_the_ledger_transaction(void **state)
+static void the_submission_is_decided_in_the_ledger_transaction(void **state)
 {
     struct world *world = *state;
     const struct built_transaction included = {.hash = built_hash(11)},
                                    refused = {.hash = built_hash(12), .code = TX_FAILED};
     const struct built_account used = {.key = built_key(1000), .sequence = 7};
-    send(world, 11, UINT32_MAX);
+    submit(world, 11, UINT32_MAX);
     ledger_feed_close(world->feed, NULL);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
     assert_int_equal(count_in(world, "pending"), 1);
     ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &included, .transaction_count = 1});
-    put_fault(world, &(struct fault){"cursor", "UPDATE", true});
+    inject(world, &(struct fault){"cursor", "UPDATE", true});
     assert_int_equal(commit(world, FIRST + 2), ERR_CONSTRAINT);
     assert_int_equal(count_in(world, "pending"), 1);
     exec(world, "DROP TRIGGER fault ON fairway.cursor");
     assert_int_equal(commit(world, FIRST + 2), ERR_OK);
     assert_int_equal(count_in(world, "succeeded"), 1);
-    send(world, 12, UINT32_MAX);
+    submit(world, 12, UINT32_MAX);
     ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &refused, .transaction_count = 1});
     assert_int_equal(commit(world, FIRST + 3), ERR_OK);
     assert_int_equal(count_in(world, "failed"), 1);
-    send(world, 13, UINT32_MAX);
+    submit(world, 13, UINT32_MAX);
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &used, .account_count = 1});
     assert_int_equal(commit(world, FIRST + 4), ERR_OK);
     assert_int_equal(count_in(world, "superseded"), 1);
-    send(world, 14, 1);
+    submit(world, 14, 1);
     ledger_feed_close(world->feed, NULL);
     assert_int_equal(commit(world, FIRST + 5), ERR_OK);
     assert_int_equal(count_in(world, "expired"), 1);
@@ -434,7 +434,7 @@ static void a_second_first_ledger_is_refused(void **state)
     struct lead other = new_lead(world);
     lead_drop(&world->lead);
     assert_int_equal(lead_take(&other, NULL), ERR_OK);
-    other.at = (struct cursor){0}; /* it believes that the database is empty */
+    other.cursor = (struct cursor){0}; /* as if it had read an empty database */
     world->lead = (db_free(world->lead.db), other);
     assert_int_equal(commit(world, FIRST), ERR_NOT_LEADER);
     assert_int_equal(ledgers(world), 1);
@@ -444,19 +444,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(an_empty_database_begins_with_the_first_ledger_it_is_given),
+        TEST(an_empty_database_begins_with_the_first_committed_ledger),
         TEST(I2_a_ledger_writes_its_row_moves_the_cursor_and_releases),
         TEST(I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once),
-        TEST(a_session_that_dies_in_the_ledger_transaction_keeps_its_leases),
-        TEST(a_commit_whose_answer_was_lost_is_found_in_the_cursor),
-        TEST(DR4_what_cannot_be_trusted_or_understood_commits_nothing),
+        TEST(a_session_that_ends_in_the_ledger_transaction_keeps_its_leases),
+        TEST(a_commit_whose_outcome_was_unknown_is_found_in_the_cursor),
+        TEST(DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing),
         TEST(DR7_only_the_newest_term_commits),
-        TEST(DR7_a_term_that_was_raised_under_a_living_session_is_a_fence_too),
+        TEST(DR7_a_raised_term_fences_a_session_that_still_has_the_lock),
         TEST(Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_term),
-        TEST(a_ledger_transaction_waits_for_no_other_ingester),
-        TEST(a_gap_suspends_grants_until_its_ledger_is_committed),
-        TEST(what_ensure_accounts_sent_is_decided_by_the_ledger_transaction),
+        TEST(a_ledger_transaction_does_not_wait_for_another_one),
+        TEST(grants_stopped_for_a_gap_resume_with_the_next_ledger),
+        TEST(the_submission_is_decided_in_the_ledger_transaction),
         TEST(a_second_first_ledger_is_refused),
     };
-    return cmocka_run_group_tests_name("ingest/commit", tests, test_pg_start, test_pg_stop);
+    return cmocka_run_group_tests_name("ingest/ledger_commit", tests, test_pg_start, test_pg_stop);
 }

@@ -1,4 +1,4 @@
-/* Housekeeping runs beside ingestion: in the leader alone, and nothing waits for it or fails with it. */
+/* Housekeeping runs in the leader alone, and ingestion neither waits for it nor fails with it. */
 #include "support/ingest_world.h"
 
 #include "base/clock.h"
@@ -29,8 +29,8 @@ static void only_the_leader_has_a_janitor(void **state)
     world->ingest = ingest_world_start(world);
     await_number(world, "SELECT count(*) FROM fairway.leases", 0);
     struct ingest *second = ingest_world_start(world);
-    await_green(second);
-    clock_sleep_ms(2500); /* it looks for its lead every second */
+    await_ready(second);
+    clock_sleep_ms(2500); /* each replica checks every second whether it leads */
     assert_int_equal(test_db_number(&world->db, JANITORS), 1);
     ingest_stop(world->ingest);
     world->ingest = second;
@@ -39,7 +39,7 @@ static void only_the_leader_has_a_janitor(void **state)
     await_number(world, JANITORS, 1);
 }
 
-/* Closes ledgers for some seconds. Each has to be committed soon, under the same leader. */
+/* Closes ledgers for some seconds. Each must be committed soon, under the same leader. */
 static void assert_ingestion_keeps_its_pace(struct ingest_world *world)
 {
     uint32_t sequence = ledger_feed_latest(world->feed);
@@ -55,7 +55,7 @@ static void assert_ingestion_keeps_its_pace(struct ingest_world *world)
     assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 0);
 }
 
-/* The fault counts how often the janitor has met it. */
+/* The fault increments public.met. */
 static void run_with_fault(struct ingest_world *world, const char *install, const char *remove)
 {
     seed_old_leases(world);
@@ -76,9 +76,9 @@ static void run_with_fault(struct ingest_world *world, const char *install, cons
     "CREATE TRIGGER fault BEFORE DELETE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.fault()"
 #define NO_FAULT "DROP TRIGGER fault ON fairway.leases"
 
-static void a_janitor_that_is_refused_costs_neither_the_lead_nor_the_pace(void **state)
+static void a_janitor_whose_statements_fail_costs_neither_the_lead_nor_the_pace(void **state)
 {
-    run_with_fault(*state, FAULTY("RAISE EXCEPTION 'put fault';") AT_DELETE, NO_FAULT);
+    run_with_fault(*state, FAULTY("RAISE EXCEPTION 'injected';") AT_DELETE, NO_FAULT);
 }
 
 static void a_janitor_that_runs_into_its_statement_timeout_costs_neither_the_lead_nor_the_pace(void **state)
@@ -113,7 +113,7 @@ int main(void)
 #define WORLD(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
     const struct CMUnitTest tests[] = {
         WORLD(only_the_leader_has_a_janitor),
-        WORLD(a_janitor_that_is_refused_costs_neither_the_lead_nor_the_pace),
+        WORLD(a_janitor_whose_statements_fail_costs_neither_the_lead_nor_the_pace),
         WORLD(a_janitor_that_runs_into_its_statement_timeout_costs_neither_the_lead_nor_the_pace),
         WORLD(a_janitor_whose_rows_are_locked_costs_neither_the_lead_nor_the_pace),
     };

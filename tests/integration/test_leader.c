@@ -1,18 +1,18 @@
-/* Which replica ingests: one leads, the others stand by, and one that cannot go on is replaced. */
+/* Which replica leads: one leads, the others watch it, and take over when it cannot go on. */
 #include "support/ingest_world.h"
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/pool_rows.h"
 
-static void one_replica_leads_the_other_stands_by_ready_and_takes_over(void **state)
+static void one_replica_leads_and_another_is_ready_and_takes_over(void **state)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
     await_cursor(world, FIRST);
     struct ingest *second = ingest_world_start(world);
-    await_green(second);
+    await_ready(second);
     close_ledgers(world, 3);
     await_cursor(world, FIRST + 3);
     assert_int_equal(test_db_number(&world->db, "SELECT term FROM fairway.cursor"), 0);
@@ -34,14 +34,14 @@ static struct lead lead_of(const struct ingest_world *world)
     return lead_by(test_db_open(&world->db, DB_DIRECT));
 }
 
-/* What SIGSTOP leaves of a leader: a session with the lock, and nobody behind it. */
+/* A leader after SIGSTOP: its session has the lock, and it does nothing. */
 static struct lead stopped_leader(struct ingest_world *world)
 {
     struct lead lead = lead_of(world);
     struct ledger_committed committed;
-    struct rpc_ledger first = ledger_feed_named(world->feed, FIRST);
+    struct rpc_ledger first = ledger_feed_ledger(world->feed, FIRST);
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
-    assert_int_equal(lead_commit(&lead, &first, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&lead, &first, NULL, &committed, NULL), ERR_OK);
     return lead;
 }
 
@@ -51,7 +51,7 @@ static void free_lead(struct lead *lead)
     db_free(lead->db);
 }
 
-/* A session that was dropped holds its lock until the server has noticed. */
+/* A session that was dropped has its lock until the server has noticed. */
 static void take_soon(struct lead *lead)
 {
     enum err e = ERR_NOT_LEADER;
@@ -66,19 +66,18 @@ static int64_t term_of(const struct ingest_world *world)
     return test_db_number(&world->db, "SELECT term FROM fairway.cursor");
 }
 
-/* Sessions of this name that hold the leader's lock. */
+/* Number of sessions of this name that have the leader lock. */
 #define LEADERS(name)                                                                                        \
     "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory'" \
     " AND l.granted AND a.datname = current_database() AND a.application_name = '" name "'"
 
-/* The successor writes its term before it replaces the lock, so that the old leader commits nothing in
- * between. */
-static void H14_a_leader_that_was_stopped_is_passed_over_and_its_session_is_ended(void **state)
+/* The new leader writes its term before it takes the lock, so the old one commits nothing in between. */
+static void H14_a_stopped_leader_is_replaced_and_its_session_is_ended(void **state)
 {
     struct ingest_world *world = *state;
     struct lead stopped = stopped_leader(world);
     world->ingest = ingest_world_start(world);
-    await_green(world->ingest);
+    await_ready(world->ingest);
     clock_sleep_ms(2 * STALE_MS);
     assert_int_equal(term_of(world), 0); /* no ledger is due */
     assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1);
@@ -88,8 +87,8 @@ static void H14_a_leader_that_was_stopped_is_passed_over_and_its_session_is_ende
     await_number(world, LEADERS("fairway test"), 0);
     await_number(world, LEADERS("fairway ingest"), 1);
     struct ledger_committed committed;
-    struct rpc_ledger late = ledger_feed_named(world->feed, FIRST + 1);
-    enum err e = lead_commit(&stopped, &late, &committed, NULL);
+    struct rpc_ledger late = ledger_feed_ledger(world->feed, FIRST + 1);
+    enum err e = ledger_commit(&stopped, &late, NULL, &committed, NULL);
     assert_true(e == ERR_NOT_LEADER || e == ERR_DATABASE_UNAVAILABLE);
     assert_int_equal(lead_take(&stopped, NULL), ERR_NOT_LEADER);
     close_ledgers(world, 2);
@@ -99,9 +98,9 @@ static void H14_a_leader_that_was_stopped_is_passed_over_and_its_session_is_ende
     free_lead(&stopped);
 }
 
-/* Before, the stopped leader's session kept the lock, and after the successor's first lost connection nobody
- * could take it until the cursor had stood still for long enough again. */
-static void H14_after_a_take_over_the_lock_is_free_whenever_the_successor_gives_up_the_lead(void **state)
+/* Otherwise the stopped leader's session keeps the lock, and after the new leader's first lost connection no
+ * replica leads until the cursor has stood still for long enough again. */
+static void H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_the_lead(void **state)
 {
     struct ingest_world *world = *state;
     struct lead stopped = stopped_leader(world);
@@ -117,7 +116,7 @@ static void H14_after_a_take_over_the_lock_is_free_whenever_the_successor_gives_
     free_lead(&third);
 }
 
-/* A role of its own may not end the sessions of another role. */
+/* This role may not end sessions of another role. */
 static struct db *as_another_role(const struct ingest_world *world)
 {
     test_db_execf(&world->db,
@@ -134,71 +133,73 @@ static void drop_another_role(const struct ingest_world *world)
     test_db_execf(&world->db, "DROP OWNED BY other_%1$s; DROP ROLE other_%1$s", world->db.name);
 }
 
-static void H14_a_successor_that_may_not_end_the_session_leads_by_its_term_alone(void **state)
+static void H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_alone(void **state)
 {
     struct ingest_world *world = *state;
     struct lead stopped = stopped_leader(world), successor = lead_by(as_another_role(world));
     struct ledger_committed committed;
     assert_int_equal(lead_take_over(&successor, NULL), ERR_OK);
     assert_int_equal(successor.term, 1);
-    assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1); /* the stopped one's */
+    assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1); /* of the stopped leader */
     close_ledgers(world, 2);
-    struct rpc_ledger next = ledger_feed_named(world->feed, FIRST + 1);
-    assert_int_equal(lead_commit(&successor, &next, &committed, NULL), ERR_OK);
-    assert_int_equal(lead_commit(&stopped, &next, &committed, NULL), ERR_NOT_LEADER);
+    struct rpc_ledger next = ledger_feed_ledger(world->feed, FIRST + 1);
+    assert_int_equal(ledger_commit(&successor, &next, NULL, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&stopped, &next, NULL, &committed, NULL), ERR_NOT_LEADER);
     lead_drop(&successor);
-    /* awake again, it finds its lock still held and leads by a newer term */
+    /* when it goes on, it still has the lock and leads by a newer term */
     take_soon(&stopped);
     assert_int_equal(stopped.term, 2);
-    next = ledger_feed_named(world->feed, FIRST + 2);
-    assert_int_equal(lead_commit(&stopped, &next, &committed, NULL), ERR_OK);
+    next = ledger_feed_ledger(world->feed, FIRST + 2);
+    assert_int_equal(ledger_commit(&stopped, &next, NULL, &committed, NULL), ERR_OK);
     free_lead(&stopped);
     free_lead(&successor);
     drop_another_role(world);
 }
 
-/* One replica's own way to the network, which it can lose. */
-static bool way_lost;
-static struct feed way_to;
+/* An RPC that becomes unavailable to one replica. */
+static bool rpc_unavailable;
+static struct feed rpc;
 
-static enum err ledgers_unless_lost(
+static enum err ledgers_unless_unavailable(
     void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
-    if (!__atomic_load_n(&way_lost, __ATOMIC_SEQ_CST))
-        return way_to.ledgers(source, start, limit, out, detail);
+    if (!__atomic_load_n(&rpc_unavailable, __ATOMIC_SEQ_CST))
+        return rpc.ledgers(source, start, limit, out, detail);
     *out = (struct rpc_ledgers){0};
-    return detail_set(detail, ERR_RPC_UNAVAILABLE, "no way to the RPC");
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "the RPC is unavailable");
 }
 
-static void a_leader_whose_rpc_stays_away_lets_another_replica_lead(void **state)
+static void a_leader_whose_rpc_stays_unavailable_lets_another_replica_lead(void **state)
 {
     struct ingest_world *world = *state;
     struct ingest_settings settings = ingest_world_settings(world);
-    settings.stale_ms = 10 * PATIENCE_MS; /* nobody is passed over */
-    way_to = ledger_feed_source(world->feed);
-    struct feed own = way_to;
-    own.ledgers = ledgers_unless_lost;
-    way_lost = false;
-    world->ingest = ingest_world_start_with(&settings, &own);
+    settings.stale_ms = 10 * PATIENCE_MS; /* no replica takes over for this reason */
+    rpc = world->source;
+    struct feed first_rpc = rpc;
+    first_rpc.ledgers = ledgers_unless_unavailable;
+    rpc_unavailable = false;
+    settings.feed = &first_rpc;
+    world->ingest = ingest_world_start_with(&settings);
     await_cursor(world, FIRST);
-    struct ingest *second = ingest_world_start_with(&settings, &way_to);
-    await_green(second);
-    __atomic_store_n(&way_lost, true, __ATOMIC_SEQ_CST);
+    settings.feed = &world->source;
+    struct ingest *second = ingest_world_start_with(&settings);
+    await_ready(second);
+    __atomic_store_n(&rpc_unavailable, true, __ATOMIC_SEQ_CST);
     close_ledgers(world, 3);
     await_cursor(world, FIRST + 3);
     ingest_stop(second);
-    await_red(world->ingest, "no way to the RPC");
+    await_not_ready(world->ingest, "the RPC is unavailable");
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(one_replica_leads_the_other_stands_by_ready_and_takes_over),
-        TEST(H14_a_leader_that_was_stopped_is_passed_over_and_its_session_is_ended),
-        TEST(H14_after_a_take_over_the_lock_is_free_whenever_the_successor_gives_up_the_lead),
-        TEST(H14_a_successor_that_may_not_end_the_session_leads_by_its_term_alone),
-        TEST(a_leader_whose_rpc_stays_away_lets_another_replica_lead),
+        TEST(one_replica_leads_and_another_is_ready_and_takes_over),
+        TEST(H14_a_stopped_leader_is_replaced_and_its_session_is_ended),
+        TEST(H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_the_lead),
+        TEST(H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_alone),
+        TEST(a_leader_whose_rpc_stays_unavailable_lets_another_replica_lead),
     };
     return cmocka_run_group_tests_name("leader", tests, test_pg_start, test_pg_stop);
 }

@@ -208,14 +208,21 @@ static void an_open_lease_gives_its_own_client_the_accounts_key_and_sealed_seed(
     memset(box, 7, sizeof box);
     account_row(&database, 7, "active");
     lease_row(&database, 7, "somebody", 0);
-    assert_int_equal(fee_bump_find_lease(db, &hash, "somebody", &key, &detail), ERR_OK);
+    struct envelope inner = {.source = account, .sequence = INT64_MAX};
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &key, &detail), ERR_OK);
     assert_true(public_key_equal(&key.account, &account));
     assert_string_equal(key.sealed.key_id, POOL_ROWS_KEY_ID);
     assert_memory_equal(key.sealed.box, box, sizeof box);
-    assert_int_equal(fee_bump_find_lease(db, &hash, "", &key, &detail), ERR_NOT_ELIGIBLE);
-    assert_int_equal(fee_bump_find_lease(db, &unknown, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "", &key, &detail), ERR_LEASE_NOT_FOUND);
+    assert_int_equal(
+        fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_TRANSACTION_CHANGED);
+    inner.sequence = 0; /* before the open lease: of one that has ended */
+    assert_int_equal(
+        fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_LEASE_NOT_FOUND);
+    inner.source = built_key(8);
+    assert_int_equal(fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
     lease_row_end(&database, 7, "confirmed", "txSUCCESS");
-    assert_int_equal(fee_bump_find_lease(db, &hash, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &key, &detail), ERR_LEASE_SETTLED);
 }
 
 static int64_t recorded(void)
@@ -244,8 +251,8 @@ static void no_fee_bump_is_recorded_for_a_lease_that_has_ended(void **state)
     account_row(&database, 1, "active");
     lease_row(&database, 1, "", 0);
     lease_row_end(&database, 1, "expired", NULL);
-    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_NOT_ELIGIBLE);
-    assert_int_equal(fee_bump_record(db, &bump, &unknown, 400, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_LEASE_EXPIRED);
+    assert_int_equal(fee_bump_record(db, &bump, &unknown, 400, &detail), ERR_LEASE_NOT_FOUND);
     assert_int_equal(recorded(), 0);
 }
 
@@ -289,7 +296,7 @@ static enum err record_while_it_ends(const char *verdict)
 static void a_fee_bump_waits_for_the_ledger_that_ends_its_lease(void **state)
 {
     (void)state;
-    assert_int_equal(record_while_it_ends("commit"), ERR_NOT_ELIGIBLE);
+    assert_int_equal(record_while_it_ends("commit"), ERR_LEASE_EXPIRED);
     assert_int_equal(recorded(), 0);
 }
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "pool/accounts.h"
 #include "../../src/provision/session.h"
 #include "base/clock.h"
@@ -144,7 +144,7 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
     struct test_pool *pool = *state;
     struct ledger_feed *feed = ledger_feed_new(POOL_SEED_LEDGER, 0);
     struct ledger_committed committed;
-    struct rpc_ledger named = ledger_feed_named(feed, POOL_SEED_LEDGER);
+    struct rpc_ledger named = ledger_feed_ledger(feed, POOL_SEED_LEDGER);
     test_db_exec(&pool->test, "DELETE FROM fairway.cursor; DELETE FROM fairway.ledgers");
     struct lead lead = {.db = db_new(&(struct db_settings){.url = pool->test.url,
                             .kind = DB_DIRECT,
@@ -153,19 +153,19 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
         .locks = lock_numbers_of(&pool->settings.network),
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
-    assert_int_equal(lead_commit(&lead, &named, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&lead, &named, NULL, &committed, NULL), ERR_OK);
     ledger_feed_close(feed, NULL);
-    named = ledger_feed_named(feed, POOL_SEED_LEDGER + 1);
+    named = ledger_feed_ledger(feed, POOL_SEED_LEDGER + 1);
     struct canceller canceller;
     set_standby("nobody");
     cancel_from_now(&canceller);
-    assert_int_equal(lead_commit(&lead, &named, &committed, NULL), ERR_NOT_REPLICATED);
+    assert_int_equal(ledger_commit(&lead, &named, NULL, &committed, NULL), ERR_NOT_REPLICATED);
     cancel_no_more(&canceller);
-    assert_int_equal(lead.at.sequence, POOL_SEED_LEDGER); /* what it knows for sure */
+    assert_int_equal(lead.cursor.sequence, POOL_SEED_LEDGER); /* what it knows for sure */
     set_standby("");
     lead_drop(&lead);
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
-    assert_int_equal(lead.at.sequence, POOL_SEED_LEDGER + 1);
+    assert_int_equal(lead.cursor.sequence, POOL_SEED_LEDGER + 1);
     db_free(lead.db);
     ledger_feed_free(feed);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/ingest/lead.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
@@ -339,8 +339,8 @@ struct chain {
 static void commit_next(struct chain *chain)
 {
     struct ledger_committed committed;
-    struct rpc_ledger ledger = ledger_feed_named(chain->feed, chain->sequence++);
-    if (lead_commit(&chain->lead, &ledger, &committed, &detail) != ERR_OK)
+    struct rpc_ledger ledger = ledger_feed_ledger(chain->feed, chain->sequence++);
+    if (ledger_commit(&chain->lead, &ledger, NULL, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 

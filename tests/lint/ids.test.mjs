@@ -15,7 +15,7 @@ function namesIn(file) {
   if (/(^|\/)test_[^/]*\.c$/.test(file))
     return [...read(file).matchAll(/^static void (\w+)\(void \*\*/gm)].map(([, name]) => name.replaceAll('_', ' '));
   if (file.endsWith('.test.mjs'))
-    return [...read(file).matchAll(/\btest\(\s*(['"`])((?:\\.|(?!\1)[^])*)\1/g)].map(([, , name]) => name);
+    return [...read(file).matchAll(/\b(?:test|fires)\(\s*(['"`])((?:\\.|(?!\1)[^])*)\1/g)].map(([, , name]) => name);
   if (file.endsWith('.patch'))
     return [path.basename(file), ...[...read(file).split(/^(?:diff|---) /m)[0].matchAll(/^(?:Hazard|Defect): *(.*)/gm)].map(([, text]) => text)];
   return [];

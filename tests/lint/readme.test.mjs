@@ -17,7 +17,7 @@ const options = all(read('cmd/fairway/options.c'), /\{"([A-Z][A-Z0-9_]+)", CONFI
 const codes = all(read('include/base/err.h'), /"([A-Z][A-Z0-9_]+)"/g);
 const statuses = all(sources + read('include/base/err.h'), /\b((?:tx|op)[A-Z][A-Z_]+)\b/g);
 // Settings of make, of the local network, of tests, of containers: read by scripts, not by fairway
-const scripts = ['Makefile', ...filesIn('tests', /\.(mjs|sh)$/).filter(name => !name.includes('node_modules')),
+const scripts = ['Makefile', ...filesIn('tests', /\.(mjs|sh|c)$/).filter(name => !name.includes('node_modules')),
   ...filesIn('docker', /^[^.]+$|\.(ya?ml|conf|cfg|service|sh|mjs)$/)].map(read).join('\n');
 
 /** Words in backticks and indented or fenced code, which is where pages name things. */

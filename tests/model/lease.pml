@@ -1,26 +1,35 @@
 /*
- * Lease and release, as DESIGN sections 4 and 5 have them and src/pool and src/ingest build them, under crashes,
+ * Lease and release, as src/README.md describes them and src/grant, src/pool and src/ingest implement them, under crashes,
  * lost messages, lost connections and stalls. Checked by spin: `make model`.
  *
+<<<<<<< HEAD
+ * Processes:
+ *   Api        a grant: src/grant/grant.c, grant_claim.c, grant_record.c; the response: src/api/post_transaction.c
+ *   Ingester   src/ingest/lead.c (take), commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
+ *   Network    clients, validators and the clock: which returned transactions a ledger includes, and when it closes
+ * A process that spin does not schedule is stalled (SIGSTOP, a long pause): no step has a time limit. A crash is a step
+ * that loses everything in the process, and what was not committed in the server.
+=======
  * Where things are:
  *   Api        a grant: src/pool/claim.c, lease.c, record.c; the answer: src/api/post_transaction.c
- *   Ingester   src/ingest/lead.c (take), commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
+ *   Ingester   src/ingest/lead.c (take), ledger_commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
  *   Network    clients, validators and the clock: which of the answered transactions a ledger has, and when it closes
  * A process that spin does not schedule is a stalled one (SIGSTOP, a long pause): no step has a time limit. A crash is
  * a step that forgets: everything in the process, and in the server what was not committed.
+>>>>>>> h-C
  *
- * What keeps it finite, without a bound on leases, ledgers, crashes or changes of leader:
+ * The model is finite without a bound on leases, ledgers, crashes or changes of leader, because:
  *   - Time is counted from the close time of the network's last ledger, sequence numbers from the network's, and a
  *     term is reduced to whether it is the cursor's.
  *   - An envelope that is dead and settled is forgotten: what is dead stays dead.
- *   - The network is at most LAG ledgers ahead of the cursor, max time at most LIFE ticks away.
- *   - An API worker signs into an envelope of its own for each account. It signs the next one for an account only
- *     when its last one there cannot be live: promise 1 with the other worker is what is checked.
+ *   - The network is at most LAG ledgers ahead of the cursor, and max time at most LIFE ticks away.
+ *   - An API worker signs into its own envelope for each account. It signs the next one for an account only when its
+ *     last one there cannot be live: promise 1 is checked with the other worker.
  *
- * Clocks take no part: a worker chooses any max time, also one that has passed. NOTIFY takes no part either: a
- * worker looks for an idle account at any moment, as the slow poll behind a lost notification does.
+ * Clocks are not modelled: a worker chooses any max time, also one that has passed. NOTIFY is not modelled either: a
+ * worker may look for an idle account at any moment, as the slow poll does after a lost notification.
  *
- * Mutants, one macro each, must give a counter-example; see check.mjs.
+ * Each mutant, one macro, must give a counter-example; see lease.test.mjs.
  */
 #ifndef ACCOUNTS
 #define ACCOUNTS 1
@@ -47,15 +56,15 @@ typedef envelope_t {
     short max_time;    /* ticks after the network's last close time */
     bool row;          /* its lease row was committed */
     bool open;         /* settled_at IS NULL */
-    bool answered;     /* a client has it */
-    bool held          /* its worker has not let go of it */
+    bool answered;     /* returned to a client */
+    bool held          /* its worker still has it */
 };
 
 /* A row of `channel_accounts`. */
 typedef account_t {
     byte lease;      /* lease_hash: an envelope or NONE */
     byte locked_by;  /* the row lock of the grant that claimed it: a worker or NONE */
-    short sequence   /* the last one consumed, as the database knows it; 0: as the network does */
+    short sequence   /* the last one consumed, in the database; 0: equal to the network's */
 };
 
 /* A ledger that the network closed and the cursor has not passed. */
@@ -71,7 +80,7 @@ byte ahead_count;
 
 byte cursor_lock = NONE;                     /* the cursor row's lock, and pg_try_advisory_xact_lock with it */
 bool term_is[INGESTERS];                     /* the cursor's term is the one that this ingester took */
-bool at_cursor[INGESTERS];                   /* its idea of the last committed ledger is true */
+bool at_cursor[INGESTERS];                   /* it knows the last committed ledger */
 
 bool tick;                                   /* changes with every ledger that is committed */
 #ifdef FAULTS_END
@@ -81,8 +90,8 @@ bool calm;                                   /* no fault happens any more */
 #endif
 
 /*
- * The advisory lock of who ingests. It may go at any moment, unnoticed, with its session: it excludes nobody, and
- * safety is checked without it. It keeps two leaders from taking the term from each other for ever.
+ * The leader's advisory lock. It may be lost at any moment, unnoticed, with its session: it excludes nobody, and safety
+ * is checked without it. It keeps two leaders from taking the term from each other without end.
  */
 #ifdef FAULTS_END
 byte session_lock = NONE;
@@ -95,23 +104,23 @@ byte session_lock = NONE;
 #define unlock_session skip
 #endif
 
-/* What must hold. A mutant is run with ONLY the promise that it breaks. */
+/* The promises. A mutant is run with ONLY the promise that it breaks. */
 #ifdef ONLY
 #define promise(which, holds) assert((which) != ONLY || (holds))
 #else
 #define promise(which, holds) assert(holds)
 #endif
 #define ONE_LIVE 1         /* at most one transaction of an account that the network may still include */
-#define ROW_FIRST 2        /* no signature is answered without its lease row */
+#define ROW_FIRST 2        /* no signature is returned without its lease row */
 #define NOT_EARLY 3        /* a lease that has ended is dead */
 #define NOT_LOST 4         /* a lease whose ledger is committed has ended */
-#define ONE_BY_ONE 5       /* the cursor moves by one */
+#define ONE_BY_ONE 5       /* the cursor moves by one ledger */
 #define LEASED_IFF_OPEN 6  /* an account is leased exactly when an open lease row names it */
-#define RIGHT_SEQUENCE 7   /* an idle account's sequence number is the network's, however far behind the cursor is */
+#define RIGHT_SEQUENCE 7   /* an idle account's sequence number is the network's, however far the cursor lags */
 
 #define IN(set, e) (((set) >> (e)) & 1)
 
-/* The network may still include it in some ledger, and it is, or may come to be, in a client's hands. */
+/* The network may still include it in some ledger, and a client has it or may still get it. */
 #define LIVE(e) ((envelopes[e].row || envelopes[e].answered) && envelopes[e].sequence > 0 && envelopes[e].max_time >= 0)
 
 inline forget(e)
@@ -137,7 +146,7 @@ inline check_one_live(account)
     }
 }
 
-/* What record.c's one statement and its COMMIT do. */
+/* The one statement of grant_record.c, and its COMMIT. */
 inline commit_grant(a, e)
 {
     atomic {
@@ -174,7 +183,7 @@ idle:
         :: a < ACCOUNTS - 1 -> a++
         :: break
         od;
-        /* claim.c: state active, lease_hash IS NULL, FOR UPDATE SKIP LOCKED */
+        /* grant_claim.c: state active, lease_hash IS NULL, FOR UPDATE SKIP LOCKED */
         accounts[a].lease == NONE && accounts[a].locked_by == NONE && !LIVE(ENVELOPE(a, me)) ->
 #ifndef UNFENCED_GRANT
         accounts[a].locked_by = me;
@@ -185,7 +194,7 @@ idle:
         envelopes[ENVELOPE(a, me)].sequence = accounts[a].sequence + 1
     }
 
-    /* keyd signs; whether max time is right, early or past, is up to a clock that nobody trusts */
+    /* keyd signs; max time may be correct, early or past, because no clock is trusted */
     if
     :: atomic { true -> envelopes[ENVELOPE(a, me)].max_time = -1 }
     :: atomic { true -> envelopes[ENVELOPE(a, me)].max_time = 0 }
@@ -197,28 +206,28 @@ idle:
     answer(a, ENVELOPE(a, me));
 #endif
 
-    /* record.c: the lease row and COMMIT are sent */
+    /* grant_record.c: the lease row and COMMIT are sent */
     if
     :: commit_grant(a, ENVELOPE(a, me))
-    :: atomic { !calm -> goto rolled_back }  /* killed before the server had it, or refused by it */
-    :: atomic { !calm -> goto in_doubt }     /* no answer comes: the connection is gone */
+    :: atomic { !calm -> goto rolled_back }  /* killed before the server received it, or refused */
+    :: atomic { !calm -> goto in_doubt }     /* no response: the connection is lost */
     fi;
 
 committed:
     if
     :: atomic { true -> answer(a, ENVELOPE(a, me)); goto done }
-    :: atomic { !calm -> goto done }  /* crash, or the client is gone: only the row has the envelope */
+    :: atomic { !calm -> goto done }  /* crash, or the client has left: only the row has the envelope */
     fi;
 
 in_doubt:
-    /* The server has COMMIT, or has not. Meanwhile record.c asks pg_xact_status, which says "in progress". */
+    /* The server has received COMMIT or not. grant.c asks pg_xact_status, which may return "in progress". */
     if
     :: atomic {
            true ->
            commit_grant(a, ENVELOPE(a, me));
            if
            :: goto committed  /* pg_xact_status: committed */
-           :: goto done       /* not to be learnt in time, or killed: 503, and the ledger ends the lease */
+           :: goto done       /* unknown in time, or killed: 503, and a ledger ends the lease */
            fi
        }
 #ifdef GUESS_COMMIT
@@ -248,7 +257,7 @@ done:
     }
 }
 
-/* settle.c: what this ledger says of the leases that the transaction sees. */
+/* settle.c: settles the leases that the transaction sees, by this ledger. */
 #define SETTLED_BY(ledger, e) (IN(ahead[ledger].included, e) || PAST(envelopes[e].max_time, ahead[ledger].close_time))
 #ifdef NEVER_EXPIRE
 #define PAST(max_time, close_time) false
@@ -297,7 +306,7 @@ inline release(set)
     }
 }
 
-/* The account's sequence number as the ledger left it (settle.c: sql_mirror). */
+/* The account's sequence number after the ledger (settle_write.c). */
 inline mirror()
 {
     d_step {
@@ -315,7 +324,11 @@ inline mirror()
     }
 }
 
-/* Everything is visible: the ledger row, the cursor, the ends of leases, the sequences (commit.c: leave). */
+<<<<<<< HEAD
+/* All become visible: the ledger row, the cursor, the ends of leases, the sequences (commit.c: leave). */
+=======
+/* Everything is visible: the ledger row, the cursor, the ends of leases, the sequences (ledger_commit.c: finish). */
+>>>>>>> h-C
 inline commit_ledger()
 {
     atomic {
@@ -369,7 +382,7 @@ proctype Ingester(byte me)
     byte i, ends;
 
 follow:
-    /* lead.c: pg_try_advisory_lock, then UPDATE cursor SET term = term + 1, which waits for a ledger transaction under way */
+    /* lead.c: pg_try_advisory_lock, then UPDATE cursor SET term = term + 1, which waits for a running ledger transaction */
     if
     :: atomic {
            session_lock_free && cursor_lock == NONE ->
@@ -378,11 +391,15 @@ follow:
            term_is[1 - me] = false;
            at_cursor[me] = true
        }
-    :: atomic { !calm && session_lock_free && cursor_lock == NONE -> term_is[1 - me] = false; goto drop }  /* no answer */
+    :: atomic { !calm && session_lock_free && cursor_lock == NONE -> term_is[1 - me] = false; goto drop }  /* no response */
     fi;
 
 lead:
-    /* getLedgers has one after where this leader thinks that it is. commit.c: enter. */
+<<<<<<< HEAD
+    /* getLedgers has a ledger after this leader's own cursor. commit.c: enter. */
+=======
+    /* getLedgers has one after where this leader thinks that it is. ledger_commit.c: begin. */
+>>>>>>> h-C
     if
     :: atomic {
            (!at_cursor[me] || ahead_count > 0) && cursor_lock == NONE ->
@@ -403,7 +420,7 @@ lead:
     fi;
 
     if
-    :: atomic { true -> commit_ledger() }  /* and the answer comes */
+    :: atomic { true -> commit_ledger() }  /* and the response arrives */
     :: atomic { !calm -> goto drop }
     :: atomic { !calm -> goto in_doubt }
     fi;
@@ -416,14 +433,14 @@ lead:
     goto lead;
 
 in_doubt:
-    /* COMMIT was sent and no answer comes: it took effect or did not. The cursor tells (ingest.c: keeps_lead). */
+    /* COMMIT was sent without a response: it took effect or not. The cursor shows which (ingest.c: keeps_lead). */
     if
     :: atomic { true -> commit_ledger(); goto drop }
     :: atomic { true -> goto drop }
     fi;
 
 drop:
-    /* The process is new, or its session is: nothing is known, nothing is held. */
+    /* A new process or session: it knows nothing and holds no lock. */
     atomic {
         ends = 0;
         if
@@ -435,7 +452,7 @@ drop:
     }
 }
 
-/* The network's sequence number goes up by one: all that is counted from it goes down. */
+/* The network's sequence number increases by one: everything counted from it decreases. */
 inline use_sequence(account)
 {
     d_step {
@@ -456,8 +473,8 @@ inline use_sequence(account)
 }
 
 /*
- * Closes ledgers. Two in a row may have the same close time (CAP-88), not more. Any set of valid transactions that
- * clients have gets in, one an account. What does not was not submitted, or lost, or is late, perhaps for ever.
+ * Closes ledgers. Two in a row may have the same close time (CAP-88), not more. A ledger includes any set of valid
+ * transactions that clients have, one per account. The others were not submitted, were lost, or are late, perhaps forever.
  */
 proctype Network()
 {
@@ -518,7 +535,7 @@ close:
 }
 
 #ifdef FAULTS_END
-/* The session with the lock is terminated and its holder has not noticed; some day all faults end. */
+/* The session with the lock is terminated without its holder noticing; eventually all faults end. */
 proctype Trouble()
 {
     do
@@ -529,7 +546,7 @@ proctype Trouble()
 #endif
 
 #ifdef FREED_BY_CLOCK
-/* The ancestor's 30 s: an account is idle again because time has passed. */
+/* wallet-backend's 30 s: an account becomes idle because time has passed. */
 proctype Clock()
 {
     byte e;
@@ -580,10 +597,10 @@ init {
 #define CLAIMS_END ([]<> (accounts[0].locked_by == NONE))
 
 #ifdef FAULTS_GO_ON
-/* Whatever crashes, and however often: as long as a ledger is committed now and then, every lease ends. */
+/* Whatever crashes, and however often: while ledgers are committed now and then, every lease ends. */
 ltl every_lease_ends { LEDGERS_GO_ON -> LEASES_END }
 #endif
 #ifdef FAULTS_END
-/* When faults end, nobody is stuck: ledgers are committed, leases end, claims too. Under weak fairness. */
+/* When faults end, nothing is stuck: ledgers are committed, and leases and claims end. Under weak fairness. */
 ltl nothing_stays_stuck { <> calm -> (LEDGERS_GO_ON && LEASES_END && CLAIMS_END) }
 #endif

@@ -14,20 +14,20 @@ const lines = [];
 
 const SAFETY = { what: 'safety: the seven promises of lease.pml', spin: long ? ['-DLAG=3', '-DLIFE=2'] : [] };
 const LIVENESS = [
-  { what: 'liveness: every lease ends, however often anything crashes', claim: 'every_lease_ends',
+  { what: 'liveness: every lease ends, however often processes crash', claim: 'every_lease_ends',
     spin: ['-DLAG=1', '-DFAULTS_GO_ON', ...long ? [] : ['-DLIFE=0']] },
   { what: 'liveness: when faults end, nothing stays stuck', claim: 'nothing_stays_stuck', fair: true, slow: true,
     spin: ['-DLAG=1', '-DLIFE=0', '-DFAULTS_END'] },
 ];
 // name, what is broken, the promise of lease.pml that must break
 const MUTANTS = [
-  ['NO_FENCE', 'a ledger transaction does not look at the term', 'ONE_BY_ONE'],
+  ['NO_FENCE', 'a ledger transaction does not check the term', 'ONE_BY_ONE'],
   ['RELEASE_APART', 'leases end in a transaction after the ledger\'s', 'NOT_LOST'],
   ['FREED_BY_CLOCK', 'a lease ends because time has passed', 'ONE_LIVE'],
-  ['UNFENCED_GRANT', 'claim and record are two transactions, the second does not look again', 'ONE_LIVE'],
-  ['ANSWER_BEFORE_COMMIT', 'the answer leaves before COMMIT', 'ROW_FIRST'],
-  ['GUESS_COMMIT', 'a COMMIT without an answer is taken for done', 'ROW_FIRST'],
-  ['EXPIRE_AT_MAX_TIME', 'a lease expires with the ledger that closes at its very max time', 'NOT_EARLY'],
+  ['UNFENCED_GRANT', 'claim and record are two transactions, and the second does not check again', 'ONE_LIVE'],
+  ['ANSWER_BEFORE_COMMIT', 'the response is sent before COMMIT', 'ROW_FIRST'],
+  ['GUESS_COMMIT', 'a COMMIT without a response counts as done', 'ROW_FIRST'],
+  ['EXPIRE_AT_MAX_TIME', 'a lease expires with the ledger that closes at its max time', 'NOT_EARLY'],
   ['CATCH_UP_WITHOUT_RELEASE', 'only the newest ledger ends leases', 'NOT_LOST'],
   ['SEQUENCE_FROM_RPC', 'a ledger does not write the sequence that it consumed', 'RIGHT_SEQUENCE'],
 ];

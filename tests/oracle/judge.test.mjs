@@ -53,17 +53,17 @@ const good = () => ({
 });
 
 async function verdict(change = () => {}) {
-  const told = good();
-  change(told);
+  const observed = good();
+  change(observed);
   // the tables refuse deletion; yet each test starts with an empty history
   await history.query(`SET session_replication_role = replica; TRUNCATE ${WITNESSES.join(', ')}; SET session_replication_role = DEFAULT`);
-  for (const [table, rows] of Object.entries(told))
+  for (const [table, rows] of Object.entries(observed))
     for (const row of rows)
       history.append(table, ...row);
   return judge(history);
 }
 const broken = async change => Object.keys(await verdict(change)).sort();
-const end = (told, hash) => told.lease_end.find(row => row[1] === hash);
+const end = (observed, hash) => observed.lease_end.find(row => row[1] === hash);
 const fired = new Set();
 const fires = (name, rules, change) => test(name, async () => {
   assert.deepEqual(await broken(change), [...rules].sort());
@@ -76,169 +76,169 @@ test('DS1 a correct history breaks no rule', async () => {
 
 test('the history refuses changes and deletions', async () => {
   await verdict();
-  await assert.rejects(history.query("UPDATE lease_end SET result = 'expired'"), /only appended/);
-  await assert.rejects(history.query('DELETE FROM grant_made'), /only appended/);
-  await assert.rejects(history.query('TRUNCATE ledger'), /only appended/);
+  await assert.rejects(history.query("UPDATE lease_end SET result = 'expired'"), /append-only/);
+  await assert.rejects(history.query('DELETE FROM grant_made'), /append-only/);
+  await assert.rejects(history.query('TRUNCATE ledger'), /append-only/);
 });
 
 // h2 ends by a clock in transaction 5, and h3 takes the account in 6; ledger 102, committed in 7, could include either
 fires('DL1 H1 an account that is leased again before a ledger says so is a double lease and a double signature', ['double lease',
-  'double signature', 'early release'], told => {
-  told.wal_transaction.push([7, at(7)], [8, at(8)]);
-  told.ledger_commit = [[1, 100, 1000], [3, 101, 1005], [7, 102, 1020], [8, 103, 1021]];
-  told.cursor_change = [[1, 100, 1], [3, 101, 1], [7, 102, 2], [8, 103, 2]];
-  told.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3', null]);
-  told.lease_end = [[3, 'h1', 'confirmed', 101], [5, 'h2', 'expired', 101], [8, 'h3', 'expired', 103]];
-  told.account_change = told.account_change.slice(0, 4).concat([[5, 'A', 'active', 11, null], [6, 'A', 'active', 11, 'h3'],
+  'double signature', 'early release'], observed => {
+  observed.wal_transaction.push([7, at(7)], [8, at(8)]);
+  observed.ledger_commit = [[1, 100, 1000], [3, 101, 1005], [7, 102, 1020], [8, 103, 1021]];
+  observed.cursor_change = [[1, 100, 1], [3, 101, 1], [7, 102, 2], [8, 103, 2]];
+  observed.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3', null]);
+  observed.lease_end = [[3, 'h1', 'confirmed', 101], [5, 'h2', 'expired', 101], [8, 'h3', 'expired', 103]];
+  observed.account_change = observed.account_change.slice(0, 4).concat([[5, 'A', 'active', 11, null], [6, 'A', 'active', 11, 'h3'],
     [8, 'A', 'active', 11, null]]);
-  told.final_lease = [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 101], ['h3', 'A', 'expired', 103]];
+  observed.final_lease = [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 101], ['h3', 'A', 'expired', 103]];
 });
-fires('DR1 a lease that ends outside the transaction of its ledger is an early release', ['early release', 'account without lease'], told => {
-  told.wal_transaction.push([7, at(7)]);
-  end(told, 'h2')[0] = 5;
+fires('DR1 a lease that ends outside the transaction of its ledger is an early release', ['early release', 'account without lease'], observed => {
+  observed.wal_transaction.push([7, at(7)]);
+  end(observed, 'h2')[0] = 5;
 });
-fires('DR1 a lease that ends after the transaction of its ledger is a lost release', ['early release', 'lost release'], told => {
-  told.wal_transaction.push([7, at(7)]);
-  end(told, 'h2')[0] = 7;
-  told.account_change.at(-1)[0] = 7;
+fires('DR1 a lease that ends after the transaction of its ledger is a lost release', ['early release', 'lost release'], observed => {
+  observed.wal_transaction.push([7, at(7)]);
+  end(observed, 'h2')[0] = 7;
+  observed.account_change.at(-1)[0] = 7;
 });
 fires('DR1 a lease whose ledger is committed and that stays open is a lost release and a leak', ['lost release', 'leaked account',
-  'open lease'], told => {
-  told.lease_end.pop();
-  told.account_change.pop();
-  told.final_lease[1] = ['h2', 'A', null, null];
-  told.final_account[0] = ['A', 'active', 11, 'h2'];
+  'open lease'], observed => {
+  observed.lease_end.pop();
+  observed.account_change.pop();
+  observed.final_lease[1] = ['h2', 'A', null, null];
+  observed.final_account[0] = ['A', 'active', 11, 'h2'];
 });
-fires('DR3 a lease that was included and is said to have expired has a wrong result', ['wrong result'], told => {
-  end(told, 'h1')[2] = 'expired';
-  told.final_lease[0][2] = 'expired';
+fires('DR3 a lease that was included but is recorded as expired has a wrong result', ['wrong result'], observed => {
+  end(observed, 'h1')[2] = 'expired';
+  observed.final_lease[0][2] = 'expired';
 });
-fires('DR3 a sequence that another transaction consumed supersedes the lease', ['wrong result'], told => {
-  told.inclusion = [[101, 'other', true]];
+fires('DR3 a sequence that another transaction consumed supersedes the lease', ['wrong result'], observed => {
+  observed.inclusion = [[101, 'other', true]];
 });
-fires('DL1 H2 an account that goes to another lease without a ledger is seen', ['account without lease', 'lease without account'], told => {
-  told.account_change[1][4] = 'h9';
+fires('DL1 H2 an account that changes to another lease without a ledger', ['account without lease', 'lease without account'], observed => {
+  observed.account_change[1][4] = 'h9';
 });
-fires('DS1 a signature without a row is silent', ['silent signature'], told => {
-  told.signature.push([at(6), 'lease', 'h9', null, 'A', 13, 1020, 'e9', null]);
+fires('DS1 a signature without a row', ['silent signature'], observed => {
+  observed.signature.push([at(6), 'lease', 'h9', null, 'A', 13, 1020, 'e9', null]);
 });
-fires('DS1 a signature that left before its row was committed is silent', ['silent signature'], told => {
-  told.signature[0][0] = at(1);
+fires('DS1 a signature returned before its row was committed', ['silent signature'], observed => {
+  observed.signature[0][0] = at(1);
 });
-fires('DS1 a fee bump without a row is silent', ['silent signature'], told => {
-  told.bump_recorded = [];
+fires('DS1 a fee bump without a row', ['silent signature'], observed => {
+  observed.bump_recorded = [];
 });
-fires('DS1 an envelope that is not the recorded one is silent', ['silent signature'], told => {
-  told.signature[0][7] = 'another';
+fires('DS1 an envelope that differs from the recorded one', ['silent signature'], observed => {
+  observed.signature[0][7] = 'another';
 });
-fires('DS1 two rows for one signature', ['two rows for one signature'], told => {
-  told.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2', null]);
+fires('DS1 two rows for one signature', ['two rows for one signature'], observed => {
+  observed.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2', null]);
 });
-fires('D.0 a lease that ends twice', ['two ends of one lease'], told => {
-  told.lease_end.push([6, 'h2', 'expired', 103]);
+fires('a lease that ends twice', ['two ends of one lease'], observed => {
+  observed.lease_end.push([6, 'h2', 'expired', 103]);
 });
-fires('DL9 a key that took two leases', ['second lease for a key', 'response to another key'], told => {
-  told.grant_made[1][7] = 'k1';
+fires('DL9 a key that took two leases', ['second lease for a key', 'response to another key'], observed => {
+  observed.grant_made[1][7] = 'k1';
 });
-fires('DL9 a key of a lease that was settled before the run and takes another one', ['second lease for a key'], told => {
-  told.grant_made[0][7] = told.signature[0][8] = 'history-3';
+fires('DL9 a key of a lease settled before the run that takes a second lease', ['second lease for a key'], observed => {
+  observed.grant_made[0][7] = observed.signature[0][8] = 'history-3';
 });
-fires('DL9 a repeated key that gets another response', ['different responses to a key'], told => {
-  told.keyed_answer[1][1] = 'd2';
+fires('DL9 a repeated key that gets another response', ['different responses to a key'], observed => {
+  observed.keyed_answer[1][1] = 'd2';
 });
-fires('DL9 a lease returned to another key than the one that took it', ['response to another key'], told => {
-  told.signature[0][8] = 'k2';
+fires('DL9 a lease returned to another key than the one that took it', ['response to another key'], observed => {
+  observed.signature[0][8] = 'k2';
 });
-fires('DL9 a lease taken without a key and returned to a key', ['response to another key'], told => {
-  told.signature[2][8] = 'k2';
+fires('DL9 a lease taken without a key and returned to a key', ['response to another key'], observed => {
+  observed.signature[2][8] = 'k2';
 });
-fires('DP3 H7 an account that is merged while a transaction of it can still be included', ['merged while leased'], told => {
-  told.removal.push([102, 'A']);
+fires('DP3 H7 an account that is merged while a transaction of it can still be included', ['merged while leased'], observed => {
+  observed.removal.push([102, 'A']);
 });
-fires('DP3 a lease on an account that was merged before it', ['merged while leased'], told => {
-  told.removal.push([100, 'A']);
+fires('DP3 a lease on an account that was merged before it', ['merged while leased'], observed => {
+  observed.removal.push([100, 'A']);
 });
-fires('D.0 a settled lease of before the run that is settled again', ['history changed'], told => {
-  told.history_change.push([6, 'h0', 'expired', 'history-1']);
+fires('a settled lease of before the run that is settled again', ['history changed'], observed => {
+  observed.history_change.push([6, 'h0', 'expired', 'history-1']);
 });
-fires('DL7 a replica whose clients are served less often', ['unfair contest'], told => {
-  told.contest_request.push([1, 2, 10, 503, 'CHANNEL_ACCOUNT_UNAVAILABLE'], [1, 2, 10, null, null]);
+fires('DL7 a replica whose clients are served less often', ['unfair contest'], observed => {
+  observed.contest_request.push([1, 2, 10, 503, 'CHANNEL_ACCOUNT_UNAVAILABLE'], [1, 2, 10, null, null]);
 });
-fires('DL7 a contest in which one replica took part', ['unfair contest'], told => {
-  told.contest_request = [[1, 1, 10, 201, null]];
+fires('DL7 a contest in which one replica took part', ['unfair contest'], observed => {
+  observed.contest_request = [[1, 1, 10, 201, null]];
 });
-fires('DR8 H5 a sequence that the committed ledgers do not explain is stale', ['stale sequence', 'silent signature'], told => {
-  told.grant_made[1][3] = 14;
+fires('DR8 H5 a sequence number that does not follow from the committed ledgers', ['stale sequence', 'silent signature'], observed => {
+  observed.grant_made[1][3] = 14;
 });
-fires('DR8 a bad sequence from a node that knows our ledger is our fault', ['bad sequence caused by us'], told => {
-  told.submission.push(['h2', 'ERROR', -5, 101, 101]);
+fires('DR8 txBAD_SEQ from a node that has the ledger of the grant is our fault', ['bad sequence caused by us'], observed => {
+  observed.submission.push(['h2', 'ERROR', -5, 101, 101]);
 });
-fires('DR4 a ledger that is skipped', ['ledgers', 'cursor'], told => {
-  told.ledger_commit = told.ledger_commit.filter(row => row[1] !== 102);
+fires('DR4 a ledger that is skipped', ['ledgers', 'cursor'], observed => {
+  observed.ledger_commit = observed.ledger_commit.filter(row => row[1] !== 102);
 });
-fires('DR4 a ledger that is not the network\'s', ['ledgers'], told => {
-  told.ledger_commit[2][2] = 1019;
+fires('DR4 a ledger that is not the network\'s', ['ledgers'], observed => {
+  observed.ledger_commit[2][2] = 1019;
 });
-fires('DR7 a term that goes backwards', ['cursor', 'cursor row'], told => {
-  told.cursor_change[3][2] = 1;
+fires('DR7 a term that goes backwards', ['cursor', 'cursor row'], observed => {
+  observed.cursor_change[3][2] = 1;
 });
-fires('DR1 a ledger without its cursor', ['ledger without cursor'], told => {
-  told.cursor_change.splice(2, 1);
+fires('DR1 a ledger without its cursor', ['ledger without cursor'], observed => {
+  observed.cursor_change.splice(2, 1);
 });
-fires('D.0 rows that the log does not explain', ['lease rows'], told => {
-  told.final_lease.pop();
+fires('lease rows that do not follow from the log', ['lease rows'], observed => {
+  observed.final_lease.pop();
 });
-fires('DP1 a pool that is not as large as it was wanted', ['pool size'], told => {
-  told.final_pool = [[2]];
+fires('DP1 a pool of another size than requested', ['pool size'], observed => {
+  observed.final_pool = [[2]];
 });
-fires('DP1 an account on the network that the pool does not know', ['orphaned account'], told => {
-  told.final_network.push(['B', 7]);
+fires('DP1 an account on the network that is not in the pool', ['orphaned account'], observed => {
+  observed.final_network.push(['B', 7]);
 });
-fires('DP1 an account that is retired in the pool and was not merged', ['orphaned account'], told => {
-  told.account_change.push([6, 'B', 'retired', 7, null]);
-  told.final_account.push(['B', 'retired', 7, null]);
-  told.final_network.push(['B', 7]);
+fires('DP1 an account that is retired in the pool and was not merged', ['orphaned account'], observed => {
+  observed.account_change.push([6, 'B', 'retired', 7, null]);
+  observed.final_account.push(['B', 'retired', 7, null]);
+  observed.final_network.push(['B', 7]);
 });
-fires('D.0 an account that stays quarantined is leaked', ['leaked account', 'pool size', 'orphaned account', 'account rows'], told => {
-  told.final_account[0][1] = 'quarantined';
+fires('an account that stays quarantined is leaked', ['leaked account', 'pool size', 'orphaned account', 'account rows'], observed => {
+  observed.final_account[0][1] = 'quarantined';
 });
-fires('D.0 settled leases that are deleted too early', ['history lost'], told => {
-  told.final_history[0][1] = 4;
+fires('settled leases that are deleted too early', ['history lost'], observed => {
+  observed.final_history[0][1] = 4;
 });
-fires('DL9 keys that are forgotten too early', ['history lost'], told => {
-  told.final_history[0][3] = 1;
+fires('DL9 keys that are forgotten too early', ['history lost'], observed => {
+  observed.final_history[0][3] = 1;
 });
-fires('D.0 settled leases that are never deleted', ['not deleted by the janitor'], told => {
-  told.final_history[0][4] = 1;
+fires('settled leases that are never deleted', ['not deleted by the janitor'], observed => {
+  observed.final_history[0][4] = 1;
 });
-fires('DL9 keys that are never forgotten', ['not deleted by the janitor'], told => {
-  told.final_history[0][5] = 1;
+fires('DL9 keys that are never forgotten', ['not deleted by the janitor'], observed => {
+  observed.final_history[0][5] = 1;
 });
-fires('D.0 an account that the log does not explain', ['account rows', 'sequence of the network'], told => {
-  told.final_account[0][2] = 12;
+fires('an account row that does not follow from the log', ['account rows', 'sequence of the network'], observed => {
+  observed.final_account[0][2] = 12;
 });
 
 test('DR9 only the ledger that was being committed at the grant may miss a bound', async () => {
-  const late = ends => told => {
+  const late = ends => observed => {
     // h2 is granted when the network has already closed 103: it is due with the commit of 102, which may miss it, or of 103
-    told.ledger[2] = [102, 1021];
-    told.ledger_commit[2] = [5, 102, 1021];
-    end(told, 'h2')[0] = ends;
-    end(told, 'h2')[3] = ends === 5 ? 102 : 103;
-    told.account_change.at(-1)[0] = ends;
-    told.final_lease[1][3] = ends === 5 ? 102 : 103;
+    observed.ledger[2] = [102, 1021];
+    observed.ledger_commit[2] = [5, 102, 1021];
+    end(observed, 'h2')[0] = ends;
+    end(observed, 'h2')[3] = ends === 5 ? 102 : 103;
+    observed.account_change.at(-1)[0] = ends;
+    observed.final_lease[1][3] = ends === 5 ? 102 : 103;
   };
   assert.equal(describe(await verdict(late(5))), '');
   assert.equal(describe(await verdict(late(6))), '');
 });
 
 test('a lease with a ledger bound ends with the last ledger below the bound', async () => {
-  assert.equal(describe(await verdict(told => {
-    told.grant_made[1][5] = 103;
-    end(told, 'h2')[0] = 5;
-    end(told, 'h2')[3] = 102;
-    told.account_change.at(-1)[0] = 5;
-    told.final_lease[1][3] = 102;
+  assert.equal(describe(await verdict(observed => {
+    observed.grant_made[1][5] = 103;
+    end(observed, 'h2')[0] = 5;
+    end(observed, 'h2')[3] = 102;
+    observed.account_change.at(-1)[0] = 5;
+    observed.final_lease[1][3] = 102;
   })), '');
 });
 

@@ -20,7 +20,7 @@ static _Noreturn void give_up(const char *what)
     abort();
 }
 
-void api_dial(struct api_client *client, unsigned port)
+void api_connect(struct api_client *client, unsigned port)
 {
     struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -31,18 +31,18 @@ void api_dial(struct api_client *client, unsigned port)
         give_up("connect");
 }
 
-void api_hang_up(struct api_client *client)
+void api_close(struct api_client *client)
 {
     close(client->fd);
-    buf_free(&client->heard);
+    buf_free(&client->received);
 }
 
-void api_say(struct api_client *client, const char *text)
+void api_send_bytes(struct api_client *client, const char *text)
 {
     for (size_t left = strlen(text); left > 0;) {
         ssize_t sent = send(client->fd, text, left, MSG_NOSIGNAL);
         if (sent <= 0)
-            return; /* a server that has heard enough: its reply says why */
+            return; /* the server has closed the connection; its reply says why */
         text += sent;
         left -= (size_t)sent;
     }
@@ -57,25 +57,25 @@ void api_send(
                                                  strlen(body));
     AUTO_FREE char *request = mem_format("%s %s HTTP/1.1\r\nHost: test\r\n%s%s\r\n%s", method, target,
         fields == NULL ? "" : fields, content, body == NULL ? "" : body);
-    api_say(client, request);
+    api_send_bytes(client, request);
 }
 
 /* False: the connection has ended. */
-static bool hear_more(struct api_client *client, int64_t deadline_ms)
+static bool receive_more(struct api_client *client, int64_t deadline_ms)
 {
     struct pollfd fd = {.fd = client->fd, .events = POLLIN};
     int ready = poll(&fd, 1, clock_left_ms(deadline_ms));
     if (ready < 0 && errno == EINTR)
         return true;
     if (ready <= 0)
-        give_up("no answer");
-    buf_reserve(&client->heard, 65536);
-    ssize_t got = recv(client->fd, client->heard.data + client->heard.len, 65536, 0);
-    client->heard.len += got > 0 ? (size_t)got : 0;
+        give_up("no reply");
+    buf_reserve(&client->received, 65536);
+    ssize_t got = recv(client->fd, client->received.data + client->received.len, 65536, 0);
+    client->received.len += got > 0 ? (size_t)got : 0;
     return got > 0;
 }
 
-char *api_field(const struct api_reply *reply, const char *name)
+char *api_header(const struct api_reply *reply, const char *name)
 {
     size_t len = strlen(name);
     for (const char *line = reply->head; (line = strstr(line, "\r\n")) != NULL;) {
@@ -89,28 +89,28 @@ char *api_field(const struct api_reply *reply, const char *name)
     return NULL;
 }
 
-struct api_reply api_hear(struct api_client *client)
+struct api_reply api_receive(struct api_client *client)
 {
     int64_t deadline_ms = clock_ms() + API_PATIENCE_MS;
     struct api_reply reply = {0};
     const char *end;
-    buf_reserve(&client->heard, 1); /* memmem wants memory, also for nothing */
-    while ((end = memmem(client->heard.data, client->heard.len, "\r\n\r\n", 4)) == NULL)
-        if (!hear_more(client, deadline_ms))
+    buf_reserve(&client->received, 1); /* memmem must not get NULL */
+    while ((end = memmem(client->received.data, client->received.len, "\r\n\r\n", 4)) == NULL)
+        if (!receive_more(client, deadline_ms))
             give_up("the connection ended before the reply");
-    size_t head_len = (size_t)(end - (const char *)client->heard.data) + 4;
-    reply.head = mem_format("%.*s", (int)head_len, (const char *)client->heard.data);
-    AUTO_FREE char *length = api_field(&reply, "Content-Length");
+    size_t head_len = (size_t)(end - (const char *)client->received.data) + 4;
+    reply.head = mem_format("%.*s", (int)head_len, (const char *)client->received.data);
+    AUTO_FREE char *length = api_header(&reply, "Content-Length");
     if (sscanf(reply.head, "HTTP/1.1 %d", &reply.status) != 1 || length == NULL)
         give_up("not a reply that this client understands");
     size_t whole = head_len + strtoul(length, NULL, 10);
-    while (client->heard.len < whole)
-        if (!hear_more(client, deadline_ms))
+    while (client->received.len < whole)
+        if (!receive_more(client, deadline_ms))
             give_up("the connection ended in the reply");
-    reply.body = mem_format("%.*s", (int)(whole - head_len), (const char *)client->heard.data + head_len);
+    reply.body = mem_format("%.*s", (int)(whole - head_len), (const char *)client->received.data + head_len);
     reply.json = json_loads(reply.body, JSON_REJECT_DUPLICATES, NULL);
-    client->heard.len -= whole;
-    memmove(client->heard.data, client->heard.data + whole, client->heard.len);
+    client->received.len -= whole;
+    memmove(client->received.data, client->received.data + whole, client->received.len);
     return reply;
 }
 
@@ -125,10 +125,10 @@ void api_reply_wipe(struct api_reply *reply)
 static struct api_reply call(unsigned port, const char *method, const char *target, const char *body)
 {
     struct api_client client;
-    api_dial(&client, port);
+    api_connect(&client, port);
     api_send(&client, method, target, NULL, body);
-    struct api_reply reply = api_hear(&client);
-    api_hang_up(&client);
+    struct api_reply reply = api_receive(&client);
+    api_close(&client);
     return reply;
 }
 

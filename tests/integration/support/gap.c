@@ -17,9 +17,9 @@ struct gap_world *gap_world_new(void)
     world->feed = ledger_feed_new(GAP_CURSOR, 60);
     world->lead =
         (struct lead){.db = test_db_open(&world->db, DB_DIRECT), .locks = lock_numbers_of(&world->network)};
-    struct rpc_ledger first = ledger_feed_named(world->feed, GAP_CURSOR);
+    struct rpc_ledger first = ledger_feed_ledger(world->feed, GAP_CURSOR);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
-    assert_int_equal(lead_commit(&world->lead, &first, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&world->lead, &first, NULL, &committed, NULL), ERR_OK);
     return world;
 }
 
@@ -97,7 +97,7 @@ void gap_open(struct gap_world *world, unsigned ledgers, unsigned keep)
 {
     for (unsigned i = 0; i < ledgers; i++)
         ledger_feed_close(world->feed, NULL);
-    ledger_feed_forget_below(world->feed, ledger_feed_latest(world->feed) + 1 - keep);
+    ledger_feed_drop_below(world->feed, ledger_feed_latest(world->feed) + 1 - keep);
 }
 
 enum err gap_world_recover(struct gap_world *world)
@@ -113,8 +113,8 @@ enum err gap_world_recover(struct gap_world *world)
 enum err gap_world_follow(struct gap_world *world)
 {
     struct ledger_committed committed;
-    struct rpc_ledger next = ledger_feed_named(world->feed, world->lead.at.sequence + 1);
-    enum err e = lead_commit(&world->lead, &next, &committed, &world->detail);
+    struct rpc_ledger next = ledger_feed_ledger(world->feed, world->lead.cursor.sequence + 1);
+    enum err e = ledger_commit(&world->lead, &next, NULL, &committed, &world->detail);
     world->settled = committed.settled;
     return e;
 }

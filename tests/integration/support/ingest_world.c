@@ -10,7 +10,7 @@ int ingest_world_set_up(void **state)
 {
     struct ingest_world *world = NEW(struct ingest_world);
     world->db = test_db_new(TEST_DB_MIGRATED);
-    world->feed = ledger_feed_new(FIRST, 20);
+    ingest_world_feed(world, ledger_feed_new(FIRST, 20));
     *state = world;
     return 0;
 }
@@ -25,9 +25,18 @@ int ingest_world_tear_down(void **state)
     return 0;
 }
 
+void ingest_world_feed(struct ingest_world *world, struct ledger_feed *feed)
+{
+    if (world->feed != NULL)
+        ledger_feed_free(world->feed);
+    world->feed = feed;
+    world->source = ledger_feed_source(feed);
+}
+
 struct ingest_settings ingest_world_settings(const struct ingest_world *world)
 {
     return (struct ingest_settings){.database_direct_url = world->db.url,
+        .feed = &world->source,
         .network = network_id_of("ingest test"),
         .poll_ms = POLL_MS,
         .ledger_seconds = 5,
@@ -35,18 +44,17 @@ struct ingest_settings ingest_world_settings(const struct ingest_world *world)
         .retention_s = 3600};
 }
 
-struct ingest *ingest_world_start_with(const struct ingest_settings *settings, const struct feed *feed)
+struct ingest *ingest_world_start_with(const struct ingest_settings *settings)
 {
     struct ingest *ingest;
-    assert_int_equal(ingest_start_from(settings, feed, &ingest, NULL), ERR_OK);
+    assert_int_equal(ingest_start(settings, &ingest, NULL), ERR_OK);
     return ingest;
 }
 
 struct ingest *ingest_world_start(struct ingest_world *world)
 {
     const struct ingest_settings settings = ingest_world_settings(world);
-    const struct feed feed = ledger_feed_source(world->feed);
-    return ingest_world_start_with(&settings, &feed);
+    return ingest_world_start_with(&settings);
 }
 
 void close_ledgers(struct ingest_world *world, unsigned count)
@@ -76,7 +84,7 @@ void await_number(const struct ingest_world *world, const char *sql, int64_t num
             fail_msg("%s: %lld, not %lld", sql, (long long)last, (long long)number);
 }
 
-void await_red(struct ingest *ingest, const char *word)
+void await_not_ready(struct ingest *ingest, const char *word)
 {
     struct detail why = {"ready"};
     for (int64_t end = clock_ms() + PATIENCE_MS; ingest_ready(ingest, &why) || strstr(why.text, word) == NULL;
@@ -85,7 +93,7 @@ void await_red(struct ingest *ingest, const char *word)
             fail_msg("\"%s\" does not say \"%s\"", why.text, word);
 }
 
-void await_green(struct ingest *ingest)
+void await_ready(struct ingest *ingest)
 {
     struct detail why;
     for (int64_t end = clock_ms() + PATIENCE_MS; !ingest_ready(ingest, &why); clock_sleep_ms(5))

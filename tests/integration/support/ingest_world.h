@@ -1,6 +1,6 @@
 /*
- * A database, a feed of built ledgers, and replicas that ingest from it with short polls. Everything here
- * fails the test when it goes wrong.
+ * A database, a feed of built ledgers, and replicas that ingest from it with short polls. Every function
+ * fails the test on an error.
  */
 #ifndef FAIRWAY_TESTS_INGEST_WORLD_H
 #define FAIRWAY_TESTS_INGEST_WORLD_H
@@ -23,17 +23,21 @@
 struct ingest_world {
     struct test_db db;
     struct ledger_feed *feed;
+    struct feed source;    /* feed, as ingest_settings wants it */
     struct ingest *ingest; /* stopped by the tear-down; may be NULL */
 };
 
-/* For cmocka: *state is a struct ingest_world of its own, in which no replica runs yet. */
+/* For cmocka: *state is a new struct ingest_world, in which no replica runs yet. */
 int ingest_world_set_up(void **state);
 int ingest_world_tear_down(void **state);
 
-/* What ingest_world_start uses. */
+/* Gives the world another feed and frees the one before. No replica may be running. */
+void ingest_world_feed(struct ingest_world *world, struct ledger_feed *feed);
+
+/* The settings of ingest_world_start, to be changed for ingest_world_start_with. */
 struct ingest_settings ingest_world_settings(const struct ingest_world *world);
 struct ingest *ingest_world_start(struct ingest_world *world);
-struct ingest *ingest_world_start_with(const struct ingest_settings *settings, const struct feed *feed);
+struct ingest *ingest_world_start_with(const struct ingest_settings *settings);
 
 /* Closes empty ledgers. */
 void close_ledgers(struct ingest_world *world, unsigned count);
@@ -41,10 +45,10 @@ void close_ledgers(struct ingest_world *world, unsigned count);
 /* The ledger of the cursor; 0: there is none. */
 int64_t cursor_of(const struct ingest_world *world);
 void await_cursor(const struct ingest_world *world, uint32_t sequence);
-/* Waits until the query's one number is this. */
+/* Waits until the query returns this number. */
 void await_number(const struct ingest_world *world, const char *sql, int64_t number);
-/* Waits until the replica is not ready, for a reason that says word. */
-void await_red(struct ingest *ingest, const char *word);
-void await_green(struct ingest *ingest);
+/* Waits until the replica is not ready, with word in the reason. */
+void await_not_ready(struct ingest *ingest, const char *word);
+void await_ready(struct ingest *ingest);
 
 #endif

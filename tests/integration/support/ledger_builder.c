@@ -40,7 +40,7 @@ static void add_account_entry(struct buf *out, const struct built_account *accou
     buf_add_u32(out, account->foreign_signer);
     if (account->foreign_signer) {
         struct public_key signer = built_key(UINT64_MAX);
-        add_account_id(out, &signer); /* SIGNER_KEY_TYPE_ED25519 looks the same */
+        add_account_id(out, &signer); /* SIGNER_KEY_TYPE_ED25519 has the same encoding */
         buf_add_u32(out, 1);          /* weight */
     }
     buf_add_u32(out, 0); /* ext */
@@ -67,7 +67,7 @@ static void add_changes(struct buf *out, const struct built_account accounts[], 
         add_change(out, &accounts[i], ledger);
 }
 
-/* The union behind feeCharged and its extension. */
+/* From feeCharged to the extension. */
 static void add_plain_result(struct buf *out, int32_t code)
 {
     buf_add_u64(out, FEE_STROOPS);
@@ -91,7 +91,7 @@ static void add_result_pair(struct buf *out, const struct built_transaction *tra
     buf_add_u32(out, 0);
 }
 
-/* TransactionMeta V2, V3 or V4: what core wrote with each kind of LedgerCloseMeta. */
+/* TransactionMeta V2, V3 or V4, as stellar-core wrote it with each version of LedgerCloseMeta. */
 static void add_meta(struct buf *out, uint32_t ledger_meta_version, const struct built_account accounts[],
     size_t count, uint32_t ledger)
 {
@@ -201,7 +201,7 @@ void ledger_build(const struct built_ledger *ledger, struct buf *out, struct has
     if (ledger->meta_version > 0)
         buf_add_u32(out, 1); /* GeneralizedTransactionSet V1 */
     add_hash(out, &ledger->previous_hash);
-    buf_add_u32(out, 0); /* no transactions in the set: joined by hash, never needed */
+    buf_add_u32(out, 0); /* no transactions in the set: the decoder does not read it */
     add_transactions(out, ledger);
     add_upgrades(out, ledger);
     add_zeros(out, 1); /* scpInfo */

@@ -1,7 +1,6 @@
 /*
- * LedgerCloseMeta for tests and benchmarks: small ledgers of a chain of our own, with every proof that a real
- * one carries (header hash, result set hash, link to the ledger before). Encodes by hand, so that it does not
- * lean on the decoder that it tests.
+ * Builds LedgerCloseMeta for tests and benchmarks: small ledgers with the hashes of real ones (header, result
+ * set, link to the ledger before). Encodes by hand, so that it does not depend on the decoder that it tests.
  */
 #ifndef FAIRWAY_TESTS_LEDGER_BUILDER_H
 #define FAIRWAY_TESTS_LEDGER_BUILDER_H
@@ -25,7 +24,7 @@ struct built_account {
     int64_t sequence;
     bool created;        /* LEDGER_ENTRY_CREATED instead of UPDATED */
     bool removed;        /* LEDGER_ENTRY_REMOVED: sequence does not matter */
-    bool foreign_signer; /* a second signer: not its own authority any more */
+    bool foreign_signer; /* it has a second signer */
     int64_t balance_stroops;
 };
 
@@ -38,20 +37,21 @@ struct built_ledger {
     uint64_t close_time_s;
     const struct built_transaction *transactions;
     size_t transaction_count;
-    /* Account i is changed by transaction i, those that are left by the last one; without transactions by an
-     * upgrade. */
+    /* Transaction i changes account i; the last one changes the rest. Without transactions, an upgrade
+     * changes them. */
     const struct built_account *accounts;
     size_t account_count;
-    /* An upgrade leaves these accounts frozen (CAP-77); frozen_changed with none thaws all. */
+    /* An upgrade freezes these accounts (CAP-77) and no others; frozen_changed with none of them unfreezes
+     * all. */
     const struct public_key *frozen;
     size_t frozen_count;
     bool frozen_changed;
 };
 
-/* Appends the XDR LedgerCloseMeta; *hash is the header's. */
+/* Appends the XDR LedgerCloseMeta; *hash is the hash of its header. */
 void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash);
 
-/* A hash, and a key that no one has the secret of, which differ for each number. */
+/* A hash and a public key for each number. Nobody has the secret key. */
 struct hash built_hash(uint64_t number);
 struct public_key built_key(uint64_t number);
 

@@ -13,10 +13,10 @@ struct kept {
     struct buf meta;
 };
 
-/* What a ledger did to an account, or to the list of frozen ones. */
+/* A change of an account, or of the list of frozen ones. */
 struct event {
     uint32_t ledger;
-    bool frozen; /* then only the key counts */
+    bool frozen; /* then only the account's key is used */
     struct built_account account;
 };
 
@@ -32,7 +32,7 @@ struct ledger_feed {
     uint64_t close_time_s; /* of the last one */
     enum err failure, failure_accounts;
     unsigned requests;
-    unsigned fail_in; /* 1: the next request fails, with this: */
+    unsigned fail_in; /* 1: the next request fails with this: */
     enum err failure_once;
     struct event *events;
     size_t event_count;
@@ -43,13 +43,13 @@ struct ledger_feed {
     unsigned lags[FEED_LAGS_MAX];
     size_t lag_count;
     unsigned reads;
-    bool remembers;
+    bool keeps_transactions;
     const char *passphrase;
     uint32_t protocol;
     uint32_t most; /* ledgers at once; 0: any number */
     void (*hook)(void *context);
     void *hook_context;
-    struct kept kept[LEDGERS_MAX]; /* never moves: meta is handed out */
+    struct kept kept[LEDGERS_MAX]; /* must not move: ledger_feed_ledger returns pointers into it */
 };
 
 struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
@@ -81,7 +81,7 @@ static void add_event(struct ledger_feed *feed, const struct event *event)
     feed->events[feed->event_count++] = *event;
 }
 
-static void write_history(struct ledger_feed *feed, const struct built_ledger *ledger)
+static void add_history(struct ledger_feed *feed, const struct built_ledger *ledger)
 {
     for (size_t i = 0; i < ledger->account_count; i++)
         add_event(feed, &(struct event){ledger->sequence, false, ledger->accounts[i]});
@@ -114,7 +114,7 @@ void ledger_feed_close(struct ledger_feed *feed, const struct built_ledger *what
         ledger.close_time_s = feed->close_time_s + 1;
     feed->close_time_s = ledger.close_time_s;
     ledger_build(&ledger, &kept->meta, &kept->hash);
-    write_history(feed, &ledger);
+    add_history(feed, &ledger);
     feed->count++;
     pthread_mutex_unlock(&feed->mutex);
 }
@@ -124,7 +124,7 @@ struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence)
     return &feed->kept[sequence - feed->first].meta;
 }
 
-struct rpc_ledger ledger_feed_named(struct ledger_feed *feed, uint32_t sequence)
+struct rpc_ledger ledger_feed_ledger(struct ledger_feed *feed, uint32_t sequence)
 {
     const struct kept *kept = &feed->kept[sequence - feed->first];
     return (struct rpc_ledger){sequence, kept->hash, buf_bytes(&kept->meta)};
@@ -135,8 +135,8 @@ static uint32_t latest_of(const struct ledger_feed *feed)
     return feed->first + (uint32_t)feed->count - 1;
 }
 
-/* Every request passes here first. */
-static enum err answered(struct ledger_feed *feed)
+/* Counts the request and returns the injected error. */
+static enum err next_result(struct ledger_feed *feed)
 {
     feed->requests++;
     if (feed->fail_in > 0 && --feed->fail_in == 0)
@@ -144,12 +144,13 @@ static enum err answered(struct ledger_feed *feed)
     return feed->failure;
 }
 
-static enum err say(struct detail *detail, enum err e)
+static enum err with_detail(struct detail *detail, enum err e)
 {
     return e == ERR_OK ? e : detail_set(detail, e, "the feed says %s", err_code(e));
 }
 
-static enum err answer(struct ledger_feed *feed, uint32_t start, uint32_t limit, struct rpc_ledgers *out)
+static enum err read_ledgers(
+    struct ledger_feed *feed, uint32_t start, uint32_t limit, struct rpc_ledgers *out)
 {
     uint32_t latest = latest_of(feed);
     *out = (struct rpc_ledgers){.latest_ledger = latest, .oldest_ledger = feed->oldest};
@@ -161,11 +162,11 @@ static enum err answer(struct ledger_feed *feed, uint32_t start, uint32_t limit,
     size_t total = 0;
     for (uint32_t i = 0; i < count; i++)
         total += ledger_feed_meta(feed, start + i)->len;
-    buf_reserve(&out->storage, total); /* so that it does not move under the items */
+    buf_reserve(&out->storage, total); /* items point into it, so it must not move */
     out->items = NEW_ARRAY(count, struct rpc_ledger);
     for (; out->count < count; out->count++) {
         struct rpc_ledger *item = &out->items[out->count];
-        *item = ledger_feed_named(feed, start + (uint32_t)out->count);
+        *item = ledger_feed_ledger(feed, start + (uint32_t)out->count);
         size_t offset = out->storage.len;
         buf_add_bytes(&out->storage, item->meta);
         item->meta.data = out->storage.data + offset;
@@ -179,11 +180,11 @@ static enum err ledgers(
     struct ledger_feed *feed = source;
     pthread_mutex_lock(&feed->mutex);
     *out = (struct rpc_ledgers){.latest_ledger = latest_of(feed), .oldest_ledger = feed->oldest};
-    enum err e = answered(feed);
+    enum err e = next_result(feed);
     if (e == ERR_OK)
-        e = feed->most != 0 && limit > feed->most ? ERR_RPC_REFUSED : answer(feed, start, limit, out);
+        e = feed->most != 0 && limit > feed->most ? ERR_RPC_REFUSED : read_ledgers(feed, start, limit, out);
     pthread_mutex_unlock(&feed->mutex);
-    return say(detail, e);
+    return with_detail(detail, e);
 }
 
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)
@@ -191,13 +192,13 @@ static enum err network(void *source, struct rpc_network *out, struct detail *de
     struct ledger_feed *feed = source;
     *out = (struct rpc_network){0};
     pthread_mutex_lock(&feed->mutex);
-    enum err e = answered(feed);
+    enum err e = next_result(feed);
     if (e == ERR_OK) {
         out->passphrase = mem_copy_text(feed->passphrase);
         out->protocol = feed->protocol;
     }
     pthread_mutex_unlock(&feed->mutex);
-    return say(detail, e);
+    return with_detail(detail, e);
 }
 
 static uint32_t read_ledger(struct ledger_feed *feed)
@@ -230,14 +231,14 @@ static enum err accounts(void *source, const struct public_key keys[], size_t co
     if (feed->hook != NULL)
         feed->hook(feed->hook_context);
     pthread_mutex_lock(&feed->mutex);
-    enum err e = answered(feed);
+    enum err e = next_result(feed);
     if (e == ERR_OK)
         e = feed->failure_accounts;
     *ledger = read_ledger(feed);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         out[i] = state_of(feed, &keys[i], *ledger);
     pthread_mutex_unlock(&feed->mutex);
-    return say(detail, count > RPC_ENTRIES_MAX ? ERR_RPC_REFUSED : e);
+    return with_detail(detail, count > RPC_ENTRIES_MAX ? ERR_RPC_REFUSED : e);
 }
 
 static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
@@ -246,7 +247,7 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
     uint32_t from = 0;
     *out = (struct frozen_accounts){0};
     pthread_mutex_lock(&feed->mutex);
-    enum err e = answered(feed);
+    enum err e = next_result(feed);
     if (e == ERR_OK && feed->protocol < 26)
         e = ERR_RPC_REFUSED;
     *ledger = read_ledger(feed);
@@ -256,10 +257,12 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
     for (size_t i = 0; e == ERR_OK && i < feed->event_count; i++)
         if (feed->events[i].frozen && feed->events[i].ledger == from) {
             out->keys = mem_grow(out->keys, out->count + 1, sizeof out->keys[0]);
-            out->keys[out->count++] = feed->events[i].account.key; /* tests freeze at most one, or sorted */
+            out->keys[out->count++] =
+                feed->events[i]
+                    .account.key; /* in ascending order, because tests freeze one or give them sorted */
         }
     pthread_mutex_unlock(&feed->mutex);
-    return say(detail, e);
+    return with_detail(detail, e);
 }
 
 static enum err transaction(
@@ -267,11 +270,11 @@ static enum err transaction(
 {
     struct ledger_feed *feed = source;
     pthread_mutex_lock(&feed->mutex);
-    enum err e = answered(feed);
+    enum err e = next_result(feed);
     *out = (struct rpc_transaction){.latest_ledger = latest_of(feed), .oldest_ledger = feed->oldest};
     for (size_t i = 0; i < feed->included_count; i++) {
         const struct included *included = &feed->included[i];
-        bool kept = feed->remembers || included->ledger >= feed->oldest;
+        bool kept = feed->keeps_transactions || included->ledger >= feed->oldest;
         if (!kept ||
             !(hash_equal(&included->transaction.hash, hash) ||
                 (included->transaction.has_inner && hash_equal(&included->transaction.inner_hash, hash))))
@@ -281,7 +284,7 @@ static enum err transaction(
         out->ledger = included->ledger;
     }
     pthread_mutex_unlock(&feed->mutex);
-    return say(detail, e);
+    return with_detail(detail, e);
 }
 
 struct feed ledger_feed_source(struct ledger_feed *feed)
@@ -314,12 +317,12 @@ void ledger_feed_lag(struct ledger_feed *feed, const unsigned lags[], size_t cou
     pthread_mutex_unlock(&feed->mutex);
 }
 
-void ledger_feed_remember(struct ledger_feed *feed)
+void ledger_feed_keep_transactions(struct ledger_feed *feed)
 {
-    feed->remembers = true;
+    feed->keeps_transactions = true;
 }
 
-void ledger_feed_name(struct ledger_feed *feed, const char *passphrase)
+void ledger_feed_passphrase(struct ledger_feed *feed, const char *passphrase)
 {
     pthread_mutex_lock(&feed->mutex);
     feed->passphrase = passphrase;
@@ -332,7 +335,7 @@ void ledger_feed_on_read(struct ledger_feed *feed, void (*hook)(void *context), 
     feed->hook_context = context;
 }
 
-void ledger_feed_forget_below(struct ledger_feed *feed, uint32_t oldest)
+void ledger_feed_drop_below(struct ledger_feed *feed, uint32_t oldest)
 {
     pthread_mutex_lock(&feed->mutex);
     feed->oldest = oldest;

@@ -1,58 +1,58 @@
 /*
- * A network of built ledgers, and an RPC in front of it that can be told to misbehave. Thread-safe: the test
- * closes ledgers while an ingester reads.
+ * A network of built ledgers, and an RPC for it that fails and lags as the test wants. Thread-safe: the test
+ * closes ledgers while ingestion reads.
  */
 #ifndef FAIRWAY_TESTS_LEDGER_FEED_H
 #define FAIRWAY_TESTS_LEDGER_FEED_H
 
 #include "../../../src/ingest/feed.h"
+#include "ingest/ingest.h"
 #include "ledger_builder.h"
 
 struct ledger_feed;
 
-/* Has the one ledger `first`, closed now less age_s; each later one closes a second after the one before. */
+/* Has one ledger, number first, which closed age_s ago. Each later one closes a second after the one before.
+ */
 struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s);
 void ledger_feed_free(struct ledger_feed *feed);
 
-/* Closes the next ledger. what (NULL: empty) gives transactions and accounts; a close time above 0 is taken.
- */
+/* Closes the next ledger, with the contents of what (NULL: none) and its close time unless that is 0. */
 void ledger_feed_close(struct ledger_feed *feed, const struct built_ledger *what);
 
 uint32_t ledger_feed_latest(struct ledger_feed *feed);
 
-/* The ledgers in the form of the RPC client's answer; sequence must be there. meta lives as long as feed. */
-struct rpc_ledger ledger_feed_named(struct ledger_feed *feed, uint32_t sequence);
-/* The metadata's bytes, to be spoiled. */
+/* A ledger as the RPC returns it. The feed must have it; meta is valid as long as the feed. */
+struct rpc_ledger ledger_feed_ledger(struct ledger_feed *feed, uint32_t sequence);
+/* Its metadata, which the test may change. */
 struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence);
 
-/* What ingest_start_from takes. */
+/* The feed as ingestion wants it. */
 struct feed ledger_feed_source(struct ledger_feed *feed);
-/* Ledgers below are not to be had any more. */
-void ledger_feed_forget_below(struct ledger_feed *feed, uint32_t oldest);
-/* Each request fails with this until it is ERR_OK again. */
+/* Drops the ledgers below oldest. */
+void ledger_feed_drop_below(struct ledger_feed *feed, uint32_t oldest);
+/* Each request fails with this until e is ERR_OK again. */
 void ledger_feed_fail(struct ledger_feed *feed, enum err e);
-/* Only the nth request from now on fails (1: the next). */
+/* The nth request from now on fails, and no other (1: the next). */
 void ledger_feed_fail_once(struct ledger_feed *feed, unsigned nth, enum err e);
 /* An account as it is before the first ledger. */
 void ledger_feed_put(struct ledger_feed *feed, const struct built_account *account);
-/* Entries are read as of this many ledgers below the latest: the nth request's node lags by lags[n % count].
- */
+/* The nth request for entries is answered as of the latest ledger minus lags[n % count]. */
 #define FEED_LAGS_MAX 4
 void ledger_feed_lag(struct ledger_feed *feed, const unsigned lags[], size_t count);
-/* Transactions are found in the ledgers that are kept; with this, in those that are forgotten too. */
-void ledger_feed_remember(struct ledger_feed *feed);
-/* Which network it says to serve; "ingest test" if nothing is said. A literal. */
-void ledger_feed_name(struct ledger_feed *feed, const char *passphrase);
-/* Of which protocol it says to be; below 26 it does not know what frozen keys are. */
+/* Lets transactions be found in ledgers that were dropped, too. */
+void ledger_feed_keep_transactions(struct ledger_feed *feed);
+/* The network that it serves; at first "ingest test". passphrase is borrowed. */
+void ledger_feed_passphrase(struct ledger_feed *feed, const char *passphrase);
+/* The protocol that it reports; below 26 it refuses requests for frozen keys. */
 void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol);
-/* Refuses requests for more ledgers than this. */
+/* From now on requests for more ledgers than this are refused. */
 void ledger_feed_at_most(struct ledger_feed *feed, uint32_t most);
-/* Each request for accounts fails with this, and no other, until it is ERR_OK again. */
+/* Each request for accounts fails with this until e is ERR_OK again. */
 void ledger_feed_fail_accounts(struct ledger_feed *feed, enum err e);
-/* Called before each request for accounts is answered, without any lock. */
+/* Calls hook before each answer to a request for accounts, without any lock. */
 void ledger_feed_on_read(struct ledger_feed *feed, void (*hook)(void *context), void *context);
 
-/* Requests that were answered so far. */
+/* Number of requests so far. */
 unsigned ledger_feed_requests(struct ledger_feed *feed);
 
 #endif

@@ -72,8 +72,8 @@ static void make_accounts(struct service *service)
 static bool ingest_ready(void *context, struct detail *why)
 {
     struct service *service = context;
-    *why = service->ingestion_says;
-    return service->ingestion_well;
+    *why = service->ingestion_error;
+    return service->ingestion_works;
 }
 
 const struct funds_limits service_funds = {
@@ -135,8 +135,8 @@ static void stop_admin(struct service *service)
 
 void service_start(struct service *service, size_t accounts)
 {
-    *service = (struct service){.account_count = accounts, .ingestion_well = true};
-    if (log_set_level("error") != ERR_OK) /* refusals are what most of these tests are about */
+    *service = (struct service){.account_count = accounts, .ingestion_works = true};
+    if (log_set_level("error") != ERR_OK) /* most of these tests cause warnings */
         abort();
     service->network = network_id_of(SERVICE_PASSPHRASE);
     service->db = test_db_new(TEST_DB_MIGRATED);
@@ -185,9 +185,9 @@ void service_reset(struct service *service)
         "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
         " locked_at = NULL, locked_until = NULL;"
         "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"
-        " grants_allowed = true, grants_reason = NULL;"
+        " grants_allowed = true, grants_reason = NULL, held_until = NULL, hold_reason = NULL;"
         "NOTIFY fairway_pool");
-    service->ingestion_well = true;
+    service->ingestion_works = true;
 }
 
 void service_set_spendable(struct service *service, int64_t stroops)
@@ -251,29 +251,29 @@ void service_close_ledger(struct service *service)
     commit_ledger(service, &(struct ledger){0});
 }
 
-void answer_wipe(struct answer *answer)
+void response_wipe(struct response *response)
 {
-    json_decref(answer->json);
-    answer->json = NULL;
+    json_decref(response->json);
+    response->json = NULL;
 }
 
-static void take(struct client *client, struct answer *answer, bool bodiless)
+static void take(struct client *client, struct response *response, bool bodiless)
 {
     AUTO_FREE struct reply *reply = NEW(struct reply);
     struct pollfd readable = {.fd = client->fd, .events = POLLIN};
-    answer_wipe(answer);
-    poll(&readable, 1, WAIT_MS); /* hear is less patient than a client that waits for an account */
+    response_wipe(response);
+    poll(&readable, 1, WAIT_MS); /* hear waits less long than a request for an account */
     if (!hear_as(client, reply, bodiless))
-        fail_msg("the connection ended without an answer");
-    answer->status = reply->status;
-    snprintf(answer->head, sizeof answer->head, "%s", reply->head);
-    answer->json = json_loadb(reply->body, reply->body_len, JSON_REJECT_DUPLICATES, NULL);
-    if (!bodiless && answer->json == NULL)
+        fail_msg("the connection ended without a reply");
+    response->status = reply->status;
+    snprintf(response->head, sizeof response->head, "%s", reply->head);
+    response->json = json_loadb(reply->body, reply->body_len, JSON_REJECT_DUPLICATES, NULL);
+    if (!bodiless && response->json == NULL)
         fail_msg("not JSON: %s", reply->body);
     hang_up(client);
 }
 
-void service_ask(struct service *service, struct answer *answer, const char *method, const char *path,
+void service_request(struct service *service, struct response *response, const char *method, const char *path,
     const char *head, struct bytes body)
 {
     AUTO_FREE struct client *client = NEW(struct client);
@@ -284,22 +284,22 @@ void service_ask(struct service *service, struct answer *answer, const char *met
     say(client, lines);
     if (body.len > 0)
         say_bytes(client, body.data, body.len);
-    take(client, answer, strcmp(method, "HEAD") == 0);
+    take(client, response, strcmp(method, "HEAD") == 0);
 }
 
-void service_get(struct service *service, struct answer *answer, const char *path)
+void service_get(struct service *service, struct response *response, const char *path)
 {
-    service_ask(service, answer, "GET", path, "", (struct bytes){0});
+    service_request(service, response, "GET", path, "", (struct bytes){0});
 }
 
-void service_post(struct service *service, struct answer *answer, const char *path, json_t *body)
+void service_post(struct service *service, struct response *response, const char *path, json_t *body)
 {
     AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
-    service_ask(service, answer, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
+    service_request(service, response, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
 }
 
-int service_say(struct service *service, const char *method, const char *path, json_t *body)
+int service_send(struct service *service, const char *method, const char *path, json_t *body)
 {
     AUTO_FREE struct client *client = NEW(struct client);
     AUTO_FREE char *text = body == NULL ? mem_copy_text("") : json_dumps(body, JSON_COMPACT);
@@ -312,17 +312,17 @@ int service_say(struct service *service, const char *method, const char *path, j
     return client->fd;
 }
 
-void service_hear(int fd, struct answer *answer)
+void service_receive(int fd, struct response *response)
 {
     AUTO_FREE struct client *client = NEW(struct client);
     client->fd = fd;
-    take(client, answer, false);
+    take(client, response, false);
 }
 
-const char *answer_header(const struct answer *answer, const char *name)
+const char *response_header(const struct response *response, const char *name)
 {
     AUTO_FREE struct reply *reply = NEW(struct reply);
-    reply->head = (char *)answer->head;
+    reply->head = (char *)response->head;
     return reply_header(reply, name);
 }
 
@@ -332,26 +332,26 @@ json_t *service_body(struct bytes xdr)
     return json_pack("{s:s}", "transactionXdr", text);
 }
 
-const char *answer_text(const struct answer *answer, const char *member)
+const char *response_text(const struct response *response, const char *member)
 {
-    const char *text = json_string_value(json_object_get(answer->json, member));
+    const char *text = json_string_value(json_object_get(response->json, member));
     if (text == NULL) {
-        AUTO_FREE char *all = json_dumps(answer->json, 0);
-        fail_msg("no %s in %d %s", member, answer->status, all);
+        AUTO_FREE char *all = json_dumps(response->json, 0);
+        fail_msg("no %s in %d %s", member, response->status, all);
     }
     return text;
 }
 
-struct hash answer_hash(const struct answer *answer, const char *member)
+struct hash response_hash(const struct response *response, const char *member)
 {
     struct hash hash = {0};
-    assert_int_equal(hash_decode(answer_text(answer, member), &hash), ERR_OK);
+    assert_int_equal(hash_decode(response_text(response, member), &hash), ERR_OK);
     return hash;
 }
 
-void answer_xdr(const struct answer *answer, const char *member, struct buf *out)
+void response_xdr(const struct response *response, const char *member, struct buf *out)
 {
-    const char *text = answer_text(answer, member);
+    const char *text = response_text(response, member);
     assert_int_equal(base64_decode(text, strlen(text), out), ERR_OK);
 }
 
@@ -364,18 +364,18 @@ void assert_json_members(const json_t *object, const char *const names[])
     assert_int_equal(json_object_size(object), count);
 }
 
-void assert_answer_refused(const struct answer *answer, int status, const char *code)
+void assert_refused(const struct response *response, int status, const char *code)
 {
     static const char *const members[] = {"type", "title", "status", "detail", "code", "requestId", NULL};
-    const char *got = answer_text(answer, "code");
-    if (answer->status != status || strcmp(got, code) != 0)
-        fail_msg("%d %s (%s), not %d %s", answer->status, got, answer_text(answer, "detail"), status, code);
+    const char *got = response_text(response, "code");
+    if (response->status != status || strcmp(got, code) != 0)
+        fail_msg("%d %s (%s), not %d %s", response->status, got, response_text(response, "detail"), status, code);
     for (size_t i = 0; members[i] != NULL; i++)
-        assert_non_null(json_object_get(answer->json, members[i]));
-    assert_int_equal(json_integer_value(json_object_get(answer->json, "status")), status);
-    assert_string_equal(answer_header(answer, "Content-Type"), "application/problem+json");
-    assert_string_equal(answer_header(answer, "X-Request-Id"), answer_text(answer, "requestId"));
-    assert_true((status == 503) == (answer_header(answer, "Retry-After") != NULL));
+        assert_non_null(json_object_get(response->json, members[i]));
+    assert_int_equal(json_integer_value(json_object_get(response->json, "status")), status);
+    assert_string_equal(response_header(response, "Content-Type"), "application/problem+json");
+    assert_string_equal(response_header(response, "X-Request-Id"), response_text(response, "requestId"));
+    assert_true((status == 503) == (response_header(response, "Retry-After") != NULL));
 }
 
 int64_t service_number(struct service *service, const char *sql, ...)

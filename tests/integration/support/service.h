@@ -1,6 +1,6 @@
 /*
- * The whole of `fairway serve` but ingestion, in this process: key process, lease engine, watch, API and HTTP
- * over a database of its own. Ledgers are closed by hand. Everything here fails the test when it goes wrong.
+ * `fairway serve` without ingestion, in this process: key process, lease engine, watch, API and HTTP, with a
+ * database of its own. Tests close the ledgers. Every function fails the test if it does not succeed.
  */
 #ifndef FAIRWAY_TESTS_SERVICE_H
 #define FAIRWAY_TESTS_SERVICE_H
@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
+#include "base/mem.h"
 #include "keyd.h"
 #include "pg.h"
 
@@ -31,30 +32,30 @@ struct service {
     struct watch *watch;
     struct api *api;
     struct http_server *http;
-    struct api *admin; /* the operators' endpoints */
+    struct api *admin; /* of the admin listener */
     struct http_server *admin_http;
     struct network_id network;
     struct public_key distribution;
     struct public_key *accounts; /* of the pool */
     size_t account_count;
     bool synchronous_failover; /* of an API that is started from now on */
-    bool ingestion_well;
-    struct detail ingestion_says; /* as its own log would have it */
+    bool ingestion_works;
+    struct detail ingestion_error; /* the reason why not */
 };
 
 /* On a server that runs already (test_pg_start). */
 void service_start(struct service *service, size_t accounts);
 void service_stop(struct service *service);
-/* As the service has them: 100 payments are the floor, 1,000 are low. */
+/* The service's limits: a balance for less than 1,000 payments is low, below 100 no lease is granted. */
 #define SERVICE_PAYMENT (2 * SERVICE_BUMP_BASE_FEE)
 extern const struct funds_limits service_funds;
 extern const struct policy_limits service_limits;
-/* As a replica with other limits would answer. */
+/* Starts the API again, with other limits. */
 void service_restart_api(struct service *service, const struct policy_limits *limits);
-/* Makes this known of the distribution account; below 0: nothing. */
+/* Writes what the distribution account can spend; negative: unknown. */
 void service_set_spendable(struct service *service, int64_t stroops);
-/* Between tests: nothing known of the distribution account, no lease, no fee bump, every account idle, a
- * ledger that has just closed. */
+/* Between tests: no lease, no fee bump, every account idle, a ledger that has just closed; the balance of the
+ * distribution account is unknown. */
 void service_reset(struct service *service);
 
 /* Closes a ledger that has the lease's transaction in it, in the fee bump of that hash unless it is NULL. */
@@ -63,43 +64,42 @@ void service_include(
 /* Closes an empty ledger. */
 void service_close_ledger(struct service *service);
 
-/* What came back. Wipe it. */
-struct answer {
+/* The caller wipes it. */
+struct response {
     int status;
     json_t *json;
     char head[2048];
 };
-void answer_wipe(struct answer *answer);
-#define AUTO_ANSWER CLEANUP(answer_wipe) struct answer
+void response_wipe(struct response *response);
+#define AUTO_RESPONSE CLEANUP(response_wipe) struct response
 
 /* One request on a connection of its own. head: further lines, each with its CR LF. */
-void service_ask(struct service *service, struct answer *answer, const char *method, const char *path,
+void service_request(struct service *service, struct response *response, const char *method, const char *path,
     const char *head, struct bytes body);
-void service_get(struct service *service, struct answer *answer, const char *path);
+void service_get(struct service *service, struct response *response, const char *path);
 /* body is given away. */
-void service_post(struct service *service, struct answer *answer, const char *path, json_t *body);
-/* The value of a header in the answer, or NULL. Valid until the next call. */
-const char *answer_header(const struct answer *answer, const char *name);
+void service_post(struct service *service, struct response *response, const char *path, json_t *body);
+/* The value of a header, or NULL. Valid until the next call. */
+const char *response_header(const struct response *response, const char *name);
 
-/* Sends a request and leaves the answer to be heard: for those that wait. */
-int service_say(struct service *service, const char *method, const char *path, json_t *body);
-/* Hears what service_say asked for, and closes it. */
-void service_hear(int fd, struct answer *answer);
+/* Sends a request that may wait; returns the connection for service_receive. */
+int service_send(struct service *service, const char *method, const char *path, json_t *body);
+/* Receives the response to service_send, and closes the connection. */
+void service_receive(int fd, struct response *response);
 
 /* {"transactionXdr": base64 of xdr} */
 json_t *service_body(struct bytes xdr);
-const char *answer_text(const struct answer *answer, const char *member);
-struct hash answer_hash(const struct answer *answer, const char *member);
+const char *response_text(const struct response *response, const char *member);
+struct hash response_hash(const struct response *response, const char *member);
 /* Appends the member's decoded base64. */
-void answer_xdr(const struct answer *answer, const char *member, struct buf *out);
+void response_xdr(const struct response *response, const char *member, struct buf *out);
 
-void assert_answer_refused(const struct answer *answer, int status, const char *code);
+void assert_refused(const struct response *response, int status, const char *code);
 /* Exactly these members, which end with NULL. */
 void assert_json_members(const json_t *object, const char *const names[]);
 
-/* The one number (int8) that a query gives; sql is a printf format. */
+/* The one number (int8) that a query returns; sql is a printf format. */
 int64_t service_number(struct service *service, const char *sql, ...) __attribute__((format(printf, 2, 3)));
-/* Counts that say what a request left behind. */
 int64_t service_leases(struct service *service);
 int64_t service_leased_accounts(struct service *service);
 

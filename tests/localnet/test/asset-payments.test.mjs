@@ -16,7 +16,7 @@ const start = async (t) => {
   return { ...world, issuer, line: (key) => world.line(key, USD) };
 };
 
-test('payment: what an issuer pays comes into being, what it is paid ends; others need a line', async (t) => {
+test('payment: an issuer creates what it pays and destroys what it is paid; others need a trust line', async (t) => {
   const { alice, bob, issuer, applied, line } = await start(t);
   for (const source of [alice, bob]) assert.equal(await applied(trust('100'), { source }), 0);
   assert.equal(await applied(pay(alice, '60'), { source: issuer }), 0);
@@ -27,7 +27,7 @@ test('payment: what an issuer pays comes into being, what it is paid ends; other
   assert.equal(line(alice).balance, xlm(30));
 });
 
-test('payment: its failures over trust lines', async (t) => {
+test('payment: failures with trust lines', async (t) => {
   const { client, alice, bob, issuer, applied, refused } = await start(t);
   const [carol] = await client.create(['carol']);
   for (const source of [alice, bob]) assert.equal(await applied(trust('100'), { source }), 0);
@@ -41,7 +41,7 @@ test('payment: its failures over trust lines', async (t) => {
   assert.equal(await refused(raw(pay(bob, '1'), (body) => (body.amount = 0n))), -1, 'MALFORMED');
 });
 
-test('payment: an issuer that is gone still gets its asset back', async (t) => {
+test('payment: a merged issuer can still be paid its asset', async (t) => {
   const { alice, bob, issuer, applied, line } = await start(t);
   assert.equal(await applied(trust('100')), 0);
   assert.equal(await applied(pay(alice, '60'), { source: issuer }), 0);

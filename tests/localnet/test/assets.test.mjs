@@ -18,7 +18,7 @@ const NATIVE = { type: 0 };
 const GOOD = asset('USD\0');
 const BAD = asset('U$D\0');
 
-test('asset codes: letters and digits with zeros behind them, as many as the type has', () => {
+test('asset codes: letters and digits, padded with zeros to the width of the type', () => {
   for (const code of ['USD\0', 'a\0\0\0', 'Z9zA', 'LONGE\0\0\0\0\0\0\0', 'ABCDEFGHIJKL'])
     assert.equal(isValidAsset(asset(code)), true, code);
   for (const code of ['\0\0\0\0', 'U$D\0', 'US D', 'U\0SD', '\0USD', 'U@D\0', 'U[D\0', 'U`D\0', 'U{D\0', 'U/D\0', 'U:D\0'])
@@ -28,7 +28,7 @@ test('asset codes: letters and digits with zeros behind them, as many as the typ
   assert.equal(isValidAsset(NATIVE), true);
 });
 
-test('an operation is MALFORMED wherever it names an asset that is none', () => {
+test('every operation with an invalid asset is MALFORMED', () => {
   const path = (type, arm, values) => ({ type, [arm]: { sendAsset: GOOD, destAsset: NATIVE, destination, path: [], ...values } });
   const receive = (values) => path(2, 'pathPaymentStrictReceiveOp', { sendMax: 1n, destAmount: 1n, ...values });
   const send = (values) => path(13, 'pathPaymentStrictSendOp', { sendAmount: 1n, destMin: 1n, ...values });

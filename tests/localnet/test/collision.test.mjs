@@ -60,7 +60,7 @@ test('txFEE_BUMP_INNER_FAILED with txNO_ACCOUNT inside: the same of a fee bump',
   assert.deepEqual([result.code, result.inner], [Tx.FEE_BUMP_INNER_FAILED, Tx.NO_ACCOUNT]);
 });
 
-test('txBAD_SEQ: the sequence was bumped past it; nothing is consumed', async (t) => {
+test('txBAD_SEQ: the sequence was bumped beyond it; nothing is consumed', async (t) => {
   const { client, plain } = await start(t);
   const bump = (victim) =>
     Operation.bumpSequence({ source: victim.publicKey(), bumpTo: String(client.account(victim).sequence + 50n) });

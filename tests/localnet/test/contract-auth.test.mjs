@@ -32,7 +32,7 @@ const start = async (t) => {
   return { ...world, carol, simulated, signed, until, withAuth, judged };
 };
 
-test('the source account of the operation authorizes by its own signature, whoever sends the transaction', async (t) => {
+test('the source account of the operation authorizes with its own signature, whoever sends the transaction', async (t) => {
   const { client, alice, bob, transfer, prepare } = await start(t);
   const operation = transfer(alice, bob, xlm(1), { source: alice });
   const transaction = await prepare(bob, operation, { signers: [alice] });
@@ -43,7 +43,7 @@ test('the source account of the operation authorizes by its own signature, whoev
   assert.equal(before - client.balance(alice), xlm(1));
 });
 
-test('an account authorizes by signing an entry, in both versions, and the nonce is on the ledger', async (t) => {
+test('an account authorizes by signing an entry, in both versions, and the nonce is stored', async (t) => {
   const { client, alice, bob, carol, simulated, signed, withAuth, prepare } = await start(t);
   for (const [isUpgraded, type] of [
     [true, 'sorobanCredentialsAddressV2'],
@@ -63,7 +63,7 @@ test('an account authorizes by signing an entry, in both versions, and the nonce
   }
 });
 
-test('an entry is used once', async (t) => {
+test('an authorization entry is used only once', async (t) => {
   const { client, bob, simulated, signed, withAuth, prepare, judged, simulate } = await start(t);
   const entry = await signed(await simulated());
   assert.equal((await client.include(await prepare(bob, withAuth(entry)))).status, 'SUCCESS');
@@ -103,7 +103,7 @@ test('a call without, with somebody else\'s, or with another call\'s authorizati
   assert.match((await simulate(bob, withAuth(otherAccount))).error, /Unauthorized function call/);
 });
 
-test('a signature expires after its last ledger, and may not live too long', async (t) => {
+test('a signature expires after its last ledger, which may not be too far away', async (t) => {
   const { client, bob, simulated, signed, withAuth, simulate, judged } = await start(t);
   const { latest } = client.net.chain.history;
   const last = await signed(await simulated(), undefined, latest + 1);

@@ -15,7 +15,7 @@ import { Tx } from '../results.mjs';
 import { start } from './contract-calls.mjs';
 import { payment } from './harness.mjs';
 
-test('txSOROBAN_INVALID and txMALFORMED: what no ledger takes', async (t) => {
+test('txSOROBAN_INVALID and txMALFORMED: contract calls that no ledger can include', async (t) => {
   const { client, alice, bob, transfer, unsigned } = await start(t);
   const operation = transfer(alice, bob, 1n);
   const { transactionData, result, minResourceFee } = await client.server.simulateTransaction(unsigned(alice, operation));

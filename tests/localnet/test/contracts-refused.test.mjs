@@ -11,7 +11,7 @@ const RESOURCE_LIMIT_EXCEEDED = -3;
 const INSUFFICIENT_REFUNDABLE_FEE = -5;
 const somewhere = StrKey.encodeContract(Buffer.alloc(32, 7));
 
-test('without the contract a call traps; its fee is charged, and what was not used comes back', async (t) => {
+test('a call without the contract traps; its fee is charged, and the unused part refunded', async (t) => {
   const { client, alice, bob, creation, transfer, prepare, simulate } = await start(t, { isCreated: false });
   assert.match((await simulate(alice, transfer(alice, bob, 1n))).error, /Error\(Storage, MissingValue\)/);
   const again = await prepare(bob, creation());
@@ -26,7 +26,7 @@ test('without the contract a call traps; its fee is charged, and what was not us
   assert.match(scValToNative(diagnosticEventsXdr[0].event.body.value.data), /contract already exists/);
 });
 
-test('transfer: what the contract refuses, in its words', async (t) => {
+test('transfer: the refusals of the contract', async (t) => {
   const { alice, bob, call, transfer, simulate } = await start(t);
   const error = async (operation, source = alice) => (await simulate(source, operation)).error;
   assert.match(await error(transfer(alice, bob, xlm(1000))), /Error\(Contract, #10\)[^]*not within the allowed range/);
@@ -41,7 +41,7 @@ test('transfer: what the contract refuses, in its words', async (t) => {
   assert.match(await error(call('transfer', [text, addressOf(bob), amount(1n)])), /Error\(Value, UnexpectedType\)/);
 });
 
-test('liabilities and the reserve stay with the account', async (t) => {
+test('liabilities and the reserve cannot be transferred', async (t) => {
   const { client, alice, bob, transfer, simulate } = await start(t);
   const spendable = client.balance(alice) - xlm(1);
   assert.ok(!(await simulate(alice, transfer(alice, bob, spendable))).error);
@@ -53,7 +53,7 @@ test('liabilities and the reserve stay with the account', async (t) => {
   assert.match((await simulate(alice, transfer(alice, bob, 1n))).error, /not within the allowed range/, 'nor may the receiver stay below');
 });
 
-test('in the ledger: a footprint that lacks an entry traps, and resources that do not suffice have their codes', async (t) => {
+test('in a ledger: an incomplete footprint traps, and insufficient resources have their codes', async (t) => {
   const { alice, bob, transfer, applied } = await start(t);
   const with_ = (change, fee) => applied(alice, transfer(alice, bob, 1n), { change, fee });
   const [readOnly, readWrite] = [(data) => data.getReadOnly(), (data) => data.getReadWrite()];
@@ -71,7 +71,7 @@ test('in the ledger: a footprint that lacks an entry traps, and resources that d
   assert.equal(await with_((data) => data), 0);
 });
 
-test('in the ledger: rent and events that the refundable fee does not pay for', async (t) => {
+test('in a ledger: the refundable fee must pay for rent and events', async (t) => {
   const { client, alice, transfer, unsigned } = await start(t);
   const operation = transfer(alice, somewhere, 1n);
   const raw = unsigned(alice, operation);
@@ -85,7 +85,7 @@ test('in the ledger: rent and events that the refundable fee does not pay for', 
   assert.deepEqual((await client.include(transaction)).operations, [{ own: INSUFFICIENT_REFUNDABLE_FEE }]);
 });
 
-test('a simulation says what is wrong with how it was asked', async (t) => {
+test('a simulation reports invalid requests', async (t) => {
   const { client, alice, bob, transfer, unsigned, prepare } = await start(t);
   const ask = async (transaction, params) => (await client.call('simulateTransaction', { transaction: transaction.toXdr(), ...params })).result;
   const raw = unsigned(alice, transfer(alice, bob, 1n));

@@ -33,7 +33,7 @@ test('the contract is created from the asset, once', async (t) => {
   assert.match((await simulate(client.root, creation())).error, /Error\(Storage, ExistingValue\)/);
 });
 
-test('transfer: lumens move, an event says so, and what was not used of the fee comes back', async (t) => {
+test('transfer: moves lumens, emits an event, and refunds the unused fee', async (t) => {
   const { client, alice, bob, contract, transfer, prepare } = await start(t);
   const before = [client.balance(alice), client.balance(bob)];
   const { feePool } = client.net.chain.head.header;
@@ -61,7 +61,7 @@ test('transfer: lumens move, an event says so, and what was not used of the fee 
   assert.equal(scValToNative(found.returnValue), null);
 });
 
-test('the success of a call is the hash of its value and its events', async (t) => {
+test('the result of a successful call is the hash of its value and events', async (t) => {
   const { client, alice, bob, transfer, prepare } = await start(t);
   const transaction = await prepare(alice, transfer(alice, bob, 1n));
   const { hash } = await client.send(transaction);
@@ -73,7 +73,7 @@ test('the success of a call is the hash of its value and its events', async (t) 
   assert.deepEqual(Buffer.from(tr.invokeHostFunctionResult.success), sha256(preimage));
 });
 
-test('balance, decimals, name and symbol are read by simulation', async (t) => {
+test('balance, decimals, name and symbol can be read by simulation', async (t) => {
   const { client, alice, bob, call, simulate } = await start(t);
   const read = async (name, args = []) => scValToNative((await simulate(alice, call(name, args))).result.retval);
   assert.equal(await read('balance', [addressOf(bob)]), client.balance(bob));
@@ -81,7 +81,7 @@ test('balance, decimals, name and symbol are read by simulation', async (t) => {
   assert.deepEqual([await read('decimals'), await read('name'), await read('symbol')], [7, 'native', 'native']);
 });
 
-test('transfer to a contract: what it holds is contract data, created and then changed', async (t) => {
+test('transfer to a contract: its balance is contract data, created and then changed', async (t) => {
   const { client, alice, call, transfer, prepare, applied, simulate } = await start(t);
   const first = await client.include(await prepare(alice, transfer(alice, somewhere, xlm(3))));
   assert.deepEqual(
@@ -98,7 +98,7 @@ test('transfer to a contract: what it holds is contract data, created and then c
   assert.equal(stored.balanceEntry.amount, String(xlm(7)));
 });
 
-test('transfer to a muxed account: the account gets it, the event has the number', async (t) => {
+test('transfer to a muxed account: the account gets the amount, and the event has the number', async (t) => {
   const { client, alice, bob, call, prepare } = await start(t);
   const muxed = new MuxedAccount(new Account(bob.publicKey(), '0'), '77');
   const before = client.balance(bob);
@@ -109,7 +109,7 @@ test('transfer to a muxed account: the account gets it, the event has the number
   assert.deepEqual(scValToNative(xdr.ScVal.fromXdr(encode('ScVal', data))), { amount: 5n, to_muxed_id: 77n });
 });
 
-test('a simulation names the entries and what would become of them', async (t) => {
+test('a simulation returns the entries and their changes', async (t) => {
   const { client, alice, bob, transfer, simulate } = await start(t);
   const before = client.balance(bob);
   const { stateChanges, transactionData, minResourceFee, latestLedger } = await simulate(alice, transfer(alice, bob, 9n));
@@ -125,7 +125,7 @@ test('a simulation names the entries and what would become of them', async (t) =
   assert.equal(client.balance(bob), before, 'nothing happened');
 });
 
-test('a fee bump pays for the call, and gets back what was not used', async (t) => {
+test('a fee bump pays for the call and gets the refund', async (t) => {
   const { client, alice, bob, transfer, prepare } = await start(t);
   const [payer] = await client.create(['payer']);
   const inner = await prepare(alice, transfer(alice, bob, xlm(1)));
@@ -139,7 +139,7 @@ test('a fee bump pays for the call, and gets back what was not used', async (t) 
   assert.ok(feeCharged < resourceFee + 200n, `${feeCharged} of ${resourceFee} and 200`);
 });
 
-test('classic transactions and calls share a ledger, the calls in a phase of their own', async (t) => {
+test('classic transactions and calls share a ledger, with the calls in a separate phase', async (t) => {
   const { client, alice, bob, transfer, prepare } = await start(t);
   const others = await client.create(Array.from({ length: 9 }, (_, index) => `payer ${index}`));
   const sent = [await prepare(alice, transfer(alice, bob, 1n)), ...others.map((key) => client.build(key, [payment(bob)]))];
@@ -158,7 +158,7 @@ test('classic transactions and calls share a ledger, the calls in a phase of the
   assert.deepEqual([stats.sorobanInclusionFee.transactionCount, stats.sorobanInclusionFee.max], ['2', '100']);
 });
 
-test('contract data and refunds outlive a restart', async (t) => {
+test('contract data and refunds survive a restart', async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'localnet-'));
   t.after(() => rmSync(data, { recursive: true, force: true }));
   const stateOf = (client) =>

@@ -13,7 +13,7 @@ const start = async (t) => {
   return { client, alice, bob, setEmpty: (emptyStoreMs) => client.net.faults.configure({ emptyStoreMs }) };
 };
 
-test('every method says in its own words that there is no ledger', async (t) => {
+test('every method has its own error for an empty store', async (t) => {
   const { client, alice, bob, setEmpty } = await start(t);
   setEmpty(FOREVER);
   const error = async (method, params) => (await client.call(method, params)).error;
@@ -35,7 +35,7 @@ test('every method says in its own words that there is no ledger', async (t) => 
   assert.ok((await client.call('localnet_status')).result.latestLedger > 2, 'those that steer the network answer');
 });
 
-test('it ends by itself after the time that was set, and a reset ends it', async (t) => {
+test('the fault ends after its time, or by a reset', async (t) => {
   const { client, setEmpty } = await start(t);
   setEmpty(300);
   const begun = performance.now();
@@ -48,7 +48,7 @@ test('it ends by itself after the time that was set, and a reset ends it', async
   assert.equal((await client.call('getHealth')).result.status, 'healthy');
 });
 
-test('a submission is PENDING unchecked, then DUPLICATE, then TRY_AGAIN_LATER, and ERROR only when the ban is over', async (t) => {
+test('an invalid submission is PENDING, then DUPLICATE, then TRY_AGAIN_LATER, and ERROR only after its ban', async (t) => {
   const { client, alice, bob, setEmpty } = await start(t);
   const wrong = client.build(alice, [payment(bob)], { sequence: client.account(alice).sequence + 9n });
   setEmpty(FOREVER);
@@ -67,7 +67,7 @@ test('a submission is PENDING unchecked, then DUPLICATE, then TRY_AGAIN_LATER, a
   assert.deepEqual(await client.send(wrong).then(({ status, code }) => [status, code]), ['ERROR', -5]);
 });
 
-test('a valid submission is included all the same; one of an account that does not exist goes without a word', async (t) => {
+test('a valid submission is included; one of an account that does not exist is dropped without notice', async (t) => {
   const { client, alice, bob, setEmpty } = await start(t);
   setEmpty(FOREVER);
   const good = client.build(alice, [payment(bob)]);

@@ -23,14 +23,14 @@ const sequenceSeen = async (client, key) => {
   return account.seqNum;
 };
 
-test('nothing goes wrong unless it is asked for', async (t) => {
+test('no fault happens unless it is set', async (t) => {
   const { client, alice, bob } = await faulty(t, {});
   for (let i = 0; i < 20; i++) assert.equal((await client.include(pay(client, alice, bob))).status, 'SUCCESS');
   const { result } = await client.call('localnet_faults');
   assert.deepEqual(new Set(Object.values(result.fired)), new Set([0]));
 });
 
-test('settings are switched and reset by a control method, and wrong ones are refused whole', async (t) => {
+test('a control method changes and resets settings, and refuses a request with a wrong one completely', async (t) => {
   const { client } = await faulty(t, {});
   const { result } = await client.call('localnet_faults', { seed: 'abc', late: 0.5, delayMs: 10 });
   assert.equal(result.settings.seed, 'abc');
@@ -40,7 +40,7 @@ test('settings are switched and reset by a control method, and wrong ones are re
   assert.equal((await client.call('localnet_faults', { reset: true, late: 1 })).result.settings.delayMs, 0);
 });
 
-test('the same seed decides the same, another one something else', () => {
+test('the same seed makes the same decisions, and another seed others', () => {
   const decisions = (seed) => {
     const faults = new Faults({ seed, loseAnswer: 0.5, lagSpread: 9, late: 0.5 });
     return Array.from({ length: 100 }, (_, i) => [
@@ -53,7 +53,7 @@ test('the same seed decides the same, another one something else', () => {
   assert.notDeepEqual(decisions(1), decisions(2));
 });
 
-test('a transaction meets the same fate in whatever order transactions come', () => {
+test('what happens to a transaction does not depend on the order of arrival', () => {
   const fates = (order) => {
     const faults = new Faults({ seed: 3, late: 0.5, delayLedgers: 5 });
     return new Map(order.map((hashHex) => [hashHex, [faults.happensTo('late', { hashHex }), faults.delayOf({ hashHex })]]));
@@ -62,7 +62,7 @@ test('a transaction meets the same fate in whatever order transactions come', ()
   for (const [hash, fate] of there) assert.deepEqual(back.get(hash), fate);
 });
 
-test('what was before a ledger stays what it was while other ledgers close', () => {
+test('the state before a ledger does not change while other ledgers close', () => {
   const past = new Past(), state = new Map([['entry', 1]]);
   const close = (sequence, value) => {
     past.add(sequence, new Map([['entry', state.get('entry')]]));
@@ -96,7 +96,7 @@ test('a node that lags serves ledgers, entries and transactions as of the same e
   assert.equal((await client.result(hash)).status, 'SUCCESS');
 });
 
-test('a node that lags refuses what it cannot know to be the next sequence number', async (t) => {
+test('a node that lags refuses sequence numbers beyond the next one it knows', async (t) => {
   const { client, alice, bob } = await faulty(t, {});
   await client.include(pay(client, alice, bob));
   client.net.faults.configure({ lagLedgers: 1 });
@@ -106,7 +106,7 @@ test('a node that lags refuses what it cannot know to be the next sequence numbe
   assert.equal((await client.send(next)).status, 'PENDING');
 });
 
-test('behind a load balancer each request meets another lag', async (t) => {
+test('with a load balancer each request has another lag', async (t) => {
   const { client } = await faulty(t, {});
   for (let i = 0; i < 10; i++) await client.close();
   client.net.faults.configure({ lagSpread: 5 });
@@ -115,7 +115,7 @@ test('behind a load balancer each request meets another lag', async (t) => {
   assert.equal(seen.size, 6);
 });
 
-test('a lost request does nothing, a lost answer comes from what was done', async (t) => {
+test('a lost request is not executed; a lost answer is, without a response', async (t) => {
   const { client, alice, bob } = await faulty(t, { loseRequest: 1 });
   const transaction = pay(client, alice, bob);
   await assert.rejects(client.send(transaction));
@@ -127,12 +127,12 @@ test('a lost request does nothing, a lost answer comes from what was done', asyn
   assert.equal((await client.send(transaction)).status, 'DUPLICATE');
 });
 
-test('control methods are spared', async (t) => {
+test('control methods have no faults', async (t) => {
   const { client } = await faulty(t, { loseRequest: 1, loseAnswer: 1, internalError: 1, unavailable: 1 });
   assert.ok((await client.call('localnet_status')).result.latestLedger > 0);
 });
 
-test('answers are 429, 503, an internal error, or late', async (t) => {
+test('responses are 429, 503, an internal error, or late', async (t) => {
   const { client } = await faulty(t, { tooManyRequests: 1 });
   const ask = () =>
     fetch(client.net.url, {
@@ -200,7 +200,7 @@ test('submissions that take their time arrive in another order, each once', asyn
   assert.notDeepEqual(ledgers, [...ledgers].sort((a, b) => a - b));
 });
 
-test('a late transaction is in the last ledger that may have it by its time', async (t) => {
+test('a late transaction is in the last ledger that its max time allows', async (t) => {
   const { client, alice, bob } = await faulty(t, { late: 1 });
   const maxTime = client.now + 23; // ledgers close every 5 seconds
   const { hash } = await client.send(
@@ -213,7 +213,7 @@ test('a late transaction is in the last ledger that may have it by its time', as
   assert.ok(closeTime(ledger) <= maxTime && closeTime(ledger + 1) > maxTime);
 });
 
-test('a late transaction is in the last ledger that may have it by its ledger bound', async (t) => {
+test('a late transaction is in the last ledger that its ledger bound allows', async (t) => {
   const { client, alice, bob } = await faulty(t, { late: 1 });
   const maxLedger = client.net.chain.history.latest + 5;
   const { hash } = await client.send(
@@ -223,7 +223,7 @@ test('a late transaction is in the last ledger that may have it by its ledger bo
   assert.equal((await client.result(hash)).ledger, maxLedger - 1); // exclusive (CAP-21)
 });
 
-test('an empty ledger leaves what waits to the next one', async (t) => {
+test('after an empty ledger the next one has the waiting transactions', async (t) => {
   const { client, alice, bob } = await faulty(t, { emptyLedger: 1 });
   const { hash } = await client.send(pay(client, alice, bob));
   await client.close();
@@ -251,7 +251,7 @@ test('a dropped ledger names its set, has no transaction, and keeps them for the
   assert.equal((await client.result(hash)).status, 'SUCCESS');
 });
 
-test('a dropped ledger keeps what had just arrived late as well', async (t) => {
+test('a dropped ledger also keeps transactions that were delayed until it', async (t) => {
   const { client, alice, bob } = await faulty(t, { delayLedgers: 3, dropLedger: 1 });
   const { hash } = await client.send(pay(client, alice, bob));
   for (let i = 0; i < 4; i++) await client.close();
@@ -272,6 +272,6 @@ test('a close time that jumps is ahead of the clock, and never goes back', async
   assert.equal(Number((await client.close(0)).scpValue.closeTime), client.now);
 });
 
-test('a key that no fault knows is refused at start', async (t) => {
+test('an unknown fault setting is refused at start', async (t) => {
   await assert.rejects(Client.start(t, { faults: { lte: 1 } }), RangeError);
 });

@@ -27,7 +27,7 @@ const rebuilt = (client, bump, change, signer) => {
   return transaction;
 };
 
-test('the payer pays, the inner fee may be 0, and both hashes find it', async (t) => {
+test('the payer pays, the inner fee may be 0, and both hashes find the transaction', async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const inner = client.build(alice, [payment(bob)], { fee: '0' });
   const bump = client.bump(payer, inner, 200);
@@ -57,7 +57,7 @@ test('the payer pays, the inner fee may be 0, and both hashes find it', async (t
   }
 });
 
-test('an account without a balance can be a source if somebody else pays', async (t) => {
+test('an account without a balance can be a source if another account pays', async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const channel = keypair('channel');
   const sponsored = [
@@ -154,7 +154,7 @@ test('the errors of the inner transaction come inside txFEE_BUMP_INNER_FAILED, u
   assert.deepEqual(await refused(client.build(alice, [payment(alice, '1', bob)])), [Tx.FAILED, [Op.BAD_AUTH]]);
 });
 
-test('the signature of the payer on the inner transaction does not count for the outer one', async (t) => {
+test('the payer\'s signature on the inner transaction does not count for the outer one', async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const inner = client.build(alice, [payment(bob, '1', payer)], { signers: [payer] });
   const bump = client.bump(payer, inner, 200, { signers: [alice] });

@@ -18,7 +18,7 @@ const ask = async (client, addr, method = 'GET') => {
   return { status: response.status, body: await response.json() };
 };
 
-test('GET and POST create an account with 10,000 XLM through a transaction that can be looked up', async (t) => {
+test('GET and POST create an account with 10,000 XLM by a transaction that can be queried', async (t) => {
   const client = await Client.start(t);
   for (const [method, key] of [
     ['GET', keypair('one')],
@@ -42,7 +42,7 @@ test('the SDK can fund an account, twice', async (t) => {
   assert.equal((await client.server.requestAirdrop(key.publicKey())).sequenceNumber(), account.sequenceNumber());
 });
 
-test('many requests share a ledger; the same account asked for twice is created once', async (t) => {
+test('many requests share a ledger; an account requested twice is created once', async (t) => {
   const client = await Client.start(t);
   const keys = Array.from({ length: 120 }, (_, index) => keypair(`many ${index}`));
   const asked = [...keys, keys[0]].map((key) => ask(client, key.publicKey()));
@@ -53,7 +53,7 @@ test('many requests share a ledger; the same account asked for twice is created 
   for (const key of keys) assert.equal(client.balance(key), xlm(10_000));
 });
 
-test('a request waits while somebody else uses the root account, and survives an account that comes up meanwhile', async (t) => {
+test('a request waits while the root account is used elsewhere, and succeeds although another account is created meanwhile', async (t) => {
   const client = await Client.start(t);
   await client.send(client.build(client.root, [payment(client.root)]));
   const [one, two] = [keypair('one'), keypair('two')];

@@ -116,7 +116,7 @@ test('every ledger: encoding, hash, link, result hash, set hash, signature of th
   });
 });
 
-test('a second decoder reads the same (stellar-xdr-json)', async (t) => {
+test('a second decoder (stellar-xdr-json) reads the same', async (t) => {
   const { client } = await busy(t);
   for (const { bytes, sequence, hash } of await ledgers(client)) {
     const encoded = bytes.toString('base64');
@@ -127,7 +127,7 @@ test('a second decoder reads the same (stellar-xdr-json)', async (t) => {
   }
 });
 
-test('the set is in hash order, processing in another one that covers the same transactions', async (t) => {
+test('the set is in hash order; processing has the same transactions in another order', async (t) => {
   const { client, alice } = await start(t);
   const keys = await client.create(Array.from({ length: 30 }, (_, index) => `many ${index}`));
   const submitted = [];
@@ -177,7 +177,7 @@ const accountsIn = (changes, id) =>
       : [];
   });
 
-test('feeProcessing changes the payer, txChangesBefore consumes the sequence of the source and dates it', async (t) => {
+test('feeProcessing changes the payer; txChangesBefore consumes the sequence of the source and records its time', async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const sequence = client.account(alice).sequence;
   await client.include(client.bump(payer, client.build(alice, [payment(bob)]), 200));
@@ -195,7 +195,7 @@ test('feeProcessing changes the payer, txChangesBefore consumes the sequence of 
   assert.deepEqual([seqLedger, String(seqTime)], [ledger, ledgerCloseTime]);
 });
 
-test('entries that the RPC gives out are the last ones of the metadata', async (t) => {
+test('the RPC returns entries in their last state of the metadata', async (t) => {
   const { client, alice, bob, payer } = await busy(t);
   for (const key of [alice, bob, payer, client.root]) {
     const ledgerKey = xdr.LedgerKey.schema.encode({
@@ -222,7 +222,7 @@ test('entries that the RPC gives out are the last ones of the metadata', async (
   }
 });
 
-test('no coin is lost: balances and the fee pool add up to the total', async (t) => {
+test('no coin is lost: balances and fee pool sum to the total', async (t) => {
   const { client } = await busy(t);
   const { totalCoins, feePool } = client.net.chain.head.header;
   let sum = feePool;

@@ -6,7 +6,7 @@ import { Operation } from '@stellar/stellar-sdk';
 import { xlm } from './harness.mjs';
 import { EUR, NATIVE, USD, buy, claims, resultOf, sell, sellPassively, start } from './market.mjs';
 
-test('an offer is created, changed and deleted; it has an id, a reserve and liabilities', async (t) => {
+test('an offer is created, changed and deleted, with an id, a reserve and liabilities', async (t) => {
   const { client, maker, taker, offer, line, traded } = await start(t);
   const subEntries = client.account(maker).subEntries;
   const { offer: created } = await traded(sell(USD, NATIVE, '100', '2'), maker);
@@ -28,7 +28,7 @@ test('an offer is created, changed and deleted; it has an id, a reserve and liab
   assert.equal((await traded(sell(USD, NATIVE, '1', '2'), maker)).offer.offer.offerId, 4n, 'ids are not used again');
 });
 
-test('an offer is taken in part and then whole, and the taker of too much stands with the rest', async (t) => {
+test('an offer is taken in part and then completely; what the taker wants beyond that stays in the book', async (t) => {
   const { client, maker, taker, offer, line, traded } = await start(t);
   await traded(sell(USD, NATIVE, '100', '2'), maker);
   const before = client.balance(maker);
@@ -44,7 +44,7 @@ test('an offer is taken in part and then whole, and the taker of too much stands
   assert.deepEqual([client.account(maker).buying, client.account(taker).selling], [0n, xlm(80)]);
 });
 
-test('the best price is first, then the oldest; a limit in the price is kept', async (t) => {
+test('offers are taken by price, then by age, within the price limit', async (t) => {
   const { maker, taker, traded } = await start(t);
   for (const price of ['3', '2', '2', '4']) await traded(sell(USD, NATIVE, '10', price), maker);
   const { offersClaimed, offer } = await traded(sell(NATIVE, USD, '1000', { n: 1, d: 3 }), taker);
@@ -55,7 +55,7 @@ test('the best price is first, then the oldest; a limit in the price is kept', a
   assert.equal(offer.offer.amount, xlm(1000 - 20 - 20 - 30));
 });
 
-test('manageBuyOffer: buys an exact amount, and stands at the inverse price', async (t) => {
+test('manageBuyOffer: buys an exact amount, and stays in the book at the inverse price', async (t) => {
   const { maker, taker, offer, traded } = await start(t);
   await traded(sell(USD, NATIVE, '10', '2'), maker);
   const bought = await traded(buy(NATIVE, USD, '4', '2'), taker);
@@ -83,7 +83,7 @@ test('createPassiveSellOffer: does not take its own price, but a better one; its
   assert.deepEqual([type, manageSellOfferResult.code], [3, -7], 'UNDERFUNDED');
 });
 
-test('rounding is in favour of the offer that stays, and offers too small to be worth a unit go', async (t) => {
+test('rounding favours the offer that stays, and offers worth less than a unit are removed', async (t) => {
   const { maker, taker, offer, traded } = await start(t);
   // Price 3/2: seven units of wheat cost eleven units of sheep, rounded up, while the book's offer stays.
   await traded(sell(USD, NATIVE, '0.0000100', { n: 3, d: 2 }), maker);
@@ -95,7 +95,7 @@ test('rounding is in favour of the offer that stays, and offers too small to be 
   assert.equal(offer(maker, 2n).amount, 933n);
 });
 
-test('an offer keeps its reserve and what it sells from being spent', async (t) => {
+test('the reserve of an offer and what it sells cannot be spent', async (t) => {
   const { maker, taker, applied, traded } = await start(t);
   await traded(sell(USD, NATIVE, '900', '2'), maker);
   const pay = (amount) => Operation.payment({ destination: taker.publicKey(), asset: USD, amount });
@@ -105,7 +105,7 @@ test('an offer keeps its reserve and what it sells from being spent', async (t) 
   assert.equal(await applied(Operation.payment({ destination: maker.publicKey(), asset: NATIVE, amount: '99' }), { source: taker }), -2);
 });
 
-test('the reserve of an offer can be sponsored, and goes back when it is taken', async (t) => {
+test('the reserve of an offer can be sponsored, and is returned when the offer is taken', async (t) => {
   const { client, maker, taker, alice, traded } = await start(t);
   const operations = [
     Operation.beginSponsoringFutureReserves({ sponsoredId: maker.publicKey() }),
@@ -120,7 +120,7 @@ test('the reserve of an offer can be sponsored, and goes back when it is taken',
   assert.deepEqual([client.account(alice).sponsoring, client.account(maker).sponsored], [0, 0]);
 });
 
-test('revoking the authorization of a line takes its offers out of the book', async (t) => {
+test('revoking the authorization of a trust line removes its offers from the book', async (t) => {
   const { client, maker, issuer, offer, line, applied, traded } = await start(t);
   await traded(sell(USD, NATIVE, '10', '2'), maker);
   await traded(sell(NATIVE, USD, '10', '2'), maker);

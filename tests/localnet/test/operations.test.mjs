@@ -50,7 +50,7 @@ test('payment and merge: LINE_FULL and DEST_FULL, when the destination would hol
   assert.ok(client.account(alice));
 });
 
-test('accountMerge: the balance moves, the account is gone, and its failures', async (t) => {
+test('accountMerge: moves the balance and removes the account; failures', async (t) => {
   const { client, alice, bob, applied, refused } = await start(t);
   const merge = (destination, source) =>
     Operation.accountMerge({ destination: destination.publicKey(), source: source?.publicKey() });
@@ -85,7 +85,7 @@ test('accountMerge: an account that was created in the same ledger is too young'
   assert.equal(await applied(operations, { source: alice, signers: [young] }), -5);
 });
 
-test('accountMerge: signers go with the account', async (t) => {
+test('accountMerge: signers are removed with the account', async (t) => {
   const { client, alice, bob, applied } = await start(t);
   await applied(Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 } }));
   assert.equal(await applied(Operation.accountMerge({ destination: bob.publicKey() })), 0);
@@ -172,7 +172,7 @@ test('setOptions: thresholds, home domain, inflation destination, flags', async 
   assert.equal(client.account(alice).flags, 2);
 });
 
-test('setOptions: its failures in a ledger', async (t) => {
+test('setOptions: failures in a ledger', async (t) => {
   const { client, alice, applied } = await start(t);
   const signer = (name, source) =>
     Operation.setOptions({ source, signer: { ed25519PublicKey: keypair(name).publicKey(), weight: 1 } });
@@ -191,7 +191,7 @@ test('setOptions: its failures in a ledger', async (t) => {
   assert.ok(client.account(alice));
 });
 
-test('setOptions: its failures at submission', async (t) => {
+test('setOptions: failures at submission', async (t) => {
   const { alice, refused } = await start(t);
   const options = (values, change) => raw(Operation.setOptions(values), change ?? (() => {}));
   assert.equal(await refused(options({}, (body) => (body.setFlags = 16))), -6, 'UNKNOWN_FLAG');
@@ -206,7 +206,7 @@ test('setOptions: its failures at submission', async (t) => {
   assert.equal(await refused(options({ homeDomain: 'caf\u00e9.org' })), -9, 'INVALID_HOME_DOMAIN');
 });
 
-test('one failed operation fails them all, and the results say which', async (t) => {
+test('one failed operation fails the transaction, and the results show which', async (t) => {
   const { client, alice, bob } = await start(t);
   const before = client.balance(bob);
   const operations = [payment(bob, '1'), payment(keypair('nobody')), payment(bob, '2')];

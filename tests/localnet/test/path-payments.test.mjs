@@ -20,7 +20,7 @@ const start = async (t) => {
   return world;
 };
 
-test('strict receive: exactly so much arrives, over one hop and over two', async (t) => {
+test('strict receive: exactly the amount arrives, over one hop and over two', async (t) => {
   const { client, maker, taker, issuer, line, traded } = await start(t);
   const before = client.balance(taker);
   const one = await traded(receive(maker, NATIVE, '30', USD, '10'), taker);
@@ -35,7 +35,7 @@ test('strict receive: exactly so much arrives, over one hop and over two', async
   assert.equal(line(maker, EUR).selling, xlm(25));
 });
 
-test('strict send: exactly so much leaves, over two hops', async (t) => {
+test('strict send: exactly the amount is sent, over two hops', async (t) => {
   const { client, taker, traded, bob, applied, line } = await start(t);
   assert.equal(await applied(Operation.changeTrust({ asset: EUR }), { source: bob }), 0);
   const before = client.balance(taker);
@@ -48,7 +48,7 @@ test('strict send: exactly so much leaves, over two hops', async (t) => {
   assert.equal(before - client.balance(taker), xlm(60) + 100n);
 });
 
-test('rounding: the sender gets what a fraction of a unit is worth in its disfavour', async (t) => {
+test('rounding is in the sender\'s disfavour', async (t) => {
   const { bob, taker, applied, traded } = await start(t);
   assert.equal(await applied(Operation.changeTrust({ asset: EUR }), { source: bob }), 0);
   const sent = await traded(send(bob, USD, '0.0000010', EUR, '0.0000001'), taker);
@@ -60,7 +60,7 @@ test('rounding: the sender gets what a fraction of a unit is worth in its disfav
   ]);
 });
 
-test('the same asset at both ends is a payment; equal neighbours in the path are no hop', async (t) => {
+test('the same asset at both ends is a payment; equal neighbours in the path are not a hop', async (t) => {
   const { maker, taker, line, traded } = await start(t);
   const { offers, last } = await traded(receive(maker, USD, '10', USD, '10', [USD, USD]), taker);
   assert.deepEqual([offers, last.amount], [[], xlm(10)]);
@@ -68,7 +68,7 @@ test('the same asset at both ends is a payment; equal neighbours in the path are
   assert.deepEqual((await traded(send(taker, NATIVE, '5', NATIVE, '5'), maker)).offers, []);
 });
 
-test('strict receive: its failures', async (t) => {
+test('strict receive: failures', async (t) => {
   const { client, alice, maker, taker, issuer, applied, refused } = await start(t);
   const source = taker;
   const [full] = await client.create(['full']);
@@ -87,7 +87,7 @@ test('strict receive: its failures', async (t) => {
   assert.equal(await refused(raw(receive(maker, NATIVE, '1', USD, '1'), (body) => (body.sendMax = 0n))), -1);
 });
 
-test('strict send: its failures', async (t) => {
+test('strict send: failures', async (t) => {
   const { client, alice, maker, taker, issuer, applied, refused } = await start(t);
   const source = taker;
   const [full] = await client.create(['full']);
@@ -104,7 +104,7 @@ test('strict send: its failures', async (t) => {
   assert.equal(await refused(raw(send(maker, NATIVE, '1', USD, '1'), (body) => (body.destMin = 0n))), -1);
 });
 
-test('authorization of either end, and a failure leaves the book as it was', async (t) => {
+test('both ends must be authorized, and a failure does not change the book', async (t) => {
   const { maker, taker, issuer, offer, applied } = await start(t);
   assert.equal(await applied(Operation.setOptions({ setFlags: 2 }), { source: issuer }), 0);
   const maintain = { authorized: false, authorizedToMaintainLiabilities: true };

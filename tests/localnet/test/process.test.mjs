@@ -43,7 +43,7 @@ class Program {
 
 const call = async (url, method, params = {}) => (await rpcCall(url, { jsonrpc: '2.0', id: 1, method, params })).result;
 
-test('SIGTERM and SIGINT end it with 0', async (t) => {
+test('SIGTERM and SIGINT end the process with 0', async (t) => {
   for (const signal of ['SIGTERM', 'SIGINT']) {
     const program = new Program(t, ['--port', '0', '--ledger-ms', '50', '--data', directory(t)]);
     await program.url();
@@ -90,7 +90,7 @@ test('a data directory of another network: a message and 78; a port in use: 69',
   assert.match(other.errors, /^localnet: .* holds the network "Standalone Network ; February 2017", not "another"\n$/);
 });
 
-test('kill -9 at any time: whatever was served is still there, byte for byte, and the chain goes on', async (t) => {
+test('kill -9 at any time: everything that was served is still there, byte for byte, and the chain continues', async (t) => {
   const data = directory(t);
   const served = new Map();
   const created = [];

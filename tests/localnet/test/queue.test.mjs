@@ -14,7 +14,7 @@ const start = async (t, options) => {
 
 const status = async (client, transaction) => (await client.send(transaction)).status;
 
-test('DUPLICATE: the very same envelope, or the inner one of a queued fee bump', async (t) => {
+test('DUPLICATE: the same envelope, or the inner one of a queued fee bump', async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const inner = client.build(alice, [payment(bob)]);
   const bump = client.bump(payer, inner, 200);
@@ -43,7 +43,7 @@ test('ERROR txBAD_SEQ: a lower sequence than the queued one', async (t) => {
   assert.deepEqual([refused, code], ['ERROR', Tx.BAD_SEQ]);
 });
 
-test('a fee bump replaces what is queued under its sequence from ten times the fee rate on', async (t) => {
+test('a fee bump with at least ten times the fee rate replaces the queued transaction of its sequence', async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const inner = client.build(alice, [payment(bob)]);
   assert.equal(await status(client, inner), 'PENDING');
@@ -56,7 +56,7 @@ test('a fee bump replaces what is queued under its sequence from ten times the f
   assert.equal(client.net.chain.history.transactions(client.net.chain.head.header.ledgerSeq).length, 1);
 });
 
-test('what was applied is banned for ten ledgers: TRY_AGAIN_LATER, then txBAD_SEQ', async (t) => {
+test('an applied transaction is banned for ten ledgers: TRY_AGAIN_LATER, then txBAD_SEQ', async (t) => {
   const { client, alice, bob } = await start(t);
   const transaction = client.build(alice, [payment(bob)]);
   await client.include(transaction);
@@ -84,7 +84,7 @@ test('a payer must be able to pay for everything that it has in the queue', asyn
   assert.deepEqual([second.status, second.code], ['ERROR', Tx.INSUFFICIENT_BALANCE]);
 });
 
-test('a payer that lost its balance meanwhile pays for as many as it can; the others are dropped', async (t) => {
+test('a payer that has lost its balance pays for as many as it can; the others are dropped', async (t) => {
   const { client, alice, bob, payer } = await start(t);
   const sent = [];
   for (const [source, target] of [
@@ -99,7 +99,7 @@ test('a payer that lost its balance meanwhile pays for as many as it can; the ot
   assert.deepEqual(statuses, ['SUCCESS', 'NOT_FOUND']);
 });
 
-test('what became invalid while it waited does not get into the ledger', async (t) => {
+test('a transaction that became invalid in the queue is not included', async (t) => {
   const { client, alice, bob } = await start(t);
   const soon = client.build(alice, [payment(bob)], {
     configure: (builder) => builder.setTimebounds(0, client.now + 15),
@@ -110,7 +110,7 @@ test('what became invalid while it waited does not get into the ledger', async (
   assert.equal(await status(client, soon), 'TRY_AGAIN_LATER', 'and is banned');
 });
 
-test('a transaction may be in the ledger that closes at its very maxTime', async (t) => {
+test('a transaction may be in the ledger that closes at its maxTime', async (t) => {
   const { client, alice, bob } = await start(t);
   const { hash } = await client.send(
     client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 15) }),
@@ -147,7 +147,7 @@ test('a full ledger takes the best fee rates, all at the lowest of them; the oth
   assert.equal((await client.result(sent[2].hash)).status, 'NOT_FOUND', 'aged out after four ledgers');
 });
 
-test('a full queue evicts cheaper transactions, or says what it would take', async (t) => {
+test('a full queue evicts cheaper transactions, or returns the required fee', async (t) => {
   const client = await Client.start(t, { maxOperations: 2 });
   const keys = [];
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) keys.push(...(await client.create([name])));
@@ -163,14 +163,14 @@ test('a full queue evicts cheaper transactions, or says what it would take', asy
   assert.equal(client.net.chain.queue.size, 4);
 });
 
-test('a merged source leaves the queue of others untouched, and its own next transaction finds no account', async (t) => {
+test('a merged source does not affect the queue of others; its own next transaction gets txNO_ACCOUNT', async (t) => {
   const { client, alice, bob } = await start(t);
   await client.send(client.build(bob, [payment(alice)]));
   await client.include(client.build(alice, [Operation.accountMerge({ destination: bob.publicKey() })]));
   assert.equal((await client.send(client.build(alice, [payment(bob)], { sequence: 1n }))).code, Tx.NO_ACCOUNT);
 });
 
-test('TRY_AGAIN_LATER: what no ledger has room for, from the first time on', async (t) => {
+test('TRY_AGAIN_LATER: a transaction with more operations than a ledger takes', async (t) => {
   const { client, alice, bob, payer } = await start(t, { maxOperations: 3 });
   const payments = (count) => Array.from({ length: count }, () => payment(bob));
   const large = client.build(alice, payments(4));

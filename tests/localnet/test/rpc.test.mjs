@@ -51,7 +51,7 @@ test('getNetwork and getLatestLedger, read by the SDK too', async (t) => {
   assert.equal((await client.server.getLatestLedger()).sequence, 2);
 });
 
-test('getNetwork without a friendbot, as most nodes answer; it still funds', async (t) => {
+test('getNetwork without a friendbot, as on most nodes; friendbot still works', async (t) => {
   const client = await Client.start(t, { hideFriendbot: true });
   const { passphrase } = client.net.network;
   assert.deepEqual((await client.call('getNetwork')).result, { passphrase, protocolVersion: 28 });
@@ -74,7 +74,7 @@ test('getVersionInfo, read by the SDK too', async (t) => {
   assert.equal((await client.server.getVersionInfo()).protocolVersion, 28);
 });
 
-test('a network may begin at any ledger, and the oldest one served is that', async (t) => {
+test('a network may begin at any ledger, which is the oldest one served', async (t) => {
   const client = await Client.start(t, { firstLedger: 61_000_000 });
   await client.create(['alice']);
   const { result } = await client.call('getHealth');
@@ -116,7 +116,7 @@ test('getLedgers: pages, cursor, default limit, and which times are strings', as
   assert.equal(bySdk.ledgers[0].sequence, 3);
 });
 
-test('getLedgers: out of range before and behind, with both forms of the error; limits', async (t) => {
+test('getLedgers: out of range on both sides, with both forms of the error; limits', async (t) => {
   const client = await Client.start(t, { retention: 3 });
   for (let ledger = 0; ledger < 8; ledger++) await client.close();
   const error = async (params) => (await client.call('getLedgers', params)).error;
@@ -143,7 +143,7 @@ const accountKey = (key) =>
   xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: key.rawPublicKey() } } });
 const base64 = (bytes) => Buffer.from(bytes).toString('base64');
 
-test('getLedgerEntries: the order of the request, nothing for what is missing, at most 200 keys', async (t) => {
+test('getLedgerEntries: in the order of the request, nothing for missing entries, at most 200 keys', async (t) => {
   const client = await Client.start(t);
   const [alice, bob] = await client.create(['alice', 'bob']);
   await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
@@ -303,7 +303,7 @@ test('simulateTransaction: the error is inside the result', async (t) => {
   assert.match((await simulate('AAAA')).error, /unmarshal/);
 });
 
-test('retention: what is older is neither served nor found', async (t) => {
+test('retention: older ledgers and transactions are neither served nor found', async (t) => {
   const client = await Client.start(t, { retention: 3 });
   const [alice, bob] = await client.create(['alice', 'bob']);
   const { hash } = await client.send(client.build(alice, [payment(bob)]));

@@ -56,7 +56,7 @@ test('a signer counts once, however often it signs', async (t) => {
   assert.deepEqual(await codes(client.build(alice, [payment(bob)], { signers: [alice] })), [Tx.BAD_AUTH]);
 });
 
-test('a master key of weight 0 signs nothing any more', async (t) => {
+test('a master key of weight 0 cannot sign', async (t) => {
   const { client, alice, bob, carol, setOptions, codes } = await start(t);
   await setOptions({ signer: { ed25519PublicKey: carol.publicKey(), weight: 1 }, masterWeight: 0 });
   assert.deepEqual(await codes(client.build(alice, [payment(bob)])), [Tx.BAD_AUTH]);
@@ -75,7 +75,7 @@ test('the preimage of a hash is a signature', async (t) => {
   assert.equal(await codes(transaction), 'PENDING');
 });
 
-test('a pre-authorized transaction needs no signature, and its signer is gone with it', async (t) => {
+test('a pre-authorized transaction needs no signature, and its signer is removed with it', async (t) => {
   const { client, alice, bob, setOptions } = await start(t);
   const later = client.build(alice, [payment(bob)], { unsigned: true, sequence: client.account(alice).sequence + 2n });
   await setOptions({ signer: { preAuthTx: later.hash(), weight: 1 } });
@@ -129,7 +129,7 @@ test('node:crypto and the SDK agree on good and bad signatures', () => {
   }
 });
 
-test('a disagreement about a signature is not survived, and the SDK is asked about every 50th', async (t) => {
+test('a disagreement about a signature ends the process; the SDK checks every 50th', async (t) => {
   let asked = 0;
   const key = Keypair.random();
   const message = Buffer.alloc(32);
@@ -146,7 +146,7 @@ test('a disagreement about a signature is not survived, and the SDK is asked abo
   assert.ok(fatal[0] instanceof Disagreement);
 });
 
-test('a fee bump of a payer with signers takes their low threshold', async (t) => {
+test('a fee bump of a payer with signers needs their low threshold', async (t) => {
   const { client, alice, bob, carol, setOptions, codes } = await start(t);
   await setOptions({ signer: { ed25519PublicKey: carol.publicKey(), weight: 1 }, masterWeight: 0 });
   const bump = TransactionBuilder.buildFeeBumpTransaction(

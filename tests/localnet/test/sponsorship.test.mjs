@@ -60,7 +60,7 @@ test('the sponsor must have the reserve to spare', async (t) => {
   assert.equal(client.account(two), null);
 });
 
-test('who sponsors cannot spend the reserve of what it sponsors', async (t) => {
+test('a sponsor cannot spend the reserve of what it sponsors', async (t) => {
   const { client, other, apply } = await start(t, '3');
   const channel = keypair('channel');
   await apply(sponsoredCreation([channel]), [channel]);
@@ -108,7 +108,7 @@ test('begin: itself, twice, and in chains are refused; end without begin too', a
   assert.deepEqual((await apply([Operation.endSponsoringFutureReserves({})])).codes, [-1], 'NOT_SPONSORED');
 });
 
-test('signers and data entries can be sponsored, and give the reserve back', async (t) => {
+test('signers and data entries can be sponsored, and return the reserve', async (t) => {
   const { client, sponsor, other, apply } = await start(t);
   const signer = { ed25519PublicKey: keypair('signer').publicKey() };
   const source = other.publicKey();
@@ -151,7 +151,7 @@ test('a sponsored account merges into its sponsor, which gets the reserve back',
   assert.equal(client.account(sponsor).sponsoring, 0);
 });
 
-test('who sponsors anything, or is about to, cannot be merged', async (t) => {
+test('an account that sponsors anything, or is about to, cannot be merged', async (t) => {
   const { client, sponsor, other, apply } = await start(t);
   const channel = keypair('channel');
   await apply(sponsoredCreation([channel]), [channel]);

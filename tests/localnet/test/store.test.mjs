@@ -64,7 +64,7 @@ const fill = async (client) => {
   return { alice, bob, bump };
 };
 
-test('a ledger is served once it is durable, not before; and after a failed one there is no other', async (t) => {
+test('a ledger is served only once it is durable, and after a failed ledger no other is closed', async (t) => {
   let release;
   let fail;
   class SlowStore extends MemoryStore {
@@ -101,7 +101,7 @@ test('a ledger is served once it is durable, not before; and after a failed one 
   assert.equal(chain.history.latest, 3);
 });
 
-test('a restart finds state, ledgers and transactions as they were', async (t) => {
+test('a restart restores state, ledgers and transactions', async (t) => {
   const path = directory(t);
   const before = await open(t, path);
   const { bump } = await fill(before);
@@ -123,7 +123,7 @@ test('a restart finds state, ledgers and transactions as they were', async (t) =
   assert.deepEqual(Buffer.from(header.previousLedgerHash), saved.head);
 });
 
-test('after a restart the order book is there, and ids go on where they were', async (t) => {
+test('a restart restores the order book and the counter of ids', async (t) => {
   for (const options of [{}, { segmentLedgers: 1 }]) {
     const path = directory(t);
     const before = await open(t, path, options);
@@ -141,7 +141,7 @@ test('after a restart the order book is there, and ids go on where they were', a
   }
 });
 
-test('segments: the same across several, and old ones are removed with their ledgers', async (t) => {
+test('segments: the same result with several, and old ones are removed with their ledgers', async (t) => {
   const path = directory(t);
   const options = { segmentLedgers: 4, retention: 10 };
   const before = await open(t, path, options);
@@ -163,7 +163,7 @@ test('segments: the same across several, and old ones are removed with their led
   assert.equal((await after.result(kept.hash)).status, 'SUCCESS', 'found in a segment that was not replayed');
 });
 
-test('half a ledger at the end of the file is cut off', async (t) => {
+test('an incomplete ledger at the end of the file is cut off', async (t) => {
   const path = directory(t);
   const before = await open(t, path);
   await fill(before);
@@ -195,7 +195,7 @@ test('a ledger that was tampered with is refused', async (t) => {
   await assert.rejects(open(t, path), UnusableData);
 });
 
-test('a ledger that is missing in the middle is noticed', async (t) => {
+test('a missing ledger is detected', async (t) => {
   const path = directory(t);
   const client = await open(t, path);
   await fill(client);

@@ -35,7 +35,7 @@ test('changeTrust: created, changed and removed, with a subentry and its reserve
   assert.equal(client.account(alice).subEntries, 0);
 });
 
-test('changeTrust: its failures', async (t) => {
+test('changeTrust: failures', async (t) => {
   const { client, alice, issuer, applied, refused } = await start(t);
   const foreign = new Asset('USD', keypair('nobody').publicKey());
   assert.equal(await applied(trust('1', undefined, foreign)), -2, 'NO_ISSUER');
@@ -54,7 +54,7 @@ test('changeTrust: its failures', async (t) => {
   assert.deepEqual(await applied(trust('1', undefined, other)), { any: Op.TOO_MANY_SUBENTRIES });
 });
 
-test('changeTrust: an issuer that is gone cannot be trusted more, but less', async (t) => {
+test('changeTrust: the limit of a merged issuer\'s asset can only be lowered', async (t) => {
   const { bob, issuer, applied } = await start(t);
   assert.equal(await applied(trust('100')), 0);
   assert.equal(await applied(Operation.accountMerge({ destination: bob.publicKey() }), { source: issuer }), 0);
@@ -62,7 +62,7 @@ test('changeTrust: an issuer that is gone cannot be trusted more, but less', asy
   assert.equal(await applied(trust('0')), 0);
 });
 
-test('changeTrust: a sponsor pays the reserve of the line, and gets it back', async (t) => {
+test('changeTrust: a sponsor pays the reserve of the line and gets it back', async (t) => {
   const { client, alice, bob, line } = await start(t);
   const [poor] = await client.create(['poor'], '1');
   const operations = [
@@ -78,7 +78,7 @@ test('changeTrust: a sponsor pays the reserve of the line, and gets it back', as
   assert.deepEqual([client.account(alice).sponsoring, client.account(poor).sponsored], [0, 0]);
 });
 
-test('authorization: lines of an issuer that requires it wait for it; it is given and revoked', async (t) => {
+test('authorization: lines start unauthorized if the issuer requires it, which can grant and revoke it', async (t) => {
   const { alice, bob, issuer, applied, line } = await start(t);
   assert.equal(await applied(Operation.setOptions({ setFlags: 3 }), { source: issuer }), 0);
   for (const source of [alice, bob]) assert.equal(await applied(trust('100'), { source }), 0);
@@ -92,7 +92,7 @@ test('authorization: lines of an issuer that requires it wait for it; it is give
   assert.equal(await applied(pay(bob, '1')), -4, 'SRC_NOT_AUTHORIZED');
 });
 
-test('setTrustLineFlags: its failures', async (t) => {
+test('setTrustLineFlags: failures', async (t) => {
   const { alice, bob, issuer, applied, refused } = await start(t);
   assert.equal(await applied(trust('100')), 0);
   const source = issuer;
@@ -115,7 +115,7 @@ test('clawback: lines of an issuer that enables it are marked', async (t) => {
   assert.equal(line(alice).flags, 5);
 });
 
-test('getLedgerEntries serves a trust line, read by the SDK', async (t) => {
+test('getLedgerEntries returns a trust line that the SDK can read', async (t) => {
   const { client, alice, issuer, applied } = await start(t);
   assert.equal(await applied(trust('100')), 0);
   assert.equal(await applied(pay(alice, '10'), { source: issuer }), 0);
@@ -123,7 +123,7 @@ test('getLedgerEntries serves a trust line, read by the SDK', async (t) => {
   assert.deepEqual([trustLine.balance, trustLine.limit, trustLine.flags], [xlm(10), xlm(100), 1]);
 });
 
-test('accountMerge: an account with a trust line stays', async (t) => {
+test('accountMerge: an account with a trust line cannot be merged', async (t) => {
   const { bob, applied } = await start(t);
   assert.equal(await applied(trust('100')), 0);
   assert.equal(await applied(Operation.accountMerge({ destination: bob.publicKey() })), -4, 'HAS_SUB_ENTRIES');

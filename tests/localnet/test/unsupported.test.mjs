@@ -33,7 +33,7 @@ const start = async (t) => {
   return { client, alice, bob, log, refusal };
 };
 
-test('opNOT_SUPPORTED: every operation that this network does not have', async (t) => {
+test('opNOT_SUPPORTED: every operation that this network does not implement', async (t) => {
   const { bob, log, refusal } = await start(t);
   const asset = new Asset('USD', bob.publicKey());
   const native = Asset.native();
@@ -78,7 +78,7 @@ test('opNOT_SUPPORTED: every operation that this network does not have', async (
   }
 });
 
-test('a refusal for any other reason carries no words', async (t) => {
+test('a refusal for any other reason has no diagnostic event', async (t) => {
   const { bob, refusal } = await start(t);
   const { words } = await refusal(Operation.payment({ destination: bob.publicKey(), asset: Asset.native(), amount: '1' }), {
     sequence: 1n,
@@ -86,7 +86,7 @@ test('a refusal for any other reason carries no words', async (t) => {
   assert.deepEqual(words, []);
 });
 
-test('txNOT_SUPPORTED: contract calls that this network does not have, in simulation and at submission', async (t) => {
+test('txNOT_SUPPORTED: contract calls that this network does not implement, in simulation and at submission', async (t) => {
   const { client, alice, bob, refusal } = await start(t);
   const native = Asset.native().contractId(client.passphrase);
   const other = StrKey.encodeContract(Buffer.alloc(32, 7));

@@ -44,7 +44,7 @@ test('a plain payment is accepted, in V1 and in V0 form, under one hash', async 
   assert.equal((await client.result(sent.hash)).status, 'SUCCESS');
 });
 
-test('muxed accounts mean the account behind them', async (t) => {
+test('muxed accounts stand for their account', async (t) => {
   const { client, alice, bob, accepts } = await start(t);
   const muxed = (account) => new MuxedAccount(account, '7');
   const destination = new MuxedAccount(new Account(bob.publicKey(), '0'), '9').accountId();
@@ -131,7 +131,7 @@ test('txTOO_EARLY: before minTime or minLedger', async (t) => {
   await accepts(fromLedger(client.net.chain.head.header.ledgerSeq + 1));
 });
 
-test('txTOO_LATE: past maxTime, or so close to it that two ledgers might not do', async (t) => {
+test('txTOO_LATE: past maxTime, or less than two ledgers before it', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
   const until = (maxTime) =>
     client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, maxTime) });
@@ -159,7 +159,7 @@ test('txINSUFFICIENT_FEE: less than the base fee for each operation', async (t) 
   assert.equal(feeCharged, 200n, 'no more than the base fee is charged while there is room');
 });
 
-test('txINSUFFICIENT_BALANCE: the fee does not fit above the reserve', async (t) => {
+test('txINSUFFICIENT_BALANCE: the balance above the reserve does not cover the fee', async (t) => {
   const { client, alice, bob, refuses } = await start(t);
   const [poor] = await client.create(['poor'], '1');
   await refuses(client.build(poor, [payment(bob)]), Tx.INSUFFICIENT_BALANCE);
@@ -167,7 +167,7 @@ test('txINSUFFICIENT_BALANCE: the fee does not fit above the reserve', async (t)
   assert.equal((await client.send(client.build(poor, [payment(bob)]))).status, 'PENDING');
 });
 
-test('txINSUFFICIENT_BALANCE again when the ledger is nominated: what could be paid before cannot be paid any more', async (t) => {
+test('txINSUFFICIENT_BALANCE is checked again when the ledger is nominated', async (t) => {
   const { client, alice, bob } = await start(t);
   const { chain, network } = client.net;
   const ledger = { sequence: 4, closeTime: BigInt(client.now), baseFee: 100n, baseReserve: 5_000_000n };

@@ -1,50 +1,50 @@
-/* How many connections requests that wait may hold. */
+/* How many connections requests that wait may have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "slots.h"
+#include "connection_shares.h"
 
-/* How many more of a kind are taken. */
-static unsigned fill(struct slots *slots, enum slot slot)
+/* Takes all that are left of a kind, and returns their number. */
+static unsigned fill(struct connection_shares *shares, enum connection_share share)
 {
     unsigned count = 0;
-    while (slots_take(slots, slot) == ERR_OK)
+    while (connection_shares_take(shares, share) == ERR_OK)
         count++;
-    assert_int_equal(slots_take(slots, slot), ERR_OVERLOADED);
+    assert_int_equal(connection_shares_take(shares, share), ERR_OVERLOADED);
     return count;
 }
 
-static void empty(struct slots *slots, enum slot slot, unsigned count)
+static void empty(struct connection_shares *shares, enum connection_share share, unsigned count)
 {
     while (count-- > 0)
-        slots_give(slots, slot);
+        connection_shares_give(shares, share);
 }
 
 static void each_kind_has_its_share_and_a_quarter_stays_free(void **state)
 {
     (void)state;
-    struct slots slots = {.connections = 1024};
-    assert_int_equal(fill(&slots, SLOT_WAIT), 512);
-    assert_int_equal(fill(&slots, SLOT_LEASE), 256);
-    empty(&slots, SLOT_WAIT, 512);
-    assert_int_equal(fill(&slots, SLOT_LEASE), 640 - 256);
-    assert_int_equal(fill(&slots, SLOT_WAIT), 128);
-    empty(&slots, SLOT_WAIT, 128);
-    empty(&slots, SLOT_LEASE, 640);
-    assert_int_equal(fill(&slots, SLOT_WAIT), 512);
+    struct connection_shares shares = {.connections = 1024};
+    assert_int_equal(fill(&shares, SHARE_WAIT), 512);
+    assert_int_equal(fill(&shares, SHARE_LEASE), 256);
+    empty(&shares, SHARE_WAIT, 512);
+    assert_int_equal(fill(&shares, SHARE_LEASE), 640 - 256);
+    assert_int_equal(fill(&shares, SHARE_WAIT), 128);
+    empty(&shares, SHARE_WAIT, 128);
+    empty(&shares, SHARE_LEASE, 640);
+    assert_int_equal(fill(&shares, SHARE_WAIT), 512);
 }
 
 static void of_few_connections_one_may_wait(void **state)
 {
     (void)state;
     for (unsigned connections = 1; connections < 4; connections++) {
-        struct slots slots = {.connections = connections};
-        assert_int_equal(slots_take(&slots, SLOT_WAIT), ERR_OK);
-        slots_give(&slots, SLOT_WAIT);
-        assert_int_equal(slots_take(&slots, SLOT_LEASE), ERR_OK);
+        struct connection_shares shares = {.connections = connections};
+        assert_int_equal(connection_shares_take(&shares, SHARE_WAIT), ERR_OK);
+        connection_shares_give(&shares, SHARE_WAIT);
+        assert_int_equal(connection_shares_take(&shares, SHARE_LEASE), ERR_OK);
     }
 }
 

@@ -1,5 +1,5 @@
-/* The threads that ask the database for the API: each request is run once, the queue has an end, and stopping
- * answers what waits. No server is needed: a worker's connection opens when it is used. */
+/* The threads that query the database for the API: each work is run once, the queue is limited, and stopping
+ * ends queued work. No server is needed: a worker's connection opens when it is used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "workers.h"
+#include "db_workers.h"
 
 #define PATIENCE_MS 5000
 
-/* While it is shut, works that have begun do not end. */
+/* While it is shut, work that has begun does not end. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t opened;
@@ -26,15 +26,15 @@ static struct {
 static atomic_uint begun;
 
 struct job {
-    struct work work; /* first */
-    unsigned place;   /* in the order of running, from 1 */
+    struct db_work work; /* first */
+    unsigned place;      /* in the order of running, from 1 */
     atomic_uint runs;
     enum err e;
     bool had_db;
     pthread_t thread;
 };
 
-static void run(struct work *work, enum err e, struct db *db)
+static void run(struct db_work *work, enum err e, struct db *db)
 {
     struct job *job = (struct job *)work;
     job->e = e;
@@ -56,20 +56,20 @@ static void set_gate(bool shut)
     pthread_mutex_unlock(&gate.lock);
 }
 
-static struct workers *start(unsigned count, bool shut)
+static struct db_workers *start(unsigned count, bool shut)
 {
     atomic_store(&begun, 0);
     set_gate(shut);
-    return workers_start("host=none.invalid", count);
+    return db_workers_start("host=none.invalid", count);
 }
 
-/* Of the works that are submitted. */
-static int patience_ms = 60000;
+/* The time limit of the work that is submitted. */
+static int limit_ms = 60000;
 
-static enum err submit(struct workers *workers, struct job *job)
+static enum err submit(struct db_workers *workers, struct job *job)
 {
-    *job = (struct job){.work = {.run = run, .deadline_ms = clock_ms() + patience_ms}};
-    return workers_submit(workers, &job->work);
+    *job = (struct job){.work = {.run = run, .deadline_ms = clock_ms() + limit_ms}};
+    return db_workers_submit(workers, &job->work);
 }
 
 static void await_begun(unsigned count)
@@ -83,11 +83,11 @@ static void each_is_run_once_in_order_on_a_worker_with_its_connection(void **sta
 {
     (void)state;
     struct job jobs[100];
-    struct workers *workers = start(1, false);
+    struct db_workers *workers = start(1, false);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         assert_int_equal(submit(workers, &jobs[i]), ERR_OK);
     await_begun(ARRAY_LEN(jobs));
-    workers_stop(workers);
+    db_workers_stop(workers);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
         assert_int_equal(jobs[i].runs, 1);
         assert_int_equal(jobs[i].place, i + 1);
@@ -97,11 +97,11 @@ static void each_is_run_once_in_order_on_a_worker_with_its_connection(void **sta
     }
 }
 
-static void as_many_are_run_at_the_same_time_as_there_are_workers(void **state)
+static void as_many_run_at_the_same_time_as_there_are_workers(void **state)
 {
     (void)state;
     struct job jobs[4];
-    struct workers *workers = start(3, true);
+    struct db_workers *workers = start(3, true);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         assert_int_equal(submit(workers, &jobs[i]), ERR_OK);
     await_begun(3);
@@ -109,24 +109,24 @@ static void as_many_are_run_at_the_same_time_as_there_are_workers(void **state)
     assert_int_equal(atomic_load(&begun), 3);
     set_gate(false);
     await_begun(4);
-    workers_stop(workers);
+    db_workers_stop(workers);
 }
 
-static void a_full_queue_takes_no_more_and_does_not_run_it(void **state)
+static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **state)
 {
     (void)state;
-    struct job first, beyond, *jobs AUTO_FREE = NEW_ARRAY(WORKERS_QUEUE_MAX, struct job);
-    struct workers *workers = start(1, true);
+    struct job first, beyond, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_QUEUE_MAX, struct job);
+    struct db_workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
     await_begun(1);
-    for (size_t i = 0; i < WORKERS_QUEUE_MAX; i++)
+    for (size_t i = 0; i < DB_WORKERS_QUEUE_MAX; i++)
         assert_int_equal(submit(workers, &jobs[i]), ERR_OK);
     assert_int_equal(submit(workers, &beyond), ERR_OVERLOADED);
     set_gate(false);
-    await_begun(1 + WORKERS_QUEUE_MAX);
+    await_begun(1 + DB_WORKERS_QUEUE_MAX);
     assert_int_equal(submit(workers, &first), ERR_OK); /* there is room again */
-    await_begun(2 + WORKERS_QUEUE_MAX);
-    workers_stop(workers);
+    await_begun(2 + DB_WORKERS_QUEUE_MAX);
+    db_workers_stop(workers);
     assert_int_equal(beyond.runs, 0);
 }
 
@@ -134,51 +134,51 @@ static void await_run(struct job *job)
 {
     for (int64_t end = clock_ms() + PATIENCE_MS; atomic_load(&job->runs) == 0; clock_sleep_ms(1))
         if (clock_left_ms(end) == 0)
-            fail_msg("it is not run");
+            fail_msg("the work was not run");
 }
 
-/* Deadlines do not wait for a worker: all of them may hang in the database. */
-static void DX7_what_waited_too_long_is_answered_at_its_deadline_though_every_worker_hangs(void **state)
+/* Deadlines do not wait for a worker: all workers may hang in the database. */
+static void DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs(void **state)
 {
     (void)state;
     struct job first, late, patient;
-    struct workers *workers = start(1, true);
+    struct db_workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
     await_begun(1);
     assert_int_equal(submit(workers, &patient), ERR_OK);
-    patience_ms = 300;
+    limit_ms = 300;
     const int64_t begun_ms = clock_ms();
     assert_int_equal(submit(workers, &late), ERR_OK);
-    patience_ms = 60000;
+    limit_ms = 60000;
     await_run(&late);
     assert_in_range(clock_ms() - begun_ms, 299, 1300);
-    assert_int_equal(late.e, ERR_OVERLOADED); /* there was an answer a moment ago */
+    assert_int_equal(late.e, ERR_OVERLOADED); /* another work ended a moment ago */
     assert_false(late.had_db);
     clock_sleep_ms(1500);
-    patience_ms = 100;
+    limit_ms = 100;
     assert_int_equal(submit(workers, &late), ERR_OK);
-    patience_ms = 60000;
+    limit_ms = 60000;
     await_run(&late);
     assert_int_equal(late.e, ERR_DATABASE_UNAVAILABLE);
     assert_int_equal(patient.runs, 0);
     set_gate(false);
     await_run(&patient);
     assert_int_equal(patient.e, ERR_OK);
-    workers_stop(workers);
+    db_workers_stop(workers);
 }
 
 static void *stop(void *workers)
 {
-    workers_stop(workers);
+    db_workers_stop(workers);
     return NULL;
 }
 
-static void stopping_finishes_what_has_begun_and_answers_the_rest_once(void **state)
+static void stopping_finishes_what_has_begun_and_ends_the_rest_once(void **state)
 {
     (void)state;
     pthread_t stopper;
     struct job first, rest[50];
-    struct workers *workers = start(1, true);
+    struct db_workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
     await_begun(1);
     for (size_t i = 0; i < ARRAY_LEN(rest); i++)
@@ -202,10 +202,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_run_once_in_order_on_a_worker_with_its_connection),
-        cmocka_unit_test(as_many_are_run_at_the_same_time_as_there_are_workers),
-        cmocka_unit_test(a_full_queue_takes_no_more_and_does_not_run_it),
-        cmocka_unit_test(DX7_what_waited_too_long_is_answered_at_its_deadline_though_every_worker_hangs),
-        cmocka_unit_test(stopping_finishes_what_has_begun_and_answers_the_rest_once),
+        cmocka_unit_test(as_many_run_at_the_same_time_as_there_are_workers),
+        cmocka_unit_test(work_above_the_length_of_the_queue_is_refused_and_not_run),
+        cmocka_unit_test(DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs),
+        cmocka_unit_test(stopping_finishes_what_has_begun_and_ends_the_rest_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

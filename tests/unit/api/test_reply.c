@@ -1,39 +1,39 @@
-/* Replies and values in the API's forms, through a server without any endpoint of ours. */
+/* Replies, problems and JSON values, through a server with routes of this test. */
 #include "unit/http/client.h"
 
 #include "base/log.h"
-#include "context.h"
+#include "reply.h"
 
-static void answer_not_utf8(struct http_request *request, void *context)
+static void reply_not_utf8(struct http_request *request, void *context)
 {
     (void)context;
-    reply(request, 200, json_pack("{s:s}", "networkPassphrase", "\xff"));
+    api_reply(request, 200, json_pack("{s:s}", "networkPassphrase", "\xff"));
 }
 
-static void answer_values(struct http_request *request, void *context)
+static void reply_values(struct http_request *request, void *context)
 {
     (void)context;
     const struct hash hash = {{0xab, [31] = 1}};
     const struct public_key key = {{0}};
-    reply(request, 201,
-        json_pack("{s:o, s:o, s:o, s:o, s:o}", "least", json_decimal(INT64_MIN), "most",
-            json_decimal(INT64_MAX), "hash", json_hash(&hash), "address", json_address(&key), "bytes",
-            json_base64((struct bytes){(const uint8_t *)"ab", 2})));
+    api_reply(request, 201,
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "least", api_json_decimal(INT64_MIN), "most",
+            api_json_decimal(INT64_MAX), "hash", api_json_hash(&hash), "address", api_json_address(&key), "bytes",
+            api_json_base64((struct bytes){(const uint8_t *)"ab", 2})));
 }
 
-/* The error in question. */
+/* What /error replies. */
 static enum err error;
 
-static void answer_error(struct http_request *request, void *context)
+static void reply_error(struct http_request *request, void *context)
 {
     (void)context;
-    refuse_with(request, error, &(struct detail){"words of a library"}, json_pack("{s:s}", "more", "7"));
+    api_refuse_with(request, error, &(struct detail){"words of a library"}, json_pack("{s:s}", "more", "7"));
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/not-utf8", 0, answer_not_utf8, NULL},
-    {"GET", "/values", 0, answer_values, NULL},
-    {"GET", "/error", 0, answer_error, NULL},
+    {"GET", "/not-utf8", 0, reply_not_utf8, NULL},
+    {"GET", "/values", 0, reply_values, NULL},
+    {"GET", "/error", 0, reply_error, NULL},
 };
 
 static struct http_server *server;
@@ -54,7 +54,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void text_that_is_not_UTF8_costs_one_answer_and_not_the_process(void **state)
+static void text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on(void **state)
 {
     (void)state;
     struct reply reply;
@@ -76,8 +76,7 @@ static void numbers_are_decimal_strings_hashes_hex_and_bytes_base64(void **state
         "\"GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF\",\"bytes\":\"YWI=\"}");
 }
 
-/* Which faults are shown with their detail, and which say when to come back. */
-static void a_detail_is_for_the_callers_fault_and_Retry_After_for_the_worlds(void **state)
+static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
 {
     (void)state;
     static const struct {
@@ -103,9 +102,9 @@ static void a_detail_is_for_the_callers_fault_and_Retry_After_for_the_worlds(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_that_is_not_UTF8_costs_one_answer_and_not_the_process),
+        cmocka_unit_test(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on),
         cmocka_unit_test(numbers_are_decimal_strings_hashes_hex_and_bytes_base64),
-        cmocka_unit_test(a_detail_is_for_the_callers_fault_and_Retry_After_for_the_worlds),
+        cmocka_unit_test(a_4xx_shows_its_detail_and_a_503_has_Retry_After),
     };
     return cmocka_run_group_tests_name("reply", tests, start, stop);
 }

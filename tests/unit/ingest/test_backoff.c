@@ -1,4 +1,4 @@
-/* Pauses between retries grow, stay below their limit and start again after a success. */
+/* Retry pauses grow up to their limit and start again after a success. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #define FIRST_MS 100
 #define MAX_MS 1000
 
-static void pauses_double_up_to_the_limit_and_jitter_takes_off_at_most_half(void **state)
+static void pauses_double_up_to_the_limit_less_up_to_half_as_jitter(void **state)
 {
     (void)state;
     for (int round = 0; round < 1000; round++) {
@@ -34,7 +34,7 @@ static void two_replicas_that_fail_together_do_not_retry_together(void **state)
     assert_true(equal < 20);
 }
 
-static void a_success_starts_anew(void **state)
+static void after_a_success_the_pause_is_a_first_one(void **state)
 {
     (void)state;
     struct backoff backoff = {0};
@@ -44,7 +44,7 @@ static void a_success_starts_anew(void **state)
     assert_in_range(backoff_next(&backoff, FIRST_MS, MAX_MS), FIRST_MS / 2, FIRST_MS);
 }
 
-static void a_first_pause_above_the_limit_is_the_limit(void **state)
+static void a_first_pause_above_the_limit_is_cut_to_it(void **state)
 {
     (void)state;
     struct backoff backoff = {0};
@@ -54,10 +54,10 @@ static void a_first_pause_above_the_limit_is_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pauses_double_up_to_the_limit_and_jitter_takes_off_at_most_half),
+        cmocka_unit_test(pauses_double_up_to_the_limit_less_up_to_half_as_jitter),
         cmocka_unit_test(two_replicas_that_fail_together_do_not_retry_together),
-        cmocka_unit_test(a_success_starts_anew),
-        cmocka_unit_test(a_first_pause_above_the_limit_is_the_limit),
+        cmocka_unit_test(after_a_success_the_pause_is_a_first_one),
+        cmocka_unit_test(a_first_pause_above_the_limit_is_cut_to_it),
     };
     return cmocka_run_group_tests_name("ingest/backoff", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What one ledger does to what is known of the distribution account. */
+/* What is known of the distribution account after a ledger. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "funds_step.h"
 
 #define RESERVE 5000000
-#define CURSOR 100 /* the ledger of these tests follows on it */
+#define CURSOR 100 /* the ledger of these tests is the next one */
 
 static const struct public_key ours = {{1}}, others = {{2}};
 
@@ -39,7 +39,7 @@ static struct account_snapshot read_as_of(int64_t balance, uint32_t ledger)
 
 /* An empty ledger when account is NULL. */
 static bool step(const struct funds *before, const struct ledger_account *account,
-    const struct account_snapshot *seen, struct funds *after)
+    const struct account_snapshot *read, struct funds *after)
 {
     struct ledger_account copy;
     struct ledger ledger = {.sequence = CURSOR + 1, .base_reserve_stroops = RESERVE};
@@ -48,10 +48,10 @@ static bool step(const struct funds *before, const struct ledger_account *accoun
         ledger.accounts = &copy;
         ledger.account_count = 1;
     }
-    return funds_step(before, &ledger, seen, CURSOR, after);
+    return funds_step(before, &ledger, read, CURSOR, after);
 }
 
-static void a_ledger_that_changes_the_account_says_all_of_it(void **state)
+static void a_ledger_that_changes_the_account_has_all_of_its_state(void **state)
 {
     (void)state;
     const struct ledger_account changed = {
@@ -67,7 +67,7 @@ static void a_ledger_that_changes_the_account_says_all_of_it(void **state)
     }
 }
 
-static void a_ledger_of_others_changes_nothing(void **state)
+static void a_ledger_without_the_account_changes_nothing(void **state)
 {
     (void)state;
     const struct ledger_account changed = {.key = others, .balance_stroops = 5};
@@ -90,14 +90,14 @@ static void a_merged_account_has_nothing_to_spend(void **state)
     assert_int_equal(after.spendable_stroops, 0);
 }
 
-static void what_the_RPC_has_counts_as_of_the_cursor_or_later(void **state)
+static void a_read_counts_only_as_of_the_cursor_or_later(void **state)
 {
     (void)state;
     const struct funds nothing = unknown();
     struct funds after;
     for (uint32_t ledger = CURSOR; ledger <= CURSOR + 2; ledger++) {
-        const struct account_snapshot seen = read_as_of(90000000, ledger);
-        assert_true(step(&nothing, NULL, &seen, &after));
+        const struct account_snapshot read = read_as_of(90000000, ledger);
+        assert_true(step(&nothing, NULL, &read, &after));
         assert_int_equal(after.ledger, ledger);
         assert_int_equal(after.spendable_stroops, 80000000);
     }
@@ -106,9 +106,8 @@ static void what_the_RPC_has_counts_as_of_the_cursor_or_later(void **state)
     assert_false(after.known);
 }
 
-/* The RPC may be ahead: what it has of this ledger's changes is not to be overwritten, and what it lacks is.
- */
-static void the_later_of_the_two_counts(void **state)
+/* A read as of this ledger or a later one has this ledger's changes; an earlier one lacks them. */
+static void the_later_one_of_read_and_ledger_counts(void **state)
 {
     (void)state;
     const struct ledger_account changed = {.key = ours, .balance_stroops = 50000000, .reserves = 2};
@@ -127,7 +126,7 @@ static void the_later_of_the_two_counts(void **state)
     assert_int_equal(after.balance_stroops, 50000000);
 }
 
-/* A leader of an older version followed no balance, or the metadata of a ledger was wrong. */
+/* After a leader of an older version, which followed no balance, or after wrong metadata of a ledger. */
 static void a_later_read_corrects_what_is_known_and_an_older_one_does_not(void **state)
 {
     (void)state;
@@ -142,19 +141,19 @@ static void a_later_read_corrects_what_is_known_and_an_older_one_does_not(void *
     assert_int_equal(after.balance_stroops, 90000000);
 }
 
-static void another_account_than_the_databases_is_not_ours(void **state)
+static void a_read_of_another_account_is_ignored(void **state)
 {
     (void)state;
     struct funds before = unknown(), after;
-    const struct account_snapshot seen = read_as_of(90000000, CURSOR);
+    const struct account_snapshot read = read_as_of(90000000, CURSOR);
     before.account = others;
-    assert_false(step(&before, NULL, &seen, &after));
+    assert_false(step(&before, NULL, &read, &after));
     before = (struct funds){.bound = false};
-    assert_false(step(&before, NULL, &seen, &after));
+    assert_false(step(&before, NULL, &read, &after));
     assert_false(after.known);
 }
 
-static void an_upgrade_of_the_base_reserve_counts_at_once(void **state)
+static void a_changed_base_reserve_counts_at_once(void **state)
 {
     (void)state;
     struct funds before = known(90000000, CURSOR), after;
@@ -168,14 +167,14 @@ static void an_upgrade_of_the_base_reserve_counts_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ledger_that_changes_the_account_says_all_of_it),
-        cmocka_unit_test(a_ledger_of_others_changes_nothing),
+        cmocka_unit_test(a_ledger_that_changes_the_account_has_all_of_its_state),
+        cmocka_unit_test(a_ledger_without_the_account_changes_nothing),
         cmocka_unit_test(a_merged_account_has_nothing_to_spend),
-        cmocka_unit_test(what_the_RPC_has_counts_as_of_the_cursor_or_later),
-        cmocka_unit_test(the_later_of_the_two_counts),
+        cmocka_unit_test(a_read_counts_only_as_of_the_cursor_or_later),
+        cmocka_unit_test(the_later_one_of_read_and_ledger_counts),
         cmocka_unit_test(a_later_read_corrects_what_is_known_and_an_older_one_does_not),
-        cmocka_unit_test(another_account_than_the_databases_is_not_ours),
-        cmocka_unit_test(an_upgrade_of_the_base_reserve_counts_at_once),
+        cmocka_unit_test(a_read_of_another_account_is_ignored),
+        cmocka_unit_test(a_changed_base_reserve_counts_at_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ingest/funds_step", tests, NULL, NULL);
 }

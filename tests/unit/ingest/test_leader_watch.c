@@ -1,4 +1,4 @@
-/* When a replica that stands by takes over from a leader that still has its lock. */
+/* When a replica takes over from a leader that still has its lock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,59 +7,59 @@
 
 #include "leader_watch.h"
 
-static bool saw(struct leader_watch *standby, uint32_t sequence, int64_t now_ms)
+static bool note(struct leader_watch *watch, uint32_t sequence, int64_t now_ms)
 {
-    return leader_watch_saw(standby, &(struct cursor_snapshot){.known = true, .sequence = sequence}, now_ms);
+    return leader_watch_note(watch, &(struct cursor_snapshot){.known = true, .sequence = sequence}, now_ms);
 }
 
-static void a_cursor_that_moves_is_left_alone_however_far_behind(void **state)
+static void a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags(void **state)
 {
     (void)state;
-    struct leader_watch standby = {.patience_ms = 1000};
+    struct leader_watch watch = {.patience_ms = 1000};
     for (uint32_t i = 0; i < 10; i++)
-        assert_false(saw(&standby, 100 + i, 5000 + 999 * (int64_t)i));
-    assert_false(saw(&standby, 109, 5000 + 999 * 9 + 999));
-    assert_true(saw(&standby, 109, 5000 + 999 * 9 + 1000));
-    assert_false(saw(&standby, 110, 5000 + 999 * 9 + 1001));
+        assert_false(note(&watch, 100 + i, 5000 + 999 * (int64_t)i));
+    assert_false(note(&watch, 109, 5000 + 999 * 9 + 999));
+    assert_true(note(&watch, 109, 5000 + 999 * 9 + 1000));
+    assert_false(note(&watch, 110, 5000 + 999 * 9 + 1001));
 }
 
-static void an_empty_database_has_nothing_to_take_over(void **state)
+static void a_leader_of_an_empty_database_is_left_alone(void **state)
 {
     (void)state;
-    struct leader_watch standby = {.patience_ms = 1000};
+    struct leader_watch watch = {.patience_ms = 1000};
     for (int64_t now_ms = 1; now_ms < 10000; now_ms += 1000)
-        assert_false(leader_watch_saw(&standby, &(struct cursor_snapshot){.known = false}, now_ms));
+        assert_false(leader_watch_note(&watch, &(struct cursor_snapshot){.known = false}, now_ms));
 }
 
-static void only_a_ledger_that_is_due_counts(void **state)
+static void a_leader_is_left_alone_unless_a_ledger_is_due(void **state)
 {
     (void)state;
     static const enum err answers[] = {
         ERR_LEDGER_AHEAD, ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_CANCELLED, ERR_LEDGER_MISMATCH};
-    struct leader_watch standby = {.patience_ms = 1000};
-    assert_false(saw(&standby, 100, 1));
+    struct leader_watch watch = {.patience_ms = 1000};
+    assert_false(note(&watch, 100, 1));
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
-        assert_false(leader_watch_takes_over(&standby, answers[i], 1000000));
-    assert_true(leader_watch_takes_over(&standby, ERR_OK, 1001));
-    assert_false(leader_watch_takes_over(&standby, ERR_OK, 1000));
+        assert_false(leader_watch_decide(&watch, answers[i], 1000000));
+    assert_true(leader_watch_decide(&watch, ERR_OK, 1001));
+    assert_false(leader_watch_decide(&watch, ERR_OK, 1000));
 }
 
-static void a_leader_that_recovers_from_a_gap_has_more_time(void **state)
+static void a_leader_that_recovers_from_a_gap_gets_more_time(void **state)
 {
     (void)state;
-    struct leader_watch standby = {.patience_ms = 1000};
-    assert_false(saw(&standby, 100, 1));
-    assert_false(leader_watch_takes_over(&standby, ERR_LEDGER_GAP, 10000));
-    assert_true(leader_watch_takes_over(&standby, ERR_LEDGER_GAP, 10001));
+    struct leader_watch watch = {.patience_ms = 1000};
+    assert_false(note(&watch, 100, 1));
+    assert_false(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10000));
+    assert_true(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10001));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cursor_that_moves_is_left_alone_however_far_behind),
-        cmocka_unit_test(an_empty_database_has_nothing_to_take_over),
-        cmocka_unit_test(only_a_ledger_that_is_due_counts),
-        cmocka_unit_test(a_leader_that_recovers_from_a_gap_has_more_time),
+        cmocka_unit_test(a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags),
+        cmocka_unit_test(a_leader_of_an_empty_database_is_left_alone),
+        cmocka_unit_test(a_leader_is_left_alone_unless_a_ledger_is_due),
+        cmocka_unit_test(a_leader_that_recovers_from_a_gap_gets_more_time),
     };
-    return cmocka_run_group_tests_name("ingest/standby", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ingest/leader_watch", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* When /readyz may be green. */
+/* When ingestion is ready. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,41 +19,41 @@ static void assert_not_ready(struct status *status, const char *word)
         fail_msg("\"%s\" does not say \"%s\"", why.text, word);
 }
 
-static struct status seen(int64_t lag_s)
+static struct status status_at(int64_t lag_s)
 {
     struct status status;
     status_init(&status, LEDGER_SECONDS);
-    status_saw(&status, &(struct cursor_snapshot){true, 7, lag_s});
+    status_cursor(&status, &(struct cursor_snapshot){true, 7, lag_s});
     return status;
 }
 
-static void nothing_is_ready_before_the_first_ledger(void **state)
+static void it_is_not_ready_before_the_first_ledger(void **state)
 {
     (void)state;
     struct status status;
     status_init(&status, LEDGER_SECONDS);
     assert_not_ready(&status, "no ledger");
-    status_saw(&status, &(struct cursor_snapshot){true, 7, 0});
+    status_cursor(&status, &(struct cursor_snapshot){true, 7, 0});
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
 
-static void a_cursor_that_lags_by_more_than_a_ledger_and_thirty_seconds_is_not_ready(void **state)
+static void it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds(void **state)
 {
     (void)state;
-    struct status good = seen(35), late = seen(36);
+    struct status good = status_at(35), late = status_at(36);
     assert_true(status_ready(&good, NULL));
     assert_not_ready(&late, "7, closed 36 s ago");
-    good.seen_ms -= 1000; /* time goes on without a ledger */
+    good.read_ms -= 1000; /* as if a second had passed without a ledger */
     assert_not_ready(&good, "closed 36 s ago");
     status_wipe(&good);
     status_wipe(&late);
 }
 
-static void two_failures_are_tolerated_and_the_third_is_not_until_something_works(void **state)
+static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success(void **state)
 {
     (void)state;
-    struct status status = seen(0);
+    struct status status = status_at(0);
     const struct detail detail = {"connection refused"};
     for (int i = 0; i < 2; i++) {
         status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
@@ -61,18 +61,18 @@ static void two_failures_are_tolerated_and_the_third_is_not_until_something_work
     }
     status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
     assert_not_ready(&status, "connection refused");
-    status_well(&status);
+    status_ok(&status);
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
 
-static void a_stop_is_red_at_once(void **state)
+static void it_is_not_ready_as_soon_as_it_is_stopped(void **state)
 {
     (void)state;
-    struct status status = seen(0);
+    struct status status = status_at(0);
     status_failed(&status, ERR_LEDGER_GAP, true, &(struct detail){"ledger 8 is due"});
     assert_not_ready(&status, "stopped: ledger 8 is due");
-    status_well(&status);
+    status_ok(&status);
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -80,10 +80,10 @@ static void a_stop_is_red_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_ready_before_the_first_ledger),
-        cmocka_unit_test(a_cursor_that_lags_by_more_than_a_ledger_and_thirty_seconds_is_not_ready),
-        cmocka_unit_test(two_failures_are_tolerated_and_the_third_is_not_until_something_works),
-        cmocka_unit_test(a_stop_is_red_at_once),
+        cmocka_unit_test(it_is_not_ready_before_the_first_ledger),
+        cmocka_unit_test(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds),
+        cmocka_unit_test(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success),
+        cmocka_unit_test(it_is_not_ready_as_soon_as_it_is_stopped),
     };
     return cmocka_run_group_tests_name("ingest/status", tests, NULL, NULL);
 }

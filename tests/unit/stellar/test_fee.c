@@ -66,7 +66,7 @@ static void T18_the_resource_fee_is_limited(void **state)
 struct bump {
     uint32_t operations, inner_fee;
     int64_t resource, base, max, cap;
-    int64_t expected; /* 0: too high */
+    int64_t expected; /* 0: refused */
 };
 
 static void assert_bump(struct bump bump)
@@ -77,7 +77,10 @@ static void assert_bump(struct bump bump)
     struct detail detail = {0};
     int64_t got = 0;
     enum err e = policy_bump_fee(&inner, &no_limits, bump.base, bump.max, bump.cap, &got, &detail);
-    assert_int_equal(e, bump.expected == 0 ? ERR_FEE_EXCEEDS_MAXIMUM : ERR_OK);
+    if (bump.expected != 0)
+        assert_int_equal(e, ERR_OK);
+    else if (e != ERR_FEE_BELOW_MINIMUM || bump.max == 0)
+        assert_int_equal(e, ERR_FEE_EXCEEDS_MAXIMUM);
     assert_int_equal(got, bump.expected);
 }
 
@@ -113,7 +116,7 @@ static void F2_a_fee_above_the_cap_is_refused(void **state)
     assert_bump((struct bump){1, 100, 0, 100, INT64_MAX, INT64_MAX, INT64_MAX});
 }
 
-static void F2_the_refusal_names_the_maximum(void **state)
+static void F2_the_refusal_names_the_maximum_and_the_minimum(void **state)
 {
     (void)state;
     struct envelope inner = {.operation_count = 1, .fee_stroops = 100};
@@ -126,8 +129,8 @@ static void F2_the_refusal_names_the_maximum(void **state)
         policy_bump_fee(&inner, &no_limits, 100, 901, 900, &got, &detail), ERR_FEE_EXCEEDS_MAXIMUM);
     assert_non_null(strstr(detail.text, "maximum of 900"));
     assert_int_equal(
-        policy_bump_fee(&inner, &no_limits, 100, 150, 900, &got, &detail), ERR_FEE_EXCEEDS_MAXIMUM);
-    assert_non_null(strstr(detail.text, "is 200 stroops"));
+        policy_bump_fee(&inner, &no_limits, 100, 150, 900, &got, &detail), ERR_FEE_BELOW_MINIMUM);
+    assert_non_null(strstr(detail.text, "at least 200."));
 }
 
 static void F5_an_inflated_resource_fee_is_refused(void **state)
@@ -197,7 +200,7 @@ int main(void)
         cmocka_unit_test(DA7_a_bump_costs_one_operation_more),
         cmocka_unit_test(DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said),
         cmocka_unit_test(F2_a_fee_above_the_cap_is_refused),
-        cmocka_unit_test(F2_the_refusal_names_the_maximum),
+        cmocka_unit_test(F2_the_refusal_names_the_maximum_and_the_minimum),
         cmocka_unit_test(F5_an_inflated_resource_fee_is_refused),
         cmocka_unit_test(DA7_no_value_overflows),
         cmocka_unit_test(CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate),

@@ -63,6 +63,37 @@ static void T12_max_time_is_the_earliest_of_client_timeout_and_300_s(void **stat
     }
 }
 
+static void T12_what_set_the_max_time_follows_from_the_request_and_the_result(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t own_s;
+        uint32_t timeout_s;
+        const char *set_by;
+    } cases[] = {
+        {0, 0, "default"},
+        {NOW + 90, 0, "transaction"},
+        {NOW + 300, 0, "transaction"},
+        {NOW + 301, 0, "limit"},
+        {0, 20, "timeoutSeconds"},
+        {0, 300, "timeoutSeconds"},
+        {0, 301, "limit"},
+        {0, UINT32_MAX, "limit"},
+        {NOW + 90, 30, "timeoutSeconds"},
+        {NOW + 30, 90, "transaction"},
+        {NOW + 90, 90, "transaction"},
+        {NOW + 90, 3600, "transaction"},
+        {UINT64_MAX, 3600, "limit"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t chosen_s;
+        const struct preconditions preconditions = {.max_time_s = cases[i].own_s};
+        assert_int_equal(max_time(preconditions, NOW, cases[i].timeout_s, &chosen_s), ERR_OK);
+        assert_string_equal(
+            policy_max_time_set_by(&preconditions, cases[i].timeout_s, chosen_s), cases[i].set_by);
+    }
+}
+
 static void T12_a_min_time_after_the_chosen_max_time_is_refused(void **state)
 {
     (void)state;
@@ -142,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(T12_max_time_is_the_earliest_of_client_timeout_and_300_s),
+        cmocka_unit_test(T12_what_set_the_max_time_follows_from_the_request_and_the_result),
         cmocka_unit_test(T12_a_min_time_after_the_chosen_max_time_is_refused),
         cmocka_unit_test(T12_no_value_of_now_overflows),
         cmocka_unit_test(a_max_ledger_that_is_reached_too_soon_is_refused),

@@ -1,0 +1,54 @@
+#include "commit_log.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+
+/* Logs changes only: at its start, serve logs how it is (cmd/fairway/starting.c). */
+static void log_standby(struct commit_log *log, bool configured)
+{
+    if (log->synchronous && log->standby_known && configured != log->standby_configured)
+        log_line(configured ? LOG_INFO : LOG_WARN,
+            configured
+                ? "a synchronous standby is configured again"
+                : "DATABASE_FAILOVER=synchronous, but no synchronous standby is configured any more: a "
+                  "failover may lose leases",
+            "synchronous_standby_names=%s", configured ? "set" : "empty");
+    log->standby_known = true;
+    log->standby_configured = configured;
+}
+
+static void log_database(
+    struct commit_log *log, const struct lead *lead, const struct ledger_committed *committed)
+{
+    log_standby(log, committed->synchronous_standby);
+    if (committed->hold_ended)
+        log_info("the hold ended; leases are granted again", "ledger=%" PRIu32, lead->cursor.sequence);
+}
+
+#define SETTLED_FORMAT                                                                                       \
+    " confirmed=%zu failed=%zu superseded=%zu expired=%zu consumed=%zu created=%zu retired=%zu"              \
+    " quarantined=%zu"
+#define SETTLED_VALUES(settled)                                                                              \
+    (settled)->confirmed, (settled)->failed, (settled)->superseded, (settled)->expired, (settled)->consumed, \
+        (settled)->created, (settled)->retired, (settled)->quarantined
+
+void commit_log_ledger(
+    struct commit_log *log, const struct lead *lead, bool first, const struct ledger_committed *committed)
+{
+    const struct settled *settled = &committed->settled;
+    const bool changed = settled->released + settled->created + settled->retired + settled->quarantined != 0;
+    log_database(log, lead, committed);
+    log_line(first || changed ? LOG_INFO : LOG_DEBUG,
+        first ? "ingestion begins with this ledger" : "ledger committed",
+        "ledger=%" PRIu32 " lag_s=%" PRId64 SETTLED_FORMAT, lead->cursor.sequence, committed->lag_s,
+        SETTLED_VALUES(settled));
+}
+
+void commit_log_gap(struct commit_log *log, const struct lead *lead, uint32_t after_ledger,
+    const struct ledger_committed *committed)
+{
+    log_database(log, lead, committed);
+    log_warn("gap recovered", "after_ledger=%" PRIu32 " ledger=%" PRIu32 SETTLED_FORMAT, after_ledger,
+        lead->cursor.sequence, SETTLED_VALUES(&committed->settled));
+}

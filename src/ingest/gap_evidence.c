@@ -1,0 +1,224 @@
+#include "gap_evidence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* For how long the RPC is asked what became of leases, one request each. The rest settles as consumed. */
+#define LEASES_MS 20000
+#define FROZEN_KEYS_SINCE 26 /* CAP-77; an RPC of an older protocol refuses the key of their list */
+
+/* A read of the evidence in progress. */
+struct reading {
+    const struct feed *feed;
+    const struct cursor *cursor;
+    const struct gap_snapshot *snapshot;
+    struct gap_evidence *out;
+    uint32_t protocol;
+    uint32_t oldest; /* ledger as of which something was read; 0: nothing yet */
+    struct account_snapshot distribution;
+};
+
+void gap_evidence_free(struct gap_evidence *evidence)
+{
+    free(evidence->reads.accounts);
+    free(evidence->reads.fates);
+    frozen_accounts_free(&evidence->reads.frozen);
+    ledger_free(&evidence->ledger);
+}
+
+/* With no link to the last committed ledger, the passphrase alone identifies the network. */
+static enum err check_network(
+    struct reading *reading, const struct network_id *network, struct detail *detail)
+{
+    struct rpc_network served CLEANUP(rpc_network_free) = {0};
+    enum err e = reading->feed->network(reading->feed->source, &served, detail);
+    if (e != ERR_OK)
+        return e;
+    reading->protocol = served.protocol;
+    struct network_id id = network_id_of(served.passphrase);
+    if (memcmp(id.bytes, network->bytes, sizeof id.bytes) != 0)
+        return detail_set(detail, ERR_LEDGER_MISMATCH,
+            "Stellar RPC serves another network, \"%.60s\": set RPC_URL to one of this database's network",
+            served.passphrase);
+    return ERR_OK;
+}
+
+/* An answer as of the cursor or an older ledger would undo what later ledgers have written. */
+static enum err read_as_of(struct reading *reading, uint32_t ledger, struct detail *detail)
+{
+    if (ledger <= reading->cursor->sequence)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "Stellar RPC answers as of ledger %u, which is not after the last committed one, %u", ledger,
+            reading->cursor->sequence);
+    if (reading->oldest == 0 || ledger < reading->oldest)
+        reading->oldest = ledger;
+    return ERR_OK;
+}
+
+static enum err read_some(struct reading *reading, const struct public_key keys[], size_t count,
+    struct account_snapshot out[], struct detail *detail)
+{
+    struct rpc_account answers[RPC_ENTRIES_MAX];
+    uint32_t ledger;
+    enum err e = reading->feed->accounts(reading->feed->source, keys, count, answers, &ledger, detail);
+    if (e == ERR_OK)
+        e = read_as_of(reading, ledger, detail);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        out[i] = (struct account_snapshot){.account = {.key = keys[i],
+                                               .removed = !answers[i].found,
+                                               .sequence = answers[i].sequence,
+                                               .own_authority = answers[i].own_authority,
+                                               .balance_stroops = answers[i].balance_stroops},
+            .ledger = ledger};
+    return e;
+}
+
+static enum err read_accounts(struct reading *reading, struct detail *detail)
+{
+    const struct gap_snapshot *snapshot = reading->snapshot;
+    struct gap_reads *reads = &reading->out->reads;
+    struct public_key keys[RPC_ENTRIES_MAX];
+    enum err e = ERR_OK;
+    reads->accounts = NEW_ARRAY(snapshot->count, struct account_snapshot);
+    while (e == ERR_OK && reads->account_count < snapshot->count) {
+        size_t begin = reads->account_count, count = 0;
+        while (count < RPC_ENTRIES_MAX && begin + count < snapshot->count) {
+            keys[count] = snapshot->accounts[begin + count].key;
+            count++;
+        }
+        e = read_some(reading, keys, count, &reads->accounts[begin], detail);
+        reads->account_count += count;
+    }
+    if (e == ERR_OK && snapshot->submission.any)
+        e = read_some(reading, &snapshot->submission.source, 1, &reading->distribution, detail);
+    return e;
+}
+
+static enum err read_frozen(struct reading *reading, struct detail *detail)
+{
+    uint32_t ledger;
+    if (reading->protocol < FROZEN_KEYS_SINCE)
+        return ERR_OK;
+    enum err e = reading->feed->frozen(reading->feed->source, &reading->out->reads.frozen, &ledger, detail);
+    return e != ERR_OK ? e : read_as_of(reading, ledger, detail);
+}
+
+/* A network that was reset under the same name has none of the accounts. */
+static enum err check_not_reset(const struct reading *reading, struct detail *detail)
+{
+    size_t active = 0, found = 0;
+    for (size_t i = 0; i < reading->snapshot->count; i++) {
+        bool counts = reading->snapshot->accounts[i].active;
+        active += counts;
+        found += counts && !reading->out->reads.accounts[i].account.removed;
+    }
+    if (active > 0 && found == 0)
+        return detail_set(detail, ERR_LEDGER_MISMATCH,
+            "none of the %zu active accounts is on the network: it may have been reset. " CURSOR_RESET,
+            active);
+    return ERR_OK;
+}
+
+static enum err read_ledger(struct reading *reading, struct detail *detail)
+{
+    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
+    enum err e = reading->feed->ledgers(reading->feed->source, reading->oldest, 1, &ledgers, detail);
+    if (e == ERR_LEDGER_GAP || e == ERR_LEDGER_AHEAD)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "Stellar RPC answers as of ledger %u, which it does not have", reading->oldest);
+    if (e == ERR_OK)
+        e = ledger_decode(ledgers.items[0].meta, &reading->out->ledger, detail);
+    if (e != ERR_OK)
+        return e;
+    return cursor_check_after_gap(
+        reading->cursor, reading->oldest, &ledgers.items[0], &reading->out->ledger, detail);
+}
+
+/* Whether each account of the submission is as its success would leave it. */
+static bool submission_done(const struct reading *reading)
+{
+    for (size_t i = 0; i < reading->snapshot->count; i++) {
+        const struct gap_account *account = &reading->snapshot->accounts[i];
+        bool exists = !reading->out->reads.accounts[i].account.removed;
+        if (account->submitted && exists != (account->kind == PROVISIONING_CREATION))
+            return false;
+    }
+    return true;
+}
+
+static enum err judge_submission(struct reading *reading, struct detail *detail)
+{
+    const struct submission *submission = &reading->snapshot->submission;
+    struct rpc_transaction found;
+    if (!submission->any)
+        return ERR_OK;
+    enum err e = reading->feed->transaction(reading->feed->source, &submission->hash, &found, detail);
+    if (e != ERR_OK)
+        return e;
+    bool included = found.status != RPC_TRANSACTION_NOT_FOUND;
+    if (!included && found.latest_ledger < reading->distribution.ledger)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "Stellar RPC searched for the provisioning transaction up to ledger %u only, after it had "
+            "returned "
+            "accounts as of ledger %u",
+            found.latest_ledger, reading->distribution.ledger);
+    const struct submission_snapshot snapshot = {.found_ledger = included ? found.ledger : 0,
+        .code = found.code,
+        .source = &reading->distribution.account,
+        .done = submission_done(reading)};
+    reading->out->submission_id = submission->id;
+    reading->out->fate = submission_judge_after_gap(submission, &snapshot, &reading->out->ledger);
+    return ERR_OK;
+}
+
+/* An answer counts only if its ledger is one of those that the account's state was read after. An RPC that
+ * does not support the request, or limits its rate, does not stop the recovery. */
+static enum err read_fate(
+    struct reading *reading, const struct gap_account *account, uint32_t as_of, struct detail *detail)
+{
+    struct gap_reads *reads = &reading->out->reads;
+    struct rpc_transaction found;
+    enum err e = reading->feed->transaction(reading->feed->source, &account->lease, &found, detail);
+    if (e == ERR_RPC_REFUSED || e == ERR_RPC_UNAVAILABLE)
+        return ERR_OK;
+    if (e != ERR_OK || found.status == RPC_TRANSACTION_NOT_FOUND ||
+        found.ledger <= reading->cursor->sequence || found.ledger > as_of)
+        return e;
+    reads->fates[reads->fate_count++] =
+        (struct lease_fate){.hash = account->lease, .code = found.code, .ledger = found.ledger};
+    return ERR_OK;
+}
+
+/* Asks for each lease whose sequence number is consumed. */
+static enum err read_fates(struct reading *reading, struct detail *detail)
+{
+    const int64_t deadline_ms = clock_ms() + LEASES_MS;
+    enum err e = ERR_OK;
+    reading->out->reads.fates = NEW_ARRAY(reading->snapshot->count, struct lease_fate);
+    for (size_t i = 0; e == ERR_OK && i < reading->snapshot->count; i++) {
+        const struct gap_account *account = &reading->snapshot->accounts[i];
+        const struct account_snapshot *read = &reading->out->reads.accounts[i];
+        bool consumed = read->account.removed || read->account.sequence >= account->lease_sequence;
+        if (account->leased && consumed && clock_left_ms(deadline_ms) > 0)
+            e = read_fate(reading, account, read->ledger, detail);
+    }
+    return e;
+}
+
+enum err gap_evidence_read(const struct feed *feed, const struct network_id *network,
+    const struct cursor *cursor, const struct gap_snapshot *snapshot, struct gap_evidence *out,
+    struct detail *detail)
+{
+    struct reading reading = {.feed = feed, .cursor = cursor, .snapshot = snapshot, .out = out};
+    enum err e;
+    *out = (struct gap_evidence){0};
+    if ((e = check_network(&reading, network, detail)) != ERR_OK ||
+        (e = read_accounts(&reading, detail)) != ERR_OK || (e = read_frozen(&reading, detail)) != ERR_OK ||
+        (e = check_not_reset(&reading, detail)) != ERR_OK || (e = read_ledger(&reading, detail)) != ERR_OK ||
+        (e = judge_submission(&reading, detail)) != ERR_OK)
+        return e;
+    return read_fates(&reading, detail); /* last: an RPC that limits rates may refuse everything after it */
+}

@@ -1,0 +1,37 @@
+/*
+ * One step of ingestion. A replica that leads fetches the ledgers that are due and commits them, or recovers
+ * from a gap. One that does not lead tries to take the lead, and watches the leader.
+ */
+#ifndef FAIRWAY_INGEST_INGESTER_H
+#define FAIRWAY_INGEST_INGESTER_H
+
+#include "commit_log.h"
+#include "feed.h"
+#include "funds_watch.h"
+#include "lead.h"
+#include "leader_watch.h"
+#include "status.h"
+
+struct ingester {
+    struct feed feed;
+    struct network_id network;
+    struct lead lead;
+    struct leader_watch watch;
+    struct funds_watch *funds; /* borrowed */
+    struct status *status;     /* borrowed */
+    struct commit_log log;
+    uint32_t latest;     /* the network's last ledger, as of the last answer; 0: not known */
+    uint32_t fetch_most; /* ledgers of the next request; at first INGESTER_FETCH_MAX */
+    uint32_t gap_after;  /* the ledger before the last gap that was logged */
+};
+
+/* No request is for more ledgers than this: each may be megabytes. */
+#define INGESTER_FETCH_MAX 10
+
+/*
+ * ERR_OK: at least one ledger was committed. ERR_LEDGER_AHEAD: none is due yet. ERR_NOT_LEADER: another
+ * replica leads. All others are failures; retry.h says what follows from each.
+ */
+MUST_CHECK enum err ingester_step(struct ingester *ingester, struct detail *detail);
+
+#endif

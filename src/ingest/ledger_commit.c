@@ -1,0 +1,189 @@
+#include "ledger_commit.h"
+
+#include "base/mem.h"
+#include "db/server.h"
+#include "funds_step.h"
+#include "pool/grants_allowed.h"
+
+struct ledger_tx {
+    struct lead *lead;
+    const struct ledger *ledger;
+    const struct gap_evidence *gap;              /* NULL: the ledger follows from the cursor */
+    const struct account_snapshot *distribution; /* NULL: not read */
+    struct submission submission;
+    struct funds funds;   /* before this ledger */
+    bool on_hold;         /* before this ledger, which may therefore have transactions of forgotten leases */
+    int64_t hold_until_s; /* after this ledger; 0: not on hold */
+    struct ledger_committed *out;
+};
+
+static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
+
+static const char sql_cursor[] =
+    "SELECT c.sequence, c.term, coalesce(c.held_until, 0),"
+    " floor(extract(epoch FROM clock_timestamp()))::int8,"
+    " " GRANTS_SAME_DATABASE ", " SERVER_HAS_SYNCHRONOUS_STANDBY " FROM fairway.cursor c FOR UPDATE";
+
+/* Whether the cursor is where this leader left it, under its term and in its session. */
+static enum err check_lead(
+    const struct lead *lead, const struct db_rows *lock, const struct db_rows *cursor, struct detail *detail)
+{
+    if (db_i32(lock, 0, 1) != lead->backend)
+        return detail_set(detail, ERR_NOT_LEADER, "the session that took the lead has ended");
+    if (!db_bool(lock, 0, 0))
+        return detail_set(detail, ERR_NOT_LEADER, "another replica is in a ledger transaction");
+    bool found = db_count(cursor) == 1;
+    if (found != lead->cursor.known)
+        return detail_set(detail, ERR_NOT_LEADER, "another replica has committed the first ledger");
+    if (found && (db_i64(cursor, 0, 1) != lead->term || db_i64(cursor, 0, 0) != lead->cursor.sequence))
+        return detail_set(detail, ERR_NOT_LEADER, "another replica has taken over");
+    if (found && !db_bool(cursor, 0, 4))
+        return detail_set(detail, ERR_NOT_LEADER,
+            "the database was restored or failed over after this replica took the lead");
+    return ERR_OK;
+}
+
+static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
+{
+    tx->out->synchronous_standby = db_count(cursor) == 1 && db_bool(cursor, 0, 5);
+    tx->on_hold = db_count(cursor) == 1 && db_i64(cursor, 0, 2) != 0;
+    if (!tx->on_hold)
+        return;
+    tx->hold_until_s = grants_hold_after(db_i64(cursor, 0, 2), (int64_t)tx->ledger->close_time_s,
+        db_i64(cursor, 0, 3), tx->lead->ledger_seconds);
+    tx->out->hold_ended = tx->hold_until_s == 0;
+}
+
+static enum err begin(struct ledger_tx *tx, struct detail *detail)
+{
+    struct db_statement statements[DB_BEGIN_STATEMENTS + 4];
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    size_t first = db_begin_statements(tx->lead->db, statements), count = first;
+    const struct db_param lock = DB_I64(tx->lead->locks.ledger);
+    statements[count++] = (struct db_statement){sql_lock, &lock, 1};
+    statements[count++] = DB_SQL0(sql_cursor);
+    statements[count++] = submission_statement();
+    statements[count++] = funds_statement();
+    enum err e = db_run(tx->lead->db, statements, count, rows, detail);
+    if (e == ERR_OK)
+        e = check_lead(tx->lead, rows[first], rows[first + 1], detail);
+    if (e == ERR_OK)
+        read_hold(tx, rows[first + 1]);
+    if (e == ERR_OK)
+        e = submission_read(rows[first + 2], &tx->submission, detail);
+    if (e == ERR_OK)
+        e = funds_read(rows[first + 3], &tx->funds, detail);
+    for (size_t i = 0; i < count; i++)
+        db_rows_free(rows[i]);
+    return e;
+}
+
+static enum err settle(struct ledger_tx *tx, struct detail *detail)
+{
+    struct settled *settled = &tx->out->settled;
+    if (tx->gap == NULL)
+        return pool_settle(tx->lead->db, tx->ledger, tx->on_hold, settled, detail);
+    if (tx->submission.id != tx->gap->submission_id)
+        return detail_set(
+            detail, ERR_NOT_YET, "the submission of ensure-accounts changed while the accounts were read");
+    return pool_settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, settled, detail);
+}
+
+/* Missing ledgers may have changed the distribution account: it is read again. */
+static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
+{
+    struct funds *after = &tx->out->funds;
+    if (tx->gap != NULL) {
+        *after = (struct funds){.bound = tx->funds.bound, .account = tx->funds.account};
+        return funds_forget(tx->lead->db, detail);
+    }
+    return funds_step(&tx->funds, tx->ledger, tx->distribution, tx->lead->cursor.sequence, after)
+               ? funds_write(tx->lead->db, after, detail)
+               : ERR_OK;
+}
+
+#define LAG " floor(extract(epoch FROM clock_timestamp()))::int8 - close_time"
+
+static const char sql_first_cursor[] = "INSERT INTO fairway.cursor (sequence, hash, close_time, term)"
+                                       " VALUES ($1, $2, $3, $4) RETURNING" LAG;
+
+#define SET_GRANTS GRANTS_AFTER_LEDGER("$5")
+static const char sql_move_cursor[] =
+    "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3," SET_GRANTS
+    " WHERE term = $4 RETURNING" LAG;
+
+static const char sql_ledger[] =
+    "INSERT INTO fairway.ledgers"
+    " (sequence, hash, previous_hash, protocol, close_time, transaction_count, settled_count)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7)";
+
+/* Moves the cursor, inserts the ledger's row, decides the submission, COMMIT. */
+static enum err finish(struct ledger_tx *tx, struct detail *detail)
+{
+    const struct ledger *ledger = tx->ledger;
+    const struct settled *settled = &tx->out->settled;
+    struct submission_fate fate = {NULL, NULL};
+    if (tx->gap != NULL)
+        fate = tx->gap->fate;
+    else if (tx->submission.any)
+        fate = submission_judge(&tx->submission, ledger);
+    const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
+                          close_time = DB_I64((int64_t)ledger->close_time_s), term = DB_I64(tx->lead->term);
+    const struct db_statement statements[] = {
+        tx->lead->cursor.known
+            ? DB_SQL(sql_move_cursor, sequence, hash, close_time, term, DB_I64(tx->hold_until_s))
+            : DB_SQL(sql_first_cursor, sequence, hash, close_time, term),
+        DB_SQL(sql_ledger, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
+            DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
+            DB_I32((int32_t)settled->released)),
+        DB_SQL(submission_decide_sql, DB_I64(tx->submission.id), DB_TEXT(fate.state),
+            DB_TEXT(fate.result_code), sequence),
+    };
+    size_t count = ARRAY_LEN(statements) - (fate.state == NULL);
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    enum err e = db_run_commit(tx->lead->db, statements, count, rows, detail);
+    if (e == ERR_OK)
+        tx->out->lag_s = db_i64(rows[0], 0, 0);
+    for (size_t i = 0; i < count; i++)
+        db_rows_free(rows[i]);
+    return e;
+}
+
+static enum err run(struct ledger_tx *tx, struct detail *detail)
+{
+    enum err e = begin(tx, detail);
+    if (e == ERR_OK)
+        e = settle(tx, detail);
+    if (e == ERR_OK)
+        e = follow_funds(tx, detail);
+    if (e == ERR_OK)
+        e = finish(tx, detail);
+    if (e != ERR_OK)
+        db_rollback(tx->lead->db);
+    else
+        tx->lead->cursor = cursor_after(tx->ledger);
+    return e;
+}
+
+enum err ledger_commit(struct lead *lead, const struct rpc_ledger *received,
+    const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail)
+{
+    struct ledger ledger CLEANUP(ledger_free) = {0};
+    *out = (struct ledger_committed){0};
+    enum err e = ledger_decode(received->meta, &ledger, detail);
+    if (e == ERR_OK)
+        e = cursor_check(&lead->cursor, received, &ledger, detail);
+    if (e == ERR_OK)
+        e = run(
+            &(struct ledger_tx){.lead = lead, .ledger = &ledger, .distribution = distribution, .out = out},
+            detail);
+    return e;
+}
+
+enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
+    struct ledger_committed *out, struct detail *detail)
+{
+    *out = (struct ledger_committed){0};
+    return run(
+        &(struct ledger_tx){.lead = lead, .ledger = &evidence->ledger, .gap = evidence, .out = out}, detail);
+}

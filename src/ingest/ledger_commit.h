@@ -1,0 +1,40 @@
+/*
+ * The ledger transaction: everything that a ledger changes becomes visible by one COMMIT, or nothing does.
+ * That is its row, the cursor, the ends of leases, the states of accounts, the fate of the submission of
+ * ensure-accounts, and the distribution account's balance.
+ */
+#ifndef FAIRWAY_INGEST_LEDGER_COMMIT_H
+#define FAIRWAY_INGEST_LEDGER_COMMIT_H
+
+#include "pool/funds.h"
+#include "pool/settle.h"
+#include "gap_evidence.h"
+#include "lead.h"
+
+struct ledger_committed {
+    struct settled settled;
+    int64_t lag_s;            /* the database's clock minus the close time */
+    bool hold_ended;          /* with this ledger */
+    bool synchronous_standby; /* synchronous_standby_names is not empty */
+    struct funds funds;       /* of the distribution account, after this ledger */
+};
+
+/*
+ * Decodes a ledger as the RPC returned it, checks that it follows from lead->cursor, commits it, and moves
+ * lead->cursor. While that is not known, the ledger is the first one of this database. distribution (NULL:
+ * not read) is the distribution account as the RPC had it.
+ *
+ * ERR_LEDGER_MISMATCH and the errors of xdr/xdr.h: the ledger is not the one that is due, or has something
+ * unknown. ERR_NOT_LEADER: another replica has taken over. Nothing was written in these cases.
+ * ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: the ledger may be committed. After these, and after any database
+ * error, call lead_drop and lead_take, which reads the cursor.
+ */
+MUST_CHECK enum err ledger_commit(struct lead *lead, const struct rpc_ledger *received,
+    const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail);
+
+/* The same for the first ledger after a gap, with what was read from the network. ERR_NOT_YET: meanwhile an
+ * account was added or the submission changed, so the evidence is not complete; nothing was written. */
+MUST_CHECK enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
+    struct ledger_committed *out, struct detail *detail);
+
+#endif

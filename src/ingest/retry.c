@@ -1,0 +1,85 @@
+#include "retry.h"
+
+#include "base/clock.h"
+
+/* Backoff limit. Short: until the next try no lease ends, and grants may be suspended because the cursor
+ * lags. */
+#define RETRY_MAX_MS 1000
+/* How many polls the RPC may fail for before a leader gives up the lead. */
+#define GIVE_UP_POLLS 15
+/* Polls between retries when an operator has to act. */
+#define STOPPED_POLLS 20
+
+enum retry_class retry_class(enum err e)
+{
+    switch (e) {
+    case ERR_OK:
+        return RETRY_DONE;
+    case ERR_LEDGER_AHEAD:
+    case ERR_NOT_LEADER:
+        return RETRY_IDLE;
+    case ERR_CANCELLED:
+        return RETRY_CANCELLED;
+    case ERR_RPC_UNAVAILABLE:
+    case ERR_RPC_REFUSED:
+    case ERR_DATABASE_UNAVAILABLE:
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_NOT_REPLICATED:
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
+        return RETRY_UNAVAILABLE;
+    default:
+        return RETRY_STOPPED;
+    }
+}
+
+static void reset(struct retry *retry)
+{
+    backoff_reset(&retry->backoff);
+    retry->failing_since_ms = 0;
+}
+
+unsigned retry_pause_ms(struct retry *retry, enum err e)
+{
+    switch (retry_class(e)) {
+    case RETRY_DONE:
+        reset(retry);
+        return 0;
+    case RETRY_IDLE:
+        reset(retry);
+        return retry->poll_ms;
+    case RETRY_CANCELLED:
+        return retry->poll_ms;
+    case RETRY_UNAVAILABLE:
+        if (retry->failing_since_ms == 0)
+            retry->failing_since_ms = clock_ms();
+        return backoff_next(
+            &retry->backoff, retry->poll_ms, retry->poll_ms > RETRY_MAX_MS ? retry->poll_ms : RETRY_MAX_MS);
+    default:
+        reset(retry);
+        return retry->poll_ms * STOPPED_POLLS;
+    }
+}
+
+static bool keeps(const struct retry *retry, enum err e)
+{
+    switch (e) {
+    case ERR_OK:
+    case ERR_LEDGER_AHEAD:
+    case ERR_CANCELLED:
+        return true;
+    case ERR_RPC_UNAVAILABLE:
+    case ERR_RPC_REFUSED:
+        return clock_ms() - retry->failing_since_ms < (int64_t)retry->poll_ms * GIVE_UP_POLLS;
+    default:
+        return false;
+    }
+}
+
+bool retry_keeps_lead(struct retry *retry, enum err e)
+{
+    const bool kept = keeps(retry, e);
+    if (!kept)
+        retry->failing_since_ms = 0;
+    return kept;
+}

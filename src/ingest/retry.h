@@ -1,0 +1,40 @@
+/*
+ * What follows a step of ingestion, by its result: how long the thread pauses, whether this replica keeps the
+ * lead, and what the status says.
+ */
+#ifndef FAIRWAY_INGEST_RETRY_H
+#define FAIRWAY_INGEST_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "backoff.h"
+
+enum retry_class {
+    RETRY_DONE,        /* a ledger was committed: the next step follows at once */
+    RETRY_IDLE,        /* nothing to do: no ledger is due, or another replica leads */
+    RETRY_CANCELLED,   /* the process is stopping */
+    RETRY_UNAVAILABLE, /* the RPC or the database is unavailable, or the outcome of a COMMIT is unknown */
+    RETRY_STOPPED,     /* an operator has to act; retried now and then */
+};
+enum retry_class retry_class(enum err e);
+
+struct retry {
+    unsigned poll_ms;
+    struct backoff backoff;
+    int64_t failing_since_ms; /* clock_ms(); 0: the last step succeeded */
+};
+
+/* Notes the result of a step and returns the milliseconds until the next one. */
+unsigned retry_pause_ms(struct retry *retry, enum err e);
+
+/*
+ * Whether a leader keeps the lead after a step with this result, already noted. It gives it up after every
+ * database error, because a new session reads from the cursor what was committed; and after any other that
+ * lasts, because another replica may have a better RPC or a newer version. False: the failures so far do not
+ * count against this replica's next lead.
+ */
+bool retry_keeps_lead(struct retry *retry, enum err e);
+
+#endif

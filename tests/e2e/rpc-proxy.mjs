@@ -1,0 +1,23 @@
+// An HTTP server in front of an RPC, for tests in which some calls must fail or get another response.
+import http from 'node:http';
+
+/**
+ * handle(call, forward) sees each call and decides its response: an object is sent as JSON, a number as an HTTP status, and null closes the
+ * connection. forward() executes the call and resolves to the RPC's response. Returns {url, close()}.
+ */
+export async function proxyRpc(target, handle) {
+  const server = http.createServer(async (request, response) => {
+    const body = Buffer.concat(await Array.fromAsync(request));
+    const forward = async () =>
+      (await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
+    const answer = await handle(JSON.parse(body), forward);
+    if (answer === null)
+      request.socket.destroy();
+    else if (typeof answer === 'number')
+      response.writeHead(answer).end();
+    else
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+  });
+  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close().closeAllConnections() };
+}

@@ -1,0 +1,24 @@
+/* The set-up code of the API's test programs: one service a program, and the requests that most of them send. */
+#ifndef FAIRWAY_TESTS_FIXTURE_H
+#define FAIRWAY_TESTS_FIXTURE_H
+
+#include "service.h"
+
+#define FIXTURE_ACCOUNTS 4
+
+extern struct service service;
+
+/* Set-up and tear-down of a group: the service, with FIXTURE_ACCOUNTS idle accounts. private: on a database
+ * server of its own, which the tests may stop. */
+int fixture_start(void **state);
+int fixture_start_private(void **state);
+int fixture_stop(void **state);
+/* Set-up of a test: service_reset. */
+int fixture_reset(void **state);
+
+/* The body of a request for a lease: one payment, whose source is a client's account. */
+json_t *fixture_payment(void);
+/* Requests a lease for it. */
+void fixture_post_payment(struct response *response);
+
+#endif
