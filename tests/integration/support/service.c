@@ -214,7 +214,7 @@ static void commit_ledger(struct service *service, struct ledger *ledger)
         &detail, "cursor");
     ledger->sequence = (uint32_t)db_i64(cursor, 0, 0);
     ledger->close_time_s = (uint64_t)db_i64(cursor, 0, 1);
-    must(pool_settle(service->sql, ledger, false, &settled, &detail), &detail, "settle");
+    must(settle_ledger(service->sql, ledger, false, &settled, &detail), &detail, "settle");
     run(service, DB_SQL("INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time,"
                         " transaction_count, settled_count) VALUES ($1, $2, $2, 28, $3, 0, 0)",
                      DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
@@ -296,7 +296,8 @@ void service_post(struct service *service, struct response *response, const char
 {
     AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
-    service_request(service, response, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
+    service_request(
+        service, response, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
 }
 
 int service_send(struct service *service, const char *method, const char *path, json_t *body)
@@ -369,7 +370,8 @@ void assert_refused(const struct response *response, int status, const char *cod
     static const char *const members[] = {"type", "title", "status", "detail", "code", "requestId", NULL};
     const char *got = response_text(response, "code");
     if (response->status != status || strcmp(got, code) != 0)
-        fail_msg("%d %s (%s), not %d %s", response->status, got, response_text(response, "detail"), status, code);
+        fail_msg(
+            "%d %s (%s), not %d %s", response->status, got, response_text(response, "detail"), status, code);
     for (size_t i = 0; members[i] != NULL; i++)
         assert_non_null(json_object_get(response->json, members[i]));
     assert_int_equal(json_integer_value(json_object_get(response->json, "status")), status);
