@@ -39,7 +39,7 @@ nfds_t linger_poll(const struct lingerers *linger, struct pollfd *fds)
 void linger_read(struct lingerers *linger, const struct pollfd *fds, nfds_t count)
 {
     char scrap[16384];
-    /* Backwards: drop moves the last socket, which has been looked at or is new, into the gap. */
+    /* Backwards: drop moves the last socket, which has been handled or is new, into the gap. */
     for (size_t i = (size_t)count; i-- > 0;) {
         if (fds[i].revents == 0)
             continue;

@@ -20,20 +20,20 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "http/http.h"
+#include "http/server.h"
 
 #define PATIENCE_MS 5000
 
 /* The server on a free port of loopback; defaults where settings are 0. */
 static inline struct http_server *serve(
-    const struct http_route *routes, size_t count, struct http_settings settings)
+    const struct http_route *routes, size_t count, struct http_server_settings settings)
 {
     struct http_server *server = NULL;
     struct detail detail = {0};
     settings.address = "127.0.0.1:0";
     settings.routes = routes;
     settings.route_count = count;
-    if (http_start(&settings, &server, &detail) != ERR_OK)
+    if (http_server_start(&settings, &server, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     return server;
 }
@@ -54,7 +54,7 @@ struct reply {
 static inline void dial(struct client *client, const struct http_server *server)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_port(server)),
+        .sin_port = htons((uint16_t)http_server_port(server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1;
     client->len = 0;

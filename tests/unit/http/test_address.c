@@ -105,8 +105,9 @@ static enum err start(const char *address, struct http_server **server, struct d
 {
     *server = NULL;
     *detail = (struct detail){0};
-    return http_start(
-        &(struct http_settings){.address = address, .routes = routes, .route_count = 1}, server, detail);
+    return http_server_start(
+        &(struct http_server_settings){.address = address, .routes = routes, .route_count = 1}, server,
+        detail);
 }
 
 static struct http_server *must_start(const char *address)
@@ -121,7 +122,7 @@ static struct http_server *must_start(const char *address)
 /* Whether a client that dials this address is answered. */
 static bool answers(const struct http_server *server, const char *address)
 {
-    AUTO_FREE char *port = mem_format("%u", http_port(server));
+    AUTO_FREE char *port = mem_format("%u", http_server_port(server));
     struct addrinfo *to = info_new(address, port);
     AUTO_FREE struct client *client = NEW(struct client);
     AUTO_FREE struct reply *reply = NEW(struct reply);
@@ -165,7 +166,7 @@ static void a_name_listens_on_all_of_its_addresses_with_one_port(void **state)
             assert_true(answers(server, "127.0.0.2"));
         else
             assert_true(answers(server, "::1") == host_has_ipv6());
-        http_free(server);
+        http_server_free(server);
     }
 }
 
@@ -177,7 +178,7 @@ static void a_port_that_is_taken_on_one_of_them_is_chosen_anew(void **state)
     assert_int_equal(kernel.collisions, 0);
     assert_true(answers(server, "127.0.0.1"));
     assert_true(answers(server, "127.0.0.2"));
-    http_free(server);
+    http_server_free(server);
 }
 
 static void an_address_in_use_is_named(void **state)
@@ -185,13 +186,13 @@ static void an_address_in_use_is_named(void **state)
     (void)state;
     struct http_server *first = must_start("127.0.0.2:0"), *second;
     struct detail detail;
-    AUTO_FREE char *taken = mem_format("pair.test:%u", http_port(first));
-    AUTO_FREE char *which = mem_format("127.0.0.2:%u", http_port(first));
+    AUTO_FREE char *taken = mem_format("pair.test:%u", http_server_port(first));
+    AUTO_FREE char *which = mem_format("127.0.0.2:%u", http_server_port(first));
     assert_int_equal(start(taken, &second, &detail), ERR_CONFIG);
     assert_non_null(strstr(detail.text, taken));
     assert_non_null(strstr(detail.text, which));
     assert_non_null(strstr(detail.text, strerror(EADDRINUSE)));
-    http_free(first);
+    http_server_free(first);
 }
 
 static void an_address_of_another_host_is_named(void **state)
@@ -212,7 +213,7 @@ static void without_ipv6_the_other_addresses_are_listened_on(void **state)
         kernel.ipv6_is_off = i % 2 == 1;
         struct http_server *server = must_start(names[i / 2]);
         assert_true(answers(server, "127.0.0.1"));
-        http_free(server);
+        http_server_free(server);
     }
 }
 

@@ -48,7 +48,7 @@ static const struct http_route routes[] = {
 
 static struct http_server *server;
 
-static int start_with(struct http_settings settings)
+static int start_with(struct http_server_settings settings)
 {
     settings.max_connections = PLACES;
     atomic_store(&held_count, 0);
@@ -59,7 +59,7 @@ static int start_with(struct http_settings settings)
 static int start(void **state)
 {
     (void)state;
-    return start_with((struct http_settings){0});
+    return start_with((struct http_server_settings){0});
 }
 
 static int stop(void **state)
@@ -68,7 +68,7 @@ static int stop(void **state)
     for (unsigned i = 0; i < ARRAY_LEN(held); i++)
         if (atomic_load(&held[i]) != NULL)
             release(i);
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 
@@ -293,7 +293,7 @@ static void a_request_on_a_connection_that_gives_way_is_answered_or_not_begun(vo
 static int start_with_short_heads(void **state)
 {
     (void)state;
-    return start_with((struct http_settings){.head_timeout_s = 1, .idle_timeout_s = 10});
+    return start_with((struct http_server_settings){.head_timeout_s = 1, .idle_timeout_s = 10});
 }
 
 static void assert_ends_after_ms(struct client *client, int64_t since_ms, int64_t limit_ms)
@@ -331,7 +331,7 @@ static void a_head_has_its_own_time_from_accept_or_from_its_first_byte(void **st
 static int start_with_limit(void **state)
 {
     (void)state;
-    return start_with((struct http_settings){.max_per_address = 3});
+    return start_with((struct http_server_settings){.max_per_address = 3});
 }
 
 /* From 127.0.0.HOST. */
@@ -339,7 +339,7 @@ static void dial_from(struct client *client, uint8_t host)
 {
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000u + host)};
     struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_port(server)),
+        .sin_port = htons((uint16_t)http_server_port(server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     client->len = 0;
     client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -120,15 +120,15 @@ static struct http_server *server;
 static int start(void **state)
 {
     (void)state;
-    alarm(60); /* a request that nobody answers keeps http_free waiting */
-    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    alarm(60); /* a request that nobody answers keeps http_server_free waiting */
+    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 
@@ -384,14 +384,14 @@ static void *answer_slowly(void *context)
 
 static void *drain_for_two_seconds(void *context)
 {
-    http_drain(context, 2000);
+    http_server_drain(context, 2000);
     return NULL;
 }
 
 static void drain_answers_what_is_under_way_and_refuses_connections(void **state)
 {
     (void)state;
-    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting, keeping;
     struct reply reply;
     pthread_t answering, draining;
@@ -415,13 +415,13 @@ static void drain_answers_what_is_under_way_and_refuses_connections(void **state
     threads_join(&draining, 1);
     assert_true(clock_ms() - before < slower(1500)); /* no longer than needed */
     struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_port(own)),
+        .sin_port = htons((uint16_t)http_server_port(own)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int late = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(late, (struct sockaddr *)&to, sizeof to), -1);
     assert_int_equal(errno, ECONNREFUSED);
     close(late);
-    http_free(own);
+    http_server_free(own);
     stop_answering(&answering, 1);
     hang_up(&waiting);
     hang_up(&keeping);
@@ -430,7 +430,7 @@ static void drain_answers_what_is_under_way_and_refuses_connections(void **state
 static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **state)
 {
     (void)state;
-    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting[40], open;
     struct http_request *requests[ARRAY_LEN(waiting)];
     struct reply reply;
@@ -442,7 +442,7 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
         requests[i] = take();
     }
     int64_t before = clock_ms();
-    http_drain(own, 100);
+    http_server_drain(own, 100);
     assert_in_range(clock_ms() - before, 95, slower(2000));
     ask(&open, &reply, GET("/later/2"));
     assert_problem(&reply, 503, "SHUTTING_DOWN");
@@ -451,7 +451,7 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
     hang_up(&open);
     for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
         http_reply_problem(requests[i], ERR_SHUTTING_DOWN, NULL, 1, NULL);
-    http_free(own);
+    http_server_free(own);
     /* Though the server was freed right behind the replies. */
     for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
         assert_true(hear(&waiting[i], &reply));
@@ -462,14 +462,14 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
 
 static void *free_server(void *context)
 {
-    http_free(context);
+    http_server_free(context);
     return NULL;
 }
 
 static void free_waits_for_the_last_answer(void **state)
 {
     (void)state;
-    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client client;
     struct reply reply;
     pthread_t freeing;
@@ -513,14 +513,14 @@ static void starting_and_stopping_under_load_loses_nothing(void **state)
     (void)state;
     for (int round = 0; round < 10; round++) {
         struct http_server *own =
-            serve(routes, ARRAY_LEN(routes), (struct http_settings){.max_connections = 5});
+            serve(routes, ARRAY_LEN(routes), (struct http_server_settings){.max_connections = 5});
         pthread_t answering[2], clients[8];
         atomic_store(&hammering, true);
         threads_start(answering, ARRAY_LEN(answering), answer_all, NULL);
-        threads_start(clients, ARRAY_LEN(clients), hammer, (void *)(uintptr_t)http_port(own));
+        threads_start(clients, ARRAY_LEN(clients), hammer, (void *)(uintptr_t)http_server_port(own));
         clock_sleep_ms(60);
-        http_drain(own, round % 2 == 0 ? 0 : 50);
-        http_free(own);
+        http_server_drain(own, round % 2 == 0 ? 0 : 50);
+        http_server_free(own);
         atomic_store(&hammering, false);
         threads_join(clients, ARRAY_LEN(clients));
         stop_answering(answering, ARRAY_LEN(answering));

@@ -55,15 +55,15 @@ static struct http_server *server;
 static int start(void **state)
 {
     (void)state;
-    server =
-        serve(routes, ARRAY_LEN(routes), (struct http_settings){.idle_timeout_s = 1, .max_connections = 50});
+    server = serve(
+        routes, ARRAY_LEN(routes), (struct http_server_settings){.idle_timeout_s = 1, .max_connections = 50});
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 

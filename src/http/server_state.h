@@ -1,12 +1,12 @@
 /* What the files of the server share. */
-#ifndef FAIRWAY_HTTP_SERVER_H
-#define FAIRWAY_HTTP_SERVER_H
+#ifndef FAIRWAY_HTTP_SERVER_STATE_H
+#define FAIRWAY_HTTP_SERVER_STATE_H
 
 #include <microhttpd.h>
 #include <stdatomic.h>
 
 #include "hangups.h"
-#include "http/http.h"
+#include "http/server.h"
 #include "listener.h"
 
 #define HTTP_THREADS_MAX 64
@@ -14,14 +14,14 @@
 enum stage {
     SERVING,
     DRAINING, /* what arrives on open connections is still served; each reply closes its connection */
-    CLOSED    /* no handler is called any more */
+    CLOSED    /* no handler is called */
 };
 
 struct http_server {
     struct http_route *routes;
     size_t route_count;
-    /* One single-threaded daemon each: the library's own pool shares a listening socket that it cannot give
-     * up without a race, and does not go together with MHD_USE_NO_LISTEN_SOCKET. */
+    /* Each a daemon with one thread. The library's own thread pool needs a listening socket, which it cannot
+     * close without a race. */
     struct MHD_Daemon *workers[HTTP_THREADS_MAX];
     unsigned worker_count, next_worker;
     struct listener *listener;
@@ -30,8 +30,8 @@ struct http_server {
     uint64_t id_prefix, id_base;
     atomic_uint_least64_t id_count;
     _Atomic enum stage stage;
-    atomic_uint under_way;   /* requests from their request line to their end */
-    atomic_uint in_handlers; /* handlers that have not returned */
+    atomic_uint in_progress; /* requests from their request line to their end */
+    atomic_uint in_handlers; /* handlers that have not returned yet */
     atomic_uint unanswered;  /* requests that a handler has got and whose http_reply_* has not returned */
 };
 
