@@ -41,8 +41,8 @@ struct api *api_start_admin(const struct api_settings *settings);
 const struct http_route *api_routes(const struct api *api, size_t *count);
 /* From now on /readyz replies that the service is stopping. */
 void api_stopping(struct api *api);
-/* Ends the database workers; requests that wait for one get ERR_SHUTTING_DOWN. Call it after http_server_drain,
- * which ends new requests. */
+/* Ends the database workers; requests that wait for one get ERR_SHUTTING_DOWN. Call it after
+ * http_server_drain, which ends new requests. */
 void api_drain(struct api *api);
 /* Call it after api_drain, engine_stop and watch_stop, which send replies that need the api. */
 void api_free(struct api *api);

@@ -47,9 +47,12 @@ static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(voi
     struct asked asked;
     struct fee_bump_lease key;
     struct hash unknown = built_hash(1);
-    assert_int_equal(fee_bump_find_lease(pool->db, &unknown, &(struct envelope){0}, "", &key, NULL), ERR_NOT_ELIGIBLE);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &unknown, &(struct envelope){0}, "", &key, NULL), ERR_NOT_ELIGIBLE);
     test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL), ERR_OK);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL),
+        ERR_OK);
     assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
     asked_wipe(&asked);
 }

@@ -296,7 +296,8 @@ void service_post(struct service *service, struct response *response, const char
 {
     AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
-    service_request(service, response, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
+    service_request(
+        service, response, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
 }
 
 int service_send(struct service *service, const char *method, const char *path, json_t *body)
@@ -369,7 +370,8 @@ void assert_refused(const struct response *response, int status, const char *cod
     static const char *const members[] = {"type", "title", "status", "detail", "code", "requestId", NULL};
     const char *got = response_text(response, "code");
     if (response->status != status || strcmp(got, code) != 0)
-        fail_msg("%d %s (%s), not %d %s", response->status, got, response_text(response, "detail"), status, code);
+        fail_msg(
+            "%d %s (%s), not %d %s", response->status, got, response_text(response, "detail"), status, code);
     for (size_t i = 0; members[i] != NULL; i++)
         assert_non_null(json_object_get(response->json, members[i]));
     assert_int_equal(json_integer_value(json_object_get(response->json, "status")), status);
