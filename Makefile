@@ -1,4 +1,5 @@
-# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, format, clean.
+# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, install,
+# image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -84,10 +85,11 @@ $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 
-# The commit that /metrics and `fairway --version` name; written only when it changes.
+# The commit that /metrics and `fairway --version` name; written only when it changes. A build without .git gets it by COMMIT=...
+COMMIT ?= $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 $(BUILD)/commit.h: FORCE
 	@mkdir -p $(@D)
-	@printf '#define FAIRWAY_COMMIT "%s"\n' "$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)" > $@.new
+	@printf '#define FAIRWAY_COMMIT "%s"\n' "$(COMMIT)" > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 .PHONY: FORCE
 FORCE:
@@ -238,6 +240,28 @@ bench-programs: $(BENCH_PROGRAMS)
 .PHONY: install-build install-run install-test install-bench
 install-build install-run install-test install-bench: install-%:
 	@sh tests/install.sh $*
+
+# ---- installed, and as a container
+
+# fairway finds fairway-keyd in its own folder. systemd looks for units in /usr/local/lib and /usr/lib.
+PREFIX ?= /usr/local
+DESTDIR ?=
+BINDIR := $(DESTDIR)$(PREFIX)/bin
+UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
+DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
+.PHONY: install
+install: build
+	install -d $(BINDIR) $(UNITDIR) $(DOCDIR)/docker
+	install -m 755 $(FAIRWAY) $(KEYD) $(BINDIR)
+	sed 's#/usr/local/bin#$(PREFIX)/bin#g' docker/fairway.service >$(UNITDIR)/fairway.service
+	chmod 644 $(UNITDIR)/fairway.service
+	install -m 644 README.md $(DOCDIR)
+	install -m 644 docker/README.md docker/roles.sql $(DOCDIR)/docker
+
+# Builds the image without a Docker daemon, runs a payment through containers of it, and checks the other files of docker/.
+.PHONY: image-test
+image-test: install-run
+	@sh tests/image/run.sh
 
 .PHONY: clean
 clean:

@@ -41,6 +41,11 @@ static const struct command commands[] = {
         "a\n"
         "session has waited longer than 2 s.",
         0, cmd_locks, NULL},
+    {"health", FOR_HEALTH, {" [ready | live]"},
+        "Asks the serve process on this host whether it can grant leases (ready, the default), or whether "
+        "it\n"
+        "runs (live), and prints its answer. Exit code 0: yes, 1: no.",
+        1, cmd_health, NULL},
     {"migrate", FOR_MIGRATE, {""}, "Creates or updates the database schema.", 0, cmd_migrate, NULL},
     {"keygen", FOR_KEYGEN, {" FILE"}, "Writes a new 32-byte master key to FILE, which must not exist.", 1,
         cmd_keygen, NULL},

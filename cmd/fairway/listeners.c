@@ -59,7 +59,7 @@ bool listeners_want_admin(const struct config *config)
     return !text_equal(config_text(config, "ADMIN_LISTEN"), "off");
 }
 
-static unsigned admin_port(const struct config *config)
+unsigned listeners_admin_port(const struct config *config)
 {
     const unsigned port = number(config, "PORT");
     if (config_text(config, "ADMIN_PORT") != NULL)
@@ -84,7 +84,8 @@ static enum err open_api(
 static enum err open_admin(
     const struct config *config, const struct api *admin, struct http_server **out, struct detail *detail)
 {
-    AUTO_FREE char *address = mem_format("%s:%u", config_text(config, "ADMIN_LISTEN"), admin_port(config));
+    AUTO_FREE char *address =
+        mem_format("%s:%u", config_text(config, "ADMIN_LISTEN"), listeners_admin_port(config));
     struct http_server_settings http = {
         .address = address, .threads = 1, .max_connections = ADMIN_CONNECTIONS};
     struct detail why = {0};

@@ -16,6 +16,8 @@ MUST_CHECK enum err listeners_check(const struct config *config, struct detail *
 void listeners_raise_limit(void);
 
 bool listeners_want_admin(const struct config *config);
+/* As configured; 0: any free port. */
+unsigned listeners_admin_port(const struct config *config);
 /* Opens both (admin NULL: only the API) and prints their addresses on standard output, where a supervisor may
  * wait for them. After an error, listeners_free closes what was opened. */
 MUST_CHECK enum err listeners_open(const struct config *config, const struct api *api,

@@ -77,9 +77,10 @@ static const struct {
          "grant no lease when it can pay for fewer payments than this; 0: no limit", NULL, 0, 1000000000},
         WITH_POOL},
     /* http */
-    {{"PORT", CONFIG_NUMBER, "8001", "port of the API; 0: any free port", NULL, 0, 65535}, FOR_SERVE},
+    {{"PORT", CONFIG_NUMBER, "8001", "port of the API; 0: any free port", NULL, 0, 65535},
+        FOR_SERVE | FOR_HEALTH},
     {{"LISTEN", CONFIG_TEXT, "0.0.0.0", "address of the API; a name means all its addresses", NULL, 0, 0},
-        FOR_SERVE},
+        FOR_SERVE | FOR_HEALTH},
     {{"AUTH", CONFIG_TEXT, NULL, "must be \"none\": requests are not authenticated in this version", NULL, 0,
          0},
         FOR_SERVE},
@@ -95,13 +96,13 @@ static const struct {
         FOR_SERVE},
     {{"ADMIN_LISTEN", CONFIG_TEXT, "127.0.0.1",
          "address of the admin listener, which serves probes and metrics; \"off\": none", NULL, 0, 0},
-        FOR_SERVE},
+        FOR_SERVE | FOR_HEALTH},
     {{"ADMIN_PORT", CONFIG_NUMBER, NULL,
          "port of the admin listener; 0: any free port (default: PORT + 1000, or PORT - 1000 above 64535; "
          "any\n"
          "      free port with PORT=0)",
          NULL, 0, 65535},
-        FOR_SERVE},
+        FOR_SERVE | FOR_HEALTH},
     /* ingestion */
     {{"INGEST", CONFIG_SWITCH, "on", "\"off\": serve does not ingest; another process must", NULL, 0, 0},
         FOR_SERVE},
@@ -123,7 +124,7 @@ static const struct {
     {{"START_TIMEOUT", CONFIG_NUMBER, "60", "seconds to wait at start for database and RPC", NULL, 1, 3600},
         ALL_BUT_KEYGEN & ~(unsigned)FOR_LOCKS},
     {{"LOG_LEVEL", CONFIG_TEXT, "info", "debug, info, warn or error", NULL, 0, 0},
-        ALL_BUT_KEYGEN | FOR_KEYGEN},
+        ALL_BUT_KEYGEN | FOR_KEYGEN | FOR_HEALTH},
 };
 
 _Static_assert(ARRAY_LEN(table) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");

@@ -13,7 +13,8 @@ enum option_reader {
     FOR_HOLD = 16,
     FOR_LOCKS = 32,
     FOR_MIGRATE = 64,
-    FOR_KEYGEN = 128
+    FOR_KEYGEN = 128,
+    FOR_HEALTH = 256
 };
 
 #define OPTIONS_MAX 48

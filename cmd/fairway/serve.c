@@ -19,6 +19,7 @@
 #include "listeners.h"
 #include "pool_access.h"
 #include "start_report.h"
+#include "systemd.h"
 
 /* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
  * for a ledger is answered at once with the current state. */
@@ -112,13 +113,16 @@ static enum err start(const struct config *config, struct service *service, stru
     if ((e = start_ingest(config, service, detail)) != ERR_OK ||
         (e = start_pool(config, service, detail)) != ERR_OK)
         return e;
-    return start_http(config, service, detail);
+    if ((e = start_http(config, service, detail)) == ERR_OK)
+        systemd_notify("READY=1");
+    return e;
 }
 
 /* In this order every open request is answered: first no new requests, then the waiting ones, then what their
  * answers depend on. */
 static void stop(struct service *service)
 {
+    systemd_notify("STOPPING=1");
     if (service->api != NULL)
         api_stopping(service->api);
     if (service->admin != NULL)

@@ -35,12 +35,16 @@ export async function exists(server, address, patienceMs = 10_000) {
   return entries.length > 0;
 }
 
-/** Creates and funds the account through the network's friendbot unless it exists. Returns whether it created it. */
+/**
+ * Creates and funds the account through the network's friendbot unless it exists. Returns whether it created it. FRIENDBOT_URL overrides
+ * the address that the network names, which may be on another host's loopback interface.
+ */
 export async function fundIfMissing(url, address, patienceMs = 10_000) {
   const server = connect(url);
   if (await exists(server, address, patienceMs))
     return false;
-  const { friendbotUrl } = await patiently('getNetwork failed', () => server.getNetwork(), patienceMs);
+  const network = await patiently('getNetwork failed', () => server.getNetwork(), patienceMs);
+  const friendbotUrl = process.env.FRIENDBOT_URL || network.friendbotUrl;
   if (!friendbotUrl)
     throw new Error(`account ${address} does not exist, and this network has no friendbot: create and fund it, then try again`);
   const answer = await fetch(`${friendbotUrl}${friendbotUrl.includes('?') ? '&' : '?'}addr=${address}`);

@@ -11,7 +11,7 @@ import { createMethods } from './rpc/methods.mjs';
 import { RpcServer } from './rpc/server.mjs';
 import { DirectoryStore, MemoryStore } from './store.mjs';
 
-export const DEFAULTS = Object.freeze({ port: 8000, ledgerMs: 5_000, retention: 17_280 });
+export const DEFAULTS = Object.freeze({ listen: '127.0.0.1', port: 8000, ledgerMs: 5_000, retention: 17_280 });
 
 const throwLater = (error) => {
   queueMicrotask(() => {
@@ -20,14 +20,14 @@ const throwLater = (error) => {
 };
 
 /**
- * Starts a network. Options: `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand
+ * Starts a network. Options: `listen` (an IPv4 address), `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand
  * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `firstLedger`, `hideFriendbot` (getNetwork does not name
  * it), `faults` (settings of faults.mjs), `log` (takes one line) and `onFatal` (takes an error after which nothing can be
  * trusted); for tests `clock` (milliseconds), `verifier`, `segmentLedgers`. Throws
  * UnusableData for a data directory that is not its own.
  */
 export const startLocalnet = async (options = {}) => {
-  const { port = 0, data = null, ledgerMs = DEFAULTS.ledgerMs, retention = DEFAULTS.retention } = options;
+  const { listen = DEFAULTS.listen, port = 0, data = null, ledgerMs = DEFAULTS.ledgerMs, retention = DEFAULTS.retention } = options;
   const { hideFriendbot = false, clock = Date.now, verifier = new Verifier(), log = () => {}, onFatal = throwLater } = options;
   const network = new Network(options);
   const store = data ? await DirectoryStore.open(data, network, options) : new MemoryStore();
@@ -49,7 +49,7 @@ export const startLocalnet = async (options = {}) => {
   server.methodsOfNode = (lag) =>
     lag === 0 ? methods : createMethods({ ...context, chain: new LaggingNode(chain, lag) });
   try {
-    await server.listen(port);
+    await server.listen(listen, port);
   } catch (error) {
     await store.close();
     throw error;

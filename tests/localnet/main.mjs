@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// localnet: a small Stellar network for development, in one process, on the loopback interface only. See README.md.
+// localnet: a small Stellar network for development, in one process. See README.md.
 
+import { isIPv4 } from 'node:net';
 import { parseArgs } from 'node:util';
 import { Faults } from './faults.mjs';
 import { DEFAULTS, startLocalnet } from './localnet.mjs';
@@ -12,10 +13,11 @@ const EX_UNAVAILABLE = 69;
 const EX_SOFTWARE = 70;
 const EX_CONFIG = 78;
 
-const USAGE = `usage: main.mjs [--port N] [--data DIR] [--ledger-ms N] [--passphrase TEXT] [--retention N] [--max-operations N]
-                [--first-ledger N] [--hide-friendbot] [--faults JSON]
+const USAGE = `usage: main.mjs [--listen ADDRESS] [--port N] [--data DIR] [--ledger-ms N] [--passphrase TEXT] [--retention N]
+                [--max-operations N] [--first-ledger N] [--hide-friendbot] [--faults JSON]
 
-  --port N            port on 127.0.0.1; 0 takes any free one (default ${DEFAULTS.port})
+  --listen ADDRESS    IPv4 address (default ${DEFAULTS.listen}; 0.0.0.0 in a container)
+  --port N            TCP port; 0 takes any free one (default ${DEFAULTS.port})
   --data DIR          keep the ledgers there (default: in memory)
   --ledger-ms N       time between ledgers; 0 closes them on request only (default ${DEFAULTS.ledgerMs})
   --passphrase TEXT   network passphrase (default "${STANDALONE_PASSPHRASE}")
@@ -47,6 +49,7 @@ const faultSettings = (text) => {
 const parseOptions = (args) => {
   const string = { type: 'string' };
   const options = {
+    listen: string,
     port: string,
     data: string,
     'ledger-ms': string,
@@ -63,10 +66,12 @@ const parseOptions = (args) => {
   } catch (error) {
     throw new UsageError(error.message);
   }
+  if (values.listen !== undefined && !isIPv4(values.listen)) throw new UsageError('--listen takes an IPv4 address');
   if (values.data === '') throw new UsageError('--data takes a directory');
   if (values.passphrase === '') throw new UsageError('--passphrase must not be empty');
   return {
     help: values.help,
+    listen: values.listen,
     port: integer(values, 'port', { fallback: DEFAULTS.port, min: 0, max: 65_535 }),
     data: values.data ?? null,
     ledgerMs: integer(values, 'ledger-ms', { fallback: DEFAULTS.ledgerMs, min: 0, max: 3_600_000 }),

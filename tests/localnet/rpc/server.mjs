@@ -6,7 +6,6 @@ import { RpcError, codes } from './error.mjs';
 import { wrongType } from './params.mjs';
 
 const MAX_BODY = 512 * 1024;
-const LOOPBACK = '127.0.0.1';
 
 class BodyTooLarge extends Error {}
 
@@ -86,12 +85,12 @@ export class RpcServer {
     this.#http.keepAliveTimeout = 60_000;
   }
 
-  async listen(port) {
+  async listen(address, port) {
     await new Promise((resolve, reject) => {
       this.#http.once('error', reject);
-      this.#http.listen(port, LOOPBACK, resolve);
+      this.#http.listen(port, address, resolve);
     });
-    this.url = `http://${LOOPBACK}:${this.#http.address().port}`;
+    this.url = `http://${address}:${this.#http.address().port}`;
   }
 
   async close() {

@@ -1,0 +1,10 @@
+/* The service manager's notifications (sd_notify(3)), for units with Type=notify. */
+#ifndef FAIRWAY_SYSTEMD_H
+#define FAIRWAY_SYSTEMD_H
+
+/* Sends one state, such as "READY=1", to the socket that $NOTIFY_SOCKET names. Does nothing when that is not
+ * set. A failure is logged and changes nothing else: the service runs, though the manager waits for it. Does
+ * not block. */
+void systemd_notify(const char *state);
+
+#endif

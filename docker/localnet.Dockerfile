@@ -1,0 +1,19 @@
+# The local Stellar network (tests/localnet) and the development tools, for compose.yaml. Not a part of the fairway image. Beside the
+# base image it downloads the packages that tests/package-lock.json names.
+#
+#   docker build -f docker/localnet.Dockerfile -t fairway-localnet .
+
+# Node.js 22.12 or newer.
+ARG BASE=node:22-bookworm-slim
+
+FROM ${BASE}
+WORKDIR /fairway/tests
+COPY tests/package.json tests/package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tests/dev dev
+COPY tests/localnet localnet
+# A new volume takes its owner from this folder.
+RUN install -d -o 10001 -g 10001 /data
+USER 10001:10001
+EXPOSE 8000
+CMD ["node", "localnet/main.mjs", "--listen", "0.0.0.0", "--data", "/data", "--ledger-ms", "2000"]

@@ -1,0 +1,126 @@
+/* `fairway serve` under a service manager (Type=notify), and `fairway health`: the program itself, with a
+ * database and without an RPC. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "slowness.h"
+#include "support/pg.h"
+
+#define PATIENCE_MS 15000
+
+static struct test_db database;
+static char folder[] = "/tmp/fairway-systemd-XXXXXX";
+static int manager; /* receives the notifications */
+static char port[8];
+
+static int start(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    test_pg_start(state);
+    database = test_db_new(TEST_DB_MIGRATED);
+    assert_non_null(mkdtemp(folder));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", folder);
+    manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(manager, (struct sockaddr *)&address, sizeof address), 0);
+    snprintf(port, sizeof port, "%d", 20000 + getpid() % 12000);
+    setenv("NOTIFY_SOCKET", address.sun_path, 1);
+    setenv("DATABASE_URL", database.url, 1);
+    setenv("NETWORK_PASSPHRASE", "Standalone Network ; February 2017", 1);
+    setenv("CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", "a passphrase of this test", 1);
+    /* of that network's root account, which everybody knows */
+    setenv("DISTRIBUTION_ACCOUNT_PRIVATE_KEY", "SC5O7VZUXDJ6JBDSZ74DSERXL7W3Y5LTOAMRF7RQRL3TAGAPS7LUVG3L", 1);
+    setenv("INGEST", "off", 1);
+    setenv("AUTH", "none", 1);
+    setenv("LISTEN", "127.0.0.1", 1);
+    setenv("PORT", "0", 1);
+    setenv("ADMIN_PORT", port, 1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    close(manager);
+    unlink(getenv("NOTIFY_SOCKET"));
+    rmdir(folder);
+    test_db_drop(&database);
+    return test_pg_stop(state);
+}
+
+static pid_t run(const char *command, const char *argument)
+{
+    const char *program = getenv("FAIRWAY_BIN") != NULL ? getenv("FAIRWAY_BIN") : "build/release/fairway";
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl(program, "fairway", command, argument, NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static int exit_code(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void expect_notification(const char *state)
+{
+    char text[64] = "";
+    struct pollfd socket = {.fd = manager, .events = POLLIN};
+    assert_int_equal(poll(&socket, 1, (int)slower(PATIENCE_MS)), 1);
+    assert_true(recv(manager, text, sizeof text - 1, 0) > 0);
+    assert_string_equal(text, state);
+}
+
+static void serve_says_when_it_is_ready_and_when_it_stops(void **state)
+{
+    (void)state;
+    pid_t serve = run("serve", NULL);
+    expect_notification("READY=1");
+    assert_int_equal(exit_code(run("health", "live")), 0); /* it listens by then */
+    assert_int_equal(exit_code(run("health", NULL)), 1);   /* no ledger, no account: not ready */
+    assert_int_equal(exit_code(run("health", "soon")), 64);
+    kill(serve, SIGTERM);
+    expect_notification("STOPPING=1");
+    assert_int_equal(exit_code(serve), 0);
+    assert_int_equal(exit_code(run("health", "live")), 1);
+}
+
+static void a_manager_that_is_gone_does_not_keep_serve_from_running(void **state)
+{
+    (void)state;
+    AUTO_FREE char *path = mem_copy_text(getenv("NOTIFY_SOCKET"));
+    setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
+    pid_t serve = run("serve", NULL);
+    setenv("NOTIFY_SOCKET", path, 1);
+    int waits = (int)slower(PATIENCE_MS) / 100;
+    while (exit_code(run("health", "live")) != 0 && waits-- > 0)
+        usleep(100000);
+    kill(serve, SIGTERM);
+    assert_int_equal(exit_code(serve), 0);
+    assert_true(waits > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(serve_says_when_it_is_ready_and_when_it_stops),
+        cmocka_unit_test(a_manager_that_is_gone_does_not_keep_serve_from_running),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
