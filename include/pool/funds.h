@@ -1,7 +1,7 @@
 /*
  * What the distribution account, which pays for every transaction, can still spend. The ledger transaction
- * keeps it in one row (ingest/lead.h); grants, fee bumps and probes read it. Unknown is not underfunded:
- * until the RPC has told the account once, everything is allowed.
+ * writes it into one row; grants, fee bumps and probes read it. While the balance is unknown, because the
+ * account has not been read from the RPC yet, nothing is refused.
  */
 #ifndef FAIRWAY_POOL_FUNDS_H
 #define FAIRWAY_POOL_FUNDS_H
@@ -9,53 +9,52 @@
 #include "db/db.h"
 #include "stellar/ledger.h"
 
-/* In payments: fee bumps of one operation at the going fee. */
+/* A payment here is a fee bump of one operation. */
 struct funds_limits {
-    int64_t payment_stroops; /* what one costs: 2 x FEE_BUMP_BASE_FEE; 0: nothing is limited */
-    int64_t low_payments;    /* fewer: somebody should be told */
-    int64_t min_payments;    /* fewer: no lease is granted */
+    int64_t payment_stroops; /* cost of one: 2 x FEE_BUMP_BASE_FEE; 0: no limits */
+    int64_t low_payments;    /* if it can pay for fewer, operators are warned */
+    int64_t min_payments;    /* if it can pay for fewer, no lease is granted */
 };
 
 struct funds {
-    bool bound; /* the database names its distribution account: */
+    bool bound; /* the database has a distribution account: */
     struct public_key account;
-    bool known; /* what follows */
-    uint32_t ledger;
+    bool known;      /* the rest is set */
+    uint32_t ledger; /* as of which */
     int64_t balance_stroops, selling_stroops, base_reserve_stroops;
-    int64_t reserves; /* see stellar/ledger.h */
+    int64_t reserves; /* a number of base reserves: see stellar/ledger.h */
     int64_t spendable_stroops;
 };
 
-/* What core lets the account pay as fees: its balance, less the reserves that it must keep and what its
- * offers sell. Never below 0. */
+/* What stellar-core lets the account pay as fees: its balance less its reserves and selling liabilities.
+ * Never below 0. */
 int64_t funds_spendable(const struct funds *funds);
 int64_t funds_payments(const struct funds *funds, const struct funds_limits *limits);
 
 enum funds_level {
     FUNDS_UNKNOWN,
-    FUNDS_WELL,
-    FUNDS_LOW,  /* below low_payments */
-    FUNDS_EMPTY /* below min_payments */
+    FUNDS_OK,
+    FUNDS_LOW,    /* below low_payments */
+    FUNDS_TOO_LOW /* below min_payments */
 };
 enum funds_level funds_level(const struct funds *funds, const struct funds_limits *limits);
 
-/* A column of a statement that asks more: what can be spent, in stroops; FUNDS_NOT_KNOWN when that is not
- * known. */
+/* A column for other statements: what can be spent, in stroops, or FUNDS_NOT_KNOWN. */
 #define FUNDS_SPENDABLE "coalesce((SELECT f.spendable FROM fairway.funds f), -1)"
 #define FUNDS_NOT_KNOWN (-1)
 
-/* Given that column's value, whether a lease may be granted, and whether this fee bump can be paid.
- * ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED: detail has the numbers. */
+/* Given that column: whether a lease may be granted; whether the account can pay this fee bump.
+ * ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED: detail has the amounts. */
 MUST_CHECK enum err funds_check_lease(
     int64_t spendable_stroops, const struct funds_limits *limits, struct detail *detail);
 MUST_CHECK enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct detail *detail);
 
-/* The row, to be read with other statements. */
+/* The statement that reads the row, for a pipeline with others, and the reader of its result. */
 struct db_statement funds_statement(void);
 MUST_CHECK enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail *detail);
 
-/* In the ledger transaction. Forgotten: the funds are not known any more. */
+/* For the ledger transaction. funds_clear: the balance is unknown from now on. */
 MUST_CHECK enum err funds_write(struct db *db, const struct funds *funds, struct detail *detail);
-MUST_CHECK enum err funds_forget(struct db *db, struct detail *detail);
+MUST_CHECK enum err funds_clear(struct db *db, struct detail *detail);
 
 #endif

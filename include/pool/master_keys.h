@@ -1,4 +1,4 @@
-/* Which master keys the sealed seeds of this database need: never the keys, only how each is found again. */
+/* Which master keys the sealed seeds of this database need. The rows have key ids and salts, never keys. */
 #ifndef FAIRWAY_POOL_MASTER_KEYS_H
 #define FAIRWAY_POOL_MASTER_KEYS_H
 
@@ -6,18 +6,19 @@
 #include "keys/keyd.h"
 
 /*
- * From reading the rows to storing a new one: two first starts with one passphrase would otherwise make a
- * salt each, and seal seeds that the other's key process cannot open. Held by the session of a direct
- * connection; waits up to seconds, then ERR_NOT_YET.
+ * Locks the rows' advisory lock for the session of a direct connection, from reading the rows to storing a
+ * new one. Without it, two processes that start at the same time with one passphrase would each make a salt,
+ * and seal seeds that the other cannot open. Waits up to seconds, then ERR_NOT_YET.
  */
 MUST_CHECK enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail);
 MUST_CHECK enum err master_keys_unlock(struct db *db, struct detail *detail);
 
-/* Oldest first. ERR_CONFIG: more than MASTER_KEY_ROWS_MAX. */
+/* Reads the rows, oldest first. ERR_CONFIG: there are more than MASTER_KEY_ROWS_MAX. */
 MUST_CHECK enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTER_KEY_ROWS_MAX],
     size_t *count, struct detail *detail);
 
-/* Before the first seed is sealed under it: key row first, account second. The same row twice is fine. */
+/* Stores a row; a row that exists stays as it is. Call it before the first seed is sealed under the key, so
+ * that no account is stored whose key cannot be found again. */
 MUST_CHECK enum err master_key_store(struct db *db, const struct master_key_row *row, struct detail *detail);
 
 #endif

@@ -1,11 +1,4 @@
-/*
- * Housekeeping: deletes what nobody needs any more, in bounded steps. Each function is one step and one
- * transaction. It reads a number of rows that depends on limit alone, not on how much there is or was, and
- * whatever the planner's statistics say. It never waits for another replica's step: then it does nothing.
- *
- * db is a DB_DIRECT session outside a transaction. *rows (0 on error) says how many rows were changed; fewer
- * than limit: that was all for now. Errors as db_run; nothing was changed then.
- */
+/* Housekeeping: deletes what is no longer needed, in steps of bounded size. */
 #ifndef FAIRWAY_POOL_RETENTION_H
 #define FAIRWAY_POOL_RETENTION_H
 
@@ -13,17 +6,21 @@
 
 #define IDEMPOTENCY_KEY_HOURS 24 /* how long a key is remembered */
 
-/* Deletes the oldest of the leases that were settled more than keep_seconds ago, with their fee bumps. */
-MUST_CHECK enum err retention_delete_leases(
-    struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);
+enum retention {
+    RETENTION_LEASES,  /* deletes leases that have ended, with their fee bumps; age since their end */
+    RETENTION_LEDGERS, /* deletes ledgers, but the cursor's; age since their commit */
+    RETENTION_KEYS,    /* removes idempotency keys from leases; age since the grant */
+};
 
-/* Deletes the oldest of the ledgers that were committed more than keep_seconds ago; the cursor's one stays.
+/*
+ * One step and one transaction: changes the oldest rows that are older than keep_seconds, at most limit. How
+ * many rows it reads depends on limit alone, not on the size of the tables or the planner's statistics. While
+ * another replica runs a step, it changes nothing instead of waiting.
+ *
+ * db is a DB_DIRECT session outside a transaction. *rows is the number of rows changed (0 on error); fewer
+ * than limit: nothing is left to do for now. Errors as db_run; then nothing was changed.
  */
-MUST_CHECK enum err retention_delete_ledgers(
-    struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);
-
-/* Removes the idempotency keys from the oldest of the leases that were granted more than keep_seconds ago. */
-MUST_CHECK enum err retention_remove_keys(
-    struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);
+MUST_CHECK enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds, int64_t limit,
+    size_t *rows, struct detail *detail);
 
 #endif

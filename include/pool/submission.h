@@ -1,7 +1,8 @@
 /*
- * The transaction of ensure-accounts that is pending: stored, signed, before it is sent, and decided by the
- * ledger that has it. At most one is pending, because the distribution account's sequence number admits no
- * more. This file has all the SQL on fairway.provisioning, in which each submission is a row.
+ * The transactions of ensure-accounts, one row of fairway.provisioning each. A transaction is signed and
+ * stored as pending before it is sent, and a ledger decides how it ended. At most one is pending, because
+ * the sequence number of the distribution account admits no more. All SQL on fairway.provisioning is in
+ * submission.c.
  */
 #ifndef FAIRWAY_POOL_SUBMISSION_H
 #define FAIRWAY_POOL_SUBMISSION_H
@@ -10,12 +11,13 @@
 #include "stellar/ledger.h"
 #include "stellar/provisioning_tx.h"
 
-/* A column of other statements: whether a submission is pending. */
+/* A column for other statements: whether a submission is pending. */
 #define SUBMISSION_PENDING "EXISTS (SELECT FROM fairway.provisioning p WHERE p.state = 'pending')"
-/* And of those that read fairway.channel_accounts a: what it would do to the account, NULL: nothing. */
+/* A column for statements that read fairway.channel_accounts a: the kind of the pending submission that
+ * includes the account, or NULL. */
 #define SUBMISSION_KIND                                                                                      \
-    "(SELECT p.kind FROM fairway.provisioning p WHERE p.state = 'pending' AND a.public_key = ANY "           \
-    "(p.accounts))"
+    "(SELECT p.kind FROM fairway.provisioning p"                                                             \
+    " WHERE p.state = 'pending' AND a.public_key = ANY (p.accounts))"
 MUST_CHECK enum err submission_kind_parse(const char *name, enum provisioning_kind *out);
 
 /* Whether the pending submission includes the account. Call it after the account is locked: a submission is
@@ -38,11 +40,11 @@ struct signed_submission {
 };
 void signed_submission_wipe(struct signed_submission *submission);
 
-/* *any is false when none is pending. */
+/* Reads it; *any is false if none is pending. */
 MUST_CHECK enum err submission_read_signed(
     struct db *db, bool *any, struct signed_submission *out, struct detail *detail);
 
-/* The latest submission, and how it ended. */
+/* The latest submission, and how it ended if it is not pending. */
 struct submission_outcome {
     bool any, pending, succeeded;
     int64_t id;
@@ -55,7 +57,7 @@ MUST_CHECK enum err submission_read_outcome(
 
 /* ---- for ingestion, in the ledger transaction */
 
-/* The pending submission, as far as ledgers decide it. */
+/* The pending submission: what a ledger needs to decide it. */
 struct submission {
     bool any;
     int64_t id;
@@ -65,30 +67,31 @@ struct submission {
     struct public_key source; /* the distribution account */
 };
 
-/* The statement that reads it, to be run in a pipeline, and the reader of its rows. */
+/* The statement that reads it, for a pipeline with others, and the reader of its result. */
 struct db_statement submission_statement(void);
 MUST_CHECK enum err submission_read(
     const struct db_rows *rows, struct submission *out, struct detail *detail);
 
-/* What a ledger decides about it. */
+/* How it ended. */
 struct submission_fate {
     const char *state;       /* of fairway.provisioning; NULL: still pending */
     const char *result_code; /* NULL: it is not in the ledger */
 };
+/* Decides by a ledger. */
 struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger);
 
-/* What the network says about it when the ledgers that may have it are lost. */
+/* What was read from the network after a gap in the ledgers, one of which may have it. */
 struct submission_snapshot {
-    uint32_t found_ledger; /* that it is in, by getTransaction; 0: in none that the RPC keeps */
-    int32_t code;          /* there */
+    uint32_t found_ledger; /* the ledger that has it, by getTransaction; 0: not found */
+    int32_t code;          /* its result there */
     const struct ledger_account *source;
-    bool done; /* every account that it would create or merge is as it would leave it */
+    bool done; /* every account that it creates exists; every account that it merges does not */
 };
-/* The same after a gap; ledger is the first one that is known again. */
+/* Decides by that; ledger is the first one after the gap. */
 struct submission_fate submission_judge_after_gap(const struct submission *submission,
     const struct submission_snapshot *snapshot, const struct ledger *ledger);
 
-/* The statement that writes what a ledger decided; parameters: id, state, result code, ledger. */
+/* The statement that writes how it ended. Parameters: id, state, result code, ledger. */
 extern const char submission_decide_sql[];
 
 #endif

@@ -152,7 +152,7 @@ static void check_accounts(const struct pool_counts *pool, struct report *report
 static void check_funds(const struct api_settings *settings, const struct funds *funds, struct report *report)
 {
     switch (funds_level(funds, &settings->funds)) {
-    case FUNDS_EMPTY:
+    case FUNDS_TOO_LOW:
         fail(report, CHECK_FUNDS, "the distribution account cannot pay for more leases: fund it", NULL, NULL);
         return;
     case FUNDS_UNKNOWN:
@@ -161,7 +161,7 @@ static void check_funds(const struct api_settings *settings, const struct funds 
     case FUNDS_LOW:
         warn(report, CHECK_FUNDS, "the distribution account's balance is low: fund it");
         break;
-    case FUNDS_WELL:
+    case FUNDS_OK:
     default:
         pass(report, CHECK_FUNDS);
         return;

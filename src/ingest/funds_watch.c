@@ -85,7 +85,7 @@ int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const 
 {
     pthread_condattr_t monotonic;
     sigset_t all, before;
-    *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_WELL};
+    *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_OK};
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -134,9 +134,9 @@ static void want(struct funds_watch *watch, const struct public_key *account)
 static void log_level(struct funds_watch *watch, const struct funds *funds)
 {
     static const char *const messages[] = {
-        [FUNDS_WELL] = "the distribution account's balance is sufficient again",
+        [FUNDS_OK] = "the distribution account's balance is sufficient again",
         [FUNDS_LOW] = "the distribution account's balance is low: fund it",
-        [FUNDS_EMPTY] =
+        [FUNDS_TOO_LOW] =
             "the distribution account cannot pay for more leases; none is granted until it is funded",
     };
     const enum funds_level level = funds_level(funds, &watch->limits);
@@ -144,9 +144,9 @@ static void log_level(struct funds_watch *watch, const struct funds *funds)
         return;
     char address[ADDRESS_SIZE];
     address_encode(&funds->account, address);
-    log_line(level == FUNDS_WELL    ? LOG_INFO
-             : level == FUNDS_EMPTY ? LOG_ERROR
-                                    : LOG_WARN,
+    log_line(level == FUNDS_OK        ? LOG_INFO
+             : level == FUNDS_TOO_LOW ? LOG_ERROR
+                                      : LOG_WARN,
         messages[level],
         "account=%s ledger=%" PRIu32 " spendable_stroops=%" PRId64 " payments_left=%" PRId64
         " low_balance_payments=%" PRId64 " min_balance_payments=%" PRId64,
@@ -161,6 +161,6 @@ void funds_watch_ledger(struct funds_watch *watch, const struct funds *funds)
     if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))
         return;
     want(watch, &funds->account);
-    const bool empty = funds_level(funds, &watch->limits) == FUNDS_EMPTY;
+    const bool empty = funds_level(funds, &watch->limits) == FUNDS_TOO_LOW;
     watch->reread_ms = clock_ms() + (empty ? REREAD_EMPTY_MS : REREAD_MS);
 }

@@ -29,7 +29,7 @@
 
 struct job {
     const char *what;
-    enum err (*step)(struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);
+    enum retention kind;
     int64_t keep_s;
     int64_t limit; /* rows of the next step */
 };
@@ -57,7 +57,7 @@ static enum err run_step(struct janitor *janitor, struct job *job, bool *more, s
 {
     const int64_t start_ms = clock_ms(), limit = job->limit;
     size_t rows;
-    enum err e = job->step(janitor->db, job->keep_s, limit, &rows, detail);
+    enum err e = retention_step(janitor->db, job->kind, job->keep_s, limit, &rows, detail);
     const int64_t took_ms = clock_ms() - start_ms;
     const bool full = e == ERR_OK && (int64_t)rows == limit;
     if (e != ERR_OK)
@@ -139,9 +139,9 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
             .connect_timeout_s = CONNECT_TIMEOUT_S,
             .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
             .lock_timeout_ms = LOCK_TIMEOUT_MS}),
-        .jobs = {{"settled leases", retention_delete_leases, settings->retention_s, STEP_ROWS_FIRST},
-            {"ledgers", retention_delete_ledgers, settings->retention_s, STEP_ROWS_FIRST},
-            {"idempotency keys", retention_remove_keys, IDEMPOTENCY_KEY_HOURS * 3600, STEP_ROWS_FIRST}},
+        .jobs = {{"settled leases", RETENTION_LEASES, settings->retention_s, STEP_ROWS_FIRST},
+            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
+            {"idempotency keys", RETENTION_KEYS, IDEMPOTENCY_KEY_HOURS * 3600, STEP_ROWS_FIRST}},
         .stop = settings->stop,
     };
     int error = pthread_create(&janitor->thread, NULL, run, janitor);

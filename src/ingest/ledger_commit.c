@@ -82,11 +82,11 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
 {
     struct settled *settled = &tx->out->settled;
     if (tx->gap == NULL)
-        return pool_settle(tx->lead->db, tx->ledger, tx->on_hold, settled, detail);
+        return settle_ledger(tx->lead->db, tx->ledger, tx->on_hold, settled, detail);
     if (tx->submission.id != tx->gap->submission_id)
         return detail_set(
             detail, ERR_NOT_YET, "the submission of ensure-accounts changed while the accounts were read");
-    return pool_settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, settled, detail);
+    return settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, settled, detail);
 }
 
 /* Missing ledgers may have changed the distribution account: it is read again. */
@@ -95,7 +95,7 @@ static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
     struct funds *after = &tx->out->funds;
     if (tx->gap != NULL) {
         *after = (struct funds){.bound = tx->funds.bound, .account = tx->funds.account};
-        return funds_forget(tx->lead->db, detail);
+        return funds_clear(tx->lead->db, detail);
     }
     return funds_step(&tx->funds, tx->ledger, tx->distribution, tx->lead->cursor.sequence, after)
                ? funds_write(tx->lead->db, after, detail)

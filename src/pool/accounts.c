@@ -108,7 +108,7 @@ enum err accounts_lock(
     return all ? ERR_OK : detail_set(detail, ERR_NOT_YET, "an account of the batch was changed meanwhile");
 }
 
-/* Rows that a grant or a ledger has locked are skipped: whatever the order of locks, no deadlock. */
+/* Skips rows that a grant or a ledger has locked, so no order of locks can deadlock. */
 static const char sql_retire[] =
     "WITH surplus AS MATERIALIZED (SELECT a.public_key FROM fairway.channel_accounts a"
     "   WHERE a.state = 'active'"

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-/* Metadata of ledgers is covered by no hash: whatever the numbers are, this must not overflow. */
+/* The numbers are from ledger metadata, which no hash covers: none of them may cause an overflow. */
 int64_t funds_spendable(const struct funds *funds)
 {
     int64_t kept, left;
@@ -26,8 +26,8 @@ enum funds_level funds_level(const struct funds *funds, const struct funds_limit
         return FUNDS_UNKNOWN;
     const int64_t payments = funds_payments(funds, limits);
     if (payments < limits->min_payments)
-        return FUNDS_EMPTY;
-    return payments < limits->low_payments ? FUNDS_LOW : FUNDS_WELL;
+        return FUNDS_TOO_LOW;
+    return payments < limits->low_payments ? FUNDS_LOW : FUNDS_OK;
 }
 
 enum err funds_check_lease(
@@ -35,7 +35,7 @@ enum err funds_check_lease(
 {
     const struct funds funds = {
         .known = spendable_stroops != FUNDS_NOT_KNOWN, .spendable_stroops = spendable_stroops};
-    if (funds_level(&funds, limits) != FUNDS_EMPTY)
+    if (funds_level(&funds, limits) != FUNDS_TOO_LOW)
         return ERR_OK;
     return detail_set(detail, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED,
         "the distribution account can spend %" PRId64 " stroops, %" PRId64
@@ -54,8 +54,8 @@ enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct
 
 static const char sql_read[] =
     "SELECT n.distribution_account, f.ledger, f.balance, f.reserves, f.selling_liabilities, f.base_reserve,"
-    " f.spendable FROM (VALUES (1)) AS one LEFT JOIN fairway.network n ON true LEFT JOIN fairway.funds f ON "
-    "true";
+    " f.spendable FROM (VALUES (1)) AS one LEFT JOIN fairway.network n ON true"
+    " LEFT JOIN fairway.funds f ON true";
 
 struct db_statement funds_statement(void)
 {
@@ -66,7 +66,8 @@ enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail
 {
     *out = (struct funds){.bound = !db_is_null(rows, 0, 0), .known = !db_is_null(rows, 0, 1)};
     if (out->bound && address_decode(db_text(rows, 0, 0), &out->account) != ERR_OK)
-        return detail_set(detail, ERR_INTERNAL, "the database's distribution account is not an account");
+        return detail_set(
+            detail, ERR_INTERNAL, "the distribution account in the database is not a valid address");
     if (!out->known)
         return ERR_OK;
     out->ledger = (uint32_t)db_i64(rows, 0, 1);
@@ -93,9 +94,9 @@ enum err funds_write(struct db *db, const struct funds *funds, struct detail *de
         NULL, detail);
 }
 
-static const char sql_forget[] = "DELETE FROM fairway.funds";
+static const char sql_clear[] = "DELETE FROM fairway.funds";
 
-enum err funds_forget(struct db *db, struct detail *detail)
+enum err funds_clear(struct db *db, struct detail *detail)
 {
-    return db_query(db, DB_SQL0(sql_forget), NULL, detail);
+    return db_query(db, DB_SQL0(sql_clear), NULL, detail);
 }

@@ -44,7 +44,7 @@ enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTE
         return e;
     if (db_count(found) > MASTER_KEY_ROWS_MAX)
         return detail_set(
-            detail, ERR_CONFIG, "the database needs more than %d master keys", MASTER_KEY_ROWS_MAX);
+            detail, ERR_CONFIG, "the database names more than %d master keys", MASTER_KEY_ROWS_MAX);
     for (; *count < db_count(found); (*count)++) {
         struct master_key_row *row = &rows[*count];
         *row = (struct master_key_row){.derived = !db_is_null(found, *count, 1)};

@@ -18,7 +18,8 @@ enum err network_read(struct db *db, struct network *out, struct detail *detail)
     if (e != ERR_OK || db_count(rows) == 0)
         return e;
     if (address_decode(db_text(rows, 0, 1), &out->distribution) != ERR_OK)
-        return detail_set(detail, ERR_CONFIG, "the database's distribution account is not an account");
+        return detail_set(
+            detail, ERR_CONFIG, "the distribution account in the database is not a valid address");
     out->passphrase = mem_copy_text(db_text(rows, 0, 0));
     return ERR_OK;
 }
@@ -42,9 +43,8 @@ enum err network_bind(
         return e;
     if (!text_equal(network.passphrase, passphrase))
         return detail_set(detail, ERR_CONFIG,
-            "this database serves the network \"%.60s\", not \"%.60s\": use another database, or RPC_URL of "
-            "the"
-            " first",
+            "this database serves the network \"%.60s\", not \"%.60s\": use another database, or set"
+            " RPC_URL and NETWORK_PASSPHRASE for the first",
             network.passphrase, passphrase);
     address_encode(&network.distribution, bound);
     if (!public_key_equal(&network.distribution, distribution))

@@ -1,12 +1,13 @@
-#include "settle_evidence.h"
+#include "pool/settle_evidence.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "stellar/result.h"
 
-static struct evidence evidence_new(const struct ledger *ledger, size_t transactions, size_t accounts)
+static struct settle_evidence evidence_new(const struct ledger *ledger, size_t transactions, size_t accounts)
 {
-    return (struct evidence){.sequence = ledger->sequence,
+    return (struct settle_evidence){.sequence = ledger->sequence,
         .close_time_s = ledger->close_time_s,
         .hashes = NEW_ARRAY(transactions, struct bytes),
         .codes = NEW_ARRAY(transactions, const char *),
@@ -15,17 +16,18 @@ static struct evidence evidence_new(const struct ledger *ledger, size_t transact
         .addresses = NEW_ARRAY(accounts, const char *)};
 }
 
-void evidence_free(struct evidence *evidence)
+void settle_evidence_free(struct settle_evidence *evidence)
 {
     free(evidence->hashes);
     free(evidence->codes);
     free(evidence->ledgers);
     free(evidence->accounts);
     free(evidence->addresses);
-    *evidence = (struct evidence){0};
+    *evidence = (struct settle_evidence){0};
 }
 
-static void add_transaction(struct evidence *evidence, const struct hash *hash, int32_t code, uint32_t ledger)
+static void add_transaction(
+    struct settle_evidence *evidence, const struct hash *hash, int32_t code, uint32_t ledger)
 {
     if (!result_consumes_sequence(code))
         return;
@@ -34,7 +36,7 @@ static void add_transaction(struct evidence *evidence, const struct hash *hash, 
     evidence->ledgers[evidence->count++] = ledger;
 }
 
-static void add_account(struct evidence *evidence, const struct public_key *key,
+static void add_account(struct settle_evidence *evidence, const struct public_key *key,
     const struct ledger_account *seen, uint32_t ledger, bool frozen)
 {
     struct account_evidence *account = &evidence->accounts[evidence->account_count];
@@ -43,10 +45,10 @@ static void add_account(struct evidence *evidence, const struct public_key *key,
     evidence->addresses[evidence->account_count++] = account->address;
 }
 
-struct evidence evidence_of_ledger(const struct ledger *ledger)
+struct settle_evidence settle_evidence_of_ledger(const struct ledger *ledger)
 {
     const struct frozen_accounts *frozen = &ledger->frozen;
-    struct evidence evidence =
+    struct settle_evidence evidence =
         evidence_new(ledger, ledger->transaction_count, ledger->account_count + frozen->count);
     for (size_t i = 0; i < ledger->transaction_count; i++) {
         const struct ledger_transaction *transaction = &ledger->transactions[i];
@@ -67,9 +69,9 @@ struct evidence evidence_of_ledger(const struct ledger *ledger)
     return evidence;
 }
 
-struct evidence evidence_of_gap(const struct ledger *ledger, const struct gap_reads *reads)
+struct settle_evidence settle_evidence_of_gap(const struct ledger *ledger, const struct gap_reads *reads)
 {
-    struct evidence evidence = evidence_new(ledger, reads->fate_count, reads->account_count);
+    struct settle_evidence evidence = evidence_new(ledger, reads->fate_count, reads->account_count);
     evidence.gap = true;
     for (size_t i = 0; i < reads->fate_count; i++)
         add_transaction(&evidence, &reads->fates[i].hash, reads->fates[i].code, reads->fates[i].ledger);

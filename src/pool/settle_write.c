@@ -6,13 +6,9 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-static const char sql_release[] =
-    "UPDATE fairway.channel_accounts a SET lease_hash = NULL, locked_at = NULL, locked_until = NULL"
-    " WHERE a.public_key = ANY ($1::text[])";
-
-/* One update a row: the state after the ledger, and the end of its lease if it had one. Ledger 0: still
- * unknown. */
-static const char sql_mirror[] =
+/* One UPDATE a row: the state after the ledger, and the end of its lease. sequence_ledger 0: the sequence
+ * number is still unknown. */
+static const char sql_change[] =
     "UPDATE fairway.channel_accounts a SET state = n.state,"
     " sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,"
     " sequence_ledger = nullif(n.sequence_ledger, 0),"
@@ -25,22 +21,27 @@ static const char sql_mirror[] =
     " AS n (public_key, state, sequence, sequence_ledger, reason, released)"
     " WHERE a.public_key = n.public_key";
 
-/* The columns of sql_mirror. */
-struct settle_columns {
+/* Accounts that change in nothing else. */
+static const char sql_release[] =
+    "UPDATE fairway.channel_accounts a SET lease_hash = NULL, locked_at = NULL, locked_until = NULL"
+    " WHERE a.public_key = ANY ($1::text[])";
+
+/* The parameters of sql_change. */
+struct columns {
     const char **accounts, **states, **reasons;
     int64_t *sequences, *ledgers;
     bool *released;
     size_t count;
 };
 
-static void mirror_free(struct settle_columns *mirror)
+static void columns_free(struct columns *columns)
 {
-    free(mirror->accounts);
-    free(mirror->states);
-    free(mirror->reasons);
-    free(mirror->sequences);
-    free(mirror->ledgers);
-    free(mirror->released);
+    free(columns->accounts);
+    free(columns->states);
+    free(columns->reasons);
+    free(columns->sequences);
+    free(columns->ledgers);
+    free(columns->released);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -53,54 +54,50 @@ static bool has(const char *const accounts[], size_t count, const char *account)
     return bsearch(&account, accounts, count, sizeof accounts[0], compare_texts) != NULL;
 }
 
-static struct settle_columns mirror_of(
-    const struct touched touched[], size_t count, const struct ended *ended)
+static struct columns columns_of(
+    const struct settle_account accounts[], size_t count, const struct settle_ended *ended)
 {
-    struct settle_columns mirror = {NEW_ARRAY(count, const char *), NEW_ARRAY(count, const char *),
+    struct columns columns = {NEW_ARRAY(count, const char *), NEW_ARRAY(count, const char *),
         NEW_ARRAY(count, const char *), NEW_ARRAY(count, int64_t), NEW_ARRAY(count, int64_t),
         NEW_ARRAY(count, bool), 0};
     for (size_t i = 0; i < count; i++) {
-        const char *address = touched[i].evidence->address;
-        const struct account_row *row = &touched[i].row;
-        if (!touched[i].changed)
+        const char *address = accounts[i].evidence->address;
+        const struct account_row *row = &accounts[i].row;
+        if (!accounts[i].changed)
             continue;
-        mirror.accounts[mirror.count] = address;
-        mirror.states[mirror.count] = account_state_name(row->state);
-        mirror.reasons[mirror.count] = row->reason;
-        mirror.sequences[mirror.count] = row->sequence;
-        mirror.ledgers[mirror.count] = row->sequence_ledger;
-        mirror.released[mirror.count++] = has(ended->accounts, ended->count, address);
+        columns.accounts[columns.count] = address;
+        columns.states[columns.count] = account_state_name(row->state);
+        columns.reasons[columns.count] = row->reason;
+        columns.sequences[columns.count] = row->sequence;
+        columns.ledgers[columns.count] = row->sequence_ledger;
+        columns.released[columns.count++] = has(ended->accounts, ended->count, address);
     }
-    return mirror;
+    return columns;
 }
 
-/* The accounts of ended leases that the mirror does not write are moved to the front. */
-static size_t only_released(const struct settle_columns *mirror, struct ended *ended)
+/* Moves the accounts that sql_change does not write to the front of ended, and returns how many they are. */
+static size_t only_released(const struct columns *columns, struct settle_ended *ended)
 {
     size_t kept = 0;
     for (size_t i = 0; i < ended->count; i++)
-        if (!has(mirror->accounts, mirror->count, ended->accounts[i]))
+        if (!has(columns->accounts, columns->count, ended->accounts[i]))
             ended->accounts[kept++] = ended->accounts[i];
     return kept;
 }
 
-enum err settle_write(
-    struct db *db, const struct touched touched[], size_t count, struct ended *ended, struct detail *detail)
+enum err settle_write(struct db *db, const struct settle_account accounts[], size_t count,
+    struct settle_ended *ended, struct detail *detail)
 {
-    struct settle_columns mirror CLEANUP(mirror_free) = mirror_of(touched, count, ended);
-    size_t rest = only_released(&mirror, ended);
-    if (mirror.count + rest == 0)
+    struct columns columns CLEANUP(columns_free) = columns_of(accounts, count, ended);
+    size_t rest = only_released(&columns, ended);
+    if (columns.count + rest == 0)
         return ERR_OK;
     const struct db_statement statements[] = {
-        DB_SQL(sql_mirror, DB_TEXTS(mirror.accounts, mirror.count), DB_TEXTS(mirror.states, mirror.count),
-            DB_I64S(mirror.sequences, mirror.count), DB_I64S(mirror.ledgers, mirror.count),
-            DB_TEXTS(mirror.reasons, mirror.count), DB_BOOLS(mirror.released, mirror.count)),
+        DB_SQL(sql_change, DB_TEXTS(columns.accounts, columns.count), DB_TEXTS(columns.states, columns.count),
+            DB_I64S(columns.sequences, columns.count), DB_I64S(columns.ledgers, columns.count),
+            DB_TEXTS(columns.reasons, columns.count), DB_BOOLS(columns.released, columns.count)),
         DB_SQL(sql_release, DB_TEXTS(ended->accounts, rest)),
         DB_SQL0(ACCOUNTS_NOTIFY_SQL),
     };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-    return e;
+    return db_run(db, statements, ARRAY_LEN(statements), NULL, detail);
 }

@@ -1,27 +1,28 @@
-/* The end of a settlement: the rows of the accounts, each written once. */
+/* The end of settling: writes each account's row at most once. */
 #ifndef FAIRWAY_POOL_SETTLE_WRITE_H
 #define FAIRWAY_POOL_SETTLE_WRITE_H
 
-#include "settle_evidence.h"
+#include "db/db.h"
 #include "pool/account_state.h"
+#include "pool/settle_evidence.h"
 
-/* An account of ours about which there is evidence. */
-struct touched {
+/* An account of the pool about which there is evidence; its row is locked. */
+struct settle_account {
     const struct account_evidence *evidence;
     struct account_row row;
-    bool mirrored; /* the row took over what was seen */
+    bool followed; /* the row took over what the network has */
     bool changed;
 };
 
-/* Whose leases ended, sorted; the texts are borrowed. */
-struct ended {
+/* The accounts of the leases that ended, sorted; the texts are borrowed. */
+struct settle_ended {
     const char **accounts;
     size_t count;
 };
 
-/* Writes the touched rows that changed, releases the accounts whose leases ended, and notifies if there was
- * anything to write. Reorders ended. */
-MUST_CHECK enum err settle_write(
-    struct db *db, const struct touched touched[], size_t count, struct ended *ended, struct detail *detail);
+/* Writes the accounts that changed, clears the lease of those whose lease ended, and notifies
+ * ACCOUNTS_CHANNEL if it wrote anything. Reorders ended. */
+MUST_CHECK enum err settle_write(struct db *db, const struct settle_account accounts[], size_t count,
+    struct settle_ended *ended, struct detail *detail);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "stellar/result.h"
 
 static const char *const kinds[] = {[PROVISIONING_CREATION] = "creation", [PROVISIONING_MERGE] = "merge"};
 
@@ -134,14 +135,15 @@ enum err submission_read(const struct db_rows *rows, struct submission *out, str
         return ERR_OK;
     enum err e = read_hash(rows, 1, &out->hash, detail);
     if (e == ERR_OK && address_decode(db_text(rows, 0, 4), &out->source) != ERR_OK)
-        return detail_set(detail, ERR_INTERNAL, "the database's distribution account is not an account");
+        return detail_set(
+            detail, ERR_INTERNAL, "the distribution account in the database is not a valid address");
     out->id = db_i64(rows, 0, 0);
     out->sequence = db_i64(rows, 0, 2);
     out->max_time_s = db_i64(rows, 0, 3);
     return e;
 }
 
-/* Anybody may wrap a plain transaction in a fee bump: then it is found by its inner hash. */
+/* Anyone may wrap a plain transaction in a fee bump, so an inner hash matches too. */
 static const struct ledger_transaction *find(const struct ledger *ledger, const struct hash *hash)
 {
     for (size_t i = 0; i < ledger->transaction_count; i++) {
@@ -175,7 +177,7 @@ struct submission_fate submission_judge_after_gap(const struct submission *submi
     const struct submission_snapshot *snapshot, const struct ledger *ledger)
 {
     if (snapshot->found_ledger > ledger->sequence)
-        return (struct submission_fate){NULL, NULL}; /* its own ledger is still to come */
+        return (struct submission_fate){NULL, NULL}; /* the ledger that has it will be ingested */
     if (snapshot->found_ledger > 0)
         return included(snapshot->code);
     if (snapshot->source->removed || snapshot->source->sequence >= submission->sequence)

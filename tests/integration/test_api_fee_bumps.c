@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "support/fixture.h"
+#include "stellar/envelope_build.h"
 #include "unit/stellar/sample.h"
 
 #define PATH "/v1/fee-bumps"

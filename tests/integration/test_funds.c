@@ -1,6 +1,6 @@
 /*
- * The distribution account's balance on a real PostgreSQL: the leader learns it once from the RPC and then
- * from each ledger, never at the cost of a ledger, and below the floor nothing is leased.
+ * The distribution account's balance, on a real PostgreSQL: the leader reads it once from the RPC and then
+ * follows it through the ledgers, without delaying one. Below the minimum nothing is leased.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct world {
     struct ingest *ingest;
 };
 
-/* How often accounts were asked for, and whether such a request hangs. */
+/* How many times accounts were read, and whether such a request hangs. */
 static atomic_int reads;
 static atomic_bool hangs;
 
@@ -90,7 +90,7 @@ static void await_cursor(struct world *world, uint32_t sequence)
             fail_msg("the cursor is not at %u", sequence);
 }
 
-/* Closes a ledger that leaves ours with this balance; below 0: that does not touch it. Waits until it is
+/* Closes a ledger that sets the balance (below 0: that does not change the account), and waits until it is
  * committed. */
 static void close_with(struct world *world, int64_t balance)
 {
@@ -100,23 +100,23 @@ static void close_with(struct world *world, int64_t balance)
     await_cursor(world, ledger_feed_latest(world->feed));
 }
 
-/* -1: not known. */
+/* -1: unknown. */
 static int64_t spendable(struct world *world)
 {
     return test_db_number(&world->db, "SELECT coalesce((SELECT spendable FROM fairway.funds), -1)");
 }
 
-/* Closes empty ledgers until something is known. */
+/* Closes empty ledgers until the balance is known. */
 static void await_known(struct world *world)
 {
     for (int64_t end = clock_ms() + PATIENCE_MS; spendable(world) < 0;) {
         if (clock_left_ms(end) == 0)
-            fail_msg("nothing is known of the distribution account");
+            fail_msg("the balance is still unknown");
         close_with(world, -1);
     }
 }
 
-static void the_balance_is_read_once_and_then_followed(void **state)
+static void the_balance_is_read_once_and_then_follows_the_ledgers(void **state)
 {
     struct world *world = *state;
     world->ingest = start(world);
@@ -134,7 +134,7 @@ static void the_balance_is_read_once_and_then_followed(void **state)
     assert_int_equal(reads, 1);
 }
 
-static void a_ledger_that_changes_the_account_makes_the_RPC_needless(void **state)
+static void a_ledger_that_changes_the_account_needs_no_read(void **state)
 {
     struct world *world = *state;
     hangs = true;
@@ -142,7 +142,7 @@ static void a_ledger_that_changes_the_account_makes_the_RPC_needless(void **stat
     await_cursor(world, FIRST);
     close_with(world, 70000000);
     assert_int_equal(spendable(world), 70000000 - RESERVES);
-    hangs = false; /* what it says now is as of the same ledger, or later */
+    hangs = false; /* the read returns the state as of the same ledger or a later one */
     close_with(world, -1);
     close_with(world, 60000000);
     assert_int_equal(spendable(world), 60000000 - RESERVES);
@@ -168,7 +168,7 @@ static void an_RPC_that_hangs_or_fails_delays_no_ledger(void **state)
     assert_int_equal(spendable(world), 90000000 - RESERVES);
 }
 
-static void what_an_RPC_that_lags_has_is_not_believed(void **state)
+static void a_read_from_a_lagging_RPC_is_not_used(void **state)
 {
     struct world *world = *state;
     static const unsigned far_behind[] = {3}, none[] = {0};
@@ -187,7 +187,7 @@ static void what_an_RPC_that_lags_has_is_not_believed(void **state)
     await_known(world);
 }
 
-static void after_a_gap_it_is_read_again(void **state)
+static void after_a_gap_the_balance_is_read_again(void **state)
 {
     struct world *world = *state;
     const struct built_account poorer = {.key = built_key(OURS), .balance_stroops = 30000000};
@@ -202,7 +202,7 @@ static void after_a_gap_it_is_read_again(void **state)
     ledger_feed_fail_accounts(world->feed, ERR_RPC_UNAVAILABLE);
     reads = 0;
     world->ingest = start(world);
-    await_cursor(world, ledger_feed_latest(world->feed)); /* there is no other account to read */
+    await_cursor(world, ledger_feed_latest(world->feed)); /* the pool has no accounts to read */
     assert_int_equal(spendable(world), -1);
     ledger_feed_fail_accounts(world->feed, ERR_OK);
     await_known(world);
@@ -210,7 +210,7 @@ static void after_a_gap_it_is_read_again(void **state)
     assert_true(reads > 0);
 }
 
-static void the_next_leader_goes_on_with_what_is_known(void **state)
+static void the_next_leader_continues_with_the_known_balance(void **state)
 {
     struct world *world = *state;
     world->ingest = start(world);
@@ -223,8 +223,8 @@ static void the_next_leader_goes_on_with_what_is_known(void **state)
     assert_int_equal(spendable(world), 50000000 - RESERVES);
 }
 
-/* As a leader of an older version, which follows no balance, would leave it. */
-static void the_next_leader_corrects_what_is_wrong(void **state)
+/* A leader of an older version does not follow the balance. */
+static void the_next_leader_corrects_a_wrong_balance(void **state)
 {
     struct world *world = *state;
     world->ingest = start(world);
@@ -238,7 +238,7 @@ static void the_next_leader_corrects_what_is_wrong(void **state)
         assert_int_not_equal(clock_left_ms(end), 0);
 }
 
-static void an_account_that_is_not_there_has_nothing_to_spend(void **state)
+static void an_account_that_does_not_exist_has_nothing_to_spend(void **state)
 {
     struct world *world = *state;
     const struct built_account gone = {.key = built_key(OURS), .removed = true};
@@ -250,7 +250,7 @@ static void an_account_that_is_not_there_has_nothing_to_spend(void **state)
     assert_int_equal(spendable(world), 0);
 }
 
-static void an_upgrade_of_the_base_reserve_is_followed(void **state)
+static void a_change_of_the_base_reserve_is_followed(void **state)
 {
     struct world *world = *state;
     world->ingest = start(world);
@@ -261,7 +261,7 @@ static void an_upgrade_of_the_base_reserve_is_followed(void **state)
     assert_int_equal(spendable(world), 90000000 - 2 * 20000000);
 }
 
-/* ---- what grants do with it */
+/* ---- grants */
 
 static int pool_set_up(void **state)
 {
@@ -281,7 +281,7 @@ static void set_spendable(struct test_pool *pool, int64_t stroops)
     test_db_exec(&pool->test, sql);
 }
 
-/* ERR_OK, or what the request is refused with. */
+/* Returns ERR_OK, or the error that the request is refused with. */
 static enum err grant_one(struct test_pool *pool, struct detail *detail)
 {
     struct asked asked;
@@ -295,7 +295,7 @@ static enum err grant_one(struct test_pool *pool, struct detail *detail)
     return e;
 }
 
-static void a_retry_gets_its_lease_although_nothing_can_be_paid(void **state)
+static void a_retry_gets_its_lease_below_the_minimum_too(void **state)
 {
     struct test_pool *pool = *state;
     struct asked first, retry;
@@ -313,7 +313,7 @@ static void a_retry_gets_its_lease_although_nothing_can_be_paid(void **state)
     asked_wipe(&retry);
 }
 
-static void below_the_floor_no_account_is_taken(void **state)
+static void below_the_minimum_no_account_is_leased(void **state)
 {
     struct test_pool *pool = *state;
     struct detail detail = {0};
@@ -326,7 +326,7 @@ static void below_the_floor_no_account_is_taken(void **state)
     assert_int_equal(leased_accounts(pool), 1);
 }
 
-static void where_nothing_is_known_leases_are_granted(void **state)
+static void while_the_balance_is_unknown_leases_are_granted(void **state)
 {
     struct test_pool *pool = *state;
     struct detail detail = {0};
@@ -334,7 +334,7 @@ static void where_nothing_is_known_leases_are_granted(void **state)
     assert_int_equal(leased_accounts(pool), 1);
 }
 
-static void a_floor_of_zero_is_none(void **state)
+static void a_minimum_of_zero_is_no_limit(void **state)
 {
     struct test_pool *pool = *state;
     struct detail detail = {0};
@@ -348,19 +348,19 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define GRANT(name) cmocka_unit_test_setup_teardown(name, pool_set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_balance_is_read_once_and_then_followed),
-        TEST(a_ledger_that_changes_the_account_makes_the_RPC_needless),
+        TEST(the_balance_is_read_once_and_then_follows_the_ledgers),
+        TEST(a_ledger_that_changes_the_account_needs_no_read),
         TEST(an_RPC_that_hangs_or_fails_delays_no_ledger),
-        TEST(what_an_RPC_that_lags_has_is_not_believed),
-        TEST(after_a_gap_it_is_read_again),
-        TEST(the_next_leader_goes_on_with_what_is_known),
-        TEST(the_next_leader_corrects_what_is_wrong),
-        TEST(an_account_that_is_not_there_has_nothing_to_spend),
-        TEST(an_upgrade_of_the_base_reserve_is_followed),
-        GRANT(below_the_floor_no_account_is_taken),
-        GRANT(a_retry_gets_its_lease_although_nothing_can_be_paid),
-        GRANT(where_nothing_is_known_leases_are_granted),
-        GRANT(a_floor_of_zero_is_none),
+        TEST(a_read_from_a_lagging_RPC_is_not_used),
+        TEST(after_a_gap_the_balance_is_read_again),
+        TEST(the_next_leader_continues_with_the_known_balance),
+        TEST(the_next_leader_corrects_a_wrong_balance),
+        TEST(an_account_that_does_not_exist_has_nothing_to_spend),
+        TEST(a_change_of_the_base_reserve_is_followed),
+        GRANT(below_the_minimum_no_account_is_leased),
+        GRANT(a_retry_gets_its_lease_below_the_minimum_too),
+        GRANT(while_the_balance_is_unknown_leases_are_granted),
+        GRANT(a_minimum_of_zero_is_no_limit),
     };
     return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
 }

@@ -1,6 +1,6 @@
 /*
- * What housekeeping and ledgers cost over a long history: each touches a bounded number of buffers, whatever
- * the table of leases holds or held, and whatever the planner's statistics say.
+ * The cost of housekeeping and of ledgers with a long history: the number of buffers that each touches is
+ * bounded, whatever is or was in the table of leases and whatever the planner's statistics say.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,28 +20,25 @@
 #define DAY INT64_C(86400)
 #define ACCOUNTS 200
 #define CHUNK 25000
-/* A step of so many rows, and the buffers that it may touch: deleting a lease takes about 5, with its fee
- * bumps' index; removing a key writes to every index. A scan of 300,000 leases takes 16,000. */
+/* The rows of a step, and the buffers that it may touch. Deleting a lease takes about 5, with the index of
+ * fee bumps; removing a key writes to every index. A scan of 300,000 leases takes 16,000. */
 #define STEP 100
 #define BUFFERS_TO_FIND_NOTHING 60
 #define BUFFERS_OF_A_LEDGER 500
 #define BUFFERS_TO_DELETE 1500
 #define BUFFERS_TO_REMOVE_KEYS 4000
 
-typedef enum err (*retention_step)(
-    struct db *db, int64_t keep_seconds, int64_t limit, size_t *rows, struct detail *detail);
-
-/* One history for the tests that only read it or roll back. */
+/* Shared by the tests; those that need rows unchanged run before those that delete. */
 static struct test_db history;
 
-/* FAIRWAY_HISTORY: another number of leases. */
+/* The environment variable FAIRWAY_HISTORY sets another number of leases. */
 static int64_t leases_wanted(void)
 {
     const char *wanted = getenv("FAIRWAY_HISTORY");
     return wanted != NULL ? atoll(wanted) : 300000;
 }
 
-/* Rows are written several times faster without the indexes that are no constraints. */
+/* Rows are inserted several times faster without the indexes that are not constraints. */
 static const char sql_drop_indexes[] =
     "CREATE TABLE public.indexes AS SELECT i.indexrelid::regclass::text AS name,"
     " pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i"
@@ -63,7 +60,7 @@ static void create_indexes(const struct test_db *test)
     db_free(db);
 }
 
-/* Settled leases with keys, one after the other over the 6 days that end a minute ago. */
+/* Inserts settled leases with keys, evenly over the 6 days until a minute ago. */
 static void seed_leases(const struct test_db *db, int64_t count)
 {
     ledger_row(db, 1);
@@ -86,7 +83,7 @@ static void seed_leases(const struct test_db *db, int64_t count)
     create_indexes(db);
 }
 
-/* So many more, all of this age, and the cursor at the last one. */
+/* Inserts 2,500 ledgers of this age and moves the cursor to the last one. */
 static void seed_ledgers(const struct test_db *db, const char *age)
 {
     test_db_execf(db,
@@ -102,7 +99,7 @@ static int start_history(void **state)
     if (test_pg_start_private(state) != 0)
         return -1;
     history = test_db_new(TEST_DB_MIGRATED);
-    /* statistics are what the tests make them */
+    /* the tests decide when there are statistics */
     test_db_exec(&history, "ALTER TABLE fairway.leases SET (autovacuum_enabled = off)");
     seed_leases(&history, leases_wanted());
     seed_ledgers(&history, "1 hour");
@@ -115,7 +112,7 @@ static int stop_history(void **state)
     return test_pg_stop(state);
 }
 
-/* ---- what a step costs */
+/* ---- the cost of a step */
 
 static int64_t number(struct db *db, const char *sql)
 {
@@ -130,14 +127,14 @@ static const char sql_buffers[] =
     "SELECT coalesce(sum(pg_stat_get_xact_blocks_fetched(c.oid)), 0)::int8 FROM pg_class c"
     " WHERE c.relnamespace = 'fairway'::regnamespace";
 
-/* Inside a transaction of db: the buffers of fairway's tables and indexes that one step touches. */
+/* Returns the buffers of fairway's tables and indexes that one step touches. db is in a transaction. */
 static int64_t buffers_of(
-    struct db *db, retention_step step, int64_t keep_seconds, int64_t limit, size_t expected_rows)
+    struct db *db, enum retention what, int64_t keep_seconds, int64_t limit, size_t expected_rows)
 {
     struct detail detail = {0};
     size_t rows;
     const int64_t before = number(db, sql_buffers);
-    if (step(db, keep_seconds, limit, &rows, &detail) != ERR_OK)
+    if (retention_step(db, what, keep_seconds, limit, &rows, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     assert_int_equal(rows, expected_rows);
     return number(db, sql_buffers) - before;
@@ -162,25 +159,24 @@ static void assert_nothing_is_found(void)
 {
     struct db *db = begin();
     ASSERT_AT_MOST(
-        "no old lease", buffers_of(db, retention_delete_leases, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
+        "no old lease", buffers_of(db, RETENTION_LEASES, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
     ASSERT_AT_MOST(
-        "no old ledger", buffers_of(db, retention_delete_ledgers, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
-    ASSERT_AT_MOST(
-        "no old key", buffers_of(db, retention_remove_keys, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
+        "no old ledger", buffers_of(db, RETENTION_LEDGERS, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
+    ASSERT_AT_MOST("no old key", buffers_of(db, RETENTION_KEYS, 7 * DAY, STEP, 0), BUFFERS_TO_FIND_NOTHING);
     db_free(db);
 }
 
 static void assert_steps_are_small(int64_t keep_seconds)
 {
     struct db *db = begin();
-    ASSERT_AT_MOST("keys of old leases", buffers_of(db, retention_remove_keys, keep_seconds, STEP, STEP),
+    ASSERT_AT_MOST("keys of old leases", buffers_of(db, RETENTION_KEYS, keep_seconds, STEP, STEP),
         BUFFERS_TO_REMOVE_KEYS);
     ASSERT_AT_MOST(
-        "old leases", buffers_of(db, retention_delete_leases, keep_seconds, STEP, STEP), BUFFERS_TO_DELETE);
+        "old leases", buffers_of(db, RETENTION_LEASES, keep_seconds, STEP, STEP), BUFFERS_TO_DELETE);
     db_free(db);
 }
 
-static void where_nothing_is_old_a_step_reads_a_handful_of_buffers(void **state)
+static void where_nothing_is_old_a_step_reads_few_buffers(void **state)
 {
     (void)state;
     assert_nothing_is_found(); /* without statistics */
@@ -188,15 +184,14 @@ static void where_nothing_is_old_a_step_reads_a_handful_of_buffers(void **state)
     assert_nothing_is_found();
 }
 
-static void where_everything_is_old_a_step_reads_what_it_deletes(void **state)
+static void where_everything_is_old_a_step_reads_only_what_it_deletes(void **state)
 {
     (void)state;
     assert_steps_are_small(DAY);
 }
 
-/* Rows that deleted or changed rows have left behind in the indexes cannot be removed while somebody may
- * still see them. */
-static void after_a_mass_deletion_a_step_does_not_read_what_is_gone(void **state)
+/* Index entries of deleted rows cannot be removed while an older snapshot may still see the rows. */
+static void after_a_mass_deletion_a_step_does_not_read_the_deleted_rows(void **state)
 {
     (void)state;
     const size_t many = 40000;
@@ -205,17 +200,17 @@ static void after_a_mass_deletion_a_step_does_not_read_what_is_gone(void **state
     assert_int_equal(
         db_query(reader, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
     assert_true(number(reader, "SELECT count(*) FROM fairway.ledgers") > 0);
-    assert_int_equal(retention_remove_keys(db, DAY, (int64_t)many / 4, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_KEYS, DAY, (int64_t)many / 4, &rows, NULL), ERR_OK);
     assert_int_equal(rows, many / 4);
-    assert_int_equal(retention_delete_leases(db, DAY, (int64_t)many, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_LEASES, DAY, (int64_t)many, &rows, NULL), ERR_OK);
     assert_int_equal(rows, many);
     assert_steps_are_small(DAY);
     db_free(db);
     db_free(reader);
 }
 
-/* The planner believes that no row is as old as it asks for. */
-static void the_statistics_decide_nothing(void **state)
+/* By the statistics, no row is as old as the step asks for. */
+static void wrong_statistics_do_not_change_the_plan(void **state)
 {
     (void)state;
     test_db_exec(&history, "ANALYZE fairway.leases; DELETE FROM fairway.housekeeping");
@@ -228,8 +223,8 @@ static void the_statistics_decide_nothing(void **state)
     assert_steps_are_small(20 * DAY);
 }
 
-/* Statistics from a time when almost every lease was open say that the open ones are best found by reading
- * the whole table. */
+/* With statistics from a time when almost every lease was open, the planner would find the open ones by a
+ * scan of the table. */
 static void a_ledger_does_not_read_the_history_whatever_the_statistics_say(void **state)
 {
     (void)state;
@@ -245,16 +240,16 @@ static void a_ledger_does_not_read_the_history_whatever_the_statistics_say(void 
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
     assert_int_equal(db_begin(lead.db, NULL), ERR_OK);
     const int64_t before = number(lead.db, sql_buffers);
-    if (pool_settle(lead.db, &empty, false, &settled, &detail) != ERR_OK)
+    if (settle_ledger(lead.db, &empty, false, &settled, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     ASSERT_AT_MOST("an empty ledger", number(lead.db, sql_buffers) - before, BUFFERS_OF_A_LEDGER);
     lead_drop(&lead);
     db_free(lead.db);
 }
 
-/* ---- who does it, and to what */
+/* ---- which rows, and which replica */
 
-static void the_ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
+static void ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
 {
     (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
@@ -262,13 +257,13 @@ static void the_ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
     size_t rows;
     ledger_row(&test, 1);
     seed_ledgers(&test, "2 hours");
-    assert_int_equal(retention_delete_ledgers(db, 7300, 1000, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_LEDGERS, 7300, 1000, &rows, NULL), ERR_OK);
     assert_int_equal(rows, 0);
     for (size_t left = 2500; left > 0; left -= rows) {
-        assert_int_equal(retention_delete_ledgers(db, 7000, 1000, &rows, NULL), ERR_OK);
+        assert_int_equal(retention_step(db, RETENTION_LEDGERS, 7000, 1000, &rows, NULL), ERR_OK);
         assert_int_equal(rows, left < 1000 ? left : 1000);
     }
-    assert_int_equal(retention_delete_ledgers(db, 7000, 1000, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(db, RETENTION_LEDGERS, 7000, 1000, &rows, NULL), ERR_OK);
     assert_int_equal(rows, 0);
     assert_int_equal(
         number(db, "SELECT min(l.sequence) - min(c.sequence) FROM fairway.ledgers l, fairway.cursor c"), 0);
@@ -276,21 +271,20 @@ static void the_ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
     test_db_drop(&test);
 }
 
-static void a_step_does_nothing_while_another_replica_is_in_one(void **state)
+static void a_step_does_nothing_while_another_replica_runs_one(void **state)
 {
     (void)state;
     struct db *other = test_db_open(&history, DB_DIRECT);
-    static const retention_step steps[] = {
-        retention_delete_leases, retention_remove_keys, retention_delete_ledgers};
+    static const enum retention steps[] = {RETENTION_LEASES, RETENTION_KEYS, RETENTION_LEDGERS};
     size_t rows;
-    assert_int_equal(
-        retention_delete_leases(other, 7 * DAY, STEP, &rows, NULL), ERR_OK); /* the first one ever */
+    assert_int_equal(retention_step(other, RETENTION_LEASES, 7 * DAY, STEP, &rows, NULL),
+        ERR_OK); /* inserts the row of housekeeping */
     struct db *one = begin();
-    assert_int_equal(retention_delete_leases(one, DAY, STEP, &rows, NULL), ERR_OK);
+    assert_int_equal(retention_step(one, RETENTION_LEASES, DAY, STEP, &rows, NULL), ERR_OK);
     assert_int_equal(rows, STEP);
     const int64_t begun_ms = clock_ms();
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        assert_int_equal(steps[i](other, 0, STEP, &rows, NULL), ERR_OK);
+        assert_int_equal(retention_step(other, steps[i], 0, STEP, &rows, NULL), ERR_OK);
         assert_int_equal(rows, 0);
     }
     assert_true(clock_ms() - begun_ms < 1500); /* lock_timeout is 2 s */
@@ -301,13 +295,13 @@ static void a_step_does_nothing_while_another_replica_is_in_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_nothing_is_old_a_step_reads_a_handful_of_buffers),
-        cmocka_unit_test(where_everything_is_old_a_step_reads_what_it_deletes),
-        cmocka_unit_test(a_step_does_nothing_while_another_replica_is_in_one),
-        cmocka_unit_test(after_a_mass_deletion_a_step_does_not_read_what_is_gone),
-        cmocka_unit_test(the_statistics_decide_nothing),
+        cmocka_unit_test(where_nothing_is_old_a_step_reads_few_buffers),
+        cmocka_unit_test(where_everything_is_old_a_step_reads_only_what_it_deletes),
+        cmocka_unit_test(a_step_does_nothing_while_another_replica_runs_one),
+        cmocka_unit_test(after_a_mass_deletion_a_step_does_not_read_the_deleted_rows),
+        cmocka_unit_test(wrong_statistics_do_not_change_the_plan),
         cmocka_unit_test(a_ledger_does_not_read_the_history_whatever_the_statistics_say),
-        cmocka_unit_test(the_ledgers_of_the_retention_time_and_the_cursors_stay),
+        cmocka_unit_test(ledgers_of_the_retention_time_and_the_cursors_stay),
     };
-    return cmocka_run_group_tests_name("history", tests, start_history, stop_history);
+    return cmocka_run_group_tests_name("pool/retention, a long history", tests, start_history, stop_history);
 }

@@ -1,6 +1,7 @@
 /*
- * A database that has gone back in time (DR10): grants stop in their own transaction, the leader holds them
- * back until no forgotten lease can be live any more, and what forgotten leases do meanwhile is mirrored.
+ * A database that was restored or failed over, and may have forgotten leases (DR10). Each grant transaction
+ * notices it, the leader puts grants on hold until no forgotten lease can be included any more, and what
+ * forgotten leases do meanwhile quarantines nothing.
  */
 #include "support/pool.h"
 
@@ -75,30 +76,29 @@ static const char sql_held_until[] = "SELECT coalesce(held_until, 0) FROM fairwa
 static const char sql_quarantined[] =
     "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'quarantined'";
 
-/* As a promoted standby finds it, and as a restored copy on another cluster does. */
+/* Makes the cursor row look like that of another timeline, as after a promotion. */
 static void go_back_in_time(struct world *world)
 {
     test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET timeline = timeline + 1");
 }
 
-static void take_anew(struct world *world)
+static void take_again(struct world *world)
 {
-    enum err e = ERR_NOT_LEADER; /* until the server has noticed that the session is gone */
+    enum err e = ERR_NOT_LEADER; /* until the server has ended the old session */
     lead_drop(&world->lead);
     for (int64_t end = clock_ms() + 20000; e == ERR_NOT_LEADER && clock_left_ms(end) > 0; clock_sleep_ms(10))
         e = lead_take(&world->lead, NULL);
     assert_int_equal(e, ERR_OK);
 }
 
-/* The hold as it would be some minutes later: it ends with a ledger that closes more than so long after the
- * last one. */
+/* Sets the end of the hold to so many seconds after the last close time. */
 static void shorten_to(struct world *world, int seconds)
 {
     AUTO_FREE char *sql = mem_format("UPDATE fairway.cursor SET held_until = close_time + %d", seconds);
     test_db_exec(&world->pool.test, sql);
 }
 
-/* The next ledger, a second after the last one, and its commit. */
+/* Closes the next ledger, a second after the last one, and commits it. */
 static void close_with(struct world *world, const struct built_ledger *what)
 {
     ledger_feed_close(world->feed, what);
@@ -146,26 +146,26 @@ static void DR10_another_cluster_stops_grants_in_their_own_transaction(void **st
     assert_suspended(world, "restored or failed over");
 }
 
-static void DR10_the_leader_holds_grants_for_the_longest_lease_and_the_clock_that_grants_allow(void **state)
+static void DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack(void **state)
 {
     struct world *world = *state;
     const int64_t now_s = number(world, "SELECT floor(extract(epoch FROM clock_timestamp()))::int8");
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     const int64_t until_s = number(world, sql_held_until);
     assert_in_range(until_s, now_s + HELD_SECONDS, now_s + HELD_SECONDS + 5);
     assert_suspended(world, "on hold until");
-    /* noticed once: the next leader does not begin anew */
-    take_anew(world);
+    /* the next leader does not start it again */
+    take_again(world);
     assert_int_equal(number(world, sql_held_until), until_s);
 }
 
-static void DR10_a_hold_counts_from_the_last_close_time_where_the_clock_is_behind_it(void **state)
+static void DR10_the_hold_counts_from_the_last_close_time_if_the_clock_is_slow(void **state)
 {
     struct world *world = *state;
     test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET close_time = close_time + 1000");
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
 }
 
@@ -173,9 +173,9 @@ static void DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it(void **s
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     shorten_to(world, 2);
-    for (int ledgers = 0; ledgers < 2; ledgers++) { /* the second closes at the very second */
+    for (int ledgers = 0; ledgers < 2; ledgers++) { /* the second one closes in the last second of the hold */
         close_with(world, NULL);
         assert_suspended(world, "on hold until");
     }
@@ -188,22 +188,23 @@ static void DR10_no_clock_ends_a_hold(void **state)
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
-    shorten_to(world, -1); /* long ago for every clock; no ledger has said so */
+    take_again(world);
+    shorten_to(world, -1); /* past for every clock, but no ledger has closed after it */
     assert_suspended(world, "on hold until");
 }
 
-static void DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_on(void **state)
+static void DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and_the_next_lease_uses_the_next(
+    void **state)
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     shorten_to(world, 1);
     struct built_account accounts[ACCOUNTS];
     for (size_t i = 0; i < ACCOUNTS; i++)
         accounts[i] =
             (struct built_account){.key = world->pool.accounts[i], .sequence = POOL_SEED_SEQUENCE + 7};
-    accounts[1].removed = true; /* a retirement that was forgotten */
+    accounts[1].removed = true; /* a forgotten retirement */
     close_with(world, &(struct built_ledger){.accounts = accounts, .account_count = ACCOUNTS});
     assert_int_equal(number(world, sql_quarantined), 0);
     assert_int_equal(
@@ -213,34 +214,34 @@ static void DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_
         assert_int_equal(granted(world).sequence, POOL_SEED_SEQUENCE + 8);
 }
 
-static void DR10_a_quarantined_account_that_goes_is_retired_and_stops_no_ledger(void **state)
+static void DR10_a_quarantined_account_that_the_network_removed_is_retired(void **state)
 {
     struct world *world = *state;
     test_db_exec(&world->pool.test, "UPDATE fairway.channel_accounts SET state = 'quarantined',"
                                     " quarantine_reason = 'test' WHERE slot = 0");
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     const struct built_account account = {.key = world->pool.accounts[0], .removed = true};
     close_with(world, &(struct built_ledger){.accounts = &account, .account_count = 1});
     assert_int_equal(number(world, sql_quarantined), 0);
 }
 
-static void DR10_lost_authority_is_quarantined_also_during_a_hold(void **state)
+static void DR10_changed_signers_quarantine_during_a_hold_too(void **state)
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     const struct built_account account = {
         .key = world->pool.accounts[0], .sequence = POOL_SEED_SEQUENCE, .foreign_signer = true};
     close_with(world, &(struct built_ledger){.accounts = &account, .account_count = 1});
     assert_int_equal(number(world, sql_quarantined), 1);
 }
 
-static void DR10_behind_the_hold_unknown_uses_quarantine_again(void **state)
+static void DR10_after_the_hold_unknown_transactions_quarantine_again(void **state)
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     shorten_to(world, 0);
     close_with(world, NULL);
     const struct built_account account = {.key = world->pool.accounts[0], .sequence = POOL_SEED_SEQUENCE + 1};
@@ -248,18 +249,18 @@ static void DR10_behind_the_hold_unknown_uses_quarantine_again(void **state)
     assert_int_equal(number(world, sql_quarantined), 1);
 }
 
-static void DR10_a_synchronous_failover_is_noticed_and_holds_nothing(void **state)
+static void DR10_a_synchronous_failover_needs_no_hold(void **state)
 {
     struct world *world = *state;
     world->lead.synchronous = true;
     go_back_in_time(world);
     assert_suspended(world, "restored or failed over");
-    take_anew(world);
+    take_again(world);
     assert_int_equal(number(world, sql_held_until), 0);
     granted(world);
 }
 
-/* A dump that was restored into its own cluster: identifier and timeline are what it says. */
+/* Such a dump finds the identifier and timeline that its cursor row names; only the oids differ. */
 static void DR10_a_dump_restored_into_its_own_cluster_is_another_database(void **state)
 {
     struct world *world = *state;
@@ -268,13 +269,13 @@ static void DR10_a_dump_restored_into_its_own_cluster_is_another_database(void *
         "CREATE TABLE fairway.cursor (LIKE fairway.old INCLUDING ALL); DROP TABLE fairway.old;"
         "INSERT INTO fairway.cursor SELECT * FROM public.dump");
     assert_suspended(world, "restored or failed over");
-    take_anew(world);
+    take_again(world);
     assert_int_not_equal(number(world, sql_held_until), 0);
     assert_suspended(world, "on hold until");
 }
 
-/* A promotion keeps both. */
-static void DR10_synchronous_or_not_a_copy_elsewhere_holds_grants(void **state)
+/* A promotion keeps the identifier and the home. */
+static void DR10_a_copy_puts_grants_on_hold_even_with_synchronous_failover(void **state)
 {
     struct world *world = *state;
     static const char *const elsewhere[] = {"system_identifier = system_identifier + 1", "home = '1/1'"};
@@ -283,34 +284,34 @@ static void DR10_synchronous_or_not_a_copy_elsewhere_holds_grants(void **state)
         AUTO_FREE char *sql =
             mem_format("UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL, %s", elsewhere[i]);
         test_db_exec(&world->pool.test, sql);
-        take_anew(world);
+        take_again(world);
         assert_int_not_equal(number(world, sql_held_until), 0);
     }
 }
 
-static void DR10_a_synchronous_failover_leaves_a_hold_that_is_there(void **state)
+static void DR10_a_synchronous_failover_keeps_an_earlier_hold(void **state)
 {
     struct world *world = *state;
     int64_t until_s;
     world->lead.synchronous = true;
     assert_int_equal(grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     assert_int_equal(number(world, sql_held_until), until_s);
 }
 
-static void DR10_a_second_failover_during_a_hold_prolongs_it(void **state)
+static void DR10_a_second_failover_extends_the_hold(void **state)
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     shorten_to(world, 1);
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     assert_true(number(world, "SELECT held_until - close_time FROM fairway.cursor") >= HELD_SECONDS - 5);
 }
 
-static void DR10_a_hold_by_hand_never_shortens_one(void **state)
+static void DR10_a_hold_by_hand_never_shortens_an_earlier_one(void **state)
 {
     struct world *world = *state;
     int64_t until_s;
@@ -323,7 +324,7 @@ static void DR10_a_hold_by_hand_never_shortens_one(void **state)
     assert_suspended(world, "the volume was copied");
 }
 
-static void DR10_a_hold_by_hand_waits_for_the_grants_that_did_not_see_it(void **state)
+static void DR10_a_hold_by_hand_waits_for_grants_in_flight(void **state)
 {
     struct world *world = *state;
     AUTO_ROWS rows = NULL;
@@ -341,23 +342,23 @@ static void DR10_a_hold_by_hand_waits_for_the_grants_that_did_not_see_it(void **
     assert_int_equal(grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
 }
 
-static void DR10_a_hold_that_a_slow_clock_began_begins_anew_with_the_ledgers(void **state)
+static void DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers(void **state)
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     const struct built_ledger ahead = {
-        .close_time_s = (uint64_t)number(world, sql_held_until) + 1}; /* minutes ahead of the clock */
+        .close_time_s = (uint64_t)number(world, sql_held_until) + 1}; /* the clock is minutes slow */
     close_with(world, &ahead);
     assert_int_equal(
         number(world, "SELECT coalesce(held_until - close_time, 0) FROM fairway.cursor"), HELD_SECONDS);
 }
 
-static void DR10_a_hold_that_a_fast_clock_began_goes_on_no_longer_than_from_where_it_is_right(void **state)
+static void DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers(void **state)
 {
     struct world *world = *state;
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     shorten_to(world, 86400);
     close_with(world, NULL);
     assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
@@ -366,7 +367,7 @@ static void DR10_a_hold_that_a_fast_clock_began_goes_on_no_longer_than_from_wher
     assert_suspended(world, "on hold until");
 }
 
-static void DR10_a_database_without_a_ledger_has_nothing_to_hold(void **state)
+static void DR10_a_database_without_a_ledger_cannot_be_put_on_hold(void **state)
 {
     struct world *world = *state;
     int64_t until_s;
@@ -381,18 +382,18 @@ static void DR10_a_leader_commits_nothing_into_another_database(void **state)
     go_back_in_time(world);
     assert_int_equal(commit(world), ERR_NOT_LEADER);
     assert_int_equal(number(world, "SELECT sequence FROM fairway.cursor"), POOL_SEED_LEDGER);
-    take_anew(world);
+    take_again(world);
     assert_int_equal(commit(world), ERR_OK);
 }
 
-static void DR10_a_gap_suspension_and_a_hold_are_independent(void **state)
+static void DR10_a_gap_and_a_hold_stop_grants_independently(void **state)
 {
     struct world *world = *state;
     assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     go_back_in_time(world);
-    take_anew(world);
+    take_again(world);
     shorten_to(world, 1);
-    close_with(world, NULL); /* ends the gap, not the hold */
+    close_with(world, NULL); /* ends the gap but not the hold */
     assert_suspended(world, "on hold until");
     assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     close_with(world, NULL);
@@ -406,26 +407,27 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(DR10_another_timeline_stops_grants_in_their_own_transaction),
         TEST(DR10_another_cluster_stops_grants_in_their_own_transaction),
-        TEST(DR10_the_leader_holds_grants_for_the_longest_lease_and_the_clock_that_grants_allow),
-        TEST(DR10_a_hold_counts_from_the_last_close_time_where_the_clock_is_behind_it),
+        TEST(DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack),
+        TEST(DR10_the_hold_counts_from_the_last_close_time_if_the_clock_is_slow),
         TEST(DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it),
         TEST(DR10_no_clock_ends_a_hold),
-        TEST(DR10_what_forgotten_leases_do_is_mirrored_and_the_next_lease_counts_on),
-        TEST(DR10_a_quarantined_account_that_goes_is_retired_and_stops_no_ledger),
-        TEST(DR10_lost_authority_is_quarantined_also_during_a_hold),
-        TEST(DR10_behind_the_hold_unknown_uses_quarantine_again),
-        TEST(DR10_a_synchronous_failover_is_noticed_and_holds_nothing),
+        TEST(
+            DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and_the_next_lease_uses_the_next),
+        TEST(DR10_a_quarantined_account_that_the_network_removed_is_retired),
+        TEST(DR10_changed_signers_quarantine_during_a_hold_too),
+        TEST(DR10_after_the_hold_unknown_transactions_quarantine_again),
+        TEST(DR10_a_synchronous_failover_needs_no_hold),
         TEST(DR10_a_dump_restored_into_its_own_cluster_is_another_database),
-        TEST(DR10_synchronous_or_not_a_copy_elsewhere_holds_grants),
-        TEST(DR10_a_synchronous_failover_leaves_a_hold_that_is_there),
-        TEST(DR10_a_second_failover_during_a_hold_prolongs_it),
-        TEST(DR10_a_hold_by_hand_never_shortens_one),
-        TEST(DR10_a_hold_by_hand_waits_for_the_grants_that_did_not_see_it),
-        TEST(DR10_a_hold_that_a_slow_clock_began_begins_anew_with_the_ledgers),
-        TEST(DR10_a_hold_that_a_fast_clock_began_goes_on_no_longer_than_from_where_it_is_right),
-        TEST(DR10_a_database_without_a_ledger_has_nothing_to_hold),
+        TEST(DR10_a_copy_puts_grants_on_hold_even_with_synchronous_failover),
+        TEST(DR10_a_synchronous_failover_keeps_an_earlier_hold),
+        TEST(DR10_a_second_failover_extends_the_hold),
+        TEST(DR10_a_hold_by_hand_never_shortens_an_earlier_one),
+        TEST(DR10_a_hold_by_hand_waits_for_grants_in_flight),
+        TEST(DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers),
+        TEST(DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers),
+        TEST(DR10_a_database_without_a_ledger_cannot_be_put_on_hold),
         TEST(DR10_a_leader_commits_nothing_into_another_database),
-        TEST(DR10_a_gap_suspension_and_a_hold_are_independent),
+        TEST(DR10_a_gap_and_a_hold_stop_grants_independently),
     };
     return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
 }

@@ -334,7 +334,7 @@ static void DL9_a_key_is_forgotten_after_its_24_hours_and_not_before(void **stat
                               "UPDATE fairway.leases SET granted_at = granted_at - interval '23 hours 59 "
                               "minutes' WHERE idempotency_key = 'young'");
     assert_int_equal(
-        retention_remove_keys(pool->db, IDEMPOTENCY_KEY_HOURS * 3600, 10, &forgotten, NULL), ERR_OK);
+        retention_step(pool->db, RETENTION_KEYS, IDEMPOTENCY_KEY_HOURS * 3600, 10, &forgotten, NULL), ERR_OK);
     assert_int_equal(forgotten, 1);
     grant_keyed(pool, &again, "young", "body");
     assert_same_lease(&again.grant.lease, &young.grant.lease);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "stellar/envelope_build.h"
 
 #define ACCOUNTS 100
 #define GRANTERS 8

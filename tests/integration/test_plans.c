@@ -1,6 +1,6 @@
 /*
- * What the statements of a grant read, in pages, whatever statistics say and however full the pool is: a plan
- * that scans a table or an index shows as pages, long before it shows as time.
+ * How many pages the statements of a grant read, with any statistics and however full the pool is. A plan
+ * that scans a table or an index shows in pages long before it shows in time.
  */
 #include "support/pool.h"
 
@@ -10,9 +10,9 @@
 
 #include "base/mem.h"
 
-#define ACCOUNTS 5000 /* and the rows of leases, in thousands below */
+#define ACCOUNTS 5000 /* leases: 20,000 and more */
 
-/* Pages that one run of the statement reads, planning included; it is rolled back. */
+/* Returns the pages that one run of the statement reads, planning included, and rolls back. */
 static int64_t pages_of(struct db *db, const char *sql)
 {
     AUTO_FREE char *explain =
@@ -31,13 +31,13 @@ static int64_t pages_of(struct db *db, const char *sql)
         at = strstr(at, "hit=");
         hit = at == NULL ? 0 : strtoll(at + 4, NULL, 10);
         read = more == NULL ? 0 : strtoll(more + 5, NULL, 10);
-        break; /* the top node counts those below it */
+        break; /* the top node includes the nodes below it */
     }
     db_rollback(db);
     return hit + read;
 }
 
-/* On a session whose plans are made when it runs the second time. */
+/* The same for the second run in a session, when its functions are planned. */
 static int64_t planned_pages_of(struct test_pool *pool, const char *sql)
 {
     struct db *db = test_db_open(&pool->test, DB_POOLED);
@@ -47,7 +47,7 @@ static int64_t planned_pages_of(struct test_pool *pool, const char *sql)
     return pages;
 }
 
-/* Without checks, as fast as rows can be written. */
+/* Without triggers, which makes inserts fast. */
 static void exec_unchecked(struct test_pool *pool, const char *sql)
 {
     AUTO_FREE char *text = mem_format("SET session_replication_role = replica; %s", sql);
@@ -78,7 +78,7 @@ static int set_up(void **state)
 static const char sql_keys[] =
     "SELECT * FROM fairway.find_keys('{\"\",\"\",\"\"}', '{key 77,key 19999,none}')";
 
-/* As on the day on which clients begin to send keys: the statistics say that no lease has one. */
+/* The first day on which clients send keys: by the statistics, no lease has one. */
 static void DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none(void **state)
 {
     struct test_pool *pool = *state;
@@ -90,8 +90,8 @@ static void DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none(vo
     assert_in_range(pages, 1, 20);
 }
 
-/* A session plans while the table is empty, and keeps the plan for as long as it lives. */
-static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_began_with_an_empty_table(void **state)
+/* A session that planned while the table was empty keeps that plan. */
+static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_table(void **state)
 {
     struct test_pool *pool = *state;
     struct db *db = test_db_open(&pool->test, DB_POOLED);
@@ -104,7 +104,7 @@ static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_began_with_an_e
     assert_in_range(pages, 1, 20);
 }
 
-/* Of the accounts, one in `of` stays idle. */
+/* Leases all accounts but one in `of`. */
 static void fill_pool(struct test_pool *pool, int of)
 {
     AUTO_FREE char *sql = mem_format("UPDATE fairway.channel_accounts SET lease_hash = CASE WHEN slot %% %d "
@@ -128,8 +128,9 @@ static void add_accounts(struct test_pool *pool)
     exec_unchecked(pool, sql);
 }
 
-/* What is passed costs, and the rest of the pool does not. The statistics are those of two accounts. */
-static void DX10_a_claim_reads_as_many_accounts_as_it_passes_however_full_the_pool_is(void **state)
+/* The claim reads the leased accounts that it passes and not the rest of the pool. The statistics are those
+ * of two accounts. */
+static void DX10_a_claim_reads_only_the_accounts_that_it_passes(void **state)
 {
     struct test_pool *pool = *state;
     static const struct {
@@ -147,7 +148,7 @@ static void DX10_a_claim_reads_as_many_accounts_as_it_passes_however_full_the_po
     }
 }
 
-static void H16_a_claim_takes_no_more_than_it_wants_and_all_that_are_idle_if_it_wants_more(void **state)
+static void H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts(void **state)
 {
     struct test_pool *pool = *state;
     add_accounts(pool);
@@ -162,7 +163,7 @@ static void H16_a_claim_takes_no_more_than_it_wants_and_all_that_are_idle_if_it_
     }
 }
 
-static void a_claim_begins_anywhere_in_the_pool(void **state)
+static void a_claim_starts_at_a_random_slot(void **state)
 {
     struct test_pool *pool = *state;
     add_accounts(pool);
@@ -176,13 +177,13 @@ static void a_claim_begins_anywhere_in_the_pool(void **state)
 
 int main(void)
 {
-#define ON_A_POOL(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        ON_A_POOL(DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none),
-        ON_A_POOL(DX10_a_key_is_found_in_a_few_pages_by_a_session_that_began_with_an_empty_table),
-        ON_A_POOL(DX10_a_claim_reads_as_many_accounts_as_it_passes_however_full_the_pool_is),
-        ON_A_POOL(H16_a_claim_takes_no_more_than_it_wants_and_all_that_are_idle_if_it_wants_more),
-        ON_A_POOL(a_claim_begins_anywhere_in_the_pool),
+        TEST(DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none),
+        TEST(DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_table),
+        TEST(DX10_a_claim_reads_only_the_accounts_that_it_passes),
+        TEST(H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts),
+        TEST(a_claim_starts_at_a_random_slot),
     };
     return cmocka_run_group_tests_name("plans", tests, test_pg_start, test_pg_stop);
 }

@@ -1,7 +1,5 @@
-/*
- * What a ledger does to leases and accounts (DESIGN section 5), on a real PostgreSQL. Rows S7 to S11 of the
- * ancestors' checklist; the ledger transaction around it is test_ingest_commit's.
- */
+/* What a ledger does to leases and accounts, on a real PostgreSQL. The ledger transaction around it is tested
+ * by test_ingest_commit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,13 +56,13 @@ static enum err settle(struct db *db, void *context)
 {
     struct closing *closing = context;
     struct detail detail = {0};
-    enum err e = pool_settle(db, closing->ledger, false, &closing->fixture->settled, &detail);
+    enum err e = settle_ledger(db, closing->ledger, false, &closing->fixture->settled, &detail);
     if (e != ERR_OK)
-        print_error("pool_settle: %s\n", detail.text);
+        print_error("settle_ledger: %s\n", detail.text);
     return e;
 }
 
-/* Settles one ledger of these transactions and accounts, as of sequence, closed at close_time_s. */
+/* Settles one ledger with these transactions and accounts. */
 static void close_ledger(struct fixture *f, uint32_t sequence, uint64_t close_time_s,
     const struct built_transaction transactions[], size_t transaction_count,
     const struct built_account accounts[], size_t account_count)
@@ -93,14 +91,15 @@ static uint64_t now_s(struct fixture *f)
     return (uint64_t)test_db_number(&f->test, "SELECT floor(extract(epoch FROM clock_timestamp()))::int8");
 }
 
-/* Account n with its lease of sequence 51 open. */
+/* Inserts account n with an open lease of sequence number 51. */
 static void leased(struct fixture *f, unsigned n)
 {
     account_row(&f->test, n, "active");
     lease_row(&f->test, n, "", 0);
 }
 
-/* The ledger has account n's leased transaction, with this result, and the account's sequence after it. */
+/* Settles a ledger with account n's leased transaction, its result, and the account's sequence number after
+ * it. */
 static void close_with(struct fixture *f, unsigned n, int32_t code, int64_t sequence)
 {
     const struct built_transaction transaction = {.hash = built_hash(n), .code = code};
@@ -115,15 +114,16 @@ static int64_t count(struct fixture *f, const char *where)
         where);
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
-    struct db *fresh =
-        test_db_open(&f->test, DB_DIRECT); /* SQL by address: each text a connection of its own */
+    /* statements are prepared once for each address of a text: a text on the heap needs a connection of its
+     * own */
+    struct db *fresh = test_db_open(&f->test, DB_DIRECT);
     assert_int_equal(db_query(fresh, DB_SQL0(sql), &rows, &detail), ERR_OK);
     int64_t found = db_i64(rows, 0, 0);
     db_free(fresh);
     return found;
 }
 
-static void a_confirmed_lease_releases_its_account_at_the_new_sequence(void **state)
+static void a_confirmed_lease_releases_its_account_with_the_new_sequence_number(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -136,7 +136,7 @@ static void a_confirmed_lease_releases_its_account_at_the_new_sequence(void **st
         1);
 }
 
-static void every_result_that_consumes_the_sequence_settles_as_failed(void **state)
+static void every_failure_that_consumes_the_sequence_number_ends_the_lease_as_failed(void **state)
 {
     struct fixture *f = *state;
     static const int32_t consuming[] = {-1, -6, -7, -10, -11, -14, -15};
@@ -150,20 +150,20 @@ static void every_result_that_consumes_the_sequence_settles_as_failed(void **sta
         count(f, "l.result = 'failed' AND a.lease_hash IS NULL AND a.sequence = 51"), ARRAY_LEN(consuming));
 }
 
-static void DR3_a_result_that_consumes_nothing_settles_nothing(void **state)
+static void DR3_a_result_that_consumes_no_sequence_number_ends_no_lease(void **state)
 {
     struct fixture *f = *state;
-    static const int32_t sparing[] = {-5, -8};
-    for (unsigned i = 0; i < ARRAY_LEN(sparing); i++) {
+    static const int32_t not_consuming[] = {-5, -8};
+    for (unsigned i = 0; i < ARRAY_LEN(not_consuming); i++) {
         leased(f, i + 1);
-        const struct built_transaction transaction = {.hash = built_hash(i + 1), .code = sparing[i]};
+        const struct built_transaction transaction = {.hash = built_hash(i + 1), .code = not_consuming[i]};
         close_ledger(f, NEXT, now_s(f), &transaction, 1, NULL, 0);
         assert_int_equal(f->settled.released, 0);
     }
-    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), ARRAY_LEN(sparing));
+    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), ARRAY_LEN(not_consuming));
 }
 
-static void DR3_a_fee_bump_settles_by_its_inner_hash_and_code(void **state)
+static void DR3_in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -175,7 +175,7 @@ static void DR3_a_fee_bump_settles_by_its_inner_hash_and_code(void **state)
     assert_int_equal(count(f, "l.result = 'failed' AND l.result_code = 'txFAILED'"), 1);
 }
 
-static void S7_S8_a_ledger_without_ours_changes_nothing(void **state)
+static void S7_S8_a_ledger_without_our_transactions_changes_nothing(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -188,7 +188,7 @@ static void S7_S8_a_ledger_without_ours_changes_nothing(void **state)
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
 }
 
-static void S11_of_many_only_those_in_the_ledger_end(void **state)
+static void S11_only_the_leases_whose_transactions_are_in_the_ledger_end(void **state)
 {
     struct fixture *f = *state;
     for (unsigned n = 1; n <= 5; n++)
@@ -209,7 +209,7 @@ static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(voi
     leased(f, 1);
     uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.leases");
     close_ledger(f, NEXT, max_time_s, NULL, 0, NULL, 0);
-    assert_int_equal(f->settled.expired, 0); /* equal: a ledger of that second may still include it */
+    assert_int_equal(f->settled.expired, 0); /* another ledger may close in the same second and include it */
     close_ledger(f, NEXT + 1, max_time_s + 1, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.expired, 1);
     assert_int_equal(
@@ -219,8 +219,9 @@ static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(voi
         1);
 }
 
-/* The ancestor freed an account 30 s after it was leased, whatever its envelope was still good for. */
-static void H1_no_clock_ends_a_lease_only_a_close_time_past_its_max_time(void **state)
+/* The service that fairway replaces freed an account 30 s after the lease began, even if the transaction was
+ * valid for longer. */
+static void H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -235,7 +236,7 @@ static void H1_no_clock_ends_a_lease_only_a_close_time_past_its_max_time(void **
     assert_int_equal(f->settled.expired, 1);
 }
 
-static void a_transaction_in_the_last_ledger_that_could_have_it_is_confirmed_not_expired(void **state)
+static void a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -258,7 +259,8 @@ static void max_ledger_is_exclusive(void **state)
     assert_int_equal(f->settled.expired, 1); /* 103 may not */
 }
 
-static void DR3_a_sequence_that_others_consumed_supersedes_and_quarantines(void **state)
+static void DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines(
+    void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -273,7 +275,7 @@ static void DR3_a_sequence_that_others_consumed_supersedes_and_quarantines(void 
         1);
 }
 
-static void a_ledger_below_what_is_known_is_not_mirrored(void **state)
+static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -293,7 +295,7 @@ static void a_removed_account_ends_its_lease_and_is_quarantined(void **state)
     assert_int_equal(count(f, "a.state = 'quarantined' AND a.lease_hash IS NULL"), 1);
 }
 
-static void a_changed_signer_quarantines_but_the_lease_lives_on(void **state)
+static void a_changed_signer_quarantines_and_the_lease_stays_open(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -317,7 +319,7 @@ static int64_t in_state(struct fixture *f, const char *state)
     return db_i64(rows, 0, 0);
 }
 
-static void creation_activates_and_a_merge_retires(void **state)
+static void a_creation_activates_and_a_merge_retires(void **state)
 {
     struct fixture *f = *state;
     account_row(&f->test, 1, "creating");
@@ -332,7 +334,7 @@ static void creation_activates_and_a_merge_retires(void **state)
     assert_int_equal(in_state(f, "retired"), 1);
 }
 
-static void DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody(void **state)
+static void DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody(void **state)
 {
     struct fixture *f = *state;
     struct buf meta = {0};
@@ -355,13 +357,13 @@ static void DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody(
     assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, &detail), ERR_OK);
     assert_int_equal(db_listen(listener, ACCOUNTS_CHANNEL, &detail), ERR_OK);
     assert_int_equal(
-        db_wait_notify(listener, 50, -1, &notified, &detail), ERR_OK); /* that of the new session */
+        db_wait_notify(listener, 50, -1, &notified, &detail), ERR_OK); /* may report the new session */
     struct closing closing = {f, &ledger};
     assert_int_equal(db_begin(f->db, &detail), ERR_OK);
     assert_int_equal(settle(f->db, &closing), ERR_OK);
     assert_int_equal(f->settled.confirmed, 1);
     assert_int_equal(
-        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1); /* seen by another session */
+        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1); /* as another session sees it */
     db_rollback(f->db);
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
     assert_int_equal(db_wait_notify(listener, 200, -1, &notified, &detail), ERR_OK);
@@ -375,7 +377,7 @@ static void DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody(
     db_free(listener);
 }
 
-/* The rows' own constraints, whatever a program does. */
+/* Runs statements that the constraints of the tables must reject. */
 static enum err attempt(struct fixture *f, struct db_statement first, struct db_statement second)
 {
     struct detail detail = {0};
@@ -391,7 +393,7 @@ static enum err attempt(struct fixture *f, struct db_statement first, struct db_
     return e;
 }
 
-static void S3_account_and_lease_name_each_other_or_nothing_commits(void **state)
+static void S3_nothing_commits_unless_account_and_open_lease_name_each_other(void **state)
 {
     struct fixture *f = *state;
     const struct db_statement none = {0};
@@ -438,37 +440,37 @@ static void settled_leases_are_deleted_in_bounded_steps_and_open_ones_never(void
     }
     test_db_exec(&f->test,
         "UPDATE fairway.leases SET settled_at = now() - interval '100 seconds' WHERE settled_at IS NOT NULL");
-    assert_int_equal(retention_delete_leases(f->db, 200, 10, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 200, 10, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 0);
-    assert_int_equal(retention_delete_leases(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 50, 2, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 2);
-    assert_int_equal(retention_delete_leases(f->db, 50, 2, &deleted, &detail), ERR_OK);
+    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 50, 2, &deleted, &detail), ERR_OK);
     assert_int_equal(deleted, 1);
     assert_int_equal(count(f, "true"), 1);
 }
 
 int main(void)
 {
-#define SETTLES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        SETTLES(a_confirmed_lease_releases_its_account_at_the_new_sequence),
-        SETTLES(every_result_that_consumes_the_sequence_settles_as_failed),
-        SETTLES(DR3_a_result_that_consumes_nothing_settles_nothing),
-        SETTLES(DR3_a_fee_bump_settles_by_its_inner_hash_and_code),
-        SETTLES(S7_S8_a_ledger_without_ours_changes_nothing),
-        SETTLES(S11_of_many_only_those_in_the_ledger_end),
-        SETTLES(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
-        SETTLES(H1_no_clock_ends_a_lease_only_a_close_time_past_its_max_time),
-        SETTLES(a_transaction_in_the_last_ledger_that_could_have_it_is_confirmed_not_expired),
-        SETTLES(max_ledger_is_exclusive),
-        SETTLES(DR3_a_sequence_that_others_consumed_supersedes_and_quarantines),
-        SETTLES(a_ledger_below_what_is_known_is_not_mirrored),
-        SETTLES(a_removed_account_ends_its_lease_and_is_quarantined),
-        SETTLES(a_changed_signer_quarantines_but_the_lease_lives_on),
-        SETTLES(creation_activates_and_a_merge_retires),
-        SETTLES(DR1_a_rolled_back_settlement_leaves_every_lease_and_notifies_nobody),
-        SETTLES(S3_account_and_lease_name_each_other_or_nothing_commits),
-        SETTLES(settled_leases_are_deleted_in_bounded_steps_and_open_ones_never),
+        TEST(a_confirmed_lease_releases_its_account_with_the_new_sequence_number),
+        TEST(every_failure_that_consumes_the_sequence_number_ends_the_lease_as_failed),
+        TEST(DR3_a_result_that_consumes_no_sequence_number_ends_no_lease),
+        TEST(DR3_in_a_fee_bump_the_inner_hash_and_result_decide),
+        TEST(S7_S8_a_ledger_without_our_transactions_changes_nothing),
+        TEST(S11_only_the_leases_whose_transactions_are_in_the_ledger_end),
+        TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
+        TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock),
+        TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired),
+        TEST(max_ledger_is_exclusive),
+        TEST(DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines),
+        TEST(a_ledger_that_is_not_above_the_rows_changes_nothing),
+        TEST(a_removed_account_ends_its_lease_and_is_quarantined),
+        TEST(a_changed_signer_quarantines_and_the_lease_stays_open),
+        TEST(a_creation_activates_and_a_merge_retires),
+        TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody),
+        TEST(S3_nothing_commits_unless_account_and_open_lease_name_each_other),
+        TEST(settled_leases_are_deleted_in_bounded_steps_and_open_ones_never),
     };
     return cmocka_run_group_tests_name("pool/settle", tests, test_pg_start, test_pg_stop);
 }

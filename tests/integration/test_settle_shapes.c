@@ -1,7 +1,5 @@
-/*
- * DR3: every shape that a ledger can have, and what it does to the leases in it: all result codes, plain and
- * fee-bumped, in every version of the metadata, alone and in a crowd.
- */
+/* DR3: leases in ledgers of every form: all result codes, plain and in fee bumps, in every version of the
+ * metadata, in small and in full ledgers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +16,7 @@
 #define TX_SUCCESS 0
 #define TX_FAILED (-1)
 #define TX_FEE_BUMP_INNER_FAILED (-13) /* never an innermost result */
-#define FOREIGN 100000                 /* hashes and keys from here on are nobody's */
+#define FOREIGN 100000                 /* hashes and keys from here on are not of the pool */
 
 static int set_up(void **state)
 {
@@ -45,7 +43,7 @@ static int64_t open_leases(struct gap_world *world)
     return gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash");
 }
 
-/* The results that the ledger proves to have consumed the sequence, by the protocol's rules. */
+/* Whether a result consumes the sequence number, by the rules of the protocol. */
 static bool consumes(int32_t code)
 {
     static const int32_t codes[] = {0, -1, -6, -7, -10, -11, -14, -15};
@@ -55,7 +53,8 @@ static bool consumes(int32_t code)
     return false;
 }
 
-/* One lease with this result; the account's entry follows it, as it does on the network. */
+/* Commits a ledger with one leased transaction of this result. The account's entry changes as on the
+ * network. */
 static void settle_one(struct gap_world *world, unsigned n, int32_t code, bool bumped)
 {
     gap_leased(world, n);
@@ -69,7 +68,8 @@ static void settle_one(struct gap_world *world, unsigned n, int32_t code, bool b
             .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
 }
 
-static void DR3_every_result_plain_and_fee_bumped_ends_the_lease_exactly_when_it_consumed(void **state)
+static void DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consumes_the_sequence_number(
+    void **state)
 {
     struct gap_world *world = *state;
     unsigned n = 0;
@@ -84,7 +84,7 @@ static void DR3_every_result_plain_and_fee_bumped_ends_the_lease_exactly_when_it
             assert_int_equal(world->settled.failed, code != TX_SUCCESS && consumes(code));
             assert_int_equal(world->settled.quarantined + world->settled.superseded, 0);
         }
-    print_message("%u shapes: %zu confirmed, %zu failed, %zu still open\n", n, confirmed, failed, open);
+    print_message("%u cases: %zu confirmed, %zu failed, %zu still open\n", n, confirmed, failed, open);
     assert_int_equal(n, 36);
     assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.result_code = 'txSUCCESS'"
                                       " AND a.lease_hash IS NULL AND a.sequence = 51 AND a.state = 'active'"),
@@ -94,7 +94,7 @@ static void DR3_every_result_plain_and_fee_bumped_ends_the_lease_exactly_when_it
     assert_int_equal(open_leases(world), open);
 }
 
-static void DR3_empty_ledgers_of_every_kind_change_nothing(void **state)
+static void DR3_empty_ledgers_of_every_metadata_version_change_nothing(void **state)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
@@ -107,7 +107,7 @@ static void DR3_empty_ledgers_of_every_kind_change_nothing(void **state)
     assert_int_equal(gap_count(world, "a.sequence = 50 AND a.sequence_ledger = 100"), 2);
 }
 
-static void DR3_two_of_ours_among_a_thousand_foreign_ones_are_found(void **state)
+static void DR3_two_of_our_transactions_are_found_among_a_thousand(void **state)
 {
     struct gap_world *world = *state;
     enum {
@@ -143,7 +143,7 @@ static void DR3_two_of_ours_among_a_thousand_foreign_ones_are_found(void **state
     assert_int_equal(open_leases(world), 1);
 }
 
-static void DR3_one_hash_twice_in_a_ledger_counts_once(void **state)
+static void DR3_a_hash_that_is_in_a_ledger_twice_counts_once(void **state)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
@@ -158,12 +158,11 @@ static void DR3_one_hash_twice_in_a_ledger_counts_once(void **state)
     assert_int_equal(world->settled.released, 1);
     assert_int_equal(world->settled.quarantined, 0);
     commit(world, &(struct built_ledger){.transactions = transactions, .transaction_count = 3});
-    assert_int_equal(world->settled.released, 0); /* and in a later one not again */
+    assert_int_equal(world->settled.released, 0); /* nor again in a later ledger */
     assert_int_equal(open_leases(world), 1);
 }
 
-static void DR3_a_foreign_envelope_of_the_same_sequence_supersedes_and_quarantines_plain_or_bumped(
-    void **state)
+static void DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quarantines(void **state)
 {
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 3; n++) {
@@ -185,8 +184,7 @@ static void DR3_a_foreign_envelope_of_the_same_sequence_supersedes_and_quarantin
         3);
 }
 
-/* What the account did says more than what a ledger does not show by hash. */
-static void DR3_a_lease_that_the_ledger_passes_without_its_hash_never_waits_for_its_time(void **state)
+static void DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded(void **state)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
@@ -196,8 +194,7 @@ static void DR3_a_lease_that_the_ledger_passes_without_its_hash_never_waits_for_
     assert_int_equal(gap_count(world, "a.sequence = 60 AND a.sequence_ledger = 101"), 1);
 }
 
-static void DR3_a_frozen_account_is_quarantined_its_lease_ends_by_time_and_thawing_releases_nothing(
-    void **state)
+static void DR3_a_frozen_account_is_quarantined_until_released_by_hand_and_its_lease_expires(void **state)
 {
     struct gap_world *world = *state;
     const struct public_key stranger = built_key(FOREIGN);
@@ -213,17 +210,18 @@ static void DR3_a_frozen_account_is_quarantined_its_lease_ends_by_time_and_thawi
     assert_int_equal(
         gap_count(world, "a.state = 'quarantined' AND a.quarantine_reason = 'the network froze it'"), 2);
     assert_int_equal(open_leases(world), 1);
-    assert_int_equal(gap_count(world, "a.sequence_ledger = 101"), 1); /* only what was touched is mirrored */
+    assert_int_equal(
+        gap_count(world, "a.sequence_ledger = 101"), 1); /* only of the account that the ledger changed */
     commit(world, &(struct built_ledger){.frozen_changed = true});
-    assert_int_equal(gap_count(world, "a.state = 'quarantined'"), 2); /* that is for a person */
+    assert_int_equal(gap_count(world, "a.state = 'quarantined'"), 2); /* an operator releases them */
     commit(world, &(struct built_ledger){.close_time_s = UINT32_MAX});
     assert_int_equal(world->settled.expired, 1);
     assert_int_equal(open_leases(world), 0);
     assert_int_equal(gap_count(world, "a.state = 'active'"), 1);
 }
 
-/* The number that the next envelope is built from is never older than the release. */
-static void H5_the_sequence_is_written_in_the_same_update_that_releases(void **state)
+/* The next transaction is built from this sequence number, so it must not be older than the release. */
+static void H5_one_update_writes_the_sequence_number_and_releases_the_account(void **state)
 {
     struct gap_world *world = *state;
     test_db_exec(&world->db,
@@ -252,7 +250,7 @@ static void H5_the_sequence_is_written_in_the_same_update_that_releases(void **s
 #define MANY_TRANSACTIONS 3000
 #define MANY_LEASES 1000
 
-static void DR3_a_full_ledger_settles_a_thousand_leases_in_well_under_a_second(void **state)
+static void DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds(void **state)
 {
     struct gap_world *world = *state;
     struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_transaction);
@@ -278,15 +276,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(DR3_every_result_plain_and_fee_bumped_ends_the_lease_exactly_when_it_consumed),
-        TEST(DR3_empty_ledgers_of_every_kind_change_nothing),
-        TEST(DR3_two_of_ours_among_a_thousand_foreign_ones_are_found),
-        TEST(DR3_one_hash_twice_in_a_ledger_counts_once),
-        TEST(DR3_a_foreign_envelope_of_the_same_sequence_supersedes_and_quarantines_plain_or_bumped),
-        TEST(DR3_a_lease_that_the_ledger_passes_without_its_hash_never_waits_for_its_time),
-        TEST(DR3_a_frozen_account_is_quarantined_its_lease_ends_by_time_and_thawing_releases_nothing),
-        TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_well_under_a_second),
-        TEST(H5_the_sequence_is_written_in_the_same_update_that_releases),
+        TEST(DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consumes_the_sequence_number),
+        TEST(DR3_empty_ledgers_of_every_metadata_version_change_nothing),
+        TEST(DR3_two_of_our_transactions_are_found_among_a_thousand),
+        TEST(DR3_a_hash_that_is_in_a_ledger_twice_counts_once),
+        TEST(DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quarantines),
+        TEST(DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded),
+        TEST(DR3_a_frozen_account_is_quarantined_until_released_by_hand_and_its_lease_expires),
+        TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds),
+        TEST(H5_one_update_writes_the_sequence_number_and_releases_the_account),
     };
-    return cmocka_run_group_tests_name("settle shapes", tests, test_pg_start, test_pg_stop);
+    return cmocka_run_group_tests_name(
+        "pool/settle, every form of ledger", tests, test_pg_start, test_pg_stop);
 }

@@ -1,7 +1,7 @@
 /*
- * DATABASE_FAILOVER=synchronous stands on this (DR10): no lease is answered, and no creation sent, that its
- * synchronous standby may not have. A wait for the standby that is cancelled is a mere warning to PostgreSQL,
- * behind a COMMIT that has happened.
+ * What DATABASE_FAILOVER=synchronous relies on (DR10): no lease is returned and no creation is sent that the
+ * synchronous standby may lack. If the wait for the standby is cancelled, PostgreSQL commits all the same and
+ * only warns.
  */
 #include "pool/fee_bump.h"
 #include "support/pool.h"
@@ -42,7 +42,7 @@ static void set_standby(const char *name)
     for (const int64_t deadline_ms = clock_ms() + 10000; test_db_number(&postgres, is_set) != 1;
          clock_sleep_ms(20))
         assert_true(clock_ms() < deadline_ms);
-    clock_sleep_ms(200); /* sessions that are open hear of it when they are idle */
+    clock_sleep_ms(200); /* open sessions reload when they are idle */
 }
 
 static int tear_down(void **state)
@@ -51,7 +51,7 @@ static int tear_down(void **state)
     return test_pool_tear_down(state);
 }
 
-/* Cancels whatever waits for the standby, as an impatient operator does. */
+/* Cancels all sessions that wait for the standby, as an operator might. */
 static void *cancel_waits(void *stop)
 {
     const struct test_db postgres = {.url = (char *)(uintptr_t)test_pg_url()};
@@ -86,7 +86,7 @@ static void ask_keyed(const struct test_pool *pool, struct asked *asked)
     snprintf(asked->request.idempotency_key, sizeof asked->request.idempotency_key, "key");
 }
 
-static void DR10_a_lease_that_the_standby_may_not_have_is_not_answered(void **state)
+static void DR10_a_lease_that_the_standby_may_lack_is_not_returned(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked, retry;
@@ -97,10 +97,10 @@ static void DR10_a_lease_that_the_standby_may_not_have_is_not_answered(void **st
     ask_keyed(pool, &asked);
     assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_NOT_REPLICATED);
     assert_int_equal(asked.grant.state, GRANT_OPEN);
-    assert_int_equal(lease_rows(pool), 1); /* it is there, and keeps its account until a ledger ends it */
+    assert_int_equal(lease_rows(pool), 1); /* it exists and keeps its account until a ledger ends it */
     assert_int_equal(leased_accounts(pool), 1);
 
-    /* a retry finds it, and is not answered either */
+    /* a retry finds it and does not get it either */
     ask_keyed(pool, &retry);
     assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_NOT_REPLICATED);
     struct grant *const grants[] = {&retry.grant};
@@ -119,7 +119,7 @@ static void DR10_a_lease_that_the_standby_may_not_have_is_not_answered(void **st
     asked_wipe(&retry);
 }
 
-static void DR10_a_standby_that_stays_away_leaves_the_outcome_unknown_within_the_timeouts(void **state)
+static void DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -132,14 +132,14 @@ static void DR10_a_standby_that_stays_away_leaves_the_outcome_unknown_within_the
     assert_int_equal(asked.grant.state, GRANT_OPEN);
     set_standby("");
     assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
-    while (asked.grant.state == GRANT_OPEN) /* until the first try's session has ended */
+    while (asked.grant.state == GRANT_OPEN) /* until the session of the first attempt has ended */
         assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
     assert_int_equal(asked.grant.state, GRANT_DONE);
     assert_int_equal(lease_rows(pool), 1);
     asked_wipe(&asked);
 }
 
-static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_again(void **state)
+static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_reads_the_cursor_again(void **state)
 {
     struct test_pool *pool = *state;
     struct ledger_feed *feed = ledger_feed_new(POOL_SEED_LEDGER, 0);
@@ -161,7 +161,7 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
     cancel_from_now(&canceller);
     assert_int_equal(ledger_commit(&lead, &named, NULL, &committed, NULL), ERR_NOT_REPLICATED);
     cancel_no_more(&canceller);
-    assert_int_equal(lead.cursor.sequence, POOL_SEED_LEDGER); /* what it knows for sure */
+    assert_int_equal(lead.cursor.sequence, POOL_SEED_LEDGER); /* not moved */
     set_standby("");
     lead_drop(&lead);
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
@@ -170,7 +170,7 @@ static void DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_ag
     ledger_feed_free(feed);
 }
 
-static void DR10_a_fee_bump_that_the_standby_may_not_have_is_not_answered(void **state)
+static void DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned(void **state)
 {
     struct test_pool *pool = *state;
     const struct hash bump = built_hash(7);
@@ -189,7 +189,7 @@ static void DR10_a_fee_bump_that_the_standby_may_not_have_is_not_answered(void *
     asked_wipe(&asked);
 }
 
-static enum err ship(struct session *session)
+static enum err store_submission(struct session *session)
 {
     const struct provisioning_tx transaction = {
         .kind = PROVISIONING_CREATION, .sequence = 5, .max_time_s = 77, .account_count = 1};
@@ -199,7 +199,7 @@ static enum err ship(struct session *session)
     return db_commit(session->db, NULL);
 }
 
-static void Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent(void **state)
+static void Z2_a_creation_that_the_standby_may_lack_is_not_sent(void **state)
 {
     struct test_pool *pool = *state;
     struct session session = session_new(pool->test.url, &pool->settings.network);
@@ -209,8 +209,8 @@ static void Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent(void *
     assert_int_equal(session_take(&session, NULL), ERR_OK);
     set_standby("nobody");
     cancel_from_now(&canceller);
-    assert_int_equal(ship(&session), ERR_NOT_REPLICATED);
-    for (int looks = 0; looks < 2; looks++) {
+    assert_int_equal(store_submission(&session), ERR_NOT_REPLICATED);
+    for (int reads = 0; reads < 2; reads++) {
         assert_int_equal(session_read_submission(&session, &any, &submission, NULL), ERR_NOT_REPLICATED);
         assert_false(any);
     }
@@ -225,15 +225,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            DR10_a_lease_that_the_standby_may_not_have_is_not_answered, set_up, tear_down),
+            DR10_a_lease_that_the_standby_may_lack_is_not_returned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            DR10_a_standby_that_stays_away_leaves_the_outcome_unknown_within_the_timeouts, set_up, tear_down),
+            DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            DR10_a_ledger_that_the_standby_may_not_have_makes_the_leader_look_again, set_up, tear_down),
+            DR10_after_a_ledger_that_the_standby_may_lack_the_leader_reads_the_cursor_again, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(
-            DR10_a_fee_bump_that_the_standby_may_not_have_is_not_answered, set_up, tear_down),
+            DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            Z2_a_creation_that_the_standby_may_not_have_is_not_to_be_sent, set_up, tear_down),
+            Z2_a_creation_that_the_standby_may_lack_is_not_sent, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, test_pg_start_private, test_pg_stop);
 }

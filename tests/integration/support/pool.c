@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "stellar/envelope_build.h"
 #include "keyd.h"
 #include "pool_seed.h"
 
@@ -146,7 +147,7 @@ static enum err commit(struct db *db, void *context)
                           close_time = DB_I64((int64_t)ledger->close_time_s);
     enum err e = db_query(db, DB_SQL(sql_move, sequence, hash, close_time), NULL, &detail);
     if (e == ERR_OK)
-        e = pool_settle(db, ledger, false, &closing->settled, &detail);
+        e = settle_ledger(db, ledger, false, &closing->settled, &detail);
     if (e == ERR_OK)
         e = db_query(db,
             DB_SQL(sql_row, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
@@ -198,7 +199,7 @@ void assert_lease_signed(const struct test_pool *pool, const struct lease *lease
 {
     struct envelope envelope;
     struct detail detail = {0};
-    must(envelope_decode(buf_bytes(&lease->envelope), &envelope, &detail), &detail, "answered envelope");
+    must(envelope_decode(buf_bytes(&lease->envelope), &envelope, &detail), &detail, "envelope");
     const struct hash hash = envelope_hash(&pool->settings.network, &envelope);
     assert_true(hash_equal(&hash, &lease->hash));
     assert_int_equal(envelope.form, ENVELOPE_V1);

@@ -1,6 +1,6 @@
 /*
- * A seeded pool in a database of its own, a key process that serves it, and ledgers closed by hand: the
- * pool's own code without HTTP and without a network. Everything here fails the test when it goes wrong.
+ * A pool in a database of its own, a key process, and ledgers that the test closes: without HTTP and without
+ * a network. Every function here fails the test on an error.
  */
 #ifndef FAIRWAY_TESTS_POOL_H
 #define FAIRWAY_TESTS_POOL_H
@@ -26,23 +26,23 @@ struct test_pool {
     struct grant_settings settings;
 };
 
-/* On a server that runs (test_pg_start). */
+/* test_pg_start has started the server. */
 void test_pool_open(struct test_pool *pool, size_t accounts);
 void test_pool_close(struct test_pool *pool);
-/* For cmocka: *state is a struct test_pool of its own. */
+/* The same for cmocka; *state is the struct test_pool. */
 int test_pool_set_up(void **state, size_t accounts);
 int test_pool_tear_down(void **state);
 
-/* A client's request; its grant is open. */
+/* A client's request and its grant, which is open. */
 struct asked {
     struct sample sample;
     struct lease_request request;
     struct grant grant;
 };
 
-/* For a payment of sample_key(CLIENT). */
+/* Makes a request for a payment of sample_key(CLIENT). */
 void ask(const struct test_pool *pool, struct asked *asked);
-/* For the sample that is there: judged as the service does before it takes an account. */
+/* Makes a request for asked->sample, checked as the service does before it takes an account. */
 void ask_sample(const struct test_pool *pool, struct asked *asked);
 void asked_wipe(struct asked *asked);
 void asked_wipe_all(struct asked asked[], size_t count);
@@ -54,20 +54,19 @@ void test_lock_key(struct db *db);
 enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail);
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
-/* Asks for count leases, all of which must be had. */
+/* Grants count leases. */
 void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count);
 
-/* Commits the next ledger, closed now, in db: it settles, moves the cursor, and is a row. The rest of what
- * (NULL: an empty ledger) is taken as it is. */
+/* Commits the next ledger, closed now: settles it, moves the cursor, inserts the row. what has the rest of it
+ * (NULL: an empty ledger). */
 struct settled test_pool_close_ledger(struct db *db, const struct built_ledger *what);
-/* One that has these leases' transactions in it, successful. */
+/* The same for a ledger that includes these leases' transactions, all successful. */
 struct settled test_pool_include(struct db *db, const struct lease *const leases[], size_t count);
 
-/* Fails unless the answered envelope is what the lease says, in every field that the pool decides, and has
- * the one valid signature of its account over the hash computed anew. */
+/* Asserts that the envelope has every field that the lease has, and one signature, which is its account's and
+ * valid for the recomputed hash. */
 void assert_lease_signed(const struct test_pool *pool, const struct lease *lease);
 
-/* What is left behind. */
 int64_t leased_accounts(const struct test_pool *pool);
 int64_t lease_rows(const struct test_pool *pool);
 void assert_nothing_leased(const struct test_pool *pool);

@@ -1,6 +1,6 @@
 /*
- * A pool as `ensure-accounts` and ingestion leave it, without a network: idle accounts whose seeds a real key
- * process sealed, known from a first ledger on. Free of the test framework: benchmarks use it too.
+ * Fills a pool without a network: idle accounts whose seeds a real key process sealed, as of a first ledger.
+ * Does not use the test framework, because benchmarks use it too.
  */
 #ifndef FAIRWAY_TESTS_POOL_SEED_H
 #define FAIRWAY_TESTS_POOL_SEED_H
@@ -12,7 +12,7 @@
 /* Of every account, as of that ledger. */
 #define POOL_SEED_SEQUENCE ((int64_t)POOL_SEED_LEDGER << 32)
 
-/* Binds a migrated, empty database to its network, and gives it the first ledger, which closes now. */
+/* Binds a migrated, empty database to its network and inserts the first ledger, which closes now. */
 MUST_CHECK enum err pool_seed_network(
     struct db *db, const char *passphrase, const struct public_key *distribution, struct detail *detail);
 

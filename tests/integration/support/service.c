@@ -214,7 +214,7 @@ static void commit_ledger(struct service *service, struct ledger *ledger)
         &detail, "cursor");
     ledger->sequence = (uint32_t)db_i64(cursor, 0, 0);
     ledger->close_time_s = (uint64_t)db_i64(cursor, 0, 1);
-    must(pool_settle(service->sql, ledger, false, &settled, &detail), &detail, "settle");
+    must(settle_ledger(service->sql, ledger, false, &settled, &detail), &detail, "settle");
     run(service, DB_SQL("INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time,"
                         " transaction_count, settled_count) VALUES ($1, $2, $2, 28, $3, 0, 0)",
                      DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),

@@ -1,4 +1,4 @@
-/* What a ledger does to a channel account's row. */
+/* The names of account states, and how ledgers change an account's row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static struct ledger_account seen(int64_t sequence)
     return (struct ledger_account){.sequence = sequence, .own_authority = true};
 }
 
-static void a_confirmed_lease_moves_the_sequence_and_nothing_else(void **state)
+static void a_confirmed_lease_changes_the_sequence_number_only(void **state)
 {
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
@@ -30,7 +30,7 @@ static void a_confirmed_lease_moves_the_sequence_and_nothing_else(void **state)
     assert_int_equal(row.sequence_ledger, 101);
 }
 
-static void a_ledger_that_is_known_already_changes_nothing(void **state)
+static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
 {
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
@@ -41,7 +41,8 @@ static void a_ledger_that_is_known_already_changes_nothing(void **state)
     assert_int_equal(row.state, ACCOUNT_ACTIVE);
 }
 
-static void a_change_without_a_sequence_is_mirrored(void **state) /* a payment to the account */
+/* A payment to the account. */
+static void a_change_without_a_sequence_number_only_moves_the_ledger(void **state)
 {
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
@@ -51,7 +52,7 @@ static void a_change_without_a_sequence_is_mirrored(void **state) /* a payment t
     assert_int_equal(row.sequence_ledger, 101);
 }
 
-static void a_sequence_that_others_consumed_quarantines(void **state)
+static void a_sequence_number_that_a_foreign_transaction_consumed_quarantines(void **state)
 {
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
@@ -62,8 +63,7 @@ static void a_sequence_that_others_consumed_quarantines(void **state)
     assert_int_equal(row.sequence, 41);
 }
 
-static void DR10_during_a_hold_unknown_uses_are_forgotten_leases_and_removals_forgotten_retirements(
-    void **state)
+static void DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quarantine_nothing(void **state)
 {
     (void)state;
     struct account_row used = row_of(ACCOUNT_ACTIVE), removed = row_of(ACCOUNT_ACTIVE), foreign = used;
@@ -76,10 +76,11 @@ static void DR10_during_a_hold_unknown_uses_are_forgotten_leases_and_removals_fo
     assert_true(account_state_after_ledger(&removed, &gone, 101, false, true));
     assert_int_equal(removed.state, ACCOUNT_RETIRED);
     assert_true(account_state_after_ledger(&foreign, &taken, 101, false, true));
-    assert_int_equal(foreign.state, ACCOUNT_QUARANTINED); /* never to be leased, whatever was forgotten */
+    assert_int_equal(
+        foreign.state, ACCOUNT_QUARANTINED); /* others can sign for it: no lease may be granted */
 }
 
-static void lost_authority_quarantines(void **state)
+static void changed_signers_quarantine(void **state)
 {
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
@@ -89,7 +90,7 @@ static void lost_authority_quarantines(void **state)
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
 }
 
-static void creation_activates_at_the_ledgers_sequence(void **state)
+static void the_ledger_that_creates_an_account_activates_it_with_its_sequence_number(void **state)
 {
     (void)state;
     struct account_row row = {.state = ACCOUNT_CREATING};
@@ -100,7 +101,7 @@ static void creation_activates_at_the_ledgers_sequence(void **state)
     assert_true(row.sequence == (int64_t)101 << 32);
 }
 
-static void removal_retires_only_what_was_retiring(void **state)
+static void removal_retires_a_retiring_account_and_quarantines_others(void **state)
 {
     (void)state;
     struct ledger_account account = {.removed = true};
@@ -125,6 +126,20 @@ static void a_quarantined_account_keeps_its_first_reason(void **state)
     assert_int_equal(row.sequence, 41);
 }
 
+static void every_status_has_one_name_and_one_state(void **state)
+{
+    (void)state;
+    enum account_status parsed;
+    for (enum account_status s = 0; s < ACCOUNT_STATUSES; s++) {
+        assert_int_equal(account_status_parse(account_status_name(s), &parsed), ERR_OK);
+        assert_int_equal(parsed, s);
+        assert_int_equal(account_status_of(account_status_state(s), s == ACCOUNT_STATUS_LEASED), s);
+        assert_non_null(strstr(ACCOUNT_STATUS_NAMES, account_status_name(s)));
+    }
+    assert_int_equal(account_status_parse("active", &parsed), ERR_MALFORMED);
+    assert_int_equal(account_status_of(ACCOUNT_RETIRING, true), ACCOUNT_STATUS_RETIRING);
+}
+
 static void every_state_has_one_name(void **state)
 {
     (void)state;
@@ -136,8 +151,8 @@ static void every_state_has_one_name(void **state)
     assert_int_equal(account_state_parse("idle", &parsed), ERR_MALFORMED);
 }
 
-static void a_sequence_that_went_back_quarantines(
-    void **state) /* merged and created again, or another network */
+/* The account was merged and created again, or this is another network. */
+static void a_lower_sequence_number_quarantines(void **state)
 {
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
@@ -148,7 +163,7 @@ static void a_sequence_that_went_back_quarantines(
     assert_int_equal(row.sequence, 39);
 }
 
-static void behind_a_gap_an_absent_account_is_missing_retired_or_yet_to_be_created(void **state)
+static void after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be_created(void **state)
 {
     (void)state;
     const struct ledger_account absent = {.removed = true};
@@ -161,11 +176,11 @@ static void behind_a_gap_an_absent_account_is_missing_retired_or_yet_to_be_creat
     assert_int_equal(retiring.state, ACCOUNT_RETIRED);
     assert_false(account_state_after_gap(&creating, &absent, 200, false, false));
     assert_int_equal(creating.state, ACCOUNT_CREATING);
-    assert_false(account_state_after_gap(&old, &absent, 100, false, false)); /* the row knows better */
+    assert_false(account_state_after_gap(&old, &absent, 100, false, false)); /* the row is newer */
     assert_int_equal(old.state, ACCOUNT_ACTIVE);
 }
 
-static void behind_a_gap_what_is_there_is_taken_over(void **state)
+static void after_a_gap_an_existing_account_takes_over_the_networks_sequence_number(void **state)
 {
     (void)state;
     const struct ledger_account account = seen(41);
@@ -199,21 +214,21 @@ static void a_frozen_account_is_quarantined_and_keeps_an_earlier_reason(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_confirmed_lease_moves_the_sequence_and_nothing_else),
-        cmocka_unit_test(a_ledger_that_is_known_already_changes_nothing),
-        cmocka_unit_test(a_change_without_a_sequence_is_mirrored),
-        cmocka_unit_test(a_sequence_that_others_consumed_quarantines),
-        cmocka_unit_test(
-            DR10_during_a_hold_unknown_uses_are_forgotten_leases_and_removals_forgotten_retirements),
-        cmocka_unit_test(lost_authority_quarantines),
-        cmocka_unit_test(creation_activates_at_the_ledgers_sequence),
-        cmocka_unit_test(removal_retires_only_what_was_retiring),
+        cmocka_unit_test(a_confirmed_lease_changes_the_sequence_number_only),
+        cmocka_unit_test(a_ledger_that_is_not_above_the_rows_changes_nothing),
+        cmocka_unit_test(a_change_without_a_sequence_number_only_moves_the_ledger),
+        cmocka_unit_test(a_sequence_number_that_a_foreign_transaction_consumed_quarantines),
+        cmocka_unit_test(DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quarantine_nothing),
+        cmocka_unit_test(changed_signers_quarantine),
+        cmocka_unit_test(the_ledger_that_creates_an_account_activates_it_with_its_sequence_number),
+        cmocka_unit_test(removal_retires_a_retiring_account_and_quarantines_others),
         cmocka_unit_test(a_quarantined_account_keeps_its_first_reason),
         cmocka_unit_test(every_state_has_one_name),
-        cmocka_unit_test(a_sequence_that_went_back_quarantines),
-        cmocka_unit_test(behind_a_gap_an_absent_account_is_missing_retired_or_yet_to_be_created),
-        cmocka_unit_test(behind_a_gap_what_is_there_is_taken_over),
+        cmocka_unit_test(every_status_has_one_name_and_one_state),
+        cmocka_unit_test(a_lower_sequence_number_quarantines),
+        cmocka_unit_test(after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be_created),
+        cmocka_unit_test(after_a_gap_an_existing_account_takes_over_the_networks_sequence_number),
         cmocka_unit_test(a_frozen_account_is_quarantined_and_keeps_an_earlier_reason),
     };
-    return cmocka_run_group_tests_name("pool/transition", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pool/account_state", tests, NULL, NULL);
 }

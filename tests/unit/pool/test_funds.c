@@ -20,7 +20,7 @@ static int64_t spendable(int64_t balance, int64_t reserves, int64_t base_reserve
         .selling_stroops = selling});
 }
 
-static void reserves_and_offers_cannot_be_spent(void **state)
+static void reserves_and_selling_liabilities_cannot_be_spent(void **state)
 {
     (void)state;
     assert_int_equal(spendable(100000000, 2, 5000000, 0), 90000000);
@@ -28,11 +28,11 @@ static void reserves_and_offers_cannot_be_spent(void **state)
     assert_int_equal(spendable(100000000, 17, 5000000, 15000000), 0);
     assert_int_equal(spendable(100000000, 17, 5000000, 14999999), 1);
     assert_int_equal(spendable(100000000, 21, 5000000, 0), 0);
-    /* others sponsor its entries: not even the two reserves of its own */
+    /* its own two reserves are sponsored too */
     assert_int_equal(spendable(100, 0, 5000000, 0), 100);
 }
 
-static void numbers_that_no_network_has_are_nothing_to_spend(void **state)
+static void impossible_numbers_leave_nothing_to_spend(void **state)
 {
     (void)state;
     assert_int_equal(spendable(INT64_MAX, INT64_MAX, UINT32_MAX, 0), 0);
@@ -48,18 +48,18 @@ static enum funds_level level(int64_t spendable_stroops)
     return funds_level(&funds, &limits);
 }
 
-static void levels_begin_where_the_limits_say(void **state)
+static void the_limits_separate_the_levels(void **state)
 {
     (void)state;
-    assert_int_equal(level(1000 * 20000), FUNDS_WELL);
+    assert_int_equal(level(1000 * 20000), FUNDS_OK);
     assert_int_equal(level(1000 * 20000 - 1), FUNDS_LOW);
     assert_int_equal(level(100 * 20000), FUNDS_LOW);
-    assert_int_equal(level(100 * 20000 - 1), FUNDS_EMPTY);
-    assert_int_equal(level(0), FUNDS_EMPTY);
+    assert_int_equal(level(100 * 20000 - 1), FUNDS_TOO_LOW);
+    assert_int_equal(level(0), FUNDS_TOO_LOW);
     assert_int_equal(funds_level(&(struct funds){.known = false}, &limits), FUNDS_UNKNOWN);
 }
 
-static void a_lease_is_refused_below_the_floor_and_allowed_where_nothing_is_known(void **state)
+static void a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_unknown(void **state)
 {
     (void)state;
     static const struct funds_limits no_floor = {.payment_stroops = 20000, .low_payments = 1000}, none = {0};
@@ -74,7 +74,7 @@ static void a_lease_is_refused_below_the_floor_and_allowed_where_nothing_is_know
     assert_int_equal(funds_check_lease(0, &none, &detail), ERR_OK);
 }
 
-static void a_fee_bump_is_refused_only_when_it_cannot_be_paid(void **state)
+static void a_fee_bump_is_refused_only_if_the_account_cannot_pay_it(void **state)
 {
     (void)state;
     struct detail detail = {0};
@@ -87,11 +87,11 @@ static void a_fee_bump_is_refused_only_when_it_cannot_be_paid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reserves_and_offers_cannot_be_spent),
-        cmocka_unit_test(numbers_that_no_network_has_are_nothing_to_spend),
-        cmocka_unit_test(levels_begin_where_the_limits_say),
-        cmocka_unit_test(a_lease_is_refused_below_the_floor_and_allowed_where_nothing_is_known),
-        cmocka_unit_test(a_fee_bump_is_refused_only_when_it_cannot_be_paid),
+        cmocka_unit_test(reserves_and_selling_liabilities_cannot_be_spent),
+        cmocka_unit_test(impossible_numbers_leave_nothing_to_spend),
+        cmocka_unit_test(the_limits_separate_the_levels),
+        cmocka_unit_test(a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_unknown),
+        cmocka_unit_test(a_fee_bump_is_refused_only_if_the_account_cannot_pay_it),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pool/funds", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What a ledger makes of the transaction that ensure-accounts has sent: only ledger evidence decides. */
+/* How a pending submission ends: only ledgers decide. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static struct submission_fate judge(const struct ledger_transaction *transaction
     return submission_judge(&sent, &ledger);
 }
 
-static void a_ledger_with_its_hash_decides_by_the_result(void **state)
+static void a_ledger_with_its_hash_decides_by_its_result(void **state)
 {
     (void)state;
     struct ledger_transaction found = {.hash = sent.hash};
@@ -43,7 +43,7 @@ static void a_ledger_with_its_hash_decides_by_the_result(void **state)
     assert_string_equal(judge(&found, 10).result_code, "txBAD_SEQ");
 }
 
-static void a_fee_bump_around_it_counts_by_the_inner_hash_and_result(void **state)
+static void in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
 {
     (void)state;
     const struct ledger_transaction found = {
@@ -53,7 +53,7 @@ static void a_fee_bump_around_it_counts_by_the_inner_hash_and_result(void **stat
     assert_null(judge(&other, 10).state);
 }
 
-static void a_sequence_that_went_to_another_transaction_supersedes_it(void **state)
+static void a_sequence_number_that_another_transaction_consumed_supersedes_it(void **state)
 {
     (void)state;
     struct ledger_account source = {.key = sent.source, .sequence = 49};
@@ -67,7 +67,7 @@ static void a_sequence_that_went_to_another_transaction_supersedes_it(void **sta
     assert_string_equal(submission_judge(&sent, &ledger).state, "superseded");
 }
 
-static void it_expires_only_strictly_after_its_max_time(void **state)
+static void it_expires_with_a_ledger_that_closed_after_its_max_time(void **state)
 {
     (void)state;
     assert_null(judge(NULL, 999).state);
@@ -79,13 +79,13 @@ static struct submission_fate judge_gap(
     uint32_t found_ledger, int32_t code, int64_t source_sequence, bool done, uint64_t close_time_s)
 {
     const struct ledger_account source = {.sequence = source_sequence};
-    const struct submission_snapshot sight = {
+    const struct submission_snapshot snapshot = {
         .found_ledger = found_ledger, .code = code, .source = &source, .done = done};
     const struct ledger ledger = {.sequence = 200, .close_time_s = close_time_s};
-    return submission_judge_after_gap(&sent, &sight, &ledger);
+    return submission_judge_after_gap(&sent, &snapshot, &ledger);
 }
 
-static void DR5_behind_a_gap_a_known_result_decides_unless_its_ledger_is_still_to_come(void **state)
+static void DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet(void **state)
 {
     (void)state;
     assert_string_equal(judge_gap(200, 0, 50, false, 10).state, "succeeded");
@@ -94,31 +94,32 @@ static void DR5_behind_a_gap_a_known_result_decides_unless_its_ledger_is_still_t
     assert_null(judge_gap(201, 0, 50, true, 5000).state);
 }
 
-static void DR5_behind_a_gap_the_accounts_tell_what_nobody_remembers(void **state)
+static void DR5_after_a_gap_without_a_result_the_accounts_decide(void **state)
 {
     (void)state;
     assert_string_equal(judge_gap(0, 0, 50, true, 10).state, "succeeded");
     assert_string_equal(judge_gap(0, 0, 50, true, 10).result_code, "txSUCCESS");
     assert_string_equal(judge_gap(0, 0, 51, false, 10).state, "superseded");
     assert_null(judge_gap(0, 0, 51, false, 10).result_code);
-    assert_null(judge_gap(0, 0, 49, true, 10).state); /* the sequence is still there: so is the transaction */
+    assert_null(
+        judge_gap(0, 0, 49, true, 10).state); /* the sequence number is free: it may still be included */
     assert_null(judge_gap(0, 0, 49, false, 1000).state);
     assert_string_equal(judge_gap(0, 0, 49, false, 1001).state, "expired");
     const struct ledger_account gone = {.removed = true};
-    const struct submission_snapshot sight = {.source = &gone};
+    const struct submission_snapshot snapshot = {.source = &gone};
     const struct ledger ledger = {.sequence = 200, .close_time_s = 10};
-    assert_string_equal(submission_judge_after_gap(&sent, &sight, &ledger).state, "superseded");
+    assert_string_equal(submission_judge_after_gap(&sent, &snapshot, &ledger).state, "superseded");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ledger_with_its_hash_decides_by_the_result),
-        cmocka_unit_test(a_fee_bump_around_it_counts_by_the_inner_hash_and_result),
-        cmocka_unit_test(a_sequence_that_went_to_another_transaction_supersedes_it),
-        cmocka_unit_test(it_expires_only_strictly_after_its_max_time),
-        cmocka_unit_test(DR5_behind_a_gap_a_known_result_decides_unless_its_ledger_is_still_to_come),
-        cmocka_unit_test(DR5_behind_a_gap_the_accounts_tell_what_nobody_remembers),
+        cmocka_unit_test(a_ledger_with_its_hash_decides_by_its_result),
+        cmocka_unit_test(in_a_fee_bump_the_inner_hash_and_result_decide),
+        cmocka_unit_test(a_sequence_number_that_another_transaction_consumed_supersedes_it),
+        cmocka_unit_test(it_expires_with_a_ledger_that_closed_after_its_max_time),
+        cmocka_unit_test(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet),
+        cmocka_unit_test(DR5_after_a_gap_without_a_result_the_accounts_decide),
     };
-    return cmocka_run_group_tests_name("ingest/underway", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pool/submission", tests, NULL, NULL);
 }

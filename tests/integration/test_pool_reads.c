@@ -1,4 +1,4 @@
-/* Reading the pool: counts, pages of accounts, and what a fee bump needs and leaves. */
+/* Reading the pool (pool_counts, account_read) and fee bumps (fee_bump). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static int close_database(void **state)
     return 0;
 }
 
-/* Nothing else than what the members name. */
+/* Asserts the counts by state. */
 static void assert_pool(struct pool_counts wanted)
 {
     struct pool_counts pool;
@@ -48,7 +48,7 @@ static void assert_pool(struct pool_counts wanted)
     assert_int_equal(pool.quarantined, wanted.quarantined);
 }
 
-static void an_empty_pool_has_neither_accounts_nor_a_cursor(void **state)
+static void an_empty_pool_has_no_accounts_and_no_cursor(void **state)
 {
     (void)state;
     struct pool_counts pool;
@@ -60,7 +60,7 @@ static void an_empty_pool_has_neither_accounts_nor_a_cursor(void **state)
     assert_false(pool.grants_allowed);
 }
 
-static void each_account_is_counted_once_under_its_state(void **state)
+static void each_account_is_counted_once_by_its_state(void **state)
 {
     (void)state;
     static const char *const states[] = {"active", "active", "active", "active", "active", "creating",
@@ -74,7 +74,7 @@ static void each_account_is_counted_once_under_its_state(void **state)
     assert_pool((struct pool_counts){.idle = 3, .leased = 2, .creating = 1, .retiring = 3, .quarantined = 2});
 }
 
-static void the_oldest_lease_is_the_one_taken_first_whatever_its_accounts_state(void **state)
+static void the_oldest_lease_counts_whatever_the_state_of_its_account(void **state)
 {
     (void)state;
     struct pool_counts pool;
@@ -89,7 +89,7 @@ static void the_oldest_lease_is_the_one_taken_first_whatever_its_accounts_state(
     assert_in_range(pool.oldest_lease_s, 5, 10);
 }
 
-static void the_lag_is_the_databases_clock_less_the_close_time_in_either_direction(void **state)
+static void the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative(void **state)
 {
     (void)state;
     struct pool_counts pool;
@@ -99,10 +99,30 @@ static void the_lag_is_the_databases_clock_less_the_close_time_in_either_directi
     assert_in_range(pool.cursor_lag_s, 100, 105);
     assert_true(pool.grants_allowed);
     test_db_exec(&database, "UPDATE fairway.cursor SET close_time = close_time + 200, grants_allowed = false,"
-                            " grants_reason = 'held'");
+                            " grants_reason = 'test'");
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_true(pool.cursor_lag_s >= -100 && pool.cursor_lag_s <= -95);
-    assert_false(pool.grants_allowed);
+}
+
+static void stopped_grants_and_a_hold_show_their_reasons(void **state)
+{
+    (void)state;
+    struct pool_counts pool;
+    ledger_row(&database, 0);
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
+    assert_true(pool.grants_allowed && !pool.grants_on_hold);
+    assert_string_equal(pool.grants_reason, "");
+    test_db_exec(&database, "UPDATE fairway.cursor SET held_until = 77, hold_reason = 'copied'");
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
+    assert_true(!pool.grants_allowed && pool.grants_on_hold);
+    assert_int_equal(pool.held_until_s, 77);
+    assert_string_equal(pool.grants_reason, "copied");
+    test_db_exec(&database, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL,"
+                            " grants_allowed = false, grants_reason = 'a gap'");
+    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
+    assert_true(!pool.grants_allowed && !pool.grants_on_hold);
+    assert_int_equal(pool.held_until_s, 0);
+    assert_string_equal(pool.grants_reason, "a gap");
 }
 
 #define MANY 25
@@ -120,7 +140,7 @@ static size_t read_page(const char *name, const char *after, size_t limit)
     return count;
 }
 
-static void pages_of_any_size_show_each_account_once_in_order(void **state)
+static void pages_of_any_size_return_each_account_once_in_order(void **state)
 {
     (void)state;
     static const size_t limits[] = {1, 7, MANY - 1, MANY, MANY + 1, ACCOUNT_PAGE_MAX};
@@ -140,7 +160,7 @@ static void pages_of_any_size_show_each_account_once_in_order(void **state)
     }
 }
 
-static void a_page_can_begin_after_an_account_that_does_not_exist(void **state)
+static void a_page_can_start_after_an_account_that_does_not_exist(void **state)
 {
     (void)state;
     char absent[ADDRESS_SIZE];
@@ -148,12 +168,12 @@ static void a_page_can_begin_after_an_account_that_does_not_exist(void **state)
     address_encode(&key, absent);
     for (unsigned n = 0; n < MANY; n++)
         account_row(&database, n, "active");
-    size_t behind = read_page(NULL, absent, ACCOUNT_PAGE_MAX);
-    assert_in_range(behind, 1, MANY - 1);
+    size_t rest = read_page(NULL, absent, ACCOUNT_PAGE_MAX);
+    assert_in_range(rest, 1, MANY - 1);
     assert_true(strcmp(page[0].public_key, absent) > 0);
 }
 
-static void a_state_selects_idle_and_leased_apart_and_retired_only_by_name(void **state)
+static void a_status_selects_accounts_and_retired_ones_are_only_returned_by_it(void **state)
 {
     (void)state;
     static const char *const states[] = {
@@ -174,7 +194,7 @@ static void a_state_selects_idle_and_leased_apart_and_retired_only_by_name(void 
     }
 }
 
-static void an_account_shows_what_is_known_of_it(void **state)
+static void a_page_has_the_columns_of_an_account(void **state)
 {
     (void)state;
     struct hash hash = built_hash(1);
@@ -198,31 +218,32 @@ static void an_account_shows_what_is_known_of_it(void **state)
     assert_string_equal(page[0].reason, "its signers changed");
 }
 
-static void an_open_lease_gives_its_own_client_the_accounts_key_and_sealed_seed(void **state)
+static void an_open_lease_is_found_by_its_own_client_only(void **state)
 {
     (void)state;
     struct hash hash = built_hash(7), unknown = built_hash(8);
     struct public_key account = built_key(7);
-    struct fee_bump_lease key;
+    struct fee_bump_lease found;
     uint8_t box[SEAL_SIZE];
     memset(box, 7, sizeof box);
     account_row(&database, 7, "active");
     lease_row(&database, 7, "somebody", 0);
     struct envelope inner = {.source = account, .sequence = INT64_MAX};
-    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &key, &detail), ERR_OK);
-    assert_true(public_key_equal(&key.account, &account));
-    assert_string_equal(key.sealed.key_id, POOL_ROWS_KEY_ID);
-    assert_memory_equal(key.sealed.box, box, sizeof box);
-    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "", &key, &detail), ERR_LEASE_NOT_FOUND);
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &found, &detail), ERR_OK);
+    assert_true(public_key_equal(&found.account, &account));
+    assert_string_equal(found.sealed.key_id, POOL_ROWS_KEY_ID);
+    assert_memory_equal(found.sealed.box, box, sizeof box);
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "", &found, &detail), ERR_LEASE_NOT_FOUND);
     assert_int_equal(
-        fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_TRANSACTION_CHANGED);
+        fee_bump_find_lease(db, &unknown, &inner, "somebody", &found, &detail), ERR_TRANSACTION_CHANGED);
     inner.sequence = 0; /* before the open lease: of one that has ended */
     assert_int_equal(
-        fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_LEASE_NOT_FOUND);
+        fee_bump_find_lease(db, &unknown, &inner, "somebody", &found, &detail), ERR_LEASE_NOT_FOUND);
     inner.source = built_key(8);
-    assert_int_equal(fee_bump_find_lease(db, &unknown, &inner, "somebody", &key, &detail), ERR_NOT_ELIGIBLE);
+    assert_int_equal(
+        fee_bump_find_lease(db, &unknown, &inner, "somebody", &found, &detail), ERR_NOT_ELIGIBLE);
     lease_row_end(&database, 7, "confirmed", "txSUCCESS");
-    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &key, &detail), ERR_LEASE_SETTLED);
+    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &found, &detail), ERR_LEASE_SETTLED);
 }
 
 static int64_t recorded(void)
@@ -230,7 +251,7 @@ static int64_t recorded(void)
     return test_db_number(&database, "SELECT count(*) FROM fairway.fee_bumps");
 }
 
-static void a_fee_bump_is_recorded_once_and_any_number_of_them_for_one_lease(void **state)
+static void a_lease_may_have_many_fee_bumps_and_each_is_recorded_once(void **state)
 {
     (void)state;
     struct hash lease = built_hash(1), first = built_hash(100), second = built_hash(101);
@@ -244,7 +265,7 @@ static void a_fee_bump_is_recorded_once_and_any_number_of_them_for_one_lease(voi
     assert_int_equal(test_db_number(&database, "SELECT sum(fee)::int8 FROM fairway.fee_bumps"), 1200);
 }
 
-static void no_fee_bump_is_recorded_for_a_lease_that_has_ended(void **state)
+static void no_fee_bump_is_recorded_after_the_lease_has_ended(void **state)
 {
     (void)state;
     struct hash lease = built_hash(1), unknown = built_hash(2), bump = built_hash(100);
@@ -263,7 +284,7 @@ static void *record_bump(void *context)
     return NULL;
 }
 
-/* The ledger transaction has ended the lease and has not committed yet. */
+/* Records a fee bump while a ledger transaction has ended the lease and has not committed yet. */
 static enum err record_while_it_ends(const char *verdict)
 {
     static const char sql_end[] =
@@ -282,7 +303,7 @@ static enum err record_while_it_ends(const char *verdict)
     for (int64_t end_ms = clock_ms() + 1500; /* below the lock timeout */
          test_db_number(&database, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0; clock_sleep_ms(5))
         if (clock_left_ms(end_ms) == 0)
-            break; /* it did not wait: what is recorded tells */
+            break; /* it does not wait; the assertions below fail then */
     assert_int_equal(recorded(), 0);
     if (strcmp(verdict, "commit") == 0)
         assert_int_equal(db_commit(ledger, &detail), ERR_OK);
@@ -293,14 +314,14 @@ static enum err record_while_it_ends(const char *verdict)
     return e;
 }
 
-static void a_fee_bump_waits_for_the_ledger_that_ends_its_lease(void **state)
+static void a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease(void **state)
 {
     (void)state;
     assert_int_equal(record_while_it_ends("commit"), ERR_LEASE_EXPIRED);
     assert_int_equal(recorded(), 0);
 }
 
-static void I3_a_ledger_that_rolls_back_leaves_the_lease_open_to_fee_bumps(void **state)
+static void I3_after_a_ledger_rolled_back_its_lease_can_have_fee_bumps(void **state)
 {
     (void)state;
     assert_int_equal(record_while_it_ends("roll back"), ERR_OK);
@@ -309,21 +330,22 @@ static void I3_a_ledger_that_rolls_back_leaves_the_lease_open_to_fee_bumps(void 
 
 int main(void)
 {
-#define ON_ITS_OWN_DATABASE(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
     const struct CMUnitTest tests[] = {
-        ON_ITS_OWN_DATABASE(an_empty_pool_has_neither_accounts_nor_a_cursor),
-        ON_ITS_OWN_DATABASE(each_account_is_counted_once_under_its_state),
-        ON_ITS_OWN_DATABASE(the_oldest_lease_is_the_one_taken_first_whatever_its_accounts_state),
-        ON_ITS_OWN_DATABASE(the_lag_is_the_databases_clock_less_the_close_time_in_either_direction),
-        ON_ITS_OWN_DATABASE(pages_of_any_size_show_each_account_once_in_order),
-        ON_ITS_OWN_DATABASE(a_page_can_begin_after_an_account_that_does_not_exist),
-        ON_ITS_OWN_DATABASE(a_state_selects_idle_and_leased_apart_and_retired_only_by_name),
-        ON_ITS_OWN_DATABASE(an_account_shows_what_is_known_of_it),
-        ON_ITS_OWN_DATABASE(an_open_lease_gives_its_own_client_the_accounts_key_and_sealed_seed),
-        ON_ITS_OWN_DATABASE(a_fee_bump_is_recorded_once_and_any_number_of_them_for_one_lease),
-        ON_ITS_OWN_DATABASE(no_fee_bump_is_recorded_for_a_lease_that_has_ended),
-        ON_ITS_OWN_DATABASE(a_fee_bump_waits_for_the_ledger_that_ends_its_lease),
-        ON_ITS_OWN_DATABASE(I3_a_ledger_that_rolls_back_leaves_the_lease_open_to_fee_bumps),
+        TEST(an_empty_pool_has_no_accounts_and_no_cursor),
+        TEST(each_account_is_counted_once_by_its_state),
+        TEST(the_oldest_lease_counts_whatever_the_state_of_its_account),
+        TEST(the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative),
+        TEST(stopped_grants_and_a_hold_show_their_reasons),
+        TEST(pages_of_any_size_return_each_account_once_in_order),
+        TEST(a_page_can_start_after_an_account_that_does_not_exist),
+        TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it),
+        TEST(a_page_has_the_columns_of_an_account),
+        TEST(an_open_lease_is_found_by_its_own_client_only),
+        TEST(a_lease_may_have_many_fee_bumps_and_each_is_recorded_once),
+        TEST(no_fee_bump_is_recorded_after_the_lease_has_ended),
+        TEST(a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease),
+        TEST(I3_after_a_ledger_rolled_back_its_lease_can_have_fee_bumps),
     };
-    return cmocka_run_group_tests_name("status", tests, test_pg_start, test_pg_stop);
+    return cmocka_run_group_tests_name("pool reads", tests, test_pg_start, test_pg_stop);
 }
