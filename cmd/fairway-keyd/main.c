@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "keys/keyd_main.h"
+#include "keys/server.h"
 
 static bool descriptor(const char *text, int *out)
 {
@@ -39,5 +39,5 @@ int main(int argc, char **argv)
         !descriptor(argv[4], &secrets.passphrase_fd) || !descriptor(argv[5], &secrets.distribution_fd))
         log_fatal(EX_USAGE, "fairway-keyd must be started by fairway", NULL);
     enum keyd_mode mode = strcmp(argv[1], "serve") == 0 ? KEYD_SERVE : KEYD_PROVISION;
-    _exit(keyd_main(socket_fd, mode, &secrets)); /* nothing else may run in the sandbox */
+    _exit(server_main(socket_fd, mode, &secrets)); /* nothing else may run in the sandbox */
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "stellar/envelope.h"
+#include "stellar/envelope_build.h"
 #include "xdr/xdr.h"
 
 enum {

@@ -57,9 +57,9 @@ static bool print_waits(const struct locks_report *report)
     for (size_t i = 0; i < report->wait_count; i++) {
         const struct lock_wait *wait = &report->waits[i];
         print_ms("  for ", wait->waited_ms, ": ");
-        printf("%s\n    waits:  ", wait->lock);
+        printf("%s\n    waiter:  ", wait->lock);
         print_session(&wait->waiter);
-        printf("\n    for:    ");
+        printf("\n    blocker: ");
         print_session(&wait->blocker);
         putchar('\n');
         too_long |= wait->waited_ms > LOCKS_LONG_MS;

@@ -1,4 +1,5 @@
-/* Byte ranges that belong to somebody else, big-endian integers, and a buffer that grows. */
+/* Byte ranges owned elsewhere (bytes_*), big-endian integers (be32_*, be64_*), and a growing buffer (buf_*).
+ */
 #ifndef FAIRWAY_BASE_BYTES_H
 #define FAIRWAY_BASE_BYTES_H
 
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A view: valid as long as the memory that it was taken from. */
+/* A view: valid as long as the memory that it points to. */
 struct bytes {
     const uint8_t *data;
     size_t len;
@@ -22,8 +23,8 @@ void be32_put(uint8_t *at, uint32_t value);
 void be64_put(uint8_t *at, uint64_t value);
 
 /*
- * A buffer that grows on demand; out of memory ends the process, so callers cap what a client can drive.
- * {0} is an empty buffer. buf_free wipes nothing: secrets do not belong here.
+ * A growing buffer. Out of memory ends the process, so callers limit sizes that a client chooses. {0} is an
+ * empty buffer. buf_free does not wipe the memory: never put secrets here.
  */
 struct buf {
     uint8_t *data;
@@ -33,9 +34,9 @@ struct buf {
 void buf_reserve(struct buf *buf, size_t more);
 void buf_add(struct buf *buf, const void *data, size_t len);
 void buf_add_bytes(struct buf *buf, struct bytes bytes);
-void buf_add_u32(struct buf *buf, uint32_t value); /* big endian, as XDR */
+void buf_add_u32(struct buf *buf, uint32_t value); /* big endian, as in XDR */
 void buf_add_u64(struct buf *buf, uint64_t value);
-void buf_clear(struct buf *buf); /* length 0, memory kept */
+void buf_clear(struct buf *buf); /* sets the length to 0 and keeps the memory */
 void buf_free(struct buf *buf);
 struct bytes buf_bytes(const struct buf *buf); /* valid until the next change */
 

@@ -1,6 +1,6 @@
 /*
- * Time on this host, for waiting and measuring only. No decision about a lease uses it: there, now is the
- * database's (DESIGN section 5).
+ * The monotonic clock of this host, for waiting and measuring. Decisions about leases never use it: they use
+ * the time of the database.
  */
 #ifndef FAIRWAY_BASE_CLOCK_H
 #define FAIRWAY_BASE_CLOCK_H
@@ -9,14 +9,14 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Monotonic milliseconds / microseconds since some start. */
+/* Milliseconds and microseconds since an arbitrary start. */
 int64_t clock_ms(void);
 int64_t clock_us(void);
 
-/* Milliseconds until a clock_ms() deadline, at least 0, at most INT_MAX: ready for poll(2). */
+/* Milliseconds until a clock_ms() deadline, from 0 to INT_MAX, as poll(2) takes them. */
 int clock_left_ms(int64_t deadline_ms);
 
-/* A monotonic deadline as pthread_cond_timedwait wants it (CLOCK_MONOTONIC condition variables). */
+/* The deadline as pthread_cond_timedwait takes it, for condition variables on CLOCK_MONOTONIC. */
 struct timespec clock_timespec(int64_t deadline_ms);
 
 void clock_sleep_ms(int ms);

@@ -1,14 +1,14 @@
 /*
- * Every fallible function returns enum err; ERR_OK is 0. One line here is an error's name in C, its code in
- * the HTTP API, its HTTP status and the sentence a client may read. Three families are never mixed: the
- * caller's fault (4xx), the world's fault (503: trying again may help) and our own bug (500).
+ * Every function that can fail returns enum err; ERR_OK is 0. A line of the table is the name in C, the code
+ * in the HTTP API, the HTTP status and a sentence for the client. There are three families: faults of the
+ * caller (4xx), of the environment (503: a retry may help), and bugs (500).
  */
 #ifndef FAIRWAY_BASE_ERR_H
 #define FAIRWAY_BASE_ERR_H
 
 #define ERR_TABLE(X)                                                                                         \
     X(OK, "OK", 200, "Done.")                                                                                \
-    /* the caller's fault */                                                                                 \
+    /* faults of the caller */                                                                               \
     X(INVALID_REQUEST, "INVALID_REQUEST", 400, "The request is not well formed.")                            \
     X(INVALID_JSON, "INVALID_JSON", 400, "The body is not the JSON object that this path expects.")          \
     X(INVALID_HASH, "INVALID_HASH", 400, "A transaction hash is 64 hexadecimal digits.")                     \
@@ -42,7 +42,7 @@
     X(LEASE_SETTLED, "LEASE_SETTLED", 409, "The lease has ended: the network has decided the transaction.")  \
     X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
     X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \
-    /* the world's fault */                                                                                  \
+    /* faults of the environment */                                                                          \
     X(CHANNEL_ACCOUNT_UNAVAILABLE, "CHANNEL_ACCOUNT_UNAVAILABLE", 503, "Every channel account is leased.")   \
     X(GRANTS_SUSPENDED, "GRANTS_SUSPENDED", 503,                                                             \
         "No lease is granted until the ledger state is certain again.")                                      \
@@ -62,7 +62,7 @@
     X(LEDGER_GAP, "LEDGER_GAP", 503, "Stellar RPC no longer has the next ledger.")                           \
     X(LEDGER_MISMATCH, "LEDGER_MISMATCH", 503, "The ledger does not follow from the last one committed.")    \
     X(NOT_LEADER, "NOT_LEADER", 503, "Another replica ingests.")                                             \
-    /* data that is not what it should be; the edge decides whose fault that is */                           \
+    /* bad data; the caller of the function that returns these decides whose fault it is */                  \
     X(XDR_TRUNCATED, "XDR_TRUNCATED", 500, "XDR ends early.")                                                \
     X(XDR_TRAILING, "XDR_TRAILING", 500, "Bytes follow the XDR value.")                                      \
     X(XDR_INVALID, "XDR_INVALID", 500, "XDR breaks its type.")                                               \
@@ -79,7 +79,7 @@
     /* the server rolled the transaction back; running the same transaction again may succeed */             \
     X(SERIALIZATION, "TRY_AGAIN", 503, "The transaction was rolled back and may be tried again.")            \
     X(CANCELLED, "CANCELLED", 503, "The caller went away.")                                                  \
-    /* our bug */                                                                                            \
+    /* bugs */                                                                                               \
     X(INTERNAL, "INTERNAL", 500, "Internal error.")
 
 enum err {
@@ -96,18 +96,18 @@ const char *err_code(enum err e);
 /* The HTTP status: 4xx, 500 or 503. */
 int err_status(enum err e);
 
-/* One English sentence that may leave the process. Never NULL. */
+/* One English sentence that clients may read. Never NULL. */
 const char *err_text(enum err e);
 
 /*
- * What exactly was wrong, for the one who has to mend it: filled by the function that refuses, cut to fit,
- * never secret. Safe to show to the client for the caller's-fault family only.
+ * Which item is wrong and why: written by the function that returns the error, cut to fit, never secret. Only
+ * the details of faults of the caller are shown to clients.
  */
 struct detail {
     char text[200];
 };
 
-/* Writes the formatted sentence and returns e, so that a refusal is one statement. detail may be NULL. */
+/* Writes the formatted sentence to *detail (may be NULL) and returns e. */
 enum err detail_set(struct detail *detail, enum err e, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,6 +1,7 @@
 /*
- * The log: one logfmt line (time=... level=... msg="..." key=value ...) an event on standard error. Libraries
- * return errors, edges log them, once. Never log a body, a seed, or a sealed seed.
+ * The log: each event is one logfmt line (time=... level=... msg="..." key=value ...) on standard error.
+ * Libraries return errors; the edges of the program log them, once. Never log a body, a seed or a sealed
+ * seed.
  */
 #ifndef FAIRWAY_BASE_LOG_H
 #define FAIRWAY_BASE_LOG_H
@@ -20,7 +21,9 @@ MUST_CHECK enum err log_set_level(const char *name);
 /*
  * msg is a constant phrase; fields is a printf format of key=value pairs, or NULL:
  *     log_info("ledger committed", "ledger=%u settled=%zu detail=\"%s\"", sequence, settled, detail.text);
- * Control characters in the outcome become spaces, so that one event is one line whatever the values hold.
+ * The conversions are s, d, u and f, with precision and the lengths l, ll, z and j. Quotes, backslashes and
+ * control characters of %s are escaped, and a value without quotes gets them when it needs them, so that no
+ * value can end the line or look like another field.
  */
 void log_line(enum log_level level, const char *msg, const char *fields, ...)
     __attribute__((format(printf, 3, 4)));
@@ -30,7 +33,7 @@ void log_line(enum log_level level, const char *msg, const char *fields, ...)
 #define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 
-/* The process cannot go on: logs and exits with code (EX_* of sysexits.h). */
+/* Logs at level error and exits with exit_code (EX_* of sysexits.h). */
 _Noreturn void log_fatal(int exit_code, const char *msg, const char *fields, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,13 +1,12 @@
-/* Memory: allocation that cannot fail (out of memory ends the process), and scopes that clean up after
- * themselves. */
+/* Allocation that cannot fail (out of memory ends the process), and cleanup at the end of a scope. */
 #ifndef FAIRWAY_BASE_MEM_H
 #define FAIRWAY_BASE_MEM_H
 
 #include <stddef.h>
 
-/* Zeroed; count * size is checked for overflow. Never NULL, also for 0. */
+/* Zeroed memory. Checks count * size for overflow. Never NULL, also for 0. */
 void *mem_new(size_t count, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
-/* As realloc for count * size; what is new is not zeroed. */
+/* As realloc for count * size. Added memory is not zeroed. */
 void *mem_grow(void *old, size_t count, size_t size) __attribute__((returns_nonnull, alloc_size(2, 3)));
 char *mem_copy_text(const char *text) __attribute__((malloc, returns_nonnull));
 void *mem_copy(const void *data, size_t len) __attribute__((malloc, returns_nonnull));
@@ -18,7 +17,7 @@ char *mem_format(const char *format, ...) __attribute__((malloc, returns_nonnull
 #define NEW_ARRAY(count, type) ((type *)mem_new((count), sizeof(type)))
 
 /*
- * CLEANUP(fn) calls fn(&variable) when the variable's scope ends. AUTO_FREE is that for plain heap memory:
+ * CLEANUP(fn) calls fn(&variable) when the variable's scope ends. AUTO_FREE frees heap memory:
  *     AUTO_FREE char *line = mem_format("...");
  */
 #define CLEANUP(fn) __attribute__((cleanup(fn)))

@@ -1,4 +1,5 @@
-/* Text forms of bytes and numbers, all strict: one spelling each, nothing skipped, nothing trailing. */
+/* Text forms of bytes and numbers (hex_*, base64_*, text_*). Decoding is strict: each value has one spelling.
+ */
 #ifndef FAIRWAY_BASE_TEXT_H
 #define FAIRWAY_BASE_TEXT_H
 
@@ -10,13 +11,14 @@ void hex_encode(const uint8_t *data, size_t len, char *out);
 /* Exactly 2 * len digits of either case, else ERR_MALFORMED. */
 MUST_CHECK enum err hex_decode(const char *text, size_t text_len, uint8_t *out, size_t len);
 
-/* Standard alphabet with padding (RFC 4648 section 4). New memory, the caller frees; terminated. */
+/* Standard alphabet with padding (RFC 4648 section 4). The caller frees the text. */
 char *base64_encode(struct bytes bytes);
-/* Appends to out. ERR_MALFORMED for anything but canonical base64: white space, missing padding, stray bits.
- */
+/* Appends to out. ERR_MALFORMED unless text is canonical base64: no white space, no missing padding, unused
+ * bits zero. */
 MUST_CHECK enum err base64_decode(const char *text, size_t text_len, struct buf *out);
 
-/* Decimal without sign (or with '-' for i64), white space or leading zeros; the whole of text. */
+/* The whole text must be decimal digits without sign ('-' is allowed for i64), white space or leading zeros;
+ * else ERR_MALFORMED. */
 MUST_CHECK enum err text_to_u64(const char *text, uint64_t max, uint64_t *out);
 MUST_CHECK enum err text_to_i64(const char *text, int64_t *out);
 

@@ -1,17 +1,17 @@
 /*
- * One PostgreSQL connection: typed parameters in, typed columns out, binary both ways. The SQL text stands
- * above the function that runs it, in pool/, ingest/, provision/ and here; nothing outside db/ sees libpq. A
+ * One PostgreSQL connection, with typed parameters and typed columns in binary format. SQL text is directly
+ * above the function that runs it, in the modules that own tables and here; libpq is used only in db/. A
  * connection belongs to one thread at a time.
  *
- * Two kinds. DB_POOLED may lead through a transaction pooler: no prepared statements, no session settings;
- * each transaction sets its own limits with SET LOCAL (db_begin does). DB_DIRECT is a session of our own:
- * statements are prepared on first use, limits are set for the session, LISTEN and session advisory locks
+ * Two kinds. DB_POOLED may go through a transaction pooler: it uses no prepared statements and no session
+ * settings; db_begin sets the limits of each transaction with SET LOCAL. DB_DIRECT is a session of its own:
+ * statements are prepared on first use, limits are set for the session, and LISTEN and session advisory locks
  * work.
  *
- * A lost connection is opened again by the next call outside a transaction. Inside one, every call returns
- * ERR_DATABASE_UNAVAILABLE until db_rollback. No call blocks longer than statement_timeout_ms and a second,
- * plus connect_timeout_s for each host of the URL when it has to connect (and the resolver's own limit).
- * A connection is to a server that takes writes: others are as good as away.
+ * The next call outside a transaction reopens a lost connection. Inside a transaction, every call returns
+ * ERR_DATABASE_UNAVAILABLE until db_rollback. A call blocks for at most statement_timeout_ms and one second,
+ * plus connect_timeout_s for each host of the URL (and the resolver's time) when it connects. A server that
+ * takes no writes counts as unavailable.
  */
 #ifndef FAIRWAY_DB_DB_H
 #define FAIRWAY_DB_DB_H
@@ -36,24 +36,24 @@ struct db_settings {
 
 struct db;
 
-/* Does not connect yet. Never fails. */
+/* Does not connect. Never fails. */
 struct db *db_new(const struct db_settings *settings);
 void db_free(struct db *db); /* NULL is fine */
 
-/* Connects when there is no live connection. ERR_DATABASE_UNAVAILABLE (detail: libpq's words, without the
- * password); ERR_CONFIG when the URL is malformed. */
+/* Connects unless there is a live connection. ERR_DATABASE_UNAVAILABLE (detail: libpq's message, without the
+ * password). ERR_CONFIG: the URL is malformed. */
 MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
-/* Tries for up to seconds with growing pauses, logging each failure once a few seconds: for start-up. */
+/* Retries db_connect for up to seconds with growing pauses, and logs the failure every few seconds. */
 MUST_CHECK enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail);
-/* From now on no call waits for the server beyond deadline_ms (clock_ms; 0: none): what is under way then
- * counts as unanswered and the connection as lost. Connecting goes on without the caller; the next call waits
- * for it. */
+/* From now on a call that still waits for the server at deadline_ms (clock_ms; 0: none) returns, and the
+ * connection counts as lost. An attempt to connect continues on its own thread; the next call waits for it.
+ */
 void db_set_deadline(struct db *db, int64_t deadline_ms);
 int64_t db_deadline_ms(const struct db *db);
-/* Drops the connection without a word, as a crash would. */
+/* Closes the socket without terminating the session, as a crash would. */
 void db_disconnect(struct db *db);
 
-/* A parameter. Arrays become PostgreSQL arrays; what is pointed at is borrowed until the call returns. */
+/* A parameter. Arrays become PostgreSQL arrays. Pointers are borrowed until the call returns. */
 struct db_param {
     enum {
         DB_NULL,
@@ -93,8 +93,8 @@ struct db_param {
 #define DB_TEXTS(v, n) ((struct db_param){.kind = DB_TEXTS_, .as.array = {(v), (n)}})
 #define DB_BYTEAS(v, n) ((struct db_param){.kind = DB_BYTEAS_, .as.array = {(v), (n)}})
 
-/* One statement with its parameters ($1, $2 ...). The text must be a literal: a direct connection prepares it
- * once, by address. */
+/* One statement with its parameters ($1, $2 ...). The text must be a literal: a direct connection finds the
+ * prepared statement by the address of its text. */
 struct db_statement {
     const char *sql;
     const struct db_param *params;
@@ -105,14 +105,14 @@ struct db_statement {
         sizeof((const struct db_param[]){__VA_ARGS__}) / sizeof(struct db_param)})
 #define DB_SQL0(text) ((struct db_statement){(text), NULL, 0})
 
-/* The rows that a statement returned. */
+/* The result of a statement. */
 struct db_rows;
+/* Rows returned. */
 size_t db_count(const struct db_rows *rows);
-/* Rows that an INSERT, UPDATE or DELETE touched. */
+/* Rows that an INSERT, UPDATE or DELETE affected. */
 size_t db_affected(const struct db_rows *rows);
-/* Columns by number from 0; the type must be the column's (int8; int4; bool; text or name; bytea): anything
- * else is our bug and ends the process, as does a NULL number or boolean. A NULL text is NULL, a NULL bytea
- * has NULL data. */
+/* Columns are numbered from 0. A column of another type (int8; int4; bool; text or name; bytea) is a bug and
+ * ends the process, as does a NULL number or boolean. A NULL text is NULL; a NULL bytea has NULL data. */
 bool db_is_null(const struct db_rows *rows, size_t row, int column);
 int64_t db_i64(const struct db_rows *rows, size_t row, int column);
 int32_t db_i32(const struct db_rows *rows, size_t row, int column);
@@ -124,7 +124,7 @@ void db_rows_free_at(struct db_rows **rows);
 #define AUTO_ROWS CLEANUP(db_rows_free_at) struct db_rows *
 
 /*
- * Runs one statement; *rows (may be NULL when nothing is wanted) is the caller's to free, NULL on error.
+ * Runs one statement. The caller frees *rows; NULL on error. rows may be NULL.
  * ERR_SERIALIZATION: deadlock or serialization failure: the server rolled the transaction back, run it again.
  * ERR_CONSTRAINT: a constraint or a trigger (RAISE EXCEPTION) rejected it. ERR_DATABASE_UNAVAILABLE:
  * connection lost or refused, shutting down, timeouts, read-only, disk full. ERR_INTERNAL: anything else, our
@@ -133,54 +133,50 @@ void db_rows_free_at(struct db_rows **rows);
 MUST_CHECK enum err db_query(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail);
 
-/* Runs several statements in one round trip (a pipeline); rows[i] belongs to statements[i], NULL from the
- * first error on (free the others also then); rows may be NULL. Outside a transaction the statements of one
- * call are one transaction of their own, with the limits of db_settings on either kind of connection; a lost
- * connection then leaves open whether it happened. */
+/* Runs several statements in one round trip (a pipeline). rows[i] belongs to statements[i] and is NULL from
+ * the first error on; free the others even then. rows may be NULL. Outside a transaction the statements of a
+ * call are one transaction, with the limits of db_settings on either kind of connection; when the connection
+ * is lost, it is unknown whether that was committed. */
 MUST_CHECK enum err db_run(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail);
 
-/*
- * The first statements of a transaction, to be sent alone (db_begin) or in front of others in one db_run
- * (DB_BEGIN): read committed, synchronous commit whatever the role's default, and on a pooled connection the
- * limits of db_settings.
- */
+/* Begins a transaction: read committed, with synchronous commit whatever the default of the role, and on a
+ * pooled connection with the limits of db_settings. */
 MUST_CHECK enum err db_begin(struct db *db, struct detail *detail);
-/* BEGIN and set_config in at most DB_BEGIN_STATEMENTS statements, for use at the front of a db_run. Answers
- * how many. */
+/* Writes the statements of db_begin to out, to be sent with others in one db_run. Returns their count. */
 #define DB_BEGIN_STATEMENTS 2
 size_t db_begin_statements(const struct db *db, struct db_statement out[static DB_BEGIN_STATEMENTS]);
-/* ERR_OUTCOME_UNKNOWN when the connection was lost after COMMIT was sent: it may have happened.
- * ERR_NOT_REPLICATED: it has, but the server gave up waiting for its synchronous standby. Any other error: it
- * did not happen. The transaction is over in each case. */
+/* ERR_OUTCOME_UNKNOWN: the connection was lost after COMMIT was sent; the transaction may be committed.
+ * ERR_NOT_REPLICATED: it is committed, but the server stopped waiting for its synchronous standby. Any other
+ * error: it is not committed. In each case no transaction is open afterwards. */
 MUST_CHECK enum err db_commit(struct db *db, struct detail *detail);
-/* COMMIT of a transaction that has only read: on ERR_OK what it has read is as safe as what a COMMIT wrote.
+/* Commits a transaction that has only read. On ERR_OK the synchronous standby has everything that it read.
  * Errors as db_commit. */
 MUST_CHECK enum err db_commit_durably(struct db *db, struct detail *detail);
-/* The statements and COMMIT in one round trip; COMMIT runs only when all of them succeed. Errors as db_run
- * and db_commit; after one, db_rollback. */
+/* Runs the statements and COMMIT in one round trip; COMMIT runs only when all of them succeed. Errors as
+ * db_run and db_commit; call db_rollback after an error. */
 MUST_CHECK enum err db_run_commit(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail);
-/* One statement as a whole transaction, in one round trip: errors as db_run_commit. On ERR_OK it is
- * committed, and where a synchronous standby is waited for it is there. */
+/* Runs one statement as a transaction of its own, in one round trip. On ERR_OK it is committed, and on the
+ * synchronous standby if there is one. Errors as db_run_commit. */
 MUST_CHECK enum err db_execute(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail);
-void db_rollback(struct db *db); /* whatever the state; also after errors and when no transaction is open */
+void db_rollback(struct db *db); /* in any state, also after errors and without a transaction */
 
 /*
- * BEGIN, work, COMMIT; ROLLBACK when work fails. ERR_SERIALIZATION from work or COMMIT runs it again, 5 times
- * at most, with short random pauses. Any other error is returned at once.
+ * Runs BEGIN, work and COMMIT; ROLLBACK when work fails. On ERR_SERIALIZATION from work or COMMIT it runs all
+ * of them again, at most 5 times, with short random pauses. Any other error is returned at once.
  */
 typedef enum err (*db_work)(struct db *db, void *context);
 MUST_CHECK enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail);
 
-/* A direct connection's notifications, outside a transaction. channel: lower case letters and '_'. Repeated
- * by itself when the connection is opened anew, also after an error. */
+/* Listens on a direct connection, outside a transaction. channel: lower-case letters and '_'. Each new
+ * session listens again, also when this call failed. */
 MUST_CHECK enum err db_listen(struct db *db, const char *channel, struct detail *detail);
-/* Waits up to timeout_ms; *notified tells whether any notification came (all are drained), or may have come
- * unheard: the first wait on a new connection says so at once. wake_fd (or -1) ends the wait when readable;
- * it is not read. ERR_DATABASE_UNAVAILABLE at once when the connection is lost: pause before the next call.
- */
+/* Waits up to timeout_ms for a notification, and consumes all that have come. *notified is also true for the
+ * first wait on a new connection, because one may have been missed. The wait ends when wake_fd (or -1) is
+ * readable; wake_fd is not read. Returns ERR_DATABASE_UNAVAILABLE at once when the connection is lost: pause
+ * before the next call. */
 MUST_CHECK enum err db_wait_notify(
     struct db *db, int timeout_ms, int wake_fd, bool *notified, struct detail *detail);
 

@@ -1,5 +1,4 @@
-/* The schema of the database, embedded in the binary (migrations/NNNN_name.sql), applied in order under an
- * advisory lock. */
+/* The schema of the database: migrations/NNNN_name.sql, embedded in the binary and applied in order. */
 #ifndef FAIRWAY_DB_MIGRATE_H
 #define FAIRWAY_DB_MIGRATE_H
 
@@ -8,13 +7,23 @@
 /* The number of the advisory lock is hashtext() of this. */
 #define MIGRATE_LOCK_TEXT "fairway migrations"
 
-/* Applies what is missing, one transaction a file; *applied says how many. Safe to run twice at the same
-   time. A file that does not get its locks within direct's lock_timeout is rolled back, so that what queued
-   behind it gets through, and tried again for a minute (then ERR_DATABASE_UNAVAILABLE). ERR_REFUSED when the
-   database has a migration that this binary does not know, or one whose text differs. */
+/*
+ * Applies the missing migrations, one transaction each; *applied is their count. Two processes may run it at
+ * the same time: an advisory lock serializes them. When a migration does not get its table locks within
+ * direct's lock_timeout it is rolled back, so that the sessions queued after it can run, and is retried for a
+ * minute (then ERR_DATABASE_UNAVAILABLE). ERR_REFUSED: the database has a migration that this binary does not
+ * have, or one with another text.
+ */
 MUST_CHECK enum err migrate(struct db *direct, size_t *applied, struct detail *detail);
 
-/* ERR_REFUSED unless exactly the migrations of this binary are applied. */
+/* ERR_REFUSED unless the migrations of this binary are applied, and no others. */
 MUST_CHECK enum err migrate_check(struct db *db, struct detail *detail);
+
+/* The same for another list of migrations (src/db/embedded.h): for tests. */
+struct embedded_migration;
+MUST_CHECK enum err migrate_list(struct db *direct, const struct embedded_migration *list, size_t count,
+    size_t *applied, struct detail *detail);
+MUST_CHECK enum err migrate_check_list(
+    struct db *db, const struct embedded_migration *list, size_t count, struct detail *detail);
 
 #endif

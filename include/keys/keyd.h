@@ -1,8 +1,8 @@
 /*
- * The key process, seen from its client. fairway-keyd holds the master key and the distribution key; fairway
- * holds sealed seeds only. Calls are batched, serialized by a mutex inside (any thread may call), block until
- * the answer or a deadline of 5 s (keyd_load: 30 s), and after a lost answer or a dead keyd return
- * ERR_KEYD_UNAVAILABLE for ever: the caller stops with EX_SOFTWARE.
+ * The client of the key process. fairway-keyd holds the master key and the distribution key; fairway holds
+ * sealed seeds only. Any thread may call: a mutex serializes the calls. A call blocks until the answer or for
+ * 5 s (keyd_load: 30 s). After a missing or malformed answer, or when keyd has ended, every call returns
+ * ERR_KEYD_UNAVAILABLE: the caller exits with EX_SOFTWARE.
  */
 #ifndef FAIRWAY_KEYS_KEYD_H
 #define FAIRWAY_KEYS_KEYD_H
@@ -14,62 +14,58 @@
 #define SEAL_SIZE 72   /* nonce 24, ciphertext 32, tag 16 */
 #define KEY_ID_SIZE 17 /* 16 hexadecimal digits and the terminator */
 #define KDF_SALT_SIZE 16
-#define SIGN_BATCH_MAX 256 /* of one message; longer arrays take several */
+#define SIGN_BATCH_MAX 256 /* items of one message; longer arrays take several messages */
 #define MASTER_KEY_ROWS_MAX 6
-#define KEYD_TRANSACTION_MAX (1u << 20) /* bytes; the network takes an eighth of that */
+#define KEYD_TRANSACTION_MAX (1u << 20) /* bytes; the limit of the network is an eighth of that */
 
-/* A secret seed under a master key: XChaCha20-Poly1305; public key, key id and network id are associated
- * data. */
+/* A secret seed, encrypted under a master key (src/keys/seal.h). */
 struct sealed_seed {
     char key_id[KEY_ID_SIZE];
     uint8_t box[SEAL_SIZE];
 };
 
-/* What a keyd does beside keyd_load. A call of the other mode ends it. */
+/* Which calls a keyd accepts besides keyd_load. A call of the other mode ends it. */
 enum keyd_mode {
     KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bump */
     KEYD_PROVISION /* keyd_generate, keyd_sign_provisioning */
 };
 
-/* Where secrets come from. Descriptors are handed over and closed here; -1: not given. */
+/* Descriptors to read the secrets from, closed by keyd_start; -1: not given. */
 struct keyd_secrets {
     int master_key_fd;   /* 32 raw bytes, or 64 hexadecimal digits and a newline */
-    int passphrase_fd;   /* alternative to the key file: Argon2id with a stored salt; a final newline is not
-                            part of it */
+    int passphrase_fd;   /* instead of a key file: Argon2id with a stored salt; a final newline is ignored */
     int distribution_fd; /* S... with an optional newline */
 };
 
-/* A row of master_keys: how a key id is derived. */
+/* A row of master_keys: which secret gives the key with this id. */
 struct master_key_row {
     char key_id[KEY_ID_SIZE];
-    bool derived; /* from the passphrase with salt; else the key file */
+    bool derived; /* from the passphrase and salt; else it is the key file */
     uint8_t salt[KDF_SALT_SIZE];
 };
 
 struct keyd;
 
 /*
- * Forks and executes program over a socketpair, before the caller opens any other socket, hands the secrets
- * over and waits until its sandbox stands. The caller goes on with keyd_load. Call it from a thread that
- * lives as long as the process: the kernel kills keyd when that thread ends. Errors: ERR_CONFIG (program or
- * secrets unusable), ERR_KEYD_UNAVAILABLE.
+ * Starts program with a socketpair and the secrets, and waits until it is sandboxed. Call it before any other
+ * socket is opened, from a thread that lives as long as the process: the kernel kills keyd when that thread
+ * ends. keyd_load must be the next call. ERR_CONFIG: program or secrets are unusable. ERR_KEYD_UNAVAILABLE.
  */
 MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
     struct keyd **out, struct detail *detail);
 
 /*
- * Once, first: network, distribution account as configured (NULL: take it from the secret), limits and the
- * known key rows. Answers the row of the key under which new seeds are sealed; *is_new says that it is in
- * none of the known rows and must be stored before the first seed sealed under it is. ERR_CONFIG when no
- * secret matches a known row that is needed, or the distribution secret is not the configured account's.
+ * Sends the settings and the known key rows: once, before any other call. Returns in *current the row of the
+ * key that seals new seeds. *is_new: it is not among the rows, and must be stored before the first seed that
+ * it seals. ERR_CONFIG: no secret matches a known row, or the distribution secret does not belong to
+ * settings->distribution.
  */
 struct keyd_settings {
     struct network_id network;
-    const struct public_key *distribution;
+    const struct public_key *distribution; /* NULL: the account of the secret */
     struct policy_limits limits;
     int64_t max_lease_fee_stroops; /* inner fee cap */
-    int64_t max_bump_fee_stroops;  /* what the distribution account pays for one transaction: fee bump,
-                                      creation or merge */
+    int64_t max_bump_fee_stroops;  /* fee cap of a fee bump, creation or merge */
 };
 MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct keyd_settings *settings,
     const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
@@ -79,50 +75,50 @@ struct generated_key {
     struct public_key public_key;
     struct sealed_seed sealed;
 };
-/* count new keys. */
+/* Generates count keys. */
 MUST_CHECK enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[]);
 
-/* One lease to sign; in: transaction (XDR Transaction), signer, sealed. out: result and, when ERR_OK, hash
-   and signature. An item that keyd refuses (or that is larger than KEYD_TRANSACTION_MAX) fails alone. */
+/* One lease to sign. An item that keyd refuses, or that is larger than KEYD_TRANSACTION_MAX, fails alone. */
 struct lease_signing {
-    struct bytes transaction;
+    /* in */
+    struct bytes transaction; /* XDR Transaction */
     struct public_key signer;
     struct sealed_seed sealed;
+    /* out */
     enum err result;
-    struct hash hash;
-    struct signature signature;
+    struct hash hash;           /* when result is ERR_OK */
+    struct signature signature; /* when result is ERR_OK */
 };
-/* now_s is the caller's now (the database's, DESIGN 5); keyd refuses max times beyond now_s + 300. */
+/* now_s is the time of the database. keyd refuses max times after now_s + 300. */
 MUST_CHECK enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count);
 
-/* inner: XDR TransactionEnvelope whose source is the channel account of sealed. Answers the finished fee bump
- * envelope. */
+/* inner: XDR TransactionEnvelope whose source is the channel account of sealed. Returns the signed envelope
+ * of the fee bump. */
 MUST_CHECK enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner,
     const struct sealed_seed *sealed, int64_t fee_stroops, struct buf *envelope, struct hash *hash,
     struct detail *detail);
 
 /*
- * A creation or merge: sealed[i] belongs to provisioning->accounts[i]. Answers the signed envelope. Refused:
- * another distribution account than keyd's, a fee above max_bump_fee_stroops, a max time that is past now_s
- * (as in keyd_sign_leases) or more than 300 s after it. ERR_SEAL_BROKEN: sealed[*broken], the first such,
- * does not open for its account.
+ * Signs a creation or merge; sealed[i] belongs to provisioning->accounts[i]. Returns the signed envelope.
+ * ERR_INVALID_TRANSACTION: the distribution account is not keyd's, or the max time is not within 300 s after
+ * now_s. ERR_FEE_EXCEEDS_MAXIMUM: above max_bump_fee_stroops. ERR_SEAL_BROKEN: sealed[*broken], the first
+ * such, does not open for its account.
  */
 MUST_CHECK enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s,
     const struct provisioning_tx *provisioning, const struct sealed_seed sealed[], struct buf *envelope,
     struct hash *hash, uint32_t *broken, struct detail *detail);
 
-/* Closes the socket, which ends keyd, and waits for it. */
-void keyd_stop(struct keyd *keyd);
+/* Closes the socket, which ends keyd, and waits for its end. */
+void keyd_stop(struct keyd *keyd); /* NULL is fine */
 
-/* A descriptor that is readable from the moment the process has ended or a call has failed: from then on
- * every call returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from. Valid until keyd_stop. */
+/* A descriptor that becomes readable when the process has ended or a call has failed; from then on every call
+ * returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from it. Valid until keyd_stop. */
 int keyd_lost_fd(const struct keyd *keyd);
 /* The process as a pidfd. */
 int keyd_pidfd(const struct keyd *keyd);
 
-/* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"): for the log line of the caller's
- * end. */
+/* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"). */
 bool keyd_ended(const struct keyd *keyd, struct detail *detail);
 
 #endif

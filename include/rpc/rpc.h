@@ -1,8 +1,8 @@
 /*
- * Stellar RPC over HTTP (JSON-RPC 2.0; stellar-rpc 27, 28), the few methods that fairway needs. Every answer
- * is bounded in size and time and is not trusted: integers are read as number or string, ids and sequences
- * are checked by who uses them. One struct rpc belongs to one thread; calls block until the answer or the
- * timeout.
+ * A client of Stellar RPC (JSON-RPC 2.0 over HTTP; stellar-rpc 27 and 28), with the methods that fairway
+ * needs. Responses are limited in size and time and are not trusted: callers check that ids and sequence
+ * numbers are those they asked for. Integers are accepted as number or string. A struct rpc belongs to one
+ * thread. Calls block until the response or the timeout.
  */
 #ifndef FAIRWAY_RPC_RPC_H
 #define FAIRWAY_RPC_RPC_H
@@ -16,29 +16,29 @@ struct rpc_settings {
     const char *url; /* copied */
     int timeout_ms;  /* 0: 15,000 */
     size_t max_body; /* 0: 256 MiB */
-    int cancel_fd;   /* becomes readable when the process stops: calls end with ERR_CANCELLED; -1: none */
+    int cancel_fd;   /* while it is readable, calls return ERR_CANCELLED; -1: none */
 };
 
-/* Never fails and does not connect. Proxy variables of the environment are ignored, redirects not followed.
+/* Never fails and does not connect. Ignores the proxy variables of the environment and follows no redirects.
  */
 struct rpc *rpc_new(const struct rpc_settings *settings);
 void rpc_free(struct rpc *rpc); /* NULL is fine */
 
 /*
- * Errors of all calls: ERR_RPC_UNAVAILABLE (no connection, timeout, HTTP 429, 5xx or redirect, body too
- * large, not an answer to this request, and the JSON-RPC errors with which a server speaks of itself, -32603
- * and -32099 to -32000: trying again may help), ERR_RPC_REFUSED (any other JSON-RPC error; detail has code
- * and message), ERR_CANCELLED, ERR_CONFIG (url is not http or https).
+ * Errors of all calls. ERR_RPC_UNAVAILABLE, where a retry may help: no connection, timeout, HTTP 429, 5xx or
+ * redirect, a body that is too large, a response that is malformed or to another request, and the JSON-RPC
+ * errors of the server itself (-32603, -32099 to -32000). ERR_RPC_REFUSED: any other JSON-RPC error; detail
+ * has code and message. ERR_CANCELLED. ERR_CONFIG: url is not http or https.
  */
 
 struct rpc_health {
     bool healthy;
     uint32_t latest_ledger, oldest_ledger;
 };
-/* Unhealthy is an answer, not an error; detail then has the reason. */
+/* ERR_OK also when the server says that it is unhealthy; detail then has the reason. */
 MUST_CHECK enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail);
 
-/* passphrase: new memory. friendbot: new memory or NULL. */
+/* friendbot_url may be NULL. */
 struct rpc_network {
     char *passphrase, *friendbot_url;
     uint32_t protocol;
@@ -46,7 +46,7 @@ struct rpc_network {
 MUST_CHECK enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail);
 void rpc_network_free(struct rpc_network *network);
 
-/* One ledger as getLedgers gives it. */
+/* One ledger of getLedgers. */
 struct rpc_ledger {
     uint32_t sequence;
     struct hash hash;
@@ -56,20 +56,20 @@ struct rpc_ledgers {
     struct rpc_ledger *items;
     size_t count;
     uint32_t latest_ledger, oldest_ledger;
-    struct buf storage; /* what items' meta points into */
+    struct buf storage; /* the bytes of all meta */
 };
 /*
- * Ledgers from start on, at most limit. ERR_LEDGER_AHEAD: start is above the tip (wait; also when a load
- * balancer's other node is behind); ERR_LEDGER_GAP: start is below what this RPC keeps. latest and oldest are
- * set in both cases. On success there is at least one; that they are the ones asked for is for the caller to
- * check.
+ * Reads at most limit ledgers from start on; at least one on ERR_OK. The caller checks that they are the
+ * requested ones. ERR_LEDGER_AHEAD: start is above the tip of this node; retry later. ERR_LEDGER_GAP: start
+ * is below the oldest ledger of this node. latest_ledger and oldest_ledger are set in both cases.
  */
 MUST_CHECK enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
 void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 
-/* Account entries: out[i].found tells whether keys[i] exists as of *ledger. 1 to 200 keys a call.
- * ERR_RPC_REFUSED also for an entry that is another's or no account. */
+/* Reads the account entries of 1 to RPC_ENTRIES_MAX keys. out[i].found says whether keys[i] exists as of
+ * *ledger. ERR_RPC_REFUSED also when an entry is not of a requested account. Retries an internal error of the
+ * server for up to two seconds. */
 #define RPC_ENTRIES_MAX 200
 struct rpc_account {
     bool found;
@@ -81,7 +81,8 @@ struct rpc_account {
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail);
 
-/* The accounts that the network has frozen as of *ledger; frozen_accounts_free. None before protocol 26. */
+/* Reads the accounts that are frozen as of *ledger; none before protocol 26. The caller frees *out with
+ * frozen_accounts_free. Retries as rpc_accounts. */
 MUST_CHECK enum err rpc_frozen(
     struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
 
@@ -95,7 +96,7 @@ struct rpc_sent {
     enum rpc_send_status status;
     int32_t code; /* with RPC_SEND_ERROR: the TransactionResultCode, innermost; else 0 */
 };
-/* None of the outcomes proves that the transaction will not be included. */
+/* No status proves that the transaction will not be included. */
 MUST_CHECK enum err rpc_send(
     struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail);
 
@@ -110,7 +111,8 @@ struct rpc_transaction {
     uint32_t ledger, latest_ledger, oldest_ledger;
     uint64_t latest_close_time_s;
 };
-/* By outer or inner hash. Not found says no more than: in no ledger from oldest to latest. */
+/* Looks up a transaction by its outer or inner hash. Not found means: in no ledger from oldest_ledger to
+ * latest_ledger. */
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
 

@@ -1,11 +1,11 @@
-/* The field's identifiers as types of their own, never bare arrays, and their text forms (SEP-23). */
+/* Keys, hashes and signatures as types of their own, their text forms (SEP-23), SHA-256 and Ed25519. */
 #ifndef FAIRWAY_STELLAR_IDS_H
 #define FAIRWAY_STELLAR_IDS_H
 
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* An Ed25519 public key, which is an account's id. */
+/* An Ed25519 public key, which is an account id. */
 struct public_key {
     uint8_t bytes[32];
 };
@@ -15,12 +15,12 @@ struct hash {
     uint8_t bytes[32];
 };
 
-/* SHA-256 of the network passphrase; part of every signature payload. */
+/* SHA-256 of the network passphrase, which every signature payload begins with. */
 struct network_id {
     uint8_t bytes[32];
 };
 
-/* Ed25519 over a hash. */
+/* An Ed25519 signature of a hash. */
 struct signature {
     uint8_t bytes[64];
 };
@@ -35,21 +35,23 @@ int public_key_compare(const void *a, const void *b); /* for qsort and bsearch *
 bool hash_equal(const struct hash *a, const struct hash *b);
 int hash_compare(const void *a, const void *b);
 
-/* Strkey G... of an account (SEP-23). */
+/* Writes the strkey G... of an account (SEP-23). */
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE]);
-/* Strict: version byte, checksum, length, no lower case. Only G...; ERR_MALFORMED for anything else. */
+/* Takes G... only, and checks version byte, checksum, length and case; else ERR_MALFORMED. */
 MUST_CHECK enum err address_decode(const char *text, struct public_key *out);
-/* The account behind G... or M... */
+/* Returns the account of G... or M... */
 MUST_CHECK enum err address_resolve(const char *text, struct public_key *out);
 
 void hash_encode(const struct hash *hash, char out[static HASH_HEX_SIZE]);
-MUST_CHECK enum err hash_decode(
-    const char *text, struct hash *out); /* 64 digits of either case, else ERR_MALFORMED */
+/* 64 digits of either case, else ERR_MALFORMED. */
+MUST_CHECK enum err hash_decode(const char *text, struct hash *out);
 
 struct hash sha256(struct bytes bytes);
+/* The hash of the concatenated parts. */
+struct hash sha256_parts(const struct bytes parts[], size_t count);
 struct network_id network_id_of(const char *passphrase);
 
-/* Whether signature is key's over hash (RFC 8032, libsodium's strict verification). */
+/* Whether signature is key's signature of hash (RFC 8032; libsodium's strict verification). */
 bool signature_valid(
     const struct signature *signature, const struct hash *hash, const struct public_key *key);
 

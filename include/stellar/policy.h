@@ -1,6 +1,6 @@
 /*
- * What fairway signs and what it refuses (DESIGN section 7). Pure: everything here is decided from the bytes
- * of one transaction, before any account is taken; only the membership of `named` in the pool is left for the
+ * Which transactions fairway signs. A pure decision on the bytes of one transaction, made before an account
+ * is claimed. Only whether one of the accounts in `named` belongs to the pool is checked later, in the
  * database.
  */
 #ifndef FAIRWAY_STELLAR_POLICY_H
@@ -8,21 +8,21 @@
 
 #include "stellar/envelope.h"
 
-#define POLICY_NAMED_MAX 256 /* accounts one transaction may name; more is refused */
+#define POLICY_NAMED_MAX 256 /* accounts that one transaction may name */
 
-#define LEASE_SECONDS_DEFAULT 60 /* neither the transaction nor the request says */
-#define LEASE_SECONDS_MIN 20     /* a node refuses what has about 10 s left */
+#define LEASE_SECONDS_DEFAULT 60 /* when neither transaction nor request has a limit */
+#define LEASE_SECONDS_MIN 20     /* a node refuses a transaction that expires within about 10 s */
 #define LEASE_SECONDS_MAX 300
 
-/* maxLedger must admit so many ledgers after the tip: the first may close before the client has signed. */
+/* maxLedger must allow this many ledgers after the tip: the first may close before the client has signed. */
 #define LEASE_LEDGERS_MIN 2
-/* A minLedger that is further away is out of reach. Generous: today a ledger takes 4 s or more. */
+/* A minLedger that needs a higher rate is out of reach. Today a ledger takes at least 4 s. */
 #define LEDGERS_PER_SECOND_MAX 1
 
 /*
- * Accounts whose authority the transaction uses: operation sources, addresses with Soroban credentials (kinds
- * 1, 2 and 3 with all nested delegates), deployers of contracts, and keys that extra signers ask for; muxed
- * forms by their account. None of them may be a channel account. Sorted, each once.
+ * The accounts whose authority a transaction uses: operation sources, addresses with Soroban credentials
+ * (kinds 1, 2 and 3 with all nested delegates), deployers of contracts, and the keys of extra signers. A
+ * muxed account counts as its account. None of them may be a channel account. Sorted, each once.
  */
 struct named_accounts {
     size_t count;
@@ -31,43 +31,42 @@ struct named_accounts {
 
 struct policy_limits {
     uint32_t base_fee_stroops;        /* per operation, of the inner transaction */
-    int64_t max_resource_fee_stroops; /* cap of what Soroban transactions may declare */
-    /* Of the fee bump that a lease needs. keyd leaves both 0: it is told the fee of each fee bump. */
-    int64_t bump_base_fee_stroops; /* per operation, that fee bumps offer */
-    int64_t max_bump_fee_stroops;  /* cap of a fee bump, besides the resource fee; 0: not checked */
+    int64_t max_resource_fee_stroops; /* the most that a Soroban transaction may declare */
+    /* For the check that a fee bump of the lease is possible. 0 in keyd, which does not make that check. */
+    int64_t bump_base_fee_stroops; /* of fee bumps, per operation */
+    int64_t max_bump_fee_stroops;  /* of a fee bump, without the resource fee; 0: not checked */
 };
 
 /*
- * Refuses, with detail, what DESIGN 7 says must not be signed; fills *named on success. A fee bump is judged
- * by its inner transaction. Allocates nothing.
+ * Returns ERR_OK and fills *named when the transaction may be signed as a lease; else an error with detail.
+ * Of a fee bump, checks the inner transaction. Allocates nothing.
  *
- * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), or a classic one without a
- * source.
+ * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), or a classic operation without
+ * a source.
  *
- * ERR_INVALID_SOROBAN_TRANSACTION: not exactly one operation, SorobanTransactionData missing or out of place,
- * a memo or a muxed source on InvokeHostFunction, a negative resource fee, unknown kinds of credentials.
+ * ERR_INVALID_SOROBAN_TRANSACTION: more than one operation, SorobanTransactionData missing or not allowed, a
+ * memo or a muxed source with InvokeHostFunction, a negative resource fee, or an unknown kind of credentials
+ * or address.
  *
- * ERR_FORBIDDEN_SIGNER: source-account credentials in an operation without a source. In one with a source
- * they are that source's, which is named.
+ * ERR_FORBIDDEN_SIGNER: source-account credentials in an operation without a source, which would be the
+ * channel account's. With a source they are that source's, which is in *named.
  *
- * ERR_FEE_EXCEEDS_MAXIMUM: the resource fee, the inner fee, or the least fee of a fee bump for the
- * transaction: a lease that nobody can pay for would only hold its account.
+ * ERR_FEE_EXCEEDS_MAXIMUM: the resource fee, the inner fee, or the least fee of a fee bump is above its
+ * maximum. A lease that cannot be paid for would only occupy its account.
  *
- * ERR_INVALID_TRANSACTION: minSeqNum, minSeqAge, minSeqLedgerGap, bounds that nothing can meet, extra signers
- * that the protocol calls malformed. A muxed source of the transaction itself is no fault: it is replaced.
+ * ERR_INVALID_TRANSACTION: minSeqNum, minSeqAge or minSeqLedgerGap, bounds that no ledger can meet, or extra
+ * signers that the protocol calls malformed. A muxed source of the transaction is allowed: it is replaced.
  */
 MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail);
 
-/* Returns ERR_FORBIDDEN_SIGNER, with which operation or extra signer uses the account in detail, for one of
- * the named accounts of a transaction that policy_check has passed. */
+/* For an account of *named that may not be used, after policy_check has passed: returns ERR_FORBIDDEN_SIGNER,
+ * and in detail the operation or extra signer that uses the account. */
 MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
     const struct public_key *account, struct detail *detail);
 
-/*
- * Whether the network demands a signature beside the channel account's: an operation has a source of its own,
- * or there are extra signers.
- */
+/* Whether the transaction needs signatures besides the channel account's: an operation has a source, or there
+ * are extra signers. */
 bool policy_client_must_sign(const struct envelope *envelope);
 
 /* The inner fee: base fee x operations + declared resource fee. ERR_FEE_EXCEEDS_MAXIMUM when it does not fit
@@ -76,38 +75,37 @@ MUST_CHECK enum err policy_fee(const struct envelope *envelope, const struct pol
     uint32_t *fee_stroops, struct detail *detail);
 
 /*
- * The max time of the signed transaction: the earliest of the client's own (0: none), now + timeout_s (0: not
- * given) and now + 300 s; when neither is given, now + 60 s. ERR_INVALID_TRANSACTION when it is past or less
- * than 20 s away, before min time, or when ledger bounds exclude the ledgers that can close until then (tip
- * is the last ledger committed). Any value of any argument is safe.
+ * The max time of the signed transaction: the earliest of the client's (0: none), now + timeout_s (0: none)
+ * and now + 300 s; now + 60 s when the first two are not given. ERR_INVALID_TRANSACTION when it is less than
+ * 20 s away or before min time, or when the ledger bounds exclude all ledgers that can close until then. tip
+ * is the last committed ledger. All argument values are safe.
  */
 MUST_CHECK enum err policy_max_time(const struct preconditions *preconditions, uint64_t now_s,
     uint32_t timeout_s, uint32_t tip, uint64_t *max_time_s, struct detail *detail);
 
 /*
- * Which of them set max_time_s, a result of policy_max_time: "transaction" (its own max time),
- * "timeoutSeconds", "limit" (300 s from now), "default" (60 s from now). It does not depend on the time, so a
+ * What determined max_time_s, a result of policy_max_time: "transaction" (its own max time),
+ * "timeoutSeconds", "limit" (300 s from now) or "default" (60 s from now). Independent of the time, so that a
  * retry gets the same text.
  */
 const char *policy_max_time_set_by(
     const struct preconditions *preconditions, uint32_t timeout_s, uint64_t max_time_s);
 
 /*
- * The fee of a fee bump. The least is base fee x (operations + 1) + resource fee, or what keeps the rate of
- * inner's own fee over one operation more, if that is higher (CAP-15: a lower rate is txINSUFFICIENT_FEE).
- * max_fee_stroops (0: not given) takes its place, so that a client can bid higher. ERR_FEE_EXCEEDS_MAXIMUM,
- * with the maximum in detail, when the fee is above cap_stroops or the resource fee is above its limit.
- * ERR_FEE_BELOW_MINIMUM, with the least in detail, when max_fee_stroops is below it.
+ * The fee of a fee bump. The least fee is base fee x (operations + 1) + resource fee, or, if higher, the fee
+ * with the same rate per operation as inner's (CAP-15: a lower rate is txINSUFFICIENT_FEE). The fee is the
+ * least fee, or max_fee_stroops when it is given (not 0), so that a client can bid higher.
+ * ERR_FEE_EXCEEDS_MAXIMUM, with the maximum in detail: the fee is above cap_stroops, or the resource fee is
+ * above its limit. ERR_FEE_BELOW_MINIMUM, with the least fee in detail: max_fee_stroops is below it.
  */
 MUST_CHECK enum err policy_bump_fee(const struct envelope *inner, const struct policy_limits *limits,
     int64_t bump_base_fee_stroops, int64_t max_fee_stroops, int64_t cap_stroops, int64_t *fee_stroops,
     struct detail *detail);
 
 /*
- * Whether an unsigned XDR Transaction is one that a channel account `signer` may sign as a lease: it decodes,
- * its source is the plain signer, policy_check passes, signer is not among the named, its fee is at most
- * max_fee_stroops, and max time is present and at most now_s + LEASE_SECONDS_MAX. keyd's own check before
- * each signature.
+ * keyd's check before each signature: whether the channel account `signer` may sign the XDR Transaction as a
+ * lease. The transaction decodes, its source is signer (not muxed), policy_check passes, signer is not in
+ * *named, the fee is at most max_fee_stroops, and max time is set and at most now_s + LEASE_SECONDS_MAX.
  */
 MUST_CHECK enum err policy_check_lease(struct bytes transaction, const struct public_key *signer,
     const struct policy_limits *limits, int64_t max_fee_stroops, uint64_t now_s, struct detail *detail);

@@ -1,6 +1,6 @@
 /*
- * Strkey (SEP-23): a version byte, the binary value and a CRC-16, in base 32. The typed forms in ids.h stand
- * on it; the key process reads and writes secret seeds with it.
+ * Strkey (SEP-23): a version byte, the value and a CRC-16, in base 32. ids.h has typed forms of it; the key
+ * process reads secret seeds with it.
  */
 #ifndef FAIRWAY_STELLAR_STRKEY_H
 #define FAIRWAY_STELLAR_STRKEY_H
@@ -20,12 +20,14 @@ enum strkey_version {
 /* Characters of a value of len bytes, with the terminator. */
 #define STRKEY_SIZE(len) ((((len) + 3) * 8 + 4) / 5 + 1)
 
-/* Writes STRKEY_SIZE(len) bytes; len at most STRKEY_VALUE_MAX. Leaves no copy of the value behind. */
+/* Writes STRKEY_SIZE(len) bytes. len is at most STRKEY_VALUE_MAX. Leaves no copy of the value on the stack.
+ */
 void strkey_encode(enum strkey_version version, const uint8_t *value, size_t len, char *out);
 
 /*
- * Strict: exactly this version and length, upper case, no padding, unused bits zero, checksum right; else
- * ERR_MALFORMED and out untouched. text ends with its terminator. Leaves no copy of the value behind.
+ * ERR_MALFORMED unless text has this version and length, is upper case without padding, has zero unused bits
+ * and the right checksum; *out is then unchanged. text is NUL-terminated. Leaves no copy of the value on the
+ * stack.
  */
 MUST_CHECK enum err strkey_decode(enum strkey_version version, const char *text, uint8_t *out, size_t len);
 

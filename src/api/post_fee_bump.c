@@ -6,6 +6,7 @@
 #include "db_endpoint.h"
 #include "http/json.h"
 #include "pool/fee_bump.h"
+#include "stellar/envelope_build.h"
 
 struct bump_query {
     struct db_query query; /* first */

@@ -12,7 +12,7 @@
 struct config {
     const struct config_option *options;
     size_t option_count;
-    char **values; /* one an option; NULL: not given */
+    char **values; /* one for each option; NULL: not given */
     char **arguments;
     size_t argument_count;
     bool help;
@@ -52,8 +52,9 @@ static enum err read_environment(struct config *config, struct detail *detail)
             continue;
         const char *value = environment(option->name), *other = environment(option->alias);
         if (value != NULL && other != NULL && !text_equal(value, other))
-            return detail_set(detail, ERR_CONFIG, "%s=%.40s and %s=%.40s are one option: set one of them",
-                option->name, value, option->alias, other);
+            return detail_set(detail, ERR_CONFIG,
+                "%s=%.40s and %s=%.40s name the same option: set only one of them", option->name, value,
+                option->alias, other);
         if (value == NULL)
             value = other;
         if (value != NULL)
@@ -62,7 +63,7 @@ static enum err read_environment(struct config *config, struct detail *detail)
     return ERR_OK;
 }
 
-/* The option that a flag (without its dashes, up to '=') names, or option_count. */
+/* Returns the option that a flag names (without dashes, up to '='), or option_count. */
 static size_t find_flag(const struct config *config, const char *text, size_t len)
 {
     for (size_t i = 0; i < config->option_count; i++) {

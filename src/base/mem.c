@@ -7,8 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* Sizes that a client drives are capped before they get here, so this is the machine's end, not a request's.
- */
+/* Callers limit sizes that a client chooses, so no request can cause this. */
 static _Noreturn void out_of_memory(void)
 {
     static const char message[] = "fairway: out of memory\n";

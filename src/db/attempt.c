@@ -7,14 +7,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Freed by the thread when it was abandoned before its end, else by the caller. */
+/* Freed by its thread when it is abandoned before its end, else by the caller. */
 struct attempt {
     pthread_mutex_t mutex;
     pthread_cond_t ended;
     bool has_ended, abandoned;
     PGconn *conn;
     size_t count;
-    char **names, **values; /* count of each, NULL behind them */
+    char **names, **values; /* count of each, then NULL */
 };
 
 static char **copy_texts(const char *const texts[], size_t count)
@@ -59,7 +59,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* All signals are blocked in the thread: the program's own threads handle them. */
 static bool start_detached(struct attempt *attempt)
 {
     pthread_t thread;

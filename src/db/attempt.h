@@ -1,7 +1,7 @@
 /*
- * One attempt to connect, on a thread of its own: resolving a host's name and connecting take as long as the
- * network lets them, and libpq knows no limit below two seconds. The caller waits until its deadline; the
- * attempt goes on and can be waited for again.
+ * One connection attempt on a thread of its own. Resolving a name may take any time, and libpq has no timeout
+ * below two seconds, so the caller waits until its own deadline. The attempt continues after that, and the
+ * next call waits for it again.
  */
 #ifndef FAIRWAY_DB_ATTEMPT_H
 #define FAIRWAY_DB_ATTEMPT_H
@@ -13,17 +13,18 @@
 
 struct attempt;
 
-/* PQconnectdbParams(names, values, 1) begins. Both are count strings, copied. NULL: no thread can be made. */
+/* Starts PQconnectdbParams(names, values, 1). Both have count strings, which are copied. NULL: no thread
+ * could be created. */
 struct attempt *attempt_start(const char *const names[], const char *const values[], size_t count);
 
 /*
- * Waits until the attempt has ended or deadline_ms (clock_ms) has passed; in the latter case returns false
- * and the attempt goes on. Otherwise *conn is what PQconnectdbParams returned, the caller's to finish, and
- * the attempt is freed.
+ * Waits until the attempt ends or deadline_ms (clock_ms) passes. False: it has not ended; the attempt
+ * continues. True: *conn is the result of PQconnectdbParams, which the caller finishes, and the attempt is
+ * freed.
  */
 bool attempt_wait(struct attempt *attempt, int64_t deadline_ms, PGconn **conn);
 
-/* Whatever comes of it is closed. NULL is fine. */
+/* Lets the attempt end on its own and closes its connection. NULL is fine. */
 void attempt_abandon(struct attempt *attempt);
 
 #endif

@@ -8,11 +8,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "connection.h"
+#include "session.h"
 
-/* Pauses between tries of db_connect_patiently, and how often they are logged. */
+/* Pauses between the tries of db_connect_patiently, and how often a failure is logged. */
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS 2000
-#define COMPLAIN_EVERY_MS 5000
+#define LOG_EVERY_MS 5000
 
 static int or_default(int value, int otherwise)
 {
@@ -40,7 +41,7 @@ void db_free(struct db *db)
 {
     if (db == NULL)
         return;
-    db_disconnect(db);
+    connection_close(db);
     attempt_abandon(db->attempt);
     for (size_t i = 0; i < db->listen_count; i++)
         free(db->listens[i]);
@@ -49,9 +50,14 @@ void db_free(struct db *db)
     free(db);
 }
 
+void db_disconnect(struct db *db)
+{
+    connection_close(db);
+}
+
 enum err db_connect(struct db *db, struct detail *detail)
 {
-    return connection_ready(db, detail);
+    return session_ready(db, detail);
 }
 
 void db_set_deadline(struct db *db, int64_t deadline_ms)
@@ -68,16 +74,16 @@ enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail)
 {
     struct detail own;
     detail = detail != NULL ? detail : &own;
-    int64_t deadline_ms = clock_ms() + (int64_t)seconds * 1000, complain_ms = 0;
+    int64_t deadline_ms = clock_ms() + (int64_t)seconds * 1000, next_log_ms = 0;
     for (int pause_ms = PAUSE_FIRST_MS;;
          pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS) {
         enum err e = db_connect(db, detail);
         if (e != ERR_DATABASE_UNAVAILABLE || clock_left_ms(deadline_ms) == 0)
             return e;
-        if (clock_ms() >= complain_ms) {
-            log_warn("the database is unavailable, trying again", "connection=\"%s\" detail=\"%s\"", db->name,
-                detail->text);
-            complain_ms = clock_ms() + COMPLAIN_EVERY_MS;
+        if (clock_ms() >= next_log_ms) {
+            log_warn(
+                "database unavailable; retrying", "connection=\"%s\" detail=\"%s\"", db->name, detail->text);
+            next_log_ms = clock_ms() + LOG_EVERY_MS;
         }
         int left_ms = clock_left_ms(deadline_ms);
         clock_sleep_ms(pause_ms < left_ms ? pause_ms : left_ms);

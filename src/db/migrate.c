@@ -7,21 +7,18 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "connection.h"
-#include "migrations.h"
-#include "script.h"
+#include "embedded.h"
+#include "session.h"
 
-/* How long one file may run, and how long what keeps the next one from running is waited for. */
-#define FILE_TIMEOUT_MS 600000
-#define PATIENCE_MS 60000
+#define FILE_TIMEOUT_MS 600000 /* how long one migration may run */
+#define PATIENCE_MS 60000      /* how long to retry when another process migrates or holds a table lock */
 #define OTHER_PROCESS_PAUSE_MS 100
-#define LOCK_PAUSE_MS 1000 /* for those that have queued behind the lock that was not had */
+#define LOCK_PAUSE_MS 1000 /* lets queued sessions run before the next try */
 
-/* A lock of the transaction, not of the session: it cannot outlive a connection that was lost and opened anew
- * unnoticed. */
+/* A transaction lock: a session lock could be lost unnoticed when the connection is reopened. */
 static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('" MIGRATE_LOCK_TEXT "'))";
 
-/* CREATE SCHEMA IF NOT EXISTS wants the privilege to create schemas even when it exists, so it is asked for
- * first. */
+/* Checked first because CREATE SCHEMA IF NOT EXISTS needs the privilege even when the schema exists. */
 static const char sql_present[] = "SELECT to_regclass('fairway.migrations') IS NOT NULL";
 
 static const char script_table[] =
@@ -29,8 +26,8 @@ static const char script_table[] =
     "CREATE TABLE fairway.migrations (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL,"
     " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
 
-/* The first disagreement by number: missing here (known_name NULL), not applied yet (applied_name NULL), or
- * different. */
+/* The first difference: a migration that is not applied (a.name NULL), that this binary does not have (k.name
+ * NULL), or whose text differs. */
 static const char sql_compare[] =
     "SELECT coalesce(a.number, k.number::int4), a.name, k.name"
     " FROM fairway.migrations a FULL JOIN unnest($1, $2) WITH ORDINALITY AS k (name, sql, number)"
@@ -41,7 +38,7 @@ static const char sql_compare[] =
 static const char sql_record[] =
     "INSERT INTO fairway.migrations (number, name, digest) VALUES ($1, $2, encode(sha256($3), 'hex'))";
 
-static const char sql_patience[] = "SELECT set_config('statement_timeout', $1, true)";
+static const char sql_timeout[] = "SELECT set_config('statement_timeout', $1, true)";
 
 struct difference {
     bool any;
@@ -81,10 +78,10 @@ static enum err refuse(const struct difference *difference, struct detail *detai
 {
     if (!difference->known)
         return detail_set(detail, ERR_REFUSED,
-            "the database has migration %" PRId32 ", which this program does not know: it is older",
+            "the database has migration %" PRId32 ", which this fairway does not have: run a newer fairway",
             difference->number);
     return detail_set(detail, ERR_REFUSED,
-        "migration %" PRId32 " was applied with another text than this program has", difference->number);
+        "migration %" PRId32 " was applied with a text that differs from this fairway's", difference->number);
 }
 
 static enum err table_present(struct db *db, bool *present, struct detail *detail)
@@ -100,11 +97,11 @@ static enum err apply(struct db *db, const struct embedded_migration *migration,
 {
     AUTO_FREE char *limit_ms = mem_format("%d", FILE_TIMEOUT_MS);
     struct detail why = {""};
-    enum err e = db_query(db, DB_SQL(sql_patience, DB_TEXT(limit_ms)), NULL, &why);
+    enum err e = db_query(db, DB_SQL(sql_timeout, DB_TEXT(limit_ms)), NULL, &why);
     if (e == ERR_OK)
-        e = script_run(db, migration->sql, FILE_TIMEOUT_MS, &why);
+        e = session_run_script(db, migration->sql, FILE_TIMEOUT_MS, &why);
     if (e == ERR_OK && !db->in_transaction)
-        e = detail_set(&why, ERR_INTERNAL, "the file ends the transaction that it runs in");
+        e = detail_set(&why, ERR_INTERNAL, "it ends the transaction that it runs in");
     if (e == ERR_OK)
         e = db_query(db,
             DB_SQL(sql_record, DB_I32(migration->number), DB_TEXT(migration->name),
@@ -119,10 +116,10 @@ struct work {
     struct detail *detail;
     bool locked;  /* false: another process migrates */
     bool blocked; /* lock_timeout ended it */
-    int32_t done; /* the number that was applied; 0: none was missing */
+    int32_t done; /* the number of the migration that was applied; 0: none was missing */
 };
 
-/* The lock, the table, and the first migration that is missing. */
+/* Takes the lock, creates the table and applies the first missing migration. */
 static enum err apply_missing(struct db *db, struct work *work)
 {
     struct difference difference;
@@ -136,7 +133,7 @@ static enum err apply_missing(struct db *db, struct work *work)
         return ERR_OK;
     e = table_present(db, &present, work->detail);
     if (e == ERR_OK && !present)
-        e = script_run(db, script_table, FILE_TIMEOUT_MS, work->detail);
+        e = session_run_script(db, script_table, FILE_TIMEOUT_MS, work->detail);
     if (e == ERR_OK)
         e = compare(db, work->list, work->count, &difference, work->detail);
     if (e != ERR_OK || !difference.any)
@@ -147,7 +144,6 @@ static enum err apply_missing(struct db *db, struct work *work)
     return apply(db, &work->list[difference.number - 1], work->detail);
 }
 
-/* One transaction. */
 static enum err apply_next(struct db *db, void *context)
 {
     struct work *work = context;
@@ -158,7 +154,7 @@ static enum err apply_next(struct db *db, void *context)
     return e;
 }
 
-/* The words behind which the run ends when its patience has. */
+/* The error after the last retry. */
 static enum err give_up(const struct work *work)
 {
     const struct detail why = *work->detail;
@@ -166,12 +162,12 @@ static enum err give_up(const struct work *work)
         return detail_set(
             work->detail, ERR_DATABASE_UNAVAILABLE, "another process is migrating this database");
     return detail_set(work->detail, ERR_DATABASE_UNAVAILABLE,
-        "%s, again and again for %d s: end the transaction that holds the lock (fairway locks)", why.text,
+        "%s, for %d s: end the transaction that holds the lock (fairway locks shows it)", why.text,
         PATIENCE_MS / 1000);
 }
 
-enum err migrations_apply(struct db *direct, const struct embedded_migration list[], size_t count,
-    size_t *applied, struct detail *detail)
+enum err migrate_list(struct db *direct, const struct embedded_migration *list, size_t count, size_t *applied,
+    struct detail *detail)
 {
     struct detail own = {""};
     struct work work = {.list = list, .count = count, .detail = detail != NULL ? detail : &own};
@@ -193,13 +189,13 @@ enum err migrations_apply(struct db *direct, const struct embedded_migration lis
         if (clock_left_ms(deadline_ms) == 0)
             return give_up(&work);
         if (work.blocked)
-            log_warn("a lock is taken, trying again", "detail=\"%s\"", work.detail->text);
+            log_warn("migration waits for a table lock; retrying", "detail=\"%s\"", work.detail->text);
         clock_sleep_ms(work.blocked ? LOCK_PAUSE_MS : OTHER_PROCESS_PAUSE_MS);
     }
 }
 
-enum err migrations_check(
-    struct db *db, const struct embedded_migration list[], size_t count, struct detail *detail)
+enum err migrate_check_list(
+    struct db *db, const struct embedded_migration *list, size_t count, struct detail *detail)
 {
     struct difference difference = {.any = count != 0, .number = 1, .known = true};
     bool present = false;
@@ -216,10 +212,10 @@ enum err migrations_check(
 
 enum err migrate(struct db *direct, size_t *applied, struct detail *detail)
 {
-    return migrations_apply(direct, embedded_migrations, embedded_migration_count, applied, detail);
+    return migrate_list(direct, embedded_migrations, embedded_migration_count, applied, detail);
 }
 
 enum err migrate_check(struct db *db, struct detail *detail)
 {
-    return migrations_check(db, embedded_migrations, embedded_migration_count, detail);
+    return migrate_check_list(db, embedded_migrations, embedded_migration_count, detail);
 }

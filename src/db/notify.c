@@ -9,18 +9,19 @@
 #include "base/mem.h"
 #include "connection.h"
 #include "pipeline.h"
+#include "session.h"
 
 enum err db_listen(struct db *db, const char *channel, struct detail *detail)
 {
     if (db->kind != DB_DIRECT || channel[strspn(channel, "abcdefghijklmnopqrstuvwxyz_")] != '\0')
         log_fatal(EX_SOFTWARE, "cannot listen on this connection or channel", "channel=%s", channel);
-    enum err e = connection_ready(db, detail);
+    enum err e = session_ready(db, detail);
     db->listens = mem_grow(db->listens, db->listen_count + 1, sizeof db->listens[0]);
     db->listens[db->listen_count++] = mem_format("LISTEN %s", channel);
     if (e != ERR_OK)
-        return e; /* the next connection will do it */
+        return e; /* the next session listens */
     const struct db_statement listen = DB_SQL0(db->listens[db->listen_count - 1]);
-    return pipeline_run(db, &listen, 1, &(struct pipeline_answers){0}, detail);
+    return pipeline_run(db, &listen, 1, &(struct pipeline_results){0}, detail);
 }
 
 static bool drain(PGconn *conn)
@@ -31,7 +32,7 @@ static bool drain(PGconn *conn)
     return any;
 }
 
-/* Waits for either descriptor; false on the database's, true when the wait is over. */
+/* Waits for the deadline or either descriptor. False when only the database's is readable. */
 static bool wait_is_over(struct db *db, int64_t deadline_ms, int wake_fd)
 {
     for (;;) {
@@ -49,10 +50,10 @@ enum err db_wait_notify(struct db *db, int timeout_ms, int wake_fd, bool *notifi
 {
     int64_t deadline_ms = clock_ms() + timeout_ms;
     *notified = false;
-    enum err e = connection_ready(db, detail);
+    enum err e = session_ready(db, detail);
     if (e != ERR_OK)
         return e;
-    /* What was sent while nobody listened is lost, so a new session counts as a notification. */
+    /* Notifications that were sent while no session listened are lost, so a new session counts as one. */
     *notified = drain(db->conn) || db->reopened;
     db->reopened = false;
     while (!*notified && !wait_is_over(db, deadline_ms, wake_fd)) {

@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 static const struct {
-    enum pg_type type, item; /* item: of an array */
+    enum params_pg_type type, item; /* item: of an array */
 } types[] = {
     [DB_NULL] = {PG_UNKNOWN, 0},
     [DB_I64_] = {PG_INT8, 0},
@@ -21,7 +21,7 @@ static const struct {
     [DB_BYTEAS_] = {PG_BYTEAS, PG_BYTEA},
 };
 
-enum pg_type params_type(const struct db_param *param)
+enum params_pg_type params_type(const struct db_param *param)
 {
     return types[param->kind].type;
 }
@@ -37,7 +37,7 @@ static void add_null_item(struct buf *out)
     buf_add_u32(out, UINT32_MAX);
 }
 
-/* Answers whether the item is NULL. */
+/* Returns whether the item is NULL. */
 static bool add_array_item(struct buf *out, const struct db_param *param, size_t i)
 {
     const void *items = param->as.array.items;
@@ -74,8 +74,8 @@ static bool add_array_item(struct buf *out, const struct db_param *param, size_t
     return true;
 }
 
-/* array_recv: dimensions, has-null flag, item type, then length and lower bound of the one dimension, then
- * the items. */
+/* The format of array_recv: number of dimensions, has-null flag, item type; length and lower bound of the one
+ * dimension; the items. */
 static void add_array(struct buf *out, const struct db_param *param)
 {
     size_t count = param->as.array.count, flag_at = out->len + 4;
@@ -130,8 +130,7 @@ void params_encode(struct params *params, const struct db_param from[], size_t c
         log_fatal(EX_SOFTWARE, "a statement has too many parameters", "count=%zu", count);
     params->count = (int)count;
     buf_clear(&params->storage);
-    buf_reserve(
-        &params->storage, 1); /* a zero-length value needs an address too: without one it would be NULL */
+    buf_reserve(&params->storage, 1); /* a zero-length value needs an address, or it would be NULL */
     for (size_t i = 0; i < count; i++) {
         starts[i] = params->storage.len;
         if (!is_null(&from[i]))

@@ -1,13 +1,13 @@
-/* Typed parameters in PostgreSQL's binary wire form, with the type of each stated: nothing is inferred from
- * the SQL. */
+/* Encodes parameters in PostgreSQL's binary format, each with an explicit type, so that the server infers
+ * none. */
 #ifndef FAIRWAY_DB_PARAMS_H
 #define FAIRWAY_DB_PARAMS_H
 
 #include "db/db.h"
 
-/* Object ids of pg_type; fixed since their types exist. */
-enum pg_type {
-    PG_UNKNOWN = 0, /* of NULL without a type: the server takes it from the place where it stands */
+/* Object ids in pg_type of built-in types, which never change. */
+enum params_pg_type {
+    PG_UNKNOWN = 0, /* of an untyped NULL: the server infers the type */
     PG_BOOL = 16,
     PG_BYTEA = 17,
     PG_NAME = 19,
@@ -21,10 +21,10 @@ enum pg_type {
     PG_INT8S = 1016
 };
 
-/* Our longest statement has about a third of this. */
+/* The longest statement has about a third of this. */
 #define DB_PARAMS_MAX 64
 
-/* The arrays that libpq takes. values point into storage. */
+/* The arguments of libpq. values point into storage. */
 struct params {
     int count;
     uint32_t types[DB_PARAMS_MAX];
@@ -34,10 +34,10 @@ struct params {
     struct buf storage;
 };
 
-enum pg_type params_type(const struct db_param *param);
+enum params_pg_type params_type(const struct db_param *param);
 
-/* Fills *params, whose storage is cleared and used again: {0} before the first use, params_free after the
- * last. More than DB_PARAMS_MAX is our bug and aborts. */
+/* Encodes from into *params, reusing its storage: {0} before the first use, params_free after the last. More
+ * than DB_PARAMS_MAX parameters are a bug and end the process. */
 void params_encode(struct params *params, const struct db_param from[], size_t count);
 void params_free(struct params *params);
 

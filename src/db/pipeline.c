@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "rows.h"
 
-/* One message group that gets an answer: a Parse of its own, or a statement. */
+/* One group of messages with results of its own: a Parse, or a statement. */
 struct step {
     size_t statement; /* or NOTHING */
-    size_t prepares;  /* place in db->prepared, or NOTHING */
+    size_t prepares;  /* index in db->prepared, or NOTHING */
 };
 #define NOTHING SIZE_MAX
 
@@ -62,8 +62,8 @@ static bool send_all(struct pipeline *pipeline, const struct db_statement statem
     return sent && PQpipelineSync(pipeline->db->conn);
 }
 
-/* One result that is neither NULL nor the Sync's. */
-static enum err take(struct pipeline *pipeline, const struct step *step, PGresult *result,
+/* Handles one result, which is neither NULL nor the Sync's. */
+static enum err take_result(struct pipeline *pipeline, const struct step *step, PGresult *result,
     struct db_rows **rows, struct detail *detail)
 {
     struct db *db = pipeline->db;
@@ -81,19 +81,19 @@ static enum err take(struct pipeline *pipeline, const struct step *step, PGresul
     case PGRES_PIPELINE_ABORTED:
         break;
     case PGRES_FATAL_ERROR:
-        e = connection_refusal(db, result, detail);
+        e = connection_error(db, result, detail);
         break;
-    default: /* COPY and the like, which this protocol here cannot get out of */
-        db_disconnect(db);
+    default: /* COPY and the like, after which the connection cannot be used */
+        connection_close(db);
         e = detail_set(
-            detail, ERR_INTERNAL, "a statement answers with %s", PQresStatus(PQresultStatus(result)));
+            detail, ERR_INTERNAL, "unexpected result %s of a statement", PQresStatus(PQresultStatus(result)));
     }
     PQclear(result);
     return e;
 }
 
-/* Behind the last step there is one more that can fail: the COMMIT that the Sync implies, with its deferred
- * constraints. */
+/* After the last step one more can fail: the COMMIT that the Sync implies, which checks deferred constraints.
+ */
 static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], struct detail *detail)
 {
     struct db *db = pipeline->db;
@@ -102,10 +102,10 @@ static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], stru
     size_t at = 0;
     for (;;) {
         if (!connection_wait(db->conn, deadline_ms))
-            return connection_lost(db, "the server does not answer", detail);
+            return connection_lost(db, "the server does not respond", detail);
         PGresult *result = PQgetResult(db->conn);
         if (result == NULL && PQstatus(db->conn) == CONNECTION_OK && at <= pipeline->count) {
-            at++; /* this step's answer is complete */
+            at++; /* end of the results of this step */
             continue;
         }
         if (result != NULL && PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
@@ -114,30 +114,30 @@ static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], stru
         }
         if (result == NULL)
             return connection_lost(db, NULL, e == ERR_OK ? detail : NULL);
-        /* What follows the first error only says that it was not run. */
+        /* The results after the first error only say that their statement did not run. */
         const struct step *step = at < pipeline->count ? &pipeline->steps[at] : &implied_commit;
-        enum err mine = take(pipeline, step, result, rows, e == ERR_OK ? detail : NULL);
-        e = e == ERR_OK ? mine : e;
+        enum err own = take_result(pipeline, step, result, rows, e == ERR_OK ? detail : NULL);
+        e = e == ERR_OK ? own : e;
         if (db->conn == NULL)
             return e;
     }
 }
 
 enum err pipeline_run(struct db *db, const struct db_statement statements[], size_t count,
-    struct pipeline_answers *answers, struct detail *detail)
+    struct pipeline_results *results, struct detail *detail)
 {
     AUTO_FREE struct step *steps = NEW_ARRAY(2 * count, struct step);
     struct pipeline pipeline = {.db = db, .steps = steps};
-    for (size_t i = 0; i < count && answers->rows != NULL; i++)
-        answers->rows[i] = NULL;
-    answers->unanswered = true;
+    for (size_t i = 0; i < count && results->rows != NULL; i++)
+        results->rows[i] = NULL;
+    results->incomplete = true;
     db->warned = false;
     if (!send_all(&pipeline, statements, count))
         return connection_lost(db, NULL, detail);
-    enum err e = read_all(&pipeline, answers->rows, detail);
+    enum err e = read_all(&pipeline, results->rows, detail);
     if (db->conn != NULL && (PQstatus(db->conn) != CONNECTION_OK || !PQexitPipelineMode(db->conn)))
         connection_lost(db, NULL, NULL);
-    answers->unanswered = db->conn == NULL;
+    results->incomplete = db->conn == NULL;
     if (db->conn != NULL) {
         prepared_settle(&db->prepared);
         db->in_transaction = PQtransactionStatus(db->conn) != PQTRANS_IDLE;

@@ -4,16 +4,14 @@
 
 #include "connection.h"
 
-struct pipeline_answers {
-    struct db_rows **rows; /* one a statement, NULL from the first error on; or NULL when none is wanted */
-    bool unanswered; /* the connection was lost before all was answered: what was sent may have happened */
+struct pipeline_results {
+    struct db_rows **rows; /* one for each statement, NULL from the first error on; may be NULL */
+    bool incomplete;       /* the connection was lost before all results came: the statements may have run */
 };
 
-/*
- * Sends all, ends them with one Sync, and reads all answers. Statements behind a failed one are not run;
- * outside an explicit transaction all of them are one transaction.
- */
+/* Sends the statements and one Sync, and reads all results. Statements after a failed one do not run. Outside
+ * an explicit transaction they are one transaction. */
 MUST_CHECK enum err pipeline_run(struct db *db, const struct db_statement statements[], size_t count,
-    struct pipeline_answers *answers, struct detail *detail);
+    struct pipeline_results *results, struct detail *detail);
 
 #endif

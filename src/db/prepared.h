@@ -1,6 +1,6 @@
 /*
- * The statements that one direct session has prepared: by the address of their text, which must be a literal,
- * and the types of their parameters (an untyped NULL is a type of its own).
+ * The prepared statements of one session, found by the address of their text, which must be a literal, and
+ * the types of their parameters. (An untyped NULL counts as another type.)
  */
 #ifndef FAIRWAY_DB_PREPARED_H
 #define FAIRWAY_DB_PREPARED_H
@@ -26,11 +26,11 @@ struct prepared {
     size_t count;
 };
 
-/* The place of the statement in items; new ones are added as PREPARED_NOT. */
+/* Returns the index of the statement in items; adds it as PREPARED_NOT when it is new. */
 size_t prepared_find(struct prepared *prepared, const char *sql, const struct params *params);
-/* The session is gone, and what it had prepared with it. */
+/* Forgets all statements: the session has ended. */
 void prepared_forget(struct prepared *prepared);
-/* After a pipeline: what was sent and not confirmed was not prepared. */
+/* After a pipeline: statements that were sent but not confirmed are not prepared. */
 void prepared_settle(struct prepared *prepared);
 
 #endif

@@ -1,4 +1,4 @@
-/* Statements, alone or in transactions: what db.h promises about them, on top of the pipeline. */
+/* Statements and transactions of db.h, on top of the pipeline. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -8,14 +8,15 @@
 #include "connection.h"
 #include "pipeline.h"
 #include "rows.h"
+#include "session.h"
 
 #define TRANSACTION_TRIES 5
 #define TRANSACTION_PAUSE_MS 20
 
-/* Whatever the role's defaults; READ WRITE so that a server that became a standby refuses at once. */
+/* Independent of the role's defaults. READ WRITE makes a server that became a standby fail at once. */
 static const char sql_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
-/* What sql_session does for a session, until the end of the transaction. */
+/* The settings of sql_session (session.c), until the end of the transaction. */
 static const char sql_limits[] =
     "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
     " pg_catalog.set_config('synchronous_commit', 'on', true), pg_catalog.set_config('jit', 'off', true),"
@@ -26,8 +27,8 @@ static const char sql_limits[] =
 static const char sql_commit[] = "COMMIT";
 static const char sql_rollback[] = "ROLLBACK";
 
-/* Writes to the log of the database and to nothing else: a COMMIT without a write waits for nobody, although
- * what it has read may be there without being on the standby that a synchronous database waits for. */
+/* Writes a WAL record and nothing else. A COMMIT without WAL does not wait for the synchronous standby,
+ * although the rows that the transaction has read may not be there yet. */
 static const char sql_durable[] = "SELECT pg_logical_emit_message(true, 'fairway', '')";
 
 static struct db_statement limits(const struct db *db)
@@ -44,8 +45,7 @@ size_t db_begin_statements(const struct db *db, struct db_statement out[static D
     return 2;
 }
 
-/* All statements of one Sync are one transaction, so the limits in front hold for the others and for nothing
- * else. */
+/* The statements of one Sync are one transaction, so the limits apply to these statements only. */
 static enum err run_limited(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail)
 {
@@ -53,7 +53,7 @@ static enum err run_limited(struct db *db, const struct db_statement statements[
     AUTO_FREE struct db_rows **all_rows = NEW_ARRAY(count + 1, struct db_rows *);
     all[0] = limits(db);
     memcpy(all + 1, statements, count * sizeof statements[0]);
-    enum err e = pipeline_run(db, all, count + 1, &(struct pipeline_answers){.rows = all_rows}, detail);
+    enum err e = pipeline_run(db, all, count + 1, &(struct pipeline_results){.rows = all_rows}, detail);
     db_rows_free(all_rows[0]);
     for (size_t i = 0; i < count; i++)
         if (rows != NULL)
@@ -68,20 +68,20 @@ enum err db_run(struct db *db, const struct db_statement statements[], size_t co
 {
     for (size_t i = 0; i < count && rows != NULL; i++)
         rows[i] = NULL;
-    enum err e = connection_ready(db, detail);
+    enum err e = session_ready(db, detail);
     if (e != ERR_OK || count == 0)
         return e;
     bool begins = statements[0].sql == sql_begin;
     if (db->kind == DB_POOLED && !begins && !db->in_transaction)
         return run_limited(db, statements, count, rows, detail);
     db->in_transaction |= begins;
-    return pipeline_run(db, statements, count, &(struct pipeline_answers){.rows = rows}, detail);
+    return pipeline_run(db, statements, count, &(struct pipeline_results){.rows = rows}, detail);
 }
 
 enum err db_query(struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail)
 {
     enum err e = db_run(db, &statement, 1, rows, detail);
-    if (e != ERR_OK && rows != NULL) { /* there may be rows although the COMMIT behind them failed */
+    if (e != ERR_OK && rows != NULL) { /* the implied COMMIT may have failed after the rows came */
         db_rows_free(*rows);
         *rows = NULL;
     }
@@ -98,15 +98,16 @@ enum err db_begin(struct db *db, struct detail *detail)
     return e;
 }
 
-/* An error that the server stated is certain even when the connection broke behind it. */
+/* An error that the server has returned is certain even when the connection was lost afterwards. */
 static enum err commit_outcome(
-    const struct db *db, enum err e, bool unanswered, const struct db_rows *committed, struct detail *detail)
+    const struct db *db, enum err e, bool incomplete, const struct db_rows *committed, struct detail *detail)
 {
-    if (e == ERR_DATABASE_UNAVAILABLE && unanswered)
+    if (e == ERR_DATABASE_UNAVAILABLE && incomplete)
         return ERR_OUTCOME_UNKNOWN;
     if (e == ERR_OK && strcmp(rows_tag(committed), "COMMIT") != 0)
         return detail_set(detail, ERR_INTERNAL, "COMMIT of a transaction that had failed");
-    /* a cancelled wait for a synchronous standby is no error to the server: the COMMIT has happened here */
+    /* the server only warns when its wait for the synchronous standby is cancelled: the transaction is
+     * committed */
     if (e == ERR_OK && db->warned)
         return detail_set(detail, ERR_NOT_REPLICATED, "COMMIT did not wait for the synchronous standby");
     return e;
@@ -119,20 +120,20 @@ enum err db_run_commit(struct db *db, const struct db_statement statements[], si
         rows[i] = NULL;
     if (!db->in_transaction)
         return detail_set(detail, ERR_INTERNAL, "COMMIT without a transaction");
-    enum err e = connection_ready(db, detail);
+    enum err e = session_ready(db, detail);
     if (e != ERR_OK)
         return e;
-    /* Closed before COMMIT left: then it cannot have happened. */
-    if (!connection_open(db->conn))
+    /* Closed before COMMIT was sent: the transaction cannot be committed. */
+    if (!connection_is_open(db->conn))
         return connection_lost(db, "the server closed the connection in this transaction", detail);
     AUTO_FREE struct db_statement *all = NEW_ARRAY(count + 1, struct db_statement);
     AUTO_FREE struct db_rows **all_rows = NEW_ARRAY(count + 1, struct db_rows *);
     if (count != 0)
         memcpy(all, statements, count * sizeof statements[0]);
     all[count] = DB_SQL0(sql_commit);
-    struct pipeline_answers answers = {.rows = all_rows};
-    e = pipeline_run(db, all, count + 1, &answers, detail);
-    e = commit_outcome(db, e, answers.unanswered, all_rows[count], detail);
+    struct pipeline_results results = {.rows = all_rows};
+    e = pipeline_run(db, all, count + 1, &results, detail);
+    e = commit_outcome(db, e, results.incomplete, all_rows[count], detail);
     for (size_t i = 0; i <= count; i++)
         if (rows != NULL && i < count)
             rows[i] = all_rows[i];
@@ -166,13 +167,13 @@ enum err db_execute(
     all[begin] = statement;
     all[begin + 1] = DB_SQL0(sql_commit);
     *rows = NULL;
-    enum err e = connection_ready(db, detail);
+    enum err e = session_ready(db, detail);
     if (e != ERR_OK)
         return e;
     db->in_transaction = true;
-    struct pipeline_answers answers = {.rows = all_rows};
-    e = pipeline_run(db, all, begin + 2, &answers, detail);
-    e = commit_outcome(db, e, answers.unanswered, all_rows[begin + 1], detail);
+    struct pipeline_results results = {.rows = all_rows};
+    e = pipeline_run(db, all, begin + 2, &results, detail);
+    e = commit_outcome(db, e, results.incomplete, all_rows[begin + 1], detail);
     for (size_t i = 0; i < ARRAY_LEN(all_rows); i++)
         if (i == begin && e == ERR_OK)
             *rows = all_rows[i];
@@ -186,8 +187,8 @@ enum err db_execute(
 void db_rollback(struct db *db)
 {
     bool open = db->in_transaction && db->conn != NULL;
-    if (open && pipeline_run(db, &DB_SQL0(sql_rollback), 1, &(struct pipeline_answers){0}, NULL) != ERR_OK)
-        db_disconnect(db);
+    if (open && pipeline_run(db, &DB_SQL0(sql_rollback), 1, &(struct pipeline_results){0}, NULL) != ERR_OK)
+        connection_close(db);
     db->in_transaction = false;
 }
 

@@ -44,7 +44,7 @@ size_t db_count(const struct db_rows *rows)
 
 size_t db_affected(const struct db_rows *rows)
 {
-    return strtoul(PQcmdTuples(rows->result), NULL, 10); /* "" when the statement is none that touches rows */
+    return strtoul(PQcmdTuples(rows->result), NULL, 10); /* "" when the statement affects no rows */
 }
 
 static void check_place(const struct db_rows *rows, size_t row, int column)
@@ -61,12 +61,12 @@ bool db_is_null(const struct db_rows *rows, size_t row, int column)
 
 /* The column's bytes; NULL data for SQL NULL. */
 static struct bytes value(
-    const struct db_rows *rows, size_t row, int column, enum pg_type type, enum pg_type other)
+    const struct db_rows *rows, size_t row, int column, enum params_pg_type type, enum params_pg_type other)
 {
     check_place(rows, row, column);
     Oid actual = PQftype(rows->result, column);
     if (actual != (Oid)type && actual != (Oid)other)
-        log_fatal(EX_SOFTWARE, "a column has another type than expected", "column=%s type=%u expected=%u",
+        log_fatal(EX_SOFTWARE, "a column does not have the expected type", "column=%s type=%u expected=%u",
             PQfname(rows->result, column), actual, (unsigned)type);
     if (PQgetisnull(rows->result, (int)row, column))
         return (struct bytes){0};
@@ -74,7 +74,7 @@ static struct bytes value(
         (size_t)PQgetlength(rows->result, (int)row, column)};
 }
 
-static struct bytes present(const struct db_rows *rows, size_t row, int column, enum pg_type type)
+static struct bytes present(const struct db_rows *rows, size_t row, int column, enum params_pg_type type)
 {
     struct bytes bytes = value(rows, row, column, type, type);
     if (bytes.data == NULL)
@@ -99,7 +99,8 @@ bool db_bool(const struct db_rows *rows, size_t row, int column)
 
 const char *db_text(const struct db_rows *rows, size_t row, int column)
 {
-    return (const char *)value(rows, row, column, PG_TEXT, PG_NAME).data; /* libpq terminates every value */
+    return (const char *)value(rows, row, column, PG_TEXT, PG_NAME)
+        .data; /* libpq adds a NUL to every value */
 }
 
 struct bytes db_bytea(const struct db_rows *rows, size_t row, int column)

@@ -1,4 +1,4 @@
-/* The answer to one statement, around libpq's result. */
+/* struct db_rows: the result of one statement. */
 #ifndef FAIRWAY_DB_ROWS_H
 #define FAIRWAY_DB_ROWS_H
 
@@ -6,7 +6,7 @@
 
 #include "db/db.h"
 
-/* Takes the result. */
+/* Takes ownership of the result. */
 struct db_rows *rows_new(PGresult *result);
 /* The command tag, "INSERT 0 1". */
 const char *rows_tag(const struct db_rows *rows);

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 
-/* The cluster's identifier is one for all its physical copies; the oid tells the databases of a cluster
- * apart. */
+/* Physical copies of a cluster share its system identifier. The oid distinguishes the databases of a cluster.
+ */
 static const char sql_database[] =
     "SELECT s.system_identifier, d.oid::int8 FROM pg_catalog.pg_control_system() s, pg_catalog.pg_database d"
     " WHERE d.datname = pg_catalog.current_database()";
@@ -31,9 +31,9 @@ static enum err read_backend(struct db *db, int32_t *pid, struct detail *detail)
     return e;
 }
 
-/* The server processes of one session, of another one in a transaction, and of the first one again. *shared:
- * no two sessions of a server have these. Where both have one process, a pooler may have no other: the first
- * is not asked again, or it would wait for the second. */
+/* Reads the server process of first, of second in a transaction, and of first again. *shared: the processes
+ * show that a pooler shares sessions. When both have the same process, first is not read again: a pooler with
+ * a single session would make it wait for second. */
 static enum err compare_backends(struct db *first, struct db *second, bool *shared, struct detail *detail)
 {
     int32_t before = 0, other = 0, after = 0;
@@ -50,7 +50,7 @@ static enum err compare_backends(struct db *first, struct db *second, bool *shar
     return e;
 }
 
-/* A session that is lost and opened again has another process too, so one comparison proves nothing. */
+/* A session that was lost and reopened has another process too, so one comparison is not enough. */
 enum err server_behind_pooler(const char *url, const char *name, bool *out, struct detail *detail)
 {
     enum {
@@ -83,11 +83,11 @@ enum err server_has_synchronous_standby(struct db *db, bool *out, struct detail 
     return e;
 }
 
-/* For the transaction that the statements of one round trip are. '' is the tablespace of the database. */
+/* Until the end of the round trip, which is one transaction. '' is the tablespace of the database. */
 static const char sql_small_memory[] = "SELECT pg_catalog.set_config('work_mem', '64kB', true),"
                                        " pg_catalog.set_config('temp_tablespaces', '', true)";
 
-/* The rows of a function are kept in memory up to work_mem, and then in a temporary file. */
+/* A function's rows beyond work_mem go to a temporary file. */
 static const char sql_spill[] = "SELECT count(*) FROM generate_series(1, 5000)";
 
 enum err server_check_disk(struct db *db, struct detail *detail)

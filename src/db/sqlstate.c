@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* The first prefix that fits. */
+/* The first prefix that matches counts. */
 static const struct {
     const char *prefix;
     enum err e;
@@ -14,11 +14,11 @@ static const struct {
     {"40001", ERR_SERIALIZATION},     /* serialization_failure */
     {"40P01", ERR_SERIALIZATION},     /* deadlock_detected */
     {"0A000", ERR_SERIALIZATION},     /* feature_not_supported: "cached plan must not change result type" */
-    {"26000", ERR_SERIALIZATION},     /* invalid_sql_statement_name: somebody deallocated it */
+    {"26000", ERR_SERIALIZATION},     /* invalid_sql_statement_name: the prepared statement was deallocated */
     {"23", ERR_CONSTRAINT},           /* integrity constraints */
-    {"P0001", ERR_CONSTRAINT},        /* raise_exception: a trigger refused it */
-    {"08", ERR_DATABASE_UNAVAILABLE}, /* connection exceptions; also what PgBouncer answers by itself */
-    {"25006", ERR_DATABASE_UNAVAILABLE}, /* read_only_sql_transaction: a standby, or fenced */
+    {"P0001", ERR_CONSTRAINT},        /* raise_exception, by a trigger */
+    {"08", ERR_DATABASE_UNAVAILABLE}, /* connection exceptions, also PgBouncer's own errors */
+    {"25006", ERR_DATABASE_UNAVAILABLE}, /* read_only_sql_transaction: a standby */
     {"25P03", ERR_DATABASE_UNAVAILABLE}, /* idle_in_transaction_session_timeout */
     {"25P04", ERR_DATABASE_UNAVAILABLE}, /* transaction_timeout */
     {"28", ERR_DATABASE_UNAVAILABLE},    /* invalid authorization */

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "stellar/envelope_build.h"
 #include "grant_claim.h"
 #include "grant_record.h"
 
@@ -168,7 +169,7 @@ static enum err sign_all(
         }
         grant->lease.hash = signings[i].hash;
         envelope_build(
-            signings[i].transaction, &signings[i].signer, &signings[i].signature, &grant->lease.envelope);
+            signings[i].transaction, &signings[i].signer, &signings[i].signature, 1, &grant->lease.envelope);
         result->items[result->count] = (struct grant_record_item){grant->request, &grant->lease};
         result->recorded[result->count++] = &drafts[i];
     }

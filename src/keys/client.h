@@ -1,7 +1,7 @@
 /*
- * One conversation with the key process. A call is call_begin, what the request holds, call_exchange, what
- * the answer holds, call_end. After a lost or misshapen answer the conversation is over for ever: what comes
- * next on the socket could be the answer to something else.
+ * The socket to the key process: one request and its answer at a time. A call is client_begin, the request
+ * appended to the buffer, client_exchange, the answer read, client_end. After a lost or malformed answer no
+ * request is sent any more: the next bytes on the socket could belong to an earlier request.
  */
 #ifndef FAIRWAY_KEYS_CLIENT_H
 #define FAIRWAY_KEYS_CLIENT_H
@@ -11,27 +11,31 @@
 #include "spawn.h"
 #include "wire.h"
 
-/* A batch takes milliseconds; a key process that needs longer is stuck. Loading may derive a key per row. */
-#define CALL_MS 5000
-#define LOAD_MS 30000
+/* How long an answer may take. A batch takes milliseconds; WIRE_LOAD may derive a key for each row. */
+#define CLIENT_CALL_MS 5000
+#define CLIENT_LOAD_MS 30000
 
 struct keyd {
-    struct spawned child;
+    struct spawn_child child;
     pthread_mutex_t mutex;
-    bool dead;
-    int dead_event; /* an eventfd, written when dead is set */
-    int lost_fd;    /* an epoll set of dead_event and the pidfd */
+    bool lost;      /* no answer came, or a malformed one */
+    int lost_event; /* an eventfd, written when lost is set */
+    int lost_fd;    /* an epoll set of lost_event and the pidfd */
     struct buf request, answer;
 };
 
-/* Takes the mutex; the request is empty. */
-struct buf *call_begin(struct keyd *keyd);
+/* Locks the mutex and returns the empty request. */
+struct buf *client_begin(struct keyd *keyd);
 
-/* Sends the request, waits for its answer. ERR_KEYD_UNAVAILABLE. */
-MUST_CHECK enum err call_exchange(
+/* Sends the request and waits for its answer. ERR_KEYD_UNAVAILABLE. */
+MUST_CHECK enum err client_exchange(
     struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer);
 
-/* Gives the mutex back. e: of the exchange and of each read of the answer, which must be used up. */
-MUST_CHECK enum err call_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer);
+/* Unlocks the mutex. e is the error of client_exchange or of reading the answer. ERR_KEYD_UNAVAILABLE when it
+ * is not ERR_OK, or when the answer has bytes left. */
+MUST_CHECK enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer);
+
+/* Waits for WIRE_READY. ERR_CONFIG: keyd could not start, or is of another version. ERR_KEYD_UNAVAILABLE. */
+MUST_CHECK enum err client_wait_ready(struct keyd *keyd, struct detail *detail);
 
 #endif

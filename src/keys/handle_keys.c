@@ -1,8 +1,8 @@
-/* The messages that make keys usable: loading the ring, and new accounts. */
-#include "handlers.h"
+/* The messages that load the key ring and generate keys. */
+#include "handle.h"
 #include "wire.h"
 
-static enum err read_settings(struct keyd_state *state, struct xdr_reader *request, bool *has_distribution,
+static enum err read_settings(struct handle_state *state, struct xdr_reader *request, bool *has_distribution,
     struct public_key *distribution)
 {
     enum err e;
@@ -28,7 +28,7 @@ static enum err check_distribution(
     return ERR_OK;
 }
 
-enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     struct master_key_row rows[MASTER_KEY_ROWS_MAX], none = {0};
     struct public_key distribution;
@@ -47,7 +47,7 @@ enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struc
     enum err result = check_distribution(state->ring, configured, &distribution, &detail);
     if (result == ERR_OK)
         result = ring_load(state->ring, rows, count, &is_new, &detail);
-    state->loaded = result == ERR_OK; /* else this answer is the last */
+    state->loaded = result == ERR_OK; /* else the process ends after this answer */
     wire_put_result(answer, result, &detail);
     wire_put_row(answer, result == ERR_OK ? &state->ring->current->row : &none);
     buf_add_u32(answer, is_new);
@@ -55,7 +55,7 @@ enum err handle_load(struct keyd_state *state, struct xdr_reader *request, struc
     return ERR_OK;
 }
 
-enum err handle_generate(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint32_t count;
     enum err e = xdr_u32(request, &count);

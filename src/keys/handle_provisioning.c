@@ -1,5 +1,6 @@
-/* The message that signs the creation and the merge of channel accounts. */
-#include "handlers.h"
+/* The message that signs creations and merges of channel accounts. */
+#include "handle.h"
+#include "stellar/envelope_build.h"
 #include "wire.h"
 
 static enum err read_provisioning(struct xdr_reader *request, uint64_t *now_s,
@@ -27,12 +28,13 @@ static enum err read_provisioning(struct xdr_reader *request, uint64_t *now_s,
     return ERR_OK;
 }
 
-/* Nothing but the provisioning's few fields comes from outside, so these are all there is to judge. */
-static enum err check_provisioning(const struct keyd_state *state, const struct provisioning_tx *provisioning,
-    uint64_t now_s, struct detail *detail)
+/* keyd builds the transaction itself from these fields, so nothing else needs a check. */
+static enum err check_provisioning(const struct handle_state *state,
+    const struct provisioning_tx *provisioning, uint64_t now_s, struct detail *detail)
 {
     if (!public_key_equal(&provisioning->distribution, &state->ring->distribution))
-        return detail_set(detail, ERR_INVALID_TRANSACTION, "the distribution account is another one");
+        return detail_set(
+            detail, ERR_INVALID_TRANSACTION, "the distribution account is not the one of this key process");
     if (provisioning->fee_stroops > state->max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is above the key process's maximum");
     if (provisioning->max_time_s <= now_s || provisioning->max_time_s - now_s > LEASE_SECONDS_MAX)
@@ -41,9 +43,9 @@ static enum err check_provisioning(const struct keyd_state *state, const struct 
     return ERR_OK;
 }
 
-/* The distribution account signs first, then each account, in the order of the provisioning; *broken is the
- * one whose seed does not open. */
-static enum err sign_provisioning(struct keyd_state *state, const struct provisioning_tx *provisioning,
+/* Signs with the distribution account, then with each account in order. *broken is the first account whose
+ * seed does not open. */
+static enum err sign_provisioning(struct handle_state *state, const struct provisioning_tx *provisioning,
     const struct sealed_seed sealed[], struct hash *hash, struct buf *envelope, uint32_t *broken,
     struct detail *detail)
 {
@@ -62,13 +64,13 @@ static enum err sign_provisioning(struct keyd_state *state, const struct provisi
         }
     }
     if (e == ERR_OK)
-        provisioning_tx_envelope_build(
+        envelope_build(
             buf_bytes(&transaction), signers, signatures, provisioning->account_count + 1, envelope);
     buf_free(&transaction);
     return e;
 }
 
-enum err handle_provisioning(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint64_t now_s;
     uint32_t broken = 0;
@@ -83,7 +85,7 @@ enum err handle_provisioning(struct keyd_state *state, struct xdr_reader *reques
     enum err result = check_provisioning(state, &provisioning, now_s, &detail);
     if (result == ERR_OK)
         result = sign_provisioning(state, &provisioning, sealed, &hash, &envelope, &broken, &detail);
-    handler_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
+    handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     buf_add_u32(answer, broken);
     buf_free(&envelope);
     return ERR_OK;

@@ -1,12 +1,13 @@
 /*
- * The messages that sign what clients submit. None takes a hash: each gets the transaction itself, judges it
- * by its own rules, computes the hash and signs that.
+ * The messages that sign leases and fee bumps. None takes a hash: each takes the transaction, checks it with
+ * the rules of policy.h, computes the hash and signs that.
  */
 #include "base/log.h"
-#include "handlers.h"
+#include "handle.h"
+#include "stellar/envelope_build.h"
 #include "wire.h"
 
-static enum err judge_and_sign(struct keyd_state *state, uint64_t now_s, const struct lease_signing *item,
+static enum err check_and_sign(struct handle_state *state, uint64_t now_s, const struct lease_signing *item,
     struct hash *hash, struct signature *signature, struct detail *detail)
 {
     enum err e = policy_check_lease(
@@ -17,12 +18,12 @@ static enum err judge_and_sign(struct keyd_state *state, uint64_t now_s, const s
     return ring_sign(state->ring, &item->signer, &item->sealed, hash, signature);
 }
 
-/* fairway judges before it asks, so a refusal here is an event. */
-static enum err sign_lease(struct keyd_state *state, uint64_t now_s, const struct lease_signing *item,
+/* fairway has checked the same rules before, so a refusal here is logged. */
+static enum err sign_lease(struct handle_state *state, uint64_t now_s, const struct lease_signing *item,
     struct hash *hash, struct signature *signature)
 {
     struct detail detail = {0};
-    enum err e = judge_and_sign(state, now_s, item, hash, signature, &detail);
+    enum err e = check_and_sign(state, now_s, item, hash, signature, &detail);
     if (e != ERR_OK) {
         char address[ADDRESS_SIZE];
         address_encode(&item->signer, address);
@@ -31,7 +32,7 @@ static enum err sign_lease(struct keyd_state *state, uint64_t now_s, const struc
     return e;
 }
 
-enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint64_t now_s;
     uint32_t count;
@@ -56,7 +57,7 @@ enum err handle_leases(struct keyd_state *state, struct xdr_reader *request, str
     return ERR_OK;
 }
 
-void handler_put_signed(struct buf *answer, enum err result, const struct detail *detail,
+void handle_put_signed(struct buf *answer, enum err result, const struct detail *detail,
     const struct hash *hash, struct bytes envelope)
 {
     wire_put_result(answer, result, detail);
@@ -64,9 +65,9 @@ void handler_put_signed(struct buf *answer, enum err result, const struct detail
     wire_put_bytes(answer, result == ERR_OK ? envelope : (struct bytes){0});
 }
 
-/* The seal proves that the source is of the pool; the signature, that fairway has signed exactly this as a
- * lease. */
-static enum err check_inner(struct keyd_state *state, const struct envelope *inner,
+/* That the seed opens proves that the source belongs to the pool. The channel account's signature proves that
+ * keyd has signed exactly this transaction as a lease. */
+static enum err check_inner(struct handle_state *state, const struct envelope *inner,
     const struct sealed_seed *sealed, int64_t fee_stroops, struct detail *detail)
 {
     const struct hash hash = envelope_hash(&state->ring->network, inner);
@@ -81,7 +82,7 @@ static enum err check_inner(struct keyd_state *state, const struct envelope *inn
     return ERR_OK;
 }
 
-enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, struct buf *answer)
+enum err handle_fee_bump(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     struct sealed_seed sealed;
     struct bytes xdr;
@@ -105,7 +106,7 @@ enum err handle_fee_bump(struct keyd_state *state, struct xdr_reader *request, s
     }
     if (result == ERR_OK)
         fee_bump_envelope_build(buf_bytes(&transaction), &state->ring->distribution, &signature, &envelope);
-    handler_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
+    handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     buf_free(&transaction);
     buf_free(&envelope);
     return ERR_OK;

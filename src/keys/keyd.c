@@ -1,103 +1,37 @@
 #include "keys/keyd.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sysexits.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "client.h"
 
-/* How long a process that closed its socket may take to end. */
-#define END_MS 1000
-
-/* The mutex is held. */
-static void set_dead(struct keyd *keyd)
-{
-    if (!keyd->dead && eventfd_write(keyd->dead_event, 1) != 0)
-        log_fatal(EX_OSERR, "eventfd_write failed", "reason=\"%s\"", strerror(errno));
-    keyd->dead = true;
-}
-
-struct buf *call_begin(struct keyd *keyd)
-{
-    pthread_mutex_lock(&keyd->mutex);
-    buf_clear(&keyd->request);
-    return &keyd->request;
-}
-
-static bool receive(struct keyd *keyd, enum wire_type type, int64_t deadline_ms)
-{
-    struct wire_header header;
-    return wire_read_header(keyd->child.fd, &header, deadline_ms) == WIRE_READ && header.type == type &&
-           header.len <= WIRE_PAYLOAD_MAX &&
-           wire_read_payload(keyd->child.fd, header.len, &keyd->answer, deadline_ms) == WIRE_READ;
-}
-
-enum err call_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer)
-{
-    int64_t deadline_ms = clock_ms() + timeout_ms;
-    if (!keyd->dead && (!wire_write(keyd->child.fd, type, buf_bytes(&keyd->request), deadline_ms) ||
-                           !receive(keyd, type, deadline_ms)))
-        set_dead(keyd);
-    *answer = xdr_reader(keyd->dead ? (struct bytes){0} : buf_bytes(&keyd->answer));
-    return keyd->dead ? ERR_KEYD_UNAVAILABLE : ERR_OK;
-}
-
-enum err call_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer)
-{
-    if (e != ERR_OK || xdr_end(answer) != ERR_OK)
-        set_dead(keyd);
-    e = keyd->dead ? ERR_KEYD_UNAVAILABLE : ERR_OK;
-    pthread_mutex_unlock(&keyd->mutex);
-    return e;
-}
-
-/* What keyd says when its sandbox stands, or why it does not. */
-static enum err wait_until_ready(struct keyd *keyd, struct detail *detail)
-{
-    enum err result;
-    if (receive(keyd, WIRE_READY, clock_ms() + CALL_MS)) {
-        struct xdr_reader answer = xdr_reader(buf_bytes(&keyd->answer));
-        enum err e = wire_get_result(&answer, &result, detail);
-        return e == ERR_OK && xdr_end(&answer) == ERR_OK
-                   ? result
-                   : detail_set(detail, ERR_CONFIG, "fairway-keyd is of another version");
-    }
-    struct detail end;
-    if (!spawned_ended(&keyd->child, END_MS, &end))
-        return detail_set(detail, ERR_KEYD_UNAVAILABLE, "the key process does not become ready");
-    return detail_set(detail, ERR_CONFIG, "the key process does not start (%s)", end.text);
-}
-
-/* Returns false when the system has no descriptors left. */
+/* False when the process has no descriptors left. */
 static bool open_lost_fd(struct keyd *keyd)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    keyd->dead_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    keyd->lost_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     keyd->lost_fd = epoll_create1(EPOLL_CLOEXEC);
-    return keyd->dead_event >= 0 && keyd->lost_fd >= 0 &&
-           epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->dead_event, &event) == 0 &&
+    return keyd->lost_event >= 0 && keyd->lost_fd >= 0 &&
+           epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->lost_event, &event) == 0 &&
            epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->child.pidfd, &event) == 0;
 }
 
 enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
     struct keyd **out, struct detail *detail)
 {
-    struct spawned child;
+    struct spawn_child child;
     enum err e = spawn_keyd(program, mode, secrets, &child, detail);
     if (e != ERR_OK)
         return e;
     struct keyd *keyd = NEW(struct keyd);
     keyd->child = child;
     pthread_mutex_init(&keyd->mutex, NULL);
-    e = open_lost_fd(keyd) ? wait_until_ready(keyd, detail)
+    e = open_lost_fd(keyd) ? client_wait_ready(keyd, detail)
                            : detail_set(detail, ERR_KEYD_UNAVAILABLE, "epoll: %s", strerror(errno));
     if (e != ERR_OK) {
         keyd_stop(keyd);
@@ -111,12 +45,12 @@ void keyd_stop(struct keyd *keyd)
 {
     if (keyd == NULL)
         return;
-    close(keyd->child.fd); /* ends it */
+    close(keyd->child.fd); /* keyd ends when its socket closes */
     if (keyd->lost_fd >= 0)
         close(keyd->lost_fd);
-    if (keyd->dead_event >= 0)
-        close(keyd->dead_event);
-    spawned_reap(&keyd->child, keyd->dead ? 0 : CALL_MS);
+    if (keyd->lost_event >= 0)
+        close(keyd->lost_event);
+    spawn_reap(&keyd->child, keyd->lost ? 0 : CLIENT_CALL_MS);
     pthread_mutex_destroy(&keyd->mutex);
     buf_free(&keyd->request);
     buf_free(&keyd->answer);
@@ -135,5 +69,170 @@ int keyd_pidfd(const struct keyd *keyd)
 
 bool keyd_ended(const struct keyd *keyd, struct detail *detail)
 {
-    return spawned_ended(&keyd->child, 0, detail);
+    return spawn_ended(&keyd->child, 0, detail);
+}
+
+static void put_settings(struct buf *out, const struct keyd_settings *settings)
+{
+    const struct public_key none = {0};
+    buf_add(out, settings->network.bytes, sizeof settings->network.bytes);
+    buf_add_u32(out, settings->distribution != NULL);
+    buf_add(
+        out, settings->distribution != NULL ? settings->distribution->bytes : none.bytes, sizeof none.bytes);
+    buf_add_u32(out, settings->limits.base_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings->limits.max_resource_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings->max_lease_fee_stroops);
+    buf_add_u64(out, (uint64_t)settings->max_bump_fee_stroops);
+}
+
+static enum err unavailable(struct detail *detail)
+{
+    return detail_set(detail, ERR_KEYD_UNAVAILABLE, "the key process does not answer");
+}
+
+enum err keyd_load(struct keyd *keyd, const struct keyd_settings *settings,
+    const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
+    struct public_key *distribution, struct detail *detail)
+{
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
+    if (row_count > MASTER_KEY_ROWS_MAX)
+        return detail_set(detail, ERR_CONFIG, "more than %d master keys", MASTER_KEY_ROWS_MAX);
+    struct buf *request = client_begin(keyd);
+    put_settings(request, settings);
+    buf_add_u32(request, (uint32_t)row_count);
+    for (size_t i = 0; i < row_count; i++)
+        wire_put_row(request, &rows[i]);
+    if ((e = client_exchange(keyd, WIRE_LOAD, CLIENT_LOAD_MS, &answer)) == ERR_OK &&
+        (e = wire_get_result(&answer, &result, detail)) == ERR_OK &&
+        (e = wire_get_row(&answer, current)) == ERR_OK && (e = xdr_bool(&answer, is_new)) == ERR_OK)
+        e = xdr_opaque(&answer, distribution->bytes, sizeof distribution->bytes);
+    return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+}
+
+static enum err generate(struct keyd *keyd, size_t count, struct generated_key out[])
+{
+    struct xdr_reader answer;
+    buf_add_u32(client_begin(keyd), (uint32_t)count);
+    enum err e = client_exchange(keyd, WIRE_GENERATE, CLIENT_CALL_MS, &answer);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        if ((e = xdr_opaque(&answer, out[i].public_key.bytes, sizeof out[i].public_key.bytes)) == ERR_OK)
+            e = wire_get_sealed(&answer, &out[i].sealed);
+    return client_end(keyd, e, &answer);
+}
+
+enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[])
+{
+    enum err e = ERR_OK;
+    for (size_t n; e == ERR_OK && count > 0; count -= n, out += n) {
+        n = count < SIGN_BATCH_MAX ? count : SIGN_BATCH_MAX;
+        e = generate(keyd, n, out);
+    }
+    return e;
+}
+
+static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item)
+{
+    enum err e;
+    if ((e = wire_get_err(answer, &item->result)) != ERR_OK ||
+        (e = xdr_opaque(answer, item->hash.bytes, sizeof item->hash.bytes)) != ERR_OK)
+        return e;
+    return xdr_opaque(answer, item->signature.bytes, sizeof item->signature.bytes);
+}
+
+static enum err sign_batch(struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count)
+{
+    struct xdr_reader answer;
+    struct buf *request = client_begin(keyd);
+    buf_add_u64(request, now_s);
+    buf_add_u32(request, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        buf_add(request, items[i].signer.bytes, sizeof items[i].signer.bytes);
+        wire_put_sealed(request, &items[i].sealed);
+        wire_put_bytes(request, items[i].transaction);
+    }
+    enum err e = client_exchange(keyd, WIRE_LEASES, CLIENT_CALL_MS, &answer);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        e = read_lease(&answer, &items[i]);
+    return client_end(keyd, e, &answer);
+}
+
+/* Returns how many of the items fit into one message, up to the first that is too large for any. */
+static size_t batch_length(const struct lease_signing items[], size_t count)
+{
+    const size_t around = sizeof items->signer + sizeof items->sealed + 8;
+    size_t n = 0;
+    for (size_t bytes = 12; n < count && n < SIGN_BATCH_MAX; n++) {
+        bytes += items[n].transaction.len + around;
+        if (items[n].transaction.len > KEYD_TRANSACTION_MAX || bytes > WIRE_PAYLOAD_MAX)
+            break;
+    }
+    return n;
+}
+
+enum err keyd_sign_leases(struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count)
+{
+    enum err e = ERR_OK;
+    for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
+        n = batch_length(items, count);
+        if (n > 0)
+            e = sign_batch(keyd, now_s, items, n);
+        else
+            items[n++].result = ERR_INVALID_TRANSACTION_XDR;
+    }
+    return e;
+}
+
+/* Reads what the answers to fee bump and provisioning have in common: result, detail, hash, envelope. */
+static enum err read_signed(struct xdr_reader *answer, enum err *result, struct buf *envelope,
+    struct hash *hash, struct detail *detail)
+{
+    enum err e;
+    struct bytes signed_envelope;
+    if ((e = wire_get_result(answer, result, detail)) == ERR_OK &&
+        (e = xdr_opaque(answer, hash->bytes, sizeof hash->bytes)) == ERR_OK &&
+        (e = wire_get_bytes(answer, &signed_envelope)) == ERR_OK)
+        buf_add_bytes(envelope, signed_envelope);
+    return e;
+}
+
+enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner, const struct sealed_seed *sealed,
+    int64_t fee_stroops, struct buf *envelope, struct hash *hash, struct detail *detail)
+{
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
+    if (inner.len > KEYD_TRANSACTION_MAX)
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "The transaction is too large.");
+    struct buf *request = client_begin(keyd);
+    buf_add_u64(request, (uint64_t)fee_stroops);
+    wire_put_sealed(request, sealed);
+    wire_put_bytes(request, inner);
+    if ((e = client_exchange(keyd, WIRE_FEE_BUMP, CLIENT_CALL_MS, &answer)) == ERR_OK)
+        e = read_signed(&answer, &result, envelope, hash, detail);
+    return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+}
+
+enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct provisioning_tx *provisioning,
+    const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, uint32_t *broken,
+    struct detail *detail)
+{
+    enum err e, result = ERR_OK;
+    struct xdr_reader answer;
+    struct buf *request = client_begin(keyd);
+    buf_add_u64(request, now_s);
+    buf_add_u32(request, provisioning->kind);
+    buf_add(request, provisioning->distribution.bytes, sizeof provisioning->distribution.bytes);
+    buf_add_u64(request, (uint64_t)provisioning->sequence);
+    buf_add_u32(request, provisioning->fee_stroops);
+    buf_add_u64(request, provisioning->max_time_s);
+    buf_add_u32(request, (uint32_t)provisioning->account_count);
+    for (size_t i = 0; i < provisioning->account_count; i++) {
+        buf_add(request, provisioning->accounts[i].bytes, sizeof provisioning->accounts[i].bytes);
+        wire_put_sealed(request, &sealed[i]);
+    }
+    if ((e = client_exchange(keyd, WIRE_PROVISIONING, CLIENT_CALL_MS, &answer)) == ERR_OK &&
+        (e = read_signed(&answer, &result, envelope, hash, detail)) == ERR_OK &&
+        (e = xdr_u32(&answer, broken)) == ERR_OK && *broken >= provisioning->account_count)
+        e = ERR_XDR_INVALID;
+    return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
 }

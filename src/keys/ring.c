@@ -6,7 +6,7 @@
 enum err ring_open(struct ring *ring, struct detail *detail)
 {
     *ring = (struct ring){.secrets = sodium_malloc(sizeof *ring->secrets)};
-    /* sodium_malloc locks too but does not say when it could not */
+    /* sodium_malloc locks too, but does not report a failure to lock */
     if (ring->secrets == NULL || sodium_mlock(ring->secrets, sizeof *ring->secrets) != 0)
         return detail_set(detail, ERR_CONFIG, "the pages for secrets cannot be locked: raise RLIMIT_MEMLOCK");
     sodium_memzero(ring->secrets, sizeof *ring->secrets);
@@ -25,13 +25,13 @@ static struct ring_key *add(struct ring_secrets *secrets, const struct master_ke
     return key;
 }
 
-/* A key from the passphrase and the row's salt, at the end of the ring. */
+/* Adds the key that the passphrase and the row's salt give. */
 static enum err derive(struct ring_secrets *secrets, const struct master_key_row *row, struct ring_key **out)
 {
     struct ring_key *key = add(secrets, row);
-    enum err e = key_derive(secrets->passphrase, secrets->passphrase_len, row->salt, key->bytes);
+    enum err e = seal_derive_key(secrets->passphrase, secrets->passphrase_len, row->salt, key->bytes);
     if (e == ERR_OK)
-        key_id_of(key->bytes, key->row.key_id);
+        seal_key_id(key->bytes, key->row.key_id);
     *out = key;
     return e;
 }
@@ -40,12 +40,12 @@ static struct ring_key *add_file_key(struct ring_secrets *secrets)
 {
     struct ring_key *key = add(secrets, &(struct master_key_row){.derived = false});
     memcpy(key->bytes, secrets->file_key, MASTER_KEY_SIZE);
-    key_id_of(key->bytes, key->row.key_id);
+    seal_key_id(key->bytes, key->row.key_id);
     return key;
 }
 
-/* The secret that a known row needs must be there: a pool whose seeds do not open is found now, not at the
- * first signature. */
+/* Fails when the secret of a known row is missing, so that a pool whose seeds do not open is found at start
+ * and not at the first signature. */
 static enum err add_row(struct ring *ring, const struct master_key_row *row, const struct ring_key *file_key,
     struct detail *detail)
 {
@@ -53,7 +53,7 @@ static enum err add_row(struct ring *ring, const struct master_key_row *row, con
     struct ring_key *key;
     if (!row->derived && (file_key == NULL || strcmp(file_key->row.key_id, row->key_id) != 0))
         return detail_set(detail, ERR_CONFIG,
-            "master key %s, which the database needs, is not in MASTER_KEY_FILE", row->key_id);
+            "MASTER_KEY_FILE does not hold master key %s, which the database needs", row->key_id);
     if (!row->derived)
         return ERR_OK;
     if (secrets->passphrase_len == 0)
@@ -64,7 +64,7 @@ static enum err add_row(struct ring *ring, const struct master_key_row *row, con
             detail, ERR_CONFIG, "no memory (%u MiB) to derive master key %s", KDF_MEMORY >> 20, row->key_id);
     if (strcmp(key->row.key_id, row->key_id) != 0)
         return detail_set(detail, ERR_CONFIG,
-            "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE is not that of master key %s", row->key_id);
+            "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE does not match master key %s", row->key_id);
     ring->current = key;
     return ERR_OK;
 }
@@ -111,10 +111,10 @@ static enum err open_seed(struct ring *ring, const struct public_key *key, const
 {
     const struct ring_key *master = find(ring, sealed->key_id);
     return master == NULL ? ERR_SEAL_BROKEN
-                          : unseal(master->bytes, &ring->network, key, sealed, &ring->secrets->open);
+                          : seal_open(master->bytes, &ring->network, key, sealed, &ring->secrets->open);
 }
 
-/* A fault in memory or in the arithmetic must not leave as a signature: a wrong one can give the key away. */
+/* A signature with a memory or arithmetic fault in it can reveal the key, so each is verified before use. */
 static enum err sign(
     const uint8_t *secret, const struct public_key *key, const struct hash *hash, struct signature *out)
 {
@@ -127,12 +127,12 @@ static enum err sign(
 
 void ring_generate(struct ring *ring, struct generated_key *out)
 {
-    struct opened *open = &ring->secrets->open;
+    struct key_pair *open = &ring->secrets->open;
     randombytes_buf(open->seed, sizeof open->seed);
     crypto_sign_seed_keypair(out->public_key.bytes, open->secret, open->seed);
     memcpy(out->sealed.key_id, ring->current->row.key_id, KEY_ID_SIZE);
     seal(ring->current->bytes, &ring->network, &out->public_key, open->seed, &out->sealed);
-    opened_wipe(open);
+    key_pair_wipe(open);
 }
 
 enum err ring_sign(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed,
@@ -142,7 +142,7 @@ enum err ring_sign(struct ring *ring, const struct public_key *key, const struct
     enum err e = open_seed(ring, key, sealed);
     if (e == ERR_OK)
         e = sign(ring->secrets->open.secret, key, hash, signature);
-    opened_wipe(&ring->secrets->open);
+    key_pair_wipe(&ring->secrets->open);
     return e;
 }
 
@@ -154,6 +154,6 @@ enum err ring_sign_as_distribution(struct ring *ring, const struct hash *hash, s
 enum err ring_proves_member(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
 {
     enum err e = open_seed(ring, key, sealed);
-    opened_wipe(&ring->secrets->open);
+    key_pair_wipe(&ring->secrets->open);
     return e;
 }

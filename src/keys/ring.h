@@ -1,14 +1,14 @@
 /*
- * Every secret of the key process, in guarded, locked pages that a core dump leaves out: the master keys, the
- * passphrase until it has served, the distribution key, and one place where a channel account's seed is open
- * for the time of one signature.
+ * All secrets of the key process, in guarded and locked pages that are not in core dumps: the master keys,
+ * the passphrase until the ring is loaded, the distribution key, and the seed of one channel account while it
+ * signs.
  */
 #ifndef FAIRWAY_KEYS_RING_H
 #define FAIRWAY_KEYS_RING_H
 
 #include "seal.h"
 
-#define RING_KEYS_MAX (MASTER_KEY_ROWS_MAX + 2) /* the key file's and a new one beside the rows */
+#define RING_KEYS_MAX (MASTER_KEY_ROWS_MAX + 2) /* the rows, the key file and a new key */
 #define PASSPHRASE_MAX 1024
 
 struct ring_key {
@@ -21,46 +21,42 @@ struct ring_secrets {
     uint8_t file_key[MASTER_KEY_SIZE];
     size_t passphrase_len;
     char passphrase[PASSPHRASE_MAX];
-    struct opened distribution;
+    struct key_pair distribution;
     size_t key_count;
     struct ring_key keys[RING_KEYS_MAX];
-    struct opened open; /* the seed in use */
+    struct key_pair open; /* of the account that signs */
 };
 
 struct ring {
     struct network_id network;
     struct public_key distribution;
-    const struct ring_key *current; /* new seeds are sealed under it */
+    const struct ring_key *current; /* seals new seeds */
     struct ring_secrets *secrets;
 };
 
-/* Takes the guarded memory. ERR_CONFIG when it cannot be locked: a secret could reach the swap. */
+/* Allocates the guarded memory. ERR_CONFIG when it cannot be locked: secrets could be swapped out. */
 MUST_CHECK enum err ring_open(struct ring *ring, struct detail *detail);
 
-/* Wipes all; the pages themselves go with the process, whose sandbox has no call to unlock them. */
+/* Wipes the secrets. The pages are freed when the process ends: the sandbox forbids munlock. */
 void ring_close(struct ring *ring);
 
-/* Reads the secrets from descriptors and closes these; before the sandbox. */
-MUST_CHECK enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct detail *detail);
-
-/*
- * Finds or derives the key of each row and chooses the current one, then forgets the passphrase. See
- * keyd_load.
- */
+/* Finds or derives the key of each row, chooses the current one and wipes the passphrase. Errors and *is_new
+ * as in keyd_load. */
 MUST_CHECK enum err ring_load(
     struct ring *ring, const struct master_key_row rows[], size_t count, bool *is_new, struct detail *detail);
 
 /* Seals a new seed under the current key. */
 void ring_generate(struct ring *ring, struct generated_key *out);
 
-/* Opens the seed, signs, closes it again; the signature is verified. ERR_SEAL_BROKEN, ERR_INTERNAL: the
+/* Opens the seed, signs, wipes the seed and verifies the signature. On ERR_SEAL_BROKEN and ERR_INTERNAL the
  * signature is all zero. */
 MUST_CHECK enum err ring_sign(struct ring *ring, const struct public_key *key,
     const struct sealed_seed *sealed, const struct hash *hash, struct signature *signature);
 MUST_CHECK enum err ring_sign_as_distribution(
     struct ring *ring, const struct hash *hash, struct signature *signature);
 
-/* Whether the seed opens for key under one of the master keys, which proves that it is a pool account. */
+/* ERR_OK when the seed opens for key under one of the master keys, which proves that it is a pool account;
+ * else ERR_SEAL_BROKEN. */
 MUST_CHECK enum err ring_proves_member(
     struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed);
 

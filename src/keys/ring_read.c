@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "stellar/strkey.h"
 
-enum err secret_read(int fd, void *out, size_t max, size_t *len)
+enum err ring_read_secret(int fd, void *out, size_t max, size_t *len)
 {
     enum err e = ERR_OK;
     for (*len = 0; e == ERR_OK;) {
@@ -31,7 +31,7 @@ static size_t without_newline(const char *text, size_t len)
     return len > 0 && text[len - 1] == '\n' ? len - 1 : len;
 }
 
-/* A place in guarded memory to read text into, used again for each secret. */
+/* Guarded memory into which the text of each secret is read. */
 static char *scratch(struct ring *ring)
 {
     return ring->secrets->passphrase;
@@ -42,7 +42,7 @@ static enum err read_file_key(struct ring *ring, int fd, struct detail *detail)
     size_t len;
     char *text = scratch(ring);
     uint8_t *key = ring->secrets->file_key;
-    enum err e = secret_read(fd, text, PASSPHRASE_MAX, &len);
+    enum err e = ring_read_secret(fd, text, PASSPHRASE_MAX, &len);
     if (e == ERR_OK && len == MASTER_KEY_SIZE)
         memcpy(key, text, MASTER_KEY_SIZE);
     else if (e == ERR_OK)
@@ -58,8 +58,8 @@ static enum err read_distribution(struct ring *ring, int fd, struct detail *deta
 {
     size_t len;
     char *text = scratch(ring);
-    struct opened *key = &ring->secrets->distribution;
-    enum err e = secret_read(fd, text, PASSPHRASE_MAX - 1, &len);
+    struct key_pair *key = &ring->secrets->distribution;
+    enum err e = ring_read_secret(fd, text, PASSPHRASE_MAX - 1, &len);
     if (e == ERR_OK) {
         text[without_newline(text, len)] = '\0';
         e = strkey_decode(STRKEY_SEED, text, key->seed, SEED_SIZE);
@@ -76,9 +76,9 @@ static enum err read_distribution(struct ring *ring, int fd, struct detail *deta
 static enum err read_passphrase(struct ring *ring, int fd, struct detail *detail)
 {
     size_t len;
-    if (secret_read(fd, ring->secrets->passphrase, PASSPHRASE_MAX, &len) != ERR_OK)
+    if (ring_read_secret(fd, ring->secrets->passphrase, PASSPHRASE_MAX, &len) != ERR_OK)
         return detail_set(
-            detail, ERR_CONFIG, "the passphrase is longer than %d bytes or unreadable", PASSPHRASE_MAX);
+            detail, ERR_CONFIG, "the passphrase is unreadable or longer than %d bytes", PASSPHRASE_MAX);
     ring->secrets->passphrase_len = without_newline(ring->secrets->passphrase, len);
     return ring->secrets->passphrase_len > 0 ? ERR_OK
                                              : detail_set(detail, ERR_CONFIG, "the passphrase is empty");
@@ -91,7 +91,7 @@ enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct de
         e = read_file_key(ring, from->master_key_fd, detail);
     if (e == ERR_OK && from->distribution_fd >= 0)
         e = read_distribution(ring, from->distribution_fd, detail);
-    if (e == ERR_OK && from->passphrase_fd >= 0) /* last: the others pass through its memory */
+    if (e == ERR_OK && from->passphrase_fd >= 0) /* last: the others use its memory as scratch */
         e = read_passphrase(ring, from->passphrase_fd, detail);
     return e;
 }

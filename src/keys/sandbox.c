@@ -23,7 +23,7 @@
 #elif defined(__aarch64__)
 #define SANDBOX_ARCHITECTURE AUDIT_ARCH_AARCH64
 #else
-#error "the sandbox knows the system calls of x86_64 and aarch64 only"
+#error "the sandbox supports x86_64 and aarch64 only"
 #endif
 
 static enum err failed(struct detail *detail, const char *what)
@@ -36,7 +36,7 @@ static int close_from(unsigned first, unsigned last)
     return first > last ? 0 : (int)syscall(SYS_close_range, first, last, 0);
 }
 
-/* Closes everything that is not in keep, which is sorted here, and not standard error. */
+/* Closes all descriptors except standard error and those in keep, which need not be sorted. */
 static int close_others(const int keep[], unsigned count)
 {
     unsigned next = STDERR_FILENO + 1;
@@ -55,7 +55,7 @@ static int close_others(const int keep[], unsigned count)
 
 enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail)
 {
-    /* No RLIMIT_FSIZE: it would silence the log where standard error is a file. */
+    /* RLIMIT_FSIZE stays: it would stop the log when standard error is a file. */
     const struct rlimit none = {0, 0}, few = {16, 16};
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || setrlimit(RLIMIT_CORE, &none) != 0)
         return failed(detail, "core dumps");
@@ -71,8 +71,8 @@ enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail
 }
 
 /*
- * Landlock by its numbers: the headers of older Debian releases do not know the later rights. A right that
- * the rule set handles and no rule grants is denied, so an empty one denies all that this kernel knows.
+ * The rights are given as numbers because the headers of older Debian releases lack the later ones. Landlock
+ * denies each right that the rule set handles and no rule grants, so a rule set without rules denies all.
  */
 static enum err deny_files_and_network(struct detail *detail)
 {
@@ -80,7 +80,7 @@ static enum err deny_files_and_network(struct detail *detail)
         0, (1u << 13) - 1, (1u << 14) - 1, (1u << 15) - 1, (1u << 15) - 1, (1u << 16) - 1};
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* ask for the version */);
     if (version < 1) {
-        log_warn("this kernel has no Landlock; the system call filter stands alone", NULL);
+        log_warn("this kernel has no Landlock; only the system call filter restricts the key process", NULL);
         return ERR_OK;
     }
     const struct {
@@ -88,7 +88,7 @@ static enum err deny_files_and_network(struct detail *detail)
     } denied = {
         .files = file_rights[version < 5 ? version : 5],
         .network = version < 4 ? 0 : 3, /* bind and connect of TCP */
-        .scopes = version < 6 ? 0 : 3,  /* abstract UNIX sockets and signals to the outside */
+        .scopes = version < 6 ? 0 : 3,  /* abstract UNIX sockets, and signals to other processes */
     };
     size_t size = version < 4 ? 8 : version < 6 ? 16 : 24;
     long rules = syscall(SYS_landlock_create_ruleset, &denied, size, 0u);
@@ -104,15 +104,14 @@ static enum err deny_files_and_network(struct detail *detail)
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 #define ALLOW_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), ALLOW
-/* The low half of an argument, which is all of an int. Both supported machines are little endian. */
+/* The low half of an argument, which holds all of an int: both supported machines are little endian. */
 #define ARGUMENT(n) (offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t))
 #define LOAD_ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)ARGUMENT(n))
 /* Allowed when the first argument is this descriptor. */
 #define ALLOW_ON(name, fd)                                                                                   \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD_ARGUMENT(0),                                 \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(fd), 0, 1), ALLOW, KILL
-/* Allowed for memory of its own: the protection (third argument) without execution, the flags (fourth) with
- * MAP_ANONYMOUS. */
+/* Allowed when the memory is not executable (third argument) and is anonymous (fourth argument). */
 #define ALLOW_MEMORY(name)                                                                                   \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 6), LOAD_ARGUMENT(2),                                 \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 3, 0), LOAD_ARGUMENT(3),                             \
@@ -120,7 +119,7 @@ static enum err deny_files_and_network(struct detail *detail)
 
 static enum err filter_calls(int socket_fd, struct detail *detail)
 {
-    /* A call by its number of another architecture or of x32 is not in the list either. */
+    /* The numbers of x32 calls are not in the list, so those kill too. */
     const struct sock_filter filter[] = {
         LOAD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCHITECTURE, 1, 0),
@@ -129,12 +128,12 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
         ALLOW_ON(recvfrom, socket_fd),  /* requests */
         ALLOW_ON(sendto, socket_fd),    /* answers */
         ALLOW_ON(write, STDERR_FILENO), /* the log */
-        ALLOW_CALL(clock_gettime),      /* its time, where the vDSO does not serve */
+        ALLOW_CALL(clock_gettime),      /* its time, where the vDSO makes the call */
         ALLOW_CALL(getrandom),          /* seeds, nonces, salts */
         ALLOW_CALL(brk),                /* malloc */
-        ALLOW_MEMORY(mmap),             /* Argon2id's memory; malloc where brk finds no room */
-        ALLOW_CALL(munmap),             /* its end */
-        ALLOW_CALL(exit_group),         /* ours */
+        ALLOW_MEMORY(mmap),             /* Argon2id's memory; malloc when brk fails */
+        ALLOW_CALL(munmap),             /* of the same */
+        ALLOW_CALL(exit_group),
         KILL,
     };
     const struct sock_fprog program = {ARRAY_LEN(filter), (struct sock_filter *)filter};
@@ -147,7 +146,7 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
 
 static enum err filter_calls(int socket_fd, struct detail *detail)
 {
-    (void)socket_fd, (void)detail; /* sanitizers need calls of their own */
+    (void)socket_fd, (void)detail; /* sanitizers need other calls */
     return ERR_OK;
 }
 
@@ -155,8 +154,8 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
 
 enum err sandbox_enter(int socket_fd, struct detail *detail)
 {
-    tzset();                /* reads the time zone's file, which the first gmtime would do later */
-    mallopt(M_MMAP_MAX, 0); /* else large buffers would need mremap */
+    tzset();                /* reads the time zone file, which gmtime would read later */
+    mallopt(M_MMAP_MAX, 0); /* malloc would use mremap for large buffers */
     enum err e = deny_files_and_network(detail);
     return e != ERR_OK ? e : filter_calls(socket_fd, detail);
 }

@@ -1,18 +1,18 @@
 /*
- * The walls around the key process. After sandbox_enter it can read and write its socket, write its log, get
- * memory and random bytes, and end; any other system call kills it.
+ * The sandbox of the key process. After sandbox_enter it can read and write its socket, write its log,
+ * allocate memory, get random bytes and exit. Any other system call kills it.
  */
 #ifndef FAIRWAY_KEYS_SANDBOX_H
 #define FAIRWAY_KEYS_SANDBOX_H
 
 #include "base/err.h"
 
-/* Before any secret is read: no core dump, no debugger, no new privileges, only these descriptors stay open.
- */
+/* To be called before any secret is read. Forbids core dumps, debuggers and new privileges, and closes all
+ * descriptors except standard error and those in keep. */
 MUST_CHECK enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail);
 
-/* Before the first byte of input. ERR_CONFIG: a wall could not be raised. Landlock alone may be missing in
- * the kernel, which is logged. */
+/* To be called before the first byte of input is read. ERR_CONFIG: the kernel refused a part of the sandbox.
+ * A kernel without Landlock is accepted, and logged. */
 MUST_CHECK enum err sandbox_enter(int socket_fd, struct detail *detail);
 
 #endif

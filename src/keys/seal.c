@@ -16,7 +16,7 @@ _Static_assert(KDF_SALT_SIZE == crypto_pwhash_argon2id_SALTBYTES, "the salt is A
 
 #define NONCE_SIZE crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 
-void key_id_of(const uint8_t master[static MASTER_KEY_SIZE], char out[static KEY_ID_SIZE])
+void seal_key_id(const uint8_t master[static MASTER_KEY_SIZE], char out[static KEY_ID_SIZE])
 {
     static const char label[] = "fairway master key id";
     uint8_t id[crypto_generichash_BYTES_MIN];
@@ -24,7 +24,7 @@ void key_id_of(const uint8_t master[static MASTER_KEY_SIZE], char out[static KEY
     hex_encode(id, (KEY_ID_SIZE - 1) / 2, out);
 }
 
-enum err key_derive(const char *passphrase, size_t len, const uint8_t salt[static KDF_SALT_SIZE],
+enum err seal_derive_key(const char *passphrase, size_t len, const uint8_t salt[static KDF_SALT_SIZE],
     uint8_t master[static MASTER_KEY_SIZE])
 {
     int failed = crypto_pwhash(
@@ -32,7 +32,7 @@ enum err key_derive(const char *passphrase, size_t len, const uint8_t salt[stati
     return failed ? ERR_INTERNAL : ERR_OK;
 }
 
-/* What is authenticated beside the seed: label, network, public key, key id. */
+/* The associated data. */
 struct associated {
     char label[16];
     struct network_id network;
@@ -58,21 +58,21 @@ void seal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id 
         (const uint8_t *)&data, sizeof data, NULL, sealed->box, master);
 }
 
-void opened_wipe(struct opened *opened)
+void key_pair_wipe(struct key_pair *pair)
 {
-    sodium_memzero(opened, sizeof *opened);
+    sodium_memzero(pair, sizeof *pair);
 }
 
-enum err unseal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
-    const struct public_key *key, const struct sealed_seed *sealed, struct opened *opened)
+enum err seal_open(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
+    const struct public_key *key, const struct sealed_seed *sealed, struct key_pair *pair)
 {
     const struct associated data = associated_of(network, key, sealed);
     uint8_t public[crypto_sign_PUBLICKEYBYTES];
-    if (crypto_aead_xchacha20poly1305_ietf_decrypt(opened->seed, NULL, NULL, sealed->box + NONCE_SIZE,
+    if (crypto_aead_xchacha20poly1305_ietf_decrypt(pair->seed, NULL, NULL, sealed->box + NONCE_SIZE,
             SEAL_SIZE - NONCE_SIZE, (const uint8_t *)&data, sizeof data, sealed->box, master) != 0 ||
-        crypto_sign_seed_keypair(public, opened->secret, opened->seed) != 0 ||
+        crypto_sign_seed_keypair(public, pair->secret, pair->seed) != 0 ||
         memcmp(public, key->bytes, sizeof public) != 0) {
-        opened_wipe(opened);
+        key_pair_wipe(pair);
         return ERR_SEAL_BROKEN;
     }
     return ERR_OK;

@@ -1,7 +1,7 @@
 /*
- * Sealing of secret seeds: XChaCha20-Poly1305 under a 32-byte master key. The public key, the key id and the
- * network are associated data, so that a row that was swapped, copied to another network or altered does not
- * open. Nothing here allocates.
+ * Encrypts secret seeds: XChaCha20-Poly1305 under a 32-byte master key. The public key, the key id and the
+ * network are associated data, so that a row that was swapped, altered or copied to another network does not
+ * open. Allocates nothing.
  */
 #ifndef FAIRWAY_KEYS_SEAL_H
 #define FAIRWAY_KEYS_SEAL_H
@@ -12,36 +12,36 @@
 #define SEED_SIZE 32
 #define SECRET_KEY_SIZE 64 /* libsodium's: seed and public key */
 
-/* A key that is open. Lives in guarded memory only; opened_wipe when it has served. */
-struct opened {
+/* A secret key in the clear. In guarded memory only; wiped after use. */
+struct key_pair {
     uint8_t secret[SECRET_KEY_SIZE];
-    uint8_t seed[SEED_SIZE]; /* apart: libsodium expands it out of place */
+    uint8_t seed[SEED_SIZE]; /* libsodium cannot expand it in place */
 };
-void opened_wipe(struct opened *opened);
+void key_pair_wipe(struct key_pair *pair);
 
 /*
- * Argon2id (RFC 9106) at 64 MiB and 3 passes, the RFC's second recommended choice (section 4), in one lane as
- * libsodium has it: a guess costs an attacker about 0.1 s, and a small container can still start.
+ * Argon2id (RFC 9106) with 64 MiB and 3 passes, the second recommended option of section 4, in one lane (the
+ * only choice in libsodium). A guess costs about 0.1 s, and a small container can still start.
  */
 #define KDF_PASSES 3
 #define KDF_MEMORY (64u << 20)
 
-/* 64 bits of a keyed BLAKE2b, so that a row tells which master key it needs. */
-void key_id_of(const uint8_t master[static MASTER_KEY_SIZE], char out[static KEY_ID_SIZE]);
+/* Writes 64 bits of a keyed BLAKE2b, by which a row names the master key that it needs. */
+void seal_key_id(const uint8_t master[static MASTER_KEY_SIZE], char out[static KEY_ID_SIZE]);
 
-/* ERR_INTERNAL when there is no memory for it. */
-MUST_CHECK enum err key_derive(const char *passphrase, size_t len, const uint8_t salt[static KDF_SALT_SIZE],
-    uint8_t master[static MASTER_KEY_SIZE]);
+/* Derives a master key from a passphrase. ERR_INTERNAL when there is not enough memory. */
+MUST_CHECK enum err seal_derive_key(const char *passphrase, size_t len,
+    const uint8_t salt[static KDF_SALT_SIZE], uint8_t master[static MASTER_KEY_SIZE]);
 
-/* sealed->key_id is set by the caller. */
+/* Encrypts seed into sealed->box. The caller has set sealed->key_id. */
 void seal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
     const struct public_key *key, const uint8_t seed[static SEED_SIZE], struct sealed_seed *sealed);
 
 /*
- * Opens and expands. ERR_SEAL_BROKEN: wrong master key, network, public key or altered bytes, or a seed that
- * is not the public key's; opened holds nothing then.
+ * Decrypts and expands a seed. ERR_SEAL_BROKEN: wrong master key, network or public key, altered bytes, or a
+ * seed of another public key; *pair is wiped then.
  */
-MUST_CHECK enum err unseal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
-    const struct public_key *key, const struct sealed_seed *sealed, struct opened *opened);
+MUST_CHECK enum err seal_open(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
+    const struct public_key *key, const struct sealed_seed *sealed, struct key_pair *pair);
 
 #endif

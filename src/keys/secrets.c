@@ -13,11 +13,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* Carries the numbers of the pipes, one a secret, across the second execution. */
+/* Passes the numbers of the pipes, one for each secret, to the second execution. */
 #define PIPES_VARIABLE "FAIRWAY_SECRET_PIPES"
 
 static const struct source {
-    const char *value, *file; /* environment variables; a key file has no value form */
+    const char *value, *file; /* environment variables; value is NULL when only a file is allowed */
 } sources[] = {
     {NULL, "MASTER_KEY_FILE"},
     {"CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE"},
@@ -36,7 +36,7 @@ static const char *given(const char *variable)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* A pipe that holds the value; its read end survives exec. */
+/* Writes the value to a pipe, whose read end stays open across exec. */
 static enum err into_pipe(const struct source *source, int *fd, struct detail *detail)
 {
     int ends[2];
@@ -73,7 +73,7 @@ enum err secrets_hide(char **argv, struct detail *detail)
     AUTO_FREE char *numbers = mem_format("%d %d %d", pipes[0], pipes[1], pipes[2]);
     setenv(PIPES_VARIABLE, numbers, 1);
     execv("/proc/self/exe", argv);
-    return detail_set(detail, ERR_CONFIG, "cannot execute itself anew: %s", strerror(errno));
+    return detail_set(detail, ERR_CONFIG, "cannot execute fairway again: %s", strerror(errno));
 }
 
 static enum err open_file(const struct source *source, int *fd, struct detail *detail)
@@ -90,16 +90,16 @@ static enum err open_file(const struct source *source, int *fd, struct detail *d
             S_ISDIR(status.st_mode) ? "a directory" : "a device or socket");
     if (S_ISREG(status.st_mode) && status.st_size == 0)
         return detail_set(detail, ERR_CONFIG, "%s: %s is empty", source->file, path);
-    mode_t closed_to = S_IRWXO | S_IRWXG;
+    mode_t forbidden = S_IRWXO | S_IRWXG;
     if (status.st_uid == 0)
-        closed_to &=
-            ~(mode_t)S_IRGRP; /* as containers mount secrets: root's, readable for the service's group */
-    if ((status.st_mode & closed_to) != 0)
-        return detail_set(detail, ERR_CONFIG, "%s: %s is open to others; chmod 0400 it", source->file, path);
+        forbidden &= ~(mode_t)S_IRGRP; /* containers mount secrets so */
+    if ((status.st_mode & forbidden) != 0)
+        return detail_set(detail, ERR_CONFIG, "%s: %s is accessible to other users; set its mode to 0400",
+            source->file, path);
     return ERR_OK;
 }
 
-/* What secrets_hide left: pipes, and nothing else that a descriptor could be. */
+/* Parses the numbers that secrets_hide has set. False unless all of them are pipes. */
 static bool pipes_given(const char *numbers, int fds[static SECRETS])
 {
     struct stat status;
@@ -119,9 +119,9 @@ enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
     const char *numbers = getenv(PIPES_VARIABLE);
     if (numbers != NULL) {
         if (!pipes_given(numbers, fds))
-            return detail_set(detail, ERR_CONFIG, PIPES_VARIABLE " is not for people to set");
+            return detail_set(detail, ERR_CONFIG, PIPES_VARIABLE " is set by fairway only");
         unsetenv(PIPES_VARIABLE);
-        prctl(PR_SET_NAME, program_invocation_short_name); /* executed anew, it is called "exe" */
+        prctl(PR_SET_NAME, program_invocation_short_name); /* after execve of /proc/self/exe it is "exe" */
     }
     for (size_t i = 0; i < SECRETS; i++) {
         if (fds[i] >= 0)

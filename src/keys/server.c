@@ -1,33 +1,36 @@
-#include "server.h"
+#include "keys/server.h"
 
 #include <sodium.h>
 #include <sysexits.h>
 
 #include "base/log.h"
-#include "handlers.h"
+#include "base/mem.h"
+#include "handle.h"
+#include "ring_read.h"
+#include "sandbox.h"
 #include "wire.h"
 
-/* Copies of secrets that a call chain may have left on the stack lie within this of the loop's frame. */
+/* Below the frame of the loop: the part of the stack where calls may have left copies of secrets. */
 #define STACK_WIPED (32u << 10)
 
 /*
- * Which message may come when. What is not in the table, or not allowed, is a violation. Each mode has what
- * its commands need and no more: who captures a serving fairway cannot create or merge accounts.
+ * Which messages are allowed when. A message that is not in the table, or not allowed, is a violation. Each
+ * mode allows only what its commands need: a compromised fairway serve cannot create or merge accounts.
  */
 static const struct rule {
     bool serve, provision; /* modes in which it is allowed */
-    bool first;            /* must be the first message, and comes once; all others must not be */
+    bool first;            /* must be the first message, and only the first */
     uint32_t max;          /* bytes of the payload */
-    keyd_handler handle;
+    handle_fn handle;
 } rules[WIRE_TYPE_COUNT] = {
     [WIRE_LOAD] = {true, true, true, 4096, handle_load},
     [WIRE_GENERATE] = {false, true, false, 4, handle_generate},
     [WIRE_LEASES] = {true, false, false, WIRE_PAYLOAD_MAX, handle_leases},
     [WIRE_FEE_BUMP] = {true, false, false, KEYD_TRANSACTION_MAX + 256, handle_fee_bump},
-    [WIRE_TEMPLATE] = {false, true, false, 4096, handle_provisioning},
+    [WIRE_PROVISIONING] = {false, true, false, 4096, handle_provisioning},
 };
 
-static enum violation judge(const struct wire_header *header, enum keyd_mode mode, bool loaded)
+static enum server_violation check(const struct wire_header *header, enum keyd_mode mode, bool loaded)
 {
     if (header->type >= WIRE_TYPE_COUNT || rules[header->type].handle == NULL)
         return VIOLATION_UNKNOWN;
@@ -39,8 +42,8 @@ static enum violation judge(const struct wire_header *header, enum keyd_mode mod
     return header->len > rule->max ? VIOLATION_OVERSIZED : VIOLATION_NONE;
 }
 
-static enum violation answer_to(
-    struct keyd_state *state, uint32_t type, const struct buf *request, struct buf *answer)
+static enum server_violation answer_to(
+    struct handle_state *state, uint32_t type, const struct buf *request, struct buf *answer)
 {
     struct xdr_reader reader = xdr_reader(buf_bytes(request));
     buf_clear(answer);
@@ -49,21 +52,22 @@ static enum violation answer_to(
     return e == ERR_OK && xdr_end(&reader) == ERR_OK ? VIOLATION_NONE : VIOLATION_MALFORMED;
 }
 
-/* One request and its answer. Answers an exit code, or -1 to go on. */
-static int turn(
-    int fd, enum keyd_mode mode, struct keyd_state *state, struct buf *request, struct buf *answer)
+/* Handles one request. Returns an exit code, or -1 to go on. */
+static int handle_one(
+    int fd, enum keyd_mode mode, struct handle_state *state, struct buf *request, struct buf *answer)
 {
     struct wire_header header = {0};
     enum wire_reads read = wire_read_header(fd, &header, -1);
     if (read == WIRE_CLOSED)
         return EX_OK;
-    enum violation found = read == WIRE_READ ? judge(&header, mode, state->loaded) : VIOLATION_TRUNCATED;
+    enum server_violation found =
+        read == WIRE_READ ? check(&header, mode, state->loaded) : VIOLATION_TRUNCATED;
     if (found == VIOLATION_NONE && wire_read_payload(fd, header.len, request, -1) != WIRE_READ)
         found = VIOLATION_TRUNCATED;
     if (found == VIOLATION_NONE)
         found = answer_to(state, header.type, request, answer);
     if (found != VIOLATION_NONE) {
-        log_error("protocol violation, the key process ends", "exit=%d message=%u length=%u", (int)found,
+        log_error("protocol violation; the key process exits", "exit=%d message=%u length=%u", (int)found,
             header.type, header.len);
         return (int)found;
     }
@@ -72,15 +76,47 @@ static int turn(
     return state->loaded ? -1 : EX_CONFIG;
 }
 
-int keyd_serve(int fd, enum keyd_mode mode, struct ring *ring)
+int server_run(int fd, enum keyd_mode mode, struct ring *ring)
 {
-    struct keyd_state state = {.ring = ring};
+    struct handle_state state = {.ring = ring};
     struct buf request = {0}, answer = {0};
     int code;
     do
-        code = turn(fd, mode, &state, &request, &answer);
+        code = handle_one(fd, mode, &state, &request, &answer);
     while (code < 0);
     buf_free(&request);
     buf_free(&answer);
+    return code;
+}
+
+static enum err prepare(
+    int socket_fd, const struct keyd_secrets *secrets, struct ring *ring, struct detail *detail)
+{
+    const int keep[] = {socket_fd, secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
+    enum err e = sandbox_prepare(keep, ARRAY_LEN(keep), detail);
+    if (e != ERR_OK)
+        return e;
+    if (sodium_init() < 0)
+        return detail_set(detail, ERR_CONFIG, "libsodium does not initialize");
+    if ((e = ring_open(ring, detail)) != ERR_OK || (e = ring_read(ring, secrets, detail)) != ERR_OK)
+        return e;
+    return sandbox_enter(socket_fd, detail);
+}
+
+int server_main(int socket_fd, enum keyd_mode mode, const struct keyd_secrets *secrets)
+{
+    struct ring ring;
+    struct detail detail = {0};
+    struct buf ready = {0};
+    enum err e = prepare(socket_fd, secrets, &ring, &detail);
+    wire_put_result(&ready, e, &detail);
+    bool sent = wire_write(socket_fd, WIRE_READY, buf_bytes(&ready), -1);
+    buf_free(&ready);
+    if (!sent)
+        log_error("cannot write to the socket of the key process", "detail=\"%s\"", detail.text);
+    if (e != ERR_OK || !sent)
+        return e != ERR_OK ? EX_CONFIG : EX_IOERR;
+    int code = server_run(socket_fd, mode, &ring);
+    ring_close(&ring);
     return code;
 }

@@ -15,12 +15,12 @@
 
 #include "base/mem.h"
 
-/* Between fork and exec only what is safe there: system calls. */
+/* Runs between fork and exec, where only async-signal-safe calls are allowed. */
 static _Noreturn void become_keyd(
     const char *program, char *const argv[], const int inherited[], size_t count)
 {
     static char *const no_environment[] = {NULL};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* beside the socket, which closes when fairway ends */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* keyd also ends when its socket closes */
     for (size_t i = 0; i < count; i++)
         if (inherited[i] >= 0)
             fcntl(inherited[i], F_SETFD, 0);
@@ -37,7 +37,7 @@ static void close_secrets(const struct keyd_secrets *secrets)
 }
 
 enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
-    struct spawned *out, struct detail *detail)
+    struct spawn_child *out, struct detail *detail)
 {
     int pair[2];
     char numbers[4][12];
@@ -64,16 +64,16 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
         close(pair[0]);
         return detail_set(detail, ERR_KEYD_UNAVAILABLE, "fork: %s", strerror(errno));
     }
-    *out = (struct spawned){.fd = pair[0], .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+    *out = (struct spawn_child){.fd = pair[0], .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
     if (out->pidfd < 0) {
         close(out->fd);
-        spawned_reap(out, 0);
+        spawn_reap(out, 0);
         return detail_set(detail, ERR_KEYD_UNAVAILABLE, "pidfd_open: %s", strerror(errno));
     }
     return ERR_OK;
 }
 
-static bool ends_within(const struct spawned *child, int wait_ms)
+static bool ends_within(const struct spawn_child *child, int wait_ms)
 {
     struct pollfd ended = {.fd = child->pidfd, .events = POLLIN};
     int ready;
@@ -83,7 +83,7 @@ static bool ends_within(const struct spawned *child, int wait_ms)
     return ready > 0;
 }
 
-bool spawned_ended(const struct spawned *child, int wait_ms, struct detail *detail)
+bool spawn_ended(const struct spawn_child *child, int wait_ms, struct detail *detail)
 {
     siginfo_t info = {0};
     if (!ends_within(child, wait_ms) ||
@@ -94,10 +94,10 @@ bool spawned_ended(const struct spawned *child, int wait_ms, struct detail *deta
     return true;
 }
 
-void spawned_reap(struct spawned *child, int patience_ms)
+void spawn_reap(struct spawn_child *child, int patience_ms)
 {
     if (child->pidfd < 0 || !ends_within(child, patience_ms))
-        kill(child->pid, SIGKILL); /* stopped, or stuck */
+        kill(child->pid, SIGKILL);
     while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     if (child->pidfd >= 0)

@@ -1,4 +1,4 @@
-/* Starting fairway-keyd with a socket and its secrets, and nothing else; and its end. */
+/* Starts fairway-keyd with a socket and its secrets and no other descriptor, and waits for its end. */
 #ifndef FAIRWAY_KEYS_SPAWN_H
 #define FAIRWAY_KEYS_SPAWN_H
 
@@ -6,20 +6,22 @@
 
 #include "keys/keyd.h"
 
-struct spawned {
-    int fd; /* our end of the socket pair */
+struct spawn_child {
+    int fd; /* fairway's end of the socket pair */
     int pidfd;
     pid_t pid;
 };
 
-/* Closes the secrets in any case. ERR_CONFIG, ERR_KEYD_UNAVAILABLE. */
+/* Forks and executes program. Closes the secrets, also on error. ERR_CONFIG: program cannot be executed.
+ * ERR_KEYD_UNAVAILABLE: a system call failed. */
 MUST_CHECK enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
-    struct spawned *out, struct detail *detail);
+    struct spawn_child *out, struct detail *detail);
 
-/* Whether it has ended, or does within wait_ms; *detail says how. Does not reap it. */
-bool spawned_ended(const struct spawned *child, int wait_ms, struct detail *detail);
+/* Whether the process has ended or ends within wait_ms; *detail says how. Does not reap it. */
+bool spawn_ended(const struct spawn_child *child, int wait_ms, struct detail *detail);
 
-/* Waits for the end, which the caller has caused; after patience_ms kills it. Closes pidfd. */
-void spawned_reap(struct spawned *child, int patience_ms);
+/* Waits for the end, for which the caller has closed the socket; kills the process after patience_ms. Closes
+ * pidfd. */
+void spawn_reap(struct spawn_child *child, int patience_ms);
 
 #endif

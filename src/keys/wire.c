@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 
-/* What the partner has at least: a deadline that passed while we ourselves were stopped is not its fault. */
-#define MOMENT_MS 100
+/* The peer always gets this long: the deadline may have passed while this process was stopped. */
+#define GRACE_MS 100
 
-/* Waits with poll when there is a deadline. Without one the call itself blocks: the sandbox has no poll. */
+/* Polls when there is a deadline. Without one the caller blocks in recv or send: the sandbox forbids poll. */
 static bool wait_for(int fd, short events, int64_t deadline_ms)
 {
     struct pollfd poll_fd = {.fd = fd, .events = events};
@@ -21,22 +21,22 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
         ready = poll(&poll_fd, 1, clock_left_ms(deadline_ms));
     while (ready < 0 && errno == EINTR);
     if (ready == 0)
-        ready = poll(&poll_fd, 1, MOMENT_MS);
+        ready = poll(&poll_fd, 1, GRACE_MS);
     return ready > 0;
 }
 
-static int waiting(int64_t deadline_ms)
+static int blocking_flag(int64_t deadline_ms)
 {
     return deadline_ms < 0 ? 0 : MSG_DONTWAIT;
 }
 
-/* Reads len bytes. WIRE_CLOSED: not one came. */
+/* Reads len bytes. WIRE_CLOSED: the peer closed the socket before the first. */
 static enum wire_reads read_all(int fd, uint8_t *at, size_t len, int64_t deadline_ms)
 {
     for (size_t got = 0; got < len;) {
         if (!wait_for(fd, POLLIN, deadline_ms))
             return WIRE_TIMEOUT;
-        ssize_t n = recv(fd, at + got, len - got, waiting(deadline_ms));
+        ssize_t n = recv(fd, at + got, len - got, blocking_flag(deadline_ms));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
@@ -74,8 +74,8 @@ bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms
         for (size_t sent = 0; sent < parts[i].len;) {
             if (!wait_for(fd, POLLOUT, deadline_ms))
                 return false;
-            ssize_t n =
-                send(fd, parts[i].data + sent, parts[i].len - sent, MSG_NOSIGNAL | waiting(deadline_ms));
+            ssize_t n = send(
+                fd, parts[i].data + sent, parts[i].len - sent, MSG_NOSIGNAL | blocking_flag(deadline_ms));
             if (n < 0 && errno != EINTR && errno != EAGAIN)
                 return false;
             if (n > 0)

@@ -1,8 +1,8 @@
 /*
- * What fairway and fairway-keyd say to each other: frames over a stream socket pair. keyd speaks first, once
- * (WIRE_READY); from then on each request has one answer of the same type. A frame is a length and a type
- * (big endian, 4 bytes each) and a payload in XDR's encoding. A stream, because a batch of transactions is
- * larger than what a datagram may carry.
+ * The protocol between fairway and fairway-keyd: frames over a stream socket pair. keyd sends WIRE_READY
+ * once; then each request has one answer of the same type. A frame is a length and a type (big endian, 4
+ * bytes each) and a payload in XDR encoding. The socket is a stream because a batch of transactions does not
+ * fit into a datagram.
  */
 #ifndef FAIRWAY_KEYS_WIRE_H
 #define FAIRWAY_KEYS_WIRE_H
@@ -10,19 +10,19 @@
 #include "keys/keyd.h"
 #include "xdr/xdr.h"
 
-/* New types go to the end: an old partner answers them as unknown, not as something else. */
+/* Add new types at the end: an older peer then takes them as unknown, not as another type. */
 enum wire_type {
-    WIRE_READY = 1, /* from keyd: the sandbox stands, or why not */
-    WIRE_LOAD,      /* settings and key rows: once, first */
+    WIRE_READY = 1, /* from keyd: it is sandboxed and ready, or why it is not */
+    WIRE_LOAD,      /* settings and key rows: the first request, once */
     WIRE_GENERATE,  /* new sealed seeds */
-    WIRE_LEASES,    /* a batch of leases to sign, answered item by item */
+    WIRE_LEASES,    /* a batch of leases to sign; the answer has a result for each */
     WIRE_FEE_BUMP,
-    WIRE_TEMPLATE, /* creation or merge of channel accounts */
+    WIRE_PROVISIONING, /* creation or merge of channel accounts */
     WIRE_TYPE_COUNT,
 };
 
 #define WIRE_HEADER_SIZE 8
-/* Of any payload. Who has more leases to sign sends more messages. */
+/* The most bytes of any payload. A larger batch takes several messages. */
 #define WIRE_PAYLOAD_MAX (8u << 20)
 
 struct wire_header {
@@ -32,30 +32,29 @@ struct wire_header {
 
 enum wire_reads {
     WIRE_READ,
-    WIRE_CLOSED, /* the other side closed between two frames */
-    WIRE_TORN,   /* ... or in the middle of one */
+    WIRE_CLOSED, /* the peer closed the socket between two frames */
+    WIRE_TORN,   /* the peer closed the socket inside a frame */
     WIRE_TIMEOUT,
 };
 
 /*
- * A frame is read in two steps, so that a header that is not acceptable ends the talk before anything is
- * allocated for it. deadline_ms: clock_ms(), or -1 to wait for ever. The payload replaces what is in the
- * buffer.
+ * A frame is read in two steps, so that a bad header is refused before memory is allocated for its payload.
+ * deadline_ms: clock_ms(), or -1 to wait for ever. The payload replaces the contents of the buffer.
  */
 enum wire_reads wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms);
 enum wire_reads wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms);
 
-/* Writes one frame; false: the other side is gone or the deadline passed. Never raises SIGPIPE. */
+/* Writes one frame. False: the peer closed the socket or the deadline passed. Never raises SIGPIPE. */
 bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms);
 
-/* Variable-length opaque, padded to 4 as XDR has it; the read one is a view. */
+/* Variable-length opaque, padded to 4 bytes as in XDR. *out is a view. */
 void wire_put_bytes(struct buf *out, struct bytes bytes);
 MUST_CHECK enum err wire_get_bytes(struct xdr_reader *reader, struct bytes *out);
 
-/* A result that is one of enum err, and its detail (may be NULL when read). */
+/* One of enum err and its detail (may be NULL when read). */
 void wire_put_result(struct buf *out, enum err result, const struct detail *detail);
 MUST_CHECK enum err wire_get_result(struct xdr_reader *reader, enum err *result, struct detail *detail);
-/* The result alone. */
+/* The result without a detail. */
 MUST_CHECK enum err wire_get_err(struct xdr_reader *reader, enum err *result);
 
 void wire_put_sealed(struct buf *out, const struct sealed_seed *sealed);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "stellar/result.h"
 
 static struct settle_evidence evidence_new(const struct ledger *ledger, size_t transactions, size_t accounts)
 {

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "stellar/result.h"
 
 static const char *const kinds[] = {[PROVISIONING_CREATION] = "creation", [PROVISIONING_MERGE] = "merge"};
 

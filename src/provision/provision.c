@@ -9,6 +9,7 @@
 #include "prepare.h"
 #include "pool/submission.h"
 #include "stellar/ledger.h"
+#include "stellar/result.h"
 
 #define FAILURES_MAX 5
 #define LOG_EVERY_MS 10000

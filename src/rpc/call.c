@@ -10,9 +10,9 @@
 #include "base/mem.h"
 #include "field.h"
 
-/* The code that a server gives when the fault is its own: internal, and all that JSON-RPC leaves to
- * implementations (queue full, processing limit, panic, cancelled, deadline). */
-static bool speaks_of_itself(int64_t code)
+/* Whether the error is about the server, not the request: internal errors, and the codes that JSON-RPC
+ * reserves for implementations (queue full, processing limit, panic, cancelled, deadline). */
+static bool is_server_error(int64_t code)
 {
     return code == CALL_INTERNAL_ERROR || (code >= -32099 && code <= -32000);
 }
@@ -29,7 +29,7 @@ static char *write_request(struct rpc *rpc, const char *method, json_t *params)
     return text;
 }
 
-/* An error may come without id, since a server that could not read the request does not know it. */
+/* An error may have no id: a server that cannot parse the request does not know it. */
 static bool id_fits(const json_t *answer, json_int_t id, bool is_error)
 {
     const json_t *theirs = json_object_get(answer, "id");
@@ -52,7 +52,7 @@ static void read_error(const json_t *object, struct call_error *error)
 
 static enum err refuse(const char *method, const struct call_error *error, struct detail *detail)
 {
-    enum err e = speaks_of_itself(error->code) ? ERR_RPC_UNAVAILABLE : ERR_RPC_REFUSED;
+    enum err e = is_server_error(error->code) ? ERR_RPC_UNAVAILABLE : ERR_RPC_REFUSED;
     return detail_set(detail, e, "%s: error %" PRId64 " %s", method, error->code, error->message);
 }
 
@@ -60,7 +60,7 @@ static enum err not_an_answer(const char *method, long status, const char *what,
 {
     if (status != 200)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: HTTP status %ld", method, status);
-    return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: the answer %s", method, what);
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: the response %s", method, what);
 }
 
 static enum err read_answer(struct rpc *rpc, const char *method, long status, struct bytes body,

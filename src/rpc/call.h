@@ -1,6 +1,6 @@
 /*
- * JSON-RPC 2.0 over the transport. stellar-rpc answers errors with HTTP 200, hosted providers with 4xx too;
- * both are read. What is not a well-formed answer to this very request is as good as none.
+ * JSON-RPC 2.0 over the transport. stellar-rpc sends errors with HTTP 200, hosted providers also with 4xx;
+ * both are read. A malformed response, or one to another request, is ERR_RPC_UNAVAILABLE.
  */
 #ifndef FAIRWAY_RPC_CALL_H
 #define FAIRWAY_RPC_CALL_H
@@ -15,7 +15,7 @@ struct rpc {
     json_int_t last_id;
 };
 
-/* The error object of an answer. code 0: there was none. */
+/* The error object of a response. code 0: there was none. */
 struct call_error {
     int64_t code;
     char message[160]; /* cut to fit; control characters and double quotes replaced */
@@ -26,9 +26,9 @@ struct call_error {
 #define CALL_INTERNAL_ERROR (-32603)
 
 /*
- * Takes params (NULL: none). *result is the caller's to json_decref; NULL on error. Errors: transport_post's;
- * ERR_RPC_UNAVAILABLE also for the codes with which a server speaks of itself, ERR_RPC_REFUSED for those that
- * speak of the request. *error (may be NULL) is set in both cases.
+ * Takes ownership of params (NULL: none). The caller frees *result with json_decref; NULL on error. Errors:
+ * those of transport_post; ERR_RPC_UNAVAILABLE also for error codes that are about the server,
+ * ERR_RPC_REFUSED for those about the request. *error (may be NULL) is set in both cases.
  */
 MUST_CHECK enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result,
     struct call_error *error, struct detail *detail);

@@ -1,13 +1,23 @@
-#include "entries.h"
+/* getLedgerEntries: account entries, and the network's list of frozen keys. */
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "call.h"
 #include "field.h"
+#include "stellar/account.h"
 
+/* How long an internal error is retried. */
 #define RETRIES_MS 2000
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 320
 
+/*
+ * A healthy stellar-rpc returns an internal error for some milliseconds when it names a ledger whose snapshot
+ * its captive core has not published yet. Other errors are returned at once.
+ */
 static enum err call_with_retries(struct rpc *rpc, json_t *params, json_t **result, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + RETRIES_MS;
@@ -18,11 +28,15 @@ static enum err call_with_retries(struct rpc *rpc, json_t *params, json_t **resu
             return e;
         e = transport_pause(rpc->transport, pause_ms);
         if (e != ERR_OK)
-            return detail_set(detail, e, "getLedgerEntries: stopping");
+            return detail_set(detail, e, "getLedgerEntries: cancelled");
     }
 }
 
-enum err entries_read(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *ledger,
+/*
+ * Takes keys (an array of base64 LedgerKeys). *result is the caller's to json_decref; NULL on error. *ledger
+ * is the ledger as of which the entries are. *entries is the array of them in *result; NULL when none exists.
+ */
+static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *ledger,
     const json_t **entries, struct detail *detail)
 {
     AUTO_JSON params = json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64");
@@ -31,4 +45,115 @@ enum err entries_read(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *
         e = field_u32(*result, "latestLedger", ledger, detail);
     *entries = json_object_get(*result, "entries");
     return e;
+}
+
+static json_t *ledger_keys(const struct public_key keys[], size_t count, char *texts[])
+{
+    json_t *list = json_array();
+    struct buf key = {0};
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&key);
+        account_ledger_key(&keys[i], &key);
+        texts[i] = base64_encode(buf_bytes(&key));
+        json_array_append_new(list, json_string(texts[i]));
+    }
+    buf_free(&key);
+    return list;
+}
+
+static enum err decode_account(
+    const json_t *item, const struct public_key *key, struct ledger_account *account, struct detail *detail)
+{
+    struct buf entry = {0};
+    enum err e = field_xdr(item, "xdr", &entry, detail);
+    if (e == ERR_OK) {
+        e = account_entry_decode(buf_bytes(&entry), account);
+        if (e == ERR_XDR_UNKNOWN_ARM)
+            e = detail_set(detail, e,
+                "getLedgerEntries: an account entry is of a newer protocol than this fairway knows");
+        else if (e != ERR_OK || !public_key_equal(&account->key, key))
+            e = detail_set(detail, ERR_RPC_REFUSED,
+                "getLedgerEntries: an entry does not belong to the account that its key names");
+    }
+    buf_free(&entry);
+    return e;
+}
+
+/* No rule says that entries come in the order of the request, so they are matched by key. */
+static enum err read_account_entry(const json_t *item, const struct public_key keys[], char *const texts[],
+    size_t count, struct rpc_account out[], struct detail *detail)
+{
+    const char *key;
+    struct ledger_account account;
+    size_t i = 0;
+    enum err e = field_text(item, "key", &key, detail);
+    if (e != ERR_OK)
+        return e;
+    while (i < count && (out[i].found || strcmp(texts[i], key) != 0))
+        i++;
+    if (i == count)
+        return detail_set(
+            detail, ERR_RPC_REFUSED, "getLedgerEntries returned an entry that was not requested");
+    e = decode_account(item, &keys[i], &account, detail);
+    if (e == ERR_OK)
+        out[i] = (struct rpc_account){.found = true,
+            .sequence = account.sequence,
+            .own_authority = account.own_authority,
+            .balance_stroops = account.balance_stroops,
+            .reserves = account.reserves,
+            .selling_stroops = account.selling_stroops};
+    return e;
+}
+
+enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count, struct rpc_account out[],
+    uint32_t *ledger, struct detail *detail)
+{
+    char *texts[RPC_ENTRIES_MAX];
+    if (count == 0 || count > RPC_ENTRIES_MAX)
+        return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
+    memset(out, 0, count * sizeof out[0]);
+    AUTO_JSON result = NULL;
+    const json_t *entries;
+    enum err e = read_entries(rpc, ledger_keys(keys, count, texts), &result, ledger, &entries, detail);
+    for (size_t i = 0; e == ERR_OK && i < json_array_size(entries); i++)
+        e = read_account_entry(json_array_get(entries, i), keys, texts, count, out, detail);
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    return e;
+}
+
+static enum err read_frozen_entry(
+    const json_t *item, const char *key, struct frozen_accounts *out, struct detail *detail)
+{
+    struct buf entry = {0};
+    const char *theirs;
+    enum err e = field_text(item, "key", &theirs, detail);
+    if (e == ERR_OK && strcmp(theirs, key) != 0)
+        return detail_set(
+            detail, ERR_RPC_REFUSED, "getLedgerEntries returned an entry that was not requested");
+    if (e == ERR_OK)
+        e = field_xdr(item, "xdr", &entry, detail);
+    if (e == ERR_OK) {
+        e = frozen_entry_decode(buf_bytes(&entry), out);
+        if (e != ERR_OK)
+            e = detail_set(detail, e == ERR_XDR_UNKNOWN_ARM ? e : ERR_RPC_REFUSED,
+                "getLedgerEntries: the list of frozen keys does not decode: %s", err_code(e));
+    }
+    buf_free(&entry);
+    return e;
+}
+
+enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    struct buf bytes = {0};
+    *out = (struct frozen_accounts){0};
+    frozen_ledger_key(&bytes);
+    AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
+    buf_free(&bytes);
+    AUTO_JSON result = NULL;
+    const json_t *entries;
+    enum err e = read_entries(rpc, json_pack("[s]", key), &result, ledger, &entries, detail);
+    if (e != ERR_OK || json_array_size(entries) == 0)
+        return e;
+    return read_frozen_entry(json_array_get(entries, 0), key, out, detail);
 }

@@ -14,7 +14,7 @@ bool field_number(const json_t *value, uint64_t max, uint64_t *out)
 
 static enum err malformed(const char *name, struct detail *detail)
 {
-    return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s is missing or malformed in the answer", name);
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s is missing or malformed in the response", name);
 }
 
 enum err field_u64(const json_t *object, const char *name, uint64_t *out, struct detail *detail)

@@ -1,5 +1,5 @@
-/* Members of an answer. Integers come as number or as decimal string, depending on method and server version.
- */
+/* Reads members of a response. Integers are numbers or decimal strings, depending on method and server
+ * version. */
 #ifndef FAIRWAY_RPC_FIELD_H
 #define FAIRWAY_RPC_FIELD_H
 
@@ -9,10 +9,10 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* A whole number from 0 to max in either form. */
+/* Reads a whole number from 0 to max in either form. */
 bool field_number(const json_t *value, uint64_t max, uint64_t *out);
 
-/* ERR_RPC_UNAVAILABLE, naming the member, when it is missing or malformed. */
+/* ERR_RPC_UNAVAILABLE, with the member's name in detail, when it is missing or malformed. */
 MUST_CHECK enum err field_u32(const json_t *object, const char *name, uint32_t *out, struct detail *detail);
 MUST_CHECK enum err field_u64(const json_t *object, const char *name, uint64_t *out, struct detail *detail);
 /* Borrowed from object. */

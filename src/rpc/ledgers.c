@@ -7,12 +7,12 @@
 #include "call.h"
 #include "field.h"
 
-/* What stellar-rpc says when start is outside what it keeps, below or above. Handlers repeat the code in the
- * text, and cursors have another beginning, so only this part is looked for. */
+/* A part of stellar-rpc's message when start is below or above its range. Some handlers put the code before
+ * it, and the text for cursors begins differently, so only this part is searched for. */
 static const char range_text[] = "between the oldest ledger: ";
 static const char range_middle[] = "and the latest ledger: ";
 
-/* The number at the beginning of *text, which is moved behind it. */
+/* Reads the number that *text begins with and moves *text past it. */
 static bool take_number(const char **text, uint32_t *out)
 {
     char *end;
@@ -39,7 +39,7 @@ static bool parse_range(const char *message, uint32_t *oldest, uint32_t *latest)
     return take_number(&at, latest);
 }
 
-/* Turns a refusal into "wait" or "gap" where it is about the range, else leaves it. */
+/* Maps a refusal that is about the range to ERR_LEDGER_AHEAD or ERR_LEDGER_GAP. */
 static enum err out_of_range(struct rpc *rpc, uint32_t start, const struct call_error *error,
     struct rpc_ledgers *out, struct detail *detail)
 {
@@ -57,7 +57,7 @@ static enum err out_of_range(struct rpc *rpc, uint32_t start, const struct call_
     }
     out->oldest_ledger = oldest;
     out->latest_ledger = latest;
-    /* Between the two: the nodes behind a load balancer disagree. Asking again is right. */
+    /* A start within the range means that nodes of a load balancer differ; the caller retries. */
     return detail_set(detail, start < oldest ? ERR_LEDGER_GAP : ERR_LEDGER_AHEAD,
         "ledger %" PRIu32 " is outside %" PRIu32 " to %" PRIu32, start, oldest, latest);
 }
@@ -71,7 +71,7 @@ static enum err read_ledger(
     if (e == ERR_OK)
         e = field_text(item, "hash", &hash, detail);
     if (e == ERR_OK && hash_decode(hash, &ledger->hash) != ERR_OK)
-        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "a ledger's hash is malformed in the answer");
+        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "the hash of a ledger is malformed in the response");
     if (e == ERR_OK)
         e = field_xdr(item, "metadataXdr", storage, detail);
     ledger->meta.len = storage->len - before;
@@ -87,19 +87,21 @@ static enum err read_ledgers(
     if (e != ERR_OK)
         return e;
     const json_t *items = json_object_get(result, "ledgers");
-    size_t count = json_array_size(items); /* 0 when it is no array */
+    size_t count = json_array_size(items); /* 0 when it is not an array */
     if (count == 0 && start > out->latest_ledger)
         return ERR_LEDGER_AHEAD;
     if (count == 0 || count > limit)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "getLedgers: %zu ledgers where 1 to %" PRIu32 " were due", count, limit);
+            "getLedgers returned %zu ledgers instead of 1 to %" PRIu32, count, limit);
     out->items = NEW_ARRAY(count, struct rpc_ledger);
     for (out->count = 0; out->count < count && e == ERR_OK; out->count++)
         e = read_ledger(json_array_get(items, out->count), &out->items[out->count], &out->storage, detail);
-    const uint8_t *at = out->storage.data; /* only now does it stay where it is */
+    if (e != ERR_OK)
+        return e;
+    const uint8_t *at = out->storage.data; /* set only now: storage moves while it grows */
     for (size_t i = 0; i < out->count; at += out->items[i++].meta.len)
         out->items[i].meta.data = at;
-    return e;
+    return ERR_OK;
 }
 
 enum err rpc_ledgers(

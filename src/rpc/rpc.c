@@ -30,7 +30,7 @@ enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *deta
     AUTO_JSON result = NULL;
     enum err e = call(rpc, "getHealth", NULL, &result, &error, detail);
     if (e == ERR_RPC_UNAVAILABLE && error.code != 0)
-        return ERR_OK; /* the server says that it is not healthy */
+        return ERR_OK; /* the server reports that it is unhealthy */
     if (e == ERR_OK)
         e = field_text(result, "status", &status, detail);
     if (e == ERR_OK)

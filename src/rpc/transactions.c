@@ -6,7 +6,7 @@
 #include "field.h"
 #include "xdr/xdr.h"
 
-/* TransactionResultCode of the two arms that hold another result. */
+/* The TransactionResultCodes whose result contains an inner result. */
 #define FEE_BUMP_INNER_SUCCESS 1
 #define FEE_BUMP_INNER_FAILED (-13)
 
@@ -18,7 +18,7 @@ static bool named(const char *text, const char *const names[], size_t count, siz
     return false;
 }
 
-/* TransactionResult and InnerTransactionResult begin alike: feeCharged, code. */
+/* TransactionResult and InnerTransactionResult both begin with feeCharged and code. */
 static enum err read_code(struct xdr_reader *reader, int32_t *code)
 {
     int64_t fee_charged;
@@ -39,7 +39,7 @@ static enum err innermost_code(struct bytes result, int32_t *code)
     return e != ERR_OK ? e : read_code(&reader, code);
 }
 
-/* The code of the TransactionResult in this member. */
+/* Reads the code of the TransactionResult in a member. */
 static enum err read_result(const json_t *result, const char *member, int32_t *code, struct detail *detail)
 {
     struct buf xdr = {0};
@@ -47,7 +47,7 @@ static enum err read_result(const json_t *result, const char *member, int32_t *c
     if (e == ERR_OK) {
         e = innermost_code(buf_bytes(&xdr), code);
         if (e != ERR_OK)
-            e = detail_set(detail, ERR_RPC_UNAVAILABLE, "%s does not decode (%s)", member, err_code(e));
+            e = detail_set(detail, ERR_RPC_UNAVAILABLE, "%s does not decode: %s", member, err_code(e));
     }
     buf_free(&xdr);
     return e;
@@ -84,7 +84,8 @@ static enum err read_found(const json_t *result, struct rpc_transaction *out, st
     if (e == ERR_OK)
         e = read_result(result, "resultXdr", &out->code, detail);
     if (e == ERR_OK && (out->status == RPC_TRANSACTION_SUCCESS) != (out->code == 0))
-        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "getTransaction: status and resultXdr contradict");
+        e = detail_set(
+            detail, ERR_RPC_UNAVAILABLE, "getTransaction: status and resultXdr contradict each other");
     return e;
 }
 

@@ -24,7 +24,7 @@ struct transport {
     size_t max_body;
     int cancel_fd;
     struct buf body;
-    char complaint[CURL_ERROR_SIZE];
+    char message[CURL_ERROR_SIZE];
 };
 
 static void initialize(void)
@@ -33,7 +33,7 @@ static void initialize(void)
         log_fatal(EX_SOFTWARE, "libcurl does not initialize", NULL);
 }
 
-/* Fewer bytes than given end the transfer. */
+/* Returning fewer bytes than were given ends the transfer. */
 static size_t receive(char *data, size_t size, size_t count, void *context)
 {
     struct transport *transport = context;
@@ -44,12 +44,11 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
     return len;
 }
 
-/* An option that is refused is one that this libcurl lacks: better to stop than to run without its
- * protection. */
+/* Fails only when this libcurl lacks the option. Exits rather than run without its protection. */
 #define SET(option, value)                                                                                   \
     do {                                                                                                     \
         if (curl_easy_setopt(transport->easy, option, value) != CURLE_OK)                                    \
-            log_fatal(EX_SOFTWARE, "libcurl refuses an option", "option=" #option);                          \
+            log_fatal(EX_SOFTWARE, "libcurl does not support an option", "option=" #option);                 \
     } while (0)
 
 static void set_options(struct transport *transport)
@@ -68,7 +67,7 @@ static void set_options(struct transport *transport)
     SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transport->max_body);
     SET(CURLOPT_WRITEFUNCTION, receive);
     SET(CURLOPT_WRITEDATA, transport);
-    SET(CURLOPT_ERRORBUFFER, transport->complaint);
+    SET(CURLOPT_ERRORBUFFER, transport->message);
 }
 
 struct transport *transport_new(const struct rpc_settings *settings)
@@ -101,8 +100,8 @@ void transport_free(struct transport *transport)
     free(transport);
 }
 
-/* Runs the transfer to its end. libcurl keeps to its own timeouts; ours, a little later, holds whatever it
- * does. */
+/* Runs the transfer to its end. libcurl has timeouts of its own; this deadline, a little later, is a
+ * safeguard. */
 static enum err run(struct transport *transport, CURLcode *outcome)
 {
     int64_t deadline_ms = clock_ms() + transport->timeout_ms + 1000;
@@ -123,10 +122,10 @@ static enum err run(struct transport *transport, CURLcode *outcome)
         if (clock_left_ms(deadline_ms) == 0)
             return ERR_RPC_UNAVAILABLE;
     }
-    const CURLMsg *message = curl_multi_info_read(transport->multi, &queued);
-    if (message == NULL || message->msg != CURLMSG_DONE)
+    const CURLMsg *done = curl_multi_info_read(transport->multi, &queued);
+    if (done == NULL || done->msg != CURLMSG_DONE)
         return ERR_RPC_UNAVAILABLE;
-    *outcome = message->data.result;
+    *outcome = done->data.result;
     return ERR_OK;
 }
 
@@ -153,10 +152,10 @@ static enum err explain(const struct transport *transport, CURLcode outcome, str
     case CURLE_WRITE_ERROR:
     case CURLE_FILESIZE_EXCEEDED:
         return detail_set(
-            detail, ERR_RPC_UNAVAILABLE, "the answer is larger than %zu bytes", transport->max_body);
+            detail, ERR_RPC_UNAVAILABLE, "the response is larger than %zu bytes", transport->max_body);
     default:
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s",
-            transport->complaint[0] != '\0' ? transport->complaint : curl_easy_strerror(outcome));
+            transport->message[0] != '\0' ? transport->message : curl_easy_strerror(outcome));
     }
 }
 
@@ -166,15 +165,15 @@ enum err transport_post(
     CURLcode outcome = CURLE_OK;
     *status = 0;
     buf_clear(&transport->body);
-    transport->complaint[0] = '\0';
+    transport->message[0] = '\0';
     SET(CURLOPT_URL, transport->url);
     SET(CURLOPT_POSTFIELDS, json);
     if (curl_multi_add_handle(transport->multi, transport->easy) != CURLM_OK)
-        return detail_set(detail, ERR_INTERNAL, "libcurl does not take the request");
+        return detail_set(detail, ERR_INTERNAL, "libcurl does not accept the request");
     enum err e = run(transport, &outcome);
     curl_multi_remove_handle(transport->multi, transport->easy);
     if (e != ERR_OK)
-        return detail_set(detail, e, e == ERR_CANCELLED ? "stopping" : "no answer in time");
+        return detail_set(detail, e, e == ERR_CANCELLED ? "cancelled" : "no response before the timeout");
     e = explain(transport, outcome, detail);
     if (e != ERR_OK)
         return e;

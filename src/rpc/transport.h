@@ -1,7 +1,7 @@
 /*
- * One HTTP POST at a time over one kept connection (libcurl), bounded in time and size, and ended at once
- * when cancel_fd becomes readable. Only http and https; redirects are not followed, and the environment's
- * proxies are not used: the request goes to where the configuration says or nowhere.
+ * HTTP POST over one persistent connection (libcurl), one at a time, limited in time and size, and cancelled
+ * when cancel_fd becomes readable. Only http and https. Redirects and the proxies of the environment are
+ * ignored: a request goes to the configured URL only.
  */
 #ifndef FAIRWAY_RPC_TRANSPORT_H
 #define FAIRWAY_RPC_TRANSPORT_H
@@ -16,14 +16,14 @@ struct transport *transport_new(const struct rpc_settings *settings);
 void transport_free(struct transport *transport); /* NULL is fine */
 
 /*
- * Posts the JSON text. *status is the HTTP status, *body the answer, valid until the next call.
- * ERR_RPC_UNAVAILABLE: no complete answer. ERR_CANCELLED. ERR_CONFIG: the URL is none of ours. detail never
- * quotes the URL, which may hold a key.
+ * Posts the JSON text. *status is the HTTP status; *body is valid until the next call. ERR_RPC_UNAVAILABLE:
+ * no complete response. ERR_CANCELLED. ERR_CONFIG: the URL is not http or https. detail never contains the
+ * URL, which may hold an API key.
  */
 MUST_CHECK enum err transport_post(
     struct transport *transport, const char *json, long *status, struct bytes *body, struct detail *detail);
 
-/* Waits between two calls. ERR_CANCELLED as soon as cancel_fd is readable. */
+/* Sleeps for ms. ERR_CANCELLED as soon as cancel_fd is readable. */
 MUST_CHECK enum err transport_pause(const struct transport *transport, int ms);
 
 #endif

@@ -1,23 +1,43 @@
-#include "account.h"
+#include "stellar/account.h"
 
-enum {
-    KEY_ED25519 = 0, /* PublicKeyType */
-    SIGNERS_MAX = 20,
-};
+#include "wire.h"
+
+#define SIGNERS_MAX 20 /* of the protocol */
 
 enum err account_id_read(struct xdr_reader *reader, struct public_key *out)
 {
     uint32_t type;
     enum err e = xdr_u32(reader, &type);
-    if (e == ERR_OK && type != KEY_ED25519)
+    if (e == ERR_OK && type != KEY_TYPE_ED25519)
         e = ERR_XDR_UNKNOWN_ARM;
     return e != ERR_OK ? e : xdr_opaque(reader, out->bytes, sizeof out->bytes);
 }
 
+enum err account_muxed_read(struct xdr_reader *reader, struct public_key *account, bool *muxed)
+{
+    uint32_t type;
+    uint64_t id;
+    enum err e = xdr_u32(reader, &type);
+    if (e != ERR_OK)
+        return e;
+    if (type != KEY_TYPE_ED25519 && type != KEY_TYPE_MUXED_ED25519)
+        return ERR_XDR_UNKNOWN_ARM;
+    *muxed = type == KEY_TYPE_MUXED_ED25519;
+    if (*muxed && (e = xdr_u64(reader, &id)) != ERR_OK)
+        return e;
+    return xdr_opaque(reader, account->bytes, sizeof account->bytes);
+}
+
+void account_id_add(struct buf *out, const struct public_key *account)
+{
+    buf_add_u32(out, KEY_TYPE_ED25519);
+    buf_add(out, account->bytes, sizeof account->bytes);
+}
+
 /*
- * Weights as core's SignatureChecker takes them: each operation needs the low, medium or high threshold
- * (which SetOptions may put in any order), and at least one signature whatever the threshold. Sponsored
- * signers stand in the same list; only their sponsors stand elsewhere.
+ * Weights as in stellar-core's SignatureChecker. An operation needs the low, medium or high threshold;
+ * SetOptions may put these in any order. At least one signature is needed whatever the threshold. Sponsored
+ * signers are in the same list as the others.
  */
 static bool master_key_rules(const uint8_t thresholds[4], uint32_t signer_count)
 {
@@ -26,8 +46,8 @@ static bool master_key_rules(const uint8_t thresholds[4], uint32_t signer_count)
            master >= thresholds[3];
 }
 
-/* The extension: liabilities, and what is sponsored. Reserves as core counts them (TransactionUtils.cpp,
- * getMinBalance). */
+/* Reads AccountEntry.ext: liabilities and sponsorship. Reserves are counted as in stellar-core's
+ * getMinBalance (TransactionUtils.cpp). */
 static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, struct ledger_account *out)
 {
     uint32_t version, sponsored, sponsoring;
@@ -93,6 +113,5 @@ enum err account_entry_decode(struct bytes entry, struct ledger_account *out)
 void account_ledger_key(const struct public_key *key, struct buf *out)
 {
     buf_add_u32(out, LEDGER_ENTRY_ACCOUNT);
-    buf_add_u32(out, KEY_ED25519);
-    buf_add(out, key->bytes, sizeof key->bytes);
+    account_id_add(out, key);
 }

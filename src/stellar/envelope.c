@@ -1,5 +1,8 @@
 #include "stellar/envelope.h"
 
+#include <string.h>
+
+#include "stellar/account.h"
 #include "wire.h"
 
 static struct bytes span_from(const uint8_t *start, const struct xdr_reader *reader)
@@ -92,7 +95,7 @@ static enum err read_ext(struct xdr_reader *in, struct envelope *out)
     return xdr_i64(in, &out->resource_fee_stroops);
 }
 
-/* Memo, operations and ext: in V0 and V1 the same bytes, since ext 0 is the only one that V0 has. */
+/* Reads memo, operations and ext. They are encoded alike in V0 and V1; V0 allows only ext 0. */
 static enum err read_tail(struct xdr_reader *in, struct envelope *out)
 {
     const uint8_t *start = in->at;
@@ -111,7 +114,7 @@ static enum err read_transaction(struct xdr_reader *in, struct envelope *out)
     const uint8_t *start = in->at;
     bool v0 = out->form == ENVELOPE_V0;
     enum err e = v0 ? xdr_opaque(in, out->source.bytes, sizeof out->source.bytes)
-                    : muxed_account_read(in, &out->source, &out->source_muxed);
+                    : account_muxed_read(in, &out->source, &out->source_muxed);
     if (e != ERR_OK || (e = xdr_u32(in, &out->fee_stroops)) != ERR_OK ||
         (e = xdr_i64(in, &out->sequence)) != ERR_OK ||
         (e = v0 ? read_optional_time_bounds(in, &out->preconditions)
@@ -142,7 +145,7 @@ static enum err read_signatures(struct xdr_reader *in, struct envelope *out)
     return e;
 }
 
-/* Of a fee bump nothing but the inner envelope counts; what stands around it was validated before. */
+/* Skips to the inner transaction. The whole fee bump was validated before. */
 static enum err read_fee_bump_head(struct xdr_reader *in)
 {
     struct public_key fee_source;
@@ -150,7 +153,7 @@ static enum err read_fee_bump_head(struct xdr_reader *in)
     int64_t fee_stroops;
     uint32_t inner_type;
     enum err e;
-    if ((e = muxed_account_read(in, &fee_source, &muxed)) != ERR_OK ||
+    if ((e = account_muxed_read(in, &fee_source, &muxed)) != ERR_OK ||
         (e = xdr_i64(in, &fee_stroops)) != ERR_OK)
         return e;
     return xdr_u32(in, &inner_type);
@@ -182,8 +185,8 @@ static enum err read_envelope(struct xdr_reader *in, struct envelope *out)
     return read_signatures(in, out);
 }
 
-/* The whole value first: what follows reads bytes that are known to be right, and the position of a fault is
- * known for all of them. */
+/* Validates the whole value first. The reads that follow cannot fail on malformed bytes, and the detail names
+ * the byte at which decoding failed. */
 static enum err check_whole(enum xdr_type type, struct bytes xdr, struct detail *detail)
 {
     struct xdr_reader reader = xdr_reader(xdr);
@@ -218,4 +221,21 @@ enum err transaction_decode(struct bytes xdr, struct envelope *out, struct detai
     if ((e = read_transaction(&reader, out)) != ERR_OK)
         return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
     return ERR_OK;
+}
+
+bool envelope_signed_by(
+    const struct envelope *envelope, const struct public_key *signer, const struct hash *hash)
+{
+    for (uint32_t i = 0; i < envelope->signature_count; i++) {
+        const struct decorated_signature *decorated = &envelope->signatures[i];
+        struct signature signature;
+        if (memcmp(decorated->hint, signer->bytes + sizeof signer->bytes - sizeof decorated->hint,
+                sizeof decorated->hint) != 0 ||
+            decorated->signature.len != sizeof signature.bytes)
+            continue;
+        memcpy(signature.bytes, decorated->signature.data, sizeof signature.bytes);
+        if (signature_valid(&signature, hash, signer))
+            return true;
+    }
+    return false;
 }

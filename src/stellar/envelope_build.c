@@ -1,6 +1,8 @@
-#include "stellar/envelope.h"
+#include "stellar/envelope_build.h"
 
-#include "hash.h"
+#include <assert.h>
+
+#include "stellar/account.h"
 #include "wire.h"
 
 static void time_bounds_add(struct buf *out, uint64_t min_time_s, uint64_t max_time_s)
@@ -36,19 +38,32 @@ static void preconditions_add(struct buf *out, const struct preconditions *clien
 
 void transaction_build(const struct envelope *client, const struct transaction_head *head, struct buf *out)
 {
-    account_add(out, &head->source);
+    account_id_add(out, &head->source);
     buf_add_u32(out, head->fee_stroops);
     buf_add_u64(out, (uint64_t)head->sequence);
     preconditions_add(out, &client->preconditions, head->max_time_s);
     buf_add_bytes(out, client->tail);
 }
 
-void envelope_build(struct bytes transaction, const struct public_key *signer,
-    const struct signature *signature, struct buf *out)
+/* signatures<20> */
+static void signatures_add(
+    struct buf *out, const struct public_key signers[], const struct signature signatures[], size_t count)
 {
+    buf_add_u32(out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        buf_add(out, signers[i].bytes + sizeof signers[i].bytes - 4, 4);
+        buf_add_u32(out, sizeof signatures[i].bytes);
+        buf_add(out, signatures[i].bytes, sizeof signatures[i].bytes);
+    }
+}
+
+void envelope_build(struct bytes transaction, const struct public_key signers[],
+    const struct signature signatures[], size_t count, struct buf *out)
+{
+    assert(count <= SIGNATURES_MAX);
     buf_add_u32(out, ENVELOPE_TYPE_TX);
     buf_add_bytes(out, transaction);
-    signatures_add(out, signer, signature, 1);
+    signatures_add(out, signers, signatures, count);
 }
 
 struct hash transaction_hash(const struct network_id *network, struct bytes transaction)
@@ -60,8 +75,8 @@ struct hash transaction_hash(const struct network_id *network, struct bytes tran
 }
 
 /*
- * A TransactionV0 behind the key type of its source reads as the V1 transaction with the same content (absent
- * and present time bounds are PRECOND_NONE and PRECOND_TIME), and is hashed so.
+ * A TransactionV0 is hashed as the V1 transaction with the same content, which is the key type of the source
+ * and the bytes of the V0. (Absent and present time bounds are encoded as PRECOND_NONE and PRECOND_TIME.)
  */
 struct hash envelope_hash(const struct network_id *network, const struct envelope *envelope)
 {
@@ -72,4 +87,33 @@ struct hash envelope_hash(const struct network_id *network, const struct envelop
     be32_put(types + 4, KEY_TYPE_ED25519);
     const struct bytes payload[] = {BYTES_OF(network->bytes), BYTES_OF(types), envelope->body};
     return sha256_parts(payload, 3);
+}
+
+void fee_bump_build(
+    const struct envelope *inner, const struct public_key *fee_source, int64_t fee_stroops, struct buf *out)
+{
+    account_id_add(out, fee_source);
+    buf_add_u64(out, (uint64_t)fee_stroops);
+    buf_add_u32(out, ENVELOPE_TYPE_TX);
+    if (inner->form == ENVELOPE_V0)
+        buf_add_u32(out, KEY_TYPE_ED25519);
+    buf_add_bytes(out, inner->body);
+    buf_add_bytes(out, inner->signature_list);
+    buf_add_u32(out, 0); /* ext */
+}
+
+struct hash fee_bump_hash(const struct network_id *network, struct bytes fee_bump)
+{
+    uint8_t type[4];
+    be32_put(type, ENVELOPE_TYPE_TX_FEE_BUMP);
+    const struct bytes payload[] = {BYTES_OF(network->bytes), BYTES_OF(type), fee_bump};
+    return sha256_parts(payload, 3);
+}
+
+void fee_bump_envelope_build(struct bytes fee_bump, const struct public_key *signer,
+    const struct signature *signature, struct buf *out)
+{
+    buf_add_u32(out, ENVELOPE_TYPE_TX_FEE_BUMP);
+    buf_add_bytes(out, fee_bump);
+    signatures_add(out, signer, signature, 1);
 }

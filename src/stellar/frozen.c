@@ -1,9 +1,9 @@
-#include "frozen.h"
+#include "stellar/frozen.h"
 
 #include <stdlib.h>
 
-#include "account.h"
 #include "base/mem.h"
+#include "stellar/account.h"
 
 static void add(struct frozen_accounts *out, size_t *cap, const struct public_key *key)
 {
@@ -14,8 +14,8 @@ static void add(struct frozen_accounts *out, size_t *cap, const struct public_ke
     out->keys[out->count++] = *key;
 }
 
-/* An EncodedLedgerKey is the bytes of a LedgerKey behind their length. Trust lines, contract data and code
- * can be frozen too. */
+/* An EncodedLedgerKey is the length of a LedgerKey and its bytes. Trust lines, contract data and contract
+ * code can be frozen too; they are skipped. */
 static enum err read_key(struct xdr_reader *reader, struct public_key *key, bool *is_account)
 {
     struct bytes encoded;

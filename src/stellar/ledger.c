@@ -6,17 +6,17 @@
 #include "base/mem.h"
 #include "ledger_changes.h"
 #include "ledger_header.h"
-#include "result.h"
+#include "stellar/result.h"
 
-/* A result's hash, fee, code and extension, before anything else: what one of txProcessing takes at least. */
+/* The least bytes that one element of txProcessing takes: hash, fee, result code and extension. */
 #define RESULT_META_SIZE_MIN 48
 
 struct decoding {
     struct xdr_reader in;
     struct ledger *ledger;
     struct ledger_changes changes;
-    struct hash result_set_hash; /* as the header has it */
-    const char *part;            /* where we are, for the detail of an error */
+    struct hash result_set_hash; /* txSetResultHash of the header */
+    const char *part;            /* the part being read and its item, for the detail of an error */
     uint32_t item;
 };
 
@@ -43,7 +43,7 @@ static enum err read_header(struct decoding *d)
     return ledger_header_read(&d->in, d->ledger, &d->result_set_hash);
 }
 
-/* TransactionResultMeta, or from metadata V2 on TransactionResultMetaV1. */
+/* Reads a TransactionResultMeta; from LedgerCloseMeta V2 on, a TransactionResultMetaV1. */
 static enum err read_transaction(
     struct decoding *d, struct ledger_transaction *transaction, struct bytes *result)
 {
@@ -58,8 +58,8 @@ static enum err read_transaction(
               : ERR_OK;
 }
 
-/* txProcessing. txSetResultHash goes over its results as a TransactionResultSet: the count, then the pairs.
- */
+/* Reads txProcessing. txSetResultHash is the hash of its results as a TransactionResultSet: the count, then
+ * the pairs. */
 static enum err read_transactions(struct decoding *d)
 {
     struct ledger *ledger = d->ledger;

@@ -2,15 +2,14 @@
 
 #include <stdlib.h>
 
-#include "account.h"
 #include "base/mem.h"
-#include "frozen.h"
+#include "stellar/account.h"
 
 enum change_type {
     CHANGE_CREATED,
     CHANGE_UPDATED,
     CHANGE_REMOVED,
-    CHANGE_STATE, /* what was before; the change itself follows */
+    CHANGE_STATE, /* the entry before the change, which follows */
     CHANGE_RESTORED,
 };
 
@@ -19,19 +18,18 @@ struct collecting {
     enum ledger_stage stage;
 };
 
-static struct account_change *next_change(struct ledger_changes *changes, enum ledger_stage stage)
+static struct ledger_change *next_change(struct ledger_changes *changes, enum ledger_stage stage)
 {
     if (changes->count == changes->cap) {
         changes->cap = changes->cap == 0 ? 256 : changes->cap * 2;
         changes->list = mem_grow(changes->list, changes->cap, sizeof *changes->list);
     }
-    struct account_change *change = &changes->list[changes->count];
-    *change = (struct account_change){.order = (uint64_t)stage << 56 | changes->count};
+    struct ledger_change *change = &changes->list[changes->count];
+    *change = (struct ledger_change){.order = (uint64_t)stage << 56 | changes->count};
     return change;
 }
 
-/* An upgrade that freezes or thaws keys leaves the whole new list in this setting, whatever its delta said.
- */
+/* An upgrade that freezes or unfreezes keys writes the whole new list to this setting. */
 static enum err collect_setting(struct ledger_changes *changes, struct xdr_reader *reader)
 {
     uint32_t setting;
@@ -59,7 +57,7 @@ static enum err collect(struct bytes span, void *context)
         return collect_setting(collecting->changes, &reader);
     if (entry_type != LEDGER_ENTRY_ACCOUNT)
         return ERR_OK;
-    struct account_change *change = next_change(collecting->changes, collecting->stage);
+    struct ledger_change *change = next_change(collecting->changes, collecting->stage);
     if (!removed) {
         change->entry = reader.at;
         change->entry_end = reader.end;
@@ -78,7 +76,7 @@ enum err ledger_changes_read(
 
 static int by_key_latest_first(const void *left, const void *right)
 {
-    const struct account_change *a = left, *b = right;
+    const struct ledger_change *a = left, *b = right;
     int order = public_key_compare(&a->key, &b->key);
     return order != 0 ? order : (a->order < b->order) - (a->order > b->order);
 }
@@ -90,7 +88,7 @@ static enum err settle_accounts(struct ledger_changes *changes, struct ledger *l
     qsort(changes->list, changes->count, sizeof *changes->list, by_key_latest_first);
     ledger->accounts = NEW_ARRAY(changes->count, struct ledger_account);
     for (size_t i = 0; i < changes->count; i++) {
-        const struct account_change *change = &changes->list[i];
+        const struct ledger_change *change = &changes->list[i];
         if (i > 0 && public_key_equal(&change->key, &change[-1].key))
             continue;
         struct ledger_account *account = &ledger->accounts[ledger->account_count++];

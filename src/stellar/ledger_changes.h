@@ -1,6 +1,6 @@
 /*
- * The last state of each account in a ledger. Changes are found in the order of the bytes, transaction by
- * transaction; the ledger made them stage by stage.
+ * The last state of each account in a ledger. The metadata lists changes transaction by transaction, but the
+ * ledger applied them stage by stage.
  */
 #ifndef FAIRWAY_STELLAR_LEDGER_CHANGES_H
 #define FAIRWAY_STELLAR_LEDGER_CHANGES_H
@@ -8,7 +8,7 @@
 #include "stellar/ledger.h"
 #include "xdr/xdr.h"
 
-/* In the order in which the ledger goes through them, each for all transactions before the next begins. */
+/* In order. The ledger completes each stage for all transactions before it begins the next. */
 enum ledger_stage {
     STAGE_FEES,
     STAGE_APPLY,
@@ -16,24 +16,24 @@ enum ledger_stage {
     STAGE_UPGRADES,
 };
 
-struct account_change {
+struct ledger_change {
     struct public_key key;
-    uint64_t order;                   /* later in the ledger is greater */
+    uint64_t order;                   /* ascending in the order in which the ledger applied changes */
     const uint8_t *entry, *entry_end; /* AccountEntry in the metadata; NULL: removed */
 };
 
 /* {0} is empty. */
 struct ledger_changes {
-    struct account_change *list;
+    struct ledger_change *list;
     size_t count, cap;
     const uint8_t *frozen, *frozen_end; /* the last FrozenLedgerKeys in the metadata; NULL: none */
 };
 
-/* Takes one value of type, whose LedgerEntryChanges belong to the stage. */
+/* Reads one value of type and collects its LedgerEntryChanges as changes of the stage. */
 MUST_CHECK enum err ledger_changes_read(
     struct ledger_changes *changes, struct xdr_reader *reader, enum xdr_type type, enum ledger_stage stage);
 
-/* Fills ledger->accounts, sorted by key, and ledger->frozen. Leaves the changes in another order. */
+/* Fills ledger->accounts, sorted by key, and ledger->frozen. Sorts the changes. */
 MUST_CHECK enum err ledger_changes_settle(struct ledger_changes *changes, struct ledger *ledger);
 
 void ledger_changes_free(struct ledger_changes *changes);

@@ -12,7 +12,7 @@ static enum err read_close_time(struct bytes stellar_value, uint64_t *out)
     return e != ERR_OK ? e : xdr_u64(&reader, out);
 }
 
-/* totalCoins to baseFee: nothing that anybody here asks for. */
+/* totalCoins to baseFee. */
 static enum err skip_totals(struct xdr_reader *reader)
 {
     uint64_t total_coins, fee_pool, id_pool;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Where account stands or would stand. */
+/* The index at which account is or would be inserted. */
 static size_t position(const struct named_accounts *named, const struct public_key *account)
 {
     size_t low = 0, high = named->count;

@@ -1,9 +1,9 @@
 #include "operation.h"
 
-#include "wire.h"
+#include "stellar/account.h"
 
 enum {
-    LIQUIDITY_POOL_WITHDRAW = 23, /* the last of the classic kinds, which begin at 0 without a gap */
+    LIQUIDITY_POOL_WITHDRAW = 23, /* the last classic kind; they begin at 0 without a gap */
 };
 
 enum operation_family operation_family(uint32_t kind)
@@ -20,7 +20,7 @@ static enum err read_operation(struct xdr_reader *in, struct operation *out)
         return e;
     struct xdr_reader inside = xdr_reader(out->span);
     if ((e = xdr_bool(&inside, &out->has_source)) != ERR_OK ||
-        (out->has_source && (e = muxed_account_read(&inside, &out->source, &out->source_muxed)) != ERR_OK))
+        (out->has_source && (e = account_muxed_read(&inside, &out->source, &out->source_muxed)) != ERR_OK))
         return e;
     return xdr_u32(&inside, &out->kind);
 }

@@ -1,4 +1,4 @@
-/* What policy needs to know of an Operation: whose authority it uses, and its kind. */
+/* The operations of a transaction: kind and source of each. */
 #ifndef FAIRWAY_SRC_STELLAR_OPERATION_H
 #define FAIRWAY_SRC_STELLAR_OPERATION_H
 
@@ -8,7 +8,7 @@
 enum operation_family {
     OPERATION_CLASSIC,
     OPERATION_SOROBAN,
-    OPERATION_UNKNOWN, /* the schema knows it, this file does not: newer than the rules */
+    OPERATION_UNKNOWN, /* in the schema, but the rules of policy.h do not cover it */
 };
 
 enum {
@@ -25,7 +25,7 @@ struct operation {
     struct bytes span; /* the whole Operation */
 };
 
-/* For each operation in turn; an error that visit returns ends it. */
+/* Calls visit for each operation in order until it returns an error. */
 typedef enum err (*operation_visit)(const struct operation *operation, void *context);
 MUST_CHECK enum err operation_each(const struct envelope *envelope, operation_visit visit, void *context);
 

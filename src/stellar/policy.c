@@ -2,28 +2,28 @@
 
 #include <inttypes.h>
 
-#include "fee.h"
 #include "named.h"
 #include "operation.h"
+#include "policy_fee.h"
 #include "preconditions.h"
 #include "soroban.h"
 
-struct judging {
+struct check {
     const struct envelope *envelope;
     const struct policy_limits *limits;
     struct named_accounts *named;
     struct detail *detail;
 };
 
-static enum err check_classic(const struct judging *judging, const struct operation *operation)
+static enum err check_classic(const struct check *check, const struct operation *operation)
 {
-    if (judging->envelope->soroban)
-        return detail_set(judging->detail, ERR_INVALID_SOROBAN_TRANSACTION,
+    if (check->envelope->soroban)
+        return detail_set(check->detail, ERR_INVALID_SOROBAN_TRANSACTION,
             "The transaction has SorobanTransactionData, but operations[%" PRIu32
             "] is not a Soroban operation.",
             operation->index);
     if (!operation->has_source)
-        return detail_set(judging->detail, ERR_INVALID_OPERATION_STRUCTURE,
+        return detail_set(check->detail, ERR_INVALID_OPERATION_STRUCTURE,
             "operations[%" PRIu32 "] has no source account; it would act for the channel account.",
             operation->index);
     return ERR_OK;
@@ -31,38 +31,38 @@ static enum err check_classic(const struct judging *judging, const struct operat
 
 static enum err check_operation(const struct operation *operation, void *context)
 {
-    const struct judging *judging = context;
+    const struct check *check = context;
     enum err e;
     switch (operation_family(operation->kind)) {
     case OPERATION_CLASSIC:
-        e = check_classic(judging, operation);
+        e = check_classic(check, operation);
         break;
     case OPERATION_SOROBAN:
-        e = soroban_check(judging->envelope, operation, judging->limits, judging->named, judging->detail);
+        e = soroban_check(check->envelope, operation, check->limits, check->named, check->detail);
         break;
     case OPERATION_UNKNOWN:
     default:
-        e = detail_set(judging->detail, ERR_INVALID_OPERATION_STRUCTURE,
+        e = detail_set(check->detail, ERR_INVALID_OPERATION_STRUCTURE,
             "operations[%" PRIu32 "] is of the unknown kind %" PRIu32 ".", operation->index, operation->kind);
     }
     if (e != ERR_OK || !operation->has_source)
         return e;
-    return named_add(judging->named, &operation->source, judging->detail);
+    return named_add(check->named, &operation->source, check->detail);
 }
 
 enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail)
 {
-    struct judging judging = {envelope, limits, named, detail};
+    struct check check = {envelope, limits, named, detail};
     enum err e;
     named->count = 0;
     /* More than 100 do not decode. */
     if (envelope->operation_count == 0)
         return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
-    if ((e = operation_each(envelope, check_operation, &judging)) != ERR_OK ||
+    if ((e = operation_each(envelope, check_operation, &check)) != ERR_OK ||
         (e = preconditions_check(&envelope->preconditions, named, detail)) != ERR_OK)
         return e;
-    return fee_check_bump(envelope, limits, detail);
+    return policy_fee_check_bump(envelope, limits, detail);
 }
 
 static enum err found_source(const struct operation *operation, void *context)
@@ -78,18 +78,18 @@ bool policy_client_must_sign(const struct envelope *envelope)
     return e != ERR_OK || has_source || envelope->preconditions.extra_signer_count != 0;
 }
 
-struct use {
-    struct judging judging;
+struct account_use {
+    struct check check;
     const struct public_key *account;
     uint32_t operation; /* the index of the first that uses the account */
 };
 
 static enum err find_use(const struct operation *operation, void *context)
 {
-    struct use *use = context;
-    use->judging.named->count = 0;
-    enum err e = check_operation(operation, &use->judging);
-    if (e != ERR_OK || !named_has(use->judging.named, use->account))
+    struct account_use *use = context;
+    use->check.named->count = 0;
+    enum err e = check_operation(operation, &use->check);
+    if (e != ERR_OK || !named_has(use->check.named, use->account))
         return e;
     use->operation = operation->index;
     return ERR_FORBIDDEN_SIGNER;
@@ -99,7 +99,7 @@ enum err policy_refuse_account(const struct envelope *envelope, const struct pol
     const struct public_key *account, struct detail *detail)
 {
     struct named_accounts named;
-    struct use use = {{envelope, limits, &named, NULL}, account, 0};
+    struct account_use use = {{envelope, limits, &named, NULL}, account, 0};
     char address[ADDRESS_SIZE];
     address_encode(account, address);
     if (operation_each(envelope, find_use, &use) == ERR_FORBIDDEN_SIGNER)

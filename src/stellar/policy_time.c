@@ -24,7 +24,7 @@ static uint64_t chosen(const struct preconditions *preconditions, uint64_t now_s
     return latest_s;
 }
 
-/* left_s is the time until the lease ends. */
+/* left_s is the time until the max time. */
 static enum err check_ledgers(
     const struct preconditions *preconditions, uint32_t tip, uint64_t left_s, struct detail *detail)
 {

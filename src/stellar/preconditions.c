@@ -9,8 +9,7 @@ enum {
     EXTRA_SIGNERS_MAX = 2,
 };
 
-/* These speak of the account whose sequence the client expected, and would widen or pin the channel
- * account's. */
+/* These conditions are about the sequence number of the client's source account, which is replaced. */
 static enum err check_sequence_conditions(const struct preconditions *given, struct detail *detail)
 {
     const char *field = given->has_min_sequence               ? "minSeqNum"
@@ -35,7 +34,7 @@ static enum err check_bounds(const struct preconditions *given, struct detail *d
     return ERR_OK;
 }
 
-/* The key that an extra signer asks for, if it asks for an Ed25519 signature. */
+/* Adds the key of an extra signer that requires an Ed25519 signature. */
 static enum err name_extra_signer(
     struct bytes signer_key, struct named_accounts *named, struct detail *detail)
 {

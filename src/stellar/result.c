@@ -1,8 +1,8 @@
-#include "result.h"
+#include "stellar/result.h"
 
 #include <stddef.h>
 
-/* TransactionResultCode, under the names of the protocol. */
+/* TransactionResultCode, with the names of the protocol. */
 #define RESULT_TABLE(X)                                                                                      \
     X(1, FEE_BUMP_INNER_SUCCESS)                                                                             \
     X(0, SUCCESS)                                                                                            \
@@ -44,8 +44,10 @@ const char *result_code_name(int32_t code)
     }
 }
 
-/* What core decides after it has moved the sequence number. All that it decides before cannot be in a ledger,
- * but for the two of which an earlier transaction of the same ledger is the cause. */
+/*
+ * The codes that stellar-core sets after it has moved the sequence number. A transaction that fails before
+ * that is not in a ledger, unless an earlier transaction of the same ledger made it fail.
+ */
 bool result_consumes_sequence(int32_t code)
 {
     switch (code) {
@@ -63,7 +65,7 @@ bool result_consumes_sequence(int32_t code)
     }
 }
 
-/* The head that TransactionResultPair and InnerTransactionResultPair share: hash, fee charged, code. */
+/* Reads what TransactionResultPair and InnerTransactionResultPair begin with: hash, fee charged, code. */
 static enum err read_head(struct xdr_reader *reader, struct hash *hash, int32_t *code)
 {
     int64_t fee_charged;

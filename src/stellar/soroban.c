@@ -2,9 +2,8 @@
 
 #include <inttypes.h>
 
-#include "fee.h"
 #include "named.h"
-#include "wire.h"
+#include "policy_fee.h"
 
 enum {
     SC_ADDRESS_ACCOUNT = 0,
@@ -21,7 +20,7 @@ enum {
     CREDENTIALS_ADDRESS_WITH_DELEGATES = 3, /* CAP-71-01 */
 };
 
-enum err sc_address_account(
+enum err soroban_address_account(
     struct bytes address, bool *is_account, struct public_key *account, struct detail *detail)
 {
     struct xdr_reader in = xdr_reader(address);
@@ -49,7 +48,8 @@ enum err sc_address_account(
     return e != ERR_OK ? e : xdr_opaque(&in, account->bytes, sizeof account->bytes);
 }
 
-enum err credentials_check(struct bytes credentials, const struct operation *operation, struct detail *detail)
+enum err soroban_credentials_check(
+    struct bytes credentials, const struct operation *operation, struct detail *detail)
 {
     struct xdr_reader in = xdr_reader(credentials);
     uint32_t kind;
@@ -58,8 +58,7 @@ enum err credentials_check(struct bytes credentials, const struct operation *ope
         return e;
     switch (kind) {
     case CREDENTIALS_SOURCE_ACCOUNT:
-        /* These mean the operation's source, which is named when it is there and the channel account when it
-         * is not. */
+        /* The credentials of the operation's source: named if it is set, else the channel account. */
         if (operation->has_source)
             return ERR_OK;
         return detail_set(detail, ERR_FORBIDDEN_SIGNER,
@@ -88,22 +87,22 @@ struct search {
 static enum err found_credentials(struct bytes credentials, void *context)
 {
     const struct search *search = context;
-    return credentials_check(credentials, search->operation, search->detail);
+    return soroban_credentials_check(credentials, search->operation, search->detail);
 }
 
-/* All that is searched for begins with its address. */
+/* Each type that is searched for begins with its address. */
 static enum err found_address(struct bytes span, void *context)
 {
     const struct search *search = context;
     struct public_key account;
     bool is_account;
-    enum err e = sc_address_account(span, &is_account, &account, search->detail);
+    enum err e = soroban_address_account(span, &is_account, &account, search->detail);
     return e != ERR_OK || !is_account ? e : named_add(search->named, &account, search->detail);
 }
 
 /*
- * By type, wherever in the operation the value stands: authorization entries, the delegates in them at every
- * depth, and the deployer in a contract's id, without whose authority nothing is created under it.
+ * Finds values by type anywhere in the operation: authorization entries, their delegates at every depth, and
+ * the deployer in a contract id, whose authority is needed to create the contract.
  */
 static enum err name_authorizers(
     const struct operation *operation, struct named_accounts *named, struct detail *detail)
@@ -154,7 +153,7 @@ enum err soroban_check(const struct envelope *envelope, const struct operation *
     if (operation->kind == INVOKE_HOST_FUNCTION &&
         (e = check_invocation(envelope, operation, detail)) != ERR_OK)
         return e;
-    if ((e = resource_fee_check(envelope, limits, detail)) != ERR_OK)
+    if ((e = policy_fee_check_resource(envelope, limits, detail)) != ERR_OK)
         return e;
     return name_authorizers(operation, named, detail);
 }

@@ -54,7 +54,7 @@ void strkey_encode(enum strkey_version version, const uint8_t *value, size_t len
     sodium_memzero(&window, sizeof window);
 }
 
-/* Exactly len bytes from exactly as many digits as they take. */
+/* Decodes exactly len bytes from exactly the digits that they take. */
 static enum err base32_decode(const char *text, uint8_t *out, size_t len)
 {
     uint32_t window = 0;
@@ -73,7 +73,7 @@ static enum err base32_decode(const char *text, uint8_t *out, size_t len)
         bits -= 8;
         out[have++] = (uint8_t)(window >> bits);
     }
-    /* Five or more bits left over are a digit too many; fewer must be zero. */
+    /* Five or more unused bits mean a superfluous digit; fewer must be zero. */
     bool exact = have == len && bits < 5 && (window & ((1u << bits) - 1)) == 0;
     sodium_memzero(&window, sizeof window);
     return exact ? ERR_OK : ERR_MALFORMED;

@@ -1,12 +1,9 @@
-/* Pieces of the transaction types that more than one file reads or writes. */
+/* Values of XDR enums that more than one file uses. */
 #ifndef FAIRWAY_SRC_STELLAR_WIRE_H
 #define FAIRWAY_SRC_STELLAR_WIRE_H
 
-#include "stellar/envelope.h"
-#include "xdr/xdr.h"
-
 enum {
-    KEY_TYPE_ED25519 = 0,
+    KEY_TYPE_ED25519 = 0, /* CryptoKeyType, PublicKeyType */
     KEY_TYPE_MUXED_ED25519 = 0x100,
 };
 
@@ -17,19 +14,9 @@ enum {
 };
 
 enum {
-    PRECOND_NONE = 0,
+    PRECOND_NONE = 0, /* PreconditionType */
     PRECOND_TIME = 1,
     PRECOND_V2 = 2,
 };
-
-/* MuxedAccount: the account, whatever the form. */
-MUST_CHECK enum err muxed_account_read(struct xdr_reader *reader, struct public_key *account, bool *muxed);
-
-/* AccountID, and MuxedAccount of a plain account: the bytes are the same. */
-void account_add(struct buf *out, const struct public_key *account);
-
-/* signatures<20>: of each signer one, its hint the key's last four bytes. */
-void signatures_add(
-    struct buf *out, const struct public_key signers[], const struct signature signatures[], size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * How the generated schema (schema.c) says what a value looks like. A type is a sequence of steps, one after
- * the other as on the wire; a union or enum is a choice among arms, each of which is one step. Runs of bytes
- * in which every pattern is valid (integers, hashes) are one step.
+ * The format of the generated schema (schema.c). A type is a sequence of steps in the order of its encoding.
+ * A union or enum is a choice among arms, each of which is one step. A run of bytes in which every pattern is
+ * valid (integers, hashes) is one step.
  */
 #ifndef FAIRWAY_XDR_SCHEMA_H
 #define FAIRWAY_XDR_SCHEMA_H
@@ -12,15 +12,15 @@
 #include "xdr/types.h"
 
 enum xdr_op {
-    XDR_OP_END,    /* of the type */
+    XDR_OP_END,    /* end of the type */
     XDR_OP_BYTES,  /* n bytes of any pattern (n = 0: a void arm) */
     XDR_OP_BOOL,   /* 0 or 1 */
     XDR_OP_OPAQUE, /* length, at most n, bytes, zero padding: opaque<n> and string<n> */
     XDR_OP_ARRAY,  /* count, at most n, values of type */
     XDR_OP_OPTION, /* 0, or 1 and a value of type */
     XDR_OP_TYPE,   /* a value of type */
-    XDR_OP_UNION,  /* a value of type, which is a union or enum */
-    XDR_OP_ARMS,   /* the discriminant and arm of type itself */
+    XDR_OP_UNION,  /* a value of type, a union or enum */
+    XDR_OP_ARMS,   /* the discriminant and arm of this type */
 };
 
 struct xdr_step {
@@ -38,12 +38,12 @@ struct xdr_type_info {
     const struct xdr_step *steps; /* to an XDR_OP_END */
     const struct xdr_arm *arms;   /* ascending by value; NULL unless a union or enum */
     uint32_t arm_count;
-    uint32_t plain_size; /* of every value, when all its bytes may have any pattern; else 0 */
+    uint32_t plain_size; /* size of every value when all byte patterns are valid, else 0 */
 };
 
 extern const struct xdr_type_info xdr_types[XDR_TYPE_COUNT];
 
-/* The words of schema.c. */
+/* The macros of schema.c. */
 /* clang-format off */
 #define END          {XDR_OP_END, 0, 0}
 #define NOTHING      {XDR_OP_BYTES, 0, 0}

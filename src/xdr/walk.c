@@ -4,10 +4,10 @@
 
 #include "schema.h"
 
-/* A value of which steps are left, or an array of which elements are left. */
+/* A value with steps left, or an array with elements left. */
 struct frame {
-    const struct xdr_step *next; /* where its container goes on */
-    const uint8_t *start;        /* of the element that is being read */
+    const struct xdr_step *next; /* the next step of its container */
+    const uint8_t *start;        /* of the current element */
     uint32_t left;               /* elements after it */
     int type;
 };
@@ -16,7 +16,7 @@ enum {
     NO_TYPE = -1
 };
 
-/* Generated arms are sorted and mostly without holes: the first guess is the right one. */
+/* Generated arms are sorted and mostly without gaps, so the guess is mostly right. */
 static const struct xdr_arm *arm_of(const struct xdr_type_info *type, int32_t value)
 {
     uint32_t guess = (uint32_t)value - (uint32_t)type->arms[0].value;
@@ -33,7 +33,7 @@ static size_t left(const struct xdr_reader *in)
     return (size_t)(in->end - in->at);
 }
 
-static inline enum err pass(struct xdr_reader *in, uint64_t len)
+static inline enum err skip(struct xdr_reader *in, uint64_t len)
 {
     if (left(in) < len)
         return ERR_XDR_TRUNCATED;
@@ -41,7 +41,7 @@ static inline enum err pass(struct xdr_reader *in, uint64_t len)
     return ERR_OK;
 }
 
-/* A count or length; it is passed only when it is no more than max. */
+/* Reads a count or length. Does not advance past it when it is above max. */
 static inline enum err length(struct xdr_reader *in, uint32_t max, uint32_t *out)
 {
     if (left(in) < 4)
@@ -82,8 +82,8 @@ static inline enum err choose(struct xdr_reader *in, uint32_t type, const struct
 }
 
 /*
- * Reads what a step itself takes on the wire; *count values of the step's type follow it. An arm takes the
- * place of its union: *step becomes it.
+ * Reads the bytes of a step itself; *count values of the step's type follow it. For a union, *step becomes
+ * the chosen arm.
  */
 static inline enum err read_step(
     struct xdr_reader *in, const struct xdr_step **step, int wanted, uint32_t *count)
@@ -94,7 +94,7 @@ static inline enum err read_step(
         enum err e;
         switch ((enum xdr_op)at->op) {
         case XDR_OP_BYTES:
-            return pass(in, at->n);
+            return skip(in, at->n);
         case XDR_OP_BOOL: {
             uint32_t value;
             return length(in, 1, &value);
@@ -105,7 +105,7 @@ static inline enum err read_step(
             e = length(in, at->n, count);
             if (e != ERR_OK || xdr_types[at->type].plain_size == 0)
                 return e;
-            e = pass(in, (uint64_t)*count * xdr_types[at->type].plain_size);
+            e = skip(in, (uint64_t)*count * xdr_types[at->type].plain_size);
             *count = 0;
             return e;
         case XDR_OP_OPTION:
@@ -113,7 +113,7 @@ static inline enum err read_step(
         case XDR_OP_UNION:
             if (at->type != wanted)
                 break;
-            /* needs a frame, to know where it ends */
+            /* needs a frame: found() gets its span */
             __attribute__((fallthrough));
         case XDR_OP_TYPE:
             *count = 1;
@@ -128,9 +128,8 @@ static inline enum err read_step(
 }
 
 /*
- * The interpreter. Nesting lives in frames, so that hostile depth costs neither C stack nor memory. Every
- * type takes at least four bytes (the generator sees to that), so that the length of the input bounds the
- * work.
+ * The interpreter. Nesting is kept in frames, so that hostile depth uses neither C stack nor heap. Every type
+ * takes at least four bytes (the generator checks this), so the length of the input bounds the work.
  */
 static enum err walk(
     struct xdr_reader *reader, enum xdr_type root, int wanted, xdr_found found, void *context)
@@ -186,7 +185,7 @@ enum err xdr_take(struct xdr_reader *reader, enum xdr_type type, struct bytes *s
 enum err xdr_each(
     struct xdr_reader *reader, enum xdr_type type, enum xdr_type wanted, xdr_found found, void *context)
 {
-    /* such values are passed without a look, also inside of others */
+    /* skip() passes over such values, also inside other values */
     if (xdr_types[wanted].plain_size != 0)
         return ERR_INTERNAL;
     return walk(reader, type, (int)wanted, found, context);

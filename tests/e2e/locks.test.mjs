@@ -127,7 +127,7 @@ test('locks: no waits, exit 0; a wait beyond lock_timeout with both sides, exit 
     const { code, out } = await run('locks');
     return code === 1 && out;
   }, 20_000, 'locks exits with 1');
-  assert.match(blocked, /^ {2}for \d+\.\d s: row of fairway\.channel_accounts \(ShareLock\)\n {4}waits: {2}\d+ "nobody" .*\n {6}.*\n {4}behind: \d+ "somebody" /m);
+  assert.match(blocked, /^ {2}for \d+\.\d s: row of fairway\.channel_accounts \(ShareLock\)\n {4}waiter: {2}\d+ "nobody" .*\n {6}.*\n {4}blocker: \d+ "somebody" /m);
   first.kill();
   second.kill();
   await Promise.all([first, second].map(child => new Promise(resolve => child.exitCode !== null || child.signalCode ? resolve() : child.on('exit', resolve))));

@@ -193,7 +193,7 @@ test('retire and ensure-accounts: quarantined accounts are replaced, and a lease
   await Promise.all([frozen, signers, ...healthy].map(lease));
   const { code, out } = await run('accounts', 'retire', leased);
   assert.equal(code, 0, out);
-  assert.match(out, new RegExp(`^${leased} retiring; ensure-accounts merges it when its lease has ended$`, 'm'));
+  assert.match(out, new RegExp(`^${leased} retiring; ensure-accounts merges it after its lease has ended$`, 'm'));
   await refused('release', consumed, /refused: it is retiring, not quarantined/);
   const ensured = await run('ensure-accounts', String(ACCOUNTS));
   assert.equal(ensured.code, 0, ensured.out);

@@ -76,14 +76,17 @@ static void G5_members_that_are_missing_unknown_or_of_another_type_are_INVALID_R
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         assert_both_refuse(text(wrong[i]), 400, "INVALID_REQUEST");
     /* each path has its own members only */
-    assert_refused_with(posts[0], text("{\"transactionXdr\":\"AAAA\",\"maxFee\":\"1\"}"), 400, "INVALID_REQUEST");
-    assert_refused_with(posts[1], text("{\"transactionXdr\":\"AAAA\",\"timeoutSeconds\":60}"), 400, "INVALID_REQUEST");
+    assert_refused_with(
+        posts[0], text("{\"transactionXdr\":\"AAAA\",\"maxFee\":\"1\"}"), 400, "INVALID_REQUEST");
+    assert_refused_with(
+        posts[1], text("{\"transactionXdr\":\"AAAA\",\"timeoutSeconds\":60}"), 400, "INVALID_REQUEST");
 }
 
 static void an_unknown_member_is_refused_with_the_known_ones(void **state)
 {
     (void)state;
-    static const char *const known[] = {"\"timeout\"; the known members are transactionXdr and timeoutSeconds.",
+    static const char *const known[] = {
+        "\"timeout\"; the known members are transactionXdr and timeoutSeconds.",
         "\"timeout\"; the known members are transactionXdr and maxFee."};
     for (size_t i = 0; i < ARRAY_LEN(posts); i++) {
         AUTO_RESPONSE response = {0};

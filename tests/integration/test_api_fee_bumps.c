@@ -1,11 +1,12 @@
-/* POST /v1/fee-bumps: only for the transaction of an open lease of this client, with the channel account's and
- * the client's signatures, and within the maximum fee (DA7). */
+/* POST /v1/fee-bumps: only for the transaction of an open lease of this client, with the channel account's
+ * and the client's signatures, and within the maximum fee (DA7). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "support/fixture.h"
+#include "stellar/envelope_build.h"
 #include "unit/stellar/sample.h"
 
 #define PATH "/v1/fee-bumps"
@@ -88,8 +89,8 @@ static int64_t recorded(void)
 }
 
 /* The request is refused, and nothing is signed. */
-static void refused_with(const struct held *held, const char *max_fee, int status, const char *code,
-    const char *detail)
+static void refused_with(
+    const struct held *held, const char *max_fee, int status, const char *code, const char *detail)
 {
     AUTO_RESPONSE response = {0};
     int64_t before = recorded();
@@ -122,7 +123,8 @@ static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_sign
     address_encode(&service.distribution, address);
     assert_string_equal(response_text(&response, "feeAccount"), address);
     assert_string_equal(response_text(&response, "networkPassphrase"), SERVICE_PASSPHRASE);
-    const struct hash inner_hash = response_hash(&response, "innerHash"), hash = response_hash(&response, "hash");
+    const struct hash inner_hash = response_hash(&response, "innerHash"),
+                      hash = response_hash(&response, "hash");
     assert_true(hash_equal(&inner_hash, &held.hash));
     /* the expected bytes, except for the signature at the end */
     assert_int_equal(envelope_decode(buf_bytes(&held.xdr), &inner, NULL), ERR_OK);

@@ -1,6 +1,6 @@
 /*
- * Many clients at the same time: bad requests of every kind take no account (DL5), and of requests that compete
- * for accounts as many are granted as there are accounts (DL10).
+ * Many clients at the same time: bad requests of every kind take no account (DL5), and of requests that
+ * compete for accounts as many are granted as there are accounts (DL10).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 
 static unsigned port(void)
 {
-    return http_port(service.http);
+    return http_server_port(service.http);
 }
 
 /* A request and the reply that it must get. */
@@ -362,10 +362,12 @@ int main(void)
         cmocka_unit_test_setup(
             DL5_T6_T7_bad_requests_of_every_kind_lease_nothing_beside_good_ones, fixture_reset),
         cmocka_unit_test_setup(
-            DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code, fixture_reset),
+            DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code,
+            fixture_reset),
         cmocka_unit_test_setup(
             DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503, fixture_reset),
-        cmocka_unit_test_setup(DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease, fixture_reset),
+        cmocka_unit_test_setup(
+            DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease, fixture_reset),
     };
     return cmocka_run_group_tests_name("API: many at once", tests, fixture_start, fixture_stop);
 }

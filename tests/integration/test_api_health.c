@@ -165,9 +165,10 @@ static void DO5_a_red_probe_is_logged_once_with_its_reason_and_so_is_its_recover
     dup2(stderr_fd, STDERR_FILENO);
     close(stderr_fd);
     assert_int_equal(log_set_level("error"), ERR_OK);
-    assert_int_equal(count_lines(log, "msg=\"readiness check failed\" check=grants reason=\"grants are on hold\""
-                                      " detail=\"grants are on hold until a ledger has closed after "
-                                      "2100-01-01T00:00:00Z: the volume was copied\""),
+    assert_int_equal(
+        count_lines(log, "msg=\"readiness check failed\" check=grants reason=\"grants are on hold\""
+                         " detail=\"grants are on hold until a ledger has closed after "
+                         "2100-01-01T00:00:00Z: the volume was copied\""),
         1);
     assert_int_equal(count_lines(log, "check=grants reason=\"grants are stopped\""), 1);
     assert_int_equal(count_lines(log, "readiness check failed"), 2);

@@ -13,7 +13,8 @@
 static void post_keyed(struct response *response, const char *key, const char *body)
 {
     AUTO_FREE char *head = mem_format("Content-Type: application/json\r\nIdempotency-Key: %s\r\n", key);
-    service_request(&service, response, "POST", PATH, head, (struct bytes){(const uint8_t *)body, strlen(body)});
+    service_request(
+        &service, response, "POST", PATH, head, (struct bytes){(const uint8_t *)body, strlen(body)});
 }
 
 static char *body_of(struct sample *sample, unsigned timeout_s)
@@ -115,7 +116,7 @@ static void DL9_fifty_at_a_time_with_one_key_get_one_lease(void **state)
     AUTO_FREE char *body = body_of_payment(60);
     struct api_client clients[50];
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        api_connect(&clients[i], http_port(service.http));
+        api_connect(&clients[i], http_server_port(service.http));
         api_send(&clients[i], "POST", PATH, "Idempotency-Key: order 7\r\n", body);
     }
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
@@ -156,11 +157,13 @@ int main(void)
         cmocka_unit_test_setup(
             DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_when_no_account_is_idle,
             fixture_reset),
-        cmocka_unit_test_setup(DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it, fixture_reset),
+        cmocka_unit_test_setup(
+            DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it, fixture_reset),
         cmocka_unit_test_setup(DL9_the_same_key_with_another_body_is_409, fixture_reset),
         cmocka_unit_test_setup(DL9_a_refused_request_leaves_its_key_free, fixture_reset),
         cmocka_unit_test_setup(DL9_fifty_at_a_time_with_one_key_get_one_lease, fixture_reset),
-        cmocka_unit_test_setup(an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused, fixture_reset),
+        cmocka_unit_test_setup(
+            an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused, fixture_reset),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

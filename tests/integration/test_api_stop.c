@@ -176,7 +176,8 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
 
 #define WAITING 20
 
-/* Requests wait in the watch, in the queue for accounts that are all leased, and for workers that a lock blocks. */
+/* Requests wait in the watch, in the queue for accounts that are all leased, and for workers that a lock
+ * blocks. */
 static void DO1_when_the_service_stops_all_that_wait_get_a_reply(void **state)
 {
     (void)state;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "support/fixture.h"
+#include "stellar/envelope_build.h"
 #include "unit/stellar/sample.h"
 
 #define PATH "/v1/transactions"
@@ -112,7 +113,8 @@ static void S2_G4_G6_the_reply_is_a_lease_with_our_valid_signature(void **state)
     post_sample(&response, &sample, NULL);
     AUTO_LEASED signed_one = leased_of(&response);
     const struct envelope *envelope = &signed_one.envelope;
-    const struct hash hash = envelope_hash(&service.network, envelope), said = response_hash(&response, "hash");
+    const struct hash hash = envelope_hash(&service.network, envelope),
+                      said = response_hash(&response, "hash");
     char address[ADDRESS_SIZE];
     address_encode(&envelope->source, address);
     assert_json_members(response.json, members);
@@ -171,7 +173,8 @@ static void T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed(void
     (void)state;
     char address[ADDRESS_SIZE];
     address_encode(&service.accounts[0], address);
-    AUTO_FREE char *which = mem_format("operations[1] would use the authority of the channel account %s.", address);
+    AUTO_FREE char *which =
+        mem_format("operations[1] would use the authority of the channel account %s.", address);
     for (enum sample_source source = PLAIN; source <= MUXED; source++) {
         struct sample sample = a_payment();
         add_payment(&sample, source, OURS);
@@ -221,7 +224,8 @@ static void T10_T16_a_pool_account_in_authorization_is_refused(void **state)
     }
 }
 
-static void T16_A2_source_account_credentials_are_refused_where_the_source_is_the_channel_account(void **state)
+static void T16_A2_source_account_credentials_are_refused_where_the_source_is_the_channel_account(
+    void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -442,15 +446,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(S2_G4_G6_the_reply_is_a_lease_with_our_valid_signature, fixture_reset),
-        cmocka_unit_test_setup(S2_the_lease_row_and_its_account_name_each_other_and_the_request, fixture_reset),
+        cmocka_unit_test_setup(
+            S2_the_lease_row_and_its_account_name_each_other_and_the_request, fixture_reset),
         cmocka_unit_test_setup(V0_V1_and_the_inner_of_a_fee_bump_keep_their_operations, fixture_reset),
-        cmocka_unit_test_setup(T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed, fixture_reset),
+        cmocka_unit_test_setup(
+            T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed, fixture_reset),
         cmocka_unit_test_setup(T5_a_classic_operation_without_source_is_refused, fixture_reset),
         cmocka_unit_test_setup(T8_no_operation_is_refused, fixture_reset),
         cmocka_unit_test_setup(T9_T17_a_soroban_transaction_pays_its_resource_fee, fixture_reset),
         cmocka_unit_test_setup(T10_T16_a_pool_account_in_authorization_is_refused, fixture_reset),
         cmocka_unit_test_setup(
-            T16_A2_source_account_credentials_are_refused_where_the_source_is_the_channel_account, fixture_reset),
+            T16_A2_source_account_credentials_are_refused_where_the_source_is_the_channel_account,
+            fixture_reset),
         cmocka_unit_test_setup(T10_an_extra_signer_of_the_pool_is_refused, fixture_reset),
         cmocka_unit_test_setup(T11_extend_and_restore_keep_their_extension, fixture_reset),
         cmocka_unit_test_setup(T12_max_time_is_at_most_300_s_away, fixture_reset),
@@ -464,7 +471,8 @@ int main(void)
             a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account, fixture_reset),
         cmocka_unit_test_setup(timeoutSeconds_is_a_whole_number_of_at_least_20, fixture_reset),
         cmocka_unit_test_setup(suspended_grants_are_503_without_the_reason, fixture_reset),
-        cmocka_unit_test_setup(F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text, fixture_reset),
+        cmocka_unit_test_setup(
+            F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text, fixture_reset),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

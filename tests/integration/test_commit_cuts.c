@@ -1,7 +1,7 @@
 /*
- * DR2: the connection is cut exactly at COMMIT, again and again: before it reaches the server, or behind it
- * with the answer lost. Whoever asks next finds what is true, and nothing is done twice or left out.
- * FAIRWAY_SIZE=long does 10,000 of each.
+ * DR2: the connection is cut at COMMIT many times, before COMMIT reaches the server or after it, so that the
+ * reply is lost. The next reader finds what is true; nothing is done twice and nothing is left out.
+ * FAIRWAY_SIZE=long does 10,000 cuts of each kind.
  */
 #include "support/pool.h"
 
@@ -52,7 +52,7 @@ static void lease(const struct test_db *test, uint64_t n)
     test_db_exec(test, sql);
 }
 
-/* A ledger that includes what lease(n) leased. */
+/* A ledger that includes the transaction of lease(n). */
 static void close_with(struct ledger_feed *feed, uint64_t n)
 {
     const struct built_transaction transaction = {.hash = built_hash(n)};
@@ -70,11 +70,11 @@ static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t seq
     return ledger_commit(lead, &named, NULL, &committed, &detail);
 }
 
-/* As the ingester does: whatever the error, a new session that reads the cursor. */
+/* As ingestion does: after any error, a new session that reads the cursor. */
 static void take(struct lead *lead)
 {
     lead_drop(lead);
-    while (lead_take(lead, NULL) != ERR_OK) /* until the server has noticed that the old session is gone */
+    while (lead_take(lead, NULL) != ERR_OK) /* until the server has ended the old session */
         ;
 }
 
@@ -105,7 +105,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
         happened += lead.cursor.sequence == sequence;
         if (lead.cursor.sequence != sequence) {
             assert_int_equal(commit(&lead, feed, sequence), ERR_OK);
-            take(&lead); /* a statement's text is seen only when its session prepares it */
+            take(&lead); /* the proxy sees a statement's text only when its session prepares it */
         }
     }
     assert_int_equal(happened, count - count / 4);
@@ -133,7 +133,7 @@ static bool recorded(const struct test_pool *pool, const struct hash *hash)
     return test_db_number(&pool->test, sql) == 1;
 }
 
-static void DR2_a_grant_whose_COMMIT_was_cut_is_answered_if_and_only_if_its_lease_is_there(void **state)
+static void DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_stored(void **state)
 {
     (void)state;
     struct test_pool pool;
@@ -177,7 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once),
-        cmocka_unit_test(DR2_a_grant_whose_COMMIT_was_cut_is_answered_if_and_only_if_its_lease_is_there),
+        cmocka_unit_test(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_stored),
     };
     return cmocka_run_group_tests_name("cuts at COMMIT", tests, test_pg_start, test_pg_stop);
 }

@@ -1,5 +1,5 @@
-/* A server, or the way to it, that fails: nothing hangs, nothing is guessed, and everything recovers by
- * itself. */
+/* db.h when the server or the network fails: no call hangs, no outcome is guessed, and the connection
+ * recovers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +16,7 @@
 #include "support/proxy.h"
 #include "slowness.h"
 
-/* What the calls under test may take: connecting is bounded by 2 s, a statement by 400 ms and a margin of 1
- * s. */
+/* The longest that a call may take: 2 s to connect, 400 ms for a statement and a margin of 1 s. */
 #define STATEMENT_TIMEOUT_MS 400
 #define STATEMENT_BOUND_MS (STATEMENT_TIMEOUT_MS + 1000 + 400)
 #define CONNECT_BOUND_MS (2000 + 600)
@@ -71,7 +70,7 @@ static int empty_table(void **state)
     return 0;
 }
 
-/* Up to COMMIT on a pooled connection, where its text passes the proxy each time. */
+/* Runs a transaction up to COMMIT on a pooled connection, so that the proxy sees the text of COMMIT. */
 static struct db *about_to_commit(enum proxy_fault fault)
 {
     struct db *db = open_through(proxy_port(proxy), DB_POOLED);
@@ -81,26 +80,26 @@ static struct db *about_to_commit(enum proxy_fault fault)
     return db;
 }
 
-static void DR2_a_commit_whose_answer_is_lost_has_an_unknown_outcome(void **state)
+static void DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown(void **state)
 {
     (void)state;
     struct db *db = about_to_commit(PROXY_CUT_AFTER);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
-    assert_int_equal(rows_in_t(), 1); /* it did happen */
+    assert_int_equal(rows_in_t(), 1); /* it is committed */
     assert_int_equal(run(db, "SELECT 1"), ERR_OK);
     db_free(db);
 }
 
-static void DR2_a_commit_that_got_lost_has_an_unknown_outcome_too(void **state)
+static void DR2_the_outcome_of_a_lost_COMMIT_is_unknown(void **state)
 {
     (void)state;
     struct db *db = about_to_commit(PROXY_CUT_BEFORE);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
-    assert_int_equal(rows_in_t(), 0); /* it did not */
+    assert_int_equal(rows_in_t(), 0); /* it is not */
     db_free(db);
 }
 
-static void a_commit_into_silence_has_an_unknown_outcome_in_time(void **state)
+static void a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time(void **state)
 {
     (void)state;
     struct db *db = about_to_commit(PROXY_SILENT);
@@ -110,7 +109,7 @@ static void a_commit_into_silence_has_an_unknown_outcome_in_time(void **state)
     db_free(db);
 }
 
-static void run_commit_has_an_unknown_outcome_too(void **state)
+static void run_commit_returns_unknown_outcome_too(void **state)
 {
     (void)state;
     struct db *db = about_to_commit(PROXY_CUT_AFTER);
@@ -125,11 +124,11 @@ static enum err insert_and_count(struct db *db, void *context)
 {
     (*(int *)context)++;
     enum err e = run(db, "INSERT INTO public.t VALUES (1)");
-    proxy_arm(proxy, PROXY_CUT_AFTER, "COMMIT"); /* not before: BEGIN speaks of READ COMMITTED */
+    proxy_arm(proxy, PROXY_CUT_AFTER, "COMMIT"); /* not earlier: the text of BEGIN contains COMMITTED */
     return e;
 }
 
-static void a_transaction_is_not_repeated_after_an_unknown_outcome(void **state)
+static void a_transaction_is_not_retried_after_an_unknown_outcome(void **state)
 {
     (void)state;
     struct db *db = open_through(proxy_port(proxy), DB_POOLED);
@@ -140,7 +139,7 @@ static void a_transaction_is_not_repeated_after_an_unknown_outcome(void **state)
     db_free(db);
 }
 
-static void DX7_a_silent_network_is_given_up_in_time(void **state)
+static void DX7_a_silent_network_times_out(void **state)
 {
     (void)state;
     for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
@@ -155,12 +154,12 @@ static void DX7_a_silent_network_is_given_up_in_time(void **state)
     }
 }
 
-static void a_large_request_into_silence_is_given_up_in_time(void **state)
+static void a_large_request_to_a_silent_server_times_out(void **state)
 {
     (void)state;
-    const size_t len = 24 << 20; /* more than all buffers on the way */
+    const size_t len = 24 << 20; /* more than all buffers together */
     AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
-    struct proxy *stuck = proxy_new(test_pg_port()); /* its one connection stays full */
+    struct proxy *stuck = proxy_new(test_pg_port()); /* its only connection stays full */
     struct db *db = open_through(proxy_port(stuck), DB_POOLED);
     proxy_arm(stuck, PROXY_SILENT, "octet_length");
     int64_t start_ms = clock_ms();
@@ -172,7 +171,7 @@ static void a_large_request_into_silence_is_given_up_in_time(void **state)
     proxy_free(stuck);
 }
 
-static void DX7_a_stopped_server_is_given_up_in_time(void **state)
+static void DX7_a_stopped_server_times_out(void **state)
 {
     (void)state;
     for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
@@ -193,7 +192,7 @@ static void DX7_a_stopped_server_is_given_up_in_time(void **state)
     }
 }
 
-static void DX7_a_crash_is_survived_without_help(void **state)
+static void DX7_the_connection_recovers_after_a_server_crash(void **state)
 {
     (void)state;
     for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
@@ -226,7 +225,7 @@ static void *restart_later(void *context)
     return NULL;
 }
 
-static void patience_waits_for_a_server_that_comes_and_no_longer_than_told(void **state)
+static void connect_patiently_waits_for_a_server_and_no_longer_than_its_limit(void **state)
 {
     (void)state;
     pthread_t thread;
@@ -249,12 +248,12 @@ static bool notified_within(struct db *db, int timeout_ms)
     return notified;
 }
 
-static void a_notification_wakes_and_silence_does_not(void **state)
+static void a_notification_ends_the_wait(void **state)
 {
     (void)state;
     struct db *db = test_db_open(&database, DB_DIRECT);
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
-    assert_true(notified_within(db, 1000)); /* a new session: something may have been missed */
+    assert_true(notified_within(db, 1000)); /* a new session: a notification may have been missed */
     int64_t start_ms = clock_ms();
     assert_false(notified_within(db, 100));
     assert_in_range(clock_ms() - start_ms, 90, slower(400));
@@ -265,15 +264,15 @@ static void a_notification_wakes_and_silence_does_not(void **state)
     assert_in_range(clock_ms() - start_ms, 0, slower(1000));
     clock_sleep_ms(50);
     notified_within(db, 0);
-    assert_false(notified_within(db, 50)); /* all are drained */
+    assert_false(notified_within(db, 50)); /* all are consumed */
     test_db_exec(&database, "NOTIFY released");
     clock_sleep_ms(50);
-    assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* read on the way by another call */
+    assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* read by another call */
     assert_true(notified_within(db, 0));
     db_free(db);
 }
 
-static void a_wait_ends_when_its_wake_fd_is_readable(void **state)
+static void a_readable_wake_fd_ends_the_wait(void **state)
 {
     (void)state;
     int wake[2];
@@ -292,7 +291,7 @@ static void a_wait_ends_when_its_wake_fd_is_readable(void **state)
     db_free(db);
 }
 
-static void listening_goes_on_in_the_next_session(void **state)
+static void the_next_session_listens_again(void **state)
 {
     (void)state;
     struct db *db = test_db_open(&database, DB_DIRECT);
@@ -304,14 +303,15 @@ static void listening_goes_on_in_the_next_session(void **state)
     assert_int_equal(db_wait_notify(db, 5000, -1, &notified, &detail), ERR_DATABASE_UNAVAILABLE);
     assert_false(notified);
     test_pg_restart();
-    assert_true(notified_within(db, 0)); /* what was sent in between is lost, so it counts as one */
+    assert_true(
+        notified_within(db, 0)); /* one that was sent in between is lost, so the new session counts as one */
     assert_false(notified_within(db, 50));
     test_db_exec(&database, "NOTIFY other_channel");
     assert_true(notified_within(db, 5000));
     db_free(db);
 }
 
-static void listening_begins_late_when_the_server_was_away(void **state)
+static void listening_begins_when_the_server_becomes_available(void **state)
 {
     (void)state;
     struct db *db = test_db_open(&database, DB_DIRECT);
@@ -328,20 +328,20 @@ int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup(test, empty_table)
     const struct CMUnitTest tests[] = {
-        TEST(DR2_a_commit_whose_answer_is_lost_has_an_unknown_outcome),
-        TEST(DR2_a_commit_that_got_lost_has_an_unknown_outcome_too),
-        TEST(a_commit_into_silence_has_an_unknown_outcome_in_time),
-        TEST(run_commit_has_an_unknown_outcome_too),
-        TEST(a_transaction_is_not_repeated_after_an_unknown_outcome),
-        TEST(DX7_a_silent_network_is_given_up_in_time),
-        TEST(a_large_request_into_silence_is_given_up_in_time),
-        TEST(DX7_a_stopped_server_is_given_up_in_time),
-        TEST(DX7_a_crash_is_survived_without_help),
-        TEST(patience_waits_for_a_server_that_comes_and_no_longer_than_told),
-        TEST(a_notification_wakes_and_silence_does_not),
-        TEST(a_wait_ends_when_its_wake_fd_is_readable),
-        TEST(listening_goes_on_in_the_next_session),
-        TEST(listening_begins_late_when_the_server_was_away),
+        TEST(DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown),
+        TEST(DR2_the_outcome_of_a_lost_COMMIT_is_unknown),
+        TEST(a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time),
+        TEST(run_commit_returns_unknown_outcome_too),
+        TEST(a_transaction_is_not_retried_after_an_unknown_outcome),
+        TEST(DX7_a_silent_network_times_out),
+        TEST(a_large_request_to_a_silent_server_times_out),
+        TEST(DX7_a_stopped_server_times_out),
+        TEST(DX7_the_connection_recovers_after_a_server_crash),
+        TEST(connect_patiently_waits_for_a_server_and_no_longer_than_its_limit),
+        TEST(a_notification_ends_the_wait),
+        TEST(a_readable_wake_fd_ends_the_wait),
+        TEST(the_next_session_listens_again),
+        TEST(listening_begins_when_the_server_becomes_available),
     };
     return cmocka_run_group_tests_name("db failures", tests, open_database, close_database);
 }

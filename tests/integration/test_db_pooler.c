@@ -1,6 +1,6 @@
 /*
- * DL13: a pooled connection through PgBouncer in transaction mode, where every transaction may meet another
- * server session. Skipped when no pgbouncer is found (FAIRWAY_PGBOUNCER, else the PATH).
+ * DL13: pooled connections through PgBouncer in transaction mode, where each transaction may run in another
+ * server session. Skipped when there is no pgbouncer (FAIRWAY_PGBOUNCER, else the PATH).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void put(const char *name, const char *text)
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(path, 0644), 0); /* pgbouncer gives root away */
+    assert_int_equal(chmod(path, 0644), 0); /* pgbouncer does not run as root */
 }
 
 /* The password in the server's URL, "postgresql://fairway:PASSWORD@...". */
@@ -171,7 +171,7 @@ static void DL13_each_client_has_its_own_limits_in_a_shared_session(void **state
     db_free(db);
 }
 
-static void errors_leave_the_session_to_the_next_client(void **state)
+static void a_session_is_usable_by_the_next_client_after_an_error(void **state)
 {
     (void)state;
     struct db *db = client();
@@ -189,7 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DL13_many_clients_share_few_sessions),
         cmocka_unit_test(DL13_each_client_has_its_own_limits_in_a_shared_session),
-        cmocka_unit_test(errors_leave_the_session_to_the_next_client),
+        cmocka_unit_test(a_session_is_usable_by_the_next_client_after_an_error),
     };
     return cmocka_run_group_tests_name("db pooler", tests, open_database, close_database);
 }

@@ -1,5 +1,4 @@
-/* Transactions of db.h against a real server: what is atomic, what each refusal means, what is tried again.
- */
+/* Transactions of db.h on a real server: what is atomic, what each error means, what is retried. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,11 +93,11 @@ static void statements_of_one_run_are_one_transaction(void **state)
         assert_null(rows[2]);
         db_rows_free(rows[0]);
         assert_int_equal(rows_in_t(), 2);
-        assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* and the connection goes on */
+        assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* and the connection is usable */
     }
 }
 
-static void begin_travels_with_the_first_statements(void **state)
+static void BEGIN_is_sent_with_the_first_statements(void **state)
 {
     (void)state;
     FOR_BOTH_KINDS(db)
@@ -145,7 +144,7 @@ static void run_commit_commits_all_or_nothing(void **state)
     }
 }
 
-static void each_refusal_has_its_meaning(void **state)
+static void each_SQLSTATE_maps_to_its_error(void **state)
 {
     (void)state;
     static const struct {
@@ -176,13 +175,13 @@ static void each_refusal_has_its_meaning(void **state)
             assert_int_equal(db_query(db, DB_SQL0(cases[i].sql), &rows, &detail), cases[i].e);
             assert_null(rows);
             assert_non_null(strstr(detail.text, cases[i].text));
-            assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* whatever it was, the next call works */
+            assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* after each error the next call works */
         }
     }
     assert_int_equal(rows_in_t(), 2);
 }
 
-static void a_deferred_constraint_refuses_the_commit(void **state)
+static void a_deferred_constraint_fails_the_COMMIT(void **state)
 {
     (void)state;
     FOR_BOTH_KINDS(db)
@@ -190,12 +189,12 @@ static void a_deferred_constraint_refuses_the_commit(void **state)
         assert_int_equal(db_begin(db, &detail), ERR_OK);
         assert_int_equal(run(db, "INSERT INTO public.child VALUES (99)"), ERR_OK);
         assert_int_equal(db_commit(db, &detail), ERR_CONSTRAINT);
-        assert_int_equal(db_begin(db, &detail), ERR_OK); /* that one is over */
+        assert_int_equal(db_begin(db, &detail), ERR_OK); /* the first one has ended */
         assert_int_equal(db_commit(db, &detail), ERR_OK);
     }
 }
 
-static void committing_what_has_failed_is_an_error(void **state)
+static void COMMIT_of_a_failed_transaction_is_an_error(void **state)
 {
     (void)state;
     FOR_BOTH_KINDS(db)
@@ -221,7 +220,7 @@ static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **
             " 'fairway test' AND state = 'idle in transaction'");
         clock_sleep_ms(50);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (4)"), ERR_DATABASE_UNAVAILABLE);
-        assert_non_null(strstr(detail.text, "57P01")); /* the reason is told */
+        assert_non_null(strstr(detail.text, "57P01")); /* with the reason */
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (5)"), ERR_DATABASE_UNAVAILABLE);
         assert_int_equal(db_commit(db, &detail), ERR_DATABASE_UNAVAILABLE);
         assert_int_equal(rows_in_t(), 2);
@@ -229,7 +228,7 @@ static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **
     }
 }
 
-static void nor_when_it_was_lost_in_the_round_trip_that_began_it(void **state)
+static void nothing_runs_when_the_connection_was_lost_during_BEGIN(void **state)
 {
     (void)state;
     FOR_BOTH_KINDS(db)
@@ -246,7 +245,7 @@ static void nor_when_it_was_lost_in_the_round_trip_that_began_it(void **state)
     }
 }
 
-static void a_commit_that_was_never_sent_did_not_happen(void **state)
+static void a_COMMIT_that_was_never_sent_is_certainly_not_committed(void **state)
 {
     (void)state;
     FOR_BOTH_KINDS(db)
@@ -257,12 +256,12 @@ static void a_commit_that_was_never_sent_did_not_happen(void **state)
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
             " 'fairway test' AND state = 'idle in transaction'");
         clock_sleep_ms(50);
-        assert_int_equal(db_commit(db, &detail), ERR_DATABASE_UNAVAILABLE); /* not: outcome unknown */
+        assert_int_equal(db_commit(db, &detail), ERR_DATABASE_UNAVAILABLE); /* not ERR_OUTCOME_UNKNOWN */
         assert_int_equal(rows_in_t(), 2);
     }
 }
 
-/* Two transactions that lock the rows 1 and 2 in opposite order; a barrier makes the first tries meet. */
+/* Two transactions that lock the rows 1 and 2 in opposite order. A barrier makes the first tries deadlock. */
 struct locker {
     pthread_t thread;
     struct db *db;
@@ -294,7 +293,7 @@ static void *run_locker(void *context)
     return NULL;
 }
 
-static void a_deadlock_is_tried_again(void **state)
+static void a_deadlock_is_retried(void **state)
 {
     for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
         empty_tables(state);
@@ -348,7 +347,7 @@ static enum err insert_one(struct db *db, void *context)
     return run(db, "INSERT INTO public.t VALUES (3)");
 }
 
-static void a_transaction_is_tried_five_times_and_other_errors_once(void **state)
+static void a_transaction_is_run_at_most_five_times(void **state)
 {
     FOR_BOTH_KINDS(db)
     {
@@ -384,7 +383,7 @@ static void only_a_serialization_failure_is_retried(void **state)
     }
 }
 
-/* A connection with short limits beside one that holds a lock on row 1. */
+/* Runs test with a connection that has short limits and one that holds a lock on row 1. */
 static void with_short_limits(void (*test)(struct db *db, struct db *holder))
 {
     for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
@@ -416,7 +415,7 @@ static void wait_for_lock(struct db *db, struct db *holder)
     }
 }
 
-static void a_lock_is_waited_for_no_longer_than_the_limit(void **state)
+static void lock_timeout_limits_a_wait_for_a_lock(void **state)
 {
     (void)state;
     with_short_limits(wait_for_lock);
@@ -436,7 +435,7 @@ static void run_long(struct db *db, struct db *holder)
     }
 }
 
-static void a_statement_runs_no_longer_than_the_limit(void **state)
+static void statement_timeout_limits_a_statement(void **state)
 {
     (void)state;
     with_short_limits(run_long);
@@ -448,13 +447,13 @@ static void idle_in_transaction(struct db *db, struct db *holder)
     assert_int_equal(run(db, "UPDATE public.t SET v = 8 WHERE n = 1"), ERR_OK);
     clock_sleep_ms(400);
     assert_int_equal(
-        run(holder, "UPDATE public.t SET v = 7 WHERE n = 1"), ERR_OK); /* the lock is free again */
+        run(holder, "UPDATE public.t SET v = 7 WHERE n = 1"), ERR_OK); /* the lock was released */
     assert_int_equal(run(db, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
     db_rollback(db);
     assert_int_equal(run(db, "SELECT 1"), ERR_OK);
 }
 
-static void a_stalled_transaction_does_not_block_others_for_long(void **state)
+static void idle_transaction_timeout_ends_a_stalled_transaction(void **state)
 {
     (void)state;
     with_short_limits(idle_in_transaction);
@@ -466,20 +465,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_rollback_leaves_nothing_and_a_commit_all),
         TEST(statements_of_one_run_are_one_transaction),
-        TEST(begin_travels_with_the_first_statements),
+        TEST(BEGIN_is_sent_with_the_first_statements),
         TEST(run_commit_commits_all_or_nothing),
-        TEST(each_refusal_has_its_meaning),
-        TEST(a_deferred_constraint_refuses_the_commit),
-        TEST(committing_what_has_failed_is_an_error),
+        TEST(each_SQLSTATE_maps_to_its_error),
+        TEST(a_deferred_constraint_fails_the_COMMIT),
+        TEST(COMMIT_of_a_failed_transaction_is_an_error),
         TEST(after_a_lost_connection_nothing_runs_outside_the_transaction),
-        TEST(nor_when_it_was_lost_in_the_round_trip_that_began_it),
-        TEST(a_commit_that_was_never_sent_did_not_happen),
-        TEST(a_deadlock_is_tried_again),
-        TEST(a_transaction_is_tried_five_times_and_other_errors_once),
+        TEST(nothing_runs_when_the_connection_was_lost_during_BEGIN),
+        TEST(a_COMMIT_that_was_never_sent_is_certainly_not_committed),
+        TEST(a_deadlock_is_retried),
+        TEST(a_transaction_is_run_at_most_five_times),
         TEST(only_a_serialization_failure_is_retried),
-        TEST(a_lock_is_waited_for_no_longer_than_the_limit),
-        TEST(a_statement_runs_no_longer_than_the_limit),
-        TEST(a_stalled_transaction_does_not_block_others_for_long),
+        TEST(lock_timeout_limits_a_wait_for_a_lock),
+        TEST(statement_timeout_limits_a_statement),
+        TEST(idle_transaction_timeout_ends_a_stalled_transaction),
     };
     return cmocka_run_group_tests_name("db transactions", tests, open_database, close_database);
 }

@@ -1,4 +1,4 @@
-/* db.h against a real server: every type in both directions. */
+/* Parameters and columns of db.h on a real server: every type in both directions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static int close_database(void **state)
     for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++)                                           \
         for (struct db *db = test_db_open(&database, kind); db != NULL; db_free(db), db = NULL)
 
-static void single_values_come_back_as_sent(void **state)
+static void single_values_are_returned_unchanged(void **state)
 {
     (void)state;
     static const uint8_t bytes[] = {0, 1, 0xff, '\\', '\''};
@@ -149,7 +149,7 @@ static void a_null_may_stand_where_a_value_stood_before(void **state)
     }
 }
 
-static void affected_rows_are_counted(void **state)
+static void the_affected_rows_are_counted(void **state)
 {
     (void)state;
     test_db_exec(&database, "CREATE TABLE public.counted (n int8)");
@@ -173,7 +173,7 @@ static void affected_rows_are_counted(void **state)
     }
 }
 
-static void large_values_pass_in_both_directions(void **state)
+static void large_values_are_sent_and_returned(void **state)
 {
     (void)state;
     const size_t len = 8 << 20;
@@ -193,7 +193,7 @@ static void large_values_pass_in_both_directions(void **state)
     }
 }
 
-/* Runs read in a child; the exit status. */
+/* Runs read in a child and returns the exit status. */
 static int exit_code_of(void (*read)(const struct db_rows *rows), const struct db_rows *rows)
 {
     int status = 0;
@@ -232,7 +232,7 @@ static void read_next_column(const struct db_rows *rows)
     (void)db_is_null(rows, 0, 2);
 }
 
-static void reading_a_column_wrongly_ends_the_process(void **state)
+static void reading_a_column_of_another_type_ends_the_process(void **state)
 {
     (void)state;
     FOR_BOTH_KINDS(db)
@@ -250,14 +250,14 @@ static void reading_a_column_wrongly_ends_the_process(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_values_come_back_as_sent),
+        cmocka_unit_test(single_values_are_returned_unchanged),
         cmocka_unit_test(empty_is_not_null),
         cmocka_unit_test(arrays_keep_order_and_nulls),
         cmocka_unit_test(empty_arrays_are_empty_and_typed),
         cmocka_unit_test(a_null_may_stand_where_a_value_stood_before),
-        cmocka_unit_test(affected_rows_are_counted),
-        cmocka_unit_test(large_values_pass_in_both_directions),
-        cmocka_unit_test(reading_a_column_wrongly_ends_the_process),
+        cmocka_unit_test(the_affected_rows_are_counted),
+        cmocka_unit_test(large_values_are_sent_and_returned),
+        cmocka_unit_test(reading_a_column_of_another_type_ends_the_process),
     };
     return cmocka_run_group_tests_name("db types", tests, open_database, close_database);
 }

@@ -1,7 +1,4 @@
-/*
- * What the key process signs and what it refuses, through its real client and its real program, sandbox
- * included (DESIGN 3).
- */
+/* What the key process signs and what it refuses: the real program with its sandbox, through keyd.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "stellar/envelope_build.h"
 #include "support/keyd.h"
 
 #define NOW_S 1800000000u
@@ -23,7 +21,7 @@ static struct keyd *serving, *provisioning;
 static struct generated_key accounts[3];
 static struct network_id network;
 
-/* A lease of accounts[at] that is to succeed; tests spoil one thing in it. */
+/* A valid lease of accounts[at]; tests make one thing in it invalid. */
 static struct lease_signing good_lease(size_t at, struct buf *transaction)
 {
     lease_transaction(&accounts[at].public_key, NOW_S + 60, transaction);
@@ -38,7 +36,7 @@ static void sign(struct lease_signing items[], size_t count)
     assert_int_equal(keyd_sign_leases(serving, NOW_S, items, count), ERR_OK);
 }
 
-static void G7_G9_it_signs_a_lease_for_its_hash(void **state)
+static void G7_G9_a_lease_is_signed_for_its_own_hash(void **state)
 {
     (void)state;
     struct buf transaction = {0};
@@ -51,7 +49,7 @@ static void G7_G9_it_signs_a_lease_for_its_hash(void **state)
     buf_free(&transaction);
 }
 
-/* Each spoils one item in its own way and names the error that keyd must give. */
+/* Each makes an item invalid in one way and returns the error that keyd must return. */
 struct spoiling {
     const char *name;
     enum err expected;
@@ -122,7 +120,7 @@ static void spoil_max_time(struct lease_signing *item, struct buf *transaction)
     replace(item, transaction, &other);
 }
 
-/* The transaction's preconditions: PRECOND_TIME with max time 0 means for ever. */
+/* PRECOND_TIME with max time 0: no limit. */
 static void spoil_bound(struct lease_signing *item, struct buf *transaction)
 {
     struct provisioning_tx other = transaction_of(item);
@@ -188,7 +186,7 @@ static void G7_G9_each_bad_item_fails_alone_in_its_batch(void **state)
     }
 }
 
-static void more_than_one_message_holds_is_signed_all_the_same(void **state)
+static void a_batch_larger_than_one_message_is_signed(void **state)
 {
     (void)state;
     size_t count = 2 * SIGN_BATCH_MAX + 3;
@@ -206,8 +204,8 @@ static void more_than_one_message_holds_is_signed_all_the_same(void **state)
     buf_free(&transaction);
 }
 
-/* Twenty times the largest item that is let through is more than the payload of one message. */
-static void large_transactions_travel_in_several_messages(void **state)
+/* Twenty items of the maximal size do not fit into one message. */
+static void large_transactions_are_sent_in_several_messages(void **state)
 {
     (void)state;
     struct buf large = {0};
@@ -226,14 +224,14 @@ static void large_transactions_travel_in_several_messages(void **state)
 
 /* ---- fee bumps */
 
-/* A signed lease as a client gives it back. */
+/* A signed lease as a client submits it. */
 static void signed_lease(size_t at, struct buf *envelope)
 {
     struct buf transaction = {0};
     struct lease_signing item = good_lease(at, &transaction);
     sign(&item, 1);
     assert_int_equal(item.result, ERR_OK);
-    envelope_build(item.transaction, &item.signer, &item.signature, envelope);
+    envelope_build(item.transaction, &item.signer, &item.signature, 1, envelope);
     buf_free(&transaction);
 }
 
@@ -271,7 +269,7 @@ static void G7_G9_a_fee_bump_is_paid_by_the_distribution_account(void **state)
     buf_free(&body);
 }
 
-static void G7_fee_bumps_that_are_refused(void **state)
+static void G7_bad_fee_bumps_are_refused(void **state)
 {
     (void)state;
     struct buf inner = {0}, outer = {0}, unsigned_inner = {0}, nested = {0};
@@ -280,11 +278,11 @@ static void G7_fee_bumps_that_are_refused(void **state)
     assert_int_equal(bump(&inner, 0, 100001, &outer, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
     assert_int_equal(bump(&inner, 0, 0, &outer, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
     assert_int_equal(bump(&inner, 0, -1, &outer, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
-    assert_int_equal(bump(&inner, 1, 1000, &outer, &hash), ERR_SEAL_BROKEN); /* another account's seed */
+    assert_int_equal(bump(&inner, 1, 1000, &outer, &hash), ERR_SEAL_BROKEN); /* the seed of another account */
     struct signature forged = {{1}};
     struct buf transaction = {0};
     lease_transaction(&accounts[0].public_key, NOW_S + 60, &transaction);
-    envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &forged, &unsigned_inner);
+    envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &forged, 1, &unsigned_inner);
     assert_int_equal(bump(&unsigned_inner, 0, 1000, &outer, &hash), ERR_NO_SIGNATURES_PROVIDED);
     assert_int_equal(bump(&inner, 0, 1000, &nested, &hash), ERR_OK);
     assert_int_equal(bump(&nested, 0, 1000, &outer, &hash), ERR_FEE_BUMP_TX_NOT_ALLOWED);
@@ -345,7 +343,7 @@ static void creation_and_merge_carry_every_signature(void **state)
     }
 }
 
-static void templates_that_are_refused(void **state)
+static void bad_provisioning_transactions_are_refused(void **state)
 {
     (void)state;
     const struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
@@ -369,7 +367,7 @@ static void templates_that_are_refused(void **state)
     assert_int_equal(out.len, 0);
 }
 
-static void a_template_tells_which_seed_does_not_open(void **state)
+static void a_provisioning_error_names_the_seed_that_does_not_open(void **state)
 {
     (void)state;
     const struct provisioning_tx transaction = good_transaction(PROVISIONING_MERGE);
@@ -379,7 +377,7 @@ static void a_template_tells_which_seed_does_not_open(void **state)
         struct hash hash;
         uint32_t broken = UINT32_MAX;
         sealed[i].box[SEAL_SIZE - 1] ^= 1;
-        sealed[ARRAY_LEN(accounts) - 1].box[0] ^= 1; /* the first one is told */
+        sealed[ARRAY_LEN(accounts) - 1].box[0] ^= 1; /* the first one is reported */
         assert_int_equal(
             keyd_sign_provisioning(provisioning, NOW_S, &transaction, sealed, &out, &hash, &broken, NULL),
             ERR_SEAL_BROKEN);
@@ -388,7 +386,7 @@ static void a_template_tells_which_seed_does_not_open(void **state)
     }
 }
 
-/* ---- figures */
+/* ---- speed */
 
 static void a_batch_of_64_takes_milliseconds(void **state)
 {
@@ -433,15 +431,15 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G7_G9_it_signs_a_lease_for_its_hash),
+        cmocka_unit_test(G7_G9_a_lease_is_signed_for_its_own_hash),
         cmocka_unit_test(G7_G9_each_bad_item_fails_alone_in_its_batch),
-        cmocka_unit_test(more_than_one_message_holds_is_signed_all_the_same),
-        cmocka_unit_test(large_transactions_travel_in_several_messages),
+        cmocka_unit_test(a_batch_larger_than_one_message_is_signed),
+        cmocka_unit_test(large_transactions_are_sent_in_several_messages),
         cmocka_unit_test(G7_G9_a_fee_bump_is_paid_by_the_distribution_account),
-        cmocka_unit_test(G7_fee_bumps_that_are_refused),
+        cmocka_unit_test(G7_bad_fee_bumps_are_refused),
         cmocka_unit_test(creation_and_merge_carry_every_signature),
-        cmocka_unit_test(templates_that_are_refused),
-        cmocka_unit_test(a_template_tells_which_seed_does_not_open),
+        cmocka_unit_test(bad_provisioning_transactions_are_refused),
+        cmocka_unit_test(a_provisioning_error_names_the_seed_that_does_not_open),
         cmocka_unit_test(a_batch_of_64_takes_milliseconds),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd", tests, set_up, tear_down);

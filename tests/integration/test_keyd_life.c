@@ -1,6 +1,6 @@
 /*
- * The key process from start to end, through its client: which secrets it starts with and which it refuses,
- * and that its client never waits for one that is gone (DESIGN 3; DS4, DS6, DS7).
+ * Start and end of the key process, through keyd.h (DS4, DS6, DS7): which secrets it accepts, and that no
+ * call waits for a process that has ended.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static void G10_malformed_secrets_are_refused_at_start(void **state)
     free(long_passphrase);
 }
 
-static void a_program_that_is_not_a_key_process_is_refused(void **state)
+static void another_program_instead_of_the_key_process_is_refused(void **state)
 {
     (void)state;
     static const char *const programs[] = {"/nonexistent", "/bin/true", "/bin/false"};
@@ -80,7 +80,7 @@ static void a_program_that_is_not_a_key_process_is_refused(void **state)
         struct keyd_secrets secrets = keyd_known_secrets();
         assert_int_equal(keyd_start(programs[i], KEYD_SERVE, &secrets, &keyd, &detail), ERR_CONFIG);
         assert_non_null(strstr(detail.text, i == 0 ? "/nonexistent" : "exit code"));
-        assert_int_equal(fcntl(secrets.master_key_fd, F_GETFD), -1); /* handed over, whatever came of it */
+        assert_int_equal(fcntl(secrets.master_key_fd, F_GETFD), -1); /* closed, also after an error */
     }
 }
 
@@ -109,7 +109,7 @@ static enum err load(struct loaded *out, struct keyd_secrets secrets, const stru
     return e;
 }
 
-/* A refused ring is the end of the process: exit code 78, and every call says so at once. */
+/* A ring that does not load ends the process with exit code 78, and every later call fails at once. */
 static void refuses_to_load(struct keyd_secrets secrets, const struct public_key *configured,
     const struct master_key_row rows[], size_t count, const char *because)
 {
@@ -127,7 +127,7 @@ static void refuses_to_load(struct keyd_secrets secrets, const struct public_key
     keyd_stop(loaded.keyd);
 }
 
-static void G10_the_configured_distribution_account_must_be_the_secrets(void **state)
+static void G10_the_configured_distribution_account_must_match_the_secret(void **state)
 {
     (void)state;
     struct public_key right = keyd_distribution(), wrong = right;
@@ -146,7 +146,7 @@ static void G10_the_configured_distribution_account_must_be_the_secrets(void **s
     refuses_to_load(without, NULL, NULL, 0, "MASTER_KEY_FILE");
 }
 
-static void a_key_file_is_new_until_its_row_is_known(void **state)
+static void a_key_file_is_new_until_its_row_is_stored(void **state)
 {
     (void)state;
     struct loaded first, second;
@@ -191,7 +191,7 @@ static void opens_in(struct keyd *keyd, const struct generated_key *key, enum er
     buf_free(&envelope);
 }
 
-static void a_passphrase_derives_the_same_key_from_its_row(void **state)
+static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
 {
     (void)state;
     struct loaded first, second, both;
@@ -208,7 +208,7 @@ static void a_passphrase_derives_the_same_key_from_its_row(void **state)
     opens_in(second.keyd, &key, ERR_OK);
     keyd_stop(second.keyd);
 
-    /* Beside a key file it still opens the old seeds; new ones go under the file's key. */
+    /* With a key file as well, it still opens the old seeds; the key of the file seals new ones. */
     assert_int_equal(load(&both, with_passphrase("correct horse", true), NULL, &first.current, 1), ERR_OK);
     assert_true(both.is_new && !both.current.derived);
     opens_in(both.keyd, &key, ERR_OK);
@@ -219,7 +219,7 @@ static void a_passphrase_derives_the_same_key_from_its_row(void **state)
     refuses_to_load(keyd_known_secrets(), NULL, &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
 }
 
-static void G9_a_seed_sealed_elsewhere_does_not_open(void **state)
+static void G9_a_seed_sealed_for_another_network_or_key_does_not_open(void **state)
 {
     (void)state;
     struct loaded first, second;
@@ -252,7 +252,7 @@ static enum err call(struct keyd *keyd)
     return keyd_generate(keyd, 1, &key);
 }
 
-static void a_killed_key_process_is_known_at_once_and_for_ever(void **state)
+static void a_killed_key_process_is_reported_at_once(void **state)
 {
     (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
@@ -273,7 +273,7 @@ static void a_killed_key_process_is_known_at_once_and_for_ever(void **state)
     keyd_stop(keyd);
 }
 
-static void a_stopped_key_process_is_given_up_within_its_deadline(void **state)
+static void a_stopped_key_process_times_out(void **state)
 {
     (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
@@ -283,14 +283,14 @@ static void a_stopped_key_process_is_given_up_within_its_deadline(void **state)
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
     assert_true(is_lost(keyd, 0)); /* though the process exists */
     assert_in_range(clock_ms() - begun_ms, 4900, slower(6000));
-    signal_to(keyd, SIGCONT); /* its late answer must never be taken for the next one's */
+    signal_to(keyd, SIGCONT); /* its late answer must not be taken for the answer to the next request */
     begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
     assert_true(clock_ms() - begun_ms < slower(100));
     keyd_stop(keyd);
 }
 
-static void a_pause_and_a_terminals_signals_do_no_harm(void **state)
+static void a_pause_and_terminal_signals_do_not_end_it(void **state)
 {
     (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
@@ -302,7 +302,7 @@ static void a_pause_and_a_terminals_signals_do_no_harm(void **state)
     keyd_stop(keyd);
 }
 
-static void stopping_ends_it(void **state)
+static void keyd_stop_ends_it(void **state)
 {
     (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_SERVE);
@@ -314,7 +314,7 @@ static void stopping_ends_it(void **state)
     keyd_stop(NULL);
 }
 
-/* Runs work in a process of its own; what it answers is that process's exit code. */
+/* Runs work in a process of its own, whose exit code is the result. */
 static int apart(int (*work)(void *context), void *context)
 {
     int status;
@@ -341,7 +341,7 @@ static int start_and_die(void *context)
     return 1;
 }
 
-static void it_dies_with_fairway(void **state)
+static void it_ends_when_fairway_ends(void **state)
 {
     (void)state;
     int ends[2];
@@ -351,7 +351,7 @@ static void it_dies_with_fairway(void **state)
     assert_int_equal(read(ends[0], &pid, sizeof pid), sizeof pid);
     assert_true(pid > 1);
     struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
-    if (ended.fd >= 0) { /* else it is gone already */
+    if (ended.fd >= 0) { /* else it has ended already */
         assert_int_equal(poll(&ended, 1, 5000), 1);
         close(ended.fd);
     }
@@ -359,7 +359,7 @@ static void it_dies_with_fairway(void **state)
     close(ends[1]);
 }
 
-/* ---- what the machine must give */
+/* ---- limits of the machine */
 
 static int start_without_locked_memory(void *context)
 {
@@ -379,7 +379,7 @@ static void DS6_without_locked_memory_it_refuses_to_start(void **state)
 {
     (void)state;
 #ifdef FAIRWAY_SANITIZED
-    skip(); /* the sanitizer's mlock locks nothing and never fails */
+    skip(); /* mlock of a sanitizer does nothing */
 #endif
     assert_int_equal(apart(start_without_locked_memory, NULL), 0);
 }
@@ -392,7 +392,7 @@ static int look_into_it(void *context)
     struct keyd_secrets secrets = keyd_known_secrets();
     if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
         return 2;
-    prctl(PR_SET_DUMPABLE, 1); /* changing the user took it away from us */
+    prctl(PR_SET_DUMPABLE, 1); /* setuid has cleared it */
     if (keyd_start(context, KEYD_SERVE, &secrets, &keyd, &detail) != ERR_OK) {
         print_error("%s\n", detail.text);
         return 3;
@@ -408,7 +408,7 @@ static int look_into_it(void *context)
         _exit(0);
     }
     AUTO_FREE char *memory = mem_format("/proc/%d/mem", pid);
-    bool control = ptrace(PTRACE_SEIZE, open_one, NULL, NULL) == 0; /* tracing works here at all */
+    bool control = ptrace(PTRACE_SEIZE, open_one, NULL, NULL) == 0; /* tracing works on this machine */
     bool traced = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
     bool read = open(memory, O_RDONLY | O_CLOEXEC) >= 0;
     kill(open_one, SIGKILL);
@@ -416,7 +416,7 @@ static int look_into_it(void *context)
     return !control ? 4 : traced ? 5 : read ? 6 : 0;
 }
 
-static void DS7_no_debugger_attaches(void **state)
+static void DS7_a_debugger_cannot_attach(void **state)
 {
     (void)state;
     char folder[] = "/tmp/keyd-test-XXXXXX";
@@ -435,18 +435,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(G10_malformed_secrets_are_refused_at_start),
-        cmocka_unit_test(a_program_that_is_not_a_key_process_is_refused),
-        cmocka_unit_test(G10_the_configured_distribution_account_must_be_the_secrets),
-        cmocka_unit_test(a_key_file_is_new_until_its_row_is_known),
-        cmocka_unit_test(a_passphrase_derives_the_same_key_from_its_row),
-        cmocka_unit_test(G9_a_seed_sealed_elsewhere_does_not_open),
-        cmocka_unit_test(a_killed_key_process_is_known_at_once_and_for_ever),
-        cmocka_unit_test(a_stopped_key_process_is_given_up_within_its_deadline),
-        cmocka_unit_test(a_pause_and_a_terminals_signals_do_no_harm),
-        cmocka_unit_test(stopping_ends_it),
-        cmocka_unit_test(it_dies_with_fairway),
+        cmocka_unit_test(another_program_instead_of_the_key_process_is_refused),
+        cmocka_unit_test(G10_the_configured_distribution_account_must_match_the_secret),
+        cmocka_unit_test(a_key_file_is_new_until_its_row_is_stored),
+        cmocka_unit_test(a_passphrase_and_its_row_give_the_same_key_again),
+        cmocka_unit_test(G9_a_seed_sealed_for_another_network_or_key_does_not_open),
+        cmocka_unit_test(a_killed_key_process_is_reported_at_once),
+        cmocka_unit_test(a_stopped_key_process_times_out),
+        cmocka_unit_test(a_pause_and_terminal_signals_do_not_end_it),
+        cmocka_unit_test(keyd_stop_ends_it),
+        cmocka_unit_test(it_ends_when_fairway_ends),
         cmocka_unit_test(DS6_without_locked_memory_it_refuses_to_start),
-        cmocka_unit_test(DS7_no_debugger_attaches),
+        cmocka_unit_test(DS7_a_debugger_cannot_attach),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd life", tests, NULL, NULL);
 }

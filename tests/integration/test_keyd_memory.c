@@ -1,8 +1,7 @@
 /*
- * DS6: where in the key process's memory its secrets are, by looking through all of it. The master key and
- * the distribution key are in locked pages that no dump contains, and nowhere else; of a channel account's
- * key nothing is left once it has signed. Not for instrumented builds: there nothing is locked, and freed
- * memory is kept.
+ * DS6: searches all memory of the key process for its secrets. The master key and the distribution key are
+ * only in locked pages that are not in core dumps; the key of a channel account is nowhere after it has
+ * signed. Skipped in instrumented builds, which lock nothing and keep freed memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +25,7 @@ struct sought {
     const char *name;
     const uint8_t *data;
     size_t len;
-    size_t outside, inside; /* hits in ordinary pages, and in those that are locked and never dumped */
+    size_t outside, inside; /* hits in ordinary pages, and in locked pages that are not dumped */
 };
 
 static void search(
@@ -44,7 +43,7 @@ static void search(
             *(guarded ? &sought[i].inside : &sought[i].outside) += 1;
 }
 
-static void search_memory(const struct spawned *child, struct sought *sought, size_t count)
+static void search_memory(const struct spawn_child *child, struct sought *sought, size_t count)
 {
     AUTO_FREE char *path = mem_format("/proc/%d/mem", (int)child->pid);
     AUTO_FREE char *maps = raw_proc(child, "smaps", NULL);
@@ -68,8 +67,8 @@ static void search_memory(const struct spawned *child, struct sought *sought, si
 }
 
 /*
- * What signs is not the seed but a scalar that is hashed from it (RFC 8032 section 5.1.5), and the fixed-base
- * multiplication takes that in 64 signed digits of 4 bits, which libsodium leaves on the stack.
+ * The scalar that signs is a hash of the seed (RFC 8032 section 5.1.5). libsodium's fixed-base multiplication
+ * splits it into 64 signed digits of 4 bits, which it leaves on the stack.
  */
 static void scalar_of(const uint8_t seed[32], uint8_t hashed[64], int8_t digits[64])
 {
@@ -84,7 +83,7 @@ static void scalar_of(const uint8_t seed[32], uint8_t hashed[64], int8_t digits[
     }
 }
 
-/* A key in the forms in which it passes through memory. */
+/* The forms in which a key is in memory. */
 struct forms {
     uint8_t seed[32], scalar[64];
     int8_t digits[64];
@@ -98,7 +97,7 @@ static struct forms forms_of(const uint8_t seed[32])
     return forms;
 }
 
-static void is_nowhere(const struct spawned *child, const struct forms *forms)
+static void is_nowhere(const struct spawn_child *child, const struct forms *forms)
 {
     struct sought sought[] = {{"the seed", forms->seed, sizeof forms->seed, 0, 0},
         {"the scalar", forms->scalar, sizeof forms->scalar, 0, 0},
@@ -113,11 +112,11 @@ static void is_nowhere(const struct spawned *child, const struct forms *forms)
 static struct forms open_account(const struct generated_key *account)
 {
     uint8_t master[32];
-    struct opened open;
+    struct key_pair open;
     struct keyd_settings settings = keyd_test_settings();
     memset(master, 7, sizeof master);
     assert_int_equal(
-        unseal(master, &settings.network, &account->public_key, &account->sealed, &open), ERR_OK);
+        seal_open(master, &settings.network, &account->public_key, &account->sealed, &open), ERR_OK);
     return forms_of(open.seed);
 }
 
@@ -128,7 +127,7 @@ static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)
     memset(master, 7, sizeof master);
     memset(seed, 11, sizeof seed);
     const struct forms forms = forms_of(seed);
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     for (int loaded = 0; loaded < 2; loaded++) {
         struct sought sought[] = {{"the master key", master, sizeof master, 0, 0},
             {"the distribution seed", seed, sizeof seed, 0, 0},
@@ -146,14 +145,14 @@ static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)
     assert_int_equal(raw_end(&child), EX_OK);
 }
 
-static void of_an_account_that_signed_nothing_is_left(void **state)
+static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state)
 {
     (void)state;
     struct generated_key account;
     struct buf transaction = {0}, message = {0};
     keyd_accounts(&account, 1);
     const struct forms forms = open_account(&account);
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     raw_load(&child);
     lease_transaction(&account.public_key, NOW_S + 60, &transaction);
     buf_add_u64(&message, NOW_S);
@@ -170,12 +169,12 @@ static void of_an_account_that_signed_nothing_is_left(void **state)
     buf_free(&message);
 }
 
-static void of_an_account_that_was_generated_nothing_is_left(void **state)
+static void no_secret_of_a_generated_account_stays_in_memory(void **state)
 {
     (void)state;
     struct generated_key account;
     struct buf message = {0};
-    struct spawned child = raw_spawn(KEYD_PROVISION);
+    struct spawn_child child = raw_spawn(KEYD_PROVISION);
     raw_load(&child);
     buf_add_u32(&message, 1);
     raw_say(&child, WIRE_GENERATE, &message);
@@ -189,18 +188,18 @@ static void of_an_account_that_was_generated_nothing_is_left(void **state)
     buf_free(&message);
 }
 
-/* The search itself finds what is there: this process is full of what it looks for. */
-static void the_search_finds_what_is_in_plain_memory(void **state)
+/* Tests the search itself on this process, which has the secret in ordinary memory. */
+static void the_search_finds_a_secret_in_unguarded_memory(void **state)
 {
     (void)state;
     uint8_t known[32];
     memset(known, 13, sizeof known);
     struct sought sought[] = {{"a known value", known, sizeof known, 0, 0}};
-    search_memory(&(struct spawned){.pid = getpid()}, sought, 1);
+    search_memory(&(struct spawn_child){.pid = getpid()}, sought, 1);
     assert_true(sought[0].outside > 0);
 }
 
-/* Nobody but root can look: that is the point of the walls. */
+/* Only root can read the memory of a sandboxed process. */
 static bool can_look(void)
 {
 #ifdef FAIRWAY_SANITIZED
@@ -219,10 +218,10 @@ static void skips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_search_finds_what_is_in_plain_memory),
+        cmocka_unit_test(the_search_finds_a_secret_in_unguarded_memory),
         cmocka_unit_test(DS6_G8_its_own_keys_are_in_guarded_pages_only),
-        cmocka_unit_test(of_an_account_that_signed_nothing_is_left),
-        cmocka_unit_test(of_an_account_that_was_generated_nothing_is_left),
+        cmocka_unit_test(no_secret_of_an_account_stays_in_memory_after_it_signed),
+        cmocka_unit_test(no_secret_of_a_generated_account_stays_in_memory),
     };
     const struct CMUnitTest skipped[] = {cmocka_unit_test(skips)};
     if (sodium_init() < 0)

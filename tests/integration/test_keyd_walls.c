@@ -1,6 +1,6 @@
 /*
- * The walls around the key process, seen from outside (DESIGN 3; DS6, DS7): how it ends on each message that
- * should not come, and what of it can be reached. The system call filter has its own test beside its source.
+ * The key process from outside (DS6, DS7): how it ends after each forbidden message, and which of its
+ * resources are accessible. tests/unit/keys/test_sandbox.c tests the system call filter.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,32 +15,32 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/keys/server.h"
+#include "keys/server.h"
 #include "base/mem.h"
 #include "support/keyd.h"
 #include "support/keyd_raw.h"
 
 #define NOW_S 1800000000u
 
-/* ---- messages that should not come */
+/* ---- forbidden messages */
 
-static void end_of_input_is_a_clean_stop(void **state)
+static void closing_the_socket_ends_the_key_process_with_exit_code_0(void **state)
 {
     (void)state;
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     assert_int_equal(raw_end(&child), EX_OK);
     child = raw_spawn(KEYD_PROVISION);
     raw_load(&child);
     assert_int_equal(raw_end(&child), EX_OK);
 }
 
-static void DS7_unknown_messages_end_it(void **state)
+static void DS7_an_unknown_message_ends_the_key_process(void **state)
 {
     (void)state;
     const uint32_t unknown[] = {0, WIRE_READY, WIRE_TYPE_COUNT, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
         for (int loaded = 0; loaded < 2; loaded++) {
-            struct spawned child = raw_spawn(KEYD_SERVE);
+            struct spawn_child child = raw_spawn(KEYD_SERVE);
             if (loaded)
                 raw_load(&child);
             raw_announce(&child, unknown[i], 0);
@@ -48,36 +48,37 @@ static void DS7_unknown_messages_end_it(void **state)
         }
 }
 
-static void DS7_messages_of_the_other_mode_end_it(void **state)
+static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
 {
     (void)state;
     const struct {
         enum keyd_mode mode;
         uint32_t type;
-    } forbidden[] = {{KEYD_SERVE, WIRE_GENERATE}, {KEYD_SERVE, WIRE_TEMPLATE}, {KEYD_PROVISION, WIRE_LEASES},
-        {KEYD_PROVISION, WIRE_FEE_BUMP}};
+    } forbidden[] = {{KEYD_SERVE, WIRE_GENERATE}, {KEYD_SERVE, WIRE_PROVISIONING},
+        {KEYD_PROVISION, WIRE_LEASES}, {KEYD_PROVISION, WIRE_FEE_BUMP}};
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
-        struct spawned child = raw_spawn(forbidden[i].mode);
+        struct spawn_child child = raw_spawn(forbidden[i].mode);
         raw_load(&child);
         raw_announce(&child, forbidden[i].type, 4);
         assert_int_equal(raw_end(&child), VIOLATION_MODE);
     }
 }
 
-static void DS7_messages_out_of_turn_end_it(void **state)
+static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void **state)
 {
     (void)state;
     struct buf payload = {0};
-    const uint32_t serving[] = {WIRE_LEASES, WIRE_FEE_BUMP}, provisioning[] = {WIRE_GENERATE, WIRE_TEMPLATE};
+    const uint32_t serving[] = {WIRE_LEASES, WIRE_FEE_BUMP},
+                   provisioning[] = {WIRE_GENERATE, WIRE_PROVISIONING};
     for (size_t i = 0; i < 2; i++) {
-        struct spawned child = raw_spawn(KEYD_SERVE);
+        struct spawn_child child = raw_spawn(KEYD_SERVE);
         raw_announce(&child, serving[i], 4);
         assert_int_equal(raw_end(&child), VIOLATION_TURN);
         child = raw_spawn(KEYD_PROVISION);
         raw_announce(&child, provisioning[i], 4);
         assert_int_equal(raw_end(&child), VIOLATION_TURN);
     }
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     raw_load(&child);
     raw_put_load(&payload);
     raw_say(&child, WIRE_LOAD, &payload);
@@ -85,8 +86,8 @@ static void DS7_messages_out_of_turn_end_it(void **state)
     buf_free(&payload);
 }
 
-/* The header alone ends it: nothing is allocated or read for the announced payload. */
-static void DS7_oversized_messages_end_it(void **state)
+/* The header alone ends it; no memory is allocated for the payload. */
+static void DS7_an_oversized_message_ends_the_key_process(void **state)
 {
     (void)state;
     const struct {
@@ -94,19 +95,19 @@ static void DS7_oversized_messages_end_it(void **state)
         uint32_t type, len;
     } oversized[] = {{KEYD_SERVE, WIRE_LEASES, WIRE_PAYLOAD_MAX + 1}, {KEYD_SERVE, WIRE_LEASES, UINT32_MAX},
         {KEYD_SERVE, WIRE_FEE_BUMP, KEYD_TRANSACTION_MAX + 257}, {KEYD_PROVISION, WIRE_GENERATE, 5},
-        {KEYD_PROVISION, WIRE_TEMPLATE, 4097}};
+        {KEYD_PROVISION, WIRE_PROVISIONING, 4097}};
     for (size_t i = 0; i < ARRAY_LEN(oversized); i++) {
-        struct spawned child = raw_spawn(oversized[i].mode);
+        struct spawn_child child = raw_spawn(oversized[i].mode);
         raw_load(&child);
         raw_announce(&child, oversized[i].type, oversized[i].len);
         assert_int_equal(raw_end(&child), VIOLATION_OVERSIZED);
     }
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     raw_announce(&child, WIRE_LOAD, 4097);
     assert_int_equal(raw_end(&child), VIOLATION_OVERSIZED);
 }
 
-static void DS7_every_truncation_of_a_message_ends_it(void **state)
+static void DS7_a_truncated_message_ends_the_key_process(void **state)
 {
     (void)state;
     struct buf payload = {0}, frame = {0};
@@ -115,7 +116,7 @@ static void DS7_every_truncation_of_a_message_ends_it(void **state)
     buf_add_u32(&frame, WIRE_LOAD);
     buf_add_bytes(&frame, buf_bytes(&payload));
     for (size_t len = 1; len < frame.len; len++) {
-        struct spawned child = raw_spawn(KEYD_SERVE);
+        struct spawn_child child = raw_spawn(KEYD_SERVE);
         assert_int_equal(send(child.fd, frame.data, len, MSG_NOSIGNAL), len);
         assert_int_equal(raw_end(&child), VIOLATION_TRUNCATED);
     }
@@ -123,43 +124,43 @@ static void DS7_every_truncation_of_a_message_ends_it(void **state)
     buf_free(&frame);
 }
 
-static void DS7_payloads_of_another_shape_end_it(void **state)
+static void DS7_a_malformed_payload_ends_the_key_process(void **state)
 {
     (void)state;
     struct buf payload = {0};
     raw_put_load(&payload);
     payload.len -= 4; /* one word short, then one too long */
     for (int tail = 0; tail < 2; tail++, buf_add_u64(&payload, 0)) {
-        struct spawned child = raw_spawn(KEYD_SERVE);
+        struct spawn_child child = raw_spawn(KEYD_SERVE);
         raw_say(&child, WIRE_LOAD, &payload);
         assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
     }
     const uint32_t counts[] = {0, SIGN_BATCH_MAX + 1};
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-        struct spawned child = raw_spawn(KEYD_PROVISION);
+        struct spawn_child child = raw_spawn(KEYD_PROVISION);
         raw_load(&child);
         buf_clear(&payload);
         buf_add_u32(&payload, counts[i]);
         raw_say(&child, WIRE_GENERATE, &payload);
         assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
     }
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     raw_load(&child);
     buf_clear(&payload);
     buf_add_u64(&payload, NOW_S);
-    buf_add_u32(&payload, 1); /* an item that is not there */
+    buf_add_u32(&payload, 1); /* a missing item */
     raw_say(&child, WIRE_LEASES, &payload);
     assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
     buf_free(&payload);
 }
 
-/* ---- what of it can be reached */
+/* ---- its resources */
 
-static void DS6_G8_environment_and_command_line_hold_nothing(void **state)
+static void DS6_G8_environment_and_command_line_hold_no_secret(void **state)
 {
     (void)state;
     size_t len;
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     AUTO_FREE char *environment = raw_proc(&child, "environ", &len);
     assert_string_equal(environment, "");
     assert_int_equal(len, 0);
@@ -178,11 +179,11 @@ static size_t word_of(const char *text, const char *name)
     return strtoul(at + strlen(name), NULL, 10);
 }
 
-static void it_has_its_socket_and_its_log_and_no_more(void **state)
+static void only_its_socket_and_its_log_are_open(void **state)
 {
     (void)state;
     int stray = open("/dev/null", O_RDONLY), far = fcntl(stray, F_DUPFD, 300); /* both survive exec */
-    struct spawned child = raw_spawn(KEYD_SERVE);
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
     close(stray);
     close(far);
     AUTO_FREE char *command = mem_format("ls /proc/%d/fd", (int)child.pid);
@@ -205,7 +206,7 @@ static void it_has_its_socket_and_its_log_and_no_more(void **state)
     assert_int_equal(raw_end(&child), EX_OK);
 }
 
-static void it_links_nothing_but_libc_and_libsodium(void **state)
+static void it_links_only_libc_and_libsodium(void **state)
 {
     (void)state;
 #ifdef FAIRWAY_SANITIZED
@@ -231,16 +232,16 @@ static void it_links_nothing_but_libc_and_libsodium(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(end_of_input_is_a_clean_stop),
-        cmocka_unit_test(DS7_unknown_messages_end_it),
-        cmocka_unit_test(DS7_messages_of_the_other_mode_end_it),
-        cmocka_unit_test(DS7_messages_out_of_turn_end_it),
-        cmocka_unit_test(DS7_oversized_messages_end_it),
-        cmocka_unit_test(DS7_every_truncation_of_a_message_ends_it),
-        cmocka_unit_test(DS7_payloads_of_another_shape_end_it),
-        cmocka_unit_test(DS6_G8_environment_and_command_line_hold_nothing),
-        cmocka_unit_test(it_has_its_socket_and_its_log_and_no_more),
-        cmocka_unit_test(it_links_nothing_but_libc_and_libsodium),
+        cmocka_unit_test(closing_the_socket_ends_the_key_process_with_exit_code_0),
+        cmocka_unit_test(DS7_an_unknown_message_ends_the_key_process),
+        cmocka_unit_test(DS7_a_message_of_the_other_mode_ends_the_key_process),
+        cmocka_unit_test(DS7_a_message_before_load_or_a_second_load_ends_the_key_process),
+        cmocka_unit_test(DS7_an_oversized_message_ends_the_key_process),
+        cmocka_unit_test(DS7_a_truncated_message_ends_the_key_process),
+        cmocka_unit_test(DS7_a_malformed_payload_ends_the_key_process),
+        cmocka_unit_test(DS6_G8_environment_and_command_line_hold_no_secret),
+        cmocka_unit_test(only_its_socket_and_its_log_are_open),
+        cmocka_unit_test(it_links_only_libc_and_libsodium),
     };
     return cmocka_run_group_tests_name("keyd walls", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What `fairway locks` tells: waits, holders of advisory locks, old snapshots; also to a role that may see
- * little. */
+/* Rules of db/locks.h: waits, holders of advisory locks and old snapshots, also for a role without
+ * privileges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,7 @@ static void read_with(struct db *reader)
     assert_int_equal(locks_read(reader, NULL, 0, &report, &detail), ERR_OK);
 }
 
-/* Until so many wait, at most 10 s. */
+/* Waits until this many sessions wait, at most 10 s. */
 static void await_waits(struct db *reader, size_t count)
 {
     int64_t deadline_ms = clock_ms() + 10000;
@@ -87,7 +87,7 @@ static void await_waits(struct db *reader, size_t count)
     assert_int_equal(report.wait_count, count);
 }
 
-static void a_quiet_database_has_nothing_to_report(void **state)
+static void an_idle_database_has_an_empty_report(void **state)
 {
     (void)state;
     read_with(db);
@@ -96,7 +96,7 @@ static void a_quiet_database_has_nothing_to_report(void **state)
     assert_int_equal(report.hidden, 0);
 }
 
-static void who_waits_and_behind_whom_with_time_lock_and_query(void **state)
+static void a_wait_shows_waiter_blocker_time_lock_and_query(void **state)
 {
     (void)state;
     struct db *holder = session("holder"), *waiter = session("waiter");
@@ -126,7 +126,7 @@ static void who_waits_and_behind_whom_with_time_lock_and_query(void **state)
     db_free(waiter);
 }
 
-static void a_table_lock_shows_with_its_table_and_each_waiter_by_itself(void **state)
+static void a_table_lock_shows_its_table_and_each_waiter(void **state)
 {
     (void)state;
     struct db *holder = session("holder"), *waiters[] = {session("one"), session("two")};
@@ -150,7 +150,7 @@ static void a_table_lock_shows_with_its_table_and_each_waiter_by_itself(void **s
     db_free(holder);
 }
 
-static void holders_of_advisory_locks_have_the_locks_names(void **state)
+static void holders_of_advisory_locks_are_shown_with_the_lock_names(void **state)
 {
     (void)state;
     static const struct lock_name names[] = {
@@ -160,7 +160,7 @@ static void holders_of_advisory_locks_have_the_locks_names(void **state)
     };
     struct db *leader = session("fairway ingest"), *grant = session("fairway grant");
     run(leader, DB_SQL("SELECT pg_try_advisory_lock($1)", DB_I64(names[0].number)));
-    run(leader, DB_SQL0("SELECT pg_try_advisory_lock(7)")); /* nobody's name */
+    run(leader, DB_SQL0("SELECT pg_try_advisory_lock(7)")); /* a lock without a name */
     begin(grant, DB_SQL0("SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))"));
     assert_int_equal(locks_read(db, names, ARRAY_LEN(names), &report, &detail), ERR_OK);
     assert_int_equal(report.holder_count, 2);
@@ -181,7 +181,7 @@ static const struct lock_pin *pin_of(const char *name)
     return NULL;
 }
 
-static void H15_the_oldest_snapshot_shows_with_its_age(void **state)
+static void H15_the_oldest_snapshot_is_shown_with_its_age(void **state)
 {
     (void)state;
     struct db *old = session("report that runs all night");
@@ -205,7 +205,7 @@ static void H15_the_oldest_snapshot_shows_with_its_age(void **state)
     db_free(old);
 }
 
-static void a_role_with_little_privilege_sees_that_there_is_more(void **state)
+static void a_role_without_privileges_sees_how_many_sessions_are_hidden(void **state)
 {
     (void)state;
     AUTO_FREE char *name = mem_format("little_%s", database.name);
@@ -229,7 +229,7 @@ static void a_role_with_little_privilege_sees_that_there_is_more(void **state)
     test_db_execf(&database, "DROP ROLE %s", name);
 }
 
-static void a_prepared_transaction_shows_as_what_blocks_and_as_what_vacuum_waits_for(void **state)
+static void a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot(void **state)
 {
     (void)state;
     struct db *holder = session("holder"), *waiter = session("waiter");
@@ -253,7 +253,7 @@ static void a_prepared_transaction_shows_as_what_blocks_and_as_what_vacuum_waits
     db_free(waiter);
 }
 
-/* Prepared transactions are switched off by default. */
+/* Prepared transactions are disabled by default. */
 static int start_server(void **state)
 {
     int failed = test_pg_start_private(state);
@@ -270,13 +270,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_database, close_database)
     const struct CMUnitTest tests[] = {
-        TEST(a_quiet_database_has_nothing_to_report),
-        TEST(who_waits_and_behind_whom_with_time_lock_and_query),
-        TEST(a_table_lock_shows_with_its_table_and_each_waiter_by_itself),
-        TEST(holders_of_advisory_locks_have_the_locks_names),
-        TEST(H15_the_oldest_snapshot_shows_with_its_age),
-        TEST(a_prepared_transaction_shows_as_what_blocks_and_as_what_vacuum_waits_for),
-        TEST(a_role_with_little_privilege_sees_that_there_is_more),
+        TEST(an_idle_database_has_an_empty_report),
+        TEST(a_wait_shows_waiter_blocker_time_lock_and_query),
+        TEST(a_table_lock_shows_its_table_and_each_waiter),
+        TEST(holders_of_advisory_locks_are_shown_with_the_lock_names),
+        TEST(H15_the_oldest_snapshot_is_shown_with_its_age),
+        TEST(a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot),
+        TEST(a_role_without_privileges_sees_how_many_sessions_are_hidden),
     };
     return cmocka_run_group_tests_name("db/locks", tests, start_server, test_pg_stop);
 }

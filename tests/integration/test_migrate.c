@@ -1,4 +1,4 @@
-/* Rules of db/migrate.h, with migrations of the test's own, and once with those of the program. */
+/* Rules of db/migrate.h, with migrations of the test, and once with those of this binary. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../src/db/migrations.h"
+#include "../src/db/embedded.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "db/migrate.h"
@@ -41,85 +41,85 @@ static int close_database(void **state)
     return 0;
 }
 
-static void migrations_apply_once(void **state)
+static void migrate_list_once(void **state)
 {
     (void)state;
-    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 2);
     assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.first, fairway.migrations"), 4);
-    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 0);
     assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.first"), 2);
 }
 
-static void only_what_is_missing_is_applied(void **state)
+static void only_missing_migrations_are_applied(void **state)
 {
     (void)state;
-    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
-    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
 }
 
-static void a_failing_file_leaves_nothing_and_those_before_it(void **state)
+static void a_failed_migration_leaves_only_those_before_it(void **state)
 {
     (void)state;
     const struct embedded_migration list[] = {
         two[0], {2, "0002_broken",
                     "CREATE TABLE fairway.half (n integer); SELECT 1 / 0; CREATE TABLE fairway.rest ()"}};
-    assert_int_equal(migrations_apply(db, list, 2, &applied, &detail), ERR_INTERNAL);
+    assert_int_equal(migrate_list(db, list, 2, &applied, &detail), ERR_INTERNAL);
     assert_int_equal(applied, 1);
     assert_non_null(strstr(detail.text, "0002_broken"));
     assert_non_null(strstr(detail.text, "division by zero"));
     assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.migrations"), 1);
     assert_int_equal(test_db_number(&database, "SELECT (to_regclass('fairway.half') IS NULL)::int::int8"), 1);
-    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
 }
 
-static void a_file_that_ends_its_transaction_is_refused(void **state)
+static void a_migration_that_ends_its_transaction_is_refused(void **state)
 {
     (void)state;
     const struct embedded_migration list[] = {{1, "0001_commits", "CREATE TABLE fairway.t (); COMMIT"}};
-    assert_int_equal(migrations_apply(db, list, 1, &applied, &detail), ERR_INTERNAL);
+    assert_int_equal(migrate_list(db, list, 1, &applied, &detail), ERR_INTERNAL);
     assert_int_equal(applied, 0);
     assert_non_null(strstr(detail.text, "0001_commits"));
 }
 
-static void a_changed_text_is_a_conflict(void **state)
+static void a_migration_whose_text_changed_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     const struct embedded_migration changed[] = {{1, "0001_first", "CREATE TABLE fairway.other ()"}, two[1]};
-    assert_int_equal(migrations_apply(db, changed, 2, &applied, &detail), ERR_REFUSED);
-    assert_int_equal(migrations_check(db, changed, 2, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_list(db, changed, 2, &applied, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_check_list(db, changed, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 1"));
     const struct embedded_migration renamed[] = {two[0], {2, "0002_other", two[1].sql}};
-    assert_int_equal(migrations_check(db, renamed, 2, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_check_list(db, renamed, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2"));
 }
 
 static void an_older_program_refuses_a_newer_database(void **state)
 {
     (void)state;
-    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
-    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2"));
-    assert_int_equal(migrations_check(db, two, 1, &detail), ERR_REFUSED);
-    assert_int_equal(migrations_check(db, two, 0, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_check_list(db, two, 1, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_check_list(db, two, 0, &detail), ERR_REFUSED);
 }
 
-static void check_wants_exactly_the_programs_migrations(void **state)
+static void check_requires_exactly_the_migrations_of_this_binary(void **state)
 {
     (void)state;
     struct db *pooled = test_db_open(&database, DB_POOLED);
-    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_REFUSED); /* never migrated */
+    assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_REFUSED); /* never migrated */
     assert_non_null(strstr(detail.text, "fairway migrate"));
-    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_OK);
-    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2 is not applied"));
-    assert_int_equal(migrations_apply(db, two, 2, &applied, &detail), ERR_OK);
-    assert_int_equal(migrations_check(pooled, two, 2, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_OK);
     db_free(pooled);
 }
 
@@ -134,11 +134,11 @@ struct runner {
 static void *run_migrations(void *context)
 {
     struct runner *runner = context;
-    runner->e = migrations_apply(runner->db, runner->list, 2, &runner->applied, NULL);
+    runner->e = migrate_list(runner->db, runner->list, 2, &runner->applied, NULL);
     return NULL;
 }
 
-static void many_may_migrate_at_the_same_time(void **state)
+static void several_processes_may_migrate_at_the_same_time(void **state)
 {
     (void)state;
     struct runner runners[8];
@@ -163,7 +163,7 @@ static enum err read_first(struct db *reader)
     return db_query(reader, DB_SQL0("SELECT count(*) FROM fairway.first"), NULL, &detail);
 }
 
-static void a_migration_that_waits_for_a_lock_lets_readers_through_and_applies_when_it_is_free(void **state)
+static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried(void **state)
 {
     (void)state;
     const struct embedded_migration list[] = {
@@ -174,7 +174,7 @@ static void a_migration_that_waits_for_a_lock_lets_readers_through_and_applies_w
     struct runner runner = {.list = list,
         .db = db_new(&(struct db_settings){
             .url = database.url, .kind = DB_DIRECT, .name = "migrate", .lock_timeout_ms = 300})};
-    assert_int_equal(migrations_apply(db, list, 1, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, list, 1, &applied, &detail), ERR_OK);
     assert_int_equal(db_begin(holder, &detail), ERR_OK);
     assert_int_equal(read_first(holder), ERR_OK);
     assert_int_equal(pthread_create(&runner.thread, NULL, run_migrations, &runner), 0);
@@ -184,7 +184,7 @@ static void a_migration_that_waits_for_a_lock_lets_readers_through_and_applies_w
                                          " 'fairway.first'::regclass") == 0 &&
                clock_left_ms(deadline_ms) > 0)
             clock_sleep_ms(20);
-        assert_true(clock_left_ms(deadline_ms) > 0); /* it tries again */
+        assert_true(clock_left_ms(deadline_ms) > 0); /* it retries */
         assert_int_equal(read_first(reader), ERR_OK);
     }
     db_rollback(holder);
@@ -199,20 +199,20 @@ static void a_migration_that_waits_for_a_lock_lets_readers_through_and_applies_w
 static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **state)
 {
     (void)state;
-    assert_int_equal(migrations_apply(db, two, 1, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
     test_db_exec(&database, "DROP ROLE IF EXISTS fairway_small; CREATE ROLE fairway_small LOGIN PASSWORD 'p';"
                             "GRANT ALL ON SCHEMA fairway TO fairway_small;"
                             "GRANT ALL ON ALL TABLES IN SCHEMA fairway TO fairway_small");
     AUTO_FREE char *url =
         mem_format("postgresql://fairway_small:p@127.0.0.1:%u/%s", test_pg_port(), database.name);
     struct db *small = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "small"});
-    assert_int_equal(migrations_apply(small, two, 2, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate_list(small, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
     db_free(small);
     test_db_exec(&database, "DROP OWNED BY fairway_small; DROP ROLE fairway_small");
 }
 
-static void the_programs_own_migrations_apply(void **state)
+static void the_programs_own_migrate_list(void **state)
 {
     (void)state;
     assert_true(embedded_migration_count > 0);
@@ -231,18 +231,17 @@ int main(void)
 {
 #define ON_ITS_OWN_DATABASE(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
     const struct CMUnitTest tests[] = {
-        ON_ITS_OWN_DATABASE(migrations_apply_once),
-        ON_ITS_OWN_DATABASE(only_what_is_missing_is_applied),
-        ON_ITS_OWN_DATABASE(a_failing_file_leaves_nothing_and_those_before_it),
-        ON_ITS_OWN_DATABASE(a_file_that_ends_its_transaction_is_refused),
-        ON_ITS_OWN_DATABASE(a_changed_text_is_a_conflict),
+        ON_ITS_OWN_DATABASE(migrate_list_once),
+        ON_ITS_OWN_DATABASE(only_missing_migrations_are_applied),
+        ON_ITS_OWN_DATABASE(a_failed_migration_leaves_only_those_before_it),
+        ON_ITS_OWN_DATABASE(a_migration_that_ends_its_transaction_is_refused),
+        ON_ITS_OWN_DATABASE(a_migration_whose_text_changed_is_refused),
         ON_ITS_OWN_DATABASE(an_older_program_refuses_a_newer_database),
-        ON_ITS_OWN_DATABASE(check_wants_exactly_the_programs_migrations),
-        ON_ITS_OWN_DATABASE(many_may_migrate_at_the_same_time),
-        ON_ITS_OWN_DATABASE(
-            a_migration_that_waits_for_a_lock_lets_readers_through_and_applies_when_it_is_free),
+        ON_ITS_OWN_DATABASE(check_requires_exactly_the_migrations_of_this_binary),
+        ON_ITS_OWN_DATABASE(several_processes_may_migrate_at_the_same_time),
+        ON_ITS_OWN_DATABASE(a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried),
         ON_ITS_OWN_DATABASE(a_role_that_may_not_create_schemas_can_migrate_what_exists),
-        ON_ITS_OWN_DATABASE(the_programs_own_migrations_apply),
+        ON_ITS_OWN_DATABASE(the_programs_own_migrate_list),
     };
     return cmocka_run_group_tests_name("migrate", tests, test_pg_start, test_pg_stop);
 }

@@ -1,6 +1,6 @@
 /*
- * The store's rows of the ancestors' checklist (B.6, S1 to S19) that no other suite has. The hazards of its
- * tables are test_store_hazards'.
+ * Rules S1 to S19 of the tables of leases and accounts that no other suite tests. test_store_hazards.c tests
+ * time zones, plans and concurrency.
  */
 #include "support/pool.h"
 
@@ -22,8 +22,8 @@ static int set_up(void **state)
     return test_pool_set_up(state, ACCOUNTS);
 }
 
-/* Whether the lease is open and names its account, which names it; else it must be settled and neither does.
- */
+/* Whether the lease is open and its account refers to it. Fails unless it is one of open or settled, and
+ * consistent. */
 static bool is_open(const struct test_pool *pool, const struct lease *lease)
 {
     char hex[HASH_HEX_SIZE];
@@ -41,20 +41,23 @@ static bool is_open(const struct test_pool *pool, const struct lease *lease)
 
 /* ---- reading */
 
-static void S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is(void **state)
+static void S4_an_existing_lease_is_found_and_another_is_not(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
     struct fee_bump_lease key;
     struct hash unknown = built_hash(1);
-    assert_int_equal(fee_bump_find_lease(pool->db, &unknown, &(struct envelope){0}, "", &key, NULL), ERR_NOT_ELIGIBLE);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &unknown, &(struct envelope){0}, "", &key, NULL), ERR_NOT_ELIGIBLE);
     test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL), ERR_OK);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL),
+        ERR_OK);
     assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
     asked_wipe(&asked);
 }
 
-static void S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_order_of_creation(void **state)
+static void S5_S17_accounts_are_listed_in_key_order(void **state)
 {
     struct test_pool *pool = *state;
     struct account_shown page[ACCOUNTS];
@@ -65,7 +68,7 @@ static void S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_o
         assert_true(strcmp(page[i - 1].public_key, page[i].public_key) < 0);
 }
 
-static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
+static void S5_a_page_of_a_large_pool_reads_only_its_rows(void **state)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test,
@@ -87,7 +90,7 @@ static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
         seen += count;
     } while (count > 0);
     assert_int_equal(seen, 20000 + ACCOUNTS);
-    /* what was read of the table, all pages together: each row once, but for a page's last look ahead */
+    /* rows read for all pages together: each once, and one more for each page */
     db_free(pool->db);
     pool->db = test_db_open(&pool->test, DB_DIRECT);
     int64_t deadline_ms = clock_ms() + 10000, fetched;
@@ -99,7 +102,7 @@ static void S5_a_page_of_a_large_pool_costs_no_more_than_its_rows(void **state)
     assert_in_range(fetched, 20000, 20000 * 4);
 }
 
-static void S15_the_pool_is_counted(void **state)
+static void S15_the_pool_counts_are_right(void **state)
 {
     struct test_pool *pool = *state;
     struct pool_counts status;
@@ -116,9 +119,9 @@ static void S15_the_pool_is_counted(void **state)
     assert_int_equal(status.idle, ACCOUNTS);
 }
 
-/* ---- leases: taken and ended */
+/* ---- granting and settling */
 
-static void S3_an_account_that_keeps_part_of_a_lease_cannot_exist(void **state)
+static void S3_an_account_with_part_of_a_lease_is_rejected(void **state)
 {
     struct test_pool *pool = *state;
     static const char *const halves[] = {"lease_hash = sha256('')", "locked_at = now()",
@@ -131,9 +134,8 @@ static void S3_an_account_that_keeps_part_of_a_lease_cannot_exist(void **state)
     assert_nothing_leased(pool);
 }
 
-/* The ancestor assigned by public key alone: one that had lost its account overwrote the next one's hash
- * (H2). */
-static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(void **state)
+/* H2: a replica whose claim has expired must not overwrite the lease that the account has by now. */
+static void S6_a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void **state)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
@@ -155,7 +157,7 @@ static void S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it(vo
     struct asked asked;
     test_pool_grant_all(pool, &asked, 1);
     assert_true(public_key_equal(&asked.grant.lease.account, &account.key));
-    /* the late one goes on as if nothing had happened */
+    /* the late replica continues */
     struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
     struct lease_request request = {.request_id = "late"};
     const struct grant_record_item item = {&request, &own};
@@ -189,7 +191,7 @@ static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **st
     asked_wipe(&asked);
 }
 
-static void S7_S8_a_ledger_with_nothing_of_ours_ends_nothing(void **state)
+static void S7_S8_a_ledger_without_our_transactions_ends_no_lease(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -204,7 +206,7 @@ static void S7_S8_a_ledger_with_nothing_of_ours_ends_nothing(void **state)
     asked_wipe_all(asked, 2);
 }
 
-static void S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends_all(void **state)
+static void S9_S10_a_ledger_ends_exactly_the_leases_whose_transactions_it_has(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[4];
@@ -223,9 +225,9 @@ static void S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends
     asked_wipe_all(asked, 4);
 }
 
-/* ---- storing and removing */
+/* ---- storing and deleting */
 
-static void S13_a_row_that_cannot_be_an_account_is_not_stored(void **state)
+static void S13_a_malformed_account_row_is_rejected(void **state)
 {
     struct test_pool *pool = *state;
     static const char *const wrong[][2] = {
@@ -251,7 +253,7 @@ static void S13_a_row_that_cannot_be_an_account_is_not_stored(void **state)
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
 }
 
-static void S13_a_key_that_is_not_its_accounts_signs_nothing(void **state)
+static void S13_a_key_of_another_account_signs_nothing(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -270,7 +272,7 @@ static void S13_a_key_that_is_not_its_accounts_signs_nothing(void **state)
         ACCOUNTS);
 }
 
-static void S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not(void **state)
+static void S18_Z6_an_account_row_is_never_deleted(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -289,7 +291,7 @@ static void S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not(void **sta
 }
 
 /* An open lease is the only record of a transaction that the network may still include. */
-static void Z6_an_open_lease_is_never_deleted_and_a_settled_one_may_be(void **state)
+static void Z6_an_open_lease_is_never_deleted_but_a_settled_one_may_be(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -312,7 +314,7 @@ static void Z6_an_open_lease_is_never_deleted_and_a_settled_one_may_be(void **st
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void S18_a_leased_account_is_not_retired_by_anything_before_its_lease_ends(void **state)
+static void S18_a_leased_account_is_not_retired_before_its_lease_ends(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -326,7 +328,7 @@ static void S18_a_leased_account_is_not_retired_by_anything_before_its_lease_end
     asked_wipe(&asked);
 }
 
-static void S19_master_keys_are_absent_then_found_and_the_same_again_is_fine(void **state)
+static void S19_a_stored_master_key_is_found_and_may_be_stored_again(void **state)
 {
     (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
@@ -365,21 +367,21 @@ int main(void)
 {
 #define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        STORE(S4_a_lease_that_does_not_exist_is_not_found_and_one_that_does_is),
-        STORE(S5_S17_accounts_are_listed_in_the_order_of_their_keys_whatever_the_order_of_creation),
-        STORE(S5_a_page_of_a_large_pool_costs_no_more_than_its_rows),
-        STORE(S15_the_pool_is_counted),
-        STORE(S3_an_account_that_keeps_part_of_a_lease_cannot_exist),
-        STORE(S6_a_holder_that_has_lost_its_account_cannot_record_a_lease_on_it),
+        STORE(S4_an_existing_lease_is_found_and_another_is_not),
+        STORE(S5_S17_accounts_are_listed_in_key_order),
+        STORE(S5_a_page_of_a_large_pool_reads_only_its_rows),
+        STORE(S15_the_pool_counts_are_right),
+        STORE(S3_an_account_with_part_of_a_lease_is_rejected),
+        STORE(S6_a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded),
         STORE(S6_no_lease_is_recorded_on_an_account_that_has_an_open_one),
-        STORE(S7_S8_a_ledger_with_nothing_of_ours_ends_nothing),
-        STORE(S9_S10_a_ledger_with_one_of_ours_ends_that_one_and_one_with_all_ends_all),
-        STORE(S13_a_row_that_cannot_be_an_account_is_not_stored),
-        STORE(S13_a_key_that_is_not_its_accounts_signs_nothing),
-        STORE(S18_Z6_no_row_of_an_account_is_ever_deleted_leased_or_not),
-        STORE(Z6_an_open_lease_is_never_deleted_and_a_settled_one_may_be),
-        STORE(S18_a_leased_account_is_not_retired_by_anything_before_its_lease_ends),
-        STORE(S19_master_keys_are_absent_then_found_and_the_same_again_is_fine),
+        STORE(S7_S8_a_ledger_without_our_transactions_ends_no_lease),
+        STORE(S9_S10_a_ledger_ends_exactly_the_leases_whose_transactions_it_has),
+        STORE(S13_a_malformed_account_row_is_rejected),
+        STORE(S13_a_key_of_another_account_signs_nothing),
+        STORE(S18_Z6_an_account_row_is_never_deleted),
+        STORE(Z6_an_open_lease_is_never_deleted_but_a_settled_one_may_be),
+        STORE(S18_a_leased_account_is_not_retired_before_its_lease_ends),
+        STORE(S19_a_stored_master_key_is_found_and_may_be_stored_again),
     };
     return cmocka_run_group_tests_name("pool/store", tests, test_pg_start, test_pg_stop);
 }

@@ -1,6 +1,6 @@
 /*
- * Hazards of the ancestors' tables: time zones (H3), HOT updates (H15), LIMIT beside SKIP LOCKED (H16), keys
- * behind row locks (Z3), a release in two transactions (Z7).
+ * Hazards of the tables of leases and accounts: time zones (H3), HOT updates (H15), LIMIT with SKIP LOCKED
+ * (H16), keys of locked rows (Z3), a release that is not atomic (Z7).
  */
 #include "support/pool.h"
 
@@ -19,7 +19,7 @@ static int set_up(void **state)
     return test_pool_set_up(state, ACCOUNTS);
 }
 
-static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void **state)
+static void H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone(void **state)
 {
     struct test_pool *pool = *state;
     static const char *const zones[] = {
@@ -31,7 +31,7 @@ static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void 
         db_free(pool->db);
         pool->db = test_db_open(&pool->test, i % 2 == 0 ? DB_POOLED : DB_DIRECT);
         test_pool_grant_all(pool, &asked[i], 1);
-        /* as a person sees it, in a session of the zone */
+        /* as text, in a session of the time zone */
         AUTO_FREE char *look =
             mem_format("SET timezone = '%s'; DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.leases l"
                        " JOIN fairway.channel_accounts a ON a.lease_hash = l.hash AND a.locked_until ="
@@ -44,7 +44,7 @@ static void H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone(void 
     asked_wipe_all(asked, ARRAY_LEN(zones));
 }
 
-/* So many grants of all accounts, each ended by a ledger. */
+/* Grants all accounts this many times; a ledger settles each. */
 static void cycle(struct test_pool *pool, size_t rounds)
 {
     for (size_t round = 0; round < rounds; round++) {
@@ -83,8 +83,8 @@ static int64_t table_bytes(const struct test_pool *pool)
     return test_db_number(&pool->test, "SELECT pg_relation_size('fairway.channel_accounts')");
 }
 
-/* A snapshot keeps dead rows. Ours end by their timeout; then the room is used again instead of growing. */
-static void H15_a_pinned_snapshot_of_ours_ends_and_the_table_stays_small(void **state)
+/* A snapshot keeps dead rows. Fairway's sessions end by their timeout; then the space is reused. */
+static void H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small(void **state)
 {
     struct test_pool *pool = *state;
     struct db *pin = db_new(&(struct db_settings){
@@ -102,18 +102,18 @@ static void H15_a_pinned_snapshot_of_ours_ends_and_the_table_stays_small(void **
     }
     assert_int_equal(db_query(pin, DB_SQL0("SELECT 1::int8"), NULL, NULL), ERR_DATABASE_UNAVAILABLE);
     db_free(pin);
-    cycle(pool, 5); /* prunes what the snapshot kept */
+    cycle(pool, 5); /* prunes the rows that the snapshot kept */
     int64_t bytes = table_bytes(pool);
     cycle(pool, 60);
     assert_true(table_bytes(pool) <= bytes + 8192);
 }
 
-/* With the subquery inside, a nested loop runs it again for each row and takes more than LIMIT. */
-static void H16_scaling_down_takes_exactly_as_many_as_it_should_under_any_plan(void **state)
+/* A nested loop would run the subquery for each row and lock more rows than LIMIT. */
+static void H16_scaling_down_retires_the_exact_number_under_any_plan(void **state)
 {
     struct test_pool *pool = *state;
     size_t retired;
-    /* a scan of the table meets them in the order in which they are wanted */
+    /* a sequential scan returns them in the wanted order */
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET slot = 200 - slot");
     assert_int_equal(
         db_query(pool->db,
@@ -135,7 +135,7 @@ static void H16_scaling_down_takes_exactly_as_many_as_it_should_under_any_plan(v
         2);
 }
 
-static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
+static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -152,14 +152,16 @@ static void Z3_a_key_is_read_while_others_hold_its_rows(void **state)
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
-    assert_int_equal(fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL), ERR_OK);
+    assert_int_equal(
+        fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL),
+        ERR_OK);
     assert_int_equal(accounts_pick(pool->db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, retiring);
     db_free(holder);
     asked_wipe(&asked);
 }
 
-/* Compares, again and again, what a fresh snapshot sees of leases and of accounts. */
+/* Compares leases and accounts in fresh snapshots, repeatedly. */
 struct watcher {
     const struct test_pool *pool;
     bool over;
@@ -203,11 +205,11 @@ int main(void)
 {
 #define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        STORE(H3_DL11_a_lease_is_locked_until_one_instant_in_every_time_zone),
+        STORE(H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone),
         STORE(H15_updates_of_accounts_are_HOT),
-        STORE(H15_a_pinned_snapshot_of_ours_ends_and_the_table_stays_small),
-        STORE(H16_scaling_down_takes_exactly_as_many_as_it_should_under_any_plan),
-        STORE(Z3_a_key_is_read_while_others_hold_its_rows),
+        STORE(H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small),
+        STORE(H16_scaling_down_retires_the_exact_number_under_any_plan),
+        STORE(Z3_a_key_is_read_while_its_rows_are_locked),
         STORE(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant),
     };
     return cmocka_run_group_tests_name("pool/store hazards", tests, test_pg_start, test_pg_stop);

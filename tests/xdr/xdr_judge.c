@@ -1,10 +1,11 @@
 /*
- * Our decoder, for tests in other languages. Prints one line for each line of standard input.
+ * The C decoder as a program, for tests in other languages. Each line of standard input gives one line of
+ * output.
  *
- * "check TYPE BASE64": OK, or the error's code and the offset of the byte.
+ * "check TYPE BASE64": OK, or the error code and the byte position of the fault.
  *
  * "edges TYPE BASE64": OK N, when each of the N proper prefixes of this valid value is refused as truncated,
- * and the value with one to four more bytes as trailing; otherwise what was accepted.
+ * and the value followed by one to four bytes as trailing; else what was not refused.
  *
  * "types": the names of all types.
  */
@@ -28,7 +29,7 @@ static void check(enum xdr_type type, struct bytes xdr)
         printf("%s %zu\n", err_code(e), (size_t)(reader.at - xdr.data));
 }
 
-/* Each prefix has its own allocation, so that a sanitizer detects a read beyond it. */
+/* Each prefix has memory of its own, so that a sanitizer detects a read past its end. */
 static void edges(enum xdr_type type, struct bytes xdr)
 {
     for (size_t len = 0; len < xdr.len; len++) {

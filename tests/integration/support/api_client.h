@@ -1,6 +1,6 @@
 /*
- * A small HTTP client for tests of the API: one connection, one request at a time, from any thread. If no reply
- * comes within API_PATIENCE_MS, it ends the program with a message.
+ * A small HTTP client for tests of the API: one connection, one request at a time, from any thread. If no
+ * reply comes within API_PATIENCE_MS, it ends the program with a message.
  */
 #ifndef FAIRWAY_TESTS_API_CLIENT_H
 #define FAIRWAY_TESTS_API_CLIENT_H

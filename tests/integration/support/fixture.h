@@ -1,4 +1,5 @@
-/* The set-up code of the API's test programs: one service a program, and the requests that most of them send. */
+/* The set-up code of the API's test programs: one service a program, and the requests that most of them send.
+ */
 #ifndef FAIRWAY_TESTS_FIXTURE_H
 #define FAIRWAY_TESTS_FIXTURE_H
 

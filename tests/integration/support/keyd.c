@@ -89,7 +89,7 @@ void keyd_accounts(struct generated_key out[], size_t count)
 
 void lease_transaction(const struct public_key *source, uint64_t max_time_s, struct buf *out)
 {
-    /* A merge of a stranger into the source has the shape: one operation with a source of its own. */
+    /* Built as a merge of another account into the source: one operation with its own source. */
     const struct provisioning_tx merge = {.kind = PROVISIONING_MERGE,
         .distribution = *source,
         .sequence = 1,

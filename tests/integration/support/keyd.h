@@ -1,7 +1,6 @@
 /*
- * A real key process with known secrets, for tests: the master key is 32 times 7, the distribution account's
- * seed 32 times 11, the network that of
- * KEYD_TEST_PASSPHRASE.
+ * A real key process with known secrets: the master key is 32 bytes of 7, the seed of the distribution
+ * account 32 bytes of 11, the network that of KEYD_TEST_PASSPHRASE.
  */
 #ifndef FAIRWAY_TESTS_KEYD_H
 #define FAIRWAY_TESTS_KEYD_H
@@ -13,21 +12,21 @@
 /* The program under test: FAIRWAY_KEYD, else build/fairway-keyd. */
 const char *keyd_program(void);
 
-/* A descriptor from which exactly these bytes can be read. */
+/* Returns a descriptor from which exactly these bytes can be read. */
 int secret_of(const void *data, size_t len);
 int secret_of_text(const char *text);
 
-/* Fresh descriptors of the known secrets. */
+/* New descriptors of the known secrets. */
 struct keyd_secrets keyd_known_secrets(void);
 struct keyd_settings keyd_test_settings(void);
 
-/* Started and loaded with them, or the test fails. */
+/* Starts and loads keyd with the known secrets; the test fails when that fails. */
 struct keyd *keyd_loaded(enum keyd_mode mode);
 
 /* The known distribution account. */
 struct public_key keyd_distribution(void);
 
-/* count new accounts under the known master key. */
+/* Generates count accounts under the known master key. */
 void keyd_accounts(struct generated_key out[], size_t count);
 
 /* Appends the XDR Transaction of a lease that keyd signs: one payment-like operation of another account. */

@@ -14,9 +14,9 @@
 
 #define PATIENCE_MS 10000
 
-struct spawned raw_spawn(enum keyd_mode mode)
+struct spawn_child raw_spawn(enum keyd_mode mode)
 {
-    struct spawned child;
+    struct spawn_child child;
     struct detail detail = {0};
     struct wire_header header;
     struct buf ready = {0};
@@ -45,12 +45,12 @@ void raw_put_load(struct buf *out)
     buf_add_u32(out, 0);
 }
 
-void raw_say(const struct spawned *child, uint32_t type, const struct buf *payload)
+void raw_say(const struct spawn_child *child, uint32_t type, const struct buf *payload)
 {
     assert_true(wire_write(child->fd, type, buf_bytes(payload), clock_ms() + PATIENCE_MS));
 }
 
-void raw_announce(const struct spawned *child, uint32_t type, uint32_t len)
+void raw_announce(const struct spawn_child *child, uint32_t type, uint32_t len)
 {
     uint8_t header[WIRE_HEADER_SIZE];
     be32_put(header, len);
@@ -58,7 +58,7 @@ void raw_announce(const struct spawned *child, uint32_t type, uint32_t len)
     assert_int_equal(send(child->fd, header, sizeof header, MSG_NOSIGNAL), sizeof header);
 }
 
-void raw_hear(const struct spawned *child, uint32_t type, struct buf *answer)
+void raw_hear(const struct spawn_child *child, uint32_t type, struct buf *answer)
 {
     struct wire_header header;
     assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
@@ -66,7 +66,7 @@ void raw_hear(const struct spawned *child, uint32_t type, struct buf *answer)
     assert_int_equal(wire_read_payload(child->fd, header.len, answer, clock_ms() + PATIENCE_MS), WIRE_READ);
 }
 
-void raw_load(const struct spawned *child)
+void raw_load(const struct spawn_child *child)
 {
     struct buf payload = {0}, answer = {0};
     raw_put_load(&payload);
@@ -77,7 +77,7 @@ void raw_load(const struct spawned *child)
     buf_free(&answer);
 }
 
-int raw_end(struct spawned *child)
+int raw_end(struct spawn_child *child)
 {
     struct wire_header header;
     int status;
@@ -90,7 +90,7 @@ int raw_end(struct spawned *child)
     return WEXITSTATUS(status);
 }
 
-char *raw_proc(const struct spawned *child, const char *name, size_t *len)
+char *raw_proc(const struct spawn_child *child, const char *name, size_t *len)
 {
     AUTO_FREE char *path = mem_format("/proc/%d/%s", (int)child->pid, name);
     struct buf text = {0};

@@ -1,30 +1,30 @@
-/* Talking to a real key process without its client, so that a test can say what a client never would. */
+/* Writes to and reads from a real key process without its client, so that a test can send any message. */
 #ifndef FAIRWAY_TESTS_KEYD_RAW_H
 #define FAIRWAY_TESTS_KEYD_RAW_H
 
 #include "../../../src/keys/spawn.h"
 #include "../../../src/keys/wire.h"
 
-/* One that is ready, with the known secrets (support/keyd.h). */
-struct spawned raw_spawn(enum keyd_mode mode);
+/* Starts one with the known secrets (support/keyd.h) and waits until it is ready. */
+struct spawn_child raw_spawn(enum keyd_mode mode);
 
 /* The payload of WIRE_LOAD with keyd_test_settings(). */
 void raw_put_load(struct buf *out);
 
-/* A whole frame; or its header alone, with any length. */
-void raw_say(const struct spawned *child, uint32_t type, const struct buf *payload);
-void raw_announce(const struct spawned *child, uint32_t type, uint32_t len);
+/* Sends a whole frame, or only its header with any length. */
+void raw_say(const struct spawn_child *child, uint32_t type, const struct buf *payload);
+void raw_announce(const struct spawn_child *child, uint32_t type, uint32_t len);
 
-/* Its answer, which must be of that type, replaces what is in the buffer. */
-void raw_hear(const struct spawned *child, uint32_t type, struct buf *answer);
+/* Reads an answer, which must be of that type, into the buffer. */
+void raw_hear(const struct spawn_child *child, uint32_t type, struct buf *answer);
 
-/* WIRE_LOAD and its answer. */
-void raw_load(const struct spawned *child);
+/* Sends WIRE_LOAD and reads the answer. */
+void raw_load(const struct spawn_child *child);
 
-/* Closes the socket for writing and waits: its exit code. No answer may have come before the end. */
-int raw_end(struct spawned *child);
+/* Closes the socket for writing, waits for the end and returns the exit code. There must be no answer. */
+int raw_end(struct spawn_child *child);
 
-/* A file of its /proc, terminated; the caller frees it. len may be NULL. */
-char *raw_proc(const struct spawned *child, const char *name, size_t *len);
+/* Returns a file of its /proc, NUL-terminated; the caller frees it. len may be NULL. */
+char *raw_proc(const struct spawn_child *child, const char *name, size_t *len);
 
 #endif

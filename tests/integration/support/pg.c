@@ -9,17 +9,17 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "../../../src/db/script.h"
+#include "../../../src/db/session.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/migrate.h"
 
-/* CREATE and DROP DATABASE write many files: where other load has the disk, that takes a while. */
+/* CREATE and DROP DATABASE write many files, which is slow when the disk is busy. */
 #define SCRIPT_TIMEOUT_MS 60000
 #define CHILDREN_MAX 512
 
-/* Tests run from the top folder, as make does. */
+/* Tests run from the top folder. */
 #define PG_SH "tests/integration/support/pg.sh"
 
 static char *server_url; /* NULL: not started */
@@ -33,7 +33,7 @@ static _Noreturn void give_up(const char *what, const char *why)
     exit(1);
 }
 
-/* The last line that the command prints. */
+/* Returns the last line that the command prints. */
 static char *output_of(const char *command)
 {
     char line[512] = "";
@@ -103,7 +103,7 @@ unsigned test_pg_port(void)
     return (unsigned)strtoul(at + 1, NULL, 10);
 }
 
-/* The server's URL with another database: pg.sh's ends with the name, "/postgres". */
+/* Returns the server's URL with another database instead of "/postgres". */
 static char *url_of(const char *database)
 {
     const char *slash = strrchr(server_url, '/');
@@ -120,7 +120,7 @@ static void exec(const char *url, const char *sql)
     struct detail detail = {""};
     struct db *db = db_new(&(struct db_settings){
         .url = url, .kind = DB_DIRECT, .name = "fairway test", .statement_timeout_ms = SCRIPT_TIMEOUT_MS});
-    if (script_run(db, sql, SCRIPT_TIMEOUT_MS, &detail) != ERR_OK)
+    if (session_run_script(db, sql, SCRIPT_TIMEOUT_MS, &detail) != ERR_OK)
         give_up(sql, detail.text);
     db_free(db);
 }
@@ -192,8 +192,8 @@ static pid_t postmaster(void)
     return pid;
 }
 
-/* The parent of a process by /proc/PID/stat, whose second field, the name, stands in parentheses; 0 when it
- * is gone. */
+/* Returns the parent of a process from /proc/PID/stat, whose second field, the name, is in parentheses; 0
+ * when the process has ended. */
 static pid_t parent_of(const char *pid)
 {
     AUTO_FREE char *path = mem_format("/proc/%s/stat", pid);
@@ -224,7 +224,7 @@ static size_t children_of(pid_t parent, pid_t children[CHILDREN_MAX])
 static void signal_all(int number)
 {
     pid_t children[CHILDREN_MAX], parent = postmaster();
-    kill(parent, number); /* first, so that a stopped one starts no further children */
+    kill(parent, number); /* first: a stopped process starts no further children */
     size_t count = children_of(parent, children);
     for (size_t i = 0; i < count; i++)
         kill(children[i], number);
@@ -235,8 +235,7 @@ void test_pg_kill(void)
     pid_t children[CHILDREN_MAX], parent = postmaster();
     size_t count = children_of(parent, children);
     kill(parent, SIGKILL);
-    for (size_t i = 0; i < count;
-         i++) /* they end by themselves when they notice; until then the data is in use */
+    for (size_t i = 0; i < count; i++) /* they would end later; until then they use the data */
         kill(children[i], SIGKILL);
     for (int64_t deadline_ms = clock_ms() + 10000; kill(parent, 0) == 0 && clock_left_ms(deadline_ms) > 0;)
         clock_sleep_ms(5);

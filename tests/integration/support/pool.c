@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "stellar/envelope_build.h"
 #include "keyd.h"
 #include "pool_seed.h"
 

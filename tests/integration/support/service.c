@@ -118,7 +118,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .ingest_context = service};
     service->api = api_start(&settings);
     service->admin = api_start_admin(&settings);
-    struct http_settings http = {0}, admin_http = {0};
+    struct http_server_settings http = {0}, admin_http = {0};
     const struct http_route *routes = api_routes(service->api, &http.route_count);
     service->http = serve(routes, http.route_count, http);
     routes = api_routes(service->admin, &admin_http.route_count);
@@ -127,9 +127,9 @@ static void start_api(struct service *service, const struct policy_limits *limit
 
 static void stop_admin(struct service *service)
 {
-    http_drain(service->admin_http, 1000);
+    http_server_drain(service->admin_http, 1000);
     api_drain(service->admin);
-    http_free(service->admin_http);
+    http_server_free(service->admin_http);
     api_free(service->admin);
 }
 
@@ -156,9 +156,9 @@ void service_start(struct service *service, size_t accounts)
 void service_restart_api(struct service *service, const struct policy_limits *limits)
 {
     stop_admin(service);
-    http_drain(service->http, 1000);
+    http_server_drain(service->http, 1000);
     api_drain(service->api);
-    http_free(service->http);
+    http_server_free(service->http);
     api_free(service->api);
     start_api(service, limits);
 }
@@ -166,12 +166,12 @@ void service_restart_api(struct service *service, const struct policy_limits *li
 void service_stop(struct service *service)
 {
     stop_admin(service);
-    http_drain(service->http, 1000);
+    http_server_drain(service->http, 1000);
     api_drain(service->api);
     engine_stop(service->engine);
     watch_stop(service->watch);
     api_free(service->api);
-    http_free(service->http);
+    http_server_free(service->http);
     keyd_stop(service->keyd);
     db_free(service->sql);
     test_db_drop(&service->db);
@@ -296,7 +296,8 @@ void service_post(struct service *service, struct response *response, const char
 {
     AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
-    service_request(service, response, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
+    service_request(
+        service, response, "POST", path, JSON_TYPE, (struct bytes){(uint8_t *)text, strlen(text)});
 }
 
 int service_send(struct service *service, const char *method, const char *path, json_t *body)
@@ -369,7 +370,8 @@ void assert_refused(const struct response *response, int status, const char *cod
     static const char *const members[] = {"type", "title", "status", "detail", "code", "requestId", NULL};
     const char *got = response_text(response, "code");
     if (response->status != status || strcmp(got, code) != 0)
-        fail_msg("%d %s (%s), not %d %s", response->status, got, response_text(response, "detail"), status, code);
+        fail_msg(
+            "%d %s (%s), not %d %s", response->status, got, response_text(response, "detail"), status, code);
     for (size_t i = 0; members[i] != NULL; i++)
         assert_non_null(json_object_get(response->json, members[i]));
     assert_int_equal(json_integer_value(json_object_get(response->json, "status")), status);

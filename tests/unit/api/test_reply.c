@@ -17,8 +17,8 @@ static void reply_values(struct http_request *request, void *context)
     const struct public_key key = {{0}};
     api_reply(request, 201,
         json_pack("{s:o, s:o, s:o, s:o, s:o}", "least", api_json_decimal(INT64_MIN), "most",
-            api_json_decimal(INT64_MAX), "hash", api_json_hash(&hash), "address", api_json_address(&key), "bytes",
-            api_json_base64((struct bytes){(const uint8_t *)"ab", 2})));
+            api_json_decimal(INT64_MAX), "hash", api_json_hash(&hash), "address", api_json_address(&key),
+            "bytes", api_json_base64((struct bytes){(const uint8_t *)"ab", 2})));
 }
 
 /* What /error replies. */
@@ -43,14 +43,14 @@ static int start(void **state)
     (void)state;
     if (log_set_level("error") != ERR_OK)
         return 1;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Rules of base/config.h: flags win over the environment, numbers have bounds, secrets have no flag. */
+/* Rules of base/config.h: flags override the environment, numbers have bounds, secrets have no flag. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static int clean_environment(void **state)
     return unsetenv("NUMBER_CHANNEL_ACCOUNTS");
 }
 
-static void a_flag_wins_over_the_environment(void **state)
+static void a_flag_overrides_the_environment(void **state)
 {
     (void)state;
     struct config *config;
@@ -54,7 +54,7 @@ static void a_flag_wins_over_the_environment(void **state)
     config_free(config);
 }
 
-static void what_is_a_flag_only_has_no_environment_variable(void **state)
+static void a_flag_only_option_has_no_environment_variable(void **state)
 {
     (void)state;
     struct config *config;
@@ -124,7 +124,7 @@ static void changes_are_the_options_that_differ_from_their_defaults_without_urls
     config_free(config);
 }
 
-static void an_alias_counts_when_the_name_is_not_set(void **state)
+static void an_alias_is_used_when_the_name_is_not_set(void **state)
 {
     (void)state;
     struct config *config;
@@ -150,7 +150,7 @@ static void a_name_and_its_alias_that_differ_are_refused(void **state)
     config_free(config);
 }
 
-static void what_is_unknown_or_out_of_bounds_is_named(void **state)
+static void unknown_flags_and_values_out_of_range_are_named(void **state)
 {
     (void)state;
     struct config *config;
@@ -177,17 +177,17 @@ static void a_secret_has_no_flag(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_flag_wins_over_the_environment, clean_environment),
-        cmocka_unit_test_setup(what_is_a_flag_only_has_no_environment_variable, clean_environment),
+        cmocka_unit_test_setup(a_flag_overrides_the_environment, clean_environment),
+        cmocka_unit_test_setup(a_flag_only_option_has_no_environment_variable, clean_environment),
         cmocka_unit_test_setup(a_switch_is_on_or_off_and_nothing_else, clean_environment),
         cmocka_unit_test_setup(
             a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign, clean_environment),
         cmocka_unit_test_setup(
             changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets,
             clean_environment),
-        cmocka_unit_test_setup(an_alias_counts_when_the_name_is_not_set, clean_environment),
+        cmocka_unit_test_setup(an_alias_is_used_when_the_name_is_not_set, clean_environment),
         cmocka_unit_test_setup(a_name_and_its_alias_that_differ_are_refused, clean_environment),
-        cmocka_unit_test_setup(what_is_unknown_or_out_of_bounds_is_named, clean_environment),
+        cmocka_unit_test_setup(unknown_flags_and_values_out_of_range_are_named, clean_environment),
         cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
     };
     return cmocka_run_group_tests_name("base/config", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Rules of base/text.h: one spelling each, nothing skipped, nothing trailing. */
+/* Rules of base/text.h: each value has exactly one spelling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void base64_refuses_what_is_not_canonical(void **state)
     }
 }
 
-static void hex_takes_exactly_its_digits(void **state)
+static void hex_accepts_exactly_its_digits(void **state)
 {
     (void)state;
     uint8_t out[2];
@@ -86,7 +86,7 @@ int main(void)
         cmocka_unit_test(base64_round_trips_every_length),
         cmocka_unit_test(base64_known_answers),
         cmocka_unit_test(base64_refuses_what_is_not_canonical),
-        cmocka_unit_test(hex_takes_exactly_its_digits),
+        cmocka_unit_test(hex_accepts_exactly_its_digits),
         cmocka_unit_test(numbers_have_one_spelling),
     };
     return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Rules of embed.sh: the text arrives byte for byte, in order, and a wrong name stops the build. */
+/* Rules of embed.sh: files are embedded byte for byte, in order, and a wrong name fails the build. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -38,8 +38,8 @@ static void put(const char *name, const char *data, size_t len)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs embed.sh on the files of the folder (space separated); its exit code. What it prints is in out.c
- * there. */
+/* Runs embed.sh on files of the folder (space separated), with its output in out.c there. Returns its exit
+ * code. */
 static int embed(const char *files)
 {
     AUTO_FREE char *command =
@@ -47,7 +47,7 @@ static int embed(const char *files)
     return WEXITSTATUS(system(command));
 }
 
-/* What the lines after the array's head hold: the bytes of the first migration with the terminator. */
+/* Reads the array of the first migration: its bytes and the terminator. */
 static size_t read_array(uint8_t out[], size_t size)
 {
     AUTO_FREE char *path = mem_format("%s/out.c", folder);
@@ -69,13 +69,13 @@ static size_t read_array(uint8_t out[], size_t size)
     return len;
 }
 
-static void every_byte_arrives(void **state)
+static void every_byte_is_embedded(void **state)
 {
     (void)state;
     char all[3 * 255];
     uint8_t out[sizeof all + 1];
     for (size_t i = 0; i < sizeof all; i++)
-        all[i] = (char)(1 + i / 3); /* also repeated ones, which od would fold */
+        all[i] = (char)(1 + i / 3); /* with repeated lines, which od would fold */
     put("0001_all.sql", all, sizeof all);
     assert_int_equal(embed("0001_all.sql"), 0);
     assert_int_equal(read_array(out, sizeof out), sizeof out);
@@ -92,7 +92,7 @@ static void an_empty_file_is_an_empty_text(void **state)
     assert_int_equal(read_array(out, sizeof out), 1);
 }
 
-static void what_is_printed_compiles_and_counts(void **state)
+static void the_generated_source_compiles_and_has_the_count(void **state)
 {
     (void)state;
     put("0001_a.sql", "SELECT 1;\n", 10);
@@ -143,9 +143,9 @@ static void this_binary_has_its_migrations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_arrives),
+        cmocka_unit_test(every_byte_is_embedded),
         cmocka_unit_test(an_empty_file_is_an_empty_text),
-        cmocka_unit_test(what_is_printed_compiles_and_counts),
+        cmocka_unit_test(the_generated_source_compiles_and_has_the_count),
         cmocka_unit_test(a_wrong_number_or_name_stops_the_build),
         cmocka_unit_test(this_binary_has_its_migrations),
     };

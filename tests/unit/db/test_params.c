@@ -1,4 +1,4 @@
-/* Rules of params.h, byte by byte: the wire forms of PostgreSQL's *_recv functions. */
+/* Rules of params.h, byte by byte: the binary formats of PostgreSQL's *_recv functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +131,7 @@ static void an_empty_array_has_no_dimension(void **state)
     params_free(&params);
 }
 
-static void storage_is_used_again(void **state)
+static void storage_is_reused(void **state)
 {
     (void)state;
     struct params params = {0};
@@ -167,7 +167,7 @@ int main(void)
         cmocka_unit_test(null_has_no_value_and_empty_has_one),
         cmocka_unit_test(arrays_state_dimension_nulls_and_item_type),
         cmocka_unit_test(an_empty_array_has_no_dimension),
-        cmocka_unit_test(storage_is_used_again),
+        cmocka_unit_test(storage_is_reused),
         cmocka_unit_test(more_than_the_maximum_ends_the_process),
     };
     return cmocka_run_group_tests_name("db/params", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Rules of prepared.h. */
+/* Rules of prepared.h: how statements are found and confirmed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static size_t find(struct prepared *prepared, const char *sql, const struct db_p
     return at;
 }
 
-static void a_statement_is_its_address_and_its_types(void **state)
+static void a_statement_is_found_by_its_address_and_types(void **state)
 {
     (void)state;
     struct prepared prepared = {0};
@@ -39,7 +39,7 @@ static void a_statement_is_its_address_and_its_types(void **state)
     assert_int_equal(prepared.count, 0);
 }
 
-static void what_was_not_confirmed_was_not_prepared(void **state)
+static void unconfirmed_statements_are_not_prepared(void **state)
 {
     (void)state;
     struct prepared prepared = {0};
@@ -55,8 +55,8 @@ static void what_was_not_confirmed_was_not_prepared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_statement_is_its_address_and_its_types),
-        cmocka_unit_test(what_was_not_confirmed_was_not_prepared),
+        cmocka_unit_test(a_statement_is_found_by_its_address_and_types),
+        cmocka_unit_test(unconfirmed_statements_are_not_prepared),
     };
     return cmocka_run_group_tests_name("db/prepared", tests, NULL, NULL);
 }

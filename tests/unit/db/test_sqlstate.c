@@ -1,4 +1,4 @@
-/* Rules of sqlstate.h: three families, and nothing unknown is taken for the world's fault. */
+/* Rules of sqlstate.h: an unknown SQLSTATE is a bug, never a fault of the environment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "sqlstate.h"
 
-static void each_state_has_its_family(void **state)
+static void each_SQLSTATE_maps_to_its_error(void **state)
 {
     (void)state;
     static const struct {
@@ -52,7 +52,7 @@ static void each_state_has_its_family(void **state)
         assert_int_equal(sqlstate_err(cases[i].state), cases[i].e);
 }
 
-static void only_what_outlives_the_statement_spoils_the_session(void **state)
+static void only_errors_that_outlive_the_statement_spoil_the_session(void **state)
 {
     (void)state;
     assert_true(sqlstate_spoils_session("25006"));
@@ -63,7 +63,7 @@ static void only_what_outlives_the_statement_spoils_the_session(void **state)
     assert_false(sqlstate_spoils_session(NULL));
 }
 
-static void a_lock_that_was_not_had_in_time_is_told_from_a_cancelled_statement(void **state)
+static void a_lock_timeout_is_told_from_a_cancelled_statement(void **state)
 {
     (void)state;
     assert_true(sqlstate_is_lock_timeout("55P03"));
@@ -74,9 +74,9 @@ static void a_lock_that_was_not_had_in_time_is_told_from_a_cancelled_statement(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_state_has_its_family),
-        cmocka_unit_test(a_lock_that_was_not_had_in_time_is_told_from_a_cancelled_statement),
-        cmocka_unit_test(only_what_outlives_the_statement_spoils_the_session),
+        cmocka_unit_test(each_SQLSTATE_maps_to_its_error),
+        cmocka_unit_test(a_lock_timeout_is_told_from_a_cancelled_statement),
+        cmocka_unit_test(only_errors_that_outlive_the_statement_spoil_the_session),
     };
     return cmocka_run_group_tests_name("db/sqlstate", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Rules of http/json.h: what the client meant, or a refusal that names the member. */
+/* Rules of http/json.h. */
 #include "client.h"
 
 #include "http/json.h"
@@ -113,7 +113,8 @@ static void unknown_members_are_refused_by_name(void **state)
     assert_int_equal(json_read_only(good, known, ARRAY_LEN(known), &detail), ERR_OK);
     AUTO_JSON json_t *typo = object_of("{\"transactionXdr\":\"A\",\"timeout\":30}");
     assert_int_equal(json_read_only(typo, known, ARRAY_LEN(known), &detail), ERR_INVALID_REQUEST);
-    assert_non_null(strstr(detail.text, "\"timeout\"; the known members are transactionXdr and timeoutSeconds."));
+    assert_non_null(
+        strstr(detail.text, "\"timeout\"; the known members are transactionXdr and timeoutSeconds."));
     AUTO_JSON json_t *empty = object_of("{}");
     assert_int_equal(json_read_only(empty, NULL, 0, &detail), ERR_OK);
 }

@@ -1,6 +1,6 @@
 /*
- * The client believes no answer that is not of the shape it expects: it gives the conversation up, for ever.
- * The answers are written into the socket before the question is asked.
+ * After a malformed answer the client sends no further request. The answers are written to the socket before
+ * the request is sent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -27,7 +28,8 @@ static struct talk talk(void)
     int pair[2];
     struct talk talk = {0};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    talk.keyd.child = (struct spawned){.fd = pair[0], .pidfd = -1};
+    talk.keyd.child = (struct spawn_child){.fd = pair[0], .pidfd = -1};
+    talk.keyd.lost_event = eventfd(0, EFD_CLOEXEC);
     talk.other_end = pair[1];
     pthread_mutex_init(&talk.keyd.mutex, NULL);
     return talk;
@@ -37,11 +39,12 @@ static void end(struct talk *talk)
 {
     close(talk->keyd.child.fd);
     close(talk->other_end);
+    close(talk->keyd.lost_event);
     buf_free(&talk->keyd.request);
     buf_free(&talk->keyd.answer);
 }
 
-/* keyd's answer to a request for one key. */
+/* The answer to a request for one key. */
 static void put_key(struct buf *answer)
 {
     struct sealed_seed sealed = {.key_id = "0123456789abcdef"};
@@ -64,7 +67,7 @@ static void answer_with(struct talk *talk, uint32_t type, uint32_t len, const st
     assert_int_equal(send(talk->other_end, payload->data, payload->len, 0), payload->len);
 }
 
-/* Then a right answer is of no use any more: it could be the one to an earlier question. */
+/* Then even a well-formed answer is not read: it could be the answer to an earlier request. */
 static void gives_up(uint32_t type, uint32_t len, const struct buf *payload)
 {
     struct talk bad = talk();
@@ -72,13 +75,13 @@ static void gives_up(uint32_t type, uint32_t len, const struct buf *payload)
     answer_with(&bad, type, len, payload);
     shutdown(bad.other_end, SHUT_WR);
     assert_int_equal(ask(&bad), ERR_KEYD_UNAVAILABLE);
-    assert_true(bad.keyd.dead);
+    assert_true(bad.keyd.lost);
     assert_int_equal(ask(&bad), ERR_KEYD_UNAVAILABLE);
     assert_true(clock_ms() - begun_ms < slower(1000));
     end(&bad);
 }
 
-static void a_right_answer_is_taken(void **state)
+static void a_well_formed_answer_is_read(void **state)
 {
     (void)state;
     struct talk good = talk();
@@ -92,24 +95,24 @@ static void a_right_answer_is_taken(void **state)
     end(&good);
 }
 
-static void answers_of_another_shape_end_the_conversation(void **state)
+static void a_malformed_answer_makes_the_key_process_unavailable(void **state)
 {
     (void)state;
     struct buf right = {0};
     put_key(&right);
     const uint32_t len = (uint32_t)right.len;
-    gives_up(WIRE_LEASES, len, &right);          /* another question's */
-    gives_up(WIRE_GENERATE, len + 4, &right);    /* torn */
-    gives_up(WIRE_GENERATE, UINT32_MAX, &right); /* larger than any */
+    gives_up(WIRE_LEASES, len, &right);          /* of another type */
+    gives_up(WIRE_GENERATE, len + 4, &right);    /* cut short */
+    gives_up(WIRE_GENERATE, UINT32_MAX, &right); /* larger than any payload */
     right.len -= 4;
     gives_up(WIRE_GENERATE, len - 4, &right); /* short */
     right.len += 4;
     buf_add_u32(&right, 0);
-    gives_up(WIRE_GENERATE, len + 4, &right); /* something behind it */
+    gives_up(WIRE_GENERATE, len + 4, &right); /* trailing bytes */
     buf_free(&right);
 }
 
-static void a_result_that_is_no_error_code_ends_the_conversation(void **state)
+static void an_unknown_error_code_makes_the_key_process_unavailable(void **state)
 {
     (void)state;
     struct talk bad = talk();
@@ -128,7 +131,7 @@ static void a_result_that_is_no_error_code_ends_the_conversation(void **state)
     end(&bad);
 }
 
-/* A provisioning's answer: a broken seed, of the account at the index. */
+/* Answers a provisioning request with a broken seed of the account at index. */
 static enum err ask_template(struct talk *talk, uint32_t index)
 {
     const struct provisioning_tx provisioning = {.account_count = 2};
@@ -140,7 +143,7 @@ static enum err ask_template(struct talk *talk, uint32_t index)
     buf_add(&answer, hash.bytes, sizeof hash.bytes);
     wire_put_bytes(&answer, (struct bytes){0});
     buf_add_u32(&answer, index);
-    answer_with(talk, WIRE_TEMPLATE, (uint32_t)answer.len, &answer);
+    answer_with(talk, WIRE_PROVISIONING, (uint32_t)answer.len, &answer);
     enum err e =
         keyd_sign_provisioning(&talk->keyd, 1, &provisioning, sealed, &envelope, &hash, &broken, NULL);
     assert_true(e != ERR_SEAL_BROKEN || broken == index);
@@ -148,19 +151,19 @@ static enum err ask_template(struct talk *talk, uint32_t index)
     return e;
 }
 
-static void a_broken_seed_of_an_account_that_the_template_does_not_have_ends_the_conversation(void **state)
+static void a_broken_seed_out_of_range_makes_the_key_process_unavailable(void **state)
 {
     (void)state;
     struct talk talk_of_two = talk();
     assert_int_equal(ask_template(&talk_of_two, 0), ERR_SEAL_BROKEN);
     assert_int_equal(ask_template(&talk_of_two, 1), ERR_SEAL_BROKEN);
     assert_int_equal(ask_template(&talk_of_two, 2), ERR_KEYD_UNAVAILABLE);
-    assert_true(talk_of_two.keyd.dead);
+    assert_true(talk_of_two.keyd.lost);
     end(&talk_of_two);
 }
 
-/* Nothing of it goes over the wire: nobody answers here. */
-static void what_is_too_large_is_refused_without_asking(void **state)
+/* Nothing is sent: there is no peer that answers. */
+static void a_request_that_is_too_large_is_refused_without_being_sent(void **state)
 {
     (void)state;
     struct talk deaf = talk();
@@ -191,11 +194,11 @@ static void what_is_too_large_is_refused_without_asking(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_right_answer_is_taken),
-        cmocka_unit_test(answers_of_another_shape_end_the_conversation),
-        cmocka_unit_test(a_result_that_is_no_error_code_ends_the_conversation),
-        cmocka_unit_test(a_broken_seed_of_an_account_that_the_template_does_not_have_ends_the_conversation),
-        cmocka_unit_test(what_is_too_large_is_refused_without_asking),
+        cmocka_unit_test(a_well_formed_answer_is_read),
+        cmocka_unit_test(a_malformed_answer_makes_the_key_process_unavailable),
+        cmocka_unit_test(an_unknown_error_code_makes_the_key_process_unavailable),
+        cmocka_unit_test(a_broken_seed_out_of_range_makes_the_key_process_unavailable),
+        cmocka_unit_test(a_request_that_is_too_large_is_refused_without_being_sent),
     };
     return cmocka_run_group_tests_name("keys/client", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * The key ring: a fault never leaves as a signature (DS2), what has served is wiped (DS6). Which secrets load
- * and which do not is tested through the whole process, in tests/integration/test_keyd_life.c.
+ * The key ring: a fault never becomes a signature (DS2), and secrets are wiped after use (DS6). Which secrets
+ * load is tested with the real program in tests/integration/test_keyd_life.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,7 +98,7 @@ static void DS2_a_flipped_bit_of_the_expected_key_gives_no_signature(void **stat
     }
 }
 
-static void DS6_nothing_stays_open_after_use(void **state)
+static void DS6_no_seed_stays_open_after_use(void **state)
 {
     (void)state;
     struct signature signature;
@@ -114,7 +114,7 @@ static void DS6_nothing_stays_open_after_use(void **state)
     all_zero(&ring.secrets->open, sizeof ring.secrets->open);
 }
 
-static void DS6_loading_forgets_passphrase_and_file(void **state)
+static void DS6_loading_wipes_passphrase_and_key_file(void **state)
 {
     (void)state;
     all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
@@ -133,19 +133,19 @@ static void membership_is_proved_by_the_seal_alone(void **state)
     assert_int_equal(ring_proves_member(&ring, &other.public_key, &other.sealed), ERR_SEAL_BROKEN);
 }
 
-static void a_secret_is_read_to_its_end_and_no_further_than_its_place(void **state)
+static void a_secret_longer_than_its_buffer_is_refused(void **state)
 {
     (void)state;
     uint8_t out[8];
     size_t len;
-    assert_int_equal(secret_read(fd_of("12345678", 8), out, sizeof out, &len), ERR_OK);
+    assert_int_equal(ring_read_secret(fd_of("12345678", 8), out, sizeof out, &len), ERR_OK);
     assert_int_equal(len, 8);
-    assert_int_equal(secret_read(fd_of("", 0), out, sizeof out, &len), ERR_OK);
+    assert_int_equal(ring_read_secret(fd_of("", 0), out, sizeof out, &len), ERR_OK);
     assert_int_equal(len, 0);
-    assert_int_equal(secret_read(fd_of("123456789", 9), out, sizeof out, &len), ERR_CONFIG);
+    assert_int_equal(ring_read_secret(fd_of("123456789", 9), out, sizeof out, &len), ERR_CONFIG);
     int fd = fd_of("1", 1);
     close(fd);
-    assert_int_equal(secret_read(fd, out, sizeof out, &len), ERR_CONFIG);
+    assert_int_equal(ring_read_secret(fd, out, sizeof out, &len), ERR_CONFIG);
 }
 
 static void a_master_key_may_be_raw_or_hexadecimal(void **state)
@@ -170,10 +170,10 @@ int main(void)
         cmocka_unit_test(it_signs_for_its_accounts),
         cmocka_unit_test(DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature),
         cmocka_unit_test(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature),
-        cmocka_unit_test(DS6_nothing_stays_open_after_use),
-        cmocka_unit_test(DS6_loading_forgets_passphrase_and_file),
+        cmocka_unit_test(DS6_no_seed_stays_open_after_use),
+        cmocka_unit_test(DS6_loading_wipes_passphrase_and_key_file),
         cmocka_unit_test(membership_is_proved_by_the_seal_alone),
-        cmocka_unit_test(a_secret_is_read_to_its_end_and_no_further_than_its_place),
+        cmocka_unit_test(a_secret_longer_than_its_buffer_is_refused),
         cmocka_unit_test(a_master_key_may_be_raw_or_hexadecimal),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/ring", tests, set_up, tear_down);

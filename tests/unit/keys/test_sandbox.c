@@ -1,6 +1,6 @@
 /*
- * DS7: what a process in the sandbox can still do, and that every other system call kills it. Each case runs
- * in a process of its own that has entered the real sandbox.
+ * DS7: what a sandboxed process can do, and that every other system call kills it. Each case runs in a
+ * process of its own that has entered the sandbox.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@
 
 static int sockets[2];
 
-/* The wait status of a process that enters the sandbox and does this. */
+/* Returns the wait status of a process that enters the sandbox and does this. */
 static int status_of(void (*deed)(const long *call), const long *call)
 {
     int status;
@@ -70,8 +70,8 @@ static bool is_allowed(long number)
     return false;
 }
 
-/* The kernel takes its own probes' trampolines (uretprobe, uprobe) out of every filter; called by anybody
- * else they do nothing. */
+/* The kernel exempts its own uretprobe and uprobe calls from every filter; from other callers they do
+ * nothing. */
 static bool is_exempt(long number)
 {
 #if defined(__x86_64__)
@@ -81,8 +81,8 @@ static bool is_exempt(long number)
 #endif
 }
 
-/* All numbers that there are, and some that there are not; none does harm, because none is made. */
-static void every_call_outside_the_list_kills(void **state)
+/* All system call numbers and some unused ones. None is executed. */
+static void every_system_call_outside_the_list_kills(void **state)
 {
     (void)state;
     size_t let_through = 0;
@@ -94,8 +94,8 @@ static void every_call_outside_the_list_kills(void **state)
     assert_int_equal(let_through, 9);
 }
 
-/* The same by name for what an attacker would want first, with arguments that would work. */
-static void what_an_attacker_wants_first_kills(void **state)
+/* The calls that an attacker needs first, with valid arguments. */
+static void execve_open_and_socket_kill(void **state)
 {
     (void)state;
     const long calls[][7] = {{SYS_openat, AT_FDCWD, (long)"/etc/passwd", O_RDONLY},
@@ -123,14 +123,14 @@ static void allowed_calls_kill_with_other_arguments(void **state)
 }
 
 #if defined(__x86_64__)
-/* A call by its number in 32-bit programs, through their gate: 20 is getpid there. */
+/* A 32-bit system call through int 0x80, where 20 is getpid. */
 static void call_as_32_bit(const long *call)
 {
     long result = call[0];
     __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
 }
 
-static void calls_of_another_architecture_kill(void **state)
+static void system_calls_of_another_architecture_kill(void **state)
 {
     (void)state;
     int outside;
@@ -141,17 +141,17 @@ static void calls_of_another_architecture_kill(void **state)
     }
     assert_int_equal(waitpid(pid, &outside, 0), pid);
     if (outside != 0)
-        skip(); /* this kernel has no such gate */
+        skip(); /* this kernel has no 32-bit calls */
     assert_true(killed(status_of(call_as_32_bit, (const long[]){20})));
-    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_write})));              /* exit, there */
-    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_exit_group})));         /* fgetxattr */
+    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_write})));      /* exit of 32 bits */
+    assert_true(killed(status_of(call_as_32_bit, (const long[]){SYS_exit_group}))); /* fgetxattr */
     assert_true(killed(status_of(make_call, (const long[7]){0x40000000 + SYS_getrandom}))); /* x32 */
 }
 #endif
 
 #endif
 
-/* ---- what goes on working */
+/* ---- what is allowed */
 
 static void works(void (*deed)(const long *call))
 {
@@ -183,7 +183,7 @@ static void compute(const long *call)
     (void)call;
     uint8_t key[MASTER_KEY_SIZE], salt[KDF_SALT_SIZE], random[64];
     randombytes_buf(salt, sizeof salt);
-    if (key_derive("passphrase", 10, salt, key) != ERR_OK ||
+    if (seal_derive_key("passphrase", 10, salt, key) != ERR_OK ||
         getrandom(random, sizeof random, 0) != sizeof random)
         _exit(1);
 }
@@ -221,7 +221,7 @@ static void speak(const long *call)
     log_info("a line from the sandbox", "number=%d", 1);
     struct timespec now;
     if (clock_gettime(CLOCK_REALTIME, &now) != 0 ||
-        syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) != 0) /* where the vDSO does not serve */
+        syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) != 0) /* without the vDSO */
         _exit(1);
 }
 
@@ -231,12 +231,12 @@ static void the_log_works(void **state)
     works(speak);
 }
 
-/* ---- before the filter: walls that stand without it */
+/* ---- Landlock and closed descriptors, without the filter */
 
 static void reach_out(const long *call)
 {
     (void)call;
-#ifdef FAIRWAY_SANITIZED /* no filter: what denies is Landlock */
+#ifdef FAIRWAY_SANITIZED /* no filter: Landlock denies */
     if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
         _exit(1);
 #endif
@@ -244,7 +244,7 @@ static void reach_out(const long *call)
         _exit(2);
 }
 
-static void files_are_out_of_reach_without_the_filter_too(void **state)
+static void Landlock_alone_denies_files(void **state)
 {
     (void)state;
 #ifdef FAIRWAY_SANITIZED
@@ -266,18 +266,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifndef FAIRWAY_SANITIZED
-        cmocka_unit_test(every_call_outside_the_list_kills),
-        cmocka_unit_test(what_an_attacker_wants_first_kills),
+        cmocka_unit_test(every_system_call_outside_the_list_kills),
+        cmocka_unit_test(execve_open_and_socket_kill),
         cmocka_unit_test(allowed_calls_kill_with_other_arguments),
 #if defined(__x86_64__)
-        cmocka_unit_test(calls_of_another_architecture_kill),
+        cmocka_unit_test(system_calls_of_another_architecture_kill),
 #endif
 #endif
         cmocka_unit_test(its_socket_works),
         cmocka_unit_test(keys_and_random_bytes_work),
         cmocka_unit_test(memory_of_all_sizes_works),
         cmocka_unit_test(the_log_works),
-        cmocka_unit_test(files_are_out_of_reach_without_the_filter_too),
+        cmocka_unit_test(Landlock_alone_denies_files),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/sandbox", tests, set_up, NULL);
 }

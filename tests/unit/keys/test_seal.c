@@ -1,4 +1,4 @@
-/* DS4: a sealed seed opens for its own account, network and master key, and for nothing else. */
+/* DS4: a sealed seed opens only for its own account, network and master key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,16 +22,16 @@ static struct fixture fixture(void)
     memset(f.master, 7, sizeof f.master);
     memset(f.seed, 9, sizeof f.seed);
     crypto_sign_seed_keypair(f.key.bytes, f.expected, f.seed);
-    key_id_of(f.master, f.sealed.key_id);
+    seal_key_id(f.master, f.sealed.key_id);
     seal(f.master, &f.network, &f.key, f.seed, &f.sealed);
     return f;
 }
 
 static enum err open_fixture(const struct fixture *f)
 {
-    struct opened opened;
-    const struct opened nothing = {0};
-    enum err e = unseal(f->master, &f->network, &f->key, &f->sealed, &opened);
+    struct key_pair opened;
+    const struct key_pair nothing = {0};
+    enum err e = seal_open(f->master, &f->network, &f->key, &f->sealed, &opened);
     if (e == ERR_OK)
         assert_memory_equal(opened.secret, f->expected, sizeof opened.secret);
     else
@@ -39,7 +39,7 @@ static enum err open_fixture(const struct fixture *f)
     return e;
 }
 
-static void G11_opens_for_its_own(void **state)
+static void G11_a_sealed_seed_opens_for_its_account(void **state)
 {
     (void)state;
     struct fixture f = fixture();
@@ -56,7 +56,7 @@ static void DS4_G11_every_flipped_bit_is_refused(void **state)
     }
 }
 
-/* A row's column has 72 bytes; what is shorter can only arrive with something else behind it. */
+/* A column has 72 bytes, so a shorter box is followed by other bytes. */
 static void DS4_G11_every_truncation_is_refused(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void DS4_G11_every_truncation_is_refused(void **state)
         for (int filler = 0; filler < 256; filler += 255) {
             struct fixture f = fixture();
             if (len == SEAL_SIZE - 1 && f.sealed.box[len] == filler)
-                continue; /* nothing was lost */
+                continue; /* the whole one opens */
             memset(f.sealed.box + len, filler, SEAL_SIZE - len);
             assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
         }
@@ -125,18 +125,18 @@ static void a_key_id_is_sixteen_digits_of_the_master_key(void **state)
     char id[KEY_ID_SIZE];
     assert_int_equal(strspn(f.sealed.key_id, "0123456789abcdef"), KEY_ID_SIZE - 1);
     f.master[31] ^= 1;
-    key_id_of(f.master, id);
+    seal_key_id(f.master, id);
     assert_string_not_equal(id, f.sealed.key_id);
 }
 
-static void a_passphrase_gives_one_key_a_salt(void **state)
+static void a_passphrase_gives_one_key_for_each_salt(void **state)
 {
     (void)state;
     uint8_t one[MASTER_KEY_SIZE], same[MASTER_KEY_SIZE], other[MASTER_KEY_SIZE], salt[KDF_SALT_SIZE] = {1};
-    assert_int_equal(key_derive("correct horse", 13, salt, one), ERR_OK);
-    assert_int_equal(key_derive("correct horse", 13, salt, same), ERR_OK);
+    assert_int_equal(seal_derive_key("correct horse", 13, salt, one), ERR_OK);
+    assert_int_equal(seal_derive_key("correct horse", 13, salt, same), ERR_OK);
     salt[0] = 2;
-    assert_int_equal(key_derive("correct horse", 13, salt, other), ERR_OK);
+    assert_int_equal(seal_derive_key("correct horse", 13, salt, other), ERR_OK);
     assert_memory_equal(one, same, sizeof one);
     assert_memory_not_equal(one, other, sizeof one);
 }
@@ -144,7 +144,7 @@ static void a_passphrase_gives_one_key_a_salt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G11_opens_for_its_own),
+        cmocka_unit_test(G11_a_sealed_seed_opens_for_its_account),
         cmocka_unit_test(DS4_G11_every_flipped_bit_is_refused),
         cmocka_unit_test(DS4_G11_every_truncation_is_refused),
         cmocka_unit_test(DS4_G11_swapped_rows_are_refused),
@@ -152,7 +152,7 @@ int main(void)
         cmocka_unit_test(a_seed_of_another_key_is_refused_although_it_authenticates),
         cmocka_unit_test(two_seals_of_one_seed_differ),
         cmocka_unit_test(a_key_id_is_sixteen_digits_of_the_master_key),
-        cmocka_unit_test(a_passphrase_gives_one_key_a_salt),
+        cmocka_unit_test(a_passphrase_gives_one_key_for_each_salt),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/seal", tests, NULL, NULL);
 }

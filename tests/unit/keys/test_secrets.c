@@ -1,6 +1,6 @@
 /*
- * Rules of keys/secrets.h. Values from the environment are tested by running this very program again with the
- * argument "hide": it hides them, executes itself anew and tells what is left.
+ * Rules of keys/secrets.h. To test values from the environment, this program runs itself with the argument
+ * "hide": it calls secrets_hide, executes itself again and prints what is left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static int hide(char **argv)
     return 0;
 }
 
-/* What it says when run with this environment. */
+/* What it prints when run with this environment. */
 static char *hidden(const char *const environment[])
 {
     int ends[2], status;
@@ -102,7 +102,7 @@ static void expect(const char *const environment[], const char *expected)
 
 /* ---- values */
 
-static void values_leave_the_environment_and_arrive_all_the_same(void **state)
+static void secret_values_are_removed_from_the_environment_and_still_read(void **state)
 {
     (void)state;
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=" SECRET, DISTRIBUTION "=S" SECRET, NULL};
@@ -110,7 +110,7 @@ static void values_leave_the_environment_and_arrive_all_the_same(void **state)
                         "master=-\npassphrase=" SECRET "\ndistribution=S" SECRET "\n");
 }
 
-static void without_values_nothing_is_executed_anew(void **state)
+static void without_secret_values_the_program_is_not_executed_again(void **state)
 {
     (void)state;
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=", NULL};
@@ -134,14 +134,14 @@ static void a_value_too_long_is_refused(void **state)
     expect(environment, "refused: " DISTRIBUTION " is longer than");
 }
 
-static void pipes_that_are_none_are_refused(void **state)
+static void descriptors_that_are_not_pipes_are_refused(void **state)
 {
     (void)state;
     static const char *const numbers[] = {"0 1 2", "-1 9 -1", "-1 77 -1", "1", "", "a b c"};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         AUTO_FREE char *variable = mem_format("FAIRWAY_SECRET_PIPES=%s", numbers[i]);
         const char *const environment[] = {variable, NULL};
-        expect(environment, "refused: FAIRWAY_SECRET_PIPES is not for people to set");
+        expect(environment, "refused: FAIRWAY_SECRET_PIPES is set by fairway only");
     }
 }
 
@@ -164,7 +164,7 @@ static enum err open_with(mode_t mode, uid_t owner, struct detail *detail)
     return e;
 }
 
-static void only_files_that_are_closed_to_others_are_read(void **state)
+static void only_files_that_others_cannot_read_are_accepted(void **state)
 {
     (void)state;
     static const struct {
@@ -179,17 +179,17 @@ static void only_files_that_are_closed_to_others_are_read(void **state)
         for (int root = 0; root < 2; root++) {
             struct detail detail = {0};
             if (me != 0 && root)
-                continue; /* an ordinary user's files are its own */
+                continue; /* files of an ordinary user */
             bool fine = root ? modes[i].of_root : modes[i].of_another;
             enum err e = open_with(modes[i].mode, root ? 0 : me != 0 ? me : 65534, &detail);
-            if (e != (fine ? ERR_OK : ERR_CONFIG) || (!fine && strstr(detail.text, "chmod 0400") == NULL))
+            if (e != (fine ? ERR_OK : ERR_CONFIG) || (!fine && strstr(detail.text, "mode to 0400") == NULL))
                 fail_msg("mode %o of %s: %s %s", modes[i].mode, root ? "root" : "another", err_code(e),
                     detail.text);
         }
     unsetenv("MASTER_KEY_FILE");
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+static void a_missing_file_is_named(void **state)
 {
     (void)state;
     struct keyd_secrets secrets;
@@ -201,8 +201,8 @@ static void a_file_that_is_not_there_is_named(void **state)
     unsetenv(DISTRIBUTION "_FILE");
 }
 
-/* A refusal of one closes the others. */
-static void a_refusal_leaves_no_descriptor_open(void **state)
+/* An error with one closes the others. */
+static void no_descriptor_stays_open_after_an_error(void **state)
 {
     (void)state;
     struct keyd_secrets secrets;
@@ -234,14 +234,14 @@ static int tear_down(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_leave_the_environment_and_arrive_all_the_same),
-        cmocka_unit_test(without_values_nothing_is_executed_anew),
+        cmocka_unit_test(secret_values_are_removed_from_the_environment_and_still_read),
+        cmocka_unit_test(without_secret_values_the_program_is_not_executed_again),
         cmocka_unit_test(a_value_and_a_file_together_are_refused),
         cmocka_unit_test(a_value_too_long_is_refused),
-        cmocka_unit_test(pipes_that_are_none_are_refused),
-        cmocka_unit_test(only_files_that_are_closed_to_others_are_read),
-        cmocka_unit_test(a_file_that_is_not_there_is_named),
-        cmocka_unit_test(a_refusal_leaves_no_descriptor_open),
+        cmocka_unit_test(descriptors_that_are_not_pipes_are_refused),
+        cmocka_unit_test(only_files_that_others_cannot_read_are_accepted),
+        cmocka_unit_test(a_missing_file_is_named),
+        cmocka_unit_test(no_descriptor_stays_open_after_an_error),
     };
     if (argc > 1 && strcmp(argv[1], "hide") == 0)
         return hide(argv);

@@ -1,7 +1,7 @@
 /*
- * DS7: whatever is sent to the key process, it answers, or ends with a violation; it never crashes. Frames
- * that its client really sends are altered at random (the seed is fixed, so a failure repeats). Which
- * violation ends it with which code is tested on the real program, in tests/integration/test_keyd_walls.c.
+ * DS7: the key process answers every message or ends with a violation; it never crashes. Frames that the
+ * client sends are altered at random (the seed is fixed, so that a failure repeats).
+ * tests/integration/test_keyd_walls.c tests the exit code of each violation with the real program.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -18,8 +19,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "stellar/envelope_build.h"
 #include "client.h"
-#include "server.h"
+#include "ring_read.h"
+#include "keys/server.h"
+#include "ring_read.h"
 
 #define CONVERSATIONS 1500
 #define FRAMES_MAX 6
@@ -48,20 +52,20 @@ static int fd_of(const void *data, size_t len)
 
 static struct ring ring;
 
-static struct spawned serve(enum keyd_mode mode)
+static struct spawn_child serve(enum keyd_mode mode)
 {
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        exit(keyd_serve(pair[1], mode, &ring));
+        exit(server_run(pair[1], mode, &ring));
     }
     close(pair[1]);
-    return (struct spawned){.fd = pair[0], .pid = pid, .pidfd = -1};
+    return (struct spawn_child){.fd = pair[0], .pid = pid, .pidfd = -1};
 }
 
-static int end_of(struct spawned *child)
+static int end_of(struct spawn_child *child)
 {
     uint8_t answers[4096];
     int status;
@@ -74,7 +78,7 @@ static int end_of(struct spawned *child)
     return WEXITSTATUS(status);
 }
 
-/* ---- frames as the client sends them: it writes to a partner that never answers */
+/* ---- frames of the client, recorded by a peer that never answers */
 
 enum {
     LOAD,
@@ -94,6 +98,7 @@ static struct keyd *deaf(int *other_end)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     shutdown(pair[1], SHUT_WR);
     keyd->child.fd = pair[0];
+    keyd->lost_event = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&keyd->mutex, NULL);
     *other_end = pair[1];
     return keyd;
@@ -158,7 +163,7 @@ static void record_signing(void)
     struct signature signature;
     hash = transaction_hash(&ring.network, buf_bytes(&transaction));
     assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
-    envelope_build(buf_bytes(&transaction), &account.public_key, &signature, &envelope);
+    envelope_build(buf_bytes(&transaction), &account.public_key, &signature, 1, &envelope);
     keyd = deaf(&other_end);
     assert_int_equal(
         keyd_sign_fee_bump(keyd, buf_bytes(&envelope), &account.sealed, 500, &transaction, &hash, NULL),
@@ -185,7 +190,7 @@ static void record_generate(void)
 
 /* ---- */
 
-static bool say(const struct spawned *child, struct bytes frame)
+static bool say(const struct spawn_child *child, struct bytes frame)
 {
     return send(child->fd, frame.data, frame.len, MSG_NOSIGNAL) == (ssize_t)frame.len;
 }
@@ -196,7 +201,7 @@ static void recorded_frames_are_answered(void **state)
     const int serving[] = {LOAD, LEASES, FEE_BUMP, LEASES},
               provisioning[] = {LOAD, GENERATE, TEMPLATE, GENERATE};
     for (int mode = KEYD_SERVE; mode <= KEYD_PROVISION; mode++) {
-        struct spawned child = serve((enum keyd_mode)mode);
+        struct spawn_child child = serve((enum keyd_mode)mode);
         for (size_t i = 0; i < 4; i++) {
             struct wire_header header;
             struct buf answer = {0};
@@ -213,7 +218,7 @@ static void recorded_frames_are_answered(void **state)
     }
 }
 
-/* One to eight changes: bits, words that are lengths or counts, the end. */
+/* Makes one to eight changes: bits, words that are lengths or counts, the end. */
 static void alter(struct buf *frame)
 {
     static const uint32_t words[] = {0, 1, 3, 255, 256, 257, 4096, 0x7fffffff, 0x80000000, UINT32_MAX};
@@ -233,7 +238,7 @@ static void alter(struct buf *frame)
         default:
             frame->data[random_below((uint32_t)frame->len)] ^= (uint8_t)(1 << random_below(8));
         }
-    /* mostly an honest length, so that the change reaches the handlers */
+    /* mostly the right length, so that the change reaches the handlers */
     if (random_below(4) != 0 && frame->len >= WIRE_HEADER_SIZE)
         be32_put(frame->data, (uint32_t)frame->len - WIRE_HEADER_SIZE);
 }
@@ -244,12 +249,12 @@ static bool is_proper_end(int code)
            (code >= VIOLATION_UNKNOWN && code <= VIOLATION_MALFORMED);
 }
 
-static void DS7_altered_frames_are_answered_or_end_it_properly(void **state)
+static void DS7_altered_frames_are_answered_or_end_with_a_violation(void **state)
 {
     (void)state;
     size_t survived = 0, ended = 0;
     for (size_t round = 0; round < CONVERSATIONS; round++) {
-        struct spawned child = serve(random_below(2) ? KEYD_SERVE : KEYD_PROVISION);
+        struct spawn_child child = serve(random_below(2) ? KEYD_SERVE : KEYD_PROVISION);
         bool heard = random_below(8) == 0 || say(&child, buf_bytes(&frames[LOAD]));
         for (uint32_t i = random_below(FRAMES_MAX); heard && i > 0; i--) {
             struct buf frame = {0};
@@ -306,7 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_frames_are_answered),
-        cmocka_unit_test(DS7_altered_frames_are_answered_or_end_it_properly),
+        cmocka_unit_test(DS7_altered_frames_are_answered_or_end_with_a_violation),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/server", tests, set_up, tear_down);
 }

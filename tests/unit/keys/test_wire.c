@@ -1,4 +1,4 @@
-/* Rules of wire.h: whole frames or none, nothing believed that does not fit. */
+/* Rules of wire.h: only whole frames are read, and malformed fields are refused. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void a_frame_that_ends_early_is_torn_and_between_two_it_is_closed(void **
     }
 }
 
-static void a_silent_partner_is_given_up_at_the_deadline(void **state)
+static void a_silent_peer_times_out(void **state)
 {
     (void)state;
     struct wire_header header;
@@ -93,7 +93,7 @@ static void *write_soon(void *header)
     return NULL;
 }
 
-static void a_deadline_that_passed_while_we_were_stopped_is_not_the_partners_fault(void **state)
+static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time(void **state)
 {
     (void)state;
     struct wire_header header;
@@ -103,7 +103,7 @@ static void a_deadline_that_passed_while_we_were_stopped_is_not_the_partners_fau
     assert_int_equal(pthread_join(partner, NULL), 0);
 }
 
-static void writing_to_a_closed_socket_is_an_error_and_no_signal(void **state)
+static void writing_to_a_closed_socket_is_an_error_without_a_signal(void **state)
 {
     (void)state;
     int pair[2];
@@ -154,7 +154,7 @@ static void a_result_is_a_known_error_and_a_detail_fits(void **state)
     reader = xdr_reader(buf_bytes(&buf));
     assert_int_equal(wire_get_err(&reader, &result), ERR_XDR_INVALID);
     buf_clear(&buf);
-    buf_add_u32(&buf, ERR_CONFIG); /* a detail longer than its place is dropped, not cut into it */
+    buf_add_u32(&buf, ERR_CONFIG); /* a detail that is too long is dropped, not cut */
     AUTO_FREE uint8_t *text = NEW_ARRAY(sizeof detail.text, uint8_t);
     memset(text, 'y', sizeof detail.text);
     wire_put_bytes(&buf, (struct bytes){text, sizeof detail.text});
@@ -164,7 +164,7 @@ static void a_result_is_a_known_error_and_a_detail_fits(void **state)
     buf_free(&buf);
 }
 
-static void sealed_seeds_and_rows_survive_the_way(void **state)
+static void sealed_seeds_and_rows_are_read_as_written(void **state)
 {
     (void)state;
     struct buf buf = {0};
@@ -190,13 +190,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_frame_arrives_as_it_was_sent, open_pair, close_pair),
         cmocka_unit_test(a_frame_that_ends_early_is_torn_and_between_two_it_is_closed),
-        cmocka_unit_test_setup_teardown(a_silent_partner_is_given_up_at_the_deadline, open_pair, close_pair),
+        cmocka_unit_test_setup_teardown(a_silent_peer_times_out, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(
-            a_deadline_that_passed_while_we_were_stopped_is_not_the_partners_fault, open_pair, close_pair),
-        cmocka_unit_test(writing_to_a_closed_socket_is_an_error_and_no_signal),
+            a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time, open_pair,
+            close_pair),
+        cmocka_unit_test(writing_to_a_closed_socket_is_an_error_without_a_signal),
         cmocka_unit_test(opaque_bytes_are_padded_and_bounded_by_what_is_there),
         cmocka_unit_test(a_result_is_a_known_error_and_a_detail_fits),
-        cmocka_unit_test(sealed_seeds_and_rows_survive_the_way),
+        cmocka_unit_test(sealed_seeds_and_rows_are_read_as_written),
     };
     return cmocka_run_group_tests_name("keys/wire", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* A Stellar RPC that says what a test tells it to: one thread, one connection at a time, on a loopback port.
+/* A fake Stellar RPC on a loopback port, whose responses the test sets. One thread, one connection at a time.
  */
 #ifndef FAIRWAY_TESTS_FAKE_RPC_H
 #define FAIRWAY_TESTS_FAKE_RPC_H
@@ -26,7 +26,7 @@ enum fake_manner {
     FAKE_PLAIN,
     FAKE_HANGS_UP, /* reads the request and closes */
     FAKE_SILENT,   /* never answers */
-    FAKE_TRICKLES, /* a byte every 20 ms */
+    FAKE_TRICKLES, /* one byte every 20 ms */
     FAKE_ENDLESS,  /* a body without declared length that does not end */
     FAKE_BOASTS    /* declares ten gigabytes */
 };
@@ -37,7 +37,7 @@ struct fake_reply {
     const char *body;   /* "$id" becomes the request's id */
     const char *header; /* "Location: ...\r\n" or NULL */
     enum fake_manner manner;
-    unsigned times; /* after so many uses, the next reply that fits is used; 0: no limit */
+    unsigned times; /* after this many uses the next matching reply is used; 0: no limit */
     unsigned used;
 };
 
@@ -61,7 +61,7 @@ static inline bool fake_wait(struct fake_rpc *fake, int fd, int timeout_ms)
     return poll(fds, 2, timeout_ms) > 0 && fds[0].revents == 0;
 }
 
-/* The lock is held except while waiting, so what a test reads and sets is whole. */
+/* The lock is held except while waiting, so the test reads and sets consistent values. */
 static inline bool fake_wait_unlocked(struct fake_rpc *fake, int fd, int timeout_ms)
 {
     pthread_mutex_unlock(&fake->lock);
@@ -205,7 +205,7 @@ static inline int fake_stop(void **state)
     return 0;
 }
 
-/* The answer from now on; at place 0 and more, the first whose method fits. */
+/* Sets reply i; the first whose method matches is sent. */
 static inline void fake_replies(struct fake_rpc *fake, size_t place, struct fake_reply reply)
 {
     pthread_mutex_lock(&fake->lock);
@@ -213,7 +213,7 @@ static inline void fake_replies(struct fake_rpc *fake, size_t place, struct fake
     pthread_mutex_unlock(&fake->lock);
 }
 
-/* The answer to any method. */
+/* Sets the reply to any method. */
 static inline void fake_says(struct fake_rpc *fake, const char *body)
 {
     fake_replies(fake, 0, (struct fake_reply){.body = body});

@@ -1,9 +1,9 @@
-/* Rules of call.h: what counts as an answer to our request, and what an error means. R2. */
+/* Rules of call.h (R2): which responses are accepted, and what an error means. */
 #include "fake_rpc.h"
 
 static struct detail detail;
 
-/* Asks for the network, which any result object but {} satisfies here. */
+/* Calls getNetwork; any result object but {} is enough here. */
 static enum err ask(struct fake_rpc *fake)
 {
     struct rpc_network network;
@@ -15,7 +15,7 @@ static enum err ask(struct fake_rpc *fake)
 
 #define NETWORK "{\"passphrase\":\"p\",\"protocolVersion\":28}"
 
-static void R2_what_is_not_a_json_rpc_answer_is_unavailable(void **state)
+static void R2_a_malformed_json_rpc_response_is_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -39,7 +39,7 @@ static void R2_what_is_not_a_json_rpc_answer_is_unavailable(void **state)
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
         assert_non_null(strstr(detail.text, "getNetwork: "));
     }
-    fake_says(fake, FAKE_RESULT(NETWORK)); /* the same with nothing wrong */
+    fake_says(fake, FAKE_RESULT(NETWORK)); /* the same, well formed */
     assert_int_equal(ask(fake), ERR_OK);
 }
 
@@ -59,7 +59,7 @@ static void deep_nesting_is_refused(void **state)
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
 }
 
-static void R2_a_result_must_carry_our_id(void **state)
+static void R2_a_response_must_have_the_id_of_the_request(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -75,7 +75,7 @@ static void R2_a_result_must_carry_our_id(void **state)
         fake_says(fake, bodies[i]);
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
     }
-    fake_says(fake, "{\"id\":\"$id\",\"result\":" NETWORK "}"); /* some gateways make strings of numbers */
+    fake_says(fake, "{\"id\":\"$id\",\"result\":" NETWORK "}"); /* some gateways turn numbers into strings */
     assert_int_equal(ask(fake), ERR_OK);
 }
 
@@ -84,10 +84,10 @@ static void ids_differ_from_call_to_call(void **state)
     struct fake_rpc *fake = *state;
     fake_says(fake, "{\"id\":1,\"result\":" NETWORK "}");
     assert_int_equal(ask(fake), ERR_OK);
-    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* the first answer again */
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* the first response again */
 }
 
-static void an_error_about_the_request_is_refused_and_one_about_the_server_is_not(void **state)
+static void a_request_error_is_refused_and_a_server_error_is_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const refused[] = {FAKE_ERROR(-32600, "m"), FAKE_ERROR(-32601, "m"),
@@ -108,12 +108,12 @@ static void an_error_about_the_request_is_refused_and_one_about_the_server_is_no
     assert_string_equal(detail.text, "getNetwork: error -32602 bad ' 'limit'");
 }
 
-static void an_error_may_come_without_id(void **state)
+static void an_error_may_have_no_id(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"parse\"}}");
     assert_int_equal(ask(fake), ERR_RPC_REFUSED);
-    fake_says(fake, "{\"jsonrpc\":\"2.0\",\"error\":{}}"); /* without anything */
+    fake_says(fake, "{\"jsonrpc\":\"2.0\",\"error\":{}}"); /* without any member */
     assert_int_equal(ask(fake), ERR_RPC_REFUSED);
     fake_says(fake, "{\"jsonrpc\":\"2.0\",\"id\":77,\"error\":{\"code\":-32602,\"message\":\"other\"}}");
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* another request's */
@@ -133,7 +133,7 @@ static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
     }
 }
 
-static void a_json_rpc_error_counts_also_with_a_4xx_status(void **state)
+static void a_json_rpc_error_with_a_4xx_status_is_read(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_replies(fake, 0, (struct fake_reply){.status = 400, .body = FAKE_ERROR(-32602, "limit")});
@@ -146,15 +146,15 @@ static void a_json_rpc_error_counts_also_with_a_4xx_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R2_what_is_not_a_json_rpc_answer_is_unavailable),
+        FAKE_TEST(R2_a_malformed_json_rpc_response_is_unavailable),
         FAKE_TEST(R2_duplicate_members_are_refused),
         FAKE_TEST(deep_nesting_is_refused),
-        FAKE_TEST(R2_a_result_must_carry_our_id),
+        FAKE_TEST(R2_a_response_must_have_the_id_of_the_request),
         FAKE_TEST(ids_differ_from_call_to_call),
-        FAKE_TEST(an_error_about_the_request_is_refused_and_one_about_the_server_is_not),
-        FAKE_TEST(an_error_may_come_without_id),
+        FAKE_TEST(a_request_error_is_refused_and_a_server_error_is_unavailable),
+        FAKE_TEST(an_error_may_have_no_id),
         FAKE_TEST(R2_http_errors_are_unavailable_whatever_the_body),
-        FAKE_TEST(a_json_rpc_error_counts_also_with_a_4xx_status),
+        FAKE_TEST(a_json_rpc_error_with_a_4xx_status_is_read),
     };
     return cmocka_run_group_tests_name("rpc/call", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* getLedgers: what comes, "not yet" and "no longer". R3. */
+/* Rules of rpc_ledgers (R3): well-formed ledgers, ERR_LEDGER_AHEAD and ERR_LEDGER_GAP. */
 #include "fake_rpc.h"
 
 #define HASH_A "434d0000000000000000000000000000000000000000000000000000000000aa"
@@ -57,11 +57,11 @@ static void a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap(void *
         assert_int_equal(ask(fake, 29311, 1), ERR_LEDGER_GAP);
         assert_int_equal(ledgers.latest_ledger, 36379);
         assert_int_equal(ledgers.oldest_ledger, 29312);
-        assert_int_equal(fake_requests(fake), 2 * (i + 1)); /* nothing else was asked */
+        assert_int_equal(fake_requests(fake), 2 * (i + 1)); /* no other method was called */
     }
 }
 
-static void refused_although_within_the_range_is_to_be_asked_again(void **state)
+static void a_refusal_of_a_start_within_the_range_may_be_retried(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_ERROR(-32600, "start ledger (29312) " RANGE));
@@ -69,7 +69,7 @@ static void refused_although_within_the_range_is_to_be_asked_again(void **state)
     assert_int_equal(ask(fake, 36379, 1), ERR_LEDGER_AHEAD);
 }
 
-static void health_tells_the_range_when_the_text_does_not(void **state)
+static void getHealth_gives_the_range_when_the_message_does_not(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const refusals[] = {
@@ -87,14 +87,14 @@ static void health_tells_the_range_when_the_text_does_not(void **state)
         assert_int_equal(ledgers.latest_ledger, 200);
         assert_int_equal(ask(fake, 99, 1), ERR_LEDGER_GAP);
         assert_int_equal(ledgers.oldest_ledger, 100);
-        assert_int_equal(ask(fake, 150, 1), ERR_RPC_REFUSED); /* then it is about something else */
+        assert_int_equal(ask(fake, 150, 1), ERR_RPC_REFUSED); /* then the refusal has another reason */
         fake_replies(fake, 1, (struct fake_reply){.body = FAKE_ERROR(-32603, "not initialized")});
         assert_int_equal(ask(fake, 201, 1), ERR_RPC_REFUSED);
         assert_non_null(strstr(detail.text, "getLedgers: "));
     }
 }
 
-static void other_refusals_stay_refusals(void **state)
+static void other_refusals_are_not_mapped(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_ERROR(-32601, "method not found"));
@@ -103,7 +103,7 @@ static void other_refusals_stay_refusals(void **state)
     assert_int_equal(ask(fake, 36380, 1), ERR_RPC_UNAVAILABLE);
 }
 
-static void no_ledger_above_the_tip_is_ahead_too(void **state)
+static void an_empty_list_above_the_tip_is_ahead(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_RESULT("{\"ledgers\":[],\"latestLedger\":9,\"oldestLedger\":1}"));
@@ -127,7 +127,7 @@ static void malformed_ledgers_are_unavailable(void **state)
         ONE("[{\"sequence\":9,\"metadataXdr\":\"Zg==\"}]"),
         ONE("[{\"hash\":\"" HASH_A "\",\"metadataXdr\":\"Zg==\"}]"),
         ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":\"Zg==\"},"
-            "{\"hash\":\"" HASH_A "\",\"sequence\":10,\"metadataXdr\":\"Zg==\"}]"), /* more than asked for */
+            "{\"hash\":\"" HASH_A "\",\"sequence\":10,\"metadataXdr\":\"Zg==\"}]"), /* more than requested */
         FAKE_RESULT("{\"ledgers\":[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":\"Zg==\"}]}"),
     };
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
@@ -152,10 +152,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FAKE_TEST(R3_ledgers_come_with_sequence_hash_and_meta),
         FAKE_TEST(a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap),
-        FAKE_TEST(refused_although_within_the_range_is_to_be_asked_again),
-        FAKE_TEST(health_tells_the_range_when_the_text_does_not),
-        FAKE_TEST(other_refusals_stay_refusals),
-        FAKE_TEST(no_ledger_above_the_tip_is_ahead_too),
+        FAKE_TEST(a_refusal_of_a_start_within_the_range_may_be_retried),
+        FAKE_TEST(getHealth_gives_the_range_when_the_message_does_not),
+        FAKE_TEST(other_refusals_are_not_mapped),
+        FAKE_TEST(an_empty_list_above_the_tip_is_ahead),
         FAKE_TEST(malformed_ledgers_are_unavailable),
     };
     return cmocka_run_group_tests_name("rpc/ledgers", tests, NULL, clean_up);

@@ -1,4 +1,4 @@
-/* getHealth and getNetwork. R3. */
+/* Rules of rpc_health and rpc_network (R3). */
 #include "fake_rpc.h"
 
 static struct detail detail;
@@ -22,7 +22,7 @@ static void R3_health_is_read_with_numbers_in_either_form(void **state)
     }
 }
 
-static void unhealthy_is_an_answer_with_its_reason(void **state)
+static void an_unhealthy_server_is_not_an_error_and_gives_its_reason(void **state)
 {
     struct fake_rpc *fake = *state;
     struct rpc_health health;
@@ -38,7 +38,7 @@ static void unhealthy_is_an_answer_with_its_reason(void **state)
     assert_int_equal(health.latest_ledger, 7);
 }
 
-static void no_health_is_not_unhealthy(void **state)
+static void an_unreachable_server_is_an_error(void **state)
 {
     struct fake_rpc *fake = *state;
     struct rpc_health health;
@@ -48,7 +48,7 @@ static void no_health_is_not_unhealthy(void **state)
     assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
 }
 
-static void numbers_out_of_range_are_no_ledgers(void **state)
+static void ledger_numbers_out_of_range_are_refused(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -69,7 +69,7 @@ static void numbers_out_of_range_are_no_ledgers(void **state)
     }
 }
 
-static void R3_the_network_is_its_passphrase(void **state)
+static void R3_the_network_passphrase_is_read(void **state)
 {
     struct fake_rpc *fake = *state;
     struct rpc_network network;
@@ -95,10 +95,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FAKE_TEST(R3_health_is_read_with_numbers_in_either_form),
-        FAKE_TEST(unhealthy_is_an_answer_with_its_reason),
-        FAKE_TEST(no_health_is_not_unhealthy),
-        FAKE_TEST(numbers_out_of_range_are_no_ledgers),
-        FAKE_TEST(R3_the_network_is_its_passphrase),
+        FAKE_TEST(an_unhealthy_server_is_not_an_error_and_gives_its_reason),
+        FAKE_TEST(an_unreachable_server_is_an_error),
+        FAKE_TEST(ledger_numbers_out_of_range_are_refused),
+        FAKE_TEST(R3_the_network_passphrase_is_read),
     };
     return cmocka_run_group_tests_name("rpc/rpc", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* sendTransaction and getTransaction. R3. */
+/* Rules of rpc_send and rpc_transaction (R3). */
 #include "fake_rpc.h"
 
 #include "base/text.h"
@@ -11,7 +11,7 @@ static enum err send_one(struct fake_rpc *fake, struct rpc_sent *sent)
     return rpc_send(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, sent, &detail);
 }
 
-static void R3_each_status_of_send_is_known(void **state)
+static void R3_each_status_of_sendTransaction_is_read(void **state)
 {
     struct fake_rpc *fake = *state;
     static const struct {
@@ -61,7 +61,7 @@ static enum err send_refused(struct fake_rpc *fake, const char *error_result, st
     return send_one(fake, sent);
 }
 
-static void a_refusal_gives_the_innermost_code(void **state)
+static void an_ERROR_status_has_the_innermost_result_code(void **state)
 {
     struct fake_rpc *fake = *state;
     static const struct {
@@ -77,11 +77,11 @@ static void a_refusal_gives_the_innermost_code(void **state)
         assert_int_equal(sent.code, cases[i].expected);
     }
     assert_int_equal(
-        send_refused(fake, "AAAAAAAAAGT////7AAAAAA==", &sent), ERR_OK); /* as stellar-rpc gave it */
+        send_refused(fake, "AAAAAAAAAGT////7AAAAAA==", &sent), ERR_OK); /* recorded from stellar-rpc */
     assert_int_equal(sent.code, -5);
 }
 
-static void a_refusal_that_cannot_be_read_is_no_answer(void **state)
+static void an_ERROR_status_with_a_malformed_result_is_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const results[] = {
@@ -96,7 +96,7 @@ static void a_refusal_that_cannot_be_read_is_no_answer(void **state)
     assert_int_equal(send_one(fake, &sent), ERR_RPC_UNAVAILABLE);
 }
 
-static void send_answers_of_no_known_kind_are_unavailable(void **state)
+static void an_unknown_status_of_sendTransaction_is_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {FAKE_RESULT("{\"status\":\"pending\"}"),
@@ -154,7 +154,7 @@ static void R3_a_transaction_is_found_or_not(void **state)
 #define HOLED(members) FAKE_RESULT("{\"oldestLedger\":7," members "}")
 #define XDR(base64) "\"resultXdr\":\"" base64 "\""
 
-static void a_transaction_answer_with_holes_is_unavailable(void **state)
+static void a_getTransaction_response_with_missing_members_is_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -182,12 +182,12 @@ static void a_transaction_answer_with_holes_is_unavailable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R3_each_status_of_send_is_known),
-        FAKE_TEST(a_refusal_gives_the_innermost_code),
-        FAKE_TEST(a_refusal_that_cannot_be_read_is_no_answer),
-        FAKE_TEST(send_answers_of_no_known_kind_are_unavailable),
+        FAKE_TEST(R3_each_status_of_sendTransaction_is_read),
+        FAKE_TEST(an_ERROR_status_has_the_innermost_result_code),
+        FAKE_TEST(an_ERROR_status_with_a_malformed_result_is_unavailable),
+        FAKE_TEST(an_unknown_status_of_sendTransaction_is_unavailable),
         FAKE_TEST(R3_a_transaction_is_found_or_not),
-        FAKE_TEST(a_transaction_answer_with_holes_is_unavailable),
+        FAKE_TEST(a_getTransaction_response_with_missing_members_is_unavailable),
     };
     return cmocka_run_group_tests_name("rpc/transactions", tests, NULL, NULL);
 }

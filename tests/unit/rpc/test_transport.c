@@ -1,5 +1,4 @@
-/* Rules of transport.h: bounded in time and size, to where the configuration says, ended by cancel_fd. R1,
- * R2. */
+/* Rules of transport.h (R1, R2): limits of time and size, no redirects or proxies, cancel_fd. */
 #include "fake_rpc.h"
 #include "slowness.h"
 
@@ -38,7 +37,7 @@ static void one_connection_serves_many_calls(void **state)
     pthread_mutex_unlock(&fake->lock);
 }
 
-static void R2_a_server_that_hangs_up_is_unavailable_and_then_asked_anew(void **state)
+static void R2_a_closed_connection_is_unavailable_and_the_next_call_reconnects(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_replies(fake, 0, (struct fake_reply){.manner = FAKE_HANGS_UP});
@@ -47,7 +46,7 @@ static void R2_a_server_that_hangs_up_is_unavailable_and_then_asked_anew(void **
     assert_int_equal(ask(fake), ERR_OK);
 }
 
-static void R2_nobody_there_is_unavailable(void **state)
+static void R2_a_refused_connection_is_unavailable(void **state)
 {
     (void)state;
     struct rpc_health health;
@@ -57,7 +56,7 @@ static void R2_nobody_there_is_unavailable(void **state)
     rpc_free(rpc);
 }
 
-static void slow_is_unavailable_within_the_timeout(void **state)
+static void a_slow_server_is_unavailable_after_the_timeout(void **state)
 {
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_SILENT, FAKE_TRICKLES};
@@ -117,7 +116,7 @@ static void proxies_of_the_environment_are_ignored(void **state)
     unsetenv("all_proxy");
 }
 
-static void R1_only_http_and_https_are_asked(void **state)
+static void R1_only_http_and_https_urls_are_used(void **state)
 {
     (void)state;
     static const char *const urls[] = {
@@ -130,7 +129,7 @@ static void R1_only_http_and_https_are_asked(void **state)
     }
 }
 
-static void the_url_is_never_quoted(void **state)
+static void no_detail_contains_the_url(void **state)
 {
     (void)state;
     static const char *const urls[] = {"http://user:s3cret@127.0.0.1:1/s3cret?key=s3cret",
@@ -178,15 +177,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FAKE_TEST(R2_a_request_is_a_json_post_with_our_name),
         FAKE_TEST(one_connection_serves_many_calls),
-        FAKE_TEST(R2_a_server_that_hangs_up_is_unavailable_and_then_asked_anew),
-        FAKE_TEST(R2_nobody_there_is_unavailable),
-        FAKE_TEST(slow_is_unavailable_within_the_timeout),
+        FAKE_TEST(R2_a_closed_connection_is_unavailable_and_the_next_call_reconnects),
+        FAKE_TEST(R2_a_refused_connection_is_unavailable),
+        FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout),
         FAKE_TEST(a_body_over_the_limit_ends_the_transfer),
         FAKE_TEST(a_body_of_just_the_limit_is_read),
         FAKE_TEST(redirects_are_not_followed),
         FAKE_TEST(proxies_of_the_environment_are_ignored),
-        FAKE_TEST(R1_only_http_and_https_are_asked),
-        FAKE_TEST(the_url_is_never_quoted),
+        FAKE_TEST(R1_only_http_and_https_urls_are_used),
+        FAKE_TEST(no_detail_contains_the_url),
         FAKE_TEST(cancel_ends_a_call_at_once),
     };
     return cmocka_run_group_tests_name("rpc/transport", tests, NULL, NULL);

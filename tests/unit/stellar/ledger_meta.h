@@ -1,4 +1,4 @@
-/* Writes small LedgerCloseMeta for tests, with hashes that hold. Keys are one byte, repeated. */
+/* Writes small LedgerCloseMeta with valid hashes. Keys are one byte, repeated. */
 #ifndef FAIRWAY_TESTS_LEDGER_META_H
 #define FAIRWAY_TESTS_LEDGER_META_H
 

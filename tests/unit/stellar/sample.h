@@ -1,5 +1,4 @@
-/* Transactions as clients might send them, put together by hand so that each field can be what a rule
- * forbids. */
+/* Transactions as clients may send them, built field by field so that each field can break a rule. */
 #ifndef FAIRWAY_TESTS_STELLAR_SAMPLE_H
 #define FAIRWAY_TESTS_STELLAR_SAMPLE_H
 
@@ -35,7 +34,7 @@ struct sample {
     struct envelope view; /* of xdr */
 };
 
-/* A client's sample in V1 form; sample_wipe frees it. */
+/* A client's transaction in form V1; sample_wipe frees it. */
 #define SAMPLE                                                                                               \
     {                                                                                                        \
         .form = ENVELOPE_V1, .source = PLAIN                                                                 \
@@ -164,7 +163,7 @@ static inline void add_create_contract(
     buf_add_u32(&sample->operations, 0); /* auth */
 }
 
-/* What an authorization entry has after its credentials. */
+/* The part of an authorization entry after its credentials. */
 static inline void add_invocation(struct buf *auth)
 {
     buf_add_u32(auth, 0);
@@ -196,7 +195,7 @@ static inline void add_address_entry(struct buf *auth, uint32_t kind, enum sampl
     add_invocation(auth);
 }
 
-/* A SorobanDelegateSignature up to its nested delegates, of which there are nested. */
+/* A SorobanDelegateSignature up to its nested delegates, whose count is nested. */
 static inline void add_delegate(struct buf *auth, enum sample_address address, uint8_t n, uint32_t nested)
 {
     add_address(auth, address, n);
@@ -228,7 +227,7 @@ static inline void add_transaction(struct sample *sample, struct buf *out)
     }
 }
 
-/* Fills sample->xdr and gives what envelope_decode says of it. */
+/* Fills sample->xdr and returns the result of envelope_decode. */
 static inline enum err sample_decode(struct sample *sample, struct detail *detail)
 {
     struct buf *out = &sample->xdr;
@@ -248,7 +247,7 @@ static inline enum err sample_decode(struct sample *sample, struct detail *detai
     return envelope_decode(buf_bytes(out), &sample->view, detail);
 }
 
-/* PRECOND_V2 without anything in it but what is asked for. */
+/* PRECOND_V2 with only the given fields. */
 struct sample_v2 {
     bool times, ledgers, min_sequence;
     uint64_t min_time_s, max_time_s;

@@ -1,4 +1,4 @@
-/* Rules of stellar/envelope.h that do not need the SDK's word: strictness, views, signatures. */
+/* Rules of stellar/envelope.h and envelope_build.h without the SDK: strictness, views, signatures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 
 #include <sodium.h>
 
+#include "stellar/envelope_build.h"
 #include "sample.h"
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
@@ -22,7 +23,7 @@ static void every_truncation_is_refused_and_names_the_place(void **state)
         add_payment(&sample, MUXED, 1);
         assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
         for (size_t len = 0; len < sample.xdr.len; len++) {
-            /* Memory of its own, so that the sanitizer sees a read behind the end. */
+            /* Memory of its own, so that the sanitizer detects a read past the end. */
             uint8_t *part = mem_copy(sample.xdr.data, len);
             struct envelope view;
             struct detail detail = {0};
@@ -86,7 +87,7 @@ static void A4_unknown_kinds_of_credentials_do_not_decode(void **state)
     }
 }
 
-static void preconditions_of_every_form_come_to_one(void **state)
+static void preconditions_of_every_form_decode_alike(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -125,7 +126,7 @@ static void preconditions_of_every_form_come_to_one(void **state)
     assert_int_equal(sample.view.preconditions.max_time_s, 9);
 }
 
-/* A signed sample: its network is "n", its source the key that is given back. */
+/* A signed sample of the network "n". Returns its source. */
 static struct public_key sign_sample(struct sample *sample, struct buf *xdr, struct hash *hash)
 {
     struct public_key key;
@@ -137,11 +138,11 @@ static struct public_key sign_sample(struct sample *sample, struct buf *xdr, str
     assert_int_equal(sample_decode(sample, NULL), ERR_OK);
     *hash = envelope_hash(&network, &sample->view);
     crypto_sign_detached(signature.bytes, NULL, hash->bytes, sizeof hash->bytes, secret);
-    envelope_build(sample->view.body, &key, &signature, xdr);
+    envelope_build(sample->view.body, &key, &signature, 1, xdr);
     return key;
 }
 
-static void F3_a_signature_counts_by_hint_and_hash_and_length(void **state)
+static void F3_a_signature_is_matched_by_hint_hash_and_length(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -163,7 +164,7 @@ static void F3_a_signature_counts_by_hint_and_hash_and_length(void **state)
     bad = view;
     bad.signature_count = 0;
     assert_false(envelope_signed_by(&bad, &key, &hash));
-    /* Behind 19 others it is found. */
+    /* It is found after 19 others. */
     bad = view;
     bad.signature_count = SIGNATURES_MAX;
     bad.signatures[SIGNATURES_MAX - 1] = view.signatures[0];
@@ -199,7 +200,7 @@ static void a_lease_does_not_keep_the_clients_signatures(void **state)
     assert_int_equal(envelope_decode(buf_bytes(&xdr), &client, NULL), ERR_OK);
     struct transaction_head head = {sample_key(4), 1, 2, 3};
     transaction_build(&client, &head, &transaction);
-    envelope_build(buf_bytes(&transaction), &head.source, &(struct signature){{0}}, &lease);
+    envelope_build(buf_bytes(&transaction), &head.source, &(struct signature){{0}}, 1, &lease);
     assert_int_equal(envelope_decode(buf_bytes(&lease), &leased, NULL), ERR_OK);
     assert_int_equal(leased.signature_count, 1);
     assert_true(public_key_equal(&leased.source, &head.source));
@@ -217,7 +218,7 @@ static void an_inner_transaction_of_form_V0_is_sent_as_V1(void **state)
     sample.form = ENVELOPE_V0;
     add_payment(&sample, PLAIN, 1);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    /* One signature, put behind by hand. */
+    /* One signature, appended here. */
     be32_put(sample.xdr.data + sample.xdr.len - 4, 1);
     buf_add(&sample.xdr, "hint\0\0\0\4sign", 12);
     assert_int_equal(envelope_decode(buf_bytes(&sample.xdr), &sample.view, NULL), ERR_OK);
@@ -241,8 +242,8 @@ int main(void)
         cmocka_unit_test(more_than_100_operations_do_not_decode),
         cmocka_unit_test(DA6_unknown_operations_and_envelopes_do_not_decode),
         cmocka_unit_test(A4_unknown_kinds_of_credentials_do_not_decode),
-        cmocka_unit_test(preconditions_of_every_form_come_to_one),
-        cmocka_unit_test(F3_a_signature_counts_by_hint_and_hash_and_length),
+        cmocka_unit_test(preconditions_of_every_form_decode_alike),
+        cmocka_unit_test(F3_a_signature_is_matched_by_hint_hash_and_length),
         cmocka_unit_test(a_transaction_without_envelope_decodes_alone),
         cmocka_unit_test(a_lease_does_not_keep_the_clients_signatures),
         cmocka_unit_test(an_inner_transaction_of_form_V0_is_sent_as_V1),

@@ -1,4 +1,4 @@
-/* DA7: what a lease and a fee bump cost, exact at every edge. */
+/* DA7: the fees of a lease and of a fee bump, at every limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void T17_fee_is_base_fee_by_operations_and_resource_fee(void **state)
     }
 }
 
-static void T18_fee_holds_the_resource_fee_against_its_limit(void **state)
+static void T18_the_resource_fee_is_limited(void **state)
 {
     (void)state;
     struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 50};
@@ -160,8 +160,8 @@ static void DA7_no_value_overflows(void **state)
 }
 
 /*
- * As core compares: outer inclusion fee x inner operations >= inner inclusion fee x (operations + 1), also
- * when the inner transaction was leased under a higher base fee than today's.
+ * The rule of stellar-core: outer inclusion fee x inner operations >= inner inclusion fee x (operations + 1),
+ * also when the lease was granted under a higher base fee.
  */
 static void CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate(void **state)
 {
@@ -177,13 +177,13 @@ static void CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate(void **state
                 assert_int_equal(policy_bump_fee(&inner, &no_limits, 100, 0, INT64_MAX, &got, NULL), ERR_OK);
                 assert_true((got - resource) * operations >= inclusion * (operations + 1));
                 assert_true(got - resource >= 100 * ((int64_t)operations + 1));
-                /* and no stroop more than one of the two rules demands */
+                /* and not one stroop more than the rules require */
                 assert_true((got - 1 - resource) * operations < inclusion * (operations + 1) ||
                             got - resource == 100 * ((int64_t)operations + 1));
             }
 }
 
-static void a_bump_of_no_operation_is_refused(void **state)
+static void a_fee_bump_of_a_transaction_without_operations_is_refused(void **state)
 {
     (void)state;
     struct envelope inner = {.fee_stroops = 100};
@@ -196,7 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(T17_fee_is_base_fee_by_operations_and_resource_fee),
-        cmocka_unit_test(T18_fee_holds_the_resource_fee_against_its_limit),
+        cmocka_unit_test(T18_the_resource_fee_is_limited),
         cmocka_unit_test(DA7_a_bump_costs_one_operation_more),
         cmocka_unit_test(DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said),
         cmocka_unit_test(F2_a_fee_above_the_cap_is_refused),
@@ -204,7 +204,7 @@ int main(void)
         cmocka_unit_test(F5_an_inflated_resource_fee_is_refused),
         cmocka_unit_test(DA7_no_value_overflows),
         cmocka_unit_test(CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate),
-        cmocka_unit_test(a_bump_of_no_operation_is_refused),
+        cmocka_unit_test(a_fee_bump_of_a_transaction_without_operations_is_refused),
     };
     return cmocka_run_group_tests_name("stellar/fee", tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static struct buf list_of_three(void)
     return list;
 }
 
-static void a_ledger_that_changes_the_list_names_all_frozen_accounts(void **state)
+static void a_ledger_that_changes_the_list_gives_all_frozen_accounts(void **state)
 {
     (void)state;
     for (uint32_t version = 0; version <= 2; version++) {
@@ -65,7 +65,7 @@ static void a_ledger_that_changes_the_list_names_all_frozen_accounts(void **stat
     }
 }
 
-static void a_ledger_without_such_an_upgrade_says_nothing(void **state)
+static void a_ledger_that_does_not_change_the_list_gives_none(void **state)
 {
     (void)state;
     struct ledger ledger;
@@ -76,7 +76,7 @@ static void a_ledger_without_such_an_upgrade_says_nothing(void **state)
     buf_free(&meta);
 }
 
-static void a_key_that_is_no_ledger_key_stops_the_ledger(void **state)
+static void a_malformed_frozen_key_fails_the_ledger(void **state)
 {
     (void)state;
     static const uint32_t unknown_key_type[] = {1, 8, 0, 7}, cut[] = {1, 4, 0}, nothing[] = {1, 0},
@@ -99,7 +99,7 @@ static void a_key_that_is_no_ledger_key_stops_the_ledger(void **state)
     }
 }
 
-static void an_entry_is_the_list_or_refused(void **state)
+static void an_entry_that_is_not_the_list_is_refused(void **state)
 {
     (void)state;
     struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0};
@@ -128,10 +128,10 @@ static void an_entry_is_the_list_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ledger_that_changes_the_list_names_all_frozen_accounts),
-        cmocka_unit_test(a_ledger_without_such_an_upgrade_says_nothing),
-        cmocka_unit_test(a_key_that_is_no_ledger_key_stops_the_ledger),
-        cmocka_unit_test(an_entry_is_the_list_or_refused),
+        cmocka_unit_test(a_ledger_that_changes_the_list_gives_all_frozen_accounts),
+        cmocka_unit_test(a_ledger_that_does_not_change_the_list_gives_none),
+        cmocka_unit_test(a_malformed_frozen_key_fails_the_ledger),
+        cmocka_unit_test(an_entry_that_is_not_the_list_is_refused),
     };
     return cmocka_run_group_tests_name("stellar/frozen", tests, NULL, NULL);
 }

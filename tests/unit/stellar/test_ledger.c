@@ -109,14 +109,15 @@ static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
     ledger_free(&ledger);
 }
 
-/* In the bytes a transaction's fees, application and refund stand together, but the ledger takes the fees of
-   all transactions before it applies the first. */
+/* The metadata has the fees, application and refund of a transaction together, but the ledger charges the
+   fees of all transactions before it applies the first. */
 static void the_last_state_is_the_last_by_stage_not_by_byte(void **state)
 {
     (void)state;
     struct ledger ledger = decoded(&sample);
     assert_int_equal(ledger.account_count, 5);
-    assert_sequence(&ledger, 0xa1, 6);  /* applied by the first, before the fee of the second in the bytes */
+    assert_sequence(
+        &ledger, 0xa1, 6); /* applied by the first; earlier in the metadata than the fee of the second */
     assert_sequence(&ledger, 0xa2, 8);  /* only its fee was taken */
     assert_sequence(&ledger, 0xa3, 31); /* refunded after the second was applied */
     assert_sequence(&ledger, 0xa4, 40);
@@ -196,8 +197,8 @@ static void a_changed_header_or_result_fails_its_proof_only(void **state)
     buf_free(&bytes);
 }
 
-/* A provider that leaves out a transaction would make a confirmed lease look expired. */
-static void results_that_are_left_out_fail_the_proof(void **state)
+/* Without a transaction, a confirmed lease would look expired. */
+static void missing_results_fail_the_proof(void **state)
 {
     (void)state;
     struct test_meta fewer = sample;
@@ -214,8 +215,8 @@ static void results_that_are_left_out_fail_the_proof(void **state)
     buf_free(&cut);
 }
 
-/* ledger_decode reads part by part; the schema says what the whole is. */
-static void it_accepts_exactly_what_the_schema_does(void **state)
+/* ledger_decode reads part by part; the schema describes the whole. */
+static void it_accepts_exactly_the_ledgers_that_the_schema_accepts(void **state)
 {
     (void)state;
     for (uint32_t v = 0; v <= 2; v++) {
@@ -237,7 +238,7 @@ static void it_accepts_exactly_what_the_schema_does(void **state)
     }
 }
 
-static void every_truncation_and_anything_behind_is_refused(void **state)
+static void every_truncation_and_trailing_bytes_are_refused(void **state)
 {
     (void)state;
     for (uint32_t v = 0; v <= 2; v++) {
@@ -253,7 +254,7 @@ static void every_truncation_and_anything_behind_is_refused(void **state)
     }
 }
 
-static void an_unknown_version_or_arm_says_where(void **state)
+static void an_unknown_version_or_arm_names_its_position(void **state)
 {
     (void)state;
     struct buf bytes = meta_build(&sample);
@@ -271,8 +272,8 @@ static void an_unknown_version_or_arm_says_where(void **state)
     buf_free(&bytes);
 }
 
-/* The count of transactions is promised before any of them is there. */
-static void a_promise_of_4_billion_transactions_allocates_nothing(void **state)
+/* The count of transactions comes before the first of them. */
+static void a_count_of_4_billion_transactions_allocates_nothing(void **state)
 {
     (void)state;
     struct test_meta empty = {.version = 0};
@@ -293,11 +294,11 @@ int main(void)
         cmocka_unit_test(within_a_stage_the_last_change_wins),
         cmocka_unit_test(accounts_are_sorted_and_found),
         cmocka_unit_test(a_changed_header_or_result_fails_its_proof_only),
-        cmocka_unit_test(results_that_are_left_out_fail_the_proof),
-        cmocka_unit_test(it_accepts_exactly_what_the_schema_does),
-        cmocka_unit_test(every_truncation_and_anything_behind_is_refused),
-        cmocka_unit_test(an_unknown_version_or_arm_says_where),
-        cmocka_unit_test(a_promise_of_4_billion_transactions_allocates_nothing),
+        cmocka_unit_test(missing_results_fail_the_proof),
+        cmocka_unit_test(it_accepts_exactly_the_ledgers_that_the_schema_accepts),
+        cmocka_unit_test(every_truncation_and_trailing_bytes_are_refused),
+        cmocka_unit_test(an_unknown_version_or_arm_names_its_position),
+        cmocka_unit_test(a_count_of_4_billion_transactions_allocates_nothing),
     };
     return cmocka_run_group_tests_name("stellar/ledger", tests, NULL, NULL);
 }

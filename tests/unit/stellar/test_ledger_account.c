@@ -1,4 +1,4 @@
-/* Rules of stellar/ledger.h for single accounts and results. */
+/* Rules of stellar/account.h and stellar/result.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "stellar/account.h"
+#include "stellar/result.h"
 #include "ledger_meta.h"
 #include "xdr/xdr.h"
 
@@ -73,7 +75,7 @@ static void the_master_key_alone_must_reach_every_threshold(void **state)
     assert_false(OWN(1, 2, 1, 1));
     assert_false(OWN(1, 1, 2, 1));
     assert_false(OWN(1, 1, 1, 2));
-    /* a weight of 0 signs nothing, also when nothing is asked for */
+    /* a weight of 0 never signs, even when every threshold is 0 */
     assert_false(OWN(0, 0, 0, 0));
 }
 
@@ -130,9 +132,9 @@ static void the_ledger_key_of_an_account(void **state)
     assert_memory_equal(out.data + 8, key.bytes, 32);
 }
 
-/* stellar-core, TransactionFrame: only these leave the sequence number as it was, of those that a ledger
- * holds. */
-static void DR3_only_what_is_decided_after_it_moved_proves_that_the_sequence_was_consumed(void **state)
+/* stellar-core, TransactionFrame: of the codes that can be in a ledger, only these leave the sequence number.
+ */
+static void DR3_only_codes_set_after_the_sequence_moved_prove_that_it_was_consumed(void **state)
 {
     (void)state;
     static const int32_t consuming[] = {0, -1, -6, -7, -10, -11, -14, -15};
@@ -170,7 +172,7 @@ int main(void)
         cmocka_unit_test(an_account_entry_gives_its_fields),
         cmocka_unit_test(an_entry_that_is_no_account_is_refused),
         cmocka_unit_test(the_ledger_key_of_an_account),
-        cmocka_unit_test(DR3_only_what_is_decided_after_it_moved_proves_that_the_sequence_was_consumed),
+        cmocka_unit_test(DR3_only_codes_set_after_the_sequence_moved_prove_that_it_was_consumed),
         cmocka_unit_test(every_result_code_of_the_schema_has_its_protocol_name),
     };
     return cmocka_run_group_tests_name("stellar/ledger_account", tests, NULL, NULL);

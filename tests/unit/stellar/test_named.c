@@ -1,4 +1,4 @@
-/* The set of named accounts: sorted, each once, and nothing behind its end counts. */
+/* Rules of named.h: sorted, each account once, entries beyond the count ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static bool has(const struct named_accounts *named, uint8_t n)
     return named_has(named, &key);
 }
 
-static void what_was_added_in_any_order_is_found_and_nothing_else(void **state)
+static void exactly_the_added_accounts_are_found(void **state)
 {
     (void)state;
     struct named_accounts named = {0};
@@ -46,7 +46,7 @@ static void an_account_is_added_once(void **state)
     assert_int_equal(named.count, 2);
 }
 
-static void what_an_earlier_transaction_left_behind_does_not_count(void **state)
+static void accounts_beyond_the_count_are_ignored(void **state)
 {
     (void)state;
     struct named_accounts named = {0};
@@ -59,7 +59,7 @@ static void what_an_earlier_transaction_left_behind_does_not_count(void **state)
     assert_true(has(&named, 2));
 }
 
-static void a_full_set_still_takes_what_it_has(void **state)
+static void a_full_set_still_accepts_accounts_that_it_has(void **state)
 {
     (void)state;
     struct named_accounts named = {0};
@@ -75,10 +75,10 @@ static void a_full_set_still_takes_what_it_has(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_added_in_any_order_is_found_and_nothing_else),
+        cmocka_unit_test(exactly_the_added_accounts_are_found),
         cmocka_unit_test(an_account_is_added_once),
-        cmocka_unit_test(what_an_earlier_transaction_left_behind_does_not_count),
-        cmocka_unit_test(a_full_set_still_takes_what_it_has),
+        cmocka_unit_test(accounts_beyond_the_count_are_ignored),
+        cmocka_unit_test(a_full_set_still_accepts_accounts_that_it_has),
     };
     return cmocka_run_group_tests_name("stellar/named", tests, NULL, NULL);
 }

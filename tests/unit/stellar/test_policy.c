@@ -1,11 +1,12 @@
-/* DESIGN section 7 on operations and on what a channel account may sign. The ids are those of the ancestors'
- * tests. */
+/* Rules of stellar/policy.h for operations, and for what a channel account may sign. tests/README.md explains
+ * the ids. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "stellar/envelope_build.h"
 #include "judge.h"
 #include "operation.h"
 #include "vectors.h"
@@ -128,7 +129,7 @@ static void a_transaction_without_operation_is_refused(void **state)
 }
 
 /* FEE_BUMP_BASE_FEE=10000 and MAX_FEE=1000000: 100 operations and one more cost 1,010,000. */
-static void a_transaction_that_no_fee_bump_may_pay_for_is_refused(void **state)
+static void a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused(void **state)
 {
     (void)state;
     struct policy_limits limits = sample_limits;
@@ -152,13 +153,13 @@ static void a_transaction_that_no_fee_bump_may_pay_for_is_refused(void **state)
     assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_FEE_EXCEEDS_MAXIMUM);
     limits.max_bump_fee_stroops = 1010000;
     assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
-    /* Within the key process nothing is known of fee bumps. */
+    /* keyd does not check the cost of a fee bump. */
     limits.max_bump_fee_stroops = 0;
     assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
 }
 
-/* The resource fee is paid on top of the cap; with the inner fee it must fit the field. */
-static void a_soroban_transaction_is_bumped_beyond_the_cap_by_its_resource_fee(void **state)
+/* The resource fee is added to the cap; with the inner fee it must fit the field. */
+static void the_fee_bump_cap_excludes_the_resource_fee(void **state)
 {
     (void)state;
     struct policy_limits limits = {.base_fee_stroops = 100,
@@ -221,7 +222,7 @@ static void client_must_sign_for_operation_sources_and_extra_signers(void **stat
     assert_true(policy_client_must_sign(&extra.view));
 }
 
-/* A lease as the front process would have it signed by sample_key(1) at now = 1000. */
+/* A lease to be signed by sample_key(1) at now = 1000. */
 struct lease_case {
     struct transaction_head head;
     int64_t max_fee_stroops;
@@ -320,7 +321,7 @@ static void a_lease_ends_within_300_seconds(void **state)
     } cases[] = {
         {1301, 1000, ERR_INVALID_TRANSACTION},
         {1300, 1000, ERR_OK},
-        {999, 1000, ERR_OK}, /* dead on arrival is harmless */
+        {999, 1000, ERR_OK}, /* an expired transaction is harmless */
         {0, 1000, ERR_INVALID_TRANSACTION},
         {0, 0, ERR_INVALID_TRANSACTION},
         {UINT64_MAX, 1000, ERR_INVALID_TRANSACTION},
@@ -361,8 +362,8 @@ int main(void)
         cmocka_unit_test(T5_holds_for_every_classic_kind),
         cmocka_unit_test(A7_three_kinds_are_soroban),
         cmocka_unit_test(a_transaction_without_operation_is_refused),
-        cmocka_unit_test(a_transaction_that_no_fee_bump_may_pay_for_is_refused),
-        cmocka_unit_test(a_soroban_transaction_is_bumped_beyond_the_cap_by_its_resource_fee),
+        cmocka_unit_test(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused),
+        cmocka_unit_test(the_fee_bump_cap_excludes_the_resource_fee),
         cmocka_unit_test(a_hundred_operations_of_a_hundred_sources_pass),
         cmocka_unit_test(T13_memo_and_bounds_of_a_classic_transaction_pass),
         cmocka_unit_test(client_must_sign_for_operation_sources_and_extra_signers),

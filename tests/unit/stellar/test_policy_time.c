@@ -1,4 +1,4 @@
-/* T12: how long a lease lasts, and which transactions are dead on arrival. */
+/* T12: how long a lease lasts, and which transactions cannot be included in time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static enum err max_time(
     return e;
 }
 
-static void T12_the_earliest_of_client_timeout_and_300_s_counts(void **state)
+static void T12_max_time_is_the_earliest_of_client_timeout_and_300_s(void **state)
 {
     (void)state;
     static const struct time_case cases[] = {
@@ -139,7 +139,7 @@ static void a_max_ledger_that_is_reached_too_soon_is_refused(void **state)
         {1, ERR_INVALID_TRANSACTION},
         {TIP, ERR_INVALID_TRANSACTION},
         {TIP + 1, ERR_INVALID_TRANSACTION},
-        {TIP + 2, ERR_INVALID_TRANSACTION}, /* exclusive: only TIP + 1 would do */
+        {TIP + 2, ERR_INVALID_TRANSACTION}, /* exclusive: only TIP + 1 is allowed */
         {TIP + 3, ERR_OK},
         {UINT32_MAX, ERR_OK},
         {0, ERR_OK},
@@ -172,7 +172,7 @@ static void a_min_ledger_out_of_reach_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T12_the_earliest_of_client_timeout_and_300_s_counts),
+        cmocka_unit_test(T12_max_time_is_the_earliest_of_client_timeout_and_300_s),
         cmocka_unit_test(T12_what_set_the_max_time_follows_from_the_request_and_the_result),
         cmocka_unit_test(T12_a_min_time_after_the_chosen_max_time_is_refused),
         cmocka_unit_test(T12_no_value_of_now_overflows),

@@ -1,4 +1,4 @@
-/* H12: the client's preconditions do not pass through unseen. */
+/* H12: the client's preconditions are checked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void assert_preconditions(struct sample_v2 v2, enum err expected, const c
 static void H12_conditions_on_the_clients_sequence_are_refused(void **state)
 {
     (void)state;
-    /* Present is enough: minSeqNum 0 accepts every state of the account. */
+    /* Refused when present, even 0, which every account meets. */
     assert_preconditions((struct sample_v2){.min_sequence = true}, ERR_INVALID_TRANSACTION, "minSeqNum");
     assert_preconditions((struct sample_v2){.min_sequence = true, .min_sequence_number = 5},
         ERR_INVALID_TRANSACTION, "minSeqNum");
@@ -40,7 +40,7 @@ static void min_time_after_max_time_is_refused(void **state)
 {
     (void)state;
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 11, .max_time_s = 10},
-        ERR_INVALID_TRANSACTION, "min time is after the max time");
+        ERR_INVALID_TRANSACTION, "min time is after its max time");
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10, .max_time_s = 10}, ERR_OK, NULL);
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10}, ERR_OK, NULL);
 }
@@ -81,7 +81,7 @@ static void add_payload_signer(struct buf *out, uint8_t n, uint32_t payload_len)
     buf_add(out, "abcd", payload_len);
 }
 
-static void DA5_keys_that_extra_signers_ask_for_are_named(void **state)
+static void DA5_keys_of_extra_signers_are_named(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -93,7 +93,7 @@ static void DA5_keys_that_extra_signers_ask_for_are_named(void **state)
     NAMES(&sample, 3, 4, 5);
 }
 
-static void extra_signers_that_are_hashes_name_nobody(void **state)
+static void extra_signers_that_are_hashes_name_no_account(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -114,11 +114,11 @@ static void extra_signers_that_the_network_calls_malformed_are_refused(void **st
     add_signer(&same, 2, 5);
     add_signer(&same, 2, 5);
     set_v2(&twice, (struct sample_v2){.signer_count = 2, .signers = &same});
-    assert_refused(&twice, ERR_INVALID_TRANSACTION, "the same");
+    assert_refused(&twice, ERR_INVALID_TRANSACTION, "two extra signers are the same");
     add_payment(&empty, PLAIN, 3);
     add_payload_signer(&nothing, 4, 0);
     set_v2(&empty, (struct sample_v2){.signer_count = 1, .signers = &nothing});
-    assert_refused(&empty, ERR_INVALID_TRANSACTION, "payload is empty");
+    assert_refused(&empty, ERR_INVALID_TRANSACTION, "payload of an extra signer is empty");
 }
 
 int main(void)
@@ -128,8 +128,8 @@ int main(void)
         cmocka_unit_test(min_time_after_max_time_is_refused),
         cmocka_unit_test(the_same_holds_for_plain_time_bounds),
         cmocka_unit_test(ledger_bounds_that_admit_no_ledger_are_refused),
-        cmocka_unit_test(DA5_keys_that_extra_signers_ask_for_are_named),
-        cmocka_unit_test(extra_signers_that_are_hashes_name_nobody),
+        cmocka_unit_test(DA5_keys_of_extra_signers_are_named),
+        cmocka_unit_test(extra_signers_that_are_hashes_name_no_account),
         cmocka_unit_test(extra_signers_that_the_network_calls_malformed_are_refused),
     };
     return cmocka_run_group_tests_name("stellar/preconditions", tests, NULL, NULL);

@@ -1,11 +1,11 @@
-/* What fairway writes of its own: the SDK's bytes for the same intention, and each operation with its source.
- */
+/* Rules of stellar/provisioning_tx.h: the bytes equal the SDK's, and each operation has a source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "stellar/envelope_build.h"
 #include "operation.h"
 #include "stellar/provisioning_tx.h"
 #include "vectors.h"
@@ -51,8 +51,7 @@ static void check_provisioning(struct vectors *vectors)
     CLEANUP(buf_free) struct buf transaction = {0}, envelope = {0};
     provisioning_tx_build(&template, &transaction);
     assert_same_hash(transaction_hash(&network, buf_bytes(&transaction)), hash);
-    provisioning_tx_envelope_build(
-        buf_bytes(&transaction), signers, signatures, template.account_count + 1, &envelope);
+    envelope_build(buf_bytes(&transaction), signers, signatures, template.account_count + 1, &envelope);
     assert_bytes(buf_bytes(&envelope), buf_bytes(&expected));
 }
 

@@ -1,4 +1,4 @@
-/* DESIGN section 7 on Soroban operations: nobody of the pool authorizes anything in them. */
+/* Rules of policy_check for Soroban operations: no channel account authorizes anything in them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
 
-static void T11_extend_and_restore_pass_and_use_nobodys_authority(void **state)
+static void T11_extend_and_restore_pass_and_name_no_account(void **state)
 {
     (void)state;
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
@@ -32,7 +32,7 @@ static void T11_their_sources_are_named_muxed_or_not(void **state)
     NAMES(&restore, 4);
 }
 
-static void T14_one_of_several_operations_soroban_is_refused(void **state)
+static void T14_one_soroban_operation_among_others_is_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -42,7 +42,7 @@ static void T14_one_of_several_operations_soroban_is_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[1]");
 }
 
-static void T14_all_of_several_operations_soroban_is_refused(void **state)
+static void T14_several_soroban_operations_are_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -232,7 +232,7 @@ static void accounts_that_are_only_arguments_are_not_named(void **state)
     add_address(&sample.operations, CONTRACT, 9);
     add_symbol_f(&sample.operations);
     buf_add_u32(&sample.operations, 1);
-    buf_add_u32(&sample.operations, 18); /* SCV_ADDRESS: a payee, say */
+    buf_add_u32(&sample.operations, 18); /* SCV_ADDRESS, for example a payee */
     add_address(&sample.operations, ACCOUNT, 4);
     buf_add_u32(&sample.operations, 0);
     NAMES(&sample, 3);
@@ -246,7 +246,7 @@ static enum err judge_many(uint32_t count, struct judgement *judgement)
     for (uint32_t i = 0; i < 2 * count; i++) {
         size_t start = auth.len;
         add_address_entry(&auth, 1, ACCOUNT, 4);
-        be32_put(auth.data + start + 12, i / 2); /* behind the kinds of credentials, address and key */
+        be32_put(auth.data + start + 12, i / 2); /* after the kinds of credentials, address and key */
     }
     add_invoke(&sample, NO_SOURCE, 0, 2 * count, &auth);
     return judge(&sample, judgement);
@@ -288,7 +288,7 @@ static void T18_a_negative_resource_fee_is_refused(void **state)
     NAMES(&sample, 3);
 }
 
-/* The schema refuses these first; should it learn them before the rules do, the rules still refuse. */
+/* The schema refuses these first. The rules must refuse them too when a newer schema has them. */
 static void A4_credentials_newer_than_the_rules_are_refused(void **state)
 {
     (void)state;
@@ -297,10 +297,10 @@ static void A4_credentials_newer_than_the_rules_are_refused(void **state)
         AUTO_BUF credentials = {0};
         buf_add_u32(&credentials, kind);
         enum err expected = kind > 3 ? ERR_INVALID_SOROBAN_TRANSACTION : ERR_OK;
-        assert_int_equal(credentials_check(buf_bytes(&credentials), &with_source, NULL), expected);
+        assert_int_equal(soroban_credentials_check(buf_bytes(&credentials), &with_source, NULL), expected);
         if (kind == 0)
             expected = ERR_FORBIDDEN_SIGNER;
-        assert_int_equal(credentials_check(buf_bytes(&credentials), &without, NULL), expected);
+        assert_int_equal(soroban_credentials_check(buf_bytes(&credentials), &without, NULL), expected);
     }
 }
 
@@ -312,7 +312,7 @@ static void A4_addresses_newer_than_the_rules_are_refused(void **state)
         struct public_key account, expected = sample_key(4);
         bool is_account = true;
         add_address(&address, (enum sample_address)kind, 4);
-        enum err e = sc_address_account(buf_bytes(&address), &is_account, &account, NULL);
+        enum err e = soroban_address_account(buf_bytes(&address), &is_account, &account, NULL);
         assert_int_equal(e, kind > 4 ? ERR_INVALID_SOROBAN_TRANSACTION : ERR_OK);
         assert_int_equal(is_account, kind == ACCOUNT || kind == MUXED_ACCOUNT);
         if (is_account)
@@ -323,10 +323,10 @@ static void A4_addresses_newer_than_the_rules_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T11_extend_and_restore_pass_and_use_nobodys_authority),
+        cmocka_unit_test(T11_extend_and_restore_pass_and_name_no_account),
         cmocka_unit_test(T11_their_sources_are_named_muxed_or_not),
-        cmocka_unit_test(T14_one_of_several_operations_soroban_is_refused),
-        cmocka_unit_test(T14_all_of_several_operations_soroban_is_refused),
+        cmocka_unit_test(T14_one_soroban_operation_among_others_is_refused),
+        cmocka_unit_test(T14_several_soroban_operations_are_refused),
         cmocka_unit_test(T15_soroban_data_missing_is_refused),
         cmocka_unit_test(soroban_data_on_a_classic_operation_is_refused),
         cmocka_unit_test(a_memo_on_invoke_is_refused),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "stellar/envelope.h"
+#include "stellar/envelope_build.h"
 #include "vectors.h"
 
 /* Each check reads its columns in the order in which vectors.mjs writes them. */
@@ -78,7 +79,7 @@ static void check_lease(struct vectors *vectors)
     transaction_build(&input, &head, &transaction);
     assert_bytes(buf_bytes(&transaction), buf_bytes(&expected));
     assert_same_hash(transaction_hash(&network, buf_bytes(&transaction)), hash);
-    envelope_build(buf_bytes(&transaction), &head.source, &signature, &envelope);
+    envelope_build(buf_bytes(&transaction), &head.source, &signature, 1, &envelope);
     assert_bytes(buf_bytes(&envelope), buf_bytes(&expected_envelope));
     assert_int_equal(envelope_decode(buf_bytes(&envelope), &signed_view, &detail), ERR_OK);
     assert_true(envelope_signed_by(&signed_view, &head.source, &hash));

@@ -1,6 +1,6 @@
 /*
- * The golden vectors of tests/stellar/vectors.mjs: from the file FAIRWAY_VECTORS, or else straight from the
- * script (from the root of the checkout). Without them the test fails; it never passes unseen.
+ * The vectors of tests/stellar/vectors.mjs, from the file FAIRWAY_VECTORS or else from the script itself (run
+ * from the root of the checkout). Without them the test fails.
  */
 #ifndef FAIRWAY_TESTS_STELLAR_VECTORS_H
 #define FAIRWAY_TESTS_STELLAR_VECTORS_H

@@ -1,4 +1,4 @@
-/* Rules of the primitive reads of xdr/xdr.h: big endian, checked, and still in place after a refusal. */
+/* Rules of the primitive reads of xdr/xdr.h: big endian, checked, position kept after an error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static void numbers_are_big_endian(void **state)
     assert_true(i64 == INT64_MIN + 0x100000001);
 }
 
-static void what_is_not_there_is_not_read(void **state)
+static void missing_bytes_are_not_read(void **state)
 {
     (void)state;
     uint32_t u32;
@@ -52,7 +52,7 @@ static void what_is_not_there_is_not_read(void **state)
     assert_int_equal(xdr_end(&reader), ERR_OK);
 }
 
-static void a_count_or_boolean_above_its_maximum_stays_unread(void **state)
+static void a_count_or_boolean_above_its_maximum_is_not_consumed(void **state)
 {
     (void)state;
     uint32_t count;
@@ -72,8 +72,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_big_endian),
-        cmocka_unit_test(what_is_not_there_is_not_read),
-        cmocka_unit_test(a_count_or_boolean_above_its_maximum_stays_unread),
+        cmocka_unit_test(missing_bytes_are_not_read),
+        cmocka_unit_test(a_count_or_boolean_above_its_maximum_is_not_consumed),
     };
     return cmocka_run_group_tests_name("xdr/read", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Rules of xdr/xdr.h: strict, bounded, and the position of a fault. Values are written by hand as words. */
+/* Rules of xdr_take and xdr_each: strict, bounded, and the position of a fault. Values are written as words.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ static struct buf words(size_t count, const uint32_t values[])
 
 #define WORDS(...) words(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
 
-/* The verdict, and where it fell, in bytes. */
+/* The result, and the position in bytes. */
 static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict, size_t at)
 {
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -36,7 +37,7 @@ static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict,
     buf_free(&buf);
 }
 
-static void a_value_is_taken_to_its_last_byte(void **state)
+static void a_value_is_read_to_its_last_byte(void **state)
 {
     (void)state;
     struct buf buf = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
@@ -64,7 +65,7 @@ static void every_truncation_is_refused(void **state)
     buf_free(&buf);
 }
 
-static void unknown_arms_and_enum_values_are_refused_at_their_word(void **state)
+static void unknown_arms_and_enum_values_are_refused_at_their_position(void **state)
 {
     (void)state;
     assert_verdict(XDR_Memo, WORDS(5), ERR_XDR_UNKNOWN_ARM, 0);
@@ -72,10 +73,10 @@ static void unknown_arms_and_enum_values_are_refused_at_their_word(void **state)
     assert_verdict(XDR_EnvelopeType, WORDS(11), ERR_XDR_UNKNOWN_ARM, 0);
     /* an EnvelopeType, but no arm of TransactionEnvelope */
     assert_verdict(XDR_TransactionEnvelope, WORDS(1), ERR_XDR_UNKNOWN_ARM, 0);
-    /* arms with a hole between them: CryptoKeyType 0 and 256 */
+    /* arms with a gap between them: CryptoKeyType 0 and 256 */
     assert_verdict(XDR_MuxedAccount, WORDS(1), ERR_XDR_UNKNOWN_ARM, 0);
     assert_verdict(XDR_MuxedAccount, WORDS(256, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8), ERR_OK, 44);
-    /* inside of other values: the asset type of a trust line */
+    /* inside another value: the asset type of a trust line */
     assert_verdict(
         XDR_LedgerEntryChange, WORDS(0, 7, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 99), ERR_XDR_UNKNOWN_ARM, 48);
 }
@@ -121,14 +122,14 @@ static void a_length_above_its_maximum_is_refused(void **state)
         ERR_XDR_INVALID, 72);
 }
 
-/* Ends at once, whatever it promises: time and memory follow the input, not its claims. */
-static void a_promise_of_4_billion_ends_with_the_input(void **state)
+/* Time and memory depend on the length of the input, not on its counts. */
+static void a_count_of_4_billion_ends_with_the_input(void **state)
 {
     (void)state;
     assert_verdict(XDR_ScVec, WORDS(0xffffffff, SCV_VOID, SCV_VOID), ERR_XDR_TRUNCATED, 12);
     assert_verdict(XDR_ScBytes, WORDS(0xffffffff, 0), ERR_XDR_TRUNCATED, 4);
     assert_verdict(XDR_ScBytes, WORDS(0xfffffffd, 0), ERR_XDR_TRUNCATED, 4);
-    /* elements that are passed without a look: uint32<> of SorobanResourcesExtV0 */
+    /* elements of plain bytes, which are skipped: uint32<> of SorobanResourcesExtV0 */
     assert_verdict(XDR_SorobanResourcesExtV0, WORDS(0xffffffff, 0), ERR_XDR_TRUNCATED, 4);
     assert_verdict(XDR_SorobanResourcesExtV0, WORDS(0x40000001, 0), ERR_XDR_TRUNCATED, 4);
 }
@@ -172,7 +173,7 @@ static struct buf maps(size_t depth)
 
 /* A nested value is at least three levels for the Rust parser (SCVal, its option, its array), which stops at
    1,000; the C++ one stops at 500, of which each SCVal is one. */
-static void what_the_protocol_allows_decodes(void **state)
+static void nesting_that_the_protocol_allows_decodes(void **state)
 {
     (void)state;
     assert_verdict(XDR_ScVal, vectors(500), ERR_OK, 500 * 12 + 4);
@@ -180,7 +181,7 @@ static void what_the_protocol_allows_decodes(void **state)
     assert_verdict(XDR_ClaimPredicate, predicates(1000), ERR_OK, 8004);
 }
 
-static void hostile_depth_is_refused(void **state)
+static void deeper_nesting_is_refused(void **state)
 {
     (void)state;
     assert_verdict(XDR_ClaimPredicate, predicates(XDR_MAX_DEPTH - 1), ERR_OK, 8 * (XDR_MAX_DEPTH - 1) + 4);
@@ -240,7 +241,7 @@ static void each_finds_a_union_wherever_it_stands(void **state)
     buf_free(&buf);
 }
 
-static void each_stops_when_found_says_so(void **state)
+static void each_ends_when_found_returns_an_error(void **state)
 {
     (void)state;
     struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
@@ -251,7 +252,7 @@ static void each_stops_when_found_says_so(void **state)
     buf_free(&buf);
 }
 
-static void each_does_not_look_for_plain_bytes(void **state)
+static void each_refuses_types_of_plain_bytes(void **state)
 {
     (void)state;
     struct buf buf = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
@@ -261,7 +262,7 @@ static void each_does_not_look_for_plain_bytes(void **state)
     buf_free(&buf);
 }
 
-static void names_and_types_belong_together(void **state)
+static void type_names_and_types_match(void **state)
 {
     (void)state;
     for (int type = 0; type < XDR_TYPE_COUNT; type++)
@@ -274,21 +275,21 @@ static void names_and_types_belong_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_taken_to_its_last_byte),
+        cmocka_unit_test(a_value_is_read_to_its_last_byte),
         cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(unknown_arms_and_enum_values_are_refused_at_their_word),
+        cmocka_unit_test(unknown_arms_and_enum_values_are_refused_at_their_position),
         cmocka_unit_test(negative_discriminants_are_numbers),
         cmocka_unit_test(a_boolean_is_0_or_1),
         cmocka_unit_test(padding_is_zero),
         cmocka_unit_test(a_length_above_its_maximum_is_refused),
-        cmocka_unit_test(a_promise_of_4_billion_ends_with_the_input),
-        cmocka_unit_test(what_the_protocol_allows_decodes),
-        cmocka_unit_test(hostile_depth_is_refused),
+        cmocka_unit_test(a_count_of_4_billion_ends_with_the_input),
+        cmocka_unit_test(nesting_that_the_protocol_allows_decodes),
+        cmocka_unit_test(deeper_nesting_is_refused),
         cmocka_unit_test(each_finds_inner_values_before_outer_ones),
         cmocka_unit_test(each_finds_a_union_wherever_it_stands),
-        cmocka_unit_test(each_stops_when_found_says_so),
-        cmocka_unit_test(each_does_not_look_for_plain_bytes),
-        cmocka_unit_test(names_and_types_belong_together),
+        cmocka_unit_test(each_ends_when_found_returns_an_error),
+        cmocka_unit_test(each_refuses_types_of_plain_bytes),
+        cmocka_unit_test(type_names_and_types_match),
     };
     return cmocka_run_group_tests_name("xdr/walk", tests, NULL, NULL);
 }

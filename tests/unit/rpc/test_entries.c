@@ -1,7 +1,8 @@
-/* getLedgerEntries: whose entry is whose, and what is no account. R4. */
+/* Rules of rpc_accounts and rpc_frozen (R4): entries are matched by key, and a wrong entry is an error. */
 #include "fake_rpc.h"
 
 #include "base/text.h"
+#include "stellar/account.h"
 #include "stellar/ledger.h"
 
 static struct detail detail;
@@ -13,7 +14,7 @@ static struct public_key key_of(uint8_t n)
     return key;
 }
 
-/* LedgerEntryData of an account; new memory, base64. */
+/* LedgerEntryData of an account, in base64; the caller frees it. */
 static char *account_entry(const struct public_key *key, int64_t balance, int64_t sequence, uint32_t ext)
 {
     struct buf xdr = {0};
@@ -83,7 +84,7 @@ static void R4_entries_are_matched_by_key_whatever_their_order(void **state)
     assert_true(fake_heard(fake, second));
 }
 
-static void none_found_is_no_error(void **state)
+static void missing_accounts_are_not_an_error(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -96,7 +97,7 @@ static void none_found_is_no_error(void **state)
     assert_int_equal(ledger, 2552990);
 }
 
-static void R4_P7_what_is_not_the_account_asked_for_is_refused(void **state)
+static void R4_P7_an_entry_of_another_account_is_refused(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1), other = key_of(2);
@@ -106,7 +107,7 @@ static void R4_P7_what_is_not_the_account_asked_for_is_refused(void **state)
     AUTO_FREE char *foreign = entry(&other, &other, 1);
     AUTO_FREE char *mislabelled = entry(&key, &other, 1);
     AUTO_FREE char *name = key_text(&key);
-    /* TTL: keyHash and liveUntilLedgerSeq behind type 9. */
+    /* TTL: type 9, keyHash and liveUntilLedgerSeq. */
     AUTO_FREE char *ttl = mem_format(
         "{\"key\":\"%s\",\"xdr\":\"AAAACQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQ==\"}", name);
     AUTO_FREE char *cut = mem_format("{\"key\":\"%s\",\"xdr\":\"AAAAAA==\"}", name);
@@ -121,8 +122,8 @@ static void R4_P7_what_is_not_the_account_asked_for_is_refused(void **state)
     assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_OK);
 }
 
-/* The way out is another fairway, not another RPC. */
-static void an_entry_of_a_newer_protocol_is_said_to_be_one(void **state)
+/* A newer fairway is needed, not another RPC. */
+static void an_entry_of_a_newer_protocol_is_reported_as_such(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -134,7 +135,7 @@ static void an_entry_of_a_newer_protocol_is_said_to_be_one(void **state)
     assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_XDR_UNKNOWN_ARM);
 }
 
-static void members_that_lack_are_unavailable(void **state)
+static void missing_members_are_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -149,7 +150,7 @@ static void members_that_lack_are_unavailable(void **state)
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
 }
 
-static void P10_two_hundred_at_once_and_not_more(void **state)
+static void P10_at_most_200_accounts_are_requested_at_once(void **state)
 {
     struct fake_rpc *fake = *state;
     struct public_key keys[RPC_ENTRIES_MAX + 1];
@@ -164,11 +165,11 @@ static void P10_two_hundred_at_once_and_not_more(void **state)
     assert_int_equal(fake_requests(fake), 1);
 }
 
-/* What a healthy stellar-rpc answers while its captive core has not published the snapshot that it names. */
+/* The response of a healthy stellar-rpc while its captive core has not published the snapshot yet. */
 #define NO_SNAPSHOT                                                                                          \
     FAKE_ERROR(-32603, "could not query captive core: http request failed with non-200 status code (404)")
 
-static void a_snapshot_that_is_not_there_yet_is_asked_for_again(void **state)
+static void an_internal_error_is_retried_until_the_snapshot_is_published(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -185,7 +186,7 @@ static void a_snapshot_that_is_not_there_yet_is_asked_for_again(void **state)
     assert_int_equal(fake_requests(fake), 8);
 }
 
-static void an_internal_error_that_stays_is_reported_after_two_seconds(void **state)
+static void a_lasting_internal_error_is_returned_after_two_seconds(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -201,8 +202,8 @@ static void an_internal_error_that_stays_is_reported_after_two_seconds(void **st
         "failed with non-200 status code (404)");
 }
 
-/* Not what a server says while it is healthy: whoever calls decides when to try again. */
-static void other_errors_are_reported_at_once(void **state)
+/* Errors that a healthy server does not return: the caller decides when to retry. */
+static void other_errors_are_returned_at_once(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -252,19 +253,88 @@ static void cancel_ends_the_retries(void **state)
     close(wake[0]);
 }
 
+/* Requests the list; the response has one account, whose key is all 7s, under the right or a wrong key. */
+static enum err ask_frozen(
+    struct fake_rpc *fake, bool right_key, const char *spoil, struct frozen_accounts *out)
+{
+    struct buf key = {0}, entry = {0};
+    uint32_t ledger;
+    struct public_key frozen;
+    memset(frozen.bytes, 7, sizeof frozen.bytes);
+    frozen_ledger_key(&key);
+    buf_add_bytes(&entry, buf_bytes(&key));
+    buf_add_u32(&entry, 1);
+    buf_add_u32(&entry, 40);
+    account_ledger_key(&frozen, &entry);
+    if (!right_key)
+        buf_add_u32(&key, 1);
+    AUTO_FREE char *key_text = base64_encode(buf_bytes(&key));
+    AUTO_FREE char *entry_text = base64_encode(buf_bytes(&entry));
+    AUTO_FREE char *body =
+        mem_format(FAKE_RESULT("{\"entries\":[{\"key\":\"%s\",\"xdr\":\"%s%s\"}],\"latestLedger\":2552990}"),
+            key_text, spoil, entry_text);
+    fake_says(fake, body);
+    enum err e = rpc_frozen(fake->rpc, out, &ledger, &detail);
+    fake_says(fake, NULL);
+    if (e == ERR_OK)
+        assert_int_equal(ledger, 2552990);
+    buf_free(&key);
+    buf_free(&entry);
+    return e;
+}
+
+static void R4_frozen_accounts_are_read_from_the_setting(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct frozen_accounts frozen;
+    struct public_key key;
+    memset(key.bytes, 7, sizeof key.bytes);
+    assert_int_equal(ask_frozen(fake, true, "", &frozen), ERR_OK);
+    assert_int_equal(frozen.count, 1);
+    assert_true(frozen_has(&frozen, &key));
+    frozen_accounts_free(&frozen);
+    assert_true(fake_heard(fake, "\"keys\":[\"AAAACAAAABE=\"]")); /* CONFIG_SETTING 17 */
+}
+
+static void R4_a_network_without_the_setting_has_no_frozen_accounts(void **state)
+{
+    struct fake_rpc *fake = *state;
+    static const char *const bodies[] = {
+        FAKE_RESULT("{\"entries\":[],\"latestLedger\":9}"), FAKE_RESULT("{\"latestLedger\":9}")};
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct frozen_accounts frozen;
+        uint32_t ledger = 0;
+        fake_says(fake, bodies[i]);
+        assert_int_equal(rpc_frozen(fake->rpc, &frozen, &ledger, &detail), ERR_OK);
+        assert_int_equal(frozen.count, 0);
+        assert_int_equal(ledger, 9);
+    }
+}
+
+static void R4_a_wrong_entry_instead_of_the_list_is_refused(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct frozen_accounts frozen;
+    assert_int_equal(ask_frozen(fake, false, "", &frozen), ERR_RPC_REFUSED);
+    assert_int_equal(ask_frozen(fake, true, "AAAAAAAA", &frozen), ERR_RPC_REFUSED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FAKE_TEST(R4_entries_are_matched_by_key_whatever_their_order),
-        FAKE_TEST(none_found_is_no_error),
-        FAKE_TEST(R4_P7_what_is_not_the_account_asked_for_is_refused),
-        FAKE_TEST(an_entry_of_a_newer_protocol_is_said_to_be_one),
-        FAKE_TEST(members_that_lack_are_unavailable),
-        FAKE_TEST(P10_two_hundred_at_once_and_not_more),
-        FAKE_TEST(a_snapshot_that_is_not_there_yet_is_asked_for_again),
-        FAKE_TEST(an_internal_error_that_stays_is_reported_after_two_seconds),
-        FAKE_TEST(other_errors_are_reported_at_once),
+        FAKE_TEST(missing_accounts_are_not_an_error),
+        FAKE_TEST(R4_P7_an_entry_of_another_account_is_refused),
+        FAKE_TEST(an_entry_of_a_newer_protocol_is_reported_as_such),
+        FAKE_TEST(missing_members_are_unavailable),
+        FAKE_TEST(P10_at_most_200_accounts_are_requested_at_once),
+        FAKE_TEST(an_internal_error_is_retried_until_the_snapshot_is_published),
+        FAKE_TEST(a_lasting_internal_error_is_returned_after_two_seconds),
+        FAKE_TEST(other_errors_are_returned_at_once),
         FAKE_TEST(cancel_ends_the_retries),
+        FAKE_TEST(R4_frozen_accounts_are_read_from_the_setting),
+        FAKE_TEST(R4_a_network_without_the_setting_has_no_frozen_accounts),
+        FAKE_TEST(R4_a_wrong_entry_instead_of_the_list_is_refused),
     };
-    return cmocka_run_group_tests_name("rpc/accounts", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("rpc/entries", tests, NULL, NULL);
 }

@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 
-#include "fee.h"
+#include "policy_fee.h"
 
-enum err resource_fee_check(
+enum err policy_fee_check_resource(
     const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail)
 {
     if (envelope->resource_fee_stroops < 0)
@@ -20,7 +20,7 @@ enum err resource_fee_check(
 enum err policy_fee(const struct envelope *envelope, const struct policy_limits *limits,
     uint32_t *fee_stroops, struct detail *detail)
 {
-    enum err e = resource_fee_check(envelope, limits, detail);
+    enum err e = policy_fee_check_resource(envelope, limits, detail);
     if (e != ERR_OK)
         return e;
     /* Neither term reaches 2^63. */
@@ -35,18 +35,18 @@ enum err policy_fee(const struct envelope *envelope, const struct policy_limits 
 }
 
 /*
- * The least inclusion fee that core takes (FeeBumpTransactionFrame::commonValidPreSeqNum): per operation no
- * less than the inner transaction's, where the fee bump counts as one operation more. An inner transaction
- * that was leased under today's base fee meets that by base fee x (operations + 1); one leased under another
- * may not.
+ * The least inclusion fee that stellar-core accepts (FeeBumpTransactionFrame::commonValidPreSeqNum): per
+ * operation no less than the inner transaction's, where the fee bump counts as one more operation. base fee x
+ * (operations + 1) is enough when the lease was granted under the present base fee, but may be too low under
+ * an earlier one.
  */
 static int64_t least_by_rate(int64_t inclusion, int64_t operations)
 {
     return inclusion <= 0 ? 0 : (inclusion * (operations + 1) + operations - 1) / operations;
 }
 
-/* The least fee of a fee bump for inner, which has operations and pays inner_fee. False when it does not fit
- * int64. */
+/* The least fee of a fee bump for inner, which has operations and whose fee is inner_fee_stroops. False when
+ * it does not fit int64. */
 static bool least_bump_fee(const struct envelope *inner, int64_t inner_fee_stroops,
     int64_t bump_base_fee_stroops, int64_t *least_stroops)
 {
@@ -60,7 +60,7 @@ static bool least_bump_fee(const struct envelope *inner, int64_t inner_fee_stroo
     return !__builtin_add_overflow(inclusion, inner->resource_fee_stroops, least_stroops);
 }
 
-enum err fee_check_bump(
+enum err policy_fee_check_bump(
     const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail)
 {
     uint32_t fee_stroops = 0;
@@ -85,7 +85,7 @@ enum err policy_bump_fee(const struct envelope *inner, const struct policy_limit
     struct detail *detail)
 {
     int64_t least;
-    enum err e = resource_fee_check(inner, limits, detail);
+    enum err e = policy_fee_check_resource(inner, limits, detail);
     if (e != ERR_OK)
         return e;
     if (inner->operation_count == 0)

@@ -1,0 +1,33 @@
+/*
+ * The key process. server_main sandboxes it, then server_run handles one request at a time. Each message must
+ * be known, allowed in this mode and at this point, and well formed. Any other message ends the process: its
+ * peer is then not the fairway that started it, or is compromised.
+ */
+#ifndef FAIRWAY_KEYS_SERVER_H
+#define FAIRWAY_KEYS_SERVER_H
+
+#include "keys/keyd.h"
+
+/* Exit codes beside those of sysexits.h: the violation that ended the process. */
+enum server_violation {
+    VIOLATION_NONE = 0,
+    VIOLATION_UNKNOWN = 80, /* unknown message type */
+    VIOLATION_MODE,         /* not allowed in this mode */
+    VIOLATION_TURN,         /* a request before WIRE_LOAD, or a second WIRE_LOAD */
+    VIOLATION_OVERSIZED,    /* the payload is longer than its type allows */
+    VIOLATION_TRUNCATED,    /* the peer closed the socket inside a message */
+    VIOLATION_MALFORMED,    /* the payload does not decode */
+};
+
+/* Enters the sandbox, reads the secrets, sends WIRE_READY and runs server_run. Returns the exit code:
+ * EX_CONFIG when the sandbox or the secrets fail, else server_run's. */
+int server_main(int socket_fd, enum keyd_mode mode, const struct keyd_secrets *secrets);
+
+/*
+ * Handles requests until the peer closes the socket (EX_OK). EX_CONFIG: the key ring could not be loaded; the
+ * answer says why. EX_IOERR: the answer could not be written. Else a violation, which is logged.
+ */
+struct ring;
+int server_run(int fd, enum keyd_mode mode, struct ring *ring);
+
+#endif

@@ -1,0 +1,18 @@
+/* Transaction results: what a code means, and the result pairs of a ledger. */
+#ifndef FAIRWAY_STELLAR_RESULT_H
+#define FAIRWAY_STELLAR_RESULT_H
+
+#include "stellar/ledger.h"
+#include "xdr/xdr.h"
+
+/* Whether an innermost result code in a ledger proves that the transaction consumed its sequence number. */
+bool result_consumes_sequence(int32_t code);
+
+/* "txSUCCESS", "txFAILED", ...; "tx?" for a code that the schema lacks, which never decodes. */
+const char *result_code_name(int32_t code);
+
+/* Reads and validates one TransactionResultPair; *span is its bytes, which txSetResultHash covers. */
+MUST_CHECK enum err result_pair_read(
+    struct xdr_reader *reader, struct ledger_transaction *out, struct bytes *span);
+
+#endif

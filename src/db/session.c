@@ -1,0 +1,152 @@
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "connection.h"
+#include "pipeline.h"
+#include "url.h"
+
+#define OLDEST_SERVER 130000
+/* libpq gives up earlier, after connect_timeout for each host; the resolver may take longer. */
+#define CONNECT_MAX_MS 600000
+
+/* Overrides the defaults of role and database. pg_temp is last so that no temporary object hides a built-in
+ * one. */
+static const char sql_session[] =
+    "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
+    " pg_catalog.set_config('synchronous_commit', 'on', false), pg_catalog.set_config('jit', 'off', false),"
+    " pg_catalog.set_config('timezone', 'UTC', false),"
+    " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
+    /* the server's side of the keepalives in start(): locks of a dead host are released in half a minute */
+    " pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
+    " pg_catalog.set_config('tcp_keepalives_interval', '5', false),"
+    " pg_catalog.set_config('tcp_keepalives_count', '3', false),"
+    " pg_catalog.set_config('tcp_user_timeout', '15000', false),"
+    /* a generic plan made while the tables were empty would use sequential scans for ever */
+    " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false),"
+    /* the tables are small and always in memory, so an index look-up costs no more than a scan step */
+    " pg_catalog.set_config('random_page_cost', '1.1', false),"
+    " pg_catalog.set_config('statement_timeout', $1, false),"
+    " pg_catalog.set_config('lock_timeout', $2, false),"
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
+
+static void receive_notice(void *context, const PGresult *result)
+{
+    struct db *db = context;
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    db->warned |= severity != NULL && strcmp(severity, "WARNING") == 0;
+    log_debug("database notice", "message=\"%s\"", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+}
+
+/* Listed after dbname so that they override the URL: no URL can change the timeouts. */
+static struct attempt *start(const struct db *db)
+{
+    char seconds[12];
+    snprintf(seconds, sizeof seconds, "%d", db->connect_timeout_s);
+    const char *const parameters[][2] = {
+        {"dbname", db->url},
+        {"application_name", db->name},
+        {"connect_timeout", seconds},
+        {"client_encoding", "UTF8"},
+        {"target_session_attrs", "read-write"},
+        {"keepalives", "1"},
+        {"keepalives_idle", "10"},
+        {"keepalives_interval", "5"},
+        {"keepalives_count", "3"},
+        {"tcp_user_timeout", "15000"},
+    };
+    const char *names[ARRAY_LEN(parameters)], *values[ARRAY_LEN(parameters)];
+    for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
+        names[i] = parameters[i][0];
+        values[i] = parameters[i][1];
+    }
+    return attempt_start(names, values, ARRAY_LEN(parameters));
+}
+
+/* Waits for the running attempt to connect, or for a new one. */
+static enum err connect(struct db *db, struct detail *detail)
+{
+    if (db->attempt == NULL)
+        db->attempt = start(db);
+    if (db->attempt == NULL)
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "cannot create a thread to connect");
+    if (!attempt_wait(db->attempt, connection_deadline_ms(db, CONNECT_MAX_MS), &db->conn))
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "no connection before the deadline");
+    db->attempt = NULL;
+    return db->conn != NULL && PQstatus(db->conn) == CONNECTION_OK ? ERR_OK
+                                                                   : connection_lost(db, NULL, detail);
+}
+
+static enum err set_up_session(struct db *db, struct detail *detail)
+{
+    size_t count = 1 + db->listen_count;
+    AUTO_FREE struct db_statement *statements = NEW_ARRAY(count, struct db_statement);
+    statements[0] = (struct db_statement){sql_session, db->limit_params, DB_LIMITS};
+    for (size_t i = 0; i < db->listen_count; i++)
+        statements[1 + i] = DB_SQL0(db->listens[i]);
+    return pipeline_run(db, statements, count, &(struct pipeline_results){0}, detail);
+}
+
+static enum err open_session(struct db *db, struct detail *detail)
+{
+    enum err e = url_check(db->url, detail);
+    if (e != ERR_OK)
+        return e;
+    e = connect(db, detail);
+    if (e != ERR_OK)
+        return e;
+    int version = PQserverVersion(db->conn);
+    if (version < OLDEST_SERVER) {
+        connection_close(db);
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "PostgreSQL %d is too old: 13 or later is needed",
+            version / 10000);
+    }
+    PQsetNoticeReceiver(db->conn, receive_notice, db);
+    if (PQsetnonblocking(db->conn, 1) != 0)
+        return connection_lost(db, NULL, detail);
+    db->reopened = true;
+    if (db->kind == DB_DIRECT)
+        e = set_up_session(db, detail);
+    if (e != ERR_OK)
+        connection_close(db);
+    return e;
+}
+
+enum err session_ready(struct db *db, struct detail *detail)
+{
+    if (db->in_transaction)
+        return db->conn != NULL ? ERR_OK
+                                : detail_set(detail, ERR_DATABASE_UNAVAILABLE,
+                                      "the connection was lost in this transaction");
+    if (db->conn != NULL && (db->spoiled || !connection_is_open(db->conn)))
+        connection_close(db);
+    return db->conn != NULL ? ERR_OK : open_session(db, detail);
+}
+
+enum err session_run_script(struct db *db, const char *text, int timeout_ms, struct detail *detail)
+{
+    int64_t deadline_ms = clock_ms() + timeout_ms;
+    enum err e = session_ready(db, detail);
+    if (e != ERR_OK)
+        return e;
+    if (!PQsendQuery(db->conn, text))
+        return connection_lost(db, NULL, detail);
+    for (;;) {
+        if (!connection_wait(db->conn, deadline_ms))
+            return connection_lost(db, "the server does not respond", detail);
+        PGresult *result = PQgetResult(db->conn);
+        if (result == NULL)
+            break;
+        if (PQresultStatus(result) == PGRES_FATAL_ERROR && e == ERR_OK)
+            e = connection_error(db, result, detail);
+        PQclear(result);
+    }
+    if (PQstatus(db->conn) != CONNECTION_OK)
+        return connection_lost(db, NULL, e == ERR_OK ? detail : NULL);
+    db->in_transaction = PQtransactionStatus(db->conn) != PQTRANS_IDLE;
+    return e;
+}

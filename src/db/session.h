@@ -1,0 +1,19 @@
+/* The session of a struct db: connects when needed, sets the session up, and runs plain scripts in it. */
+#ifndef FAIRWAY_DB_SESSION_H
+#define FAIRWAY_DB_SESSION_H
+
+#include "db/db.h"
+
+/* Outside a transaction: connects unless there is a live connection. Inside one: ERR_DATABASE_UNAVAILABLE
+ * when the connection is lost. */
+MUST_CHECK enum err session_ready(struct db *db, struct detail *detail);
+
+/*
+ * Runs SQL text of any number of statements without parameters, in one simple query: for migrations and
+ * tests. Rows are discarded. Errors: those of db_query; ERR_DATABASE_UNAVAILABLE also when it takes longer
+ * than timeout_ms.
+ */
+MUST_CHECK enum err session_run_script(
+    struct db *db, const char *text, int timeout_ms, struct detail *detail);
+
+#endif

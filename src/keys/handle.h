@@ -1,0 +1,31 @@
+/* One function for each message: reads the request and appends the answer. */
+#ifndef FAIRWAY_KEYS_HANDLE_H
+#define FAIRWAY_KEYS_HANDLE_H
+
+#include "ring.h"
+#include "xdr/xdr.h"
+
+/* What WIRE_LOAD has set. */
+struct handle_state {
+    bool loaded;
+    struct ring *ring;
+    struct policy_limits limits;
+    int64_t max_lease_fee_stroops, max_bump_fee_stroops;
+};
+
+/* ERR_OK: the answer is complete; it may say that the request is refused. Any other error: the request is
+ * malformed, which ends the process. */
+typedef enum err (*handle_fn)(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+
+enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_fee_bump(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+
+/* Appends what the answers to fee bump and provisioning have in common: result, detail, hash, envelope (empty
+ * unless ERR_OK). */
+void handle_put_signed(struct buf *answer, enum err result, const struct detail *detail,
+    const struct hash *hash, struct bytes envelope);
+
+#endif

@@ -1,0 +1,108 @@
+/* Rules of base/log.h: an event is one line, and no value can end it or look like another field. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+static char line[8192];
+
+/* Runs the statement with standard error in a pipe; what it writes is in line, without the time. */
+#define LOGGED(statement)                                                                                    \
+    do {                                                                                                     \
+        int ends[2], before = dup(STDERR_FILENO);                                                            \
+        assert_int_equal(pipe(ends), 0);                                                                     \
+        dup2(ends[1], STDERR_FILENO);                                                                        \
+        statement;                                                                                           \
+        dup2(before, STDERR_FILENO);                                                                         \
+        close(before);                                                                                       \
+        close(ends[1]);                                                                                      \
+        read_line(ends[0]);                                                                                  \
+    } while (0)
+
+static void read_line(int fd)
+{
+    ssize_t len = read(fd, line, sizeof line - 1);
+    close(fd);
+    line[len < 0 ? 0 : len] = '\0';
+    char *level = strstr(line, " level=");
+    if (level != NULL)
+        memmove(line, level + 1, strlen(level));
+}
+
+static void an_event_is_one_line_with_its_fields(void **state)
+{
+    (void)state;
+    LOGGED(log_info("ledger committed", "ledger=%u settled=%zu lag_s=%" PRId64 " fee=%d share=%.1f hash=%s",
+        7u, (size_t)3, INT64_MIN, -5, 0.25, "abc"));
+    assert_string_equal(line,
+        "level=info msg=\"ledger committed\" ledger=7 settled=3 lag_s=-9223372036854775808"
+        " fee=-5 share=0.250 hash=abc\n");
+    LOGGED(log_error("no fields", NULL));
+    assert_string_equal(line, "level=error msg=\"no fields\"\n");
+    LOGGED(log_warn("cut", "text=\"%.3s\" big=%" PRIu64 " long=%ld", "abcdef", UINT64_MAX, -1L));
+    assert_string_equal(line, "level=warn msg=\"cut\" text=\"abc\" big=18446744073709551615 long=-1\n");
+}
+
+static void a_quoted_value_is_escaped(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"say \"no\"", "say \\\"no\\\""},
+        {"a\\b", "a\\\\b"},
+        {"one\ntwo\r\tthree", "one\\ntwo\\r\\tthree"},
+        {"\x1b[31m\x7f", "\\x1b[31m\\x7f"},
+        {"\" level=error msg=\"forged", "\\\" level=error msg=\\\"forged"},
+        {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *expected = mem_format("level=info msg=\"m\" detail=\"%s\" next=1\n", cases[i][1]);
+        LOGGED(log_info("m", "detail=\"%s\" next=%d", cases[i][0], 1));
+        assert_string_equal(line, expected);
+    }
+}
+
+static void a_value_without_quotes_gets_them_when_it_needs_them(void **state)
+{
+    (void)state;
+    LOGGED(log_info("m", "id=%s next=%d", "abc-1.2:/+", 1));
+    assert_string_equal(line, "level=info msg=\"m\" id=abc-1.2:/+ next=1\n");
+    LOGGED(log_info("m", "id=%s next=%d", "a level=error", 1));
+    assert_string_equal(line, "level=info msg=\"m\" id=\"a level=error\" next=1\n");
+    LOGGED(log_info("m", "id=%s next=%d", "a\nb", 1));
+    assert_string_equal(line, "level=info msg=\"m\" id=\"a\\nb\" next=1\n");
+}
+
+static void a_long_value_is_cut_and_its_quote_closed(void **state)
+{
+    (void)state;
+    static char text[4000];
+    memset(text, '"', sizeof text - 1);
+    LOGGED(log_info("m", "detail=\"%s\" next=%d", text, 1));
+    size_t len = strlen(line), backslashes = 0;
+    assert_true(len < 2048 && len > 2000);
+    assert_string_equal(line + len - 2, "\"\n");
+    while (line[len - 3 - backslashes] == '\\')
+        backslashes++;
+    assert_int_equal(backslashes % 2, 0); /* the last quote is not escaped */
+    assert_null(strstr(line, "next="));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_event_is_one_line_with_its_fields),
+        cmocka_unit_test(a_quoted_value_is_escaped),
+        cmocka_unit_test(a_value_without_quotes_gets_them_when_it_needs_them),
+        cmocka_unit_test(a_long_value_is_cut_and_its_quote_closed),
+    };
+    return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);
+}
