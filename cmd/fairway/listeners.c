@@ -73,12 +73,12 @@ static enum err open_api(
     const struct config *config, const struct api *api, struct http_server **out, struct detail *detail)
 {
     AUTO_FREE char *address = mem_format("%s:%s", config_text(config, "LISTEN"), config_text(config, "PORT"));
-    struct http_settings http = {.address = address,
+    struct http_server_settings http = {.address = address,
         .threads = number(config, "HTTP_THREADS"),
         .max_connections = number(config, "MAX_CONNECTIONS"),
         .max_per_address = number(config, "MAX_CONNECTIONS_PER_ADDRESS")};
     http.routes = api_routes(api, &http.route_count);
-    return http_start(&http, out, detail);
+    return http_server_start(&http, out, detail);
 }
 
 static enum err open_admin(
@@ -86,10 +86,11 @@ static enum err open_admin(
 {
     AUTO_FREE char *address =
         mem_format("%s:%u", config_text(config, "ADMIN_LISTEN"), listeners_admin_port(config));
-    struct http_settings http = {.address = address, .threads = 1, .max_connections = ADMIN_CONNECTIONS};
+    struct http_server_settings http = {
+        .address = address, .threads = 1, .max_connections = ADMIN_CONNECTIONS};
     struct detail why = {0};
     http.routes = api_routes(admin, &http.route_count);
-    enum err e = http_start(&http, out, &why);
+    enum err e = http_server_start(&http, out, &why);
     if (e == ERR_CONFIG)
         return detail_set(detail, e,
             "admin listener: %s (ADMIN_PORT=0 takes any free port, ADMIN_LISTEN=off turns it off)", why.text);
@@ -104,10 +105,10 @@ enum err listeners_open(const struct config *config, const struct api *api, cons
         e = open_admin(config, admin, &out->admin, detail);
     if (e != ERR_OK)
         return e;
-    printf("listening on http://%s:%u\n", config_text(config, "LISTEN"), http_port(out->api));
+    printf("listening on http://%s:%u\n", config_text(config, "LISTEN"), http_server_port(out->api));
     if (out->admin != NULL)
-        printf(
-            "admin listening on http://%s:%u\n", config_text(config, "ADMIN_LISTEN"), http_port(out->admin));
+        printf("admin listening on http://%s:%u\n", config_text(config, "ADMIN_LISTEN"),
+            http_server_port(out->admin));
     fflush(stdout);
     return ERR_OK;
 }
@@ -115,14 +116,14 @@ enum err listeners_open(const struct config *config, const struct api *api, cons
 void listeners_drain(struct listeners *listeners, int grace_ms)
 {
     if (listeners->api != NULL)
-        http_drain(listeners->api, grace_ms);
+        http_server_drain(listeners->api, grace_ms);
     if (listeners->admin != NULL)
-        http_drain(listeners->admin, ADMIN_DRAIN_MS);
+        http_server_drain(listeners->admin, ADMIN_DRAIN_MS);
 }
 
 void listeners_free(struct listeners *listeners)
 {
-    http_free(listeners->api);
-    http_free(listeners->admin);
+    http_server_free(listeners->api);
+    http_server_free(listeners->admin);
     *listeners = (struct listeners){0};
 }

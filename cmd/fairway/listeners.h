@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "base/config.h"
+#include "http/server.h"
 
 struct listeners {
     struct http_server *api, *admin; /* NULL: not open */

@@ -37,12 +37,12 @@ struct api *api_start(const struct api_settings *settings);
 /* The probes and /metrics, for the admin listener: with a database worker of its own, so that clients of the
  * API cannot block them. */
 struct api *api_start_admin(const struct api_settings *settings);
-/* The routes for http_settings. They live as long as the api. */
+/* The routes for http_server_settings. They live as long as the api. */
 const struct http_route *api_routes(const struct api *api, size_t *count);
 /* From now on /readyz replies that the service is stopping. */
 void api_stopping(struct api *api);
-/* Ends the database workers; requests that wait for one get ERR_SHUTTING_DOWN. Call it after http_drain,
- * which ends new requests. */
+/* Ends the database workers; requests that wait for one get ERR_SHUTTING_DOWN. Call it after
+ * http_server_drain, which ends new requests. */
 void api_drain(struct api *api);
 /* Call it after api_drain, engine_stop and watch_stop, which send replies that need the api. */
 void api_free(struct api *api);

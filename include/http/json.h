@@ -1,6 +1,6 @@
 /*
- * Reading a request's JSON body, strictly: what a client meant and what we read are the same, or the request
- * is refused with a detail that names the member. Over jansson.
+ * Reading a request's JSON body, strictly: a body that could mean something else than what is read is
+ * refused, with a detail that names the member.
  */
 #ifndef FAIRWAY_HTTP_JSON_H
 #define FAIRWAY_HTTP_JSON_H
@@ -23,18 +23,18 @@
 MUST_CHECK enum err json_read_object(struct bytes text, json_t **out, struct detail *detail);
 
 /*
- * ERR_INVALID_REQUEST for the first member whose name is not among names: a mistyped optional member must not
- * be ignored silently.
+ * ERR_INVALID_REQUEST for the first member whose name is not among names: a misspelt optional member must not
+ * be ignored.
  */
 MUST_CHECK enum err json_read_only(
     const json_t *object, const char *const *names, size_t count, struct detail *detail);
 
-/* Whether the member is there and not null; null counts as absent everywhere below. */
+/* Whether the member is present and not null. Below, null counts as absent. */
 bool json_read_has(const json_t *object, const char *name);
 
 /*
- * Members that must be there: ERR_INVALID_REQUEST when one is absent or of another type. For an optional one
- * ask json_read_has first. *out lives as long as object.
+ * Reads a required member: ERR_INVALID_REQUEST when it is absent or of another type. For an optional one call
+ * json_read_has first. *out lives as long as object.
  */
 MUST_CHECK enum err json_read_text(
     const json_t *object, const char *name, const char **out, struct detail *detail);

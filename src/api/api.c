@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "context.h"
+#include "http/server.h"
 
 /* A fee bump waits for one COMMIT; the server writes the commits of several connections with one flush. */
 #define WORKERS_DEFAULT 4

@@ -9,7 +9,7 @@
 #define ADDRESSES_MAX 16
 
 /* Of one address; they all have the same port. */
-struct sockets {
+struct address_sockets {
     int fds[ADDRESSES_MAX];
     size_t count;
 };
@@ -17,12 +17,12 @@ struct sockets {
 /*
  * Opens non-blocking listening sockets for "127.0.0.1:8001", "[::1]:8001", "localhost:8001" (all addresses
  * that the name has) or ":8001" (all addresses of this host, IPv4 and IPv6). Port 0 chooses a free port that
- * is the same for all. An IPv6 address is skipped where the kernel has no IPv6, or has it turned off, and
+ * is the same for all. An IPv6 address is skipped when the kernel has no IPv6 or has it turned off, and
  * another address works. ERR_CONFIG with the reason if the text is malformed or one of the addresses cannot
  * be bound.
  */
-MUST_CHECK enum err address_listen(const char *address, struct sockets *out, struct detail *detail);
+MUST_CHECK enum err address_listen(const char *address, struct address_sockets *out, struct detail *detail);
 
-void sockets_close(struct sockets *sockets);
+void address_close(struct address_sockets *sockets);
 
 #endif

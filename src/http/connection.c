@@ -11,8 +11,8 @@
 enum {
     PHASE_BITS = 3,
     /*
-     * What an honest client on a busy machine needs to send a head or a body, or to take a reply. As many
-     * connections as there are places without a request come in each HEAD_GRACE_MS, whatever they send.
+     * The time that an ordinary client on a busy machine needs to send a head or a body, or to take a reply.
+     * When all places are taken, clients that send slowly lose theirs after it.
      */
     HEAD_GRACE_MS = 250,
     BODY_GRACE_MS = 1000,
@@ -89,7 +89,8 @@ bool connection_dispensable(uint64_t state, int64_t now_ms)
     return false;
 }
 
-/* The library does not tell of a head before its first line is complete, but the kernel counts bytes. */
+/* The library reports a head only when its first line is complete. The kernel counts the bytes before that.
+ */
 static bool bytes_received(int fd, uint64_t *bytes)
 {
     struct tcp_info info = {0};
@@ -101,7 +102,7 @@ static bool bytes_received(int fd, uint64_t *bytes)
     return true;
 }
 
-void connection_look_for_head(struct connection *connection, int64_t now_ms)
+void connection_detect_head(struct connection *connection, int64_t now_ms)
 {
     uint64_t state = atomic_load(&connection->state), bytes;
     if (connection_phase_of(state) != CONNECTION_IDLE || !bytes_received(connection->fd, &bytes))

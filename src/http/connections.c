@@ -10,11 +10,11 @@
 #include "peers.h"
 
 enum {
-    SPARE_FRACTION = 8,   /* of the places are kept free of connections without a request */
-    NOTICE_MS = 10 * 1000 /* between two log lines about the same */
+    SPARE_FRACTION = 8,   /* one in eight places is kept free of connections without a request */
+    NOTICE_MS = 10 * 1000 /* between two log lines of one kind */
 };
 
-/* A log line that would be written for each of many connections. The listener's thread. */
+/* Limits a log line that many connections would cause. For the listener's thread. */
 struct notice {
     int64_t next_ms;
     unsigned count;
@@ -29,7 +29,7 @@ struct connections {
     pthread_mutex_t lock;
     struct connection *newest, *oldest; /* under lock, as is what follows */
     struct peers *peers;
-    struct lingerers lingering;
+    struct linger_list lingering;
 };
 
 struct connections *connections_new(
@@ -46,7 +46,7 @@ struct connections *connections_new(
 
 void connections_free(struct connections *connections)
 {
-    /* What the library closed before it had begun with it. */
+    /* Those that the library closed without having started them. */
     for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
         next = c->next;
         peers_leave(connections->peers, c->peer);
@@ -100,7 +100,7 @@ struct connection *connections_add(
     if (notice_due(&connections->too_many, &closed)) {
         char host[64] = "?";
         getnameinfo(address, address_len, host, sizeof host, NULL, 0, NI_NUMERICHOST);
-        log_warn("connections closed: their address has as many as it may have",
+        log_warn("connections closed: too many from one address",
             "address=%s max_connections_per_address=%u closed=%u", host, connections->max_per_address,
             closed);
     }
@@ -110,7 +110,7 @@ struct connection *connections_add(
 struct connection *connections_find(struct connections *connections, int fd)
 {
     pthread_mutex_lock(&connections->lock);
-    struct connection *connection = connections->newest; /* it was accepted a moment ago */
+    struct connection *connection = connections->newest; /* the one that is searched for was just accepted */
     while (connection->fd != fd)
         connection = connection->next;
     pthread_mutex_unlock(&connections->lock);
@@ -143,10 +143,8 @@ static bool end(struct connections *connections, struct connection *connection, 
     return ended;
 }
 
-/*
- * The connection that has been in its phase for longest, of those that may be ended; under lock. *state is
- * what it was judged by.
- */
+/* Of the connections that may be ended, the one that has been in its phase for longest. *state is its state.
+ * Under lock. */
 static struct connection *most_dispensable(struct connections *connections, uint64_t *state)
 {
     struct connection *longest = NULL;
@@ -169,10 +167,10 @@ bool connections_make_room(struct connections *connections)
     unsigned closed;
     pthread_mutex_lock(&connections->lock);
     while ((ended = most_dispensable(connections, &state)) != NULL && !end(connections, ended, state))
-        ; /* its request came meanwhile */
+        ; /* its state has changed: its request has come */
     pthread_mutex_unlock(&connections->lock);
     if (ended != NULL && notice_due(&connections->crowded, &closed))
-        log_warn("nearly full: the oldest connections without a request are closed",
+        log_warn("nearly full: closing the oldest connections without a request",
             "open=%u max_connections=%u closed=%u", atomic_load(&connections->open), connections->max,
             closed);
     return ended != NULL;
@@ -195,33 +193,34 @@ bool connections_can_make_room(struct connections *connections)
 }
 
 /*
- * The library reads until a read comes up short, and then waits for the next edge. Where the end of the
- * stream came together with the last bytes there is none, and the connection would stay until its deadline.
- * Shutting the receiving side again changes nothing but raises the edge; bytes that wait are still read.
+ * The library's epoll is edge-triggered: it reads until a read returns less than it asked for, and waits for
+ * the next edge. When the end of the stream came together with the last bytes, there is no further edge, and
+ * the connection would stay open until its deadline. Shutting down the receiving side once more causes an
+ * edge and changes nothing else; pending bytes are still read.
  */
-static void remind_of_end(const struct connection *connection)
+static void repeat_end_event(const struct connection *connection)
 {
     struct pollfd fd = {.fd = connection->fd, .events = POLLRDHUP};
     if (poll(&fd, 1, 0) > 0)
         shutdown(connection->fd, SHUT_RD);
 }
 
-void connections_look_after(struct connections *connections)
+void connections_check(struct connections *connections)
 {
     int64_t now = clock_ms();
     pthread_mutex_lock(&connections->lock);
     for (struct connection *c = connections->newest; c != NULL; c = c->next) {
         uint64_t state = atomic_load(&c->state);
         enum connection_phase phase = connection_phase_of(state);
-        /* The connection's own thread sees the end of the stream and closes; the descriptor stays its own. */
+        /* The connection's thread sees the end of the stream and closes the descriptor. */
         if (phase == CONNECTION_ENDED)
             shutdown(c->fd, SHUT_RDWR);
         else if (connection_late(state, &connections->limits, now))
             end(connections, c, state);
         else if (phase != CONNECTION_HANDLER)
-            remind_of_end(c);
+            repeat_end_event(c);
         if (phase == CONNECTION_IDLE)
-            connection_look_for_head(c, now);
+            connection_detect_head(c, now);
     }
     linger_expire(&connections->lingering, now);
     pthread_mutex_unlock(&connections->lock);

@@ -17,32 +17,35 @@ struct connections *connections_new(
     unsigned max, unsigned max_per_address, const struct connection_limits *limits);
 void connections_free(struct connections *connections);
 
-/* The maximum is reached. */
+/* Whether the maximum is reached. */
 bool connections_full(const struct connections *connections);
-/* Some have been ended to make room and are not closed yet. */
+/* Whether some have been ended to make room and are not closed yet. */
 bool connections_ending(const struct connections *connections);
 
-/* A record for an accepted socket. NULL: its address has as many as it may have; the caller closes fd. */
+/* A record for an accepted socket. NULL when its client address has max_per_address already: the caller
+ * closes fd. */
 struct connection *connections_add(
     struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len);
 /* The record of an open socket. */
 struct connection *connections_find(struct connections *connections, int fd);
-/* The socket is about to be closed. True: somebody may be waiting for the place. */
+/* The socket is about to be closed. Returns true when the listener must be woken: the place was the last one,
+ * or the socket lingers. */
 bool connections_remove(struct connections *connections, struct connection *connection);
 
 /*
- * The rest is for one thread, the listener's.
+ * The rest is for the listener's thread.
  *
- * Makes room for another: ends the connection that has been without a complete request for longest. So
- * clients that idle or send slowly keep nobody out, and only requests that a handler has got can hold all
- * places. False: there is no such connection now.
+ * Makes room for one connection: ends the one that has been without a complete request for longest. So idle
+ * or slow clients cannot keep others out; only requests that a handler has got can hold all places. Returns
+ * false when there is no such connection now.
  */
 bool connections_make_room(struct connections *connections);
 bool connections_can_make_room(struct connections *connections);
-/* Makes room when seven eighths of the maximum are open, so that others rarely have to wait for it. */
+/* Makes room when seven eighths of the maximum are open, so that new connections rarely have to wait for it.
+ */
 void connections_thin_out(struct connections *connections);
-/* Ends those that take too long; called each fraction of a second. */
-void connections_look_after(struct connections *connections);
+/* Ends those that take too long; called several times a second. */
+void connections_check(struct connections *connections);
 
 /* Sockets that were closed while their client was still sending: see linger.h. */
 nfds_t connections_poll(struct connections *connections, struct pollfd fds[LINGER_MAX]);

@@ -12,8 +12,7 @@ struct scan {
     bool malformed, expects_continue;
 };
 
-/* RFC 9110 section 5.6.2. A name such as "Content-Length " hides a length from one reader and not the other.
- */
+/* RFC 9110 section 5.6.2. A name such as "Content-Length " is a length for one reader and not for another. */
 static bool is_token(const char *name)
 {
     size_t len = strlen(name);

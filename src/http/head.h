@@ -1,4 +1,4 @@
-/* The request's header fields, as far as they decide how the body is framed and whether it is wanted. */
+/* The header fields of a request that say how its body is framed and what it is. */
 #ifndef FAIRWAY_HTTP_HEAD_H
 #define FAIRWAY_HTTP_HEAD_H
 
@@ -15,8 +15,8 @@ struct head {
 };
 
 /*
- * ERR_INVALID_REQUEST where two readers could disagree on where the body ends, whatever version of the
- * library let it through: Content-Length twice, malformed or beside Transfer-Encoding; any Transfer-Encoding
+ * ERR_INVALID_REQUEST when two readers could disagree on where the body ends; some versions of the library
+ * accept such heads: Content-Length twice, malformed or beside Transfer-Encoding; any Transfer-Encoding
  * but a single "chunked"; a field name that is not a token, control characters in a value, Host twice
  * (RFC 9112 sections 3.2, 5.1, 6.1 to 6.3). The connection must be closed then.
  */

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 
-/* Before parsing: jansson itself recurses to 2,048 levels. Malformed text gets some count and is refused
- * later. */
+/* Called before parsing, because jansson recurses to 2,048 levels. For malformed text the count may be wrong;
+ * the parser refuses it. */
 static bool too_deep(struct bytes text)
 {
     size_t depth = 0;

@@ -15,19 +15,19 @@
 #include "connections.h"
 
 enum {
-    TICK_MS = 250,     /* how late a deadline may be noticed */
-    FULL_TICK_MS = 50, /* how late, when nobody can come in, a connection that may be ended */
+    TICK_MS = 250,     /* between checks of deadlines */
+    FULL_TICK_MS = 50, /* between checks for a connection that may be ended, while all places are taken */
 };
 
 struct listener {
     struct listener_settings settings;
     struct connections *connections;
-    struct sockets sockets; /* the thread's; none when closed */
+    struct address_sockets sockets; /* the thread's; none when closed */
     int wake;
     bool accept_failed; /* the thread's: the last accept failed, which has been logged */
     pthread_t thread;
     atomic_bool refusing, refused, stopping;
-    atomic_bool full; /* nobody can come in: a connection that idles from now on wakes the thread */
+    atomic_bool full; /* all places are taken: a connection that becomes idle wakes the thread */
 };
 
 static void wake(struct listener *listener)
@@ -48,7 +48,7 @@ static void take(struct listener *listener, int fd, const struct sockaddr *addre
         connections_thin_out(listener->connections);
 }
 
-/* False: descriptors or memory have run out; trying at once again would only spin. */
+/* Returns false when descriptors or memory are exhausted: an immediate retry would only use the CPU. */
 static bool accept_all(struct listener *listener, int socket)
 {
     while (!connections_full(listener->connections)) {
@@ -71,8 +71,8 @@ static bool accept_all(struct listener *listener, int socket)
     return true;
 }
 
-/* False: see accept_all. */
-static bool let_in(struct listener *listener, const struct pollfd *fds)
+/* Returns false as accept_all does. */
+static bool accept_ready(struct listener *listener, const struct pollfd *fds)
 {
     bool can = true;
     for (size_t i = 0; can && i < listener->sockets.count; i++)
@@ -83,11 +83,12 @@ static bool let_in(struct listener *listener, const struct pollfd *fds)
     return can;
 }
 
-/* Whether there is reason to listen for newcomers: there is a place, or one can be made. */
+/* Whether to accept: there is a place, or one can be made. */
 static bool may_accept(struct listener *listener)
 {
     bool full = connections_full(listener->connections);
-    atomic_store(&listener->full, full); /* before the look: what idles after it wakes us */
+    atomic_store(&listener->full,
+        full); /* before the checks below: a connection that becomes idle after them wakes us */
     if (!full)
         return true;
     if (connections_ending(listener->connections))
@@ -97,11 +98,11 @@ static bool may_accept(struct listener *listener)
 
 static void refuse(struct listener *listener)
 {
-    sockets_close(&listener->sockets);
+    address_close(&listener->sockets);
     atomic_store(&listener->refused, true);
 }
 
-/* The wake-up, the listening sockets, and what lingers. */
+/* The wake-up descriptor, the listening sockets, and the sockets that linger. */
 enum {
     FD_SOCKETS = 1,
     FD_LINGERING = FD_SOCKETS + ADDRESSES_MAX,
@@ -115,7 +116,7 @@ static nfds_t wait_for_events(
     int timeout_ms = clock_left_ms(next_tick);
     if (!accepting && timeout_ms > FULL_TICK_MS)
         timeout_ms = FULL_TICK_MS;
-    const struct sockets *sockets = &listener->sockets;
+    const struct address_sockets *sockets = &listener->sockets;
     fds[0] = (struct pollfd){.fd = listener->wake, .events = POLLIN};
     for (size_t i = 0; i < ADDRESSES_MAX; i++)
         fds[FD_SOCKETS + i] =
@@ -139,11 +140,11 @@ static void *run(void *context)
         uint64_t ignored;
         if (fds[0].revents != 0 && read(listener->wake, &ignored, sizeof ignored) < 0)
             continue;
-        if (!atomic_load(&listener->refusing) && !let_in(listener, fds + FD_SOCKETS))
+        if (!atomic_load(&listener->refusing) && !accept_ready(listener, fds + FD_SOCKETS))
             out_of_descriptors = true;
         connections_read(listener->connections, fds + FD_LINGERING, lingering);
         if (clock_ms() >= next_tick) {
-            connections_look_after(listener->connections);
+            connections_check(listener->connections);
             out_of_descriptors = false;
             next_tick = clock_ms() + TICK_MS;
         }
@@ -152,7 +153,7 @@ static void *run(void *context)
     return NULL;
 }
 
-struct listener *listener_new(const struct sockets *sockets, const struct listener_settings *settings)
+struct listener *listener_new(const struct address_sockets *sockets, const struct listener_settings *settings)
 {
     struct listener *listener = NEW(struct listener);
     listener->settings = *settings;

@@ -1,7 +1,6 @@
 /*
- * One thread that accepts connections, ends those that are too slow or whose place is needed, and lingers on
- * those that were closed while their client was still sending. It is all of the server that is driven by
- * time.
+ * One thread that accepts connections, ends those that are too slow or whose place is needed, and reads those
+ * that linger (linger.h). All deadlines of the server are watched here.
  */
 #ifndef FAIRWAY_HTTP_LISTENER_H
 #define FAIRWAY_HTTP_LISTENER_H
@@ -27,10 +26,11 @@ struct listener_settings {
 };
 
 /* Takes over the sockets. */
-struct listener *listener_new(const struct sockets *sockets, const struct listener_settings *settings);
+struct listener *listener_new(
+    const struct address_sockets *sockets, const struct listener_settings *settings);
 /* Begins to accept: from now on accepted() is called, from the listener's thread. */
 void listener_start(struct listener *listener);
-/* Closes the listening sockets; returns when they are closed. Deadlines are still kept. */
+/* Closes the listening sockets; returns when they are closed. Deadlines are still watched. */
 void listener_refuse(struct listener *listener);
 /* Ends the thread. listener_closed may still be called until listener_free. */
 void listener_stop(struct listener *listener);

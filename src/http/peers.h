@@ -15,7 +15,8 @@ struct peer;
 struct peers *peers_new(unsigned limit, unsigned max_connections);
 void peers_free(struct peers *peers);
 
-/* False: the address has as many as it may. *peer (NULL where nothing is counted) is for peers_leave. */
+/* Returns false when the address has reached the limit. *peer, NULL when nothing is counted, is for
+ * peers_leave. */
 bool peers_enter(struct peers *peers, const struct sockaddr *address, struct peer **peer);
 void peers_leave(struct peers *peers, struct peer *peer);
 

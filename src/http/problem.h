@@ -5,10 +5,9 @@
 #include "base/err.h"
 
 /*
- * New text, the caller frees. type is about:blank and title the status's phrase, as section 4.2.1 wants them
- * together; code tells the problems of one status apart. detail is shown for 4xx, else err_text stands in its
- * place. extra: a JSON object's text whose members are added behind the standard ones and never replace them;
- * may be NULL.
+ * New text, which the caller frees. type is about:blank and title the phrase of the status (section 4.2.1);
+ * code distinguishes the problems of one status. detail is used for a 4xx, else err_text(e). extra (may be
+ * NULL): the text of a JSON object whose members are added after the standard ones and never replace them.
  */
 char *problem_text(enum err e, const struct detail *detail, const char *request_id, const char *extra);
 

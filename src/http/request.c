@@ -9,47 +9,47 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "reply.h"
 
-/* A body that is refused is read to its end up to here, so that the client gets its answer and may go on. */
+/* The body of a refused request is read up to this size, so that the client gets the reply and can use the
+ * connection again. */
 enum {
     DROP_CAP = 1 << 20
 };
 
-/*
- * The only place that changes a phase. Returns the phase that was left; where to cannot be reached from the
- * present phase, nothing changes.
- */
-static enum phase move(struct http_request *request, enum phase to)
+/* The only function that changes a phase. Returns the phase before. Does nothing when the phase cannot be
+ * followed by `to`. */
+static enum request_phase move(struct http_request *request, enum request_phase to)
 {
     static const unsigned from_any_of[] = {
         [HANDLED] = 1u << ARRIVING,
         [SUSPENDED] = 1u << HANDLED,
-        [ANSWERED] = 1u << ARRIVING | 1u << HANDLED | 1u << SUSPENDED,
-        [QUEUED] = 1u << ANSWERED,
+        [REPLIED] = 1u << ARRIVING | 1u << HANDLED | 1u << SUSPENDED,
+        [QUEUED] = 1u << REPLIED,
     };
-    enum phase from = atomic_load(&request->phase);
+    enum request_phase from = atomic_load(&request->phase);
     while ((from_any_of[to] >> from & 1u) != 0 && !atomic_compare_exchange_weak(&request->phase, &from, to))
         ;
     return from;
 }
 
-void request_answer(struct http_request *request, int status, struct MHD_Response *response)
+void request_reply(struct http_request *request, int status, struct MHD_Response *response)
 {
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
-    enum phase now = atomic_load(&request->phase);
-    if (now == ANSWERED || now == QUEUED)
-        log_fatal(EX_SOFTWARE, "a request was answered twice", "request_id=%s", request->id);
+    enum request_phase now = atomic_load(&request->phase);
+    if (now == REPLIED || now == QUEUED)
+        log_fatal(EX_SOFTWARE, "a request was replied to twice", "request_id=%s", request->id);
     if (request->hangup_watched)
         hangups_unwatch(server->hangups, &request->hangup);
     request->status = status;
     request->response = response;
-    enum phase before = move(request, ANSWERED);
-    /* Suspended means that nobody else touches the connection until this call. */
+    enum request_phase before = move(request, REPLIED);
+    /* While it is suspended, no other thread uses the connection. */
     if (before == SUSPENDED)
         MHD_resume_connection(connection);
     if (before != ARRIVING)
-        atomic_fetch_sub(&server->unanswered, 1);
+        atomic_fetch_sub(&server->awaiting_reply, 1);
 }
 
 static enum MHD_Result queue(struct http_request *request)
@@ -62,9 +62,12 @@ static enum MHD_Result queue(struct http_request *request)
     return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
 }
 
+/* A refusal by the server itself; no handler has seen the request. */
 static enum MHD_Result refuse(struct http_request *request, enum err e, const struct detail *detail)
 {
-    reply_refusal(request, e, detail);
+    request_reply(request, err_status(e),
+        reply_problem(request->id, e, detail, e == ERR_SHUTTING_DOWN ? 1 : 0,
+            e == ERR_METHOD_NOT_ALLOWED ? request->match.allow : NULL, NULL));
     return queue(request);
 }
 
@@ -74,30 +77,45 @@ static enum MHD_Result run_handler(struct http_request *request)
     const struct http_route *route = request->match.route;
     if (!listener_phase(server->listener, request->peer, CONNECTION_HANDLER))
         return MHD_NO;
-    /* Counted before the look at the stage, so that http_drain either is seen here or waits for us. */
+    /* Counted before the stage is read: either we see that the server is closed, or http_server_drain waits
+     * for us. */
     atomic_fetch_add(&server->in_handlers, 1);
     if (atomic_load(&server->stage) == CLOSED) {
         atomic_fetch_sub(&server->in_handlers, 1);
         return refuse(request, ERR_SHUTTING_DOWN, NULL);
     }
-    atomic_fetch_add(&server->unanswered, 1);
+    atomic_fetch_add(&server->awaiting_reply, 1);
     move(request, HANDLED);
     route->handler(request, route->context);
     atomic_fetch_sub(&server->in_handlers, 1);
-    if (atomic_load(&request->phase) == ANSWERED)
+    if (atomic_load(&request->phase) == REPLIED)
         return queue(request);
     /*
-     * Suspended first, announced second: whoever then finds the phase SUSPENDED may resume at once. If the
-     * answer came in between, nobody else will resume, and the library calls us again when we do.
+     * Suspend first, then change the phase: a thread that finds the phase SUSPENDED may resume at once. A
+     * thread that replied before that does not resume, so we do, and the library calls request_continue
+     * again.
      */
     MHD_suspend_connection(request->connection);
-    if (move(request, SUSPENDED) == ANSWERED)
+    if (move(request, SUSPENDED) == REPLIED)
         MHD_resume_connection(request->connection);
     return MHD_YES;
 }
 
-/* Decides from the head alone whether the request is served. True: answer now, whatever body may follow. */
-static bool judge_head(struct http_request *request, const char *method)
+/*
+ * The caller's X-Request-Id, so that its log and ours have the same id. Anything that is not plainly an id is
+ * ignored: it would get into log lines.
+ */
+static void take_over_id(struct http_request *request)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    const char *id = http_header(request, "X-Request-Id");
+    const size_t len = id == NULL ? 0 : strlen(id);
+    if (len > 0 && len < sizeof request->id && strspn(id, allowed) == len)
+        memcpy(request->id, id, len + 1);
+}
+
+/* Checks the head. Returns true when the request must be refused before its body is read. */
+static bool check_head(struct http_request *request, const char *method)
 {
     struct detail *detail = &request->refusal_detail;
     struct head head;
@@ -121,7 +139,8 @@ static bool judge_head(struct http_request *request, const char *method)
            (e == ERR_BODY_TOO_LARGE || head.length > DROP_CAP || head.expects_continue);
 }
 
-/* False: the client sends on and on; the connection is closed without an answer. */
+/* Returns false when a refused body is too large to be read to its end: the connection is closed without a
+ * reply. */
 static bool take_body(struct http_request *request, const char *data, size_t len)
 {
     if (request->refusal == ERR_OK && len > request->match.route->body_cap - request->body.len) {
@@ -141,16 +160,18 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
 {
     (void)context, (void)connection, (void)path, (void)version;
     struct http_request *request = *closure;
-    if (atomic_load(&request->phase) == ANSWERED)
-        return queue(request); /* resumed */
+    if (atomic_load(&request->phase) == REPLIED)
+        return queue(request); /* it was suspended and has been resumed */
     if (!request->head_seen) {
         request->head_seen = true;
         snprintf(request->method, sizeof request->method, "%s", method);
         if (!listener_phase(request->server->listener, request->peer, CONNECTION_BODY))
             return MHD_NO;
-        if (!judge_head(request, method))
+        take_over_id(request);
+        if (!check_head(request, method))
             return MHD_YES;
-        request->peer->linger = true; /* a reply before the body ends the connection */
+        request->peer->linger =
+            true; /* the library closes the connection after a reply that comes before the body */
         return refuse(request, request->refusal, &request->refusal_detail);
     }
     if (*data_len > 0) {
@@ -174,13 +195,13 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     request->began_us = clock_us();
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->refusal = target_parse(&request->target, target == NULL ? "" : target, &request->refusal_detail);
-    atomic_fetch_add(&server->under_way, 1);
+    atomic_fetch_add(&server->in_progress, 1);
     (void)!listener_phase(
-        server->listener, request->peer, CONNECTION_HEAD); /* looked at with the whole head */
+        server->listener, request->peer, CONNECTION_HEAD); /* checked when the head is complete */
     return request;
 }
 
-/* What stands between quotes in a log line: quotes, backslashes and bytes that are not visible become '?'. */
+/* For a quoted value of a log line: quotes, backslashes and bytes that are not visible become '?'. */
 static void printable(char *out, size_t size, const char *in)
 {
     size_t i = 0;
@@ -189,16 +210,23 @@ static void printable(char *out, size_t size, const char *in)
     out[i] = '\0';
 }
 
-/* 499: what other servers log for a client that left before it was answered. No such status is sent. */
+/* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
+static enum log_level level_of(const struct http_request *request)
+{
+    if (request->client_left)
+        return LOG_DEBUG;
+    return request->status >= 500 ? LOG_WARN : request->status >= 400 ? LOG_INFO : LOG_DEBUG;
+}
+
+/* 499: what other servers log for a client that left before the reply. It is never sent. */
 static void log_request(const struct http_request *request, bool sent)
 {
     char path[200], method[sizeof request->method];
     printable(path, sizeof path, request->target.path);
     printable(method, sizeof method, request->method);
-    bool left = request->client_left;
-    log_line(request->status >= 500 && !left ? LOG_WARN : LOG_DEBUG, "request",
-        "method=\"%s\" path=\"%s\" status=%d sent=%d%s ms=%.3f request_id=%s", method, path,
-        left ? 499 : request->status, sent, left ? " client_left=1" : "",
+    log_line(level_of(request), "request",
+        "method=\"%s\" path=\"%s\" status=%d sent=%d client_left=%d ms=%.3f request_id=%s", method, path,
+        request->client_left ? 499 : request->status, sent, request->client_left,
         (double)(clock_us() - request->began_us) / 1000, request->id);
 }
 
@@ -219,5 +247,5 @@ void request_end(
     buf_free(&request->body);
     free(request);
     *closure = NULL;
-    atomic_fetch_sub(&server->under_way, 1);
+    atomic_fetch_sub(&server->in_progress, 1);
 }

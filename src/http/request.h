@@ -1,6 +1,6 @@
 /*
- * The life of one request between libmicrohttpd's thread, which reads it, runs its handler and writes its
- * reply, and whatever thread answers it.
+ * One request, from its request line to the end of its reply. The connection's thread, one of
+ * libmicrohttpd's, reads it, runs its handler and writes the reply; any thread may reply.
  */
 #ifndef FAIRWAY_HTTP_REQUEST_H
 #define FAIRWAY_HTTP_REQUEST_H
@@ -8,26 +8,26 @@
 #include "hangups.h"
 #include "head.h"
 #include "route.h"
-#include "server.h"
+#include "server_state.h"
 #include "target.h"
 
 /*
  *            handler called           handler returned
  *   ARRIVING ---------------> HANDLED ----------------> SUSPENDED
  *      | refused                 | reply                    | reply; the connection is resumed
- *      +-------------------------+-----------> ANSWERED <---+
+ *      +-------------------------+-----------> REPLIED <---+
  *                                                  | on the connection's own thread
  *                                                  v
  *                                                QUEUED
  *
- * HANDLED and SUSPENDED belong to whoever answers, all else to the connection's thread. Moving to ANSWERED
- * gives the request back: from then on the connection's thread may free it at any moment.
+ * In HANDLED and SUSPENDED the request belongs to the thread that replies, else to the connection's thread.
+ * The move to REPLIED gives it back: from then on the connection's thread may free it at any moment.
  */
-enum phase {
+enum request_phase {
     ARRIVING,
     HANDLED,
     SUSPENDED,
-    ANSWERED,
+    REPLIED,
     QUEUED
 };
 
@@ -35,22 +35,22 @@ struct http_request {
     struct http_server *server;
     struct MHD_Connection *connection;
     struct connection *peer;
-    _Atomic enum phase phase;
+    _Atomic enum request_phase phase;
     int64_t began_us;
-    char id[33];
-    char method[16]; /* for the log, cut */
+    char id[HTTP_REQUEST_ID_SIZE];
+    char method[16]; /* for the log; the rest is cut off */
 
     struct target target;
     struct route_match match;
     bool head_seen;
-    enum err refusal; /* what the server itself refuses it with; ERR_OK: nothing */
+    enum err refusal; /* ERR_OK, or why the server itself refuses it */
     struct detail refusal_detail;
     struct buf body;
-    size_t dropped; /* bytes of body that were read and not kept */
+    size_t dropped; /* bytes of a refused body that were read */
 
-    int status; /* with response: written before ANSWERED, read after */
+    int status; /* with response: written before REPLIED, read after */
     struct MHD_Response *response;
-    bool client_left; /* it was answered with ERR_CANCELLED, for the log */
+    bool client_left; /* for the log: it was replied to with ERR_CANCELLED */
 
     struct hangup hangup;
     bool hangup_watched;
@@ -63,10 +63,8 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
 void request_end(
     void *context, struct MHD_Connection *connection, void **request, enum MHD_RequestTerminationCode how);
 
-/* Gives the request back with its response (taken over); the request must not be touched afterwards. */
-void request_answer(struct http_request *request, int status, struct MHD_Response *response);
-
-/* reply.c: a problem for a request that no handler has seen. */
-void reply_refusal(struct http_request *request, enum err e, const struct detail *detail);
+/* Replies with the response, which is taken over. The request must not be touched afterwards. Waits for the
+ * callback of http_on_client_gone if it runs. */
+void request_reply(struct http_request *request, int status, struct MHD_Response *response);
 
 #endif

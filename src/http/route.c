@@ -63,7 +63,7 @@ static enum err take(
     if (value.data == NULL)
         return ERR_OK;
     match->parameter = mem_format("%.*s", (int)value.len, (const char *)value.data);
-    if (percent_decode(match->parameter) != ERR_OK)
+    if (target_decode(match->parameter) != ERR_OK)
         return detail_set(detail, ERR_INVALID_REQUEST, "The path has a broken percent escape.");
     return ERR_OK;
 }

@@ -1,4 +1,4 @@
-#include "server.h"
+#include "server_state.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -22,10 +22,10 @@ enum {
     IDLE_DEFAULT_S = 30,
     HEAD_DEFAULT_S = 5,
     HEAD_BYTES = 16 << 10, /* a connection's whole memory in the library: head, and the reply's head */
-    FLUSH_MS = 500         /* for the last replies to leave in http_free */
+    FLUSH_MS = 500         /* for the last replies to leave in http_server_free */
 };
 
-/* The library's own messages speak of one client's misbehaviour each. */
+/* Each message of the library is about what one client did. */
 static void log_library(void *context, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 static void log_library(void *context, const char *format, va_list args)
@@ -70,7 +70,7 @@ static struct MHD_Daemon *worker_start(struct http_server *server, unsigned max_
 {
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
                            MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    /* The listener keeps the count; a connection that is being closed may still be on the library's. */
+    /* The listener enforces the limit. The library may still count a connection that is being closed. */
     return MHD_start_daemon(flags, 0, NULL, NULL, request_continue, server, MHD_OPTION_EXTERNAL_LOGGER,
         log_library, NULL, MHD_OPTION_CONNECTION_LIMIT, 2 * max_connections,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
@@ -86,7 +86,7 @@ static void stop_workers(struct http_server *server)
 }
 
 static enum err start_workers(
-    struct http_server *server, const struct http_settings *settings, unsigned max_connections)
+    struct http_server *server, const struct http_server_settings *settings, unsigned max_connections)
 {
     unsigned count = settings->threads == 0 ? THREADS_DEFAULT : settings->threads;
     for (; server->worker_count < count && server->worker_count < HTTP_THREADS_MAX; server->worker_count++) {
@@ -109,7 +109,7 @@ static unsigned port_of(int socket)
     return (unsigned)strtoul(port, NULL, 10);
 }
 
-static struct connection_limits limits_of(const struct http_settings *settings)
+static struct connection_limits limits_of(const struct http_server_settings *settings)
 {
     int idle_s = settings->idle_timeout_s == 0 ? IDLE_DEFAULT_S : settings->idle_timeout_s;
     int head_s = settings->head_timeout_s == 0 ? HEAD_DEFAULT_S : settings->head_timeout_s;
@@ -117,7 +117,8 @@ static struct connection_limits limits_of(const struct http_settings *settings)
         .head_ms = 1000 * (head_s < idle_s ? head_s : idle_s), .phase_ms = 1000 * idle_s};
 }
 
-enum err http_start(const struct http_settings *settings, struct http_server **out, struct detail *detail)
+enum err http_server_start(
+    const struct http_server_settings *settings, struct http_server **out, struct detail *detail)
 {
     uint64_t random[2];
     for (size_t i = 0; i < settings->route_count; i++)
@@ -125,7 +126,7 @@ enum err http_start(const struct http_settings *settings, struct http_server **o
             return detail_set(detail, ERR_INTERNAL, "route %s cannot be served", settings->routes[i].path);
     if (getentropy(random, sizeof random) != 0)
         return detail_set(detail, ERR_INTERNAL, "no random bytes: %s", strerror(errno));
-    struct sockets sockets;
+    struct address_sockets sockets;
     enum err e = address_listen(settings->address, &sockets, detail);
     if (e != ERR_OK)
         return e;
@@ -141,7 +142,7 @@ enum err http_start(const struct http_settings *settings, struct http_server **o
     server->hangups = hangups_start();
     if (start_workers(server, settings, max_connections) != ERR_OK) {
         hangups_free(server->hangups);
-        sockets_close(&sockets);
+        address_close(&sockets);
         free(server->routes);
         free(server);
         return detail_set(detail, ERR_INTERNAL, "cannot start the HTTP threads: %s", strerror(errno));
@@ -156,7 +157,7 @@ enum err http_start(const struct http_settings *settings, struct http_server **o
     return ERR_OK;
 }
 
-unsigned http_port(const struct http_server *server)
+unsigned http_server_port(const struct http_server *server)
 {
     return server->port;
 }
@@ -167,24 +168,24 @@ static void wait_for_zero(const atomic_uint *count, int64_t deadline_ms)
         clock_sleep_ms(1);
 }
 
-void http_drain(struct http_server *server, int grace_ms)
+void http_server_drain(struct http_server *server, int grace_ms)
 {
-    enum stage serving = SERVING;
+    enum server_stage serving = SERVING;
     if (atomic_compare_exchange_strong(&server->stage, &serving, DRAINING))
         listener_refuse(server->listener);
-    wait_for_zero(&server->under_way, clock_ms() + grace_ms);
+    wait_for_zero(&server->in_progress, clock_ms() + grace_ms);
     atomic_store(&server->stage, CLOSED);
     wait_for_zero(&server->in_handlers, INT64_MAX);
 }
 
-void http_free(struct http_server *server)
+void http_server_free(struct http_server *server)
 {
     if (server == NULL)
         return;
-    http_drain(server, 0);
+    http_server_drain(server, 0);
     /* Stopping a daemon that has a suspended connection aborts the process. */
-    wait_for_zero(&server->unanswered, INT64_MAX);
-    wait_for_zero(&server->under_way, clock_ms() + FLUSH_MS);
+    wait_for_zero(&server->awaiting_reply, INT64_MAX);
+    wait_for_zero(&server->in_progress, clock_ms() + FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);
     hangups_free(server->hangups);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-enum err percent_decode(char *text)
+enum err target_decode(char *text)
 {
     char *to = text;
     for (const char *from = text; *from != '\0'; from++, to++) {
@@ -25,7 +25,7 @@ enum err percent_decode(char *text)
 
 static enum err add_parameter(struct target *target, char *pair, struct detail *detail)
 {
-    /* As forms and URLSearchParams write a space; a plus sign comes as %2B. */
+    /* Forms and URLSearchParams send a space as a plus sign, and a plus sign as %2B. */
     for (char *plus = pair; (plus = strchr(plus, '+')) != NULL;)
         *plus = ' ';
     char *value = strchr(pair, '=');
@@ -33,7 +33,7 @@ static enum err add_parameter(struct target *target, char *pair, struct detail *
         value = pair + strlen(pair);
     else
         *value++ = '\0';
-    if (percent_decode(pair) != ERR_OK || percent_decode(value) != ERR_OK)
+    if (target_decode(pair) != ERR_OK || target_decode(value) != ERR_OK)
         return detail_set(detail, ERR_INVALID_REQUEST, "The query has a broken percent escape.");
     if (target_query(target, pair) != NULL)
         return detail_set(detail, ERR_INVALID_REQUEST, "The query names a parameter twice.");

@@ -24,6 +24,6 @@ void target_wipe(struct target *target);
 const char *target_query(const struct target *target, const char *name); /* NULL: absent */
 
 /* Decodes %XX in place. ERR_MALFORMED for a broken escape and for %00, which would end the string early. */
-MUST_CHECK enum err percent_decode(char *text);
+MUST_CHECK enum err target_decode(char *text);
 
 #endif

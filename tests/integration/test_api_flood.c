@@ -20,7 +20,7 @@
 
 static unsigned port(void)
 {
-    return http_port(service.http);
+    return http_server_port(service.http);
 }
 
 /* A request and the reply that it must get. */

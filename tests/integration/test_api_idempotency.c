@@ -116,7 +116,7 @@ static void DL9_fifty_at_a_time_with_one_key_get_one_lease(void **state)
     AUTO_FREE char *body = body_of_payment(60);
     struct api_client clients[50];
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        api_connect(&clients[i], http_port(service.http));
+        api_connect(&clients[i], http_server_port(service.http));
         api_send(&clients[i], "POST", PATH, "Idempotency-Key: order 7\r\n", body);
     }
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {

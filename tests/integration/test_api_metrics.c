@@ -12,7 +12,7 @@
 
 static struct api_reply metrics(void)
 {
-    struct api_reply reply = api_get(http_port(service.admin_http), "/metrics");
+    struct api_reply reply = api_get(http_server_port(service.admin_http), "/metrics");
     assert_int_equal(reply.status, 200);
     return reply;
 }

@@ -1,6 +1,6 @@
 /*
- * The lease engine's queue: first come, first served, woken by the ledger that releases, bounded in time, and
- * every request answered exactly once. test_engine_faults has what goes wrong around it.
+ * The lease engine's queue: first come, first served; woken by ledgers; bounded in time; every request
+ * decided exactly once. Failures around it are in test_engine_faults.
  */
 #include "support/engine.h"
 
@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define SOON_MS 2000 /* for a machine that is busy with other things */
-/* The engine looks once a second by itself: what is faster than this, time after time, was woken. */
+#define SOON_MS 2000 /* on a busy machine */
+/* Without a notification the engine claims every 500 ms: what is always faster than this was woken. */
 #define WOKEN_MS 400
 
-static void DL7_G1_who_waits_is_answered_in_order_as_soon_as_a_ledger_releases(void **state)
+static void DL7_G1_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -28,7 +28,7 @@ static void DL7_G1_who_waits_is_answered_in_order_as_soon_as_a_ledger_releases(v
             assert_lease_signed(&engine.pool, client_lease(&clients[0], SOON_MS));
     }
     for (size_t i = 0; i + 1 < ARRAY_LEN(clients); i++) {
-        clock_sleep_ms(100); /* the queue is at rest */
+        clock_sleep_ms(100); /* all wait */
         const struct lease *lease = client_lease(&clients[i], 0);
         for (size_t later = i + 1; later < ARRAY_LEN(clients); later++)
             assert_false(client_answered(&clients[later]));
@@ -44,7 +44,7 @@ static void DL7_G1_who_waits_is_answered_in_order_as_soon_as_a_ledger_releases(v
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void DL7_what_one_ledger_releases_goes_to_those_who_waited_longest(void **state)
+static void DL7_accounts_released_by_a_ledger_go_to_the_longest_waiting(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -84,7 +84,7 @@ static void *submit(void *context)
     return NULL;
 }
 
-static void DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_others_hear_after_6_seconds(
+static void DL10_G1_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds(
     void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_other
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void a_queue_that_is_full_says_so_at_once(void **state)
+static void a_full_queue_refuses_at_once(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -124,7 +124,7 @@ static void a_queue_that_is_full_says_so_at_once(void **state)
     test_engine_open(&engine, 1, 2);
     client_submit(&engine, &first);
     client_lease(&first, SOON_MS);
-    client_submit(&engine, &waiting[0]); /* it finds nothing, as do all that follow */
+    client_submit(&engine, &waiting[0]); /* no account is idle for it and all that follow */
     for (size_t i = 1; i < ENGINE_QUEUE_MAX; i++)
         client_submit(&engine, &waiting[i]);
     late.ticket = waiting[0].ticket;
@@ -141,9 +141,9 @@ static void a_queue_that_is_full_says_so_at_once(void **state)
     free(waiting);
 }
 
-/* ---- what needs no account does not wait for one */
+/* ---- requests that need no account do not wait for one */
 
-static void T12_a_request_that_cannot_be_granted_is_refused_at_once_also_when_no_account_is_idle(void **state)
+static void T12_a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -175,7 +175,7 @@ static void T12_a_request_that_cannot_be_granted_is_refused_at_once_also_when_no
         asked_wipe(&asked[i]);
 }
 
-static void DL9_a_retry_is_answered_at_once_also_when_no_account_is_idle(void **state)
+static void DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -199,8 +199,8 @@ static void DL9_a_retry_is_answered_at_once_also_when_no_account_is_idle(void **
     asked_wipe(&asked);
 }
 
-/* Accounts that are quarantined on the way are no shortage. */
-static void broken_seeds_delay_nobody_while_other_accounts_are_idle(void **state)
+/* Accounts that a batch quarantines do not count as a shortage. */
+static void broken_seeds_delay_no_request_while_other_accounts_are_idle(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -224,12 +224,12 @@ static void broken_seeds_delay_nobody_while_other_accounts_are_idle(void **state
 
 static int64_t transactions(const struct test_engine *engine)
 {
-    clock_sleep_ms(1200); /* sessions report what they did about once a second */
+    clock_sleep_ms(1200); /* sessions report their statistics about once a second */
     return test_db_number(&engine->pool.test, "SELECT (xact_commit + xact_rollback)::int8 FROM "
                                               "pg_stat_database WHERE datname = current_database()");
 }
 
-static void DL9_a_key_that_a_stopped_replica_holds_is_looked_at_less_and_less_often(void **state)
+static void DL9_a_key_locked_by_a_stopped_replica_is_retried_less_and_less_often(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -269,7 +269,7 @@ struct network {
     bool included[MANY];
 };
 
-/* Includes whatever was answered with a lease, until everything is answered. */
+/* Includes every granted lease in a ledger, until all requests are decided. */
 static void *close_ledgers(void *context)
 {
     struct network *network = context;
@@ -293,7 +293,7 @@ static void *close_ledgers(void *context)
     return NULL;
 }
 
-static void every_request_is_answered_exactly_once_by_whichever_thread(void **state)
+static void every_request_is_decided_exactly_once(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -302,7 +302,8 @@ static void every_request_is_answered_exactly_once_by_whichever_thread(void **st
     test_engine_open(&engine, 7, 6);
     assert_int_equal(pthread_create(&closer, NULL, close_ledgers, &network), 0);
     for (size_t i = 0; i < MANY; i++) {
-        network.clients[i].takes_ms = 2; /* meanwhile other threads grant what this one gave back */
+        network.clients[i].takes_ms =
+            2; /* meanwhile other threads grant the tickets that this batch returned */
         client_submit(&engine, &network.clients[i]);
         if (i % 5 == 0)
             clock_sleep_ms(1);
@@ -324,17 +325,16 @@ static void every_request_is_answered_exactly_once_by_whichever_thread(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL7_G1_who_waits_is_answered_in_order_as_soon_as_a_ledger_releases),
-        cmocka_unit_test(DL7_what_one_ledger_releases_goes_to_those_who_waited_longest),
+        cmocka_unit_test(DL7_G1_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts),
+        cmocka_unit_test(DL7_accounts_released_by_a_ledger_go_to_the_longest_waiting),
         cmocka_unit_test(
-            DL10_G1_of_64_that_compete_for_one_account_one_gets_it_and_the_others_hear_after_6_seconds),
-        cmocka_unit_test(a_queue_that_is_full_says_so_at_once),
-        cmocka_unit_test(
-            T12_a_request_that_cannot_be_granted_is_refused_at_once_also_when_no_account_is_idle),
-        cmocka_unit_test(DL9_a_retry_is_answered_at_once_also_when_no_account_is_idle),
-        cmocka_unit_test(broken_seeds_delay_nobody_while_other_accounts_are_idle),
-        cmocka_unit_test(DL9_a_key_that_a_stopped_replica_holds_is_looked_at_less_and_less_often),
-        cmocka_unit_test(every_request_is_answered_exactly_once_by_whichever_thread),
+            DL10_G1_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds),
+        cmocka_unit_test(a_full_queue_refuses_at_once),
+        cmocka_unit_test(T12_a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle),
+        cmocka_unit_test(DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle),
+        cmocka_unit_test(broken_seeds_delay_no_request_while_other_accounts_are_idle),
+        cmocka_unit_test(DL9_a_key_locked_by_a_stopped_replica_is_retried_less_and_less_often),
+        cmocka_unit_test(every_request_is_decided_exactly_once),
     };
-    return cmocka_run_group_tests_name("pool/engine", tests, test_pg_start, test_pg_stop);
+    return cmocka_run_group_tests_name("engine", tests, test_pg_start, test_pg_stop);
 }

@@ -1,6 +1,6 @@
 /*
- * engine_cancel: wherever a ticket is when its client leaves, it is answered exactly once, and no account is
- * taken for it unless its batch runs already.
+ * engine_cancel: wherever a ticket is when its client leaves, it is decided exactly once, and no account is
+ * leased for it unless its batch runs already.
  */
 #include "support/engine.h"
 
@@ -13,7 +13,7 @@
 
 #define SOON_MS 3000
 
-static void H9_a_client_that_leaves_the_queue_is_answered_at_once_and_takes_no_account(void **state)
+static void H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -144,7 +144,7 @@ static bool is_over(struct race *race, size_t i)
     return __atomic_load_n(&race->taken[i], __ATOMIC_SEQ_CST) < 0 || client_answered(&race->clients[i]);
 }
 
-/* Includes what was granted, until everything is answered. */
+/* Includes every granted lease in a ledger, until all tickets are decided. */
 static void include_all(struct race *race)
 {
     for (size_t over = 0; over < MANY; clock_sleep_ms(2)) {
@@ -164,7 +164,7 @@ static void include_all(struct race *race)
     }
 }
 
-static void each_ticket_is_answered_once_whenever_it_is_cancelled(void **state)
+static void each_ticket_is_decided_once_whenever_it_is_cancelled(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -185,7 +185,8 @@ static void each_ticket_is_answered_once_whenever_it_is_cancelled(void **state)
         before += race->taken[i] < 0;
         granted += client->ticket.grant.state == GRANT_DONE;
         cancelled += client->answers == 1 && client->ticket.grant.error == ERR_CANCELLED;
-        assert_true(i % 2 == 0 || client->ticket.grant.state == GRANT_DONE); /* those that stay */
+        assert_true(
+            i % 2 == 0 || client->ticket.grant.state == GRANT_DONE); /* those that are not cancelled */
     }
     print_message("of %d: %zu cancelled before they were taken, %zu while they waited; %zu leases\n", MANY,
         before, cancelled, granted);
@@ -201,11 +202,11 @@ static void each_ticket_is_answered_once_whenever_it_is_cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(H9_a_client_that_leaves_the_queue_is_answered_at_once_and_takes_no_account),
+        cmocka_unit_test(H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account),
         cmocka_unit_test(a_ticket_that_was_cancelled_before_is_not_taken),
         cmocka_unit_test(a_ticket_whose_key_is_locked_can_be_cancelled),
         cmocka_unit_test(a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_the_batch_ends),
-        cmocka_unit_test(each_ticket_is_answered_once_whenever_it_is_cancelled),
+        cmocka_unit_test(each_ticket_is_decided_once_whenever_it_is_cancelled),
     };
     return cmocka_run_group_tests_name("engine cancel", tests, test_pg_start, test_pg_stop);
 }

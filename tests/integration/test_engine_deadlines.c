@@ -1,6 +1,6 @@
 /*
- * One deadline a request: whatever the database does, and wherever in a grant it falls silent, each request
- * is answered within ENGINE_ANSWER_MS, and what a COMMIT without an answer has done is looked up before that.
+ * Each request has one deadline: wherever in a grant the database stops replying, the request is decided
+ * within ENGINE_ANSWER_MS, and the outcome of a COMMIT without a reply is looked up before that.
  */
 #include "support/engine.h"
 
@@ -13,8 +13,8 @@
 
 #define ANSWER_MS (ENGINE_ANSWER_MS + 100)
 
-/* An engine with one worker, whose connection leads through a proxy. Nothing else does. A first client has a
- * lease. */
+/* An engine with one worker whose connection goes through a proxy; no other connection does. A first client
+ * has a lease. */
 struct silenced {
     struct test_engine engine;
     struct proxy *proxy;
@@ -36,8 +36,8 @@ static void silenced_open(struct silenced *silenced, size_t accounts)
     client_lease(&silenced->first, 3000);
 }
 
-/* Waits for half of its time until a ledger ends the first client's lease: so much less is left for the
- * grant. */
+/* The client waits for half of its time until a ledger ends the first client's lease; the other half is left
+ * for the grant. */
 static void wait_for_account(struct silenced *silenced, struct client *client)
 {
     const struct lease *lease = &silenced->first.ticket.grant.lease;
@@ -61,13 +61,13 @@ static int64_t answered_after_ms(const struct client *client)
     return client->answered_ms - client->submitted_ms;
 }
 
-static void DX7_a_COMMIT_that_stays_without_an_answer_is_looked_up_in_time(void **state)
+static void DX7_a_COMMIT_without_a_reply_is_looked_up_in_time(void **state)
 {
     (void)state;
     struct silenced silenced;
     struct client client = {0};
     silenced_open(&silenced, 1);
-    proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "recorded"); /* the data that COMMIT is part of */
+    proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "recorded"); /* in one packet with COMMIT */
     wait_for_account(&silenced, &client);
     const struct lease *lease = client_lease(&client, ANSWER_MS);
     print_message("a COMMIT without an answer: answered after %d ms\n", (int)answered_after_ms(&client));
@@ -77,7 +77,7 @@ static void DX7_a_COMMIT_that_stays_without_an_answer_is_looked_up_in_time(void 
     clients_wipe(&client, 1);
 }
 
-static void DX7_a_COMMIT_that_never_arrives_is_found_to_be_aborted_and_granted_again_in_time(void **state)
+static void DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time(void **state)
 {
     (void)state;
     struct silenced silenced;
@@ -93,14 +93,14 @@ static void DX7_a_COMMIT_that_never_arrives_is_found_to_be_aborted_and_granted_a
     clients_wipe(&client, 1);
 }
 
-/* It has waited for an account for half of its time when the database falls silent. The server's own limits
+/* The request has waited for half of its time when the database stops replying. The server's own timeouts
  * would end the batch six seconds later. */
-static void DX7_a_batch_under_way_ends_with_the_deadline_of_its_oldest_request(void **state)
+static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void **state)
 {
     (void)state;
     struct silenced silenced;
     struct client client = {0};
-    silenced_open(&silenced, 1); /* and the one account is leased */
+    silenced_open(&silenced, 1); /* and the only account is leased */
     client_submit(&silenced.engine, &client);
     clock_sleep_ms(ENGINE_WAIT_MS / 2);
     assert_false(client_answered(&client));
@@ -112,7 +112,7 @@ static void DX7_a_batch_under_way_ends_with_the_deadline_of_its_oldest_request(v
     clients_wipe(&client, 1);
 }
 
-static void DX7_a_frozen_database_is_named_and_delays_no_request_beyond_its_deadline(void **state)
+static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -122,7 +122,7 @@ static void DX7_a_frozen_database_is_named_and_delays_no_request_beyond_its_dead
         client_submit(&engine, &clients[i]);
         client_lease(&clients[i], 3000);
     }
-    client_submit(&engine, &clients[4]); /* accounts are short already */
+    client_submit(&engine, &clients[4]); /* no account is idle for it */
     clock_sleep_ms(200);
     test_pg_freeze();
     for (size_t i = 5; i < ARRAY_LEN(clients); i++)
@@ -144,7 +144,7 @@ static void DX7_a_frozen_database_is_named_and_delays_no_request_beyond_its_dead
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void DO1_stopping_answers_what_waits_before_it_waits_for_the_database(void **state)
+static void DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -178,11 +178,11 @@ static void DO1_stopping_answers_what_waits_before_it_waits_for_the_database(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DX7_a_COMMIT_that_stays_without_an_answer_is_looked_up_in_time),
-        cmocka_unit_test(DX7_a_COMMIT_that_never_arrives_is_found_to_be_aborted_and_granted_again_in_time),
-        cmocka_unit_test(DX7_a_batch_under_way_ends_with_the_deadline_of_its_oldest_request),
-        cmocka_unit_test(DX7_a_frozen_database_is_named_and_delays_no_request_beyond_its_deadline),
-        cmocka_unit_test(DO1_stopping_answers_what_waits_before_it_waits_for_the_database),
+        cmocka_unit_test(DX7_a_COMMIT_without_a_reply_is_looked_up_in_time),
+        cmocka_unit_test(DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time),
+        cmocka_unit_test(DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request),
+        cmocka_unit_test(DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline),
+        cmocka_unit_test(DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database),
     };
-    return cmocka_run_group_tests_name("pool/engine deadlines", tests, test_pg_start_private, test_pg_stop);
+    return cmocka_run_group_tests_name("engine deadlines", tests, test_pg_start_private, test_pg_stop);
 }

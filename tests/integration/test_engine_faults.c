@@ -1,6 +1,6 @@
 /*
- * The lease engine when something around it fails: a bad item in a batch, grants that are suspended, a key
- * process that is lost, a database that restarts or does not answer, and its own end.
+ * The lease engine when something around it fails: an item that the database refuses, suspended grants, a
+ * lost key process, a database that restarts or does not reply; and stopping.
  */
 #include "support/engine.h"
 
@@ -56,13 +56,13 @@ static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
     asked_wipe(&bad);
 }
 
-/* By itself the engine looks every 500 ms. Whoever is granted sooner than this was woken; a busy machine may
- * be late once. */
+/* Without a wake-up the engine claims every 500 ms. A request that is granted within WOKEN_MS was woken; on a
+ * busy machine one may be late. */
 #define WOKEN_MS 120
 #define ROUNDS 8
 
-/* The one account is locked by a claim that fails only after another request has found nothing. */
-static void T7_a_claim_that_is_rolled_back_wakes_who_waits(void **state)
+/* A claim locks the only account, another request finds none, and then the claim fails. */
+static void T7_a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -95,8 +95,8 @@ static void T7_a_claim_that_is_rolled_back_wakes_who_waits(void **state)
     asked_wipe(&bad);
 }
 
-/* A retry needs no account, and yet one was locked for it until its batch was committed. */
-static void T7_an_account_that_was_locked_and_not_used_wakes_who_waits(void **state)
+/* An account was locked for a retry, which needs none, until its batch was committed. */
+static void T7_an_account_that_was_locked_and_not_used_wakes_waiting_requests(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -121,7 +121,7 @@ static void T7_an_account_that_was_locked_and_not_used_wakes_who_waits(void **st
         struct client other = {.ticket.grant.request = &slow.request}, waiting = {0};
         const struct lease *leases[4];
         struct db *holder = hold_grants(&engine);
-        for (size_t i = 0; i < 2; i++) { /* keep both workers until they are let go */
+        for (size_t i = 0; i < 2; i++) { /* keep both workers busy until let_go */
             client_submit(&engine, &keepers[i]);
             await_taken(&engine);
         }
@@ -150,7 +150,7 @@ static void T7_an_account_that_was_locked_and_not_used_wakes_who_waits(void **st
     asked_wipe(&slow);
 }
 
-/* Whoever locks more than it needs makes others, who skip what is locked, find nothing. */
+/* Other claims skip locked accounts: a claim that locks more than it needs makes them find none. */
 static void H16_a_claim_locks_no_more_accounts_than_it_has_requests(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void H16_a_claim_locks_no_more_accounts_than_it_has_requests(void **state
     asked_wipe(&asked);
 }
 
-static void suspended_grants_are_answered_at_once_and_go_on_by_themselves(void **state)
+static void requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -207,8 +207,7 @@ static void T8_a_lost_key_process_is_reported_and_leaves_nothing(void **state)
     test_engine_open(&engine, 4, 2);
     engine_stop(engine.engine);
     struct keyd *alive = engine.pool.keyd;
-    engine.pool.keyd =
-        keyd_loaded(KEYD_PROVISION); /* it ends at the first message that is not for its mode */
+    engine.pool.keyd = keyd_loaded(KEYD_PROVISION); /* it exits at the first message of another mode */
     test_engine_start(&engine, engine.pool.test.url, 2);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
         client_submit(&engine, &clients[i]);
@@ -223,7 +222,7 @@ static void T8_a_lost_key_process_is_reported_and_leaves_nothing(void **state)
 
 /* ---- the database */
 
-static void DX7_a_database_that_restarts_is_found_again_and_who_waits_goes_on_waiting(void **state)
+static void DX7_after_a_restart_of_the_database_waiting_requests_are_granted(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -250,7 +249,7 @@ static void DX7_a_database_that_restarts_is_found_again_and_who_waits_goes_on_wa
     clients_wipe((struct client[]){first, waiting, after}, 3);
 }
 
-/* Takes connections and never says a word. */
+/* Accepts connections and never sends anything. */
 static int silent_port(unsigned *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -263,7 +262,7 @@ static int silent_port(unsigned *port)
     return fd;
 }
 
-static void DX7_a_database_that_says_nothing_delays_nobody_beyond_6_seconds(void **state)
+static void DX7_a_silent_database_delays_no_request_beyond_6_seconds(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -276,7 +275,7 @@ static void DX7_a_database_that_says_nothing_delays_nobody_beyond_6_seconds(void
     test_engine_start(&engine, url, 2);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
         client_submit(&engine, &clients[i]);
-        clock_sleep_ms(20); /* the first two are batches of their own, the others wait behind them */
+        clock_sleep_ms(20); /* the first two are batches of their own, the others wait after them */
     }
     engine_cancel(engine.engine, &clients[7].ticket);
     client_refused(&clients[7], ERR_CANCELLED, 0);
@@ -289,9 +288,9 @@ static void DX7_a_database_that_says_nothing_delays_nobody_beyond_6_seconds(void
     close(silence);
 }
 
-/* ---- its own end */
+/* ---- stopping */
 
-static void DO1_the_end_of_the_engine_answers_each_request_once_and_loses_no_lease(void **state)
+static void DO1_stopping_decides_each_request_once_and_loses_no_lease(void **state)
 {
     (void)state;
     for (int round = 0; round < 8; round++) {
@@ -301,7 +300,7 @@ static void DO1_the_end_of_the_engine_answers_each_request_once_and_loses_no_lea
         test_engine_open(&engine, 40, 3);
         for (size_t i = 0; i < 200; i++)
             client_submit(&engine, &clients[i]);
-        clock_sleep_ms(round * 4); /* at another moment each time */
+        clock_sleep_ms(round * 4); /* after another time in each round */
         engine_stop(engine.engine);
         engine.engine = NULL;
         for (size_t i = 0; i < 200; i++) {
@@ -323,14 +322,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(T6_an_item_that_the_database_refuses_fails_alone),
-        cmocka_unit_test(T7_a_claim_that_is_rolled_back_wakes_who_waits),
-        cmocka_unit_test(T7_an_account_that_was_locked_and_not_used_wakes_who_waits),
+        cmocka_unit_test(T7_a_claim_that_is_rolled_back_wakes_waiting_requests),
+        cmocka_unit_test(T7_an_account_that_was_locked_and_not_used_wakes_waiting_requests),
         cmocka_unit_test(H16_a_claim_locks_no_more_accounts_than_it_has_requests),
-        cmocka_unit_test(suspended_grants_are_answered_at_once_and_go_on_by_themselves),
+        cmocka_unit_test(requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards),
         cmocka_unit_test(T8_a_lost_key_process_is_reported_and_leaves_nothing),
-        cmocka_unit_test(DX7_a_database_that_restarts_is_found_again_and_who_waits_goes_on_waiting),
-        cmocka_unit_test(DX7_a_database_that_says_nothing_delays_nobody_beyond_6_seconds),
-        cmocka_unit_test(DO1_the_end_of_the_engine_answers_each_request_once_and_loses_no_lease),
+        cmocka_unit_test(DX7_after_a_restart_of_the_database_waiting_requests_are_granted),
+        cmocka_unit_test(DX7_a_silent_database_delays_no_request_beyond_6_seconds),
+        cmocka_unit_test(DO1_stopping_decides_each_request_once_and_loses_no_lease),
     };
-    return cmocka_run_group_tests_name("pool/engine faults", tests, test_pg_start_private, test_pg_stop);
+    return cmocka_run_group_tests_name("engine faults", tests, test_pg_start_private, test_pg_stop);
 }

@@ -1,6 +1,6 @@
 /*
- * Replicas that are short of accounts share them: of all requests that wait, in any replica, those that have
- * waited longest are granted first, and a replica that is gone keeps nothing from the others for long.
+ * While accounts are short, replicas share them: the requests that have waited longest, in any replica, are
+ * granted first, and a replica that has stopped keeps accounts from the others only briefly.
  */
 #include "support/engine.h"
 
@@ -25,7 +25,7 @@ static void replica_close(struct test_engine *replica)
     engine_stop(replica->engine);
 }
 
-/* Includes what was granted and not yet included, in one ledger. Returns how many. */
+/* Includes all granted leases that are not included yet in one ledger. Returns how many. */
 static size_t include_granted(
     struct test_engine *engine, struct client clients[], size_t count, bool included[])
 {
@@ -49,7 +49,7 @@ static size_t answered_count(struct client clients[], size_t from, size_t count,
     return answered;
 }
 
-/* Until as many are answered, or nothing more can come. */
+/* Waits until so many are decided. */
 static void await_answered(struct client clients[], size_t count, size_t answered)
 {
     for (int64_t end_ms = clock_ms() + SOON_MS; answered_count(clients, 0, count, 1) < answered;
@@ -58,7 +58,7 @@ static void await_answered(struct client clients[], size_t count, size_t answere
             fail_msg("%zu answered, not %zu", answered_count(clients, 0, count, 1), answered);
 }
 
-/* How many that were submitted later a client saw answered before it, at most. */
+/* The largest number of later requests that were decided before a request. */
 static size_t most_overtaken(const struct client clients[], size_t count)
 {
     size_t most = 0;
@@ -71,13 +71,13 @@ static size_t most_overtaken(const struct client clients[], size_t count)
     return most;
 }
 
-/* By how many the first replica is ahead of the second. */
+/* How many more requests of the first replica than of the second are decided. */
 static long ahead(struct client clients[])
 {
     return (long)answered_count(clients, 0, 2 * EACH, 2) - (long)answered_count(clients, 1, 2 * EACH, 2);
 }
 
-static void DL7_two_replicas_with_as_many_requests_are_served_alike_and_in_order(void **state)
+static void DL7_two_replicas_with_equally_many_requests_get_equal_shares_in_order(void **state)
 {
     (void)state;
     struct test_engine replicas[2];
@@ -89,7 +89,7 @@ static void DL7_two_replicas_with_as_many_requests_are_served_alike_and_in_order
     for (size_t i = 0; i < 2 * EACH; i++) /* even ones of the first replica, odd ones of the second */
         client_submit(&replicas[i % 2], &clients[i]);
     await_answered(clients, 2 * EACH, ACCOUNTS);
-    clock_sleep_ms(300); /* both stand in line */
+    clock_sleep_ms(300); /* both have published their requests */
     const long first = ahead(clients);
     for (size_t answered = ACCOUNTS; answered < 2 * EACH;) {
         answered += include_granted(&replicas[0], clients, 2 * EACH, included);
@@ -99,9 +99,9 @@ static void DL7_two_replicas_with_as_many_requests_are_served_alike_and_in_order
     }
     for (size_t i = 0; i < 2 * EACH; i++)
         assert_int_equal(clients[i].ticket.grant.state, GRANT_DONE);
-    print_message(
-        "apart by %ld at most, overtaken by %zu at most\n", most_apart, most_overtaken(clients, 2 * EACH));
-    /* the last ones of a replica may all be served while the other has none left */
+    print_message("difference between the replicas: %ld at most; overtaken by %zu at most\n", most_apart,
+        most_overtaken(clients, 2 * EACH));
+    /* the last requests of one replica may be granted when the other has none left */
     assert_true(most_apart <= 2 * ACCOUNTS);
     assert_true(most_overtaken(clients, 2 * EACH) <= 4 * ACCOUNTS);
     replica_close(&replicas[1]);
@@ -110,7 +110,7 @@ static void DL7_two_replicas_with_as_many_requests_are_served_alike_and_in_order
     free(clients);
 }
 
-static void DL7_what_a_ledger_releases_goes_to_the_replica_whose_requests_waited_longer(void **state)
+static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer(void **state)
 {
     (void)state;
     struct test_engine replicas[2];
@@ -123,7 +123,7 @@ static void DL7_what_a_ledger_releases_goes_to_the_replica_whose_requests_waited
     await_answered(holders, 4, 4);
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[0], &early[i]);
-    clock_sleep_ms(1200); /* of the same second, those of both replicas would be served in turn */
+    clock_sleep_ms(1200); /* requests of the same second would be granted alternately */
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[1], &late[i]);
     clock_sleep_ms(300);
@@ -140,13 +140,13 @@ static void DL7_what_a_ledger_releases_goes_to_the_replica_whose_requests_waited
     clients_wipe(late, 4);
 }
 
-static void DL7_a_request_of_a_replica_that_is_not_short_does_not_pass_those_that_wait(void **state)
+static void DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests(void **state)
 {
     (void)state;
     struct test_engine engine;
     struct client client = {0};
     test_engine_open(&engine, 2, 2);
-    /* another replica has two requests in line, and says so again and again */
+    /* another replica has two waiting requests, and publishes them repeatedly */
     static const char waits[] =
         "INSERT INTO fairway.waiting VALUES (1, ARRAY[clock_timestamp() - interval '2 s',"
         " clock_timestamp() - interval '1 s'],"
@@ -159,12 +159,12 @@ static void DL7_a_request_of_a_replica_that_is_not_short_does_not_pass_those_tha
         test_db_exec(&engine.pool.test, waits);
     }
     test_db_exec(&engine.pool.test, "UPDATE fairway.waiting SET since = since[2:] WHERE replica = 1");
-    client_lease(&client, 1000); /* one of the two accounts is not due to the other replica */
+    client_lease(&client, 1000); /* one of the two accounts is not the share of the other replica */
     test_engine_close(&engine);
     clients_wipe(&client, 1);
 }
 
-static void DL7_a_replica_that_is_gone_keeps_its_place_for_two_seconds(void **state)
+static void DL7_a_replica_that_stopped_keeps_its_share_for_two_seconds(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -181,8 +181,8 @@ static void DL7_a_replica_that_is_gone_keeps_its_place_for_two_seconds(void **st
     clients_wipe(&client, 1);
 }
 
-/* The row of a transaction that hangs is left to itself. */
-static void DL7_a_line_that_somebody_locks_delays_nobody_for_long(void **state)
+/* A transaction that hangs has locked the replica's row. */
+static void DL7_a_locked_row_of_waiting_requests_delays_grants_only_briefly(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -198,7 +198,8 @@ static void DL7_a_line_that_somebody_locks_delays_nobody_for_long(void **state)
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.waiting FOR UPDATE"), NULL, NULL), ERR_OK);
     test_pool_include(engine.pool.db, &lease, 1);
-    client_wait(&second, 5000); /* the batch that met the lock may fail; the next one has another row */
+    client_wait(
+        &second, 5000); /* the batch that waits for the lock may fail; the next one uses another row */
     struct client third = {0};
     if (second.ticket.grant.state != GRANT_DONE) {
         client_submit(&engine, &third);
@@ -212,13 +213,13 @@ static void DL7_a_line_that_somebody_locks_delays_nobody_for_long(void **state)
     clients_wipe(&third, 1);
 }
 
-static int64_t in_line(const struct test_engine *engine)
+static int64_t published(const struct test_engine *engine)
 {
     return test_db_number(
         &engine->pool.test, "SELECT coalesce(sum(cardinality(since)), 0)::int8 FROM fairway.waiting");
 }
 
-static void nobody_stands_in_line_when_nothing_waits_any_more(void **state)
+static void no_waiting_requests_are_published_when_none_wait(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -229,12 +230,12 @@ static void nobody_stands_in_line_when_nothing_waits_any_more(void **state)
     client_submit(&engine, &clients[1]);
     client_submit(&engine, &clients[2]);
     clock_sleep_ms(700);
-    assert_int_equal(in_line(&engine), 2);
+    assert_int_equal(published(&engine), 2);
     for (size_t i = 1; i < 3; i++) {
         engine_cancel(engine.engine, &clients[i].ticket);
         client_refused(&clients[i], ERR_CANCELLED, 0);
     }
-    for (int64_t end_ms = clock_ms() + SOON_MS; in_line(&engine) != 0; clock_sleep_ms(20))
+    for (int64_t end_ms = clock_ms() + SOON_MS; published(&engine) != 0; clock_sleep_ms(20))
         assert_true(clock_left_ms(end_ms) > 0);
     test_engine_close(&engine);
     clients_wipe(clients, 3);
@@ -243,12 +244,12 @@ static void nobody_stands_in_line_when_nothing_waits_any_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL7_two_replicas_with_as_many_requests_are_served_alike_and_in_order),
-        cmocka_unit_test(DL7_what_a_ledger_releases_goes_to_the_replica_whose_requests_waited_longer),
-        cmocka_unit_test(DL7_a_request_of_a_replica_that_is_not_short_does_not_pass_those_that_wait),
-        cmocka_unit_test(DL7_a_replica_that_is_gone_keeps_its_place_for_two_seconds),
-        cmocka_unit_test(DL7_a_line_that_somebody_locks_delays_nobody_for_long),
-        cmocka_unit_test(nobody_stands_in_line_when_nothing_waits_any_more),
+        cmocka_unit_test(DL7_two_replicas_with_equally_many_requests_get_equal_shares_in_order),
+        cmocka_unit_test(DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer),
+        cmocka_unit_test(DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests),
+        cmocka_unit_test(DL7_a_replica_that_stopped_keeps_its_share_for_two_seconds),
+        cmocka_unit_test(DL7_a_locked_row_of_waiting_requests_delays_grants_only_briefly),
+        cmocka_unit_test(no_waiting_requests_are_published_when_none_wait),
     };
-    return cmocka_run_group_tests_name("pool/engine in line", tests, test_pg_start, test_pg_stop);
+    return cmocka_run_group_tests_name("engine sharing", tests, test_pg_start, test_pg_stop);
 }

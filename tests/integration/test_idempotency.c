@@ -1,6 +1,6 @@
 /*
- * An idempotency key takes one lease, however often, wherever and whenever it is sent again (DL9), and a key
- * that took none is free.
+ * An idempotency key takes one lease, however often, in whatever replica and whenever it is sent again (DL9).
+ * A key that took no lease can be used again.
  */
 #include "support/pool.h"
 
@@ -23,7 +23,7 @@ static int set_up(void **state)
     return test_pool_set_up(state, ACCOUNTS);
 }
 
-/* body stands for the request's body. */
+/* body: in place of the request's body. */
 static void ask_keyed(const struct test_pool *pool, struct asked *asked, const char *key, const char *body)
 {
     ask(pool, asked);
@@ -39,7 +39,7 @@ static void grant_on(struct test_pool *pool, struct asked asked[], size_t count)
         fail_msg("%s %s", err_code(e), detail.text);
 }
 
-/* Grants one request with this key and body; its state is for the caller. */
+/* Runs a batch of one request with this key and body; the caller checks its state. */
 static void grant_keyed(struct test_pool *pool, struct asked *asked, const char *key, const char *body)
 {
     ask_keyed(pool, asked, key, body);
@@ -86,7 +86,7 @@ static void DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on
     grant_keyed(pool, &first, "a", "body");
     const struct lease *lease = &first.grant.lease;
     test_pool_include(pool->db, &lease, 1);
-    for (int leases = 0; leases < ACCOUNTS; leases++) { /* others use the account */
+    for (int leases = 0; leases < ACCOUNTS; leases++) { /* other requests use the account */
         struct asked other;
         grant_keyed(pool, &other, "", "");
         assert_int_equal(other.grant.state, GRANT_DONE);
@@ -108,7 +108,7 @@ static void DL9_a_retry_needs_no_idle_account(void **state)
     for (size_t i = 0; i < ACCOUNTS; i++)
         ask(pool, &other[i]);
     grant_on(pool, other, ACCOUNTS);
-    assert_int_equal(other[ACCOUNTS - 1].grant.state, GRANT_OPEN); /* the pool is empty */
+    assert_int_equal(other[ACCOUNTS - 1].grant.state, GRANT_OPEN); /* no account is idle */
     grant_keyed(pool, &retry, "a", "body");
     assert_int_equal(retry.grant.state, GRANT_DONE);
     assert_same_lease(&retry.grant.lease, &first.grant.lease);
@@ -136,7 +136,7 @@ static void DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing(v
     asked_wipe(&later);
 }
 
-static void DL9_keys_are_each_clients_own(void **state)
+static void DL9_clients_do_not_share_keys(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -158,12 +158,12 @@ static void DL9_a_key_that_took_no_lease_is_free(void **state)
     struct asked refused[3], again;
     for (size_t i = 0; i < 3; i++) {
         ask_keyed(pool, &refused[i], "a", i < 2 ? "body" : "another");
-        refused[i].request.named.keys[0] = pool->accounts[0]; /* a payment out of the pool */
+        refused[i].request.named.keys[0] = pool->accounts[0]; /* an operation of a pool account */
     }
     grant_on(pool, refused, 3);
     assert_refused(&refused[0], ERR_FORBIDDEN_SIGNER);
     assert_refused(&refused[1], ERR_FORBIDDEN_SIGNER);    /* the same request */
-    assert_int_equal(refused[2].grant.state, GRANT_OPEN); /* another one: judged by itself */
+    assert_int_equal(refused[2].grant.state, GRANT_OPEN); /* another body: checked by itself */
     assert_int_equal(refused[2].grant.open, OPEN_KEY_LOCKED);
     grant_keyed(pool, &again, "a", "another");
     assert_int_equal(again.grant.state, GRANT_DONE);
@@ -172,7 +172,7 @@ static void DL9_a_key_that_took_no_lease_is_free(void **state)
     asked_wipe(&again);
 }
 
-static void DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it(void **state)
+static void DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it(void **state)
 {
     struct test_pool *pool = *state;
     struct asked waiting[2], other[ACCOUNTS];
@@ -198,11 +198,11 @@ static void DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it(void **
         asked_wipe(&waiting[i]);
 }
 
-static void DL9_a_key_in_another_transaction_makes_nobody_wait(void **state)
+static void DL9_a_key_locked_by_another_transaction_blocks_no_batch(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
-    /* another replica, stalled behind its look at the key: its lock is the one that this request wants */
+    /* another replica has locked the key and stopped */
     struct db *stalled = test_db_open(&pool->test, DB_DIRECT);
     assert_int_equal(db_begin(stalled, NULL), ERR_OK);
     uint8_t name[] = "idempotency\0\0a"; /* purpose, client and key */
@@ -249,7 +249,7 @@ static void DL9_a_rolled_back_grant_leaves_no_key(void **state)
     asked_wipe(&asked);
 }
 
-static void DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease(void **state)
+static void DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_lease(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked, retry;
@@ -260,7 +260,7 @@ static void DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease(vo
         mem_format("%.*s:%u%s", (int)(port - pool->test.url), pool->test.url, proxy_port(proxy), path);
     struct test_pool replica = *pool;
     replica.db = db_new(&(struct db_settings){.url = through, .kind = DB_POOLED, .name = "through a proxy"});
-    proxy_arm(proxy, PROXY_CUT_AFTER, "recorded"); /* goes out together with COMMIT */
+    proxy_arm(proxy, PROXY_CUT_AFTER, "recorded"); /* in one packet with COMMIT */
     ask_keyed(pool, &asked, "a", "body");
     enum err e = test_pool_grant(&replica, &asked, 1, &detail);
     assert_true(e == ERR_OK || e == ERR_OUTCOME_UNKNOWN);
@@ -276,7 +276,7 @@ static void DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease(vo
     asked_wipe(&retry);
 }
 
-/* A batch as the engine judges it while accounts are short. */
+/* A GRANT_CHECK batch, as the engine runs it while accounts are short. */
 static void judge(struct test_pool *pool, struct asked *asked)
 {
     struct grant *const grants[] = {&asked->grant};
@@ -286,7 +286,7 @@ static void judge(struct test_pool *pool, struct asked *asked)
         fail_msg("%s", detail.text);
 }
 
-static void DL9_a_retry_is_answered_after_a_commit(void **state)
+static void DL9_a_retry_gets_its_lease_only_after_a_commit(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked, retry;
@@ -302,8 +302,8 @@ static void DL9_a_retry_is_answered_after_a_commit(void **state)
     asked_wipe(&retry);
 }
 
-/* A cap that was lowered since must not change what a retry gets. */
-static void DL9_a_request_that_is_refused_today_gets_the_lease_that_its_key_took(void **state)
+/* A fee cap that was lowered since then must not change what a retry gets. */
+static void DL9_a_retry_that_would_be_refused_now_still_gets_its_lease(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked, retry, fresh;
@@ -322,7 +322,7 @@ static void DL9_a_request_that_is_refused_today_gets_the_lease_that_its_key_took
     asked_wipe(&fresh);
 }
 
-static void DL9_a_key_is_forgotten_after_its_24_hours_and_not_before(void **state)
+static void DL9_a_key_expires_after_24_hours_and_not_before(void **state)
 {
     struct test_pool *pool = *state;
     struct asked old, young, again;
@@ -353,7 +353,7 @@ static void DL9_a_key_is_forgotten_after_its_24_hours_and_not_before(void **stat
 struct racer {
     struct test_pool replica;
     pthread_barrier_t *barrier;
-    bool includes; /* what was granted, so that the pool does not run dry */
+    bool includes; /* granted leases, so that accounts become idle again */
     struct lease leases[ROUNDS];
     pthread_t thread;
 };
@@ -417,20 +417,22 @@ int main(void)
         cmocka_unit_test_setup_teardown(DL9_a_retry_needs_no_idle_account, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_keys_are_each_clients_own, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(DL9_clients_do_not_share_keys, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL9_a_key_that_took_no_lease_is_free, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_a_key_that_found_no_account_is_free_for_all_who_carry_it, set_up, test_pool_tear_down),
+            DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it, set_up,
+            test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_a_key_in_another_transaction_makes_nobody_wait, set_up, test_pool_tear_down),
+            DL9_a_key_locked_by_another_transaction_blocks_no_batch, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL9_a_rolled_back_grant_leaves_no_key, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_after_an_unanswered_COMMIT_the_retry_gets_the_committed_lease, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_retry_is_answered_after_a_commit, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_request_that_is_refused_today_gets_the_lease_that_its_key_took,
+        cmocka_unit_test_setup_teardown(DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_lease,
             set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_a_key_is_forgotten_after_its_24_hours_and_not_before, set_up, test_pool_tear_down),
+            DL9_a_retry_gets_its_lease_only_after_a_commit, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_a_retry_that_would_be_refused_now_still_gets_its_lease, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_a_key_expires_after_24_hours_and_not_before, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it,
             set_up, test_pool_tear_down),
     };

@@ -28,9 +28,9 @@ static uint64_t now_s(const struct test_pool *pool)
     return (uint64_t)test_db_number(&pool->test, "SELECT floor(extract(epoch FROM clock_timestamp()))::int8");
 }
 
-/* ---- what a lease is */
+/* ---- the lease */
 
-static void G6_S2_a_lease_is_signed_for_its_account_and_both_rows_name_each_other(void **state)
+static void G6_S2_a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -59,7 +59,7 @@ static void G6_S2_a_lease_is_signed_for_its_account_and_both_rows_name_each_othe
     asked_wipe(&asked);
 }
 
-static void the_next_lease_of_an_account_follows_what_its_ledger_said(void **state)
+static void the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger(void **state)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason ="
@@ -78,7 +78,7 @@ static void the_next_lease_of_an_account_follows_what_its_ledger_said(void **sta
     }
 }
 
-static void bounds_of_the_client_stay_and_are_recorded(void **state)
+static void bounds_of_the_client_are_kept_and_recorded(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked = {.sample = SAMPLE};
@@ -107,9 +107,9 @@ static void bounds_of_the_client_stay_and_are_recorded(void **state)
     asked_wipe(&asked);
 }
 
-/* ---- how many, which, whose */
+/* ---- which accounts are leased */
 
-static void H16_a_batch_takes_exactly_what_it_needs_and_each_account_once(void **state)
+static void H16_a_batch_claims_exactly_what_it_needs_and_each_account_once(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[8];
@@ -126,7 +126,7 @@ static void H16_a_batch_takes_exactly_what_it_needs_and_each_account_once(void *
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void S1_S2_the_last_idle_account_is_found_and_then_the_rest_stays_open(void **state)
+static void S1_S2_the_last_idle_account_is_claimed_and_the_other_grants_stay_open(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[ACCOUNTS + 3];
@@ -143,7 +143,8 @@ static void S1_S2_the_last_idle_account_is_found_and_then_the_rest_stays_open(vo
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-/* Half of the accounts each time: that one of them is never chosen in 60 rounds has odds of 1 to 10^17. */
+/* Each round chooses half of the accounts: the probability that one is never chosen in 60 rounds is 10^-17.
+ */
 static void accounts_are_taken_in_random_order(void **state)
 {
     struct test_pool *pool = *state;
@@ -185,12 +186,12 @@ static void only_active_accounts_are_leased(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-/* ---- what fails alone */
+/* ---- items that fail alone */
 
 static void ask_operation_of(
     struct test_pool *pool, struct asked *asked, enum sample_source form, size_t slot)
 {
-    const size_t source_at = form == MUXED ? 16 : 8; /* behind presence, kind and, muxed, the id */
+    const size_t source_at = form == MUXED ? 16 : 8; /* after presence, kind and, if muxed, the id */
     *asked = (struct asked){.sample = SAMPLE};
     add_payment(&asked->sample, form, 0);
     memcpy(asked->sample.operations.data + source_at, pool->accounts[slot].bytes, 32);
@@ -217,7 +218,7 @@ static void T3_T4_an_operation_of_a_pool_account_is_refused_alone(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void a_batch_of_refusals_holds_nothing(void **state)
+static void a_batch_of_refusals_leases_nothing(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[3];
@@ -229,12 +230,13 @@ static void a_batch_of_refusals_holds_nothing(void **state)
     assert_nothing_leased(pool);
     asked_wipe(&asked[0]);
     ask(pool, &asked[0]);
-    grant(pool, asked, 1); /* the connection is in no transaction */
+    grant(pool, asked, 1); /* the connection is not left in a transaction */
     assert_int_equal(asked[0].grant.state, GRANT_DONE);
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-/* What the client and the request say; now is added to what is not 0. expected_s 0: refused. */
+/* The bounds of transaction and request; the present time is added to those that are not 0. expected_s 0:
+ * refused. */
 struct bound {
     int64_t min_s, max_s;
     uint32_t timeout_s;
@@ -254,8 +256,8 @@ static void ask_bounds(struct test_pool *pool, struct asked *asked, const struct
     asked->request.timeout_s = bound->timeout_s;
 }
 
-/* The database's clock may tick once between the test and the grant. */
-static void DL4_T12_every_lease_ends_within_its_bound_and_what_is_dead_takes_no_account(void **state)
+/* The database's clock may advance by a second between the test and the grant. */
+static void DL4_T12_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account(void **state)
 {
     struct test_pool *pool = *state;
     static const struct bound bounds[] = {
@@ -321,11 +323,11 @@ static void DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone(
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void T8_what_the_key_process_refuses_fails_alone(void **state)
+static void T8_an_item_that_the_key_process_refuses_fails_alone(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[3];
-    pool->settings.limits.base_fee_stroops = 101; /* of 100 operations: above the key process's own cap */
+    pool->settings.limits.base_fee_stroops = 101; /* with 100 operations: above the key process's own cap */
     for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
         asked[i] = (struct asked){.sample = SAMPLE};
         for (size_t k = 0; k < (i == 1 ? OPERATIONS_MAX : 1); k++)
@@ -366,7 +368,7 @@ static void DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_r
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void DS2_accounts_sealed_under_a_key_that_this_replica_was_not_told_are_left_to_others(void **state)
+static void DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[ACCOUNTS];
@@ -393,7 +395,7 @@ static void DS2_accounts_sealed_under_a_key_that_this_replica_was_not_told_are_l
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-/* ---- when nothing may be granted */
+/* ---- when grants are not allowed */
 
 static void assert_suspended(struct test_pool *pool, const char *why)
 {
@@ -449,7 +451,7 @@ static void grants_stop_while_gap_recovery_holds_its_lock(void **state)
 static void H18_grants_stop_when_clock_and_close_time_are_far_apart(void **state)
 {
     struct test_pool *pool = *state;
-    static const int apart_s[] = {-37, 37}; /* 30 s beyond a ledger of 5 s, and the test's own time */
+    static const int apart_s[] = {-37, 37}; /* 30 s more than a ledger of 5 s, and the time of the test */
     for (size_t i = 0; i < ARRAY_LEN(apart_s); i++) {
         AUTO_FREE char *sql = mem_format(
             "UPDATE fairway.cursor SET close_time = extract(epoch FROM now())::int8 + %d", apart_s[i]);
@@ -470,7 +472,7 @@ static void H18_now_is_the_later_of_clock_and_last_close_time(void **state)
         60);
 }
 
-/* ---- a role with every default against us */
+/* ---- a role with hostile default settings */
 
 static const char hostile_objects[] =
     "CREATE TABLE public.seen (setting text);"
@@ -546,20 +548,20 @@ int main(void)
 {
 #define GRANTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        GRANTS(G6_S2_a_lease_is_signed_for_its_account_and_both_rows_name_each_other),
-        GRANTS(the_next_lease_of_an_account_follows_what_its_ledger_said),
-        GRANTS(bounds_of_the_client_stay_and_are_recorded),
-        GRANTS(H16_a_batch_takes_exactly_what_it_needs_and_each_account_once),
-        GRANTS(S1_S2_the_last_idle_account_is_found_and_then_the_rest_stays_open),
+        GRANTS(G6_S2_a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other),
+        GRANTS(the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger),
+        GRANTS(bounds_of_the_client_are_kept_and_recorded),
+        GRANTS(H16_a_batch_claims_exactly_what_it_needs_and_each_account_once),
+        GRANTS(S1_S2_the_last_idle_account_is_claimed_and_the_other_grants_stay_open),
         GRANTS(accounts_are_taken_in_random_order),
         GRANTS(only_active_accounts_are_leased),
         GRANTS(T3_T4_an_operation_of_a_pool_account_is_refused_alone),
-        GRANTS(a_batch_of_refusals_holds_nothing),
-        GRANTS(DL4_T12_every_lease_ends_within_its_bound_and_what_is_dead_takes_no_account),
+        GRANTS(a_batch_of_refusals_leases_nothing),
+        GRANTS(DL4_T12_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account),
         GRANTS(DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone),
-        GRANTS(T8_what_the_key_process_refuses_fails_alone),
+        GRANTS(T8_an_item_that_the_key_process_refuses_fails_alone),
         GRANTS(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request),
-        GRANTS(DS2_accounts_sealed_under_a_key_that_this_replica_was_not_told_are_left_to_others),
+        GRANTS(DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed),
         GRANTS(grants_stop_when_the_cursor_row_says_so),
         GRANTS(grants_wait_for_the_first_ledger),
         GRANTS(grants_stop_while_gap_recovery_holds_its_lock),

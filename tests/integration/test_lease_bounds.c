@@ -1,7 +1,8 @@
 /*
- * DL4: whatever bounds a client sends, in time, in ledgers or by sequence, what is accepted ends with its
- * lease and not after it, and what is refused takes no account. The rule is said a second time here, and
- * values around every limit are drawn at random; FAIRWAY_SEED replays, FAIRWAY_SIZE=long makes it 10^6.
+ * DL4: whatever bounds a client sends, in time, in ledgers or by sequence number, an accepted transaction can
+ * not be included after its lease has ended, and a refused one takes no account. The rule is implemented a
+ * second time here and compared, with random values around every limit. FAIRWAY_SEED repeats a run,
+ * FAIRWAY_SIZE=long has 10^6 cases.
  */
 #include "support/pool.h"
 
@@ -72,7 +73,7 @@ static struct bounds draw_bounds(uint64_t *random, uint64_t now_s, uint32_t tip)
     return bounds;
 }
 
-/* The latest max time that the rule allows at now_s; 0: refused. In 128 bits nothing wraps. */
+/* The latest max time that the rule allows at now_s; 0: refused. With 128 bits nothing overflows. */
 static uint64_t expected(const struct bounds *bounds, uint64_t now_s, uint32_t tip)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -134,7 +135,7 @@ static uint64_t seed(void)
     return random | 1;
 }
 
-static void DL4_the_policy_accepts_exactly_what_can_end_with_its_lease(void **state)
+static void DL4_the_policy_accepts_exactly_the_requests_that_expire_with_their_lease(void **state)
 {
     (void)state;
     static const struct policy_limits limits = {.base_fee_stroops = 100};
@@ -168,7 +169,7 @@ struct tally {
     size_t granted, refused;
 };
 
-/* Accepted by the rule at some moment of the grant; the clock may have gone on by a second. */
+/* Whether the rule accepts it at some time of the grant: the clock may have advanced by a second. */
 static void check(const struct bounds *bounds, const struct grant *grant, uint64_t begun_s, uint64_t ended_s,
     uint32_t tip, struct tally *tally)
 {
@@ -185,7 +186,7 @@ static void check(const struct bounds *bounds, const struct grant *grant, uint64
     *(grant->state == GRANT_DONE ? &tally->granted : &tally->refused) += 1;
 }
 
-/* The bounds in the signed envelope are the lease's, and the client's. */
+/* Checks that the bounds in the signed envelope are those of the lease and of the client. */
 static void check_signed(const struct bounds *bounds, const struct grant *grant)
 {
     struct envelope envelope;
@@ -238,7 +239,7 @@ static void grant_some(struct test_pool *pool, uint64_t *random, struct tally *t
         asked_wipe(&asked[i]);
 }
 
-static void DL4_a_grant_leases_exactly_that_and_what_it_refuses_takes_no_account(void **state)
+static void DL4_a_grant_signs_exactly_those_bounds_and_a_refusal_takes_no_account(void **state)
 {
     (void)state;
     struct test_pool pool;
@@ -261,8 +262,8 @@ static void DL4_a_grant_leases_exactly_that_and_what_it_refuses_takes_no_account
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL4_the_policy_accepts_exactly_what_can_end_with_its_lease),
-        cmocka_unit_test(DL4_a_grant_leases_exactly_that_and_what_it_refuses_takes_no_account),
+        cmocka_unit_test(DL4_the_policy_accepts_exactly_the_requests_that_expire_with_their_lease),
+        cmocka_unit_test(DL4_a_grant_signs_exactly_those_bounds_and_a_refusal_takes_no_account),
     };
     return cmocka_run_group_tests_name("pool/lease bounds", tests, test_pg_start, test_pg_stop);
 }

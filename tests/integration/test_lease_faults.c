@@ -1,6 +1,6 @@
 /*
- * DL6, T6, T7, T8, H4: whatever fails in a grant, at whatever step, leaves nothing behind; and a COMMIT
- * without an answer is looked up, never guessed.
+ * DL6, T6, T7, T8, H4: a grant that fails at any step changes nothing; the outcome of a COMMIT without a
+ * reply is looked up.
  */
 #include "support/pool.h"
 
@@ -17,7 +17,7 @@ static int set_up(void **state)
     return test_pool_set_up(state, ACCOUNTS);
 }
 
-/* The pool is as it was: the same request, through the same connection, gets one lease. */
+/* Checks that the pool is unchanged: the same request, on the same connection, gets one lease. */
 static void assert_recovered(struct test_pool *pool, struct asked *asked)
 {
     struct detail detail = {0};
@@ -33,7 +33,7 @@ static void assert_recovered(struct test_pool *pool, struct asked *asked)
 
 /* ---- in the database */
 
-/* A fault that the database commits at one step of the grant. */
+/* A fault in the database at one step of the grant. */
 struct fault {
     const char *name, *install, *remove;
     enum err expected;
@@ -134,7 +134,7 @@ static void T8_a_lost_key_process_leaves_nothing(void **state)
     struct detail detail = {0};
     struct keyd *alive = pool->keyd;
     ask(pool, &asked);
-    pool->keyd = keyd_loaded(KEYD_PROVISION); /* it ends at the first message that is not for its mode */
+    pool->keyd = keyd_loaded(KEYD_PROVISION); /* it exits at the first message of another mode */
     for (int round = 0; round < 2; round++) {
         assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_KEYD_UNAVAILABLE);
         assert_nothing_leased(pool);
@@ -145,7 +145,7 @@ static void T8_a_lost_key_process_leaves_nothing(void **state)
     asked_wipe(&asked);
 }
 
-/* ---- on the way */
+/* ---- in the connection */
 
 static char *url_through(const struct test_pool *pool, const struct proxy *proxy)
 {
@@ -154,7 +154,7 @@ static char *url_through(const struct test_pool *pool, const struct proxy *proxy
         "%.*s@127.0.0.1:%u%s", (int)(at - pool->test.url), pool->test.url, proxy_port(proxy), path);
 }
 
-/* Grants through a proxy that breaks the connection where the client sends text. */
+/* Grants through a proxy that breaks the connection when the client sends text. */
 static enum err grant_through(
     struct test_pool *pool, struct asked *asked, enum proxy_fault fault, const char *text)
 {
@@ -188,7 +188,7 @@ static void a_connection_cut_at_the_claim_leaves_nothing(void **state)
     asked_wipe(&asked);
 }
 
-static void DR2_a_COMMIT_whose_answer_was_lost_is_looked_up_and_answered(void **state)
+static void DR2_a_COMMIT_whose_reply_was_lost_is_looked_up(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -205,8 +205,8 @@ static void DR2_a_COMMIT_whose_answer_was_lost_is_looked_up_and_answered(void **
     asked_wipe(&asked);
 }
 
-/* The promoted standby has a transaction of this number, but not this one. */
-static void DR10_DR2_the_number_of_another_transaction_is_no_outcome(void **state)
+/* The promoted standby has another transaction with this id. */
+static void DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -221,7 +221,7 @@ static void DR10_DR2_the_number_of_another_transaction_is_no_outcome(void **stat
     asked_wipe(&asked);
 }
 
-static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed(void **state)
+static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -232,8 +232,8 @@ static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed(vo
     asked_wipe(&asked);
 }
 
-/* No statement timeout holds for what a COMMIT does. The connection is given up, its session goes on. */
-static void DR2_a_COMMIT_that_takes_longer_than_patience_is_looked_up_until_it_is_done(void **state)
+/* statement_timeout does not apply to COMMIT. The connection is closed while its session goes on. */
+static void DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -253,8 +253,8 @@ static void DR2_a_COMMIT_that_takes_longer_than_patience_is_looked_up_until_it_i
     asked_wipe(&asked);
 }
 
-/* Nobody can be asked any more: the answer is 503 and says that the outcome is unknown. */
-static void DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown(void **state)
+/* The outcome cannot be looked up: the request is refused with ERR_OUTCOME_UNKNOWN. */
+static void DR2_a_COMMIT_into_silence_that_cannot_be_looked_up_has_an_unknown_outcome(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -276,7 +276,7 @@ static void DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown(void **s
     test_db_exec(&postgres, open);
     assert_int_equal(asked.grant.state, GRANT_OPEN);
     assert_int_equal(asked.grant.lease.envelope.len, 0);
-    assert_int_equal(lease_rows(pool), 1); /* it had happened; its max time ends it */
+    assert_int_equal(lease_rows(pool), 1); /* it was committed; its max time ends the lease */
     db_free(pool->db);
     proxy_free(proxy);
     pool->db = mine;
@@ -291,11 +291,11 @@ int main(void)
         FAULTS(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing),
         FAULTS(T8_a_lost_key_process_leaves_nothing),
         FAULTS(a_connection_cut_at_the_claim_leaves_nothing),
-        FAULTS(DR2_a_COMMIT_whose_answer_was_lost_is_looked_up_and_answered),
-        FAULTS(DR10_DR2_the_number_of_another_transaction_is_no_outcome),
-        FAULTS(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_not_guessed),
-        FAULTS(DR2_a_COMMIT_that_takes_longer_than_patience_is_looked_up_until_it_is_done),
-        FAULTS(DR2_a_COMMIT_into_silence_without_anybody_to_ask_is_unknown),
+        FAULTS(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up),
+        FAULTS(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof),
+        FAULTS(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up),
+        FAULTS(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends),
+        FAULTS(DR2_a_COMMIT_into_silence_that_cannot_be_looked_up_has_an_unknown_outcome),
     };
     return cmocka_run_group_tests_name("pool/lease faults", tests, test_pg_start, test_pg_stop);
 }

@@ -1,7 +1,7 @@
 /*
- * DL15: random sequences of everything that happens to the pool, on the real SQL, against a reference state
- * machine (support/reference.h). After every step the tables equal the machine. A failing sequence is made
- * shorter before it is shown. FAIRWAY_SEED replays a run, FAIRWAY_STEPS or FAIRWAY_SIZE=long make it longer.
+ * DL15: random sequences of operations on the pool, on the real SQL and on a reference state machine
+ * (support/reference.h). After every step the tables equal the machine. A failing sequence is shortened
+ * before it is printed. FAIRWAY_SEED repeats a run, FAIRWAY_STEPS or FAIRWAY_SIZE=long make it longer.
  */
 #include "support/steps.h"
 
@@ -89,7 +89,7 @@ static struct step draw_step(unsigned *random)
     return (struct step){kind, draw(random, 65536)};
 }
 
-/* Whether all steps go right; from the last one taken on, nothing is known. */
+/* Runs the steps until one fails. Returns whether none did. */
 static bool steps_right(struct run *run, const struct step steps[], size_t count, size_t *taken)
 {
     steps_begin(run);
@@ -99,7 +99,7 @@ static bool steps_right(struct run *run, const struct step steps[], size_t count
     return true;
 }
 
-/* Leaves steps away as long as it goes wrong without them. */
+/* Removes steps as long as the sequence still fails. */
 static size_t shrink(struct run *run, struct step steps[], size_t count)
 {
     size_t taken;

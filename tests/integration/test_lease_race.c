@@ -1,7 +1,7 @@
 /*
- * Promises 1, 2 and 6: many replicas grant from one pool while ledgers end leases. The witness is not the
- * service: a network of the test's own that follows the rule of sequence numbers, and a history of what was
- * answered and included, judged by an exclusion constraint in another database.
+ * Promises 1, 2 and 6: many replicas grant from one pool while ledgers end leases. The results are checked
+ * independently of the service: by a network in this test that applies the rule of sequence numbers, and by
+ * an exclusion constraint in another database on the history of granted and included transactions.
  */
 #include "support/pool.h"
 
@@ -21,13 +21,13 @@
 #define KILL_MS 30
 #define TX_FAILED (-1)
 
-/* A signed transaction, live from its answer until just before the ledger that has it is committed. */
+/* A signed transaction: live from its grant until just before the ledger that includes it is committed. */
 struct answer {
     struct hash hash;
     int64_t slot, sequence, begun_us, ended_us;
 };
 
-/* What clients and the network know. */
+/* The clients' and the network's knowledge. */
 struct network {
     pthread_mutex_t lock;
     int64_t sequences[ACCOUNTS];
@@ -39,12 +39,12 @@ struct network {
 struct race {
     struct test_pool pool;
     struct network network;
-    bool kills;  /* sessions of granters, at random */
-    int unknown; /* batches that ended so: their leases may be there, and are never submitted */
+    bool kills;  /* sessions of granting replicas are killed at random */
+    int unknown; /* batches with an unknown outcome: their leases may exist, and are never submitted */
     size_t expired;
 };
 
-/* cmocka's assertions are for its own thread only. */
+/* Assertions of cmocka work in its own thread only. */
 #define check(condition)                                                                                     \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -61,7 +61,7 @@ static int64_t slot_of(const struct test_pool *pool, const struct public_key *ac
     return -1;
 }
 
-/* The client believes nothing but the envelope. */
+/* The client uses only the envelope. */
 static void submit(struct race *race, const struct lease *lease)
 {
     struct network *network = &race->network;
@@ -122,7 +122,7 @@ static void *grant_all(void *context)
     return NULL;
 }
 
-/* Includes what was submitted since the last ledger. A sequence number that does not follow would be the
+/* Includes the transactions that were submitted since the last ledger. A wrong sequence number would be the
  * service's fault: nothing else uses these accounts. */
 static void close_ledger(struct race *race, struct db *db)
 {
@@ -185,7 +185,7 @@ static void *kill_sessions(void *context)
     return NULL;
 }
 
-/* ---- the oracle */
+/* ---- the check of the history */
 
 static const char sql_history[] =
     "CREATE EXTENSION btree_gist;"
@@ -217,7 +217,7 @@ static void judge(const struct network *network)
     struct db *db = test_db_open(&test, DB_DIRECT);
     test_db_exec(&test, sql_history);
     assert_int_equal(remember(db, network->answers, network->count), ERR_OK);
-    /* it can tell: a second transaction of the same account within the life of another */
+    /* the constraint works: it refuses a second transaction of an account within the life of another */
     struct answer twice = network->answers[network->count / 2];
     for (size_t i = 0; i < network->count && twice.ended_us <= twice.begun_us; i++)
         twice = network->answers[i];
@@ -273,7 +273,7 @@ static void promise_1_many_replicas_never_have_two_live_transactions_of_one_acco
     assert_true(network->count > 10 * ACCOUNTS);
     judge(network);
     assert_int_equal(race.expired, 0);
-    assert_int_equal(leased_accounts(&race.pool), 0); /* nothing leaked */
+    assert_int_equal(leased_accounts(&race.pool), 0); /* no account leaked */
     assert_int_equal(lease_rows(&race.pool), network->count);
     for (size_t slot = 0; slot < ACCOUNTS; slot++)
         granted += network->sequences[slot] - ((int64_t)1000 << 32);
@@ -283,7 +283,7 @@ static void promise_1_many_replicas_never_have_two_live_transactions_of_one_acco
     finish(&race);
 }
 
-static void DX7_sessions_that_die_at_random_lose_and_leak_nothing(void **state)
+static void DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account(void **state)
 {
     (void)state;
     struct race race = {.kills = true};
@@ -300,7 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(promise_1_many_replicas_never_have_two_live_transactions_of_one_account),
-        cmocka_unit_test(DX7_sessions_that_die_at_random_lose_and_leak_nothing),
+        cmocka_unit_test(DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account),
     };
     return cmocka_run_group_tests_name("pool/lease race", tests, test_pg_start, test_pg_stop);
 }

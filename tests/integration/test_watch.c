@@ -1,4 +1,5 @@
-/* Clients that wait for a transaction's fate: when each is answered, with what, and at what cost. */
+/* Clients that wait for the result of a transaction: when each wait ends, with what result, and at what cost.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ static void await(const struct waiter *waiter)
 {
     for (int64_t end_ms = clock_ms() + PATIENCE_MS; !answered(waiter); clock_sleep_ms(1))
         if (clock_left_ms(end_ms) == 0)
-            fail_msg("nobody answered");
+            fail_msg("the wait has not ended");
 }
 
 static void assert_answer(const struct waiter *waiter, enum err e, const char *status)
@@ -86,7 +87,7 @@ static int start(void **state)
     return 0;
 }
 
-/* While the waiters are still there: it answers them. */
+/* Called while the waiters still exist: it ends their waits. */
 static void stop_watch(void)
 {
     if (watch != NULL)
@@ -107,7 +108,7 @@ static void notify(void)
     test_db_exec(&database, "NOTIFY " ACCOUNTS_CHANNEL);
 }
 
-static void without_a_wait_a_pending_lease_is_answered_at_once(void **state)
+static void without_a_wait_a_pending_lease_is_reported_at_once(void **state)
 {
     (void)state;
     struct waiter waiter;
@@ -118,7 +119,7 @@ static void without_a_wait_a_pending_lease_is_answered_at_once(void **state)
     assert_int_equal(waiter.ticket.status.sequence, 51);
 }
 
-static void an_unknown_hash_is_answered_at_once_however_long_the_client_would_wait(void **state)
+static void an_unknown_hash_is_reported_at_once_whatever_the_deadline(void **state)
 {
     (void)state;
     struct waiter waiter, stranger;
@@ -128,7 +129,7 @@ static void an_unknown_hash_is_answered_at_once_however_long_the_client_would_wa
     assert_answer(&stranger, ERR_TRANSACTION_NOT_FOUND, "");
 }
 
-static void a_lease_that_has_ended_is_answered_at_once(void **state)
+static void a_lease_that_has_ended_is_reported_at_once(void **state)
 {
     (void)state;
     struct waiter waiter;
@@ -163,7 +164,7 @@ static void a_result_without_its_ledgers_row_is_still_a_result(void **state)
     assert_int_equal(waiter.ticket.status.closed_at_s, 0);
 }
 
-static void at_its_deadline_a_client_hears_that_the_lease_is_pending(void **state)
+static void at_the_deadline_a_lease_is_reported_as_pending(void **state)
 {
     (void)state;
     struct waiter waiter;
@@ -173,7 +174,7 @@ static void at_its_deadline_a_client_hears_that_the_lease_is_pending(void **stat
     assert_in_range(atomic_load(&waiter.answered_us) - begun_us, 299000, 900000);
 }
 
-static void a_notification_answers_those_whose_lease_ended_and_nobody_else(void **state)
+static void a_notification_ends_only_the_waits_whose_lease_has_ended(void **state)
 {
     (void)state;
     struct waiter ended, other;
@@ -188,7 +189,7 @@ static void a_notification_answers_those_whose_lease_ended_and_nobody_else(void 
     stop_watch();
 }
 
-static void a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease(void **state)
+static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
 {
     (void)state;
     struct waiter waiter;
@@ -203,7 +204,7 @@ static void a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease(void **
     assert_true(hash_equal(&waiter.ticket.status.hash, &lease));
 }
 
-static void a_notification_that_was_missed_costs_about_a_second(void **state)
+static void a_missed_notification_delays_a_wait_by_about_a_second(void **state)
 {
     (void)state;
     struct waiter waiter;
@@ -215,7 +216,7 @@ static void a_notification_that_was_missed_costs_about_a_second(void **state)
     assert_in_range(atomic_load(&waiter.answered_us) - ended_us, 0, 2000000);
 }
 
-static void a_ticket_that_is_cancelled_is_given_back_at_once(void **state)
+static void a_cancelled_ticket_is_given_back_at_once(void **state)
 {
     (void)state;
     struct waiter waiters[5];
@@ -256,7 +257,7 @@ static void *cancel_all(void *context)
     return NULL;
 }
 
-static void each_ticket_is_answered_once_whether_it_is_cancelled_or_its_lease_ends(void **state)
+static void each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends(void **state)
 {
     (void)state;
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(500, struct waiter);
@@ -278,7 +279,7 @@ static void each_ticket_is_answered_once_whether_it_is_cancelled_or_its_lease_en
     print_message("%u of 500 tickets were cancelled in time\n", cancelled);
 }
 
-static void stopping_answers_everybody_who_waits_and_takes_no_more(void **state)
+static void stopping_refuses_all_waits_and_takes_no_more(void **state)
 {
     (void)state;
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(100, struct waiter);
@@ -291,7 +292,7 @@ static void stopping_answers_everybody_who_waits_and_takes_no_more(void **state)
     }
 }
 
-static void more_than_the_watch_can_hold_are_refused_and_room_is_given_back(void **state)
+static void waits_beyond_the_maximum_are_refused_until_others_end(void **state)
 {
     (void)state;
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(WATCH_MAX, struct waiter), extra;
@@ -308,7 +309,7 @@ static void more_than_the_watch_can_hold_are_refused_and_room_is_given_back(void
     stop_watch();
 }
 
-/* What its session has said to the server; statements are counted by the server's own clock of them. */
+/* When the watch's session last sent a statement, by the server's clock. */
 static int64_t last_statement_us(void)
 {
     return test_db_number(&database,
@@ -316,7 +317,7 @@ static int64_t last_statement_us(void)
         " FROM pg_stat_activity WHERE application_name = 'fairway watch' AND datname = current_database()");
 }
 
-static void while_nobody_waits_the_database_hears_nothing(void **state)
+static void without_waits_no_query_is_sent(void **state)
 {
     (void)state;
     struct waiter waiter;
@@ -329,7 +330,7 @@ static void while_nobody_waits_the_database_hears_nothing(void **state)
     assert_int_equal(last_statement_us(), before);
 }
 
-/* The network of the test below. */
+/* Commits the ledgers of the test below. */
 struct chain {
     struct ledger_feed *feed;
     struct lead lead;
@@ -352,7 +353,7 @@ static int compare_i64(const void *a, const void *b)
 
 #define ROUNDS 40
 
-/* From the return of the ledger's COMMIT to the client's answer. */
+/* Measures from the return of the ledger's COMMIT to the end of the wait. */
 static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state)
 {
     (void)state;
@@ -390,12 +391,12 @@ static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state
     ledger_feed_free(chain.feed);
 }
 
-static void with_the_database_away_nothing_is_guessed_and_waiting_goes_on_when_it_is_back(void **state)
+static void without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back(void **state)
 {
     (void)state;
     struct waiter patient, at_once, brief, late;
     begin(&patient, 1, 60000);
-    begin(&brief, 2, 2500); /* pending, when the database was still there */
+    begin(&brief, 2, 2500); /* read as pending before the database was lost */
     clock_sleep_ms(50);
     test_pg_kill();
     begin(&at_once, 1, 0);
@@ -409,7 +410,7 @@ static void with_the_database_away_nothing_is_guessed_and_waiting_goes_on_when_i
     assert_answer(&late, ERR_OK, "pending");
 }
 
-static void DO1_a_drain_answers_who_waits_at_once_and_still_says_what_is_known(void **state)
+static void DO1_a_drain_ends_waits_at_once_and_still_reports_known_results(void **state)
 {
     (void)state;
     struct waiter waiting[3], asking, late, unknown;
@@ -434,23 +435,23 @@ int main(void)
 {
 #define WATCHED(test) cmocka_unit_test_setup_teardown(test, start, stop)
     const struct CMUnitTest tests[] = {
-        WATCHED(without_a_wait_a_pending_lease_is_answered_at_once),
-        WATCHED(an_unknown_hash_is_answered_at_once_however_long_the_client_would_wait),
-        WATCHED(a_lease_that_has_ended_is_answered_at_once),
+        WATCHED(without_a_wait_a_pending_lease_is_reported_at_once),
+        WATCHED(an_unknown_hash_is_reported_at_once_whatever_the_deadline),
+        WATCHED(a_lease_that_has_ended_is_reported_at_once),
         WATCHED(a_result_without_its_ledgers_row_is_still_a_result),
-        WATCHED(at_its_deadline_a_client_hears_that_the_lease_is_pending),
-        WATCHED(a_notification_answers_those_whose_lease_ended_and_nobody_else),
-        WATCHED(a_client_that_waits_by_a_fee_bump_is_answered_with_the_lease),
-        WATCHED(a_notification_that_was_missed_costs_about_a_second),
-        WATCHED(a_ticket_that_is_cancelled_is_given_back_at_once),
+        WATCHED(at_the_deadline_a_lease_is_reported_as_pending),
+        WATCHED(a_notification_ends_only_the_waits_whose_lease_has_ended),
+        WATCHED(a_wait_for_a_fee_bump_reports_its_lease),
+        WATCHED(a_missed_notification_delays_a_wait_by_about_a_second),
+        WATCHED(a_cancelled_ticket_is_given_back_at_once),
         WATCHED(a_ticket_that_was_cancelled_before_is_not_taken),
-        WATCHED(each_ticket_is_answered_once_whether_it_is_cancelled_or_its_lease_ends),
-        WATCHED(stopping_answers_everybody_who_waits_and_takes_no_more),
-        WATCHED(more_than_the_watch_can_hold_are_refused_and_room_is_given_back),
-        WATCHED(while_nobody_waits_the_database_hears_nothing),
-        WATCHED(with_the_database_away_nothing_is_guessed_and_waiting_goes_on_when_it_is_back),
+        WATCHED(each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends),
+        WATCHED(stopping_refuses_all_waits_and_takes_no_more),
+        WATCHED(waits_beyond_the_maximum_are_refused_until_others_end),
+        WATCHED(without_waits_no_query_is_sent),
+        WATCHED(without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back),
         WATCHED(a_committed_ledger_wakes_its_client_within_milliseconds),
-        WATCHED(DO1_a_drain_answers_who_waits_at_once_and_still_says_what_is_known),
+        WATCHED(DO1_a_drain_ends_waits_at_once_and_still_reports_known_results),
     };
     return cmocka_run_group_tests_name("watch", tests, test_pg_start_private, test_pg_stop);
 }

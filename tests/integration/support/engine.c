@@ -26,7 +26,7 @@ void test_engine_start_through(
 void test_engine_open(struct test_engine *engine, size_t accounts, unsigned threads)
 {
     answers = 0;
-    if (log_set_level("error") != ERR_OK) /* what the engine warns of is what is tested */
+    if (log_set_level("error") != ERR_OK) /* the tests cause its warnings */
         fail();
     test_pool_open(&engine->pool, accounts);
     ask(&engine->pool, &engine->asked);

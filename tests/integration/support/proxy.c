@@ -19,7 +19,7 @@ struct proxy {
     int listener, stop[2];
     unsigned port, target_port;
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards what follows */
     enum proxy_fault fault;
     const char *text;
 };
@@ -42,7 +42,7 @@ static enum proxy_fault fault_of(struct proxy *proxy, const char *data, size_t l
     return fault;
 }
 
-/* False when the connection is over. */
+/* Returns false when the connection is over. */
 static bool forward(struct proxy *proxy, int from, int to, bool from_client)
 {
     char data[65536];

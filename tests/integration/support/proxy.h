@@ -1,11 +1,11 @@
-/* A TCP proxy on a loopback port in front of the test server, for one connection at a time, that breaks it on
- * demand. */
+/* A TCP proxy on a loopback port in front of the test server, for one connection at a time, which it breaks
+ * on demand. */
 #ifndef FAIRWAY_TESTS_PROXY_H
 #define FAIRWAY_TESTS_PROXY_H
 
 enum proxy_fault {
     PROXY_NONE,
-    PROXY_CUT_BEFORE,  /* closes both sides instead of forwarding what the client sent */
+    PROXY_CUT_BEFORE,  /* closes both sides instead of forwarding the client's data */
     PROXY_CUT_AFTER,   /* forwards it, waits for the server's answer, and closes both sides instead of
                           forwarding that */
     PROXY_SILENT,      /* from then on forwards nothing in either direction, until the client closes */
@@ -18,7 +18,7 @@ struct proxy *proxy_new(unsigned target_port);
 void proxy_free(struct proxy *proxy);
 unsigned proxy_port(const struct proxy *proxy);
 
-/* Arms the fault for the next data from the client that contains text. It happens once. */
+/* The next data from the client that contains text triggers the fault, once. */
 void proxy_arm(struct proxy *proxy, enum proxy_fault fault, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What the pool should hold after each operation, said once more in plain C: a state machine that shares
- * nothing with the SQL and is compared with it. Which idle account a grant takes is the pool's choice; the
- * machine only says whether it was allowed.
+ * A reference for the pool's tables: a state machine in C that shares nothing with the SQL and is compared
+ * with it after each operation. Which idle account a grant takes is the pool's choice; the machine only
+ * checks that the account was allowed.
  */
 #ifndef FAIRWAY_TESTS_REFERENCE_H
 #define FAIRWAY_TESTS_REFERENCE_H
@@ -13,7 +13,7 @@
 
 struct reference_account {
     const char *state;
-    int64_t sequence, ledger; /* of which ledger; 0: not known yet */
+    int64_t sequence, ledger; /* the ledger of the sequence number; 0: not known yet */
 };
 
 struct reference_lease {
@@ -25,13 +25,13 @@ struct reference_lease {
     const char *result;  /* "open" */
 };
 
-/* What a ledger has of an account. */
+/* What happens to an account in a ledger. */
 enum event {
     NOTHING,
-    INCLUDED,          /* its lease, successful */
-    INCLUDED_FAILED,   /* its lease, failed: the sequence number is consumed */
-    INCLUDED_FOR_FREE, /* its lease, with a code that consumes nothing */
-    FOREIGN_USE,       /* somebody else's transaction consumed a sequence number */
+    INCLUDED,          /* its lease's transaction, successful */
+    INCLUDED_FAILED,   /* the same, failed: the sequence number is consumed */
+    INCLUDED_FOR_FREE, /* the same, with a result code that consumes no sequence number */
+    FOREIGN_USE,       /* a transaction that is not ours consumed a sequence number */
     REMOVED,
     CREATED
 };
@@ -47,9 +47,9 @@ struct reference {
 /* The account's open lease, or NULL. */
 struct reference_lease *reference_open_lease(struct reference *reference, size_t account);
 size_t reference_idle(struct reference *reference);
-/* NULL, or what is wrong with this lease; then the state is as it was. */
+/* Adds the lease. Returns NULL, or why it is not allowed; then the state is unchanged. */
 const char *reference_grant(struct reference *reference, const struct reference_lease *lease);
-/* The next ledger; events by account. */
+/* Applies the next ledger; events by account. */
 void reference_ledger(
     struct reference *reference, const enum event events[REFERENCE_ACCOUNTS], uint64_t close_time_s);
 

@@ -118,7 +118,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .ingest_context = service};
     service->api = api_start(&settings);
     service->admin = api_start_admin(&settings);
-    struct http_settings http = {0}, admin_http = {0};
+    struct http_server_settings http = {0}, admin_http = {0};
     const struct http_route *routes = api_routes(service->api, &http.route_count);
     service->http = serve(routes, http.route_count, http);
     routes = api_routes(service->admin, &admin_http.route_count);
@@ -127,9 +127,9 @@ static void start_api(struct service *service, const struct policy_limits *limit
 
 static void stop_admin(struct service *service)
 {
-    http_drain(service->admin_http, 1000);
+    http_server_drain(service->admin_http, 1000);
     api_drain(service->admin);
-    http_free(service->admin_http);
+    http_server_free(service->admin_http);
     api_free(service->admin);
 }
 
@@ -156,9 +156,9 @@ void service_start(struct service *service, size_t accounts)
 void service_restart_api(struct service *service, const struct policy_limits *limits)
 {
     stop_admin(service);
-    http_drain(service->http, 1000);
+    http_server_drain(service->http, 1000);
     api_drain(service->api);
-    http_free(service->http);
+    http_server_free(service->http);
     api_free(service->api);
     start_api(service, limits);
 }
@@ -166,12 +166,12 @@ void service_restart_api(struct service *service, const struct policy_limits *li
 void service_stop(struct service *service)
 {
     stop_admin(service);
-    http_drain(service->http, 1000);
+    http_server_drain(service->http, 1000);
     api_drain(service->api);
     engine_stop(service->engine);
     watch_stop(service->watch);
     api_free(service->api);
-    http_free(service->http);
+    http_server_free(service->http);
     keyd_stop(service->keyd);
     db_free(service->sql);
     test_db_drop(&service->db);

@@ -14,6 +14,7 @@
 
 #include "api/api.h"
 #include "base/mem.h"
+#include "http/server.h"
 #include "keyd.h"
 #include "pg.h"
 

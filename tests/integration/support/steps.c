@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 #define ITEMS_MAX 4
-#define CREATING_FROM 6 /* accounts from this one on do not exist at first */
+#define CREATING_FROM 6 /* this account and later ones do not exist at first */
 
 #define WRONG(run, ...) (snprintf((run)->wrong, sizeof(run)->wrong, __VA_ARGS__), false)
 
@@ -18,7 +18,7 @@ unsigned draw(unsigned *random, unsigned below)
     return (*random >> 16) % below;
 }
 
-/* ---- how each sequence begins */
+/* ---- the begin of a sequence */
 
 static const char sql_reset[] =
     "BEGIN; " TEST_DELETE_LEASES
@@ -31,7 +31,7 @@ static const char sql_reset[] =
     "UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL, held_until = NULL, hold_reason ="
     " NULL, close_time = floor(extract(epoch FROM clock_timestamp()))::int8; COMMIT";
 
-/* The kills and refusals are the database's own, in the statement that records leases. */
+/* Triggers on leases kill the session or refuse the row. */
 static const char sql_plant[] =
     "CREATE TABLE public.seeded AS SELECT public_key, slot, sequence, sequence_ledger FROM"
     " fairway.channel_accounts;"
@@ -41,8 +41,8 @@ static const char sql_plant[] =
     " RETURN NULL; END $$;"
     "CREATE TRIGGER planted AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.planted()";
 
-/* The pool's choices are random(): a session that begins alike makes them alike. A session that was cut in
- * the last run may be noticed only now; the next query opens another one. */
+/* The pool chooses accounts by random(): with the same seed, a session makes the same choices. That a session
+ * was killed in the last run may be noticed only now; the next query opens another one. */
 static void repeat_choices(struct run *run)
 {
     struct detail detail = {0};
@@ -83,7 +83,7 @@ static size_t account_of(const struct run *run, const struct public_key *key)
 /* ---- grants */
 
 struct item {
-    bool forbidden, dead; /* an operation of a pool account; a max ledger that is too near */
+    bool forbidden, dead; /* it has an operation of a pool account; its max ledger is too near */
     uint32_t max_ledger;
     unsigned timeout_s;
 };
@@ -129,7 +129,7 @@ static bool check_done(struct run *run, const struct item *item, const struct le
     return true;
 }
 
-/* In the order of the batch; each is judged, with or without an account. */
+/* In the order of the batch; each request is checked, with or without an account. */
 static bool check_item(struct run *run, const struct item *item, const struct asked *asked, time_t begun)
 {
     enum grant_state expected = item->forbidden || item->dead          ? GRANT_REFUSED
@@ -143,7 +143,7 @@ static bool check_item(struct run *run, const struct item *item, const struct as
     return expected != GRANT_DONE || check_done(run, item, &asked->grant.lease, begun);
 }
 
-/* Whether any item would be recorded, so that the planted fault in that statement can happen. */
+/* Whether any lease would be recorded: only then can the trigger fire. */
 static bool reaches_record(struct run *run, const struct item items[], size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -229,7 +229,7 @@ static void build_use(struct run *run, struct built *built, size_t n, enum event
         (struct built_account){.key = run->pool.accounts[n], .sequence = account->sequence + 1};
 }
 
-/* Transaction i changes account i, so those that change none come last. */
+/* Transaction i changes account i, so transactions that change none come last. */
 static void build(struct run *run, const enum event events[], struct built *built)
 {
     for (size_t n = 0; n < REFERENCE_ACCOUNTS; n++)
@@ -264,7 +264,7 @@ static bool ledger(struct run *run, unsigned random)
     return true;
 }
 
-/* ---- the rest of what happens */
+/* ---- other steps */
 
 static void run_sql(struct run *run, struct db_statement statement)
 {
@@ -273,7 +273,7 @@ static void run_sql(struct run *run, struct db_statement statement)
         fail_msg("%s", detail.text);
 }
 
-/* Instead of waiting, what is signed becomes older. */
+/* Moves the times of the leases into the past instead of waiting. */
 static void pass_time(struct run *run, unsigned seconds)
 {
     run_sql(run, DB_SQL("UPDATE fairway.leases SET max_time = max_time - $1 WHERE settled_at IS NULL",

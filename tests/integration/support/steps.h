@@ -1,6 +1,6 @@
 /*
- * Everything that happens to the pool, step by step: on the real tables, and on the reference machine beside
- * them. What a step does is drawn from its random number and from the state that it meets.
+ * The operations on a pool as steps: each runs on the real tables and on the reference machine. What a step
+ * does depends on its random number and on the state before it.
  */
 #ifndef FAIRWAY_TESTS_STEPS_H
 #define FAIRWAY_TESTS_STEPS_H
@@ -10,13 +10,13 @@
 
 enum kind {
     GRANT,
-    GRANT_BAD, /* one of its rows is refused by the database */
-    GRANT_CUT, /* its session is killed while it records */
+    GRANT_BAD, /* the database refuses one of its rows */
+    GRANT_CUT, /* its session is killed while it records leases */
     LEDGER,
     TIME,
     RETIRE,
-    GAP,  /* grants stop, or go on */
-    HOLD, /* the same for a database that may have forgotten */
+    GAP,  /* grants stop or resume */
+    HOLD, /* grants are put on hold, as after a restore, or resume */
     LOSE_SESSION,
     KINDS
 };
@@ -25,24 +25,22 @@ struct step {
     unsigned random;
 };
 
-/* One pool and its machine. pool is open, and steps_plant was called once. */
+/* A pool and its reference machine. pool is open, and steps_plant was called once. */
 struct run {
     struct test_pool pool;
     struct reference reference;
-    unsigned counter; /* makes each request another transaction */
-    char wrong[300];  /* when a step went wrong */
+    unsigned counter; /* makes every transaction different */
+    char wrong[300];  /* why a step failed */
 };
 
-/* Numbers that a seed decides. */
+/* The next number of a seed. */
 unsigned draw(unsigned *random, unsigned below);
 
-/* Has the database fail grants as GRANT_BAD and GRANT_CUT want it, and remembers how the accounts were
- * seeded. */
+/* Installs the triggers that make GRANT_BAD and GRANT_CUT fail, and saves the initial accounts. */
 void steps_plant(struct run *run);
-/* Six idle accounts, two that do not exist yet, no lease; choices at random will be as after each such call.
- */
+/* Resets: six idle accounts, two that do not exist yet, no lease, and the same seed for random(). */
 void steps_begin(struct run *run);
-/* False, with run->wrong set, when the pool did what the machine does not allow. */
+/* Returns false, with run->wrong set, when the pool did what the machine does not allow. */
 bool step_take(struct run *run, const struct step *step);
 
 #endif

@@ -43,14 +43,14 @@ static int start(void **state)
     (void)state;
     if (log_set_level("error") != ERR_OK)
         return 1;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Tickets wait first come, first served, whatever comes back; the dead and the late leave. */
+/* The queue of the lease engine: ordered by arrival, whoever takes tickets out and returns them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static void fill(struct ticket_queue *queue, struct engine_ticket tickets[], siz
     }
 }
 
-static void what_comes_first_leaves_first(void **state)
+static void the_first_ticket_is_taken_first(void **state)
 {
     (void)state;
     struct ticket_queue queue = {0};
@@ -30,7 +30,7 @@ static void what_comes_first_leaves_first(void **state)
     assert_int_equal(queue.count, 0);
 }
 
-static void DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first(void **state)
+static void DL7_returned_tickets_are_ordered_by_arrival(void **state)
 {
     (void)state;
     struct ticket_queue queue = {0}, one = {0}, other = {0};
@@ -39,7 +39,7 @@ static void DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first(vo
     fill(&other, middle, ARRAY_LEN(middle));
     fill(&queue, late, ARRAY_LEN(late));
     ticket_queue_merge(&queue, &one);
-    ticket_queue_merge(&queue, &other); /* later, and yet not in front of the first two */
+    ticket_queue_merge(&queue, &other); /* later, and still after the first two */
     ticket_queue_merge(&queue, &other);
     assert_int_equal(queue.count, 6);
     assert_int_equal(other.count, 0);
@@ -49,7 +49,7 @@ static void DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first(vo
         assert_ptr_equal(ticket_queue_take(&queue), expected[i]);
 }
 
-static void what_returns_to_an_empty_queue_can_be_followed(void **state)
+static void tickets_can_be_appended_after_a_return_to_an_empty_queue(void **state)
 {
     (void)state;
     struct ticket_queue queue = {0}, chain = {0};
@@ -61,7 +61,7 @@ static void what_returns_to_an_empty_queue_can_be_followed(void **state)
     assert_ptr_equal(ticket_queue_take(&queue), &second);
 }
 
-static void late_tickets_are_taken_and_the_rest_keeps_its_order(void **state)
+static void late_tickets_are_taken_and_the_others_keep_their_order(void **state)
 {
     (void)state;
     struct ticket_queue queue = {0}, out = {0};
@@ -97,7 +97,7 @@ static void H9_any_ticket_can_be_removed_and_knows_where_it_waits(void **state)
     assert_null(delayed.last);
 }
 
-static void tickets_that_no_batch_has_checked_are_taken_alone_in_their_order(void **state)
+static void unchecked_tickets_are_taken_in_order(void **state)
 {
     (void)state;
     struct ticket_queue queue = {0}, out = {0};
@@ -124,12 +124,12 @@ static void tickets_that_no_batch_has_checked_are_taken_alone_in_their_order(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_comes_first_leaves_first),
-        cmocka_unit_test(DL7_what_returns_stands_where_it_arrived_whoever_comes_back_first),
-        cmocka_unit_test(what_returns_to_an_empty_queue_can_be_followed),
-        cmocka_unit_test(tickets_that_no_batch_has_checked_are_taken_alone_in_their_order),
-        cmocka_unit_test(late_tickets_are_taken_and_the_rest_keeps_its_order),
+        cmocka_unit_test(the_first_ticket_is_taken_first),
+        cmocka_unit_test(DL7_returned_tickets_are_ordered_by_arrival),
+        cmocka_unit_test(tickets_can_be_appended_after_a_return_to_an_empty_queue),
+        cmocka_unit_test(unchecked_tickets_are_taken_in_order),
+        cmocka_unit_test(late_tickets_are_taken_and_the_others_keep_their_order),
         cmocka_unit_test(H9_any_ticket_can_be_removed_and_knows_where_it_waits),
     };
-    return cmocka_run_group_tests_name("pool/queue", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ticket queue", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* A server in this process and a client that says exactly the bytes it is told. */
+/* A server in this process, and a client that sends exactly the bytes that it is given. */
 #ifndef FAIRWAY_TESTS_HTTP_CLIENT_H
 #define FAIRWAY_TESTS_HTTP_CLIENT_H
 
@@ -20,20 +20,20 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "http/http.h"
+#include "http/server.h"
 
 #define PATIENCE_MS 5000
 
-/* The server on a free port of loopback; defaults where settings are 0. */
+/* Starts a server on a free port of 127.0.0.1, with defaults for settings that are 0. */
 static inline struct http_server *serve(
-    const struct http_route *routes, size_t count, struct http_settings settings)
+    const struct http_route *routes, size_t count, struct http_server_settings settings)
 {
     struct http_server *server = NULL;
     struct detail detail = {0};
     settings.address = "127.0.0.1:0";
     settings.routes = routes;
     settings.route_count = count;
-    if (http_start(&settings, &server, &detail) != ERR_OK)
+    if (http_server_start(&settings, &server, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     return server;
 }
@@ -54,7 +54,7 @@ struct reply {
 static inline void dial(struct client *client, const struct http_server *server)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_port(server)),
+        .sin_port = htons((uint16_t)http_server_port(server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1;
     client->len = 0;
@@ -68,7 +68,7 @@ static inline void hang_up(struct client *client)
     close(client->fd);
 }
 
-/* The kernel sends RST instead of FIN. */
+/* Closes with RST instead of FIN. */
 static inline void reset(struct client *client)
 {
     struct linger now = {.l_onoff = 1};
@@ -90,7 +90,7 @@ static inline void say(struct client *client, const char *text)
     say_bytes(client, text, strlen(text));
 }
 
-/* More bytes; false at the end of the stream. Silence for PATIENCE_MS fails the test. */
+/* Reads more bytes; returns false at the end of the stream. Fails the test when none come for PATIENCE_MS. */
 static inline bool listen_more(struct client *client)
 {
     struct pollfd fd = {.fd = client->fd, .events = POLLIN};
@@ -117,8 +117,7 @@ static inline const char *reply_header(const struct reply *reply, const char *na
     return NULL;
 }
 
-/* Exactly one reply, taken off what was heard; bodiless: the reply to a HEAD. False: the stream ended first.
- */
+/* Reads exactly one reply. bodiless: the reply to a HEAD. Returns false when the stream ended before it. */
 static inline bool hear_as(struct client *client, struct reply *reply, bool bodiless)
 {
     char *end;
@@ -155,7 +154,7 @@ static inline void ask(struct client *client, struct reply *reply, const char *t
     assert_true(hear(client, reply));
 }
 
-/* One request on a connection of its own. */
+/* Sends one request on a connection of its own. */
 static inline void ask_once(const struct http_server *server, struct reply *reply, const char *text)
 {
     struct client client;
@@ -164,7 +163,7 @@ static inline void ask_once(const struct http_server *server, struct reply *repl
     hang_up(&client);
 }
 
-/* Nothing more comes: end of stream, or a reset. */
+/* Whether the server has closed the connection and nothing more comes. */
 static inline bool ended(struct client *client)
 {
     return client->len == 0 && !listen_more(client);

@@ -1,13 +1,13 @@
 /*
- * Which sockets an address gives. The resolver, and what the kernel says to socket(2) and bind(2), are played
- * here, so that every kind of /etc/hosts is met on every host.
+ * Which sockets are opened for an address. The resolver, socket(2) and bind(2) are replaced here, so that
+ * every kind of /etc/hosts is tested on every host.
  */
 #include "client.h"
 
 #include <netdb.h>
 #include <sys/syscall.h>
 
-/* What the names of this test have, in the resolver's order. */
+/* The addresses of the names of this test, in the resolver's order. */
 static struct {
     const char *name;
     const char *addresses[5];
@@ -21,9 +21,9 @@ static struct {
 };
 
 static struct {
-    bool no_ipv6;        /* the kernel has no such family */
-    bool ipv6_is_off;    /* it has, and no interface has an address of it */
-    unsigned collisions; /* how often the second bind finds its port taken */
+    bool no_ipv6;        /* the kernel does not know the family */
+    bool ipv6_is_off;    /* it knows it, and no interface has an IPv6 address */
+    unsigned collisions; /* how often the second bind finds its port in use */
     unsigned binds;
 } kernel;
 
@@ -105,8 +105,9 @@ static enum err start(const char *address, struct http_server **server, struct d
 {
     *server = NULL;
     *detail = (struct detail){0};
-    return http_start(
-        &(struct http_settings){.address = address, .routes = routes, .route_count = 1}, server, detail);
+    return http_server_start(
+        &(struct http_server_settings){.address = address, .routes = routes, .route_count = 1}, server,
+        detail);
 }
 
 static struct http_server *must_start(const char *address)
@@ -118,10 +119,10 @@ static struct http_server *must_start(const char *address)
     return server;
 }
 
-/* Whether a client that dials this address is answered. */
+/* Whether a client can connect to this address and gets a reply. */
 static bool answers(const struct http_server *server, const char *address)
 {
-    AUTO_FREE char *port = mem_format("%u", http_port(server));
+    AUTO_FREE char *port = mem_format("%u", http_server_port(server));
     struct addrinfo *to = info_new(address, port);
     AUTO_FREE struct client *client = NEW(struct client);
     AUTO_FREE struct reply *reply = NEW(struct reply);
@@ -165,11 +166,11 @@ static void a_name_listens_on_all_of_its_addresses_with_one_port(void **state)
             assert_true(answers(server, "127.0.0.2"));
         else
             assert_true(answers(server, "::1") == host_has_ipv6());
-        http_free(server);
+        http_server_free(server);
     }
 }
 
-static void a_port_that_is_taken_on_one_of_them_is_chosen_anew(void **state)
+static void another_port_is_chosen_when_one_address_has_it_in_use(void **state)
 {
     (void)state;
     kernel.collisions = 3;
@@ -177,7 +178,7 @@ static void a_port_that_is_taken_on_one_of_them_is_chosen_anew(void **state)
     assert_int_equal(kernel.collisions, 0);
     assert_true(answers(server, "127.0.0.1"));
     assert_true(answers(server, "127.0.0.2"));
-    http_free(server);
+    http_server_free(server);
 }
 
 static void an_address_in_use_is_named(void **state)
@@ -185,13 +186,13 @@ static void an_address_in_use_is_named(void **state)
     (void)state;
     struct http_server *first = must_start("127.0.0.2:0"), *second;
     struct detail detail;
-    AUTO_FREE char *taken = mem_format("pair.test:%u", http_port(first));
-    AUTO_FREE char *which = mem_format("127.0.0.2:%u", http_port(first));
+    AUTO_FREE char *taken = mem_format("pair.test:%u", http_server_port(first));
+    AUTO_FREE char *which = mem_format("127.0.0.2:%u", http_server_port(first));
     assert_int_equal(start(taken, &second, &detail), ERR_CONFIG);
     assert_non_null(strstr(detail.text, taken));
     assert_non_null(strstr(detail.text, which));
     assert_non_null(strstr(detail.text, strerror(EADDRINUSE)));
-    http_free(first);
+    http_server_free(first);
 }
 
 static void an_address_of_another_host_is_named(void **state)
@@ -212,7 +213,7 @@ static void without_ipv6_the_other_addresses_are_listened_on(void **state)
         kernel.ipv6_is_off = i % 2 == 1;
         struct http_server *server = must_start(names[i / 2]);
         assert_true(answers(server, "127.0.0.1"));
-        http_free(server);
+        http_server_free(server);
     }
 }
 
@@ -233,7 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_name_listens_on_all_of_its_addresses_with_one_port, as_it_is),
-        cmocka_unit_test_setup(a_port_that_is_taken_on_one_of_them_is_chosen_anew, as_it_is),
+        cmocka_unit_test_setup(another_port_is_chosen_when_one_address_has_it_in_use, as_it_is),
         cmocka_unit_test_setup(an_address_in_use_is_named, as_it_is),
         cmocka_unit_test_setup(an_address_of_another_host_is_named, as_it_is),
         cmocka_unit_test_setup(without_ipv6_the_other_addresses_are_listened_on, as_it_is),

@@ -1,4 +1,4 @@
-/* More clients than there are places: who is let in, who gives way, and who never does. */
+/* More clients than max_connections: whose connections are closed to make room, and whose never are. */
 #include "client.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 enum {
     PLACES = 16,
     SPARE = PLACES / 8,
-    HONEST_MS = 1000 /* what an honest client waits, whatever others do */
+    HONEST_MS = 1000 /* the longest wait of an ordinary client, whatever others do */
 };
 
 static atomic_uint handled;
@@ -48,7 +48,7 @@ static const struct http_route routes[] = {
 
 static struct http_server *server;
 
-static int start_with(struct http_settings settings)
+static int start_with(struct http_server_settings settings)
 {
     settings.max_connections = PLACES;
     atomic_store(&held_count, 0);
@@ -59,7 +59,7 @@ static int start_with(struct http_settings settings)
 static int start(void **state)
 {
     (void)state;
-    return start_with((struct http_settings){0});
+    return start_with((struct http_server_settings){0});
 }
 
 static int stop(void **state)
@@ -68,12 +68,12 @@ static int stop(void **state)
     for (unsigned i = 0; i < ARRAY_LEN(held); i++)
         if (atomic_load(&held[i]) != NULL)
             release(i);
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 
-/* How long an honest client takes from connecting to its answer. It tries again where it was closed because a
- * busy machine let it send too late. */
+/* How long an ordinary client takes from connecting to its reply. It tries again when its connection was
+ * closed because it sent too late on a busy machine. */
 static int64_t honest_ms(void)
 {
     AUTO_FREE struct client *client = NEW(struct client);
@@ -88,7 +88,7 @@ static int64_t honest_ms(void)
     return clock_ms() - begun;
 }
 
-/* One in ten may be late, because others use this machine too. */
+/* One in ten may be late on a busy machine. */
 static void assert_in_time(unsigned late, unsigned of)
 {
     if (late * 10 > of)
@@ -100,18 +100,18 @@ static struct client *clients_new(size_t count)
     return NEW_ARRAY(count, struct client);
 }
 
-static void oldest_idle_connection_gives_way(void **state)
+static void oldest_idle_connection_is_closed_first(void **state)
 {
     (void)state;
     enum {
-        IDLE = PLACES - SPARE /* that stay */
+        IDLE = PLACES - SPARE /* that are not closed */
     };
     AUTO_FREE struct client *idle = clients_new(IDLE), *newer = clients_new(SPARE);
     AUTO_FREE struct reply *reply = NEW(struct reply);
     for (size_t i = 0; i < IDLE; i++) {
         dial(&idle[i], server);
         ask(&idle[i], reply, GET("/quick"));
-        clock_sleep_ms(30); /* the order in which they idle is that of the replies */
+        clock_sleep_ms(30); /* so that they become idle in this order */
     }
     ask(&idle[0], reply, GET("/quick")); /* so that it is no longer the oldest */
     for (size_t i = 0; i < SPARE; i++) {
@@ -131,7 +131,7 @@ static void oldest_idle_connection_gives_way(void **state)
     }
 }
 
-static void idle_connections_keep_nobody_out(void **state)
+static void idle_connections_do_not_keep_others_out(void **state)
 {
     (void)state;
     AUTO_FREE struct client *idle = clients_new(10 * PLACES);
@@ -148,7 +148,7 @@ static void idle_connections_keep_nobody_out(void **state)
         hang_up(&idle[i]);
 }
 
-/* Clients that say one byte of a request at a time, and come again when they are sent away. */
+/* Clients that send a request byte by byte, and connect again when they are disconnected. */
 struct trickle {
     const char *start;
     char byte;
@@ -178,7 +178,7 @@ static void *trickle(void *context)
     return NULL;
 }
 
-static void heads_of_one_byte_at_a_time_keep_nobody_out(void **state)
+static void heads_sent_byte_by_byte_do_not_keep_others_out(void **state)
 {
     (void)state;
     struct trickle heads = {.start = "GET /quick HTTP/1.1\r\nHost: x\r\nX-Long: ", .byte = 'a'};
@@ -195,8 +195,8 @@ static void heads_of_one_byte_at_a_time_keep_nobody_out(void **state)
     pthread_join(thread, NULL);
 }
 
-/* A body has a second before its place may go to somebody else. */
-static void bodies_of_one_byte_at_a_time_keep_nobody_out_for_long(void **state)
+/* A body has one second before its connection may be closed to make room. */
+static void bodies_sent_byte_by_byte_do_not_keep_others_out_for_long(void **state)
 {
     (void)state;
     AUTO_FREE struct client *slow = clients_new(PLACES);
@@ -217,7 +217,7 @@ static int64_t cpu_ms(void)
     return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
 }
 
-static void a_request_that_a_handler_has_never_gives_way(void **state)
+static void a_connection_whose_request_a_handler_has_is_never_closed(void **state)
 {
     (void)state;
     AUTO_FREE struct client *inside = clients_new(PLACES), *outside = clients_new(PLACES);
@@ -234,17 +234,17 @@ static void a_request_that_a_handler_has_never_gives_way(void **state)
         say(&outside[i], GET("/hold"));
         clock_sleep_ms(i < 3 ? 400 : 20);
         assert_int_equal(atomic_load(&held_count), PLACES + i);
-        assert_true(cpu_ms() - used < 50); /* waiting is not polling */
+        assert_true(cpu_ms() - used < 50); /* the listener does not poll */
         int64_t before = clock_ms();
         release(i);
         await_held(PLACES + i + 1);
         taken_over_ms += clock_ms() - before;
-        assert_true(hear(&inside[i], reply)); /* whole, although its connection has given way then */
+        assert_true(hear(&inside[i], reply)); /* complete, although its connection is closed then */
         assert_int_equal(reply->status, 200);
         assert_true(ended(&inside[i]));
         hang_up(&inside[i]);
     }
-    assert_true(taken_over_ms < PLACES * 60); /* because one has ended, not because of the next tick */
+    assert_true(taken_over_ms < PLACES * 60); /* woken by the end of one, not by the next tick */
     for (unsigned i = 0; i < PLACES; i++) {
         release(PLACES + i);
         assert_true(hear(&outside[i], reply));
@@ -270,8 +270,8 @@ static void *hammer(void *context)
     return NULL;
 }
 
-/* The listener may choose a connection at the moment at which its request is complete. */
-static void a_request_on_a_connection_that_gives_way_is_answered_or_not_begun(void **state)
+/* The listener may choose a connection just when its request is complete. */
+static void a_request_on_a_connection_that_gives_way_is_served_or_not_begun(void **state)
 {
     (void)state;
     pthread_t threads[2 * PLACES];
@@ -293,7 +293,7 @@ static void a_request_on_a_connection_that_gives_way_is_answered_or_not_begun(vo
 static int start_with_short_heads(void **state)
 {
     (void)state;
-    return start_with((struct http_settings){.head_timeout_s = 1, .idle_timeout_s = 10});
+    return start_with((struct http_server_settings){.head_timeout_s = 1, .idle_timeout_s = 10});
 }
 
 static void assert_ends_after_ms(struct client *client, int64_t since_ms, int64_t limit_ms)
@@ -303,7 +303,7 @@ static void assert_ends_after_ms(struct client *client, int64_t since_ms, int64_
     hang_up(client);
 }
 
-static void a_head_has_its_own_time_from_accept_or_from_its_first_byte(void **state)
+static void a_head_has_a_time_limit_from_accept_or_from_its_first_byte(void **state)
 {
     (void)state;
     AUTO_FREE struct client *silent = clients_new(1), *idle = clients_new(1), *slow = clients_new(1);
@@ -331,7 +331,7 @@ static void a_head_has_its_own_time_from_accept_or_from_its_first_byte(void **st
 static int start_with_limit(void **state)
 {
     (void)state;
-    return start_with((struct http_settings){.max_per_address = 3});
+    return start_with((struct http_server_settings){.max_per_address = 3});
 }
 
 /* From 127.0.0.HOST. */
@@ -339,7 +339,7 @@ static void dial_from(struct client *client, uint8_t host)
 {
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000u + host)};
     struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_port(server)),
+        .sin_port = htons((uint16_t)http_server_port(server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     client->len = 0;
     client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -347,7 +347,7 @@ static void dial_from(struct client *client, uint8_t host)
     assert_int_equal(connect(client->fd, (struct sockaddr *)&to, sizeof to), 0);
 }
 
-static void an_address_has_its_limit_and_others_theirs(void **state)
+static void an_address_has_a_limit_of_its_own(void **state)
 {
     (void)state;
     AUTO_FREE struct client *clients = clients_new(6), *late = clients_new(1);
@@ -378,16 +378,18 @@ static void an_address_has_its_limit_and_others_theirs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(oldest_idle_connection_gives_way, start, stop),
-        cmocka_unit_test_setup_teardown(idle_connections_keep_nobody_out, start, stop),
-        cmocka_unit_test_setup_teardown(heads_of_one_byte_at_a_time_keep_nobody_out, start, stop),
-        cmocka_unit_test_setup_teardown(bodies_of_one_byte_at_a_time_keep_nobody_out_for_long, start, stop),
-        cmocka_unit_test_setup_teardown(a_request_that_a_handler_has_never_gives_way, start, stop),
+        cmocka_unit_test_setup_teardown(oldest_idle_connection_is_closed_first, start, stop),
+        cmocka_unit_test_setup_teardown(idle_connections_do_not_keep_others_out, start, stop),
+        cmocka_unit_test_setup_teardown(heads_sent_byte_by_byte_do_not_keep_others_out, start, stop),
         cmocka_unit_test_setup_teardown(
-            a_request_on_a_connection_that_gives_way_is_answered_or_not_begun, start, stop),
+            bodies_sent_byte_by_byte_do_not_keep_others_out_for_long, start, stop),
         cmocka_unit_test_setup_teardown(
-            a_head_has_its_own_time_from_accept_or_from_its_first_byte, start_with_short_heads, stop),
-        cmocka_unit_test_setup_teardown(an_address_has_its_limit_and_others_theirs, start_with_limit, stop),
+            a_connection_whose_request_a_handler_has_is_never_closed, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_request_on_a_connection_that_gives_way_is_served_or_not_begun, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_head_has_a_time_limit_from_accept_or_from_its_first_byte, start_with_short_heads, stop),
+        cmocka_unit_test_setup_teardown(an_address_has_a_limit_of_its_own, start_with_limit, stop),
     };
     alarm(120);
     return cmocka_run_group_tests(tests, NULL, NULL);

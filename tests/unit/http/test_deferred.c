@@ -1,11 +1,11 @@
-/* Replies from other threads, at every moment; hang-ups while a request waits; drain. */
+/* Replies from other threads, at any moment; clients that leave while their request waits; drain. */
 #include "client.h"
 #include "slowness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Requests that were given to the answering threads, oldest first. */
+/* Requests for the threads that reply, oldest first. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -55,7 +55,7 @@ static void later(struct http_request *request, void *context)
     keep(request);
 }
 
-/* Still running when another thread has answered. */
+/* Still running when another thread has replied. */
 static void overtaken(struct http_request *request, void *context)
 {
     (void)context;
@@ -63,8 +63,8 @@ static void overtaken(struct http_request *request, void *context)
     clock_sleep_ms(1);
 }
 
-/* For a thread that does not sleep: with a pause that varies, answers land all around the moment of
- * suspension. */
+/* For a thread that does not sleep: with pauses of different length, replies come just before, during and
+ * after the suspension. */
 static struct http_request *_Atomic slot;
 static atomic_bool spinning;
 
@@ -120,15 +120,15 @@ static struct http_server *server;
 static int start(void **state)
 {
     (void)state;
-    alarm(60); /* a request that nobody answers keeps http_free waiting */
-    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    alarm(60); /* http_server_free waits for ever for a request without a reply */
+    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 
@@ -183,7 +183,7 @@ static void *ask_many(void *context)
     return NULL;
 }
 
-static void every_request_gets_its_own_answer_from_whatever_thread(void **state)
+static void every_request_gets_its_own_reply_from_any_thread(void **state)
 {
     (void)state;
     enum {
@@ -209,7 +209,7 @@ static void *answer_slot(void *context)
     return NULL;
 }
 
-static void an_answer_may_land_at_the_very_moment_of_suspension(void **state)
+static void a_reply_may_come_during_suspension(void **state)
 {
     (void)state;
     struct client client;
@@ -227,7 +227,7 @@ static void an_answer_may_land_at_the_very_moment_of_suspension(void **state)
     hang_up(&client);
 }
 
-static void answers_may_come_in_any_order(void **state)
+static void replies_may_come_in_any_order(void **state)
 {
     (void)state;
     struct client clients[4];
@@ -250,8 +250,8 @@ static void answers_may_come_in_any_order(void **state)
     }
 }
 
-/* A waiting request must not be resumed by a timer: 200 round trips in far less time than any tick. */
-static void an_answer_leaves_at_once(void **state)
+/* A request must not be resumed by a timer: 200 round trips take much less time than 200 ticks. */
+static void a_reply_is_sent_at_once(void **state)
 {
     (void)state;
     struct client client;
@@ -356,7 +356,7 @@ static void a_hang_up_and_a_reply_may_meet(void **state)
     print_message("%u of 3000 hang-ups were seen before the reply\n", seen);
 }
 
-static void an_answer_to_a_client_that_is_gone_is_harmless(void **state)
+static void a_reply_to_a_client_that_left_is_harmless(void **state)
 {
     (void)state;
     for (int i = 0; i < 100; i++) {
@@ -384,14 +384,14 @@ static void *answer_slowly(void *context)
 
 static void *drain_for_two_seconds(void *context)
 {
-    http_drain(context, 2000);
+    http_server_drain(context, 2000);
     return NULL;
 }
 
-static void drain_answers_what_is_under_way_and_refuses_connections(void **state)
+static void drain_waits_for_requests_in_progress_and_refuses_connections(void **state)
 {
     (void)state;
-    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting, keeping;
     struct reply reply;
     pthread_t answering, draining;
@@ -404,7 +404,7 @@ static void drain_answers_what_is_under_way_and_refuses_connections(void **state
     int64_t before = clock_ms();
     threads_start(&draining, 1, drain_for_two_seconds, own);
     clock_sleep_ms(30);
-    /* An open connection may still ask, once. */
+    /* One more request is served on an open connection. */
     ask(&keeping, &reply, GET("/now/2"));
     assert_int_equal(reply.status, 200);
     assert_string_equal(reply_header(&reply, "Connection"), "close");
@@ -415,22 +415,22 @@ static void drain_answers_what_is_under_way_and_refuses_connections(void **state
     threads_join(&draining, 1);
     assert_true(clock_ms() - before < slower(1500)); /* no longer than needed */
     struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_port(own)),
+        .sin_port = htons((uint16_t)http_server_port(own)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int late = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(late, (struct sockaddr *)&to, sizeof to), -1);
     assert_int_equal(errno, ECONNREFUSED);
     close(late);
-    http_free(own);
+    http_server_free(own);
     stop_answering(&answering, 1);
     hang_up(&waiting);
     hang_up(&keeping);
 }
 
-static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **state)
+static void drain_ends_after_its_grace_and_calls_no_more_handlers(void **state)
 {
     (void)state;
-    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting[40], open;
     struct http_request *requests[ARRAY_LEN(waiting)];
     struct reply reply;
@@ -442,7 +442,7 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
         requests[i] = take();
     }
     int64_t before = clock_ms();
-    http_drain(own, 100);
+    http_server_drain(own, 100);
     assert_in_range(clock_ms() - before, 95, slower(2000));
     ask(&open, &reply, GET("/later/2"));
     assert_problem(&reply, 503, "SHUTTING_DOWN");
@@ -451,8 +451,8 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
     hang_up(&open);
     for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
         http_reply_problem(requests[i], ERR_SHUTTING_DOWN, NULL, 1, NULL);
-    http_free(own);
-    /* Though the server was freed right behind the replies. */
+    http_server_free(own);
+    /* Although the server was freed right after the replies. */
     for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
         assert_true(hear(&waiting[i], &reply));
         assert_problem(&reply, 503, "SHUTTING_DOWN");
@@ -462,14 +462,14 @@ static void drain_gives_up_after_its_grace_and_calls_no_handler_any_more(void **
 
 static void *free_server(void *context)
 {
-    http_free(context);
+    http_server_free(context);
     return NULL;
 }
 
-static void free_waits_for_the_last_answer(void **state)
+static void free_waits_for_the_last_reply(void **state)
 {
     (void)state;
-    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client client;
     struct reply reply;
     pthread_t freeing;
@@ -513,14 +513,14 @@ static void starting_and_stopping_under_load_loses_nothing(void **state)
     (void)state;
     for (int round = 0; round < 10; round++) {
         struct http_server *own =
-            serve(routes, ARRAY_LEN(routes), (struct http_settings){.max_connections = 5});
+            serve(routes, ARRAY_LEN(routes), (struct http_server_settings){.max_connections = 5});
         pthread_t answering[2], clients[8];
         atomic_store(&hammering, true);
         threads_start(answering, ARRAY_LEN(answering), answer_all, NULL);
-        threads_start(clients, ARRAY_LEN(clients), hammer, (void *)(uintptr_t)http_port(own));
+        threads_start(clients, ARRAY_LEN(clients), hammer, (void *)(uintptr_t)http_server_port(own));
         clock_sleep_ms(60);
-        http_drain(own, round % 2 == 0 ? 0 : 50);
-        http_free(own);
+        http_server_drain(own, round % 2 == 0 ? 0 : 50);
+        http_server_free(own);
         atomic_store(&hammering, false);
         threads_join(clients, ARRAY_LEN(clients));
         stop_answering(answering, ARRAY_LEN(answering));
@@ -531,17 +531,17 @@ static void starting_and_stopping_under_load_loses_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_request_gets_its_own_answer_from_whatever_thread),
-        cmocka_unit_test(an_answer_may_land_at_the_very_moment_of_suspension),
-        cmocka_unit_test(answers_may_come_in_any_order),
-        cmocka_unit_test(an_answer_leaves_at_once),
+        cmocka_unit_test(every_request_gets_its_own_reply_from_any_thread),
+        cmocka_unit_test(a_reply_may_come_during_suspension),
+        cmocka_unit_test(replies_may_come_in_any_order),
+        cmocka_unit_test(a_reply_is_sent_at_once),
         cmocka_unit_test(pipelined_requests_wait_for_the_one_before),
         cmocka_unit_test(a_hang_up_is_seen_while_the_request_waits),
         cmocka_unit_test(a_hang_up_and_a_reply_may_meet),
-        cmocka_unit_test(an_answer_to_a_client_that_is_gone_is_harmless),
-        cmocka_unit_test(drain_answers_what_is_under_way_and_refuses_connections),
-        cmocka_unit_test(drain_gives_up_after_its_grace_and_calls_no_handler_any_more),
-        cmocka_unit_test(free_waits_for_the_last_answer),
+        cmocka_unit_test(a_reply_to_a_client_that_left_is_harmless),
+        cmocka_unit_test(drain_waits_for_requests_in_progress_and_refuses_connections),
+        cmocka_unit_test(drain_ends_after_its_grace_and_calls_no_more_handlers),
+        cmocka_unit_test(free_waits_for_the_last_reply),
         cmocka_unit_test(starting_and_stopping_under_load_loses_nothing),
     };
     return cmocka_run_group_tests(tests, start, stop);

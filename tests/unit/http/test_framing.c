@@ -1,4 +1,4 @@
-/* Where a request begins and ends: caps, chunks, pipelines, ambiguous heads, clients that vanish. */
+/* Where a request begins and ends: limits, chunks, pipelines, ambiguous heads, clients that disconnect. */
 #include "client.h"
 
 #include <dirent.h>
@@ -10,7 +10,7 @@ enum {
 
 static atomic_int handled;
 
-/* Answers with the body's length and the sum of its bytes. */
+/* Replies with the length of the body and the sum of its bytes. */
 static void sum(struct http_request *request, void *context)
 {
     (void)context;
@@ -32,14 +32,14 @@ static struct http_server *server;
 static int start(void **state)
 {
     (void)state;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 
@@ -169,7 +169,7 @@ static void chunked_body_within_the_cap_arrives_whole(void **state)
     hang_up(&client);
 }
 
-/* libmicrohttpd 1.0.1 loses count behind one. */
+/* libmicrohttpd 1.0.1 counts wrongly after one. */
 static void chunk_extension_is_ignored_or_refused(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void chunked_body_over_the_cap_is_refused(void **state)
     assert_true(hear(&client, &reply));
     assert_problem(&reply, 413, "BODY_TOO_LARGE");
     assert_int_equal(atomic_load(&handled), before);
-    ask(&client, &reply, GET("/sum")); /* read to its end, so the connection goes on */
+    ask(&client, &reply, GET("/sum")); /* the body was read to its end, so the connection can be used */
     assert_int_equal(reply.status, 200);
     hang_up(&client);
 }
@@ -220,7 +220,7 @@ static void endless_chunked_body_ends_with_the_connection(void **state)
     hang_up(&client);
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+static void pipelined_requests_are_replied_to_in_order(void **state)
 {
     (void)state;
     struct client client;
@@ -322,7 +322,7 @@ static void refusals_of_ambiguous_lengths_are_problems(void **state)
         assert_problem(&reply, 400, "INVALID_REQUEST");
 }
 
-static void oversized_head_is_refused_and_others_go_on(void **state)
+static void oversized_head_is_refused_and_others_are_served(void **state)
 {
     (void)state;
     static const char *const heads[] = {"GET /", "GET /sum HTTP/1.1\r\nHost: x\r\nX-Big: "};
@@ -334,7 +334,7 @@ static void oversized_head_is_refused_and_others_go_on(void **state)
         dial(&client, server);
         say(&client, heads[i]);
         send(client.fd, big, 40000, MSG_NOSIGNAL);
-        if (hear(&client, &reply)) /* a reset may have overtaken it */
+        if (hear(&client, &reply)) /* a reset may have discarded it */
             assert_in_range(reply.status, 400, 499);
         hang_up(&client);
         ask_once(server, &reply, GET("/sum"));
@@ -352,7 +352,7 @@ static size_t open_descriptors(void)
     return count;
 }
 
-static void clients_that_vanish_at_any_byte_leave_nothing_behind(void **state)
+static void clients_that_disconnect_at_any_byte_leak_nothing(void **state)
 {
     (void)state;
     static const char request[] = POST_HEAD CHUNKED "\r\n5\r\nabcde\r\n0\r\n\r\n" GET("/sum");
@@ -388,12 +388,12 @@ int main(void)
         cmocka_unit_test(chunk_extension_is_ignored_or_refused),
         cmocka_unit_test(chunked_body_over_the_cap_is_refused),
         cmocka_unit_test(endless_chunked_body_ends_with_the_connection),
-        cmocka_unit_test(pipelined_requests_are_answered_in_order),
+        cmocka_unit_test(pipelined_requests_are_replied_to_in_order),
         cmocka_unit_test(bytes_may_come_one_by_one),
         cmocka_unit_test(ambiguous_heads_are_refused_and_closed),
         cmocka_unit_test(refusals_of_ambiguous_lengths_are_problems),
-        cmocka_unit_test(oversized_head_is_refused_and_others_go_on),
-        cmocka_unit_test(clients_that_vanish_at_any_byte_leave_nothing_behind),
+        cmocka_unit_test(oversized_head_is_refused_and_others_are_served),
+        cmocka_unit_test(clients_that_disconnect_at_any_byte_leak_nothing),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

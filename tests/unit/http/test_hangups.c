@@ -1,4 +1,4 @@
-/* The thread that watches the sockets of requests that wait. */
+/* Rules of src/http/hangups.h. */
 #include "client.h"
 #include "slowness.h"
 

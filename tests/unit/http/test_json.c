@@ -1,4 +1,4 @@
-/* Rules of http/json.h: what the client meant, or a refusal that names the member. */
+/* Rules of http/json.h. */
 #include "client.h"
 
 #include "http/json.h"

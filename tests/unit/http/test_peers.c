@@ -82,7 +82,7 @@ static void a_limit_holds_for_each_of_many_addresses(void **state)
     peers_free(peers);
 }
 
-static void without_a_limit_everybody_enters(void **state)
+static void without_a_limit_no_connection_is_refused(void **state)
 {
     (void)state;
     struct peers *peers = peers_new(0, 10);
@@ -99,7 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_of_one_client_are_counted_together),
         cmocka_unit_test(a_limit_holds_for_each_of_many_addresses),
-        cmocka_unit_test(without_a_limit_everybody_enters),
+        cmocka_unit_test(without_a_limit_no_connection_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

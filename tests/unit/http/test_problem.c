@@ -33,7 +33,7 @@ static void members_are_those_of_the_registry(void **state)
     json_decref(object);
 }
 
-static void detail_of_what_is_not_the_callers_fault_stays_inside(void **state)
+static void detail_of_a_server_error_is_not_sent(void **state)
 {
     (void)state;
     const struct detail detail = {"connection to 10.0.0.7 refused"};
@@ -45,7 +45,7 @@ static void detail_of_what_is_not_the_callers_fault_stays_inside(void **state)
     }
 }
 
-static void without_a_detail_the_registry_speaks(void **state)
+static void without_a_detail_the_text_of_the_registry_is_sent(void **state)
 {
     (void)state;
     const struct detail empty = {0};
@@ -90,8 +90,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_those_of_the_registry),
-        cmocka_unit_test(detail_of_what_is_not_the_callers_fault_stays_inside),
-        cmocka_unit_test(without_a_detail_the_registry_speaks),
+        cmocka_unit_test(detail_of_a_server_error_is_not_sent),
+        cmocka_unit_test(without_a_detail_the_text_of_the_registry_is_sent),
         cmocka_unit_test(a_detail_that_is_not_utf8_still_makes_json),
         cmocka_unit_test(extra_members_are_added_and_replace_nothing),
         cmocka_unit_test(every_code_of_the_registry_makes_a_problem),

@@ -1,4 +1,4 @@
-/* The log line of each request: what clients do is no warning, what we fail to do is one. */
+/* The log line of each request, its level and its request id. */
 #include "client.h"
 
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ static int start(void **state)
     (void)state;
     if (log_set_level("debug") != ERR_OK)
         return -1;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_settings){0});
+    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     real_stderr = dup(STDERR_FILENO);
     log_file = memfd_create("log", MFD_CLOEXEC);
     dup2(log_file, STDERR_FILENO);
@@ -56,7 +56,7 @@ static int stop(void **state)
     dup2(real_stderr, STDERR_FILENO);
     close(real_stderr);
     close(log_file);
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 
@@ -87,7 +87,7 @@ static void assert_has(const char *line, const char *text)
         fail_msg("no \"%s\" in %s", text, line);
 }
 
-static void a_request_is_logged_for_debugging_and_our_failure_as_a_warning(void **state)
+static void a_request_is_logged_at_debug_and_a_server_error_at_warn(void **state)
 {
     (void)state;
     struct reply reply;
@@ -98,6 +98,56 @@ static void a_request_is_logged_for_debugging_and_our_failure_as_a_warning(void 
     assert_has(good, "status=200 sent=1");
     assert_has(bad, "level=warn");
     assert_has(bad, "status=503 sent=1");
+}
+
+static void a_refusal_is_logged_at_info_with_its_request_id(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, "GET /nothing HTTP/1.1\r\n" HOST "X-Request-Id: wallet-7.a_B\r\n\r\n");
+    assert_int_equal(reply.status, 404);
+    assert_string_equal(reply_header(&reply, "X-Request-Id"), "wallet-7.a_B");
+    assert_non_null(strstr(reply.body, "\"requestId\":\"wallet-7.a_B\""));
+    AUTO_FREE char *line = line_of("/nothing");
+    assert_has(line, "level=info");
+    assert_has(line, " status=404 ");
+    assert_has(line, " request_id=wallet-7.a_B");
+}
+
+#define SIXTY_FOUR "0123456789012345678901234567890123456789012345678901234567890123"
+
+static void a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id;
+        bool is_taken;
+    } cases[] = {{"a", true}, {SIXTY_FOUR, true}, {SIXTY_FOUR "4", false}, {"", false}, {"a b", false},
+        {"a\"b", false}, {"a=b", false}, {"a\xc3\xa4", false}, {"a/b", false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct reply reply;
+        AUTO_FREE char *request =
+            mem_format("GET /fine HTTP/1.1\r\n" HOST "X-Request-Id: %s\r\n\r\n", cases[i].id);
+        ask_once(server, &reply, request);
+        const char *id = reply_header(&reply, "X-Request-Id");
+        if (cases[i].is_taken)
+            assert_string_equal(id, cases[i].id);
+        else
+            assert_true(strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32);
+    }
+}
+
+/* The next request on the same connection has an id of its own. */
+static void a_request_id_is_taken_over_for_one_request(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    dial(&client, server);
+    ask(&client, &reply, "GET /fine HTTP/1.1\r\n" HOST "X-Request-Id: first\r\n\r\n");
+    ask(&client, &reply, GET("/fine"));
+    assert_int_equal(strlen(reply_header(&reply, "X-Request-Id")), 32);
+    hang_up(&client);
 }
 
 static void a_client_that_leaves_is_logged_as_that_and_not_as_a_warning(void **state)
@@ -117,7 +167,10 @@ static void a_client_that_leaves_is_logged_as_that_and_not_as_a_warning(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_is_logged_for_debugging_and_our_failure_as_a_warning),
+        cmocka_unit_test(a_request_is_logged_at_debug_and_a_server_error_at_warn),
+        cmocka_unit_test(a_refusal_is_logged_at_info_with_its_request_id),
+        cmocka_unit_test(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one),
+        cmocka_unit_test(a_request_id_is_taken_over_for_one_request),
         cmocka_unit_test(a_client_that_leaves_is_logged_as_that_and_not_as_a_warning),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -1,5 +1,4 @@
-/* Clients that are slow on purpose: their connection ends with the idle timeout, and others notice nothing.
- */
+/* Clients that are slow on purpose: their connections time out, and others are not affected. */
 #include "client.h"
 #include "slowness.h"
 
@@ -7,7 +6,7 @@
 
 enum {
     IDLE_MS = 1000,
-    LATE_MS = 700 /* the listener's tick, and a busy machine */
+    LATE_MS = 700 /* the listener's tick, on a busy machine */
 };
 
 static void quick(struct http_request *request, void *context)
@@ -31,7 +30,7 @@ static void slow(struct http_request *request, void *context)
     pthread_detach(thread);
 }
 
-/* More than the sockets' buffers hold. */
+/* More than fits into the buffers of the sockets. */
 static void huge(struct http_request *request, void *context)
 {
     (void)context;
@@ -55,19 +54,19 @@ static struct http_server *server;
 static int start(void **state)
 {
     (void)state;
-    server =
-        serve(routes, ARRAY_LEN(routes), (struct http_settings){.idle_timeout_s = 1, .max_connections = 50});
+    server = serve(
+        routes, ARRAY_LEN(routes), (struct http_server_settings){.idle_timeout_s = 1, .max_connections = 50});
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    http_free(server);
+    http_server_free(server);
     return 0;
 }
 
-static void trickling_does_not_prolong_a_request(void **state)
+static void sending_slowly_does_not_prolong_a_request(void **state)
 {
     (void)state;
     static const struct {
@@ -106,7 +105,7 @@ static void trickling_does_not_prolong_a_request(void **state)
         hang_up(&clients[i]);
 }
 
-static void silence_ends_a_connection_in_every_phase(void **state)
+static void a_silent_client_is_disconnected_in_every_phase(void **state)
 {
     (void)state;
     static const char *const starts[] = {"", "GE", "GET /quick HTTP/1.1\r\nHo", GET("/quick"),
@@ -139,7 +138,7 @@ static void the_handlers_own_time_is_not_limited(void **state)
     hang_up(&client);
 }
 
-static void a_reply_that_is_not_taken_is_given_up(void **state)
+static void a_reply_that_the_client_does_not_read_times_out(void **state)
 {
     (void)state;
     struct client client;
@@ -177,10 +176,10 @@ static void slow_clients_do_not_slow_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trickling_does_not_prolong_a_request),
-        cmocka_unit_test(silence_ends_a_connection_in_every_phase),
+        cmocka_unit_test(sending_slowly_does_not_prolong_a_request),
+        cmocka_unit_test(a_silent_client_is_disconnected_in_every_phase),
         cmocka_unit_test(the_handlers_own_time_is_not_limited),
-        cmocka_unit_test(a_reply_that_is_not_taken_is_given_up),
+        cmocka_unit_test(a_reply_that_the_client_does_not_read_times_out),
         cmocka_unit_test(slow_clients_do_not_slow_others),
     };
     return cmocka_run_group_tests(tests, start, stop);

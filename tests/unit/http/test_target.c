@@ -1,4 +1,4 @@
-/* Rules of src/http/target.h: one meaning for each path and query, or none. */
+/* Rules of src/http/target.h. */
 #include "client.h"
 
 #include "target.h"

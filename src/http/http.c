@@ -1,0 +1,55 @@
+#include "http/http.h"
+
+#include "reply.h"
+#include "request.h"
+
+struct bytes http_body(const struct http_request *request)
+{
+    return buf_bytes(&request->body);
+}
+
+const char *http_path_parameter(const struct http_request *request)
+{
+    return request->match.parameter;
+}
+
+const char *http_query(const struct http_request *request, const char *name)
+{
+    return target_query(&request->target, name);
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+    return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+const char *http_request_id(const struct http_request *request)
+{
+    return request->id;
+}
+
+void http_on_client_gone(struct http_request *request, void (*callback)(void *context), void *context)
+{
+    /* The library closes the socket on the connection's own thread, after the request has been replied to:
+     * until then the descriptor is this client's. */
+    request->hangup = (struct hangup){request->peer->fd, callback, context};
+    request->hangup_watched = true;
+    hangups_watch(request->server->hangups, &request->hangup);
+}
+
+void http_reply_json(struct http_request *request, int status, char *json)
+{
+    request_reply(request, status, reply_new(request->id, "application/json", json));
+}
+
+void http_reply_text(struct http_request *request, int status, const char *content_type, char *text)
+{
+    request_reply(request, status, reply_new(request->id, content_type, text));
+}
+
+void http_reply_problem(struct http_request *request, enum err e, const struct detail *detail,
+    int retry_after_s, const char *extra)
+{
+    request->client_left = e == ERR_CANCELLED;
+    request_reply(request, err_status(e), reply_problem(request->id, e, detail, retry_after_s, NULL, extra));
+}

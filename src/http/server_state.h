@@ -1,0 +1,38 @@
+/* What the files of the server share. */
+#ifndef FAIRWAY_HTTP_SERVER_STATE_H
+#define FAIRWAY_HTTP_SERVER_STATE_H
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+#include "hangups.h"
+#include "http/server.h"
+#include "listener.h"
+
+#define HTTP_THREADS_MAX 64
+
+enum server_stage {
+    SERVING,
+    DRAINING, /* what arrives on open connections is still served; each reply closes its connection */
+    CLOSED    /* no handler is called */
+};
+
+struct http_server {
+    struct http_route *routes;
+    size_t route_count;
+    /* Each a daemon with one thread. The library's own thread pool needs a listening socket, which it cannot
+     * close without a race. */
+    struct MHD_Daemon *workers[HTTP_THREADS_MAX];
+    unsigned worker_count, next_worker;
+    struct listener *listener;
+    struct hangups *hangups;
+    unsigned port;
+    uint64_t id_prefix, id_base;
+    atomic_uint_least64_t id_count;
+    _Atomic enum server_stage stage;
+    atomic_uint in_progress;    /* requests from their request line to their end */
+    atomic_uint in_handlers;    /* handlers that have not returned yet */
+    atomic_uint awaiting_reply; /* requests that a handler has got and whose http_reply_* has not returned */
+};
+
+#endif
