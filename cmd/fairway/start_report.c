@@ -17,8 +17,7 @@ static void compare_pool(const struct config *config, int64_t active)
     const bool is_default = !config_is_given(config, "NUM_CHANNEL_ACCOUNTS");
     log_line(is_default && active > 0 ? LOG_INFO : LOG_WARN,
         "fewer channel accounts are active than NUM_CHANNEL_ACCOUNTS; fairway ensure-accounts creates them",
-        "active=%" PRId64 " NUM_CHANNEL_ACCOUNTS=%" PRIu64 "%s", active, wanted,
-        is_default ? " (default)" : "");
+        "active=%" PRId64 " NUM_CHANNEL_ACCOUNTS=%" PRIu64, active, wanted);
 }
 
 void start_report(const struct config *config, const struct pool_access *access, bool serves)

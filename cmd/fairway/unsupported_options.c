@@ -54,9 +54,11 @@ void unsupported_options_warn(void)
     add_set(&rest, others, ARRAY_LEN(others));
     if (auth.len + keys.len + rest.len == 0)
         return;
+    buf_add(&auth, "", 1);
+    buf_add(&keys, "", 1);
+    buf_add(&rest, "", 1);
     log_warn("options of wallet-backend have no effect: requests are not authenticated, and keys do not come "
              "from a key management service",
-        "authentication=\"%.*s\" keys=\"%.*s\" other=\"%.*s\"", (int)auth.len,
-        auth.len > 0 ? (char *)auth.data : "", (int)keys.len, keys.len > 0 ? (char *)keys.data : "",
-        (int)rest.len, rest.len > 0 ? (char *)rest.data : "");
+        "authentication=\"%s\" keys=\"%s\" other=\"%s\"", (const char *)auth.data, (const char *)keys.data,
+        (const char *)rest.data);
 }
