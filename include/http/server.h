@@ -39,8 +39,8 @@ struct http_server_settings {
  * that is announced as too large is refused before it is read, and the connection closed.
  *
  * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is logged
- * when it ends: 5xx at level warn, 4xx at info, all else at debug; a request whose client left
- * (ERR_CANCELLED) at debug with status 499.
+ * when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a request
+ * whose client left (ERR_CANCELLED) at debug with status 499.
  */
 MUST_CHECK enum err http_server_start(
     const struct http_server_settings *settings, struct http_server **out, struct detail *detail);

@@ -50,6 +50,6 @@ void http_reply_text(struct http_request *request, int status, const char *conte
 void http_reply_problem(struct http_request *request, enum err e, const struct detail *detail,
     int retry_after_s, const char *extra)
 {
-    request->client_left = e == ERR_CANCELLED;
+    request->error = e;
     request_reply(request, err_status(e), reply_problem(request->id, e, detail, retry_after_s, NULL, extra));
 }

@@ -65,6 +65,7 @@ static enum MHD_Result queue(struct http_request *request)
 /* A refusal by the server itself; no handler has seen the request. */
 static enum MHD_Result refuse(struct http_request *request, enum err e, const struct detail *detail)
 {
+    request->error = e;
     request_reply(request, err_status(e),
         reply_problem(request->id, e, detail, e == ERR_SHUTTING_DOWN ? 1 : 0,
             e == ERR_METHOD_NOT_ALLOWED ? request->match.allow : NULL, NULL));
@@ -213,7 +214,7 @@ static void printable(char *out, size_t size, const char *in)
 /* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
 static enum log_level level_of(const struct http_request *request)
 {
-    if (request->client_left)
+    if (request->error == ERR_CANCELLED)
         return LOG_DEBUG;
     return request->status >= 500 ? LOG_WARN : request->status >= 400 ? LOG_INFO : LOG_DEBUG;
 }
@@ -224,9 +225,10 @@ static void log_request(const struct http_request *request, bool sent)
     char path[200], method[sizeof request->method];
     printable(path, sizeof path, request->target.path);
     printable(method, sizeof method, request->method);
+    const bool client_left = request->error == ERR_CANCELLED;
     log_line(level_of(request), "request",
-        "method=\"%s\" path=\"%s\" status=%d sent=%d client_left=%d ms=%.3f request_id=%s", method, path,
-        request->client_left ? 499 : request->status, sent, request->client_left,
+        "method=\"%s\" path=\"%s\" status=%d code=%s sent=%d client_left=%d ms=%.3f request_id=%s", method,
+        path, client_left ? 499 : request->status, err_code(request->error), sent, client_left,
         (double)(clock_us() - request->began_us) / 1000, request->id);
 }
 

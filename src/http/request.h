@@ -50,7 +50,7 @@ struct http_request {
 
     int status; /* with response: written before REPLIED, read after */
     struct MHD_Response *response;
-    bool client_left; /* for the log: it was replied to with ERR_CANCELLED */
+    enum err error; /* for the log: it was replied to with this problem; ERR_OK: with none */
 
     struct hangup hangup;
     bool hangup_watched;

@@ -221,7 +221,7 @@ test('the admin port is 1000 above that of the API, and can be turned off', asyn
 test('more connections than descriptors fail the start, which reports both numbers', async () => {
   const { code, text } = await failing({}, 1024);
   assert.equal(code, 78, text);
-  const [, needed, most] = /MAX_CONNECTIONS=1024 needs (\d+) open files, but this process may have 1024 .*MAX_CONNECTIONS to (\d+) at most/
+  const [, needed, most] = /MAX_CONNECTIONS=1024 needs (\d+) open files, but this process may open 1024 .*MAX_CONNECTIONS to at most (\d+)/
     .exec(text) ?? assert.fail(text);
   assert.equal(needed - 1024, 1024 - most);
 });

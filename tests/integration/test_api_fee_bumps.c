@@ -13,71 +13,71 @@
 #define LEAST (2 * SERVICE_BUMP_BASE_FEE) /* for one operation */
 
 /* The transaction of a lease, to which signatures are added. */
-struct held {
+struct leased {
     struct hash hash;
     struct buf xdr;
 };
 
-static void held_wipe(struct held *held)
+static void leased_wipe(struct leased *leased)
 {
-    buf_free(&held->xdr);
+    buf_free(&leased->xdr);
 }
-#define AUTO_HELD CLEANUP(held_wipe) struct held
+#define AUTO_LEASED CLEANUP(leased_wipe) struct leased
 
 /* Leases the sample, which is wiped. */
-static struct held hold(struct sample *sample)
+static struct leased lease_sample(struct sample *sample)
 {
     AUTO_RESPONSE response = {0};
-    struct held held = {0};
+    struct leased leased = {0};
     assert_int_equal(sample_decode(sample, NULL), ERR_OK);
     service_post(&service, &response, "/v1/transactions", service_body(buf_bytes(&sample->xdr)));
     sample_wipe(sample);
     assert_int_equal(response.status, 201);
-    held.hash = response_hash(&response, "hash");
-    response_xdr(&response, "transactionXdr", &held.xdr);
-    return held;
+    leased.hash = response_hash(&response, "hash");
+    response_xdr(&response, "transactionXdr", &leased.xdr);
+    return leased;
 }
 
-static struct held hold_payment(void)
+static struct leased lease_payment(void)
 {
     struct sample sample = SAMPLE;
     add_payment(&sample, PLAIN, 9);
-    return hold(&sample);
+    return lease_sample(&sample);
 }
 
 /* Adds 64 bytes with key n's hint, which is enough here: only the network verifies a client's signature. */
-static void sign_as(struct held *held, uint8_t n)
+static void sign_as(struct leased *leased, uint8_t n)
 {
     struct envelope envelope;
     struct buf out = {0};
     uint8_t signature[64];
     memset(signature, n, sizeof signature);
-    assert_int_equal(envelope_decode(buf_bytes(&held->xdr), &envelope, NULL), ERR_OK);
+    assert_int_equal(envelope_decode(buf_bytes(&leased->xdr), &envelope, NULL), ERR_OK);
     const struct public_key key = sample_key(n);
-    size_t head = (size_t)(envelope.signature_list.data - held->xdr.data);
-    buf_add(&out, held->xdr.data, head);
+    size_t head = (size_t)(envelope.signature_list.data - leased->xdr.data);
+    buf_add(&out, leased->xdr.data, head);
     buf_add_u32(&out, envelope.signature_count + 1);
     buf_add(&out, envelope.signature_list.data + 4, envelope.signature_list.len - 4);
     buf_add(&out, key.bytes + 28, 4);
     buf_add_u32(&out, sizeof signature);
     buf_add(&out, signature, sizeof signature);
-    buf_free(&held->xdr);
-    held->xdr = out;
+    buf_free(&leased->xdr);
+    leased->xdr = out;
 }
 
 /* Keeps the first `keep` signatures. */
-static void cut_signatures(struct held *held, uint32_t keep)
+static void cut_signatures(struct leased *leased, uint32_t keep)
 {
     struct envelope envelope;
-    assert_int_equal(envelope_decode(buf_bytes(&held->xdr), &envelope, NULL), ERR_OK);
-    size_t head = (size_t)(envelope.signature_list.data - held->xdr.data);
-    be32_put(held->xdr.data + head, keep);
-    held->xdr.len = head + 4 + keep * (4 + 4 + 64);
+    assert_int_equal(envelope_decode(buf_bytes(&leased->xdr), &envelope, NULL), ERR_OK);
+    size_t head = (size_t)(envelope.signature_list.data - leased->xdr.data);
+    be32_put(leased->xdr.data + head, keep);
+    leased->xdr.len = head + 4 + keep * (4 + 4 + 64);
 }
 
-static void bump(struct response *response, const struct held *held, const char *max_fee)
+static void bump(struct response *response, const struct leased *leased, const char *max_fee)
 {
-    json_t *body = service_body(buf_bytes(&held->xdr));
+    json_t *body = service_body(buf_bytes(&leased->xdr));
     if (max_fee != NULL)
         json_object_set_new(body, "maxFee", json_string(max_fee));
     service_post(&service, response, PATH, body);
@@ -90,20 +90,20 @@ static int64_t recorded(void)
 
 /* The request is refused, and nothing is signed. */
 static void refused_with(
-    const struct held *held, const char *max_fee, int status, const char *code, const char *detail)
+    const struct leased *leased, const char *max_fee, int status, const char *code, const char *detail)
 {
     AUTO_RESPONSE response = {0};
     int64_t before = recorded();
-    bump(&response, held, max_fee);
+    bump(&response, leased, max_fee);
     assert_refused(&response, status, code);
     assert_non_null(strstr(response_text(&response, "detail"), detail));
     assert_null(json_object_get(response.json, "transactionXdr"));
     assert_int_equal(recorded(), before);
 }
 
-static void refused(const struct held *held, const char *max_fee, const char *code)
+static void refused(const struct leased *leased, const char *max_fee, const char *code)
 {
-    refused_with(held, max_fee, 400, code, "");
+    refused_with(leased, max_fee, 400, code, "");
 }
 
 static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_signature(void **state)
@@ -112,12 +112,12 @@ static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_sign
     static const char *const members[] = {
         "hash", "innerHash", "transactionXdr", "fee", "feeAccount", "networkPassphrase", NULL};
     AUTO_RESPONSE response = {0};
-    AUTO_HELD held = hold_payment();
+    AUTO_LEASED leased = lease_payment();
     struct buf xdr = {0}, expected = {0};
     struct envelope inner;
     char address[ADDRESS_SIZE];
-    sign_as(&held, 9);
-    bump(&response, &held, NULL);
+    sign_as(&leased, 9);
+    bump(&response, &leased, NULL);
     assert_int_equal(response.status, 200);
     assert_json_members(response.json, members);
     address_encode(&service.distribution, address);
@@ -125,9 +125,9 @@ static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_sign
     assert_string_equal(response_text(&response, "networkPassphrase"), SERVICE_PASSPHRASE);
     const struct hash inner_hash = response_hash(&response, "innerHash"),
                       hash = response_hash(&response, "hash");
-    assert_true(hash_equal(&inner_hash, &held.hash));
+    assert_true(hash_equal(&inner_hash, &leased.hash));
     /* the expected bytes, except for the signature at the end */
-    assert_int_equal(envelope_decode(buf_bytes(&held.xdr), &inner, NULL), ERR_OK);
+    assert_int_equal(envelope_decode(buf_bytes(&leased.xdr), &inner, NULL), ERR_OK);
     fee_bump_build(&inner, &service.distribution, LEAST, &expected);
     const struct hash expected_hash = fee_bump_hash(&service.network, buf_bytes(&expected));
     response_xdr(&response, "transactionXdr", &xdr);
@@ -148,11 +148,11 @@ static void F4_the_fee_bump_is_recorded_with_its_fee(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
-    AUTO_HELD held = hold_payment();
+    AUTO_LEASED leased = lease_payment();
     char inner[HASH_HEX_SIZE];
-    sign_as(&held, 9);
-    bump(&response, &held, NULL);
-    hash_encode(&held.hash, inner);
+    sign_as(&leased, 9);
+    bump(&response, &leased, NULL);
+    hash_encode(&leased.hash, inner);
     assert_int_equal(service_number(&service,
                          "SELECT fee FROM fairway.fee_bumps WHERE hash = decode('%s', 'hex')"
                          " AND lease_hash = decode('%s', 'hex')",
@@ -164,14 +164,14 @@ static void a_fee_bump_that_cannot_be_recorded_is_not_returned(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     test_db_exec(&service.db,
         "CREATE FUNCTION fairway.refuse() RETURNS trigger LANGUAGE plpgsql AS $$"
         " BEGIN RAISE EXCEPTION 'words of a trigger'; END $$;"
         "CREATE TRIGGER refuse BEFORE INSERT ON fairway.fee_bumps FOR EACH ROW EXECUTE FUNCTION "
         "fairway.refuse()");
-    bump(&response, &held, NULL);
+    bump(&response, &leased, NULL);
     test_db_exec(&service.db, "DROP FUNCTION fairway.refuse CASCADE");
     AUTO_FREE char *text = json_dumps(response.json, 0);
     assert_refused(&response, 500, "CONFLICT");
@@ -183,11 +183,11 @@ static void DL10_any_number_of_fee_bumps_for_one_lease(void **state)
 {
     (void)state;
     static const char *const bids[] = {"20000", "20001", "1000000", "20000"};
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     for (size_t i = 0; i < ARRAY_LEN(bids); i++) {
         AUTO_RESPONSE response = {0};
-        bump(&response, &held, bids[i]);
+        bump(&response, &leased, bids[i]);
         assert_int_equal(response.status, 200);
         assert_string_equal(response_text(&response, "fee"), bids[i]);
     }
@@ -201,7 +201,7 @@ static void F1_F6_a_transaction_of_another_account_is_not_paid(void **state)
     struct sample sample = SAMPLE;
     add_payment(&sample, PLAIN, 9);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    AUTO_HELD foreign = {0};
+    AUTO_LEASED foreign = {0};
     buf_add_bytes(&foreign.xdr, buf_bytes(&sample.xdr));
     sample_wipe(&sample);
     sign_as(&foreign, 7);
@@ -212,47 +212,47 @@ static void F1_F6_a_transaction_of_another_account_is_not_paid(void **state)
 static void F1_F6_a_settled_lease_is_not_paid_any_more(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     AUTO_RESPONSE before = {0};
-    bump(&before, &held, NULL);
+    bump(&before, &leased, NULL);
     assert_int_equal(before.status, 200);
-    service_include(&service, &held.hash, NULL, 0);
-    refused_with(&held, NULL, 409, "LEASE_SETTLED", "is confirmed, since ledger ");
+    service_include(&service, &leased.hash, NULL, 0);
+    refused_with(&leased, NULL, 409, "LEASE_SETTLED", "is confirmed, since ledger ");
 }
 
 static void F1_F6_an_expired_lease_is_not_paid_and_needs_a_new_key(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     test_db_exec(&service.db, "UPDATE fairway.leases SET max_time = 1");
     service_close_ledger(&service);
-    refused_with(&held, NULL, 409, "LEASE_EXPIRED", "with a new Idempotency-Key");
+    refused_with(&leased, NULL, 409, "LEASE_EXPIRED", "with a new Idempotency-Key");
 }
 
 /* The account is idle again, and the lease's row may have been deleted. */
 static void F1_F6_a_lease_that_is_unknown_is_not_found(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     service_reset(&service);
     char hash[HASH_HEX_SIZE];
-    hash_encode(&held.hash, hash);
-    refused_with(&held, NULL, 404, "LEASE_NOT_FOUND", hash);
+    hash_encode(&leased.hash, hash);
+    refused_with(&leased, NULL, 404, "LEASE_NOT_FOUND", hash);
 }
 
 static void DA8_another_clients_lease_is_not_found(void **state)
 {
     (void)state;
     AUTO_RESPONSE theirs = {0}, none = {0};
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
-    bump(&theirs, &held, NULL);
+    bump(&theirs, &leased, NULL);
     test_db_exec(&service.db, TEST_DELETE_LEASES);
-    bump(&none, &held, NULL);
+    bump(&none, &leased, NULL);
     assert_refused(&theirs, 404, "LEASE_NOT_FOUND");
     json_object_del(theirs.json, "requestId");
     json_object_del(none.json, "requestId");
@@ -267,42 +267,42 @@ static void F5_DA7_a_changed_transaction_is_not_paid(void **state)
     struct sample sample = SAMPLE;
     add_extend(&sample, PLAIN, 9);
     sample.resource_fee_stroops = 1000;
-    AUTO_HELD held = hold(&sample);
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_sample(&sample);
+    sign_as(&leased, 9);
     struct envelope envelope;
-    assert_int_equal(envelope_decode(buf_bytes(&held.xdr), &envelope, NULL), ERR_OK);
-    size_t end_of_body = (size_t)(envelope.signature_list.data - held.xdr.data);
-    held.xdr.data[end_of_body - 1] ^= 1; /* the resource fee */
+    assert_int_equal(envelope_decode(buf_bytes(&leased.xdr), &envelope, NULL), ERR_OK);
+    size_t end_of_body = (size_t)(envelope.signature_list.data - leased.xdr.data);
+    leased.xdr.data[end_of_body - 1] ^= 1; /* the resource fee */
     char address[ADDRESS_SIZE];
     address_encode(&envelope.source, address);
-    refused_with(&held, NULL, 409, "TRANSACTION_CHANGED", address);
+    refused_with(&leased, NULL, 409, "TRANSACTION_CHANGED", address);
 }
 
 /* As an SDK does that builds the transaction again: it counts the account's sequence number up. */
 static void F5_a_transaction_that_was_built_again_is_changed_too(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     size_t sequence = 4 + 4 + 32 + 4; /* envelope type, key type, source, fee */
-    be64_put(held.xdr.data + sequence, be64_get(held.xdr.data + sequence) + 1);
-    refused_with(&held, NULL, 409, "TRANSACTION_CHANGED", "Add only signatures");
+    be64_put(leased.xdr.data + sequence, be64_get(leased.xdr.data + sequence) + 1);
+    refused_with(&leased, NULL, 409, "TRANSACTION_CHANGED", "Add only signatures");
 }
 
 static void F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
 {
     (void)state;
     static const char *const above[] = {"1000001", "9223372036854775807"};
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     for (size_t i = 0; i < ARRAY_LEN(above); i++) {
         AUTO_RESPONSE response = {0};
-        bump(&response, &held, above[i]);
+        bump(&response, &leased, above[i]);
         assert_refused(&response, 400, "FEE_EXCEEDS_MAXIMUM");
         assert_string_equal(response_text(&response, "maximumFee"), "1000000");
     }
     AUTO_RESPONSE response = {0};
-    bump(&response, &held, "1000000");
+    bump(&response, &leased, "1000000");
     assert_int_equal(response.status, 200);
     assert_string_equal(response_text(&response, "fee"), "1000000");
 }
@@ -310,12 +310,12 @@ static void F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **sta
 static void F2_DA7_maxFee_below_the_least_is_refused(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     static const char *const below[] = {"19999", "1"};
     for (size_t i = 0; i < ARRAY_LEN(below); i++) {
         AUTO_RESPONSE response = {0};
-        bump(&response, &held, below[i]);
+        bump(&response, &leased, below[i]);
         assert_refused(&response, 400, "FEE_BELOW_MINIMUM");
         assert_string_equal(response_text(&response, "minimumFee"), "20000");
         assert_non_null(strstr(response_text(&response, "detail"), "at least 20000"));
@@ -330,13 +330,13 @@ static void F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top(void **st
     struct sample sample = SAMPLE;
     add_extend(&sample, PLAIN, 9);
     sample.resource_fee_stroops = 4000000;
-    AUTO_HELD held = hold(&sample);
-    sign_as(&held, 9);
-    bump(&least, &held, NULL);
+    AUTO_LEASED leased = lease_sample(&sample);
+    sign_as(&leased, 9);
+    bump(&least, &leased, NULL);
     assert_string_equal(response_text(&least, "fee"), "4020000");
-    bump(&most, &held, "5000000");
+    bump(&most, &leased, "5000000");
     assert_string_equal(response_text(&most, "fee"), "5000000");
-    bump(&above, &held, "5000001");
+    bump(&above, &leased, "5000001");
     assert_refused(&above, 400, "FEE_EXCEEDS_MAXIMUM");
     assert_string_equal(response_text(&above, "maximumFee"), "5000000");
 }
@@ -351,41 +351,41 @@ static void F2_more_operations_than_the_maximum_pays_for_are_refused(void **stat
         add_payment(&sample, PLAIN, 9);
     higher.max_bump_fee_stroops = 1010000;
     service_restart_api(&service, &higher);
-    AUTO_HELD held = hold(&sample);
+    AUTO_LEASED leased = lease_sample(&sample);
     service_restart_api(&service, &service_limits);
-    sign_as(&held, 9);
-    refused(&held, NULL, "FEE_EXCEEDS_MAXIMUM"); /* 101 x 10,000 */
+    sign_as(&leased, 9);
+    refused(&leased, NULL, "FEE_EXCEEDS_MAXIMUM"); /* 101 x 10,000 */
 }
 
 /* A fee bump may rescue a pending transaction, so it is refused only if it cannot be paid. */
 static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
+    AUTO_LEASED leased = lease_payment();
     AUTO_RESPONSE response = {0};
-    sign_as(&held, 9);
+    sign_as(&leased, 9);
     service_set_spendable(&service, LEAST - 1);
-    bump(&response, &held, NULL);
+    bump(&response, &leased, NULL);
     assert_refused(&response, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
     assert_int_equal(recorded(), 0);
     service_set_spendable(&service, LEAST); /* far below the floor of leases */
-    bump(&response, &held, NULL);
+    bump(&response, &leased, NULL);
     assert_int_equal(response.status, 200);
 }
 
 static void F3_without_any_signature_it_is_refused(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    cut_signatures(&held, 0);
-    refused(&held, NULL, "NO_SIGNATURES_PROVIDED");
+    AUTO_LEASED leased = lease_payment();
+    cut_signatures(&leased, 0);
+    refused(&leased, NULL, "NO_SIGNATURES_PROVIDED");
 }
 
 static void F3_without_the_clients_signature_it_is_refused_where_the_client_must_sign(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    refused(&held, NULL, "NO_SIGNATURES_PROVIDED");
+    AUTO_LEASED leased = lease_payment();
+    refused(&leased, NULL, "NO_SIGNATURES_PROVIDED");
 }
 
 static void F3_an_extra_signer_must_have_signed_too(void **state)
@@ -397,11 +397,11 @@ static void F3_an_extra_signer_must_have_signed_too(void **state)
     buf_add_u32(&signer, 0);
     add_key(&signer, 9);
     set_v2(&sample, (struct sample_v2){.signer_count = 1, .signers = &signer});
-    AUTO_HELD held = hold(&sample);
-    refused(&held, NULL, "NO_SIGNATURES_PROVIDED");
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_sample(&sample);
+    refused(&leased, NULL, "NO_SIGNATURES_PROVIDED");
+    sign_as(&leased, 9);
     AUTO_RESPONSE response = {0};
-    bump(&response, &held, NULL);
+    bump(&response, &leased, NULL);
     assert_int_equal(response.status, 200);
     buf_free(&signer);
 }
@@ -412,32 +412,32 @@ static void F3_the_channel_accounts_signature_suffices_where_nobody_else_must_si
     AUTO_RESPONSE response = {0};
     struct sample sample = SAMPLE;
     add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
-    AUTO_HELD held = hold(&sample);
-    bump(&response, &held, NULL);
+    AUTO_LEASED leased = lease_sample(&sample);
+    bump(&response, &leased, NULL);
     assert_int_equal(response.status, 200);
 }
 
 static void F3_without_the_channel_accounts_signature_it_is_refused(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    cut_signatures(&held, 0);
-    sign_as(&held, 9);
-    sign_as(&held, 10);
-    refused(&held, NULL, "CHANNEL_SIGNATURE_MISSING");
+    AUTO_LEASED leased = lease_payment();
+    cut_signatures(&leased, 0);
+    sign_as(&leased, 9);
+    sign_as(&leased, 10);
+    refused(&leased, NULL, "CHANNEL_SIGNATURE_MISSING");
 }
 
 static void F3_a_forged_signature_of_the_channel_account_is_refused(void **state)
 {
     (void)state;
     for (size_t bit = 0; bit < 512; bit += 73) {
-        AUTO_HELD held = hold_payment();
+        AUTO_LEASED leased = lease_payment();
         struct envelope envelope;
-        sign_as(&held, 9);
-        assert_int_equal(envelope_decode(buf_bytes(&held.xdr), &envelope, NULL), ERR_OK);
-        size_t at = (size_t)(envelope.signatures[0].signature.data - held.xdr.data);
-        held.xdr.data[at + bit / 8] ^= (uint8_t)(1 << bit % 8);
-        refused(&held, NULL, "CHANNEL_SIGNATURE_MISSING");
+        sign_as(&leased, 9);
+        assert_int_equal(envelope_decode(buf_bytes(&leased.xdr), &envelope, NULL), ERR_OK);
+        size_t at = (size_t)(envelope.signatures[0].signature.data - leased.xdr.data);
+        leased.xdr.data[at + bit / 8] ^= (uint8_t)(1 << bit % 8);
+        refused(&leased, NULL, "CHANNEL_SIGNATURE_MISSING");
         service_reset(&service);
     }
 }
@@ -446,9 +446,9 @@ static void F7_a_fee_bump_is_not_bumped_again(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
-    AUTO_HELD held = hold_payment(), outer = {0};
-    sign_as(&held, 9);
-    bump(&response, &held, NULL);
+    AUTO_LEASED leased = lease_payment(), outer = {0};
+    sign_as(&leased, 9);
+    bump(&response, &leased, NULL);
     response_xdr(&response, "transactionXdr", &outer.xdr);
     refused(&outer, NULL, "FEE_BUMP_TX_NOT_ALLOWED");
 }
@@ -456,14 +456,14 @@ static void F7_a_fee_bump_is_not_bumped_again(void **state)
 static void F7_bad_XDR_is_refused(void **state)
 {
     (void)state;
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
     for (int wrong = 0; wrong < 2; wrong++) {
         if (wrong == 0)
-            held.xdr.len -= 4;
+            leased.xdr.len -= 4;
         else
-            buf_add_u64(&held.xdr, 0);
-        refused(&held, NULL, "INVALID_TRANSACTION_XDR");
+            buf_add_u64(&leased.xdr, 0);
+        refused(&leased, NULL, "INVALID_TRANSACTION_XDR");
     }
 }
 
@@ -472,9 +472,9 @@ static void F7_maxFee_is_a_positive_decimal_in_a_string(void **state)
     (void)state;
     static const char *const wrong[] = {"\"0\"", "\"-1\"", "\"+1\"", "\"1e6\"", "\"1.0\"", "\"\"", "\" 1\"",
         "\"01\"", "\"9223372036854775808\"", "\"18446744073709551616\"", "20000", "true", "{}"};
-    AUTO_HELD held = hold_payment();
-    sign_as(&held, 9);
-    AUTO_FREE char *xdr = base64_encode(buf_bytes(&held.xdr));
+    AUTO_LEASED leased = lease_payment();
+    sign_as(&leased, 9);
+    AUTO_FREE char *xdr = base64_encode(buf_bytes(&leased.xdr));
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         AUTO_RESPONSE response = {0};
         AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\",\"maxFee\":%s}", xdr, wrong[i]);

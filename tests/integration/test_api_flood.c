@@ -134,27 +134,27 @@ static void free_kinds(void)
         free(kinds[i].body);
 }
 
-#define NUISANCES 4
+#define SENDERS 4
 #define ROUNDS 30
 
-static atomic_uint bad_requests, nuisances_left;
+static atomic_uint bad_requests, senders_left;
 
 /* cmocka's assertions work on the main thread only, so the threads count what went wrong. */
-struct nuisance {
+struct sender {
     pthread_t thread;
     unsigned wrong;
     char first_wrong[400];
 };
 
-static void try_kind(struct nuisance *nuisance, const struct attempt *kind)
+static void try_kind(struct sender *sender, const struct attempt *kind)
 {
     struct api_client client;
     api_connect(&client, port());
     api_send(&client, kind->method, kind->target, kind->fields, kind->body);
     struct api_reply reply = api_receive(&client);
     if (reply.status != kind->status || strcmp(api_text(&reply, "code"), kind->code) != 0)
-        if (nuisance->wrong++ == 0)
-            snprintf(nuisance->first_wrong, sizeof nuisance->first_wrong, "%s %s: %d %.200s, not %s",
+        if (sender->wrong++ == 0)
+            snprintf(sender->first_wrong, sizeof sender->first_wrong, "%s %s: %d %.200s, not %s",
                 kind->method, kind->target, reply.status, reply.body, kind->code);
     api_reply_wipe(&reply);
     api_close(&client);
@@ -166,12 +166,12 @@ static void *send_bad_requests(void *context)
     for (unsigned round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < kind_count; i++)
             try_kind(context, &kinds[i]);
-    atomic_fetch_sub(&nuisances_left, 1);
+    atomic_fetch_sub(&senders_left, 1);
     return NULL;
 }
 
 /* Takes one lease, and closes the ledger that ends it. No other may be open. */
-static int64_t honest_lease(void)
+static int64_t lease_and_settle(void)
 {
     AUTO_FREE char *body = payment(PLAIN, 9, "");
     int64_t begun_us = clock_us();
@@ -190,28 +190,28 @@ static int64_t honest_lease(void)
 static void DL5_T6_T7_bad_requests_of_every_kind_lease_nothing_beside_good_ones(void **state)
 {
     (void)state;
-    struct nuisance nuisances[NUISANCES] = {0};
-    int64_t honest = 0, slowest_us = 0, begun_ms = clock_ms();
+    struct sender senders[SENDERS] = {0};
+    int64_t leases = 0, slowest_us = 0, begun_ms = clock_ms();
     make_kinds();
-    atomic_store(&nuisances_left, NUISANCES);
-    for (size_t i = 0; i < NUISANCES; i++)
-        assert_int_equal(pthread_create(&nuisances[i].thread, NULL, send_bad_requests, &nuisances[i]), 0);
-    for (; atomic_load(&nuisances_left) > 0; honest++) {
-        int64_t took_us = honest_lease();
+    atomic_store(&senders_left, SENDERS);
+    for (size_t i = 0; i < SENDERS; i++)
+        assert_int_equal(pthread_create(&senders[i].thread, NULL, send_bad_requests, &senders[i]), 0);
+    for (; atomic_load(&senders_left) > 0; leases++) {
+        int64_t took_us = lease_and_settle();
         slowest_us = took_us > slowest_us ? took_us : slowest_us;
     }
-    for (size_t i = 0; i < NUISANCES; i++)
-        pthread_join(nuisances[i].thread, NULL);
-    for (size_t i = 0; i < NUISANCES; i++)
-        if (nuisances[i].wrong > 0)
-            fail_msg("%u wrong replies, first: %s", nuisances[i].wrong, nuisances[i].first_wrong);
+    for (size_t i = 0; i < SENDERS; i++)
+        pthread_join(senders[i].thread, NULL);
+    for (size_t i = 0; i < SENDERS; i++)
+        if (senders[i].wrong > 0)
+            fail_msg("%u wrong replies, first: %s", senders[i].wrong, senders[i].first_wrong);
     print_message("%u bad requests in %lld ms beside %lld leases, the slowest of which took %lld ms\n",
-        atomic_load(&bad_requests), (long long)(clock_ms() - begun_ms), (long long)honest,
+        atomic_load(&bad_requests), (long long)(clock_ms() - begun_ms), (long long)leases,
         (long long)(slowest_us / 1000));
-    assert_true(honest > 0);
-    assert_int_equal(service_leases(&service), honest);
+    assert_true(leases > 0);
+    assert_int_equal(service_leases(&service), leases);
     assert_int_equal(service_leased_accounts(&service), 0);
-    honest_lease();
+    lease_and_settle();
     free_kinds();
 }
 
@@ -225,7 +225,7 @@ static bool needs_no_database(const struct attempt *kind)
 static void DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code(void **state)
 {
     (void)state;
-    struct nuisance nuisance = {0};
+    struct sender sender = {0};
     make_kinds();
     for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
         AUTO_FREE char *body = payment(PLAIN, 9, "");
@@ -236,15 +236,15 @@ static void DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_w
     int64_t begun_ms = clock_ms();
     for (size_t i = 0; i < kind_count; i++)
         if (needs_no_database(&kinds[i]))
-            try_kind(&nuisance, &kinds[i]);
-    if (nuisance.wrong > 0)
-        fail_msg("%s", nuisance.first_wrong);
+            try_kind(&sender, &kinds[i]);
+    if (sender.wrong > 0)
+        fail_msg("%s", sender.first_wrong);
     assert_in_range(clock_ms() - begun_ms, 0, slower(2000));
     free_kinds();
 }
 
 /* One of many that send the same request at the same time. */
-struct rival {
+struct racer {
     pthread_t thread;
     const char *target;
     char *body;
@@ -253,49 +253,49 @@ struct rival {
 
 static void *post(void *context)
 {
-    struct rival *rival = context;
-    rival->reply = api_post(port(), rival->target, rival->body);
+    struct racer *racer = context;
+    racer->reply = api_post(port(), racer->target, racer->body);
     return NULL;
 }
 
-static void race(struct rival rivals[], size_t count)
+static void race(struct racer racers[], size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(pthread_create(&rivals[i].thread, NULL, post, &rivals[i]), 0);
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, post, &racers[i]), 0);
     for (size_t i = 0; i < count; i++)
-        pthread_join(rivals[i].thread, NULL);
+        pthread_join(racers[i].thread, NULL);
 }
 
-static void wipe_rivals(struct rival rivals[], size_t count)
+static void wipe_racers(struct racer racers[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        free(rivals[i].body);
-        api_reply_wipe(&rivals[i].reply);
+        free(racers[i].body);
+        api_reply_wipe(&racers[i].reply);
     }
 }
 
-#define RIVALS 64
+#define RACERS 64
 
 static void DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503(void **state)
 {
     (void)state;
-    struct rival rivals[RIVALS] = {0};
+    struct racer racers[RACERS] = {0};
     unsigned granted = 0, refused = 0;
     int64_t begun_ms = clock_ms();
-    for (size_t i = 0; i < RIVALS; i++)
-        rivals[i] = (struct rival){.target = "/v1/transactions", .body = payment(PLAIN, 9, "")};
-    race(rivals, RIVALS);
+    for (size_t i = 0; i < RACERS; i++)
+        racers[i] = (struct racer){.target = "/v1/transactions", .body = payment(PLAIN, 9, "")};
+    race(racers, RACERS);
     int64_t took_ms = clock_ms() - begun_ms;
-    for (size_t i = 0; i < RIVALS; i++) {
-        AUTO_FREE char *retry_after = api_header(&rivals[i].reply, "Retry-After");
-        bool unavailable = rivals[i].reply.status == 503 && retry_after != NULL &&
-                           strcmp(api_text(&rivals[i].reply, "code"), "CHANNEL_ACCOUNT_UNAVAILABLE") == 0;
-        granted += rivals[i].reply.status == 201;
+    for (size_t i = 0; i < RACERS; i++) {
+        AUTO_FREE char *retry_after = api_header(&racers[i].reply, "Retry-After");
+        bool unavailable = racers[i].reply.status == 503 && retry_after != NULL &&
+                           strcmp(api_text(&racers[i].reply, "code"), "CHANNEL_ACCOUNT_UNAVAILABLE") == 0;
+        granted += racers[i].reply.status == 201;
         refused += unavailable;
     }
-    wipe_rivals(rivals, RIVALS);
+    wipe_racers(racers, RACERS);
     assert_int_equal(granted, FIXTURE_ACCOUNTS);
-    assert_int_equal(refused, RIVALS - FIXTURE_ACCOUNTS);
+    assert_int_equal(refused, RACERS - FIXTURE_ACCOUNTS);
     assert_in_range(took_ms, ENGINE_WAIT_MS, ENGINE_WAIT_MS + 3000);
     assert_int_equal(
         service_number(&service, "SELECT count(DISTINCT account) FROM fairway.leases"), FIXTURE_ACCOUNTS);
@@ -325,33 +325,33 @@ static struct buf signed_lease(struct hash *hash)
 static void DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease(void **state)
 {
     (void)state;
-    struct rival rivals[RIVALS] = {0};
+    struct racer racers[RACERS] = {0};
     struct hash lease;
     struct buf xdr = signed_lease(&lease);
     AUTO_FREE char *text = base64_encode(buf_bytes(&xdr));
     char lease_hex[HASH_HEX_SIZE];
     hash_encode(&lease, lease_hex);
-    for (size_t i = 0; i < RIVALS; i++) /* every fee twice */
-        rivals[i] = (struct rival){.target = "/v1/fee-bumps",
+    for (size_t i = 0; i < RACERS; i++) /* every fee twice */
+        racers[i] = (struct racer){.target = "/v1/fee-bumps",
             .body = mem_format("{\"transactionXdr\":\"%s\",\"maxFee\":\"%zu\"}", text, 50000 + i / 2)};
-    race(rivals, RIVALS);
-    for (size_t i = 0; i < RIVALS; i++) {
+    race(racers, RACERS);
+    for (size_t i = 0; i < RACERS; i++) {
         char fee[16];
         snprintf(fee, sizeof fee, "%zu", 50000 + i / 2);
-        if (rivals[i].reply.status != 200)
-            fail_msg("%d %s", rivals[i].reply.status, rivals[i].reply.body);
-        assert_string_equal(api_text(&rivals[i].reply, "innerHash"), lease_hex);
-        assert_string_equal(api_text(&rivals[i].reply, "fee"), fee);
+        if (racers[i].reply.status != 200)
+            fail_msg("%d %s", racers[i].reply.status, racers[i].reply.body);
+        assert_string_equal(api_text(&racers[i].reply, "innerHash"), lease_hex);
+        assert_string_equal(api_text(&racers[i].reply, "fee"), fee);
         assert_string_equal(
-            api_text(&rivals[i].reply, "transactionXdr"), api_text(&rivals[i ^ 1].reply, "transactionXdr"));
+            api_text(&racers[i].reply, "transactionXdr"), api_text(&racers[i ^ 1].reply, "transactionXdr"));
         assert_int_equal(service_number(&service,
                              "SELECT count(*) FROM fairway.fee_bumps WHERE hash = decode('%s', 'hex')"
                              " AND lease_hash = decode('%s', 'hex') AND fee = %s",
-                             api_text(&rivals[i].reply, "hash"), lease_hex, fee),
+                             api_text(&racers[i].reply, "hash"), lease_hex, fee),
             1);
     }
-    wipe_rivals(rivals, RIVALS);
-    assert_int_equal(service_number(&service, "SELECT count(*) FROM fairway.fee_bumps"), RIVALS / 2);
+    wipe_racers(racers, RACERS);
+    assert_int_equal(service_number(&service, "SELECT count(*) FROM fairway.fee_bumps"), RACERS / 2);
     assert_int_equal(service_leased_accounts(&service), 1);
     buf_free(&xdr);
 }

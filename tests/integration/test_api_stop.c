@@ -107,7 +107,7 @@ static void DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_t
 struct request {
     const char *method, *path, *head;
     json_t *body; /* given away */
-    int limit_ms; /* for its answer */
+    int limit_ms; /* for its reply */
     pthread_t thread;
     struct response response;
     int64_t took_ms;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -252,10 +253,14 @@ static void a_COMMIT_that_was_never_sent_is_certainly_not_committed(void **state
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
+        AUTO_ROWS backend = NULL;
+        assert_int_equal(db_query(db, DB_SQL0("SELECT pg_backend_pid()"), &backend, &detail), ERR_OK);
         test_db_exec(&database,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
             " 'fairway test' AND state = 'idle in transaction'");
-        clock_sleep_ms(50);
+        /* its socket closes with the process */
+        for (int64_t deadline_ms = clock_ms() + 5000; kill(db_i32(backend, 0, 0), 0) == 0;)
+            assert_true(clock_left_ms(deadline_ms) > 0);
         assert_int_equal(db_commit(db, &detail), ERR_DATABASE_UNAVAILABLE); /* not ERR_OUTCOME_UNKNOWN */
         assert_int_equal(rows_in_t(), 2);
     }

@@ -95,12 +95,12 @@ static void a_request_is_logged_at_debug_and_a_server_error_at_warn(void **state
     ask_once(server, &reply, GET("/unavailable"));
     AUTO_FREE char *good = line_of("/fine"), *bad = line_of("/unavailable");
     assert_has(good, "level=debug");
-    assert_has(good, "status=200 sent=1");
+    assert_has(good, "status=200 code=OK sent=1");
     assert_has(bad, "level=warn");
-    assert_has(bad, "status=503 sent=1");
+    assert_has(bad, "status=503 code=");
 }
 
-static void a_refusal_is_logged_at_info_with_its_request_id(void **state)
+static void a_refusal_is_logged_at_info_with_its_code_and_request_id(void **state)
 {
     (void)state;
     struct reply reply;
@@ -110,7 +110,7 @@ static void a_refusal_is_logged_at_info_with_its_request_id(void **state)
     assert_non_null(strstr(reply.body, "\"requestId\":\"wallet-7.a_B\""));
     AUTO_FREE char *line = line_of("/nothing");
     assert_has(line, "level=info");
-    assert_has(line, " status=404 ");
+    assert_has(line, " status=404 code=NOT_FOUND ");
     assert_has(line, " request_id=wallet-7.a_B");
 }
 
@@ -168,7 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_logged_at_debug_and_a_server_error_at_warn),
-        cmocka_unit_test(a_refusal_is_logged_at_info_with_its_request_id),
+        cmocka_unit_test(a_refusal_is_logged_at_info_with_its_code_and_request_id),
         cmocka_unit_test(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one),
         cmocka_unit_test(a_request_id_is_taken_over_for_one_request),
         cmocka_unit_test(a_client_that_leaves_is_logged_as_that_and_not_as_a_warning),
