@@ -21,9 +21,12 @@ echo 'fairway:x:10001:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 
 # Which packages the libraries are from, in the place where scanners for known vulnerabilities look; and their licences.
-for library in $libraries /etc/ssl/certs; do
-    dpkg-query -S "*/${library##*/}"
-done | sed -e '/^diversion /d' -e 's/:.*//' | sort -u | while read -r package; do
+{
+    echo ca-certificates
+    for library in $libraries; do
+        dpkg-query -S "*/${library##*/}"
+    done | sed -e '/^diversion /d' -e 's/:.*//'
+} | sort -u | while read -r package; do
     dpkg-query -s "$package" >"$root/tmp.status"
     install -D -m 644 "$root/tmp.status" "$root/var/lib/dpkg/status.d/$package"
     install -D -m 644 "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/copyright"
