@@ -77,7 +77,7 @@ bool engine_batch_wait(struct engine *engine)
 }
 
 /* How long this replica's requests have waited: those of the batch, then those of the queue. */
-static void fill_sharing(const struct engine *engine, struct ticket_batch *batch)
+static void fill_sharing(const struct engine *engine, struct engine_batch *batch)
 {
     struct grant_sharing *sharing = &batch->sharing;
     const int64_t now_ms = clock_ms();
@@ -89,7 +89,7 @@ static void fill_sharing(const struct engine *engine, struct ticket_batch *batch
         sharing->waited_ms[sharing->count++] = now_ms - ticket->arrived_ms;
 }
 
-static void take_tickets(struct engine *engine, struct ticket_batch *batch)
+static void take_tickets(struct engine *engine, struct engine_batch *batch)
 {
     struct ticket_queue unchecked = {0}, *from = &engine->queue;
     if (batch->grant.mode == GRANT_CHECK) {
@@ -104,7 +104,7 @@ static void take_tickets(struct engine *engine, struct ticket_batch *batch)
     engine->taken += batch->grant.count;
 }
 
-bool engine_batch_take(struct engine *engine, struct ticket_batch *batch)
+bool engine_batch_take(struct engine *engine, struct engine_batch *batch)
 {
     batch->grant = (struct grant_batch){.grants = batch->grants, .sharing = &batch->sharing};
     pthread_mutex_lock(&engine->mutex);
@@ -123,7 +123,7 @@ bool engine_batch_take(struct engine *engine, struct ticket_batch *batch)
     return chosen;
 }
 
-int64_t engine_batch_deadline_ms(const struct ticket_batch *batch)
+int64_t engine_batch_deadline_ms(const struct engine_batch *batch)
 {
     /* Tickets are in the order of their arrival. */
     const int64_t earliest_ms = batch->grant.count > 0 ? batch->tickets[0]->arrived_ms : clock_ms();
@@ -142,7 +142,7 @@ static void plan_reclaim(struct engine *engine, bool granted)
 }
 
 /* A claim of the share has ended, in which so many of the batch were decided. */
-static void finish_claim(struct engine *engine, const struct ticket_batch *batch, size_t decided)
+static void finish_claim(struct engine *engine, const struct engine_batch *batch, size_t decided)
 {
     const struct grant_sharing *sharing = &batch->sharing;
     engine->claiming = false;
@@ -176,7 +176,7 @@ struct outcome {
     bool is_short, is_faulty; /* a ticket that waits on found no account; one that does not work */
 };
 
-static void sort(const struct ticket_batch *batch, struct outcome *outcome)
+static void sort(const struct engine_batch *batch, struct outcome *outcome)
 {
     for (size_t i = 0; i < batch->grant.count; i++) {
         struct engine_ticket *ticket = batch->tickets[i];
@@ -192,7 +192,7 @@ static void sort(const struct ticket_batch *batch, struct outcome *outcome)
     }
 }
 
-void engine_batch_finish(struct engine *engine, struct ticket_batch *batch)
+void engine_batch_finish(struct engine *engine, struct engine_batch *batch)
 {
     struct outcome outcome = {0};
     pthread_mutex_lock(&engine->mutex);
@@ -227,7 +227,7 @@ void engine_batch_abandon_claim(struct engine *engine)
 }
 
 void engine_batch_fail(
-    struct engine *engine, struct ticket_batch *batch, enum err e, const struct detail *detail)
+    struct engine *engine, struct engine_batch *batch, enum err e, const struct detail *detail)
 {
     if (batch->grant.mode == GRANT_CLAIM_SHARE)
         engine_batch_abandon_claim(engine);

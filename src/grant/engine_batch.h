@@ -8,7 +8,7 @@
 #include "engine_state.h"
 
 /* The tickets of a batch, and the same grants in the form that grant_batch_run takes. */
-struct ticket_batch {
+struct engine_batch {
     struct engine_ticket *tickets[GRANT_BATCH_MAX];
     struct grant *grants[GRANT_BATCH_MAX];
     struct grant_sharing sharing;
@@ -18,15 +18,15 @@ struct ticket_batch {
 /* Blocks until there may be a batch to take. Returns false when the engine stops. */
 bool engine_batch_wait(struct engine *engine);
 /* Takes tickets and chooses the mode. Returns false when another worker was faster. */
-bool engine_batch_take(struct engine *engine, struct ticket_batch *batch);
+bool engine_batch_take(struct engine *engine, struct engine_batch *batch);
 /* The database must be done with the batch by then: the deadline of its oldest ticket. */
-int64_t engine_batch_deadline_ms(const struct ticket_batch *batch);
+int64_t engine_batch_deadline_ms(const struct engine_batch *batch);
 
 /* After a batch that was granted: calls done for the tickets that are decided, the others wait on. */
-void engine_batch_finish(struct engine *engine, struct ticket_batch *batch);
+void engine_batch_finish(struct engine *engine, struct engine_batch *batch);
 /* After a batch that failed: all its tickets are refused. */
 void engine_batch_fail(
-    struct engine *engine, struct ticket_batch *batch, enum err e, const struct detail *detail);
+    struct engine *engine, struct engine_batch *batch, enum err e, const struct detail *detail);
 /* After a GRANT_CLAIM_SHARE that failed, whose tickets are to be granted in other batches. */
 void engine_batch_abandon_claim(struct engine *engine);
 

@@ -31,13 +31,13 @@ static enum err grant(struct engine_worker *worker, struct grant_batch *batch, s
 
 /* The database refuses a batch because of one of its items: each item is granted alone, so that only that one
  * fails. */
-static void grant_one_by_one(struct engine_worker *worker, struct ticket_batch *batch)
+static void grant_one_by_one(struct engine_worker *worker, struct engine_batch *batch)
 {
     struct engine *engine = worker->engine;
     if (batch->grant.mode == GRANT_CLAIM_SHARE)
         engine_batch_abandon_claim(engine);
     for (size_t i = 0; i < batch->grant.count; i++) {
-        struct ticket_batch one = {.tickets = {batch->tickets[i]}, .grants = {batch->grants[i]}};
+        struct engine_batch one = {.tickets = {batch->tickets[i]}, .grants = {batch->grants[i]}};
         struct detail detail = {0};
         one.grant = (struct grant_batch){.grants = one.grants, .count = 1};
         one.grant.mode = batch->grant.mode == GRANT_CHECK ? GRANT_CHECK : GRANT_CLAIM;
@@ -66,7 +66,7 @@ static void log_outcome(struct engine *engine, enum err e, const struct detail *
 }
 
 static void run_batch(
-    struct engine_worker *worker, struct ticket_batch *batch, enum err e, struct detail *detail)
+    struct engine_worker *worker, struct engine_batch *batch, enum err e, struct detail *detail)
 {
     struct engine *engine = worker->engine;
     db_set_deadline(worker->db, engine_batch_deadline_ms(batch));
@@ -86,7 +86,7 @@ static void run_batch(
 void *engine_worker_run(void *context)
 {
     struct engine_worker *worker = context;
-    struct ticket_batch batch;
+    struct engine_batch batch;
     while (engine_batch_wait(worker->engine)) {
         struct detail detail = {0};
         db_set_deadline(worker->db, clock_ms() + CONNECT_MS);

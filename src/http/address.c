@@ -19,7 +19,7 @@ enum {
     PORT_TRIES = 20, /* for port 0: a port may be free at one address and taken at another */
 };
 
-void address_close(struct sockets *sockets)
+void address_close(struct address_sockets *sockets)
 {
     for (size_t i = 0; i < sockets->count; i++)
         close(sockets->fds[i]);
@@ -92,7 +92,8 @@ static char *text_of(const struct addrinfo *info)
  * Listens on each address of found, with one port. Returns NULL, or the address that failed, with the reason
  * in errno; then no socket is left open.
  */
-static const struct addrinfo *listen_on_all(struct addrinfo *found, in_port_t port, struct sockets *out)
+static const struct addrinfo *listen_on_all(
+    struct addrinfo *found, in_port_t port, struct address_sockets *out)
 {
     const struct addrinfo *lacking = NULL;
     int reason = 0;
@@ -122,7 +123,7 @@ static const struct addrinfo *listen_on_all(struct addrinfo *found, in_port_t po
 
 /* Listens on the addresses of host. address: as configured, for messages. */
 static enum err listen_host(
-    const char *host, uint16_t port, const char *address, struct sockets *out, struct detail *detail)
+    const char *host, uint16_t port, const char *address, struct address_sockets *out, struct detail *detail)
 {
     struct addrinfo *found, hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
     int failure = getaddrinfo(host, NULL, &hints, &found);
@@ -144,12 +145,12 @@ static enum err listen_host(
     return e;
 }
 
-enum err address_listen(const char *address, struct sockets *out, struct detail *detail)
+enum err address_listen(const char *address, struct address_sockets *out, struct detail *detail)
 {
     AUTO_FREE char *host = mem_copy_text(address);
     char *port = strrchr(host, ':');
     uint64_t number;
-    *out = (struct sockets){0};
+    *out = (struct address_sockets){0};
     if (port == NULL || text_to_u64(port + 1, UINT16_MAX, &number) != ERR_OK)
         return detail_set(detail, ERR_CONFIG, "\"%s\" is not HOST:PORT.", address);
     *port = '\0';

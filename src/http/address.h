@@ -9,7 +9,7 @@
 #define ADDRESSES_MAX 16
 
 /* Of one address; they all have the same port. */
-struct sockets {
+struct address_sockets {
     int fds[ADDRESSES_MAX];
     size_t count;
 };
@@ -21,8 +21,8 @@ struct sockets {
  * another address works. ERR_CONFIG with the reason if the text is malformed or one of the addresses cannot
  * be bound.
  */
-MUST_CHECK enum err address_listen(const char *address, struct sockets *out, struct detail *detail);
+MUST_CHECK enum err address_listen(const char *address, struct address_sockets *out, struct detail *detail);
 
-void address_close(struct sockets *sockets);
+void address_close(struct address_sockets *sockets);
 
 #endif

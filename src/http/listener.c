@@ -22,7 +22,7 @@ enum {
 struct listener {
     struct listener_settings settings;
     struct connections *connections;
-    struct sockets sockets; /* the thread's; none when closed */
+    struct address_sockets sockets; /* the thread's; none when closed */
     int wake;
     bool accept_failed; /* the thread's: the last accept failed, which has been logged */
     pthread_t thread;
@@ -116,7 +116,7 @@ static nfds_t wait_for_events(
     int timeout_ms = clock_left_ms(next_tick);
     if (!accepting && timeout_ms > FULL_TICK_MS)
         timeout_ms = FULL_TICK_MS;
-    const struct sockets *sockets = &listener->sockets;
+    const struct address_sockets *sockets = &listener->sockets;
     fds[0] = (struct pollfd){.fd = listener->wake, .events = POLLIN};
     for (size_t i = 0; i < ADDRESSES_MAX; i++)
         fds[FD_SOCKETS + i] =
@@ -153,7 +153,7 @@ static void *run(void *context)
     return NULL;
 }
 
-struct listener *listener_new(const struct sockets *sockets, const struct listener_settings *settings)
+struct listener *listener_new(const struct address_sockets *sockets, const struct listener_settings *settings)
 {
     struct listener *listener = NEW(struct listener);
     listener->settings = *settings;

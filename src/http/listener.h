@@ -26,7 +26,8 @@ struct listener_settings {
 };
 
 /* Takes over the sockets. */
-struct listener *listener_new(const struct sockets *sockets, const struct listener_settings *settings);
+struct listener *listener_new(
+    const struct address_sockets *sockets, const struct listener_settings *settings);
 /* Begins to accept: from now on accepted() is called, from the listener's thread. */
 void listener_start(struct listener *listener);
 /* Closes the listening sockets; returns when they are closed. Deadlines are still watched. */

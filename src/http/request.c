@@ -19,7 +19,7 @@ enum {
 
 /* The only function that changes a phase. Returns the phase before. Does nothing when the phase cannot be
  * followed by `to`. */
-static enum phase move(struct http_request *request, enum phase to)
+static enum request_phase move(struct http_request *request, enum request_phase to)
 {
     static const unsigned from_any_of[] = {
         [HANDLED] = 1u << ARRIVING,
@@ -27,7 +27,7 @@ static enum phase move(struct http_request *request, enum phase to)
         [REPLIED] = 1u << ARRIVING | 1u << HANDLED | 1u << SUSPENDED,
         [QUEUED] = 1u << REPLIED,
     };
-    enum phase from = atomic_load(&request->phase);
+    enum request_phase from = atomic_load(&request->phase);
     while ((from_any_of[to] >> from & 1u) != 0 && !atomic_compare_exchange_weak(&request->phase, &from, to))
         ;
     return from;
@@ -37,14 +37,14 @@ void request_reply(struct http_request *request, int status, struct MHD_Response
 {
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
-    enum phase now = atomic_load(&request->phase);
+    enum request_phase now = atomic_load(&request->phase);
     if (now == REPLIED || now == QUEUED)
         log_fatal(EX_SOFTWARE, "a request was replied to twice", "request_id=%s", request->id);
     if (request->hangup_watched)
         hangups_unwatch(server->hangups, &request->hangup);
     request->status = status;
     request->response = response;
-    enum phase before = move(request, REPLIED);
+    enum request_phase before = move(request, REPLIED);
     /* While it is suspended, no other thread uses the connection. */
     if (before == SUSPENDED)
         MHD_resume_connection(connection);
@@ -201,15 +201,6 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     return request;
 }
 
-/* For a quoted value of a log line: quotes, backslashes and bytes that are not visible become '?'. */
-static void printable(char *out, size_t size, const char *in)
-{
-    size_t i = 0;
-    for (; in[i] != '\0' && i + 1 < size; i++)
-        out[i] = in[i] > ' ' && in[i] <= '~' && in[i] != '"' && in[i] != '\\' ? in[i] : '?';
-    out[i] = '\0';
-}
-
 /* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
 static enum log_level level_of(const struct http_request *request)
 {
@@ -221,13 +212,10 @@ static enum log_level level_of(const struct http_request *request)
 /* 499: what other servers log for a client that left before the reply. It is never sent. */
 static void log_request(const struct http_request *request, bool sent)
 {
-    char path[200], method[sizeof request->method];
-    printable(path, sizeof path, request->target.path);
-    printable(method, sizeof method, request->method);
     log_line(level_of(request), "request",
-        "method=\"%s\" path=\"%s\" status=%d sent=%d client_left=%d ms=%.3f request_id=%s", method, path,
-        request->client_left ? 499 : request->status, sent, request->client_left,
-        (double)(clock_us() - request->began_us) / 1000, request->id);
+        "method=\"%s\" path=\"%.200s\" status=%d sent=%d client_left=%d ms=%.3f request_id=%s",
+        request->method, request->target.path, request->client_left ? 499 : request->status, sent,
+        request->client_left, (double)(clock_us() - request->began_us) / 1000, request->id);
 }
 
 void request_end(

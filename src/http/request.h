@@ -23,7 +23,7 @@
  * In HANDLED and SUSPENDED the request belongs to the thread that replies, else to the connection's thread.
  * The move to REPLIED gives it back: from then on the connection's thread may free it at any moment.
  */
-enum phase {
+enum request_phase {
     ARRIVING,
     HANDLED,
     SUSPENDED,
@@ -35,7 +35,7 @@ struct http_request {
     struct http_server *server;
     struct MHD_Connection *connection;
     struct connection *peer;
-    _Atomic enum phase phase;
+    _Atomic enum request_phase phase;
     int64_t began_us;
     char id[HTTP_REQUEST_ID_SIZE];
     char method[16]; /* for the log; the rest is cut off */

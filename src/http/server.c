@@ -126,7 +126,7 @@ enum err http_server_start(
             return detail_set(detail, ERR_INTERNAL, "route %s cannot be served", settings->routes[i].path);
     if (getentropy(random, sizeof random) != 0)
         return detail_set(detail, ERR_INTERNAL, "no random bytes: %s", strerror(errno));
-    struct sockets sockets;
+    struct address_sockets sockets;
     enum err e = address_listen(settings->address, &sockets, detail);
     if (e != ERR_OK)
         return e;
@@ -170,7 +170,7 @@ static void wait_for_zero(const atomic_uint *count, int64_t deadline_ms)
 
 void http_server_drain(struct http_server *server, int grace_ms)
 {
-    enum stage serving = SERVING;
+    enum server_stage serving = SERVING;
     if (atomic_compare_exchange_strong(&server->stage, &serving, DRAINING))
         listener_refuse(server->listener);
     wait_for_zero(&server->in_progress, clock_ms() + grace_ms);

@@ -11,7 +11,7 @@
 
 #define HTTP_THREADS_MAX 64
 
-enum stage {
+enum server_stage {
     SERVING,
     DRAINING, /* what arrives on open connections is still served; each reply closes its connection */
     CLOSED    /* no handler is called */
@@ -29,7 +29,7 @@ struct http_server {
     unsigned port;
     uint64_t id_prefix, id_base;
     atomic_uint_least64_t id_count;
-    _Atomic enum stage stage;
+    _Atomic enum server_stage stage;
     atomic_uint in_progress;    /* requests from their request line to their end */
     atomic_uint in_handlers;    /* handlers that have not returned yet */
     atomic_uint awaiting_reply; /* requests that a handler has got and whose http_reply_* has not returned */
