@@ -1,4 +1,4 @@
-# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, install,
+# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, install, image,
 # image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
 
@@ -146,7 +146,7 @@ test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
 	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
-	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs
+	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs tests/lint/*.test.mjs
 # Preloaded into fairway by tests that stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c
@@ -211,10 +211,11 @@ FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format
 FORMATTED = $(shell find src cmd include tests -name '*.[ch]' -not -path '*/node_modules/*' -not -name 'schema.*' -not -name types.h)
 lint: install-test
 	@sh tests/lint/layers.sh
+	@$(NODE) tests/lint/names.mjs
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
 	@$(PARALLEL) BUILD=build/clang CC=clang compile
-	@echo "lint: layers, formatting, generated schema, clang: all as they should be"
+	@echo "lint: layers, names, formatting, generated schema, clang: no problem found"
 format:
 	$(FORMAT) -i $(FORMATTED)
 
@@ -253,10 +254,17 @@ DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
 install: build
 	install -d $(BINDIR) $(UNITDIR) $(DOCDIR)/docker
 	install -m 755 $(FAIRWAY) $(KEYD) $(BINDIR)
-	sed 's#/usr/local/bin#$(PREFIX)/bin#g' docker/fairway.service >$(UNITDIR)/fairway.service
+	sed 's#/usr/local/#$(PREFIX)/#g' docker/fairway.service >$(UNITDIR)/fairway.service
 	chmod 644 $(UNITDIR)/fairway.service
 	install -m 644 README.md $(DOCDIR)
 	install -m 644 docker/README.md docker/roles.sql $(DOCDIR)/docker
+
+# The container image. DOCKER=podman works too.
+DOCKER ?= docker
+VERSION = $(shell sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
+.PHONY: image
+image:
+	$(DOCKER) build -f docker/Dockerfile --build-arg COMMIT="$(COMMIT)" --build-arg VERSION="$(VERSION)" -t fairway .
 
 # Builds the image without a Docker daemon, runs a payment through containers of it, and checks the other files of docker/.
 .PHONY: image-test

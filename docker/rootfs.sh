@@ -23,7 +23,7 @@ echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 # Which packages the libraries are from, in the place where scanners for known vulnerabilities look; and their licences.
 for library in $libraries /etc/ssl/certs; do
     dpkg-query -S "*/${library##*/}"
-done | cut -d: -f1 | tr ',' '\n' | sort -u | while read -r package; do
+done | sed -e '/^diversion /d' -e 's/:.*//' | sort -u | while read -r package; do
     dpkg-query -s "$package" >"$root/tmp.status"
     install -D -m 644 "$root/tmp.status" "$root/var/lib/dpkg/status.d/$package"
     install -D -m 644 "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/copyright"

@@ -40,9 +40,8 @@ static enum err check_auth(const struct config *config, struct detail *detail)
     if (text_equal(auth, "none"))
         return ERR_OK;
     return detail_set(detail, ERR_CONFIG,
-        "set AUTH=none: this version does not authenticate requests, so every client that reaches the port "
-        "can"
-        " take leases");
+        "set AUTH=none: this version authenticates no request, so every client that reaches the port can take"
+        " leases");
 }
 
 static bool ingestion_ready(void *context, struct detail *why)

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 
-/* A session's columns, in the order of read_session. Without pg_read_all_stats, those of other roles are
- * NULL. */
+/* The columns of a session, in the order of read_session. NULL for sessions of other roles without
+ * pg_read_all_stats. */
 #define SESSION(s)                                                                                           \
     " coalesce(" s ".pid, 0), coalesce(nullif(" s ".application_name, ''), " s ".backend_type, ''),"         \
     " coalesce(" s ".usename::text, ''),"                                                                    \
@@ -16,25 +16,24 @@
 #define SESSION_COLUMNS 8
 
 /*
- * A wait for a row shows as one for the transaction that has changed it; the row's table is that of the tuple
- * lock which the waiter holds meanwhile. waitstart is there from PostgreSQL 14 on.
+ * A wait for a row is shown as a wait for the transaction that has changed it. The table of the row is that
+ * of the tuple lock that the waiter holds. waitstart exists from PostgreSQL 14 on.
  */
 static const char sql_waits[] = "SELECT" SESSION("w") "," SESSION(
     "b") ","
          " floor(1000 * extract(epoch FROM clock_timestamp()"
-         "   - coalesce((to_jsonb(l) ->> 'waitstart')::timestamptz, w.query_start, "
-         "clock_timestamp())))::int8,"
-         " CASE WHEN l.locktype = 'transactionid' AND t.relation IS NOT NULL THEN 'row of ' || "
-         "t.relation::regclass"
+         "   - coalesce((to_jsonb(l) ->> 'waitstart')::timestamptz, w.query_start,"
+         "   clock_timestamp())))::int8,"
+         " CASE WHEN l.locktype = 'transactionid' AND t.relation IS NOT NULL"
+         "   THEN 'row of ' || t.relation::regclass"
          "   WHEN l.locktype = 'tuple' THEN 'row of ' || l.relation::regclass"
          "   WHEN l.relation IS NOT NULL THEN l.locktype || ' ' || l.relation::regclass"
          "   ELSE l.locktype END || ' (' || l.mode || ')'"
          " FROM pg_locks l JOIN pg_stat_activity w ON w.pid = l.pid"
          " CROSS JOIN LATERAL (SELECT DISTINCT unnest(pg_blocking_pids(l.pid)) AS pid) p"
          " LEFT JOIN pg_stat_activity b ON b.pid = p.pid"
-         " LEFT JOIN LATERAL (SELECT u.relation FROM pg_locks u WHERE u.pid = l.pid AND u.locktype = 'tuple' "
-         "AND u.granted"
-         "   LIMIT 1) t ON true"
+         " LEFT JOIN LATERAL (SELECT u.relation FROM pg_locks u"
+         "   WHERE u.pid = l.pid AND u.locktype = 'tuple' AND u.granted LIMIT 1) t ON true"
          " WHERE NOT l.granted AND (w.datname = current_database() OR l.database ="
          "   (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))"
          " ORDER BY 17 DESC, w.pid, p.pid LIMIT $1";
@@ -47,23 +46,21 @@ static const char sql_holders[] = "SELECT n.name, l.mode," SESSION(
          "   AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
          " LEFT JOIN pg_stat_activity s ON s.pid = l.pid ORDER BY n.name, l.pid LIMIT $4";
 
-/*
- * Snapshots, and transactions that may yet need what vacuum would remove: of sessions (not our own), prepared
- * ones, and those that replication slots keep for standbys.
- */
+/* Snapshots and transactions that may still need dead rows: of other sessions, prepared transactions, and
+ * those that replication slots keep for standbys. */
 static const char sql_pins[] = "SELECT q.what, q.name, q.age_ms, q.age," SESSION(
     "s") " FROM (SELECT 'session' AS what, '' AS name, a.pid,"
-         "   coalesce(floor(1000 * extract(epoch FROM clock_timestamp() - a.xact_start)), -1)::int8 AS "
-         "age_ms,"
+         "   coalesce(floor(1000 * extract(epoch FROM clock_timestamp() - a.xact_start)), -1)::int8"
+         "   AS age_ms,"
          "   greatest(age(a.backend_xmin), age(a.backend_xid))::int8 AS age"
-         "   FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum "
-         "worker'"
+         "   FROM pg_stat_activity a"
+         "   WHERE a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'"
          "   AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL"
          "   UNION ALL SELECT 'prepared transaction', x.gid, NULL,"
          "   floor(1000 * extract(epoch FROM clock_timestamp() - x.prepared))::int8, age(x.transaction)::int8"
          "   FROM pg_prepared_xacts x"
-         "   UNION ALL SELECT 'replication slot', r.slot_name::text, NULL, -1, greatest(age(r.xmin), "
-         "age(r.catalog_xmin))::int8"
+         "   UNION ALL SELECT 'replication slot', r.slot_name::text, NULL, -1,"
+         "   greatest(age(r.xmin), age(r.catalog_xmin))::int8"
          "   FROM pg_replication_slots r WHERE coalesce(r.xmin, r.catalog_xmin) IS NOT NULL) q"
          " LEFT JOIN pg_stat_activity s ON s.pid = q.pid ORDER BY q.age DESC, q.age_ms DESC LIMIT $1";
 

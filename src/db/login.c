@@ -6,7 +6,7 @@
 
 #define STATE_LEN 5
 
-/* The last word of the line if it has the form of an SQLSTATE, else NULL: "FATAL:  28P01". */
+/* Returns the last word of a line such as "FATAL:  28P01" when it has the form of an SQLSTATE, else NULL. */
 static const char *line_state(const char *line, size_t len)
 {
     if (len <= STATE_LEN || line[len - STATE_LEN - 1] != ' ')
@@ -18,7 +18,7 @@ static const char *line_state(const char *line, size_t len)
     return state;
 }
 
-/* What to tell the operator; NULL: another refusal. */
+/* The reason for the operator. NULL: another SQLSTATE. */
 static const char *refusal(const char *state)
 {
     if (strncmp(state, "28P01", STATE_LEN) == 0)
@@ -30,7 +30,8 @@ static const char *refusal(const char *state)
     return NULL;
 }
 
-/* One line for each host of the URL: a host that failed in another way may still become available. */
+/* The message has a line for each host of the URL. NULL unless all hosts refuse: a host that failed otherwise
+ * may become available. */
 static const char *common_refusal(const char *message)
 {
     const char *common = NULL;
@@ -53,7 +54,7 @@ enum err login_check(const char *url, struct detail *detail)
     PGconn *conn = PQconnectdbParams(names, values, 1);
     const char *reason = NULL;
     if (conn != NULL && PQstatus(conn) != CONNECTION_OK) {
-        PQsetErrorVerbosity(conn, PQERRORS_SQLSTATE); /* kept by PQreset, which connects again */
+        PQsetErrorVerbosity(conn, PQERRORS_SQLSTATE); /* PQreset keeps it and connects again */
         PQreset(conn);
         if (PQstatus(conn) != CONNECTION_OK)
             reason = common_refusal(PQerrorMessage(conn));

@@ -31,9 +31,9 @@ static enum err read_backend(struct db *db, int32_t *pid, struct detail *detail)
     return e;
 }
 
-/* The server processes of one session, of another one in a transaction, and of the first one again. *shared:
- * no two sessions of a server have these. Where both have one process, a pooler may have no other: the first
- * is not asked again, or it would wait for the second. */
+/* Reads the server process of first, of second in a transaction, and of first again. *shared: the processes
+ * show that a pooler shares sessions. When both have the same process, first is not read again: a pooler with
+ * a single session would make it wait for second. */
 static enum err compare_backends(struct db *first, struct db *second, bool *shared, struct detail *detail)
 {
     int32_t before = 0, other = 0, after = 0;
@@ -50,7 +50,7 @@ static enum err compare_backends(struct db *first, struct db *second, bool *shar
     return e;
 }
 
-/* A session that is lost and opened again has another process too, so one comparison proves nothing. */
+/* A session that was lost and reopened has another process too, so one comparison is not enough. */
 enum err server_behind_pooler(const char *url, const char *name, bool *out, struct detail *detail)
 {
     enum {

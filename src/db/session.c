@@ -29,8 +29,8 @@ static const char sql_session[] =
     /* a generic plan made while the tables were empty would use sequential scans for ever */
     " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false),"
     /* the tables are small and always in memory, so an index look-up costs no more than a scan step */
-    " pg_catalog.set_config('random_page_cost', '1.1', false), "
-    "pg_catalog.set_config('statement_timeout', $1, false),"
+    " pg_catalog.set_config('random_page_cost', '1.1', false),"
+    " pg_catalog.set_config('statement_timeout', $1, false),"
     " pg_catalog.set_config('lock_timeout', $2, false),"
     " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
 

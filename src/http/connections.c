@@ -29,7 +29,7 @@ struct connections {
     pthread_mutex_t lock;
     struct connection *newest, *oldest; /* under lock, as is what follows */
     struct peers *peers;
-    struct linger_sockets lingering;
+    struct linger_list lingering;
 };
 
 struct connections *connections_new(

@@ -11,13 +11,13 @@ enum {
     LINGER_BYTES = 8 << 20
 };
 
-static void drop(struct linger_sockets *linger, size_t i)
+static void drop(struct linger_list *linger, size_t i)
 {
     close(linger->socket[i].fd);
     linger->socket[i] = linger->socket[--linger->count];
 }
 
-void linger_add(struct linger_sockets *linger, int fd)
+void linger_add(struct linger_list *linger, int fd)
 {
     if (linger->count == LINGER_MAX)
         return;
@@ -29,14 +29,14 @@ void linger_add(struct linger_sockets *linger, int fd)
     linger->socket[linger->count++].deadline_ms = clock_ms() + LINGER_MS;
 }
 
-nfds_t linger_poll(const struct linger_sockets *linger, struct pollfd *fds)
+nfds_t linger_poll(const struct linger_list *linger, struct pollfd *fds)
 {
     for (size_t i = 0; i < linger->count; i++)
         fds[i] = (struct pollfd){.fd = linger->socket[i].fd, .events = POLLIN};
     return (nfds_t)linger->count;
 }
 
-void linger_read(struct linger_sockets *linger, const struct pollfd *fds, nfds_t count)
+void linger_read(struct linger_list *linger, const struct pollfd *fds, nfds_t count)
 {
     char scrap[16384];
     /* Backwards: drop moves the last socket, which has been handled or is new, into the gap. */
@@ -51,7 +51,7 @@ void linger_read(struct linger_sockets *linger, const struct pollfd *fds, nfds_t
     }
 }
 
-void linger_expire(struct linger_sockets *linger, int64_t now_ms)
+void linger_expire(struct linger_list *linger, int64_t now_ms)
 {
     for (size_t i = linger->count; i-- > 0;)
         if (linger->socket[i].deadline_ms <= now_ms)

@@ -13,7 +13,7 @@
 #define LINGER_MAX 16 /* more sockets are closed at once */
 
 /* {0} is empty. */
-struct linger_sockets {
+struct linger_list {
     struct {
         int fd;
         int64_t deadline_ms;
@@ -23,12 +23,12 @@ struct linger_sockets {
 };
 
 /* Keeps a duplicate of fd, which has been shut down for writing. */
-void linger_add(struct linger_sockets *linger, int fd);
+void linger_add(struct linger_list *linger, int fd);
 /* Fills fds (room for LINGER_MAX), returns how many. */
-nfds_t linger_poll(const struct linger_sockets *linger, struct pollfd *fds);
+nfds_t linger_poll(const struct linger_list *linger, struct pollfd *fds);
 /* Reads what poll found in the fds of linger_poll; more may have been added since. */
-void linger_read(struct linger_sockets *linger, const struct pollfd *fds, nfds_t count);
+void linger_read(struct linger_list *linger, const struct pollfd *fds, nfds_t count);
 /* Closes those whose deadline has passed. */
-void linger_expire(struct linger_sockets *linger, int64_t now_ms);
+void linger_expire(struct linger_list *linger, int64_t now_ms);
 
 #endif

@@ -67,8 +67,9 @@ static enum err check_accounts(enum provisioning_kind kind, const struct account
         if (snapshot->accounts[i].found == (kind == PROVISIONING_MERGE))
             continue;
         address_encode(&batch->keys[i], address);
-        return detail_set(detail, ERR_NOT_YET, "account %s %s on the network, but not in any ingested ledger",
-            address, kind == PROVISIONING_MERGE ? "is missing" : "exists");
+        return detail_set(detail, ERR_NOT_YET,
+            "account %s %s on the network; the ledger that changed it is not ingested yet", address,
+            kind == PROVISIONING_MERGE ? "is missing" : "exists");
     }
     return ERR_OK;
 }

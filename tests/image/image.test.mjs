@@ -115,18 +115,19 @@ function childOf(pid) {
   return child;
 }
 
-test('the image names a user by number, a health check, the commit, and has no shell', () => {
+test('the image names a user by number, a health check, version and commit, and has no shell', () => {
   assert.match(image.User, /^[1-9]\d*:[1-9]\d*$/);
   assert.deepEqual(image.Healthcheck.Test, ['CMD', '/usr/local/bin/fairway', 'health', 'live']);
   assert.equal(image.Labels['org.opencontainers.image.revision'], process.env.IMAGE_COMMIT);
+  assert.equal(image.Labels['org.opencontainers.image.version'], process.env.IMAGE_VERSION);
   assert.deepEqual([image.Entrypoint, image.Cmd], [['/usr/local/bin/fairway'], ['serve']]);
   for (const shell of ['bin/sh', 'usr/bin/sh', 'bin/bash'])
     assert.ok(!fs.existsSync(path.join(process.env.IMAGE_ROOTFS, shell)), shell);
 });
 
-test('fairway --version names the commit', async () => {
+test('fairway --version names version and commit', async () => {
   const { stdout } = await succeeds(['--version']);
-  assert.ok(stdout.includes(process.env.IMAGE_COMMIT), stdout);
+  assert.ok(stdout.includes(process.env.IMAGE_VERSION) && stdout.includes(process.env.IMAGE_COMMIT), stdout);
 });
 
 test('nothing in the image can be written', async () => {

@@ -59,8 +59,9 @@ if [ -z "$(build images --quiet --filter "reference=$base" 2>/dev/null)" ]; then
 fi
 
 step "docker/Dockerfile on Debian $release"
+version=$(sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
-build bud --isolation chroot --format docker --build-arg BASE="$base" --build-arg COMMIT="$commit" --pull-never \
+build bud --isolation chroot --format docker --build-arg BASE="$base" --build-arg COMMIT="$commit" --build-arg VERSION="$version" --pull-never \
     --file docker/Dockerfile --tag fairway . >"$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log" >&2; exit 1; }
 build rm --all >/dev/null
 build inspect --type image fairway >"$dir/image.json"
@@ -85,5 +86,5 @@ else
     echo "not checked: the checkers need Python's venv and pip"
 fi
 step "containers"
-IMAGE_COMMIT=$commit IMAGE_JSON=$dir/image.json IMAGE_ROOTFS=$rootfs IMAGE_SECCOMP=$profile IMAGE_DIR=$dir \
+IMAGE_COMMIT=$commit IMAGE_VERSION=$version IMAGE_JSON=$dir/image.json IMAGE_ROOTFS=$rootfs IMAGE_SECCOMP=$profile IMAGE_DIR=$dir \
     FAIRWAY_BIN=tests/image/container.sh tests/run.sh tests/image/image.test.mjs

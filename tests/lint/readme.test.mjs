@@ -47,7 +47,8 @@ for (const page of pages) {
   });
 
   test(`${page}: each metric exists`, () => {
-    const missing = all(named, /\b(fairway_[a-z_]+)/g).filter(m => !sources.includes(m));
+    const roles = read('docker/roles.sql');
+    const missing = all(named, /\b(fairway_[a-z_]+)/g).filter(m => !sources.includes(m) && !roles.includes(m));
     assert.deepEqual(missing, []);
   });
 

@@ -2,21 +2,12 @@
  * Lease and release, as src/README.md describes them and src/grant, src/pool and src/ingest implement them, under crashes,
  * lost messages, lost connections and stalls. Checked by spin: `make model`.
  *
-<<<<<<< HEAD
  * Processes:
  *   Api        a grant: src/grant/grant.c, grant_claim.c, grant_record.c; the response: src/api/post_transaction.c
- *   Ingester   src/ingest/lead.c (take), commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
+ *   Ingester   src/ingest/lead.c (take), ledger_commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
  *   Network    clients, validators and the clock: which returned transactions a ledger includes, and when it closes
  * A process that spin does not schedule is stalled (SIGSTOP, a long pause): no step has a time limit. A crash is a step
  * that loses everything in the process, and what was not committed in the server.
-=======
- * Where things are:
- *   Api        a grant: src/pool/claim.c, lease.c, record.c; the answer: src/api/post_transaction.c
- *   Ingester   src/ingest/lead.c (take), ledger_commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
- *   Network    clients, validators and the clock: which of the answered transactions a ledger has, and when it closes
- * A process that spin does not schedule is a stalled one (SIGSTOP, a long pause): no step has a time limit. A crash is
- * a step that forgets: everything in the process, and in the server what was not committed.
->>>>>>> h-C
  *
  * The model is finite without a bound on leases, ledgers, crashes or changes of leader, because:
  *   - Time is counted from the close time of the network's last ledger, sequence numbers from the network's, and a
@@ -324,11 +315,7 @@ inline mirror()
     }
 }
 
-<<<<<<< HEAD
-/* All become visible: the ledger row, the cursor, the ends of leases, the sequences (commit.c: leave). */
-=======
-/* Everything is visible: the ledger row, the cursor, the ends of leases, the sequences (ledger_commit.c: finish). */
->>>>>>> h-C
+/* All become visible: the ledger row, the cursor, the ends of leases, the sequences (ledger_commit.c: finish). */
 inline commit_ledger()
 {
     atomic {
@@ -395,11 +382,7 @@ follow:
     fi;
 
 lead:
-<<<<<<< HEAD
-    /* getLedgers has a ledger after this leader's own cursor. commit.c: enter. */
-=======
-    /* getLedgers has one after where this leader thinks that it is. ledger_commit.c: begin. */
->>>>>>> h-C
+    /* getLedgers has a ledger after this leader's own cursor. ledger_commit.c: begin. */
     if
     :: atomic {
            (!at_cursor[me] || ahead_count > 0) && cursor_lock == NONE ->

@@ -58,6 +58,7 @@ test('bad options: a message and 64', async (t) => {
     ['--prot', '1'],
     ['--port', 'x'],
     ['--port', '65536'],
+    ['--listen', 'localhost'],
     ['--first-ledger', '1'],
     ['--hide-friendbot=yes'],
     ['--ledger-ms', '-1'],

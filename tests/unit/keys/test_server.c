@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -97,6 +98,7 @@ static struct keyd *deaf(int *other_end)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     shutdown(pair[1], SHUT_WR);
     keyd->child.fd = pair[0];
+    keyd->lost_event = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&keyd->mutex, NULL);
     *other_end = pair[1];
     return keyd;

@@ -40,7 +40,7 @@ static void min_time_after_max_time_is_refused(void **state)
 {
     (void)state;
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 11, .max_time_s = 10},
-        ERR_INVALID_TRANSACTION, "min time is after the max time");
+        ERR_INVALID_TRANSACTION, "min time is after its max time");
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10, .max_time_s = 10}, ERR_OK, NULL);
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10}, ERR_OK, NULL);
 }
@@ -114,11 +114,11 @@ static void extra_signers_that_the_network_calls_malformed_are_refused(void **st
     add_signer(&same, 2, 5);
     add_signer(&same, 2, 5);
     set_v2(&twice, (struct sample_v2){.signer_count = 2, .signers = &same});
-    assert_refused(&twice, ERR_INVALID_TRANSACTION, "the same");
+    assert_refused(&twice, ERR_INVALID_TRANSACTION, "two extra signers are the same");
     add_payment(&empty, PLAIN, 3);
     add_payload_signer(&nothing, 4, 0);
     set_v2(&empty, (struct sample_v2){.signer_count = 1, .signers = &nothing});
-    assert_refused(&empty, ERR_INVALID_TRANSACTION, "payload is empty");
+    assert_refused(&empty, ERR_INVALID_TRANSACTION, "payload of an extra signer is empty");
 }
 
 int main(void)
