@@ -55,7 +55,7 @@ static struct named_batch named_of(struct grant *const grants[], size_t count)
 /* The account and the unsigned transaction of one grant. */
 struct draft {
     struct grant *grant;
-    const struct claimed_account *account;
+    const struct claim_account *account;
     struct buf transaction;
 };
 
@@ -78,7 +78,7 @@ static enum err check_request(const struct lease_request *request, const struct 
 }
 
 static struct draft draft_of(
-    struct grant *grant, const struct claimed_account *account, struct transaction_head *head)
+    struct grant *grant, const struct claim_account *account, struct transaction_head *head)
 {
     struct draft draft = {.grant = grant, .account = account};
     struct lease *lease = &grant->lease;
@@ -254,7 +254,7 @@ static size_t accounts_wanted(const struct grant_batch *batch)
 enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant_batch *batch, struct detail *detail)
 {
-    struct claimed_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claimed_account);
+    struct claim_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claim_account);
     struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
     struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
     struct grant_claim claim = {.settings = settings,

@@ -42,7 +42,7 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
 static enum err read_accounts(const struct db_rows *rows, struct grant_claim *claim, struct detail *detail)
 {
     for (size_t row = 0; row < db_count(rows) && !db_is_null(rows, row, 0); row++) {
-        struct claimed_account *account = &claim->accounts[claim->claimed];
+        struct claim_account *account = &claim->accounts[claim->claimed];
         enum err e = account_read_seed(rows, row, 0, &account->key, &account->sealed, detail);
         if (e != ERR_OK)
             return e;

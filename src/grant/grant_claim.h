@@ -14,7 +14,7 @@ struct grant_terms {
 };
 
 /* An idle account, locked FOR UPDATE until the transaction ends. One that is not used needs no release. */
-struct claimed_account {
+struct claim_account {
     struct public_key key;
     int64_t sequence, sequence_ledger;
     struct sealed_seed sealed;
@@ -29,8 +29,8 @@ struct grant_claim {
     size_t named_count;
     struct idempotency_keys *keys;
     struct grant_terms terms;
-    bool *members;                    /* room for named_count; set: which of the named are in the pool */
-    struct claimed_account *accounts; /* room for wanted; set */
+    bool *members;                  /* room for named_count; set: which of the named are in the pool */
+    struct claim_account *accounts; /* room for wanted; set */
     size_t claimed;
 };
 

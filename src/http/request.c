@@ -202,15 +202,6 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     return request;
 }
 
-/* For a quoted value of a log line: quotes, backslashes and bytes that are not visible become '?'. */
-static void printable(char *out, size_t size, const char *in)
-{
-    size_t i = 0;
-    for (; in[i] != '\0' && i + 1 < size; i++)
-        out[i] = in[i] > ' ' && in[i] <= '~' && in[i] != '"' && in[i] != '\\' ? in[i] : '?';
-    out[i] = '\0';
-}
-
 /* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
 static enum log_level level_of(const struct http_request *request)
 {
@@ -222,14 +213,11 @@ static enum log_level level_of(const struct http_request *request)
 /* 499: what other servers log for a client that left before the reply. It is never sent. */
 static void log_request(const struct http_request *request, bool sent)
 {
-    char path[200], method[sizeof request->method];
-    printable(path, sizeof path, request->target.path);
-    printable(method, sizeof method, request->method);
     const bool client_left = request->error == ERR_CANCELLED;
     log_line(level_of(request), "request",
-        "method=\"%s\" path=\"%s\" status=%d code=%s sent=%d client_left=%d ms=%.3f request_id=%s", method,
-        path, client_left ? 499 : request->status, err_code(request->error), sent, client_left,
-        (double)(clock_us() - request->began_us) / 1000, request->id);
+        "method=\"%s\" path=\"%.200s\" status=%d code=%s sent=%d client_left=%d ms=%.3f request_id=%s",
+        request->method, request->target.path, client_left ? 499 : request->status, err_code(request->error),
+        sent, client_left, (double)(clock_us() - request->began_us) / 1000, request->id);
 }
 
 void request_end(

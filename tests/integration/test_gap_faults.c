@@ -315,7 +315,7 @@ struct attempt {
 static void try_grant(void *context)
 {
     struct attempt *attempt = context;
-    struct claimed_account account;
+    struct claim_account account;
     bool members[1];
     const char *nobody = NULL;
     struct idempotency_keys keys = {0};

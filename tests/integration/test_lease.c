@@ -1,6 +1,6 @@
 /*
- * What a grant gives and what it refuses (DESIGN section 4, point 5), on a real PostgreSQL with a real key
- * process. test_lease_faults shows that failures leave nothing, test_lease_race that replicas do not collide.
+ * What a grant leases and what it refuses, with a real PostgreSQL and a real key process. Failures are in
+ * test_lease_faults, concurrent replicas in test_lease_race.
  */
 #include "support/pool.h"
 

@@ -139,7 +139,7 @@ static void S6_a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(voi
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
-    struct claimed_account account;
+    struct claim_account account;
     struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     struct grant_claim claim = {.settings = &pool->settings,

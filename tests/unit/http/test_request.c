@@ -114,6 +114,15 @@ static void a_refusal_is_logged_at_info_with_its_code_and_request_id(void **stat
     assert_has(line, " request_id=wallet-7.a_B");
 }
 
+static void a_path_cannot_add_a_field_to_the_log_line(void **state)
+{
+    (void)state;
+    struct reply reply;
+    ask_once(server, &reply, GET("/escaped\"status=200"));
+    AUTO_FREE char *line = line_of("/escaped\\\"status=200");
+    assert_has(line, " status=404 ");
+}
+
 #define SIXTY_FOUR "0123456789012345678901234567890123456789012345678901234567890123"
 
 static void a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one(void **state)
@@ -169,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_logged_at_debug_and_a_server_error_at_warn),
         cmocka_unit_test(a_refusal_is_logged_at_info_with_its_code_and_request_id),
+        cmocka_unit_test(a_path_cannot_add_a_field_to_the_log_line),
         cmocka_unit_test(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one),
         cmocka_unit_test(a_request_id_is_taken_over_for_one_request),
         cmocka_unit_test(a_client_that_leaves_is_logged_as_that_and_not_as_a_warning),
