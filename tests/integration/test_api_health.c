@@ -216,7 +216,7 @@ static void DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_em
     assert_green("/readyz");
 }
 
-static void below_the_floor_a_lease_is_503_before_it_takes_an_account(void **state)
+static void below_the_minimum_a_lease_is_503_before_it_takes_an_account(void **state)
 {
     (void)state;
     AUTO_RESPONSE refused = {0}, granted = {0};
@@ -374,7 +374,7 @@ int main(void)
         TEST(DO5_a_red_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
         TEST(DO5_G2_a_pool_without_an_active_account_is_red_and_a_leased_one_is_not),
         TEST(DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_empty_one_is_red),
-        TEST(below_the_floor_a_lease_is_503_before_it_takes_an_account),
+        TEST(below_the_minimum_a_lease_is_503_before_it_takes_an_account),
         TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),
         TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers),
         TEST(DX7_a_wait_continues_after_an_outage_and_returns_the_new_status),
