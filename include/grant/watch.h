@@ -49,13 +49,14 @@ MUST_CHECK enum err watch_start(const char *database_direct_url, struct watch **
 MUST_CHECK enum err watch_submit(struct watch *watch, struct watch_ticket *ticket);
 /*
  * The client has left. A ticket that waits is removed and done is called with ERR_CANCELLED, from this
- * function. Never blocks. The rules of engine_cancel for the ticket's memory hold.
+ * function. Never blocks. The ticket's memory: as for engine_cancel.
  */
 void watch_cancel(struct watch *watch, struct watch_ticket *ticket);
 /* From now on nobody waits: a ticket with a deadline in the future is refused with ERR_SHUTTING_DOWN once it
  * has been looked up, the others get their status. Returns at once. */
 void watch_drain(struct watch *watch);
-/* Refuses all tickets that are left with ERR_SHUTTING_DOWN and ends the threads. */
+/* Refuses all tickets that are left with ERR_SHUTTING_DOWN and ends the threads. For a ticket that
+ * watch_cancel has removed, see engine_stop. */
 void watch_stop(struct watch *watch);
 
 #endif
