@@ -32,7 +32,7 @@ struct engine_ticket {
         TICKET_DELAYED /* until not_before_ms */
     } place;
     bool cancelled;
-    bool checked; /* by a batch that could not grant it; it need not be checked again */
+    bool checked; /* a batch has checked it and had no account for it; GRANT_CHECK leaves it out */
     int64_t arrived_ms;
     uint64_t arrival;      /* the queue's order */
     int64_t not_before_ms; /* another transaction has locked its idempotency key: when to try again */
