@@ -1,7 +1,7 @@
 /*
- * The endpoints of the HTTP API, one file each in src/api. An endpoint reads the request on an HTTP thread,
- * which it never blocks; grant, pool and the key process do the work on threads of their own, and from those
- * the reply is sent.
+ * The endpoints of the HTTP API, one file each in src/api. An endpoint reads the request on an HTTP thread
+ * and never blocks it. Threads of the engine, the watch and the database workers do the rest and send the
+ * reply.
  */
 #ifndef FAIRWAY_API_API_H
 #define FAIRWAY_API_API_H
