@@ -33,8 +33,8 @@ void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail
 {
     ticket->grant.state = GRANT_REFUSED;
     ticket->grant.error = e;
-    if (detail != NULL)
-        ticket->grant.detail = *detail;
+    /* A batch that was rolled back may have left another reason. */
+    ticket->grant.detail = detail != NULL ? *detail : (struct detail){0};
     ticket->done(ticket);
 }
 

@@ -177,7 +177,7 @@ struct outcome {
     bool is_faulty; /* one got an account whose seed does not open */
 };
 
-static void sort(const struct engine_batch *batch, struct outcome *outcome)
+static void sort_by_outcome(const struct engine_batch *batch, struct outcome *outcome)
 {
     for (size_t i = 0; i < batch->grant.count; i++) {
         struct engine_ticket *ticket = batch->tickets[i];
@@ -198,7 +198,7 @@ void engine_batch_finish(struct engine *engine, struct engine_batch *batch)
     struct outcome outcome = {0};
     pthread_mutex_lock(&engine->mutex);
     engine->taken -= batch->grant.count;
-    sort(batch, &outcome);
+    sort_by_outcome(batch, &outcome);
     ticket_queue_merge(&engine->queue, &outcome.waiting);
     ticket_queue_merge(&engine->delayed, &outcome.delayed);
     if (batch->grant.mode == GRANT_CLAIM_SHARE)
