@@ -25,7 +25,7 @@ struct engine;
 struct engine_ticket {
     struct grant grant;
     void (*done)(struct engine_ticket *ticket);
-    /* The engine's, under its mutex: */
+    /* The engine's, guarded by its mutex: */
     enum ticket_place {
         TICKET_ELSEWHERE, /* not submitted yet, in a batch, or decided */
         TICKET_QUEUED,
