@@ -117,8 +117,10 @@ static enum err start(const struct config *config, struct service *service, stru
     return e;
 }
 
-/* In this order every open request is answered: first no new requests, then the waiting ones, then what their
- * answers depend on. */
+/* The order in which every open request is answered: no new requests, then the waiting ones are refused, and
+ * only then what their answers depend on is freed. The listeners end before the APIs: a client that leaves
+ * cancels its request on a thread of the listener, which uses the API and may still run when the engine and
+ * the watch have stopped. */
 static void stop(struct service *service)
 {
     systemd_notify("STOPPING=1");
@@ -137,9 +139,9 @@ static void stop(struct service *service)
         engine_stop(service->engine);
     if (service->watch != NULL)
         watch_stop(service->watch);
+    listeners_free(&service->listeners);
     api_free(service->api);
     api_free(service->admin);
-    listeners_free(&service->listeners);
     ingest_stop(service->ingest);
     pool_access_close(&service->base);
 }
