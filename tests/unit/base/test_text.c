@@ -1,4 +1,4 @@
-/* Rules of base/text.h: each value has exactly one spelling. */
+/* Rules of base/text.h: each value has one spelling; hexadecimal digits may be of either case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
