@@ -114,7 +114,7 @@ struct work {
     const struct embedded_migration *list;
     size_t count;
     struct detail *detail;
-    bool locked;  /* false: another process migrates */
+    bool locked;  /* it has the advisory lock; false: another process migrates */
     bool blocked; /* lock_timeout ended it */
     int32_t done; /* the number of the migration that was applied; 0: none was missing */
 };
