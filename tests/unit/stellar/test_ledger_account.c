@@ -85,7 +85,7 @@ static void any_other_signer_ends_own_authority(void **state)
     assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, false));
     assert_false(own_authority((const uint8_t[]){255, 1, 1, 1}, 20, false));
     assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, true));
-    /* sponsored without signers: the reserves of a channel account are */
+    /* sponsored without signers, as channel accounts are */
     assert_true(own_authority((const uint8_t[]){1, 0, 0, 0}, 0, true));
 }
 
@@ -99,7 +99,7 @@ static void an_account_entry_gives_its_fields(void **state)
     assert_int_equal(out.balance_stroops, 123);
     assert_int_equal(out.sequence, 456);
     assert_false(out.removed);
-    assert_int_equal(out.reserves, 2 + 2 + 2); /* two signers, and as many sponsored entries */
+    assert_int_equal(out.reserves, 2 + 2 + 3 - 1); /* two signers, sponsoring 3, sponsored 1 */
     assert_int_equal(out.selling_stroops, 77);
     for (size_t len = 0; len < entry.len; len++)
         assert_int_equal(account_entry_decode((struct bytes){entry.data, len}, &out), ERR_XDR_TRUNCATED);
