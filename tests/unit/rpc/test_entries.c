@@ -253,7 +253,8 @@ static void cancel_ends_the_retries(void **state)
     close(wake[0]);
 }
 
-/* Requests the list; the response has one account, whose key is all 7s, under the right or a wrong key. */
+/* Requests the list. The response has one frozen account, whose bytes are all 7; spoil is put before the
+ * entry, and the key of the entry is right or wrong. */
 static enum err ask_frozen(
     struct fake_rpc *fake, bool right_key, const char *spoil, struct frozen_accounts *out)
 {

@@ -107,7 +107,7 @@ static void an_account_entry_gives_its_fields(void **state)
     assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_XDR_TRAILING);
 }
 
-static void an_entry_that_is_no_account_is_refused(void **state)
+static void an_entry_of_another_type_is_refused(void **state)
 {
     (void)state;
     CLEANUP(buf_free) struct buf ttl = {0};
@@ -119,7 +119,7 @@ static void an_entry_that_is_no_account_is_refused(void **state)
     assert_int_equal(account_entry_decode(buf_bytes(&ttl), &out), ERR_MALFORMED);
 }
 
-static void the_ledger_key_of_an_account(void **state)
+static void a_ledger_key_is_the_type_and_the_account(void **state)
 {
     (void)state;
     CLEANUP(buf_free) struct buf out = {0};
@@ -132,9 +132,9 @@ static void the_ledger_key_of_an_account(void **state)
     assert_memory_equal(out.data + 8, key.bytes, 32);
 }
 
-/* stellar-core, TransactionFrame: of the codes that can be in a ledger, only these leave the sequence number.
+/* In stellar-core's TransactionFrame, only these codes are set after the sequence number has been consumed.
  */
-static void DR3_only_codes_set_after_the_sequence_moved_prove_that_it_was_consumed(void **state)
+static void DR3_only_codes_set_after_the_sequence_number_was_consumed_prove_it(void **state)
 {
     (void)state;
     static const int32_t consuming[] = {0, -1, -6, -7, -10, -11, -14, -15};
@@ -170,9 +170,9 @@ int main(void)
         cmocka_unit_test(the_master_key_alone_must_reach_every_threshold),
         cmocka_unit_test(any_other_signer_ends_own_authority),
         cmocka_unit_test(an_account_entry_gives_its_fields),
-        cmocka_unit_test(an_entry_that_is_no_account_is_refused),
-        cmocka_unit_test(the_ledger_key_of_an_account),
-        cmocka_unit_test(DR3_only_codes_set_after_the_sequence_moved_prove_that_it_was_consumed),
+        cmocka_unit_test(an_entry_of_another_type_is_refused),
+        cmocka_unit_test(a_ledger_key_is_the_type_and_the_account),
+        cmocka_unit_test(DR3_only_codes_set_after_the_sequence_number_was_consumed_prove_it),
         cmocka_unit_test(every_result_code_of_the_schema_has_its_protocol_name),
     };
     return cmocka_run_group_tests_name("stellar/ledger_account", tests, NULL, NULL);
