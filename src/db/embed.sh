@@ -1,5 +1,5 @@
 #!/bin/sh
-# embed.sh migrations/*.sql: prints the C file that defines the table of embedded.h. The files must be numbered 1, 2, 3, ...
+# embed.sh migrations/*.sql: prints the C file that defines the table of embedded.h. The files must be numbered 1, 2, ...
 # and given in that order. A pattern that matches no file makes an empty table.
 set -eu
 
