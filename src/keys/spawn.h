@@ -20,8 +20,8 @@ MUST_CHECK enum err spawn_keyd(const char *program, enum keyd_mode mode, const s
 /* Whether the process has ended or ends within wait_ms; *detail says how. Does not reap it. */
 bool spawn_ended(const struct spawn_child *child, int wait_ms, struct detail *detail);
 
-/* Waits for the process to end and reaps it; kills it after patience_ms. The caller has closed the socket,
+/* Waits for the process to end and reaps it; kills it after wait_ms. The caller has closed the socket,
  * which makes it end. Closes pidfd. */
-void spawn_reap(struct spawn_child *child, int patience_ms);
+void spawn_reap(struct spawn_child *child, int wait_ms);
 
 #endif
