@@ -28,8 +28,8 @@ static const struct command commands[] = {
         "out of the pool (retire).",
         ANY_NUMBER, cmd_accounts, NULL},
     {"hold", FOR_HOLD, {" REASON", " --show"},
-        "Grants no lease until no transaction whose lease this database lost can be included any more: for\n"
-        "a database that went back in time, such as a copied volume. --show prints the current hold.",
+        "Stops granting leases until every transaction whose lease this database may have lost has expired:\n"
+        "for a database that went back in time, such as a copied volume. --show prints the current hold.",
         1, cmd_hold, NULL},
     {"locks", FOR_LOCKS, {""},
         "Shows which session blocks which in PostgreSQL, for how long and by which statement.\n"
