@@ -48,7 +48,8 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
     return ERR_OK;
 }
 
-/* Afterwards no transaction of an earlier term commits a ledger. Waits for one that has locked the row. */
+/* Once this is committed, no transaction of an earlier term commits a ledger. Waits for one that has locked
+ * the row. */
 static const char sql_take[] = "WITH taken AS MATERIALIZED ("
                                " UPDATE fairway.cursor SET term = term + 1"
                                " RETURNING sequence, hash, close_time, term)"
@@ -99,8 +100,8 @@ static enum err await_lock(struct lead *lead, struct detail *detail)
     return e;
 }
 
-/* The session that has the lock, as long as our term is the newest: no other replica has taken the lead
- * since. */
+/* Finds the session that has the lock, but only while our term is the newest: else another replica has taken
+ * the lead since, and its session must not be ended. */
 static const char sql_locker[] =
     "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
     " WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_backend_pid()"
