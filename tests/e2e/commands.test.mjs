@@ -179,7 +179,7 @@ test('a parameter of the URL that libpq does not know is named', TIMEOUT, async 
   assert.doesNotMatch(error, /word=|"word/);
 });
 
-test('key files that cannot be meant have words of their own', TIMEOUT, async () => {
+test('a master key file that is a directory, empty or not set has an error of its own', TIMEOUT, async () => {
   const empty = path.join(world.folder, 'empty');
   fs.writeFileSync(empty, '', { mode: 0o600 });
   await refused({ MASTER_KEY_FILE: world.folder }, 78, /MASTER_KEY_FILE: \S+ is a directory, not a file/);
@@ -291,7 +291,7 @@ for (const settings of ['pool_mode = transaction\ndefault_pool_size = 1', 'pool_
     }
   });
 
-test('a pooler that keeps one server session for each client is none', TIMEOUT, async t => {
+test('a pooler in session mode is not taken for a transaction pooler', TIMEOUT, async t => {
   const url = await startPooler(t, 'pool_mode = session\ndefault_pool_size = 30');
   if (url === null)
     return t.skip('no pgbouncer');

@@ -178,7 +178,7 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
 
 /* Requests wait in the watch, in the queue for accounts that are all leased, and for workers that a lock
  * blocks. */
-static void DO1_when_the_service_stops_all_that_wait_get_a_reply(void **state)
+static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **state)
 {
     (void)state;
     static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
@@ -229,7 +229,7 @@ int main(void)
             DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_time, start, stop),
         cmocka_unit_test_setup_teardown(
             DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline, start, stop),
-        cmocka_unit_test_setup(DO1_when_the_service_stops_all_that_wait_get_a_reply, start),
+        cmocka_unit_test_setup(DO1_when_the_service_stops_all_waiting_requests_get_a_reply, start),
     };
     return cmocka_run_group_tests_name("API: replies to all", tests, test_pg_start_private, test_pg_stop);
 }

@@ -30,10 +30,10 @@ static int set_up(void **state)
     const struct built_account gone = {.key = built_key(5), .removed = true};
     test_db_exec(&world->db, "UPDATE fairway.leases SET max_ledger = 105 WHERE account = (SELECT public_key"
                              " FROM fairway.channel_accounts WHERE slot = 3)");
-    gap_close(world, 1, 51, BY_NOBODY);
+    gap_close_ledger(world, 1, 51, BY_NOBODY);
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
-    gap_open(world, 8, 1);
-    gap_close(world, 2, 51, 0);
+    gap_drop_ledgers(world, 8, 1);
+    gap_close_ledger(world, 2, 51, 0);
     ledger_feed_drop_below(world->feed, CURSOR_AFTER);
     *state = world;
     return 0;

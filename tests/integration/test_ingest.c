@@ -49,7 +49,7 @@ static void I5_catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once(vo
     await_cursor(world, FIRST);
     ingest_stop(first);
     close_ledgers(world, 60);
-    ledger_feed_at_most(world->feed, 3);
+    ledger_feed_limit(world->feed, 3);
     world->ingest = ingest_world_start(world);
     await_cursor(world, FIRST + 60);
     await_ready(world->ingest);

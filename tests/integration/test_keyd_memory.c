@@ -160,8 +160,8 @@ static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state
     buf_add(&message, account.public_key.bytes, sizeof account.public_key.bytes);
     wire_put_sealed(&message, &account.sealed);
     wire_put_bytes(&message, buf_bytes(&transaction));
-    raw_say(&child, WIRE_LEASES, &message);
-    raw_hear(&child, WIRE_LEASES, &message);
+    raw_send(&child, WIRE_LEASES, &message);
+    raw_receive(&child, WIRE_LEASES, &message);
     assert_int_equal(be32_get(message.data), ERR_OK);
     is_nowhere(&child, &forms);
     assert_int_equal(raw_end(&child), EX_OK);
@@ -177,8 +177,8 @@ static void no_secret_of_a_generated_account_stays_in_memory(void **state)
     struct spawn_child child = raw_spawn(KEYD_PROVISION);
     raw_load(&child);
     buf_add_u32(&message, 1);
-    raw_say(&child, WIRE_GENERATE, &message);
-    raw_hear(&child, WIRE_GENERATE, &message);
+    raw_send(&child, WIRE_GENERATE, &message);
+    raw_receive(&child, WIRE_GENERATE, &message);
     struct xdr_reader answer = xdr_reader(buf_bytes(&message));
     assert_int_equal(xdr_opaque(&answer, account.public_key.bytes, sizeof account.public_key.bytes), ERR_OK);
     assert_int_equal(wire_get_sealed(&answer, &account.sealed), ERR_OK);

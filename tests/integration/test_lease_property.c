@@ -145,7 +145,7 @@ static void DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference
     size_t done = 0, leases = 0, kinds[KINDS] = {0};
     print_message("FAIRWAY_SEED=%u\n", seed);
     test_pool_open(&run->pool, REFERENCE_ACCOUNTS);
-    steps_plant(run);
+    steps_install(run);
     while (done < wanted) {
         struct step steps[CASE_STEPS];
         size_t taken;

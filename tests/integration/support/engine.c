@@ -52,7 +52,7 @@ static void done(struct engine_ticket *ticket)
         clock_sleep_ms(takes_ms);
 }
 
-struct db *hold_grants(struct test_engine *engine)
+struct db *block_grants(struct test_engine *engine)
 {
     struct detail detail = {0};
     struct db *holder = test_db_open(&engine->pool.test, DB_DIRECT);
@@ -63,7 +63,7 @@ struct db *hold_grants(struct test_engine *engine)
     return holder;
 }
 
-void let_go(struct db *holder)
+void unblock_grants(struct db *holder)
 {
     db_rollback(holder);
     db_free(holder);

@@ -16,14 +16,14 @@ const char *keyd_program(void);
 int secret_of(const void *data, size_t len);
 int secret_of_text(const char *text);
 
-/* New descriptors of the known secrets. */
+/* Returns new descriptors of the known secrets; keyd_start closes them. */
 struct keyd_secrets keyd_known_secrets(void);
 struct keyd_settings keyd_test_settings(void);
 
 /* Starts and loads keyd with the known secrets; the test fails when that fails. */
 struct keyd *keyd_loaded(enum keyd_mode mode);
 
-/* The known distribution account. */
+/* The public key of the known distribution account. */
 struct public_key keyd_distribution(void);
 
 /* Generates count accounts under the known master key. */

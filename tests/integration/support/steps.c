@@ -52,7 +52,7 @@ static void repeat_choices(struct run *run)
         fail_msg("%s", detail.text);
 }
 
-void steps_plant(struct run *run)
+void steps_install(struct run *run)
 {
     test_db_exec(&run->pool.test, sql_plant);
 }
