@@ -1,4 +1,4 @@
-// What a person types: arguments that are refused, help, versions, and the words for each wrong setting at the start of a command.
+// The command line: refused arguments, help, versions, and the error message for each wrong setting at the start of a command.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -43,7 +43,7 @@ function serve(env) {
   return service;
 }
 
-/** The start ends with this exit code and these words, well before START_TIMEOUT. */
+/** Asserts that the start ends with this exit code and this message, well before START_TIMEOUT. */
 async function refused(env, code, words, args = ['serve'], base = world.env) {
   const ended = await run(args, env, base);
   assert.equal(ended.code, code, ended.error);

@@ -17,7 +17,7 @@ const TIMEOUT = { timeout: LONG ? 900_000 : 120_000 };
 let world, databases, service, users;
 /** The name of the current primary. */
 let primary;
-/** Everything signed here, by account and sequence: [{hash, maxTime, granted}], where granted is the close time at that moment. */
+/** Everything that was signed in this file, by account and sequence: [{hash, maxTime}]. */
 const signed = new Map();
 
 before(async () => {
@@ -44,6 +44,7 @@ const cursor = async columns => (await databases.sql(primary, `SELECT ${columns}
 const held = async () => (await cursor("coalesce(held_until, 0)"))[0] !== '0';
 const post = (to = service) => to.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300 });
 
+/** granted: the network's last close time before the request. */
 function remember(lease, granted) {
   const key = `${lease.channelAccount} ${lease.sequence}`;
   const before = signed.get(key) ?? [];

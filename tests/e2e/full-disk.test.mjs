@@ -1,4 +1,4 @@
-// The database's disk is full: the server reports SQLSTATE 53100 where a file would have to grow. Readiness turns red, nothing is leased
+// The database's disk is full: the server reports SQLSTATE 53100 where a file would have to grow. /readyz fails, nothing is leased
 // without being recorded, and everything recovers when there is space again.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

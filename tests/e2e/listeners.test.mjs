@@ -1,6 +1,5 @@
 // Connection limits of serve: clients that wait, idle, or send one byte a second, requests that find no account, and a database that
-// blocks the API's workers. In each case an honest client and the probes get their response
-// within a second.
+// blocks the API's workers. In each case other clients and the probes get their responses within a second.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import dns from 'node:dns/promises';
@@ -14,7 +13,7 @@ import { fairway, payment, sleep, startWorld, until } from './harness.mjs';
 const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
 let world, service, users, lease, signed;
 
-/** {status, headers, json, ms} of a request on its own connection. */
+/** Sends a request on its own connection. Returns {status, headers, json, ms}. */
 function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   const begun = Date.now(), text = body && JSON.stringify(body);
   return new Promise((resolve, reject) => {
@@ -41,7 +40,7 @@ async function askPatiently(url, options) {
     }
 }
 
-/** The best of three tries, because other programs use this machine too. */
+/** The median of three tries counts, because other programs use this machine too. */
 async function assertAnswersSoon(url, options, what) {
   const tries = [];
   for (let i = 0; i < 3; i++) {
@@ -59,7 +58,7 @@ async function assertNobodyKeptOut(what) {
     await assertAnswersSoon(url + path, options, what);
 }
 
-/** Connections that send something, and later what `then` sends. Those that are closed reconnect if `again`. */
+/** Connections that send `said`, and then, if given, `byte` once a second. With `again`, a closed one connects again. */
 class Crowd {
   #timers = [];
 

@@ -368,7 +368,7 @@ static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_i
     bump(&response, &leased, NULL);
     assert_refused(&response, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
     assert_int_equal(recorded(), 0);
-    service_set_spendable(&service, LEAST); /* far below the floor of leases */
+    service_set_spendable(&service, LEAST); /* far below the minimum for a lease */
     bump(&response, &leased, NULL);
     assert_int_equal(response.status, 200);
 }

@@ -27,7 +27,7 @@ static json_t *check_named(const struct response *response, const char *name)
     return NULL;
 }
 
-/* /readyz is red, and no other check fails. */
+/* Asserts that this check of /readyz fails, and no other. */
 static void assert_check_fails(const char *name)
 {
     AUTO_RESPONSE response = {0};
@@ -96,7 +96,7 @@ static void DO5_a_clock_far_from_the_last_close_time_in_either_direction_fails_i
     assert_passes("/readyz");
 }
 
-/* The reason that /readyz gives for a check that fails. */
+/* Returns the reason that /readyz gives for a failed check. */
 static char *reason_of(const char *name)
 {
     AUTO_RESPONSE response = {0};
@@ -267,7 +267,7 @@ static void await_ready(void)
         if (response.status == 200)
             return;
         if (clock_left_ms(end) == 0)
-            fail_msg("/readyz is still red");
+            fail_msg("/readyz still fails");
     }
 }
 

@@ -183,7 +183,8 @@ static void wait_delays_a_pending_reply_until_its_time_is_over(void **state)
     assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-/* How long this machine takes for as many replies that do not wait: other programs may use its processors. */
+/* Measures the time of as many replies that do not wait, because other programs may use the processors too.
+ */
 static int64_t time_replies_ms(const char *path)
 {
     int asked[WAITERS];

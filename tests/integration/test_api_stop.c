@@ -43,11 +43,12 @@ static void await_green(void)
         if (response.status == 200)
             return;
         if (clock_left_ms(end_ms) == 0)
-            fail_msg("/readyz is still red");
+            fail_msg("/readyz still fails");
     }
 }
 
-/* age_s: of the last close time by the database's clock; may be negative. */
+/* Sets the last close time to age_s (may be negative) before the database's clock, and asserts that the
+ * replica is ready, and grants a lease, exactly when expected. */
 static void assert_ready_and_granted(int age_s, bool expected)
 {
     AUTO_RESPONSE ready = {0}, leased = {0};
@@ -124,7 +125,7 @@ static void *run_request(void *context)
     return NULL;
 }
 
-/* All at the same time, while every process of the database is stopped. */
+/* Sends all requests at the same time, while every process of the database is stopped. */
 static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline(void **state)
 {
     (void)state;

@@ -95,7 +95,7 @@ static void T7_a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
     asked_wipe(&bad);
 }
 
-/* An account was locked for a retry, which needs none, until its batch was committed. */
+/* The batch locks an account for a retry, which does not need it, until COMMIT. */
 static void T7_an_account_that_was_locked_and_not_used_wakes_waiting_requests(void **state)
 {
     (void)state;

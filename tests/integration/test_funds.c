@@ -100,7 +100,7 @@ static void close_with(struct world *world, int64_t balance)
     await_cursor(world, ledger_feed_latest(world->feed));
 }
 
-/* -1: unknown. */
+/* Returns what the distribution account can spend, or -1 if it is unknown. */
 static int64_t spendable(struct world *world)
 {
     return test_db_number(&world->db, "SELECT coalesce((SELECT spendable FROM fairway.funds), -1)");

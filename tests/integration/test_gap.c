@@ -44,7 +44,7 @@ static void follow(struct gap_world *world)
         fail_msg("%s", world->detail.text);
 }
 
-/* Whether account n is as `what` says. */
+/* Whether account a and lease l of account n satisfy this SQL condition. */
 static bool is(struct gap_world *world, unsigned n, const char *what)
 {
     char address[ADDRESS_SIZE];

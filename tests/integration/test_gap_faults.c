@@ -45,7 +45,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The recovery fails with this error, and nothing has changed except that grants are stopped. */
+/* Asserts that the recovery fails with this error and changes nothing except that grants are stopped. */
 static void recovery_fails(struct gap_world *world, enum err expected, const char *word)
 {
     int64_t before = gap_fingerprint(world);

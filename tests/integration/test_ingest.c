@@ -80,7 +80,7 @@ static void a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_u
     await_cursor(world, FIRST + 1);
 }
 
-/* Waits until then. Returns the longest time between two requests to the feed. */
+/* Waits until until_ms. Returns the longest time between two requests to the feed. */
 static int64_t longest_pause_ms(struct ingest_world *world, int64_t until_ms)
 {
     int64_t longest_ms = 0, request_ms = clock_ms();

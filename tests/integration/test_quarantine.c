@@ -46,7 +46,7 @@ static enum err quarantine(struct db *db, size_t slot, const char *reason)
         NULL, NULL);
 }
 
-/* As of the cursor, with the account as it was seeded. */
+/* Returns a probe as of the cursor that found the account as it was seeded. */
 static struct account_probe fresh_probe(void)
 {
     return (struct account_probe){.oldest = POOL_SEED_LEDGER,
@@ -277,7 +277,7 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
 
 /* ---- grants, ledgers that are ahead of the cursor, and an operator, all at the same time */
 
-/* cmocka's assertions are for its own thread only. */
+/* cmocka's assertions work on the main thread only. */
 #define check(condition)                                                                                     \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -286,7 +286,7 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
         }                                                                                                    \
     } while (0)
 
-/* The network as of its last ledger, which may not be committed here yet. */
+/* The network as of its last ledger, which may not be committed to the database yet. */
 static struct {
     pthread_mutex_t lock;
     uint32_t ledger;

@@ -87,7 +87,7 @@ static int start(void **state)
     return 0;
 }
 
-/* Called while the waiters still exist: it ends their waits. */
+/* Call it while the waiters still exist, because it ends their waits. */
 static void stop_watch(void)
 {
     if (watch != NULL)
@@ -330,7 +330,7 @@ static void without_waits_no_query_is_sent(void **state)
     assert_int_equal(last_statement_us(), before);
 }
 
-/* Commits the ledgers of the test below. */
+/* What commits the ledgers of the next test. */
 struct chain {
     struct ledger_feed *feed;
     struct lead lead;
