@@ -31,10 +31,10 @@ test('DX7 with a full disk /readyz fails, and nothing that cannot be written is 
   await payThrough(world, service, payer, payee);
   assert.deepEqual(await service.check('disk'), { status: 200, name: 'disk', ok: true });
   fs.writeFileSync(flag, '');
-  const red = await service.check('disk');
-  assert.equal(red.status, 503);
-  assert.equal(red.ok, false);
-  assert.match(red.reason, /disk full/);
+  const failed = await service.check('disk');
+  assert.equal(failed.status, 503);
+  assert.equal(failed.ok, false);
+  assert.match(failed.reason, /disk full/);
   assert.equal(await isDiskOk(), 0);
   assert.match(service.log, /the database cannot write.*53100/);
   // pages with free space take more rows

@@ -115,7 +115,7 @@ test('clients that wait for a ledger get half of the connections, and the others
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES / 2, 5000,
     'as many wait as may');
   await assertNobodyKeptOut('waits');
-  const refused = await until(() => crowd.status(503).length === CROWD - PLACES / 2 && crowd.status(503), 5000, 'the others');
+  const refused = await until(() => crowd.status(503).length === CROWD - PLACES / 2 && crowd.status(503), 5000, 'the others are refused');
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: 1\r$/m.test(heard)));
 });
 
@@ -155,7 +155,7 @@ test('requests that find no account get five eighths of the connections, and rea
 test('the probes respond while running requests hold every connection and worker of the API', async t => {
   const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
   await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
-    + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'locked');
+    + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'the table is locked');
   const body = JSON.stringify({ transactionXdr: signed, maxFee: '54321' });
   const crowd = new Crowd(t, 2 * PLACES,
     `POST /v1/fee-bumps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);

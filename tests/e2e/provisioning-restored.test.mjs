@@ -87,7 +87,7 @@ for (const noticed of [false, true])
     if (!noticed) // a copied volume leaves no trace
       await world.sql('UPDATE fairway.cursor SET home = (fairway.identity()).home');
     const [[cursor]] = await world.sql('SELECT sequence FROM fairway.cursor');
-    await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'three ledgers are to be caught up with');
+    await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'the network is three ledgers ahead of the cursor');
     let asked = 0;
     proxy.onCall = async ({ method }) => { // so that the run could stop after the first of them, with the old state
       if (method === 'getLedgers' && ++asked === 2)

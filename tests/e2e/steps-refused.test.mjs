@@ -142,7 +142,7 @@ for (const [name, act] of Object.entries(acts))
             await recover();
           });
           const looks = watcher.looks;
-          await until(() => watcher.looks > looks + 1, 5000, 'one more look');
+          await until(() => watcher.looks > looks + 1, 5000, 'the watcher has polled once more');
           assertSameTransaction(watcher.take(), released, where);
           await assertReleasedOnce(released, where);
           done++;

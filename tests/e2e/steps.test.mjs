@@ -191,7 +191,7 @@ async function stallEverywhere() {
 test('DL3 a process stopped after its claim until the account is leased again cannot record, return a live signature or release',
   { timeout: 300_000 }, async t => {
     const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL');
-    await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the bound passes');
+    await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the max time of every lease has passed');
     await assertSettled(assert, world, keeper, ACCOUNTS);
     const again = await Promise.all(Array.from({ length: ACCOUNTS }, () => ask(keeper)));
     assert.deepEqual(again.map(({ status }) => status), again.map(() => 201), 'every account is leased again');

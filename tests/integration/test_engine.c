@@ -132,7 +132,8 @@ static void a_full_queue_refuses_at_once(void **state)
     assert_int_equal(engine_submit(engine.engine, &late.ticket), ERR_OVERLOADED);
     int64_t begun_ms = clock_ms();
     engine_stop(engine.engine);
-    print_message("stopped with %d waiting in %d ms\n", ENGINE_QUEUE_MAX, (int)(clock_ms() - begun_ms));
+    print_message(
+        "with %d requests waiting, stopped in %d ms\n", ENGINE_QUEUE_MAX, (int)(clock_ms() - begun_ms));
     engine.engine = NULL;
     for (size_t i = 0; i < ENGINE_QUEUE_MAX; i++)
         client_refused(&waiting[i], ERR_SHUTTING_DOWN, 0);

@@ -58,7 +58,7 @@ static void refused(struct gap_world *world, const struct rpc_ledger *named, con
     int64_t before = gap_fingerprint(world);
     enum err e = ledger_commit(&world->lead, named, NULL, &committed, &detail);
     if (e != ERR_LEDGER_MISMATCH || strstr(detail.text, word) == NULL)
-        fail_msg("%s: \"%s\" does not say \"%s\"", err_code(e), detail.text, word);
+        fail_msg("%s: \"%s\" does not contain \"%s\"", err_code(e), detail.text, word);
     assert_true(gap_fingerprint(world) == before);
 }
 

@@ -76,7 +76,7 @@ static size_t account_of(const struct run *run, const struct public_key *key)
     for (size_t i = 0; i < REFERENCE_ACCOUNTS; i++)
         if (public_key_equal(&run->pool.accounts[i], key))
             return i;
-    fail_msg("an account that is not of the pool");
+    fail_msg("the account is not in the pool");
     return 0;
 }
 
