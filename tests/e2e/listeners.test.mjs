@@ -113,7 +113,7 @@ after(() => world?.stop());
 test('clients that wait for a ledger get half of the connections, and the others get 503 with Retry-After', async t => {
   const crowd = new Crowd(t, CROWD, `GET /v1/transactions/${lease.hash}?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n`, { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES / 2, 5000,
-    'as many wait as may');
+    'half of the connections wait');
   await assertNobodyKeptOut('waits');
   const refused = await until(() => crowd.status(503).length === CROWD - PLACES / 2 && crowd.status(503), 5000, 'the others are refused');
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: 1\r$/m.test(heard)));
@@ -146,7 +146,7 @@ test('requests that find no account get five eighths of the connections, and rea
     `POST /v1/transactions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES * 5 / 8, 5000,
-    'as many wait as may');
+    'five eighths of the connections wait');
   await assertNobodyKeptOut('leases');
   const refused = crowd.status(503);
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: /m.test(heard)), refused[0]?.heard);
