@@ -109,7 +109,8 @@ static enum err load(struct loaded *out, struct keyd_secrets secrets, const stru
     return e;
 }
 
-/* A ring that does not load ends the process with exit code 78, and every later call fails at once. */
+/* Asserts that the master keys do not load: the process ends with exit code 78, and every later call fails at
+ * once. */
 static void refuses_to_load(struct keyd_secrets secrets, const struct public_key *configured,
     const struct master_key_row rows[], size_t count, const char *because)
 {
