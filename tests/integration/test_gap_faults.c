@@ -19,8 +19,8 @@
 #define NEEDED 4   /* requests of every recovery: network, accounts, frozen keys, the ledger */
 #define OPTIONAL 2 /* requests for the results of two leases */
 
-/* Four leases: consumed without a result, consumed with a result, expired, and open. One account was removed.
- */
+/* Four accounts with leases: consumed without a result, consumed with a result, expired, and open. A fifth
+ * account, without a lease, was removed. */
 static int set_up(void **state)
 {
     struct gap_world *world = gap_world_new();
@@ -85,7 +85,7 @@ static void DR4_an_rpc_that_fails_at_any_request_changes_nothing(void **state)
     assert_int_equal(ledger_feed_requests(world->feed) - before, NEEDED + OPTIONAL);
 }
 
-/* An RPC that limits rates may refuse these requests at every try. */
+/* An RPC with a rate limit may refuse these requests at every try. */
 static void DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery(void **state)
 {
     struct gap_world *world = *state;

@@ -30,7 +30,7 @@ static struct detail detail;
 
 /* A client that waits. */
 struct waiter {
-    struct watch_ticket ticket; /* first */
+    struct watch_ticket ticket; /* must be first: on_done casts it to the waiter */
     _Atomic int64_t answered_us;
     atomic_uint answers;
 };

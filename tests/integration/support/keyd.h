@@ -9,7 +9,7 @@
 
 #define KEYD_TEST_PASSPHRASE "fairway tests"
 
-/* The program under test: FAIRWAY_KEYD, else build/fairway-keyd. */
+/* The program under test: FAIRWAY_KEYD, else build/release/fairway-keyd. */
 const char *keyd_program(void);
 
 /* Returns a descriptor from which exactly these bytes can be read. */
