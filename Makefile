@@ -1,6 +1,6 @@
-# fairway. What a person types: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, bench, install, image,
-# image-test, format, clean.
-# BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make builds of other kinds beside the first. V=1 shows commands.
+# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, soak, bench, install, image, image-test,
+# format, clean.
+# BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
 SANITIZE ?=
@@ -10,8 +10,8 @@ ifeq ($(origin CC),default)
 endif
 export BUILD CC
 
-# Lowest first: a module links itself and what stands before it; what it may include is proved by `make lint`.
-MODULES := base xdr stellar keys db rpc pool grant ingest provision http auth api
+# Lowest first: the tests of a module link it and the modules before it. `make lint` checks what a module may include.
+MODULES := base xdr stellar keys db rpc pool grant ingest provision http api
 
 CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g $(if $(SANITIZE),-O1,-O2) -Iinclude -pthread -fPIE \
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wvla \
@@ -28,7 +28,7 @@ LIBS_fairway := -lpq -lsodium -lmicrohttpd -ljansson -lcurl
 LIBS_keyd := -lsodium
 INCLUDE_db = -I$(shell $(PG_CONFIG) --includedir 2>/dev/null)
 
-# A make of its own for what can be built in parallel.
+# Builds targets in a sub-make, with one job for each processor.
 PARALLEL := $(MAKE) --no-print-directory -j$(shell nproc)
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1) $@")
@@ -58,7 +58,7 @@ $(KEYD): $(call objects,$(wildcard cmd/fairway-keyd/*.c)) $(KEYD_LIBRARIES)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^ $(LIBS_keyd)
 
-# Said once, in place of what the first file would say.
+# Checks the compiler and the headers of libraries first, so that one message names what is missing.
 .PHONY: compiler
 compiler:
 	@command -v $(CC) >/dev/null || { echo "The C compiler $(CC) is missing. On Debian, \`make install-build\` installs it and the libraries."; exit 69; }
@@ -78,14 +78,14 @@ $(call library,$(1)): $(call objects,$(call sources,$(1))) $(if $(filter db,$(1)
 endef
 $(foreach m,$(PRESENT),$(eval $(call module_library,$(m))))
 
-# The migrations travel inside the binary.
+# The migrations are embedded in the program.
 $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
 	@mkdir -p $(@D)
 	$(Q)sh src/db/embed.sh migrations/*.sql > $@
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 
-# The commit that /metrics and `fairway --version` name; written only when it changes. A build without .git gets it by COMMIT=...
+# The commit for /metrics and `fairway --version`; the file is written only when it changes. Without .git, set COMMIT=...
 COMMIT ?= $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 $(BUILD)/commit.h: FORCE
 	@mkdir -p $(@D)
@@ -97,7 +97,7 @@ $(BUILD)/src/api/get_metrics.o $(BUILD)/cmd/fairway/version.o: $(BUILD)/commit.h
 INCLUDE_api = -I$(BUILD)
 INCLUDE_fairway = -I$(BUILD)
 
-# ---- tests: tests/unit/MODULE/test_FILE.c links the module and what is below it, tests/integration/test_*.c everything
+# ---- tests: tests/unit/MODULE/test_FILE.c links the module and those below it, tests/integration/test_*.c all modules
 
 UNIT := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*/test_*.c)))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/integration/test_*.c)))
@@ -129,7 +129,7 @@ $(BUILD)/tests/%.o: tests/%.c | compiler
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests -Isrc -Isrc/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/tests/%.o
 
-# unit-MODULE runs one module's unit tests: make unit-xdr
+# Runs the unit tests of one module: make unit-xdr
 define unit_module
 .PHONY: unit-$(1)
 unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
@@ -141,66 +141,67 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
-# The longest come first, so that none runs alone at the end. JOBS=1 runs them one after the other.
+# The longest tests come first, so that none runs alone at the end. JOBS=1 runs one at a time.
 test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
 	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
 	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs tests/lint/*.test.mjs
-# Preloaded into fairway by tests that stop it between two statements.
+# A library that tests preload into fairway, to stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) $(INCLUDE_db) -fPIC -shared -o $@ $< -lpq
-# Preloaded into a PostgreSQL server.
+# A library that tests preload into PostgreSQL, to make its disk full.
 FULL_DISK := $(BUILD)/tests/faults/full_disk.so
 $(FULL_DISK): tests/faults/full_disk.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
 test-programs: $(STOP) $(FULL_DISK) $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
-# Every source, for its warnings.
+# Compiles every source, for its warnings; links nothing.
 .PHONY: compile
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	$(Q)$(NODE) $< > $@
 
-# The tests on the other release of Debian, in a chroot: tests/debian.sh has the settings.
+# The tests on another release of Debian, in a chroot; tests/debian.sh describes the settings.
 .PHONY: test-debian
 test-debian:
 	@sh tests/debian.sh $(RELEASE)
 
-# Lease and release as a model, checked exhaustively, and its mutants.
+# Checks the model of lease and release exhaustively, and that each of its mutants fails.
 .PHONY: model
 model: install-test
 	@FAIRWAY_SIZE=long $(NODE) --test --test-reporter=spec tests/model/lease.test.mjs
 
-# Each defect of tests/defects put back in a copy of the tree must turn its tests red. ONLY=H2: those of that name.
+# Adds each defect of tests/defects to a copy of the tree; its tests must fail. ONLY=H2: the defects of that name.
 .PHONY: defects
 defects: install-test
 	@$(PARALLEL) build test-programs
 	@FAIRWAY_SIZE=long FAIRWAY_DEFECTS='$(ONLY)' $(NODE) --test --test-reporter=spec tests/defects/defects.test.mjs
 
-# The C suites again, instrumented. The sandbox's system call filter is left out of such builds. tsan: those in which threads share
-# memory, which every change must pass; SUITES=all: all of them.
+# asan runs all C tests with sanitizers. tsan runs the tests in which threads share memory; SUITES=all: all of them. Such builds leave out
+# the sandbox's system call filter.
 .PHONY: asan tsan
 asan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
-SUITES ?= $(addprefix unit/,api/test_slots api/test_workers http/test_crowd http/test_deferred http/test_framing http/test_hangups http/test_peers \
+SUITES ?= $(addprefix unit/,api/test_connection_shares api/test_db_workers http/test_crowd http/test_deferred http/test_framing http/test_hangups http/test_peers \
     http/test_reply http/test_slow ingest/test_status keys/test_client keys/test_server) $(addprefix integration/test_,api_exhaustion \
     api_flood api_health api_idempotency api_metrics api_stop api_transactions engine engine_cancel engine_deadlines engine_faults engine_sharing funds \
     idempotency ingest janitor keyd keyd_life leader watch)
 .PHONY: run-c-suites
 run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(UNIT) $(INTEGRATION),$(addprefix $(BUILD)/tests/,$(SUITES)))
 run-c-suites:
+	$(if $(filter-out $(UNIT) $(INTEGRATION),$(C_SUITES)),$(error no source: $(filter-out $(UNIT) $(INTEGRATION),$(C_SUITES))))
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh $(C_SUITES)
 
-# The kill storm at full size: tests/faults/soak.mjs says how to replay one and how to make it smaller.
+# The kill storm at full size; tests/faults/soak.mjs describes how to replay a run and how to make it smaller.
 .PHONY: soak
 soak: install-test
 	@$(PARALLEL) build
@@ -229,7 +230,7 @@ demo:
 	@[ -x $(NODE) ] || { echo "fairway is not running. Run \`make run\` first, wait until it is ready, then try again."; exit 69; }
 	@$(NODE) tests/dev/demo.mjs
 
-# ---- measured, beside what fairway replaces
+# ---- measurements, beside the system that fairway replaces
 
 BENCH_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/*.c)))
 .PHONY: bench bench-programs
@@ -242,7 +243,7 @@ bench-programs: $(BENCH_PROGRAMS)
 install-build install-run install-test install-bench: install-%:
 	@sh tests/install.sh $*
 
-# ---- installed, and as a container
+# ---- installation and container image
 
 # fairway finds fairway-keyd in its own folder. systemd looks for units in /usr/local/lib and /usr/lib.
 PREFIX ?= /usr/local

@@ -1,5 +1,5 @@
-# The local Stellar network (tests/localnet) and the development tools, for compose.yaml. Not a part of the fairway image. Beside the
-# base image it downloads the packages that tests/package-lock.json names.
+# The local Stellar network (tests/localnet) and the development tools, for compose.yaml. It is no part of the fairway image. The build
+# downloads the base image and the packages that tests/package-lock.json names.
 #
 #   docker build -f docker/localnet.Dockerfile -t fairway-localnet .
 

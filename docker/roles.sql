@@ -11,9 +11,9 @@
 CREATE ROLE fairway_owner LOGIN;
 CREATE ROLE fairway LOGIN;
 
--- migrate creates the schema fairway.
+-- For fairway migrate, which creates the schema fairway.
 GRANT CREATE ON DATABASE :"DBNAME" TO fairway_owner;
 
--- For what fairway_owner will create, now and in later versions.
+-- Applies to everything that fairway_owner creates, also in later versions.
 ALTER DEFAULT PRIVILEGES FOR ROLE fairway_owner GRANT USAGE ON SCHEMAS TO fairway;
 ALTER DEFAULT PRIVILEGES FOR ROLE fairway_owner GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO fairway;

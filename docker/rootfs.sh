@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lays out the root file system of the image in DIR, from what `make build` has left in build/release:
+# Lays out the root file system of the image in DIR, from what `make build` made in build/release:
 #
 #   rootfs.sh DIR
 set -eu
@@ -7,7 +7,7 @@ root=$1
 programs="$root/usr/local/bin/fairway $root/usr/local/bin/fairway-keyd"
 install -D -s -m 755 -t "$root/usr/local/bin" build/release/fairway build/release/fairway-keyd
 
-# The loader and the libraries that the programs are linked with; libgcc_s is opened by libc when a thread ends early.
+# The loader and the libraries that the programs are linked with; and libgcc_s, which libc loads when a thread is cancelled.
 libraries=$(ldd $programs | awk '$2 == "=>" { print $3 } NF == 2 && $1 ~ "^/" { print $1 }' | sort -u)
 libraries="$libraries $(ldconfig -p | awk '/libgcc_s.so.1 / { print $NF; exit }')"
 for library in $libraries; do
@@ -20,7 +20,7 @@ echo 'fairway:x:10001:10001:fairway:/:/sbin/nologin' >"$root/etc/passwd"
 echo 'fairway:x:10001:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 
-# Which packages the libraries are from, in the place where scanners for known vulnerabilities look; and their licences.
+# The packages that the libraries are from, where scanners for known vulnerabilities look for them; and their licences.
 {
     echo ca-certificates
     for library in $libraries; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what compose.yaml reads: secrets/ (the master key, the distribution account's seed, the database's password) and .env (the
-# network, and the user that owns the secrets). Keeps every file that is there already.
+# Makes the files that compose.yaml reads: secrets/ (the master key, the distribution account's seed, the database's password) and .env (the
+# network, and the user that owns the secrets). Does not change files that exist.
 set -eu
 cd "$(dirname "$0")"
 umask 077
@@ -24,7 +24,7 @@ new_seed() {
     printf '%b' "$(printf '\\0%03o' "$@" $((crc & 255)) $((crc >> 8)))" | base32 -w 0
 }
 
-make() { # FILE COMMAND...: the file holds what the command prints
+make() { # FILE COMMAND...: writes the output of the command to the file, unless the file exists
     file=$1
     shift
     if [ ! -e "$file" ]; then

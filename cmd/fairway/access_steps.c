@@ -78,19 +78,19 @@ static enum err read_rpc_network(void *context, struct detail *detail)
     return e;
 }
 
-/* Configuration, database and RPC must name the same network; the first one that is known is used. */
+/* Configuration, database and RPC must name the same network. Uses the first of them that names one. */
 static enum err agree_on_network(const struct access_steps *steps, struct detail *detail)
 {
-    const char *configured = config_text(steps->config, "NETWORK_PASSPHRASE"), *asked = steps->rpc_network;
+    const char *configured = config_text(steps->config, "NETWORK_PASSPHRASE"), *served = steps->rpc_network;
     const char *chosen = configured != NULL             ? configured
                          : steps->bound_network != NULL ? steps->bound_network
-                                                        : asked;
+                                                        : served;
     if (chosen == NULL)
         return detail_set(detail, ERR_CONFIG,
             "NETWORK_PASSPHRASE is not set, the database is not bound to a network, and RPC_URL is not set");
-    if (asked != NULL && !text_equal(chosen, asked))
+    if (served != NULL && !text_equal(chosen, served))
         return detail_set(
-            detail, ERR_CONFIG, "the RPC serves the network \"%.60s\", not \"%.60s\"", asked, chosen);
+            detail, ERR_CONFIG, "the RPC serves the network \"%.60s\", not \"%.60s\"", served, chosen);
     steps->out->passphrase = mem_copy_text(chosen);
     steps->out->network = network_id_of(chosen);
     return ERR_OK;
@@ -111,7 +111,8 @@ static enum err load_keyd(struct access_steps *steps, struct detail *detail)
     return e;
 }
 
-/* While the session was lost, another process may have stored a key: keyd must have every key in the table.
+/* If the session was lost, another process may have stored a key since: keyd must have every key in the
+ * table.
  */
 static enum err check_key_rows(
     const struct pool_access *out, const struct master_key_row rows[], size_t count, struct detail *detail)

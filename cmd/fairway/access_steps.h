@@ -4,7 +4,8 @@
 
 #include "pool_access.h"
 
-/* What the steps share. A step may run more than once: it finds, or repeats, what an earlier try has done. */
+/* What the steps share. A step may run again after an error: it repeats an earlier try, or continues from it.
+ */
 struct access_steps {
     const struct config *config;
     struct pool_access *out;
@@ -13,8 +14,8 @@ struct access_steps {
     char *bound_network;        /* passphrase that the database is bound to; NULL: none yet */
     char *rpc_network;          /* passphrase that the RPC reports; NULL: no RPC_URL */
     struct public_key expected; /* the distribution account as configured */
-    bool keys_loaded;           /* keyd takes its keys once */
-    bool is_new;                /* no row had the current master key when they were loaded */
+    bool keys_loaded;           /* keyd accepts its keys only once */
+    bool is_new;                /* the table had no row of the current master key when keys were loaded */
     struct master_key_row current;
 };
 

@@ -93,9 +93,9 @@ static bool later_may_help(enum err e)
 }
 
 /*
- * After a refusal, an uncertain COMMIT or a single failed read of the RPC, the command continues with the
- * next account. Any other error, or a second failed read in a row, would hit the remaining accounts too: it
- * ends the command.
+ * After a refusal, an uncertain COMMIT or one failed read of the RPC, the command continues with the next
+ * account. Any other error, or a second failed read in a row, ends the command, because the remaining
+ * accounts would fail too.
  */
 static int change_each(const struct config *config, const struct account_admin *admin, change_fn change)
 {
@@ -126,23 +126,23 @@ static int change_each(const struct config *config, const struct account_admin *
 static int change_accounts(const struct config *config, change_fn change)
 {
     struct public_key account;
-    struct pool_access base;
+    struct pool_access access;
     for (size_t i = 1; i < config_argument_count(config); i++)
         if (address_decode(config_argument(config, i), &account) != ERR_OK)
             return command_usage_error(
                 "accounts", "\"%s\" is not an account address (G...)", config_argument(config, i));
-    int code = pool_access_open(config, KEYD_SERVE, NEEDS_RPC, &base);
+    int code = pool_access_open(config, KEYD_SERVE, NEEDS_RPC, &access);
     if (code == EX_OK) {
-        const struct account_admin admin = {.db = base.db,
-            .rpc = rpc_new(&(struct rpc_settings){.url = base.rpc_url, .cancel_fd = -1}),
-            .keyd = base.keyd,
-            .distribution = base.distribution,
+        const struct account_admin admin = {.db = access.db,
+            .rpc = rpc_new(&(struct rpc_settings){.url = access.rpc_url, .cancel_fd = -1}),
+            .keyd = access.keyd,
+            .distribution = access.distribution,
             .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")};
         code = change_each(config, &admin, change);
         rpc_free(admin.rpc);
     }
-    pool_access_close(&base);
+    pool_access_close(&access);
     return code;
 }
 
@@ -155,7 +155,7 @@ int cmd_accounts(const struct config *config)
     if (!releases && strcmp(verb, "retire") != 0)
         return command_usage_error("accounts", "unexpected argument \"%s\"", verb);
     if (config_text(config, "STATE") != NULL)
-        return command_usage_error("accounts", "--state is for the list only");
+        return command_usage_error("accounts", "--state is for listing only, not for %s", verb);
     if (config_argument_count(config) == 1)
         return command_usage_error("accounts", "%s needs at least one ACCOUNT", verb);
     return change_accounts(config, releases ? account_admin_release : account_admin_retire);

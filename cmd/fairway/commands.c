@@ -12,39 +12,32 @@
 
 static const struct command commands[] = {
     {"serve", FOR_SERVE, {""},
-        "Serves the API and, unless INGEST=off, ingests ledgers. SIGTERM and SIGINT stop it after open "
-        "requests\n"
-        "are answered; SIGHUP is ignored.",
+        "Serves the API and, unless INGEST=off, ingests ledgers. On SIGTERM or SIGINT it answers open\n"
+        "requests and ends; SIGHUP is ignored.",
         0, cmd_serve, NULL},
     {"ingest", FOR_INGEST, {""},
-        "Ingests ledgers without serving the API, for a pool whose serve processes have INGEST=off. SIGTERM "
-        "and\n"
-        "SIGINT stop it; SIGHUP is ignored.",
+        "Ingests ledgers without serving the API, for a pool whose serve processes have INGEST=off.\n"
+        "SIGTERM and SIGINT stop it; SIGHUP is ignored.",
         0, cmd_ingest, NULL},
     {"ensure-accounts", FOR_ENSURE_ACCOUNTS, {" [--dry-run] [N]"},
-        "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS). "
-        "Retired\n"
-        "accounts are merged into the distribution account. Prints first what it will do.",
+        "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS).\n"
+        "Retired accounts are merged into the distribution account. Prints first what it will do.",
         1, cmd_ensure_accounts, NULL},
     {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
-        "Lists the channel accounts; puts quarantined accounts back into use (release); takes accounts out "
-        "of\n"
-        "the pool (retire).",
+        "Lists the channel accounts, puts quarantined accounts back into use (release), or takes accounts\n"
+        "out of the pool (retire).",
         ANY_NUMBER, cmd_accounts, NULL},
     {"hold", FOR_HOLD, {" REASON", " --show"},
-        "Puts grants on hold until no lease that this database lost can be included, for example after a "
-        "volume\n"
-        "was copied. --show prints the current hold.",
+        "Stops granting leases until every transaction whose lease this database may have lost has expired:\n"
+        "for a database that went back in time, such as a copied volume. --show prints the current hold.",
         1, cmd_hold, NULL},
     {"locks", FOR_LOCKS, {""},
-        "Shows which session blocks which in PostgreSQL, for how long and by which statement. Exit code 1: "
-        "a\n"
-        "session has waited longer than 2 s.",
+        "Shows which session blocks which in PostgreSQL, for how long and by which statement.\n"
+        "Exit code 1: a session has waited longer than 2 s.",
         0, cmd_locks, NULL},
     {"health", FOR_HEALTH, {" [ready | live]"},
-        "Asks the serve process on this host whether it can grant leases (ready, the default), or whether "
-        "it\n"
-        "runs (live), and prints its answer. Exit code 0: yes, 1: no.",
+        "Asks the serve process on this host whether it can grant leases (ready, the default) or runs\n"
+        "(live), and prints its answer. Exit code 0: yes, 1: no.",
         1, cmd_health, NULL},
     {"migrate", FOR_MIGRATE, {""}, "Creates or updates the database schema.", 0, cmd_migrate, NULL},
     {"keygen", FOR_KEYGEN, {" FILE"}, "Writes a new 32-byte master key to FILE, which must not exist.", 1,
@@ -73,7 +66,8 @@ static void print_options(unsigned commands_bits, FILE *to)
     const size_t count = options_of(commands_bits, options);
     if (count == 0)
         return;
-    fputs("\nOptions, each as a flag or an environment variable, with the default in brackets:\n\n", to);
+    fputs(
+        "\nOptions: flag, environment variable, meaning [default]. The flag overrides the variable.\n\n", to);
     config_print(options, count, to);
 }
 
@@ -96,7 +90,8 @@ void command_help_all(FILE *to)
             fprintf(to, "  fairway %s%s\n", commands[i].name, commands[i].synopsis[k]);
     print_options(~0u, to);
     fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 69 database or RPC unavailable;\n"
-          "70 internal error; 75 not now, or outcome unknown: repeat; 78 configuration.\n",
+          "70 internal error; 73 keygen: file not written; 75 not now, or outcome unknown: repeat;\n"
+          "78 configuration.\n",
         to);
 }
 

@@ -11,9 +11,9 @@
 
 struct command {
     const char *name;
-    unsigned options; /* its bit in the table of options (options.h) */
-    const char
-        *synopsis[COMMAND_SYNOPSES]; /* the lines of its usage, without "fairway NAME"; NULL: no more */
+    unsigned options; /* its bit of enum option_reader; 0: it reads its own */
+    /* the lines of its usage, without "fairway NAME"; NULL: no more */
+    const char *synopsis[COMMAND_SYNOPSES];
     const char *help;
     size_t max_arguments;
     int (*run)(const struct config *config); /* returns the exit code */
@@ -23,8 +23,9 @@ struct command {
 /* NULL: there is no such command. */
 const struct command *command_find(const char *name);
 
-/* Prints all commands and all options / one command and its options. */
+/* Prints the synopses of all commands, all options and the exit codes. */
 void command_help_all(FILE *to);
+/* Prints the help of one command and its options. */
 void command_help(const struct command *command, FILE *to);
 
 /* Prints what is wrong with the arguments, and the command's usage, to standard error. Returns EX_USAGE. */

@@ -9,7 +9,7 @@
 const char *database_direct_url(const struct config *config);
 
 /*
- * Connects to the direct URL; settings' url is not read, its kind is DB_DIRECT. While the database is
+ * Connects to the direct URL, as DB_DIRECT; url and kind of settings are not read. While the database is
  * unavailable, retries until deadline_ms (clock_ms). ERR_CONFIG: no URL is set, the server refuses user,
  * password or database, or the URL leads through a transaction pooler. *out may be set after an error too;
  * db_free it.

@@ -23,23 +23,23 @@ static enum err read_wanted(const struct config *config, uint64_t *wanted)
 }
 
 static enum err ensure(
-    const struct config *config, const struct pool_access *base, size_t wanted, struct detail *detail)
+    const struct config *config, const struct pool_access *access, size_t wanted, struct detail *detail)
 {
     const unsigned poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS");
     const unsigned ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS");
-    const struct ingest_settings ingest = {.database_direct_url = base->database_direct_url,
-        .rpc_url = base->rpc_url,
-        .network = base->network,
+    const struct ingest_settings ingest = {.database_direct_url = access->database_direct_url,
+        .rpc_url = access->rpc_url,
+        .network = access->network,
         .poll_ms = poll_ms,
         .ledger_seconds = ledger_seconds,
-        .synchronous_failover = base->synchronous_failover,
-        .funds = base->funds,
+        .synchronous_failover = access->synchronous_failover,
+        .funds = access->funds,
         .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400};
-    struct provision_settings settings = {.database_direct_url = base->database_direct_url,
-        .rpc_url = base->rpc_url,
-        .network = base->network,
-        .distribution = base->distribution,
-        .keyd = base->keyd,
+    struct provision_settings settings = {.database_direct_url = access->database_direct_url,
+        .rpc_url = access->rpc_url,
+        .network = access->network,
+        .distribution = access->distribution,
+        .keyd = access->keyd,
         .fee_per_operation_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
         .max_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
         .ledger_seconds = ledger_seconds,
@@ -92,33 +92,33 @@ static int plan(const struct config *config, uint64_t wanted)
 
 /* The plan is printed first: scaling down removes accounts. */
 static enum err print_plan_and_ensure(
-    const struct config *config, const struct pool_access *base, uint64_t wanted, struct detail *detail)
+    const struct config *config, const struct pool_access *access, uint64_t wanted, struct detail *detail)
 {
     struct pool_counts counts;
-    enum err e = pool_counts_read(base->db, &counts, detail);
+    enum err e = pool_counts_read(access->db, &counts, detail);
     if (e != ERR_OK)
         return e;
     print_plan(&counts, (int64_t)wanted);
-    return ensure(config, base, (size_t)wanted, detail);
+    return ensure(config, access, (size_t)wanted, detail);
 }
 
 int cmd_ensure_accounts(const struct config *config)
 {
-    struct pool_access base;
+    struct pool_access access;
     struct detail detail = {0};
     uint64_t wanted;
     if (read_wanted(config, &wanted) != ERR_OK)
         return command_usage_error("ensure-accounts", "N must be a number from 1 to %d", ACCOUNTS_MAX);
     if (config_is_on(config, "DRY_RUN"))
         return plan(config, wanted);
-    int code = pool_access_open(config, KEYD_PROVISION, NEEDS_RPC, &base);
+    int code = pool_access_open(config, KEYD_PROVISION, NEEDS_RPC, &access);
     if (code == EX_OK) {
-        enum err e = print_plan_and_ensure(config, &base, wanted, &detail);
+        enum err e = print_plan_and_ensure(config, &access, wanted, &detail);
         if (e == ERR_OK)
             printf("%llu channel accounts active\n", (unsigned long long)wanted);
         else
             code = command_failed(e, &detail, "the pool does not have the wanted size yet");
     }
-    pool_access_close(&base);
+    pool_access_close(&access);
     return code;
 }

@@ -31,7 +31,7 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
     return ready > 0;
 }
 
-/* A connected socket, or -1 with errno set. */
+/* Returns a connected socket, or -1 with errno set. */
 static int connect_to(const struct addrinfo *info, int64_t deadline_ms)
 {
     int error = 0;
@@ -70,7 +70,7 @@ static int connect_any(const char *host, const char *port, int64_t deadline_ms)
     return fd;
 }
 
-/* Reads to the end of the connection. False with errno set. */
+/* Sends the request and reads until the server closes the connection. False with errno set. */
 static bool exchange(int fd, const char *path, int64_t deadline_ms, char reply[static REPLY_MAX])
 {
     size_t len = 0;
@@ -118,7 +118,7 @@ static int ask(const char *host, const char *port, const char *path)
     return report(reply);
 }
 
-/* Without the brackets that an IPv6 address may have. */
+/* Copies listen without the brackets that an IPv6 address may have. */
 static const char *bare_host(const char *listen, char host[static 256])
 {
     const size_t len = strlen(listen);

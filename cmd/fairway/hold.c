@@ -1,4 +1,5 @@
-/* hold: for a database that was restored by a way that leaves no trace in it. Needs the database alone. */
+/* hold: puts grants on hold by hand, for a database that was restored without a trace that fairway detects.
+ * Needs the database alone. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>

@@ -10,14 +10,15 @@ static const char usage[] =
     "usage: fairway inspect ledgers [--framed] FILE...\n"
     "       fairway inspect transaction [--network-passphrase TEXT] XDR\n"
     "\n"
-    "ledgers      one JSON object for each LedgerCloseMeta; --framed: record-marked streams of them\n"
-    "transaction  one JSON object for a base64 TransactionEnvelope\n"
-    "             (environment: NETWORK_PASSPHRASE; without it there is no hash)\n"
-    "FILE or XDR may be -, standard input.\n";
+    "ledgers      prints one JSON object for each LedgerCloseMeta; --framed: FILEs are streams with record\n"
+    "             marks, as stellar-core writes them\n"
+    "transaction  prints one JSON object for a base64 TransactionEnvelope\n"
+    "             (environment: NETWORK_PASSPHRASE; without a passphrase, hash is null)\n"
+    "FILE or XDR may be -: standard input.\n";
 
-int inspect_usage(const char *what, const char *which)
+int inspect_usage(const char *error, const char *which)
 {
-    fprintf(stderr, "fairway inspect: %s%s\n%s", what, which, usage);
+    fprintf(stderr, "fairway inspect: %s%s\n%s", error, which, usage);
     return EX_USAGE;
 }
 

@@ -18,10 +18,10 @@
 int inspect_ledgers(int argc, char **argv);
 int inspect_transaction(int argc, char **argv);
 
-/* Prints what is wrong with the arguments, and the usage; returns the exit code. */
-int inspect_usage(const char *what, const char *which);
+/* Prints an error about the arguments (which: the argument, or ""), and the usage; returns EX_USAGE. */
+int inspect_usage(const char *error, const char *which);
 
-/* Prints json as one line and releases it; returns the exit code. */
+/* Prints json as one line and frees it; returns the exit code. */
 int inspect_print(json_t *json);
 
 /* Appends at most len bytes, fewer at the end of the file. Allocates as it reads, not len at once. */

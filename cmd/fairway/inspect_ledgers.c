@@ -39,7 +39,8 @@ static int by_address(const void *a, const void *b)
     return strcmp(((const struct named_account *)a)->address, ((const struct named_account *)b)->address);
 }
 
-/* Sorted by address. The order of the keys differs: base32 has letters before digits, ASCII after them. */
+/* Sorted by the address text, whose order differs from that of the keys: base32 puts letters before digits,
+ * ASCII digits before letters. */
 static json_t *accounts_json(const struct ledger *ledger)
 {
     AUTO_FREE struct named_account *named = NEW_ARRAY(ledger->account_count, struct named_account);
@@ -106,11 +107,11 @@ static int whole_print(struct input *in)
     inspect_read(in->file, SIZE_MAX, &in->buf);
     const uint8_t *data = in->buf.data;
     if (in->buf.len >= 4 && (be32_get(data) & RECORD_LAST) != 0)
-        return refuse(in, "not a LedgerCloseMeta; for a stream of them use --framed");
+        return refuse(in, "not a LedgerCloseMeta: use --framed for a stream of them");
     return ledger_print(in);
 }
 
-/* After a ledger that does not decode the next frame is read; a broken frame ends the file. */
+/* After a ledger that does not decode, reads the next frame; a broken frame ends the file. */
 static int frames_print(struct input *in)
 {
     int worst = EX_OK;
@@ -123,7 +124,7 @@ static int frames_print(struct input *in)
             return refuse(in, "the file ends inside a record mark");
         uint32_t mark = be32_get(in->buf.data);
         if ((mark & RECORD_LAST) == 0)
-            return refuse(in, "no record mark; for a single LedgerCloseMeta omit --framed");
+            return refuse(in, "no record mark: omit --framed for a single LedgerCloseMeta");
         size_t len = mark & ~RECORD_LAST;
         buf_clear(&in->buf);
         inspect_read(in->file, len, &in->buf);

@@ -33,7 +33,7 @@ int cmd_keygen(const struct config *config)
     if (fd < 0)
         return fail(fd, path, "cannot create");
     if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
-        return fail(fd, path, "no random numbers for");
+        return fail(fd, path, "cannot get random numbers for");
     ssize_t written = write(fd, key, sizeof key);
     explicit_bzero(key, sizeof key);
     if (written != (ssize_t)sizeof key || fsync(fd) != 0)

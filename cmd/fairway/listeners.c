@@ -12,8 +12,8 @@ enum {
     ADMIN_DRAIN_MS = 500,
     ADMIN_PORT_DISTANCE = 1000, /* far enough that replicas on consecutive ports do not collide */
     PORT_MAX = 65535,
-    /* File descriptors besides connections: database sessions, the key process, Stellar RPC, listening
-     * sockets and connections that are closing; and those of each thread. */
+    /* File descriptors besides those of open connections: for database sessions, the key process, Stellar
+     * RPC, listening sockets and closing connections; and for each thread. */
     DESCRIPTORS_BASE = 160,
     DESCRIPTORS_THREAD = 4
 };
@@ -38,9 +38,8 @@ enum err listeners_check(const struct config *config, struct detail *detail)
             "this process may open %u files (ulimit -Hn), but MAX_CONNECTIONS=%u needs %u: raise the limit",
             allowed, connections, connections + rest);
     return detail_set(detail, ERR_CONFIG,
-        "MAX_CONNECTIONS=%u needs %u open files, but this process may open %u (ulimit -Hn): raise the limit, "
-        "or"
-        " set MAX_CONNECTIONS to at most %u",
+        "MAX_CONNECTIONS=%u needs %u open files, but this process may open %u (ulimit -Hn): raise the limit,"
+        " or set MAX_CONNECTIONS to at most %u",
         connections, connections + rest, allowed, allowed - rest);
 }
 

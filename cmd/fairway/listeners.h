@@ -16,13 +16,14 @@ MUST_CHECK enum err listeners_check(const struct config *config, struct detail *
 void listeners_raise_limit(void);
 
 bool listeners_want_admin(const struct config *config);
-/* As configured; 0: any free port. */
+/* The configured port, or the default that follows from PORT; 0: any free port. */
 unsigned listeners_admin_port(const struct config *config);
 /* Opens both (admin NULL: only the API) and prints their addresses on standard output, where a supervisor may
  * wait for them. After an error, listeners_free closes what was opened. */
 MUST_CHECK enum err listeners_open(const struct config *config, const struct api *api,
     const struct api *admin, struct listeners *out, struct detail *detail);
-/* Open requests of the API may take up to grace_ms; the admin listener serves requests meanwhile. */
+/* Drains the API first: its open requests may take up to grace_ms. The admin listener serves requests
+ * meanwhile. */
 void listeners_drain(struct listeners *listeners, int grace_ms);
 void listeners_free(struct listeners *listeners);
 

@@ -11,7 +11,7 @@
 #include "pool/lock_numbers.h"
 #include "pool/network.h"
 
-/* Older snapshots are printed: no transaction of fairway takes as long. */
+/* Snapshots older than this are printed. No transaction of fairway takes as long. */
 #define PIN_OLD_MS 5000
 
 /* The locks of the network cannot be named if the database is not migrated, not bound to a network, or not

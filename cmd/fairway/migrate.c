@@ -1,4 +1,4 @@
-/* migrate: creates the schema, or updates it to what this program needs. */
+/* migrate: creates the schema, or updates it to the version that this program needs. */
 #include <stdio.h>
 #include <sysexits.h>
 

@@ -1,4 +1,4 @@
-/* Combinations of options that contradict each other, though each value is within its own bounds. */
+/* Refuses options that contradict each other, although each value is within its own bounds. */
 #ifndef FAIRWAY_OPTION_RULES_H
 #define FAIRWAY_OPTION_RULES_H
 

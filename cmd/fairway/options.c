@@ -3,11 +3,11 @@
 #include "base/mem.h"
 
 enum {
-    ALL_BUT_KEYGEN =
+    WITH_DATABASE = /* commands that connect to it */
         FOR_SERVE | FOR_INGEST | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS | FOR_HOLD | FOR_LOCKS | FOR_MIGRATE,
-    WITH_LEDGERS = FOR_SERVE | FOR_INGEST | FOR_ENSURE_ACCOUNTS, /* commands that ingest */
-    WITH_KEYS = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS,  /* commands that start fairway-keyd */
-    WITH_POOL = WITH_LEDGERS | WITH_KEYS,
+    WITH_INGESTION = FOR_SERVE | FOR_INGEST | FOR_ENSURE_ACCOUNTS, /* commands that ingest */
+    WITH_KEYS = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS,    /* commands that start fairway-keyd */
+    WITH_POOL = WITH_INGESTION | WITH_KEYS,
 };
 
 static const struct {
@@ -16,10 +16,10 @@ static const struct {
 } table[] = {
     /* database */
     {{"DATABASE_URL", CONFIG_URL, NULL, "PostgreSQL; may lead through a transaction pooler", NULL, 0, 0},
-        ALL_BUT_KEYGEN},
+        WITH_DATABASE},
     {{"DATABASE_DIRECT_URL", CONFIG_URL, NULL, "PostgreSQL without a pooler (default: DATABASE_URL)", NULL, 0,
          0},
-        ALL_BUT_KEYGEN},
+        WITH_DATABASE},
     {{"DATABASE_FAILOVER", CONFIG_TEXT, "asynchronous",
          "\"asynchronous\", or \"synchronous\": a failover loses no commit, so it does not put grants on "
          "hold",
@@ -31,7 +31,7 @@ static const struct {
          "passphrase of the network (default: the database's; before the first start, the RPC's)", NULL, 0,
          0},
         WITH_POOL},
-    {{"LEDGER_SECONDS", CONFIG_NUMBER, "6", "seconds between ledgers, as expected", NULL, 1, 60},
+    {{"LEDGER_SECONDS", CONFIG_NUMBER, "6", "expected seconds between two ledgers", NULL, 1, 60},
         WITH_POOL | FOR_HOLD},
     /* keys */
     {{"MASTER_KEY_FILE", CONFIG_SECRET, NULL, "file with the 32-byte master key (fairway keygen makes one)",
@@ -50,7 +50,7 @@ static const struct {
         WITH_KEYS},
     /* pool */
     {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",
-         "accounts that ensure-accounts brings the pool to without N; serve logs when fewer are active",
+         "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active",
          "NUMBER_CHANNEL_ACCOUNTS", 1, 100000},
         FOR_SERVE | FOR_ENSURE_ACCOUNTS},
     {{"ENGINE_THREADS", CONFIG_NUMBER, "2", "threads that grant leases, with one database connection each",
@@ -69,7 +69,7 @@ static const struct {
     {{"MAX_RESOURCE_FEE", CONFIG_NUMBER, "50000000",
          "largest resource fee of a Soroban transaction in stroops", NULL, 0, 1000000000000},
         WITH_POOL},
-    /* the distribution account's balance, in payments: what it can spend / (2 x FEE_BUMP_BASE_FEE) */
+    /* limits of the distribution account's balance, in payments of 2 x FEE_BUMP_BASE_FEE each */
     {{"LOW_BALANCE_PAYMENTS", CONFIG_NUMBER, "1000",
          "warn when the distribution account can pay for fewer payments than this", NULL, 0, 1000000000},
         WITH_POOL},
@@ -106,11 +106,11 @@ static const struct {
     /* ingestion */
     {{"INGEST", CONFIG_SWITCH, "on", "\"off\": serve does not ingest; another process must", NULL, 0, 0},
         FOR_SERVE},
-    {{"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between two requests for a ledger that is due",
-         NULL, 20, 10000},
+    {{"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between two requests for the next ledger", NULL,
+         20, 10000},
         WITH_POOL},
     {{"LEASE_RETENTION_DAYS", CONFIG_NUMBER, "7", "days that settled leases are kept", NULL, 1, 3650},
-        WITH_LEDGERS},
+        WITH_INGESTION},
     /* of one command */
     {{"STATE", CONFIG_FLAG, NULL,
          "list only accounts in this state: idle, leased, creating, retiring, retired or quarantined", NULL,
@@ -122,9 +122,9 @@ static const struct {
         FOR_HOLD},
     /* all commands */
     {{"START_TIMEOUT", CONFIG_NUMBER, "60", "seconds to wait at start for database and RPC", NULL, 1, 3600},
-        ALL_BUT_KEYGEN & ~(unsigned)FOR_LOCKS},
+        WITH_DATABASE & ~(unsigned)FOR_LOCKS},
     {{"LOG_LEVEL", CONFIG_TEXT, "info", "debug, info, warn or error", NULL, 0, 0},
-        ALL_BUT_KEYGEN | FOR_KEYGEN | FOR_HEALTH},
+        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH},
 };
 
 _Static_assert(ARRAY_LEN(table) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");

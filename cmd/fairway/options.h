@@ -1,4 +1,4 @@
-/* The options of all subcommands in one table: name, kind, default, meaning with unit, and who reads it. */
+/* The options of all subcommands in one table: name, kind, default, meaning with unit, and readers. */
 #ifndef FAIRWAY_OPTIONS_H
 #define FAIRWAY_OPTIONS_H
 

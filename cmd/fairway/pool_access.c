@@ -34,14 +34,12 @@ static enum err check_secrets(const struct keyd_secrets *secrets, struct detail 
 {
     if (secrets->master_key_fd < 0 && secrets->passphrase_fd < 0)
         return detail_set(detail, ERR_CONFIG,
-            "no master key: set MASTER_KEY_FILE to the path of a key file (fairway keygen FILE makes one), "
-            "or set"
-            " CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
+            "no master key: set MASTER_KEY_FILE to the path of a key file (fairway keygen FILE makes one), or"
+            " set CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
     if (secrets->distribution_fd < 0)
         return detail_set(detail, ERR_CONFIG,
-            "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE to a file with its secret "
-            "seed"
-            " (S...)");
+            "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE to a file with its secret"
+            " seed (S...)");
     return ERR_OK;
 }
 
@@ -123,8 +121,8 @@ static enum err start_without_keys(struct access_steps *steps, struct detail *de
         return detail_set(detail, ERR_CONFIG,
             "the database is not bound to a network yet: run fairway ensure-accounts first");
     if (!text_equal(steps->bound_network, steps->out->passphrase))
-        return detail_set(
-            detail, ERR_CONFIG, "the database is bound to the network \"%.60s\"", steps->bound_network);
+        return detail_set(detail, ERR_CONFIG, "the database is bound to the network \"%.60s\", not \"%.60s\"",
+            steps->bound_network, steps->out->passphrase);
     return ERR_OK;
 }
 

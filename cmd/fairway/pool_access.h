@@ -1,7 +1,7 @@
 /*
- * What a command that works on the pool needs: key process, database session, network. They are opened in the
- * one order that is safe: secrets and the key process before any socket, then the database, then the RPC.
- * Each is checked against the others.
+ * What a command that works on the pool needs: key process, database session, network. The key process starts
+ * first, before this process opens any socket; then come the database and the RPC. Each is checked against
+ * the others.
  */
 #ifndef FAIRWAY_POOL_ACCESS_H
 #define FAIRWAY_POOL_ACCESS_H
@@ -32,12 +32,12 @@ enum pool_access_needs {
     NEEDS_DATABASE_URL = 2 /* must lead to the same database as the direct URL */
 };
 
-/* Returns 0, or the command's exit code after logging the error. Waits up to START_TIMEOUT for a database or
- * an RPC that is unavailable. pool_access_close it in either case. */
+/* Returns EX_OK, or logs the error and returns the command's exit code. Waits up to START_TIMEOUT for a
+ * database or an RPC that is unavailable. Call pool_access_close in either case. */
 int pool_access_open(
     const struct config *config, enum keyd_mode mode, unsigned needs, struct pool_access *out);
-/* The same for a command that only ingests: starts no key process; the database must be bound to its network
- * already. */
+/* The same for a command that only ingests. Starts no key process. The database must already be bound to its
+ * network. */
 int pool_access_open_without_keys(const struct config *config, struct pool_access *out);
 void pool_access_close(struct pool_access *access);
 

@@ -26,7 +26,7 @@
 #define DRAIN_MS 7000
 
 struct service {
-    struct pool_access base;
+    struct pool_access access;
     struct ingest *ingest; /* NULL: another process ingests */
     struct engine *engine;
     struct watch *watch;
@@ -53,49 +53,49 @@ static enum err start_ingest(const struct config *config, struct service *servic
 {
     if (!config_is_on(config, "INGEST"))
         return ERR_OK;
-    return ingest_start(&(struct ingest_settings){.database_direct_url = service->base.database_direct_url,
-                            .rpc_url = service->base.rpc_url,
-                            .network = service->base.network,
+    return ingest_start(&(struct ingest_settings){.database_direct_url = service->access.database_direct_url,
+                            .rpc_url = service->access.rpc_url,
+                            .network = service->access.network,
                             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
                             .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
-                            .synchronous_failover = service->base.synchronous_failover,
-                            .funds = service->base.funds,
+                            .synchronous_failover = service->access.synchronous_failover,
+                            .funds = service->access.funds,
                             .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400},
         &service->ingest, detail);
 }
 
 static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)
 {
-    const struct pool_access *base = &service->base;
-    struct engine_settings engine = {.database_url = base->database_url,
-        .database_direct_url = base->database_direct_url,
+    const struct pool_access *access = &service->access;
+    struct engine_settings engine = {.database_url = access->database_url,
+        .database_direct_url = access->database_direct_url,
         .threads = (unsigned)config_number(config, "ENGINE_THREADS"),
-        .grant = {.network = base->network,
-            .limits = base->limits.limits,
-            .max_lease_fee_stroops = base->limits.max_lease_fee_stroops,
-            .funds = base->funds,
+        .grant = {.network = access->network,
+            .limits = access->limits.limits,
+            .max_lease_fee_stroops = access->limits.max_lease_fee_stroops,
+            .funds = access->funds,
             .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS")},
-        .keyd = base->keyd};
-    for (; engine.grant.key_id_count < base->key_count; engine.grant.key_id_count++)
-        engine.grant.key_ids[engine.grant.key_id_count] = base->keys[engine.grant.key_id_count].key_id;
+        .keyd = access->keyd};
+    for (; engine.grant.key_id_count < access->key_count; engine.grant.key_id_count++)
+        engine.grant.key_ids[engine.grant.key_id_count] = access->keys[engine.grant.key_id_count].key_id;
     enum err e = engine_start(&engine, &service->engine, detail);
-    return e != ERR_OK ? e : watch_start(base->database_direct_url, &service->watch, detail);
+    return e != ERR_OK ? e : watch_start(access->database_direct_url, &service->watch, detail);
 }
 
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
 {
-    const struct pool_access *base = &service->base;
+    const struct pool_access *access = &service->access;
     const struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
-        .keyd = base->keyd,
-        .database_url = base->database_url,
+        .keyd = access->keyd,
+        .database_url = access->database_url,
         .connections = (unsigned)config_number(config, "MAX_CONNECTIONS"),
-        .passphrase = base->passphrase,
-        .network = base->network,
-        .distribution = base->distribution,
-        .limits = base->limits.limits,
-        .funds = base->funds,
-        .synchronous_failover = base->synchronous_failover,
+        .passphrase = access->passphrase,
+        .network = access->network,
+        .distribution = access->distribution,
+        .limits = access->limits.limits,
+        .funds = access->funds,
+        .synchronous_failover = access->synchronous_failover,
         .max_body = (size_t)config_number(config, "MAX_BODY"),
         .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
         .ingest_ready = service->ingest != NULL ? ingestion_ready : NULL,
@@ -117,8 +117,10 @@ static enum err start(const struct config *config, struct service *service, stru
     return e;
 }
 
-/* In this order every open request is answered: first no new requests, then the waiting ones, then what their
- * answers depend on. */
+/* The order in which every open request is answered: no new requests, then the waiting ones are refused, and
+ * only then what their answers depend on is freed. The listeners end before the APIs: a client that leaves
+ * cancels its request on a thread of the listener, which uses the API and may still run when the engine and
+ * the watch have stopped. */
 static void stop(struct service *service)
 {
     systemd_notify("STOPPING=1");
@@ -137,18 +139,18 @@ static void stop(struct service *service)
         engine_stop(service->engine);
     if (service->watch != NULL)
         watch_stop(service->watch);
+    listeners_free(&service->listeners);
     api_free(service->api);
     api_free(service->admin);
-    listeners_free(&service->listeners);
     ingest_stop(service->ingest);
-    pool_access_close(&service->base);
+    pool_access_close(&service->access);
 }
 
 /* Blocks until a signal or the end of the key process; returns the exit code. */
 static int wait_for_end(const struct service *service, int signals)
 {
     struct pollfd fds[] = {
-        {.fd = signals, .events = POLLIN}, {.fd = keyd_lost_fd(service->base.keyd), .events = POLLIN}};
+        {.fd = signals, .events = POLLIN}, {.fd = keyd_lost_fd(service->access.keyd), .events = POLLIN}};
     while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
         ;
     if (fds[0].revents != 0) {
@@ -156,7 +158,7 @@ static int wait_for_end(const struct service *service, int signals)
         return EX_OK;
     }
     struct detail reason = {"no answer"};
-    (void)keyd_ended(service->base.keyd, &reason);
+    (void)keyd_ended(service->access.keyd, &reason);
     log_error("stopping: the key process failed", "reason=\"%s\"", reason.text);
     return EX_SOFTWARE;
 }
@@ -177,12 +179,12 @@ int cmd_serve(const struct config *config)
     sigaddset(&ends, SIGINT);
     const bool ingests = config_is_on(config, "INGEST");
     const unsigned needs = NEEDS_DATABASE_URL | (ingests ? (unsigned)NEEDS_RPC : 0);
-    int code = pool_access_open(config, KEYD_SERVE, needs, &service.base);
+    int code = pool_access_open(config, KEYD_SERVE, needs, &service.access);
     if (code != EX_OK) {
-        pool_access_close(&service.base);
+        pool_access_close(&service.access);
         return code;
     }
-    start_report(config, &service.base, true);
+    start_report(config, &service.access, true);
     listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);

@@ -7,8 +7,8 @@
 #include "pool/pool_counts.h"
 #include "version.h"
 
-/* A pool of another size than the default is intended: a warning only if the number was set, or nothing can
- * be leased. */
+/* Without NUM_CHANNEL_ACCOUNTS, a pool smaller than the default is no problem: warns only if the option is
+ * set, or if no account is active. */
 static void compare_pool(const struct config *config, int64_t active)
 {
     const uint64_t wanted = config_number(config, "NUM_CHANNEL_ACCOUNTS");

@@ -4,8 +4,8 @@
 
 #include "pool_access.h"
 
-/* Logs version, network, pool size and the options that differ from their defaults, without secrets; and, if
- * the command reads NUM_CHANNEL_ACCOUNTS, that fewer accounts are active. */
+/* Logs version, network, pool size and the options that differ from their defaults, without secrets. serves
+ * (false: ingest, which has no NUM_CHANNEL_ACCOUNTS): logs also if fewer accounts are active than that. */
 void start_report(const struct config *config, const struct pool_access *access, bool serves);
 
 #endif

@@ -3,8 +3,7 @@
 #define FAIRWAY_SYSTEMD_H
 
 /* Sends one state, such as "READY=1", to the socket that $NOTIFY_SOCKET names. Does nothing when that is not
- * set. A failure is logged and changes nothing else: the service runs, though the manager waits for it. Does
- * not block. */
+ * set. Does not block. A failure is only logged: the service runs, but the manager does not know it. */
 void systemd_notify(const char *state);
 
 #endif

@@ -24,7 +24,7 @@ static void add(struct buf *names, const char *name, size_t len)
     buf_add(names, name, len);
 }
 
-/* A provider ENV is what fairway does. */
+/* The value ENV of a signature provider means keys from the environment, as fairway has them: not named. */
 static void add_set(struct buf *names, const char *const list[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -34,7 +34,7 @@ static void add_set(struct buf *names, const char *const list[], size_t count)
     }
 }
 
-/* Every CHANNEL_ACCOUNT_...KMS... variable. */
+/* Adds every variable that begins with CHANNEL_ACCOUNT_ and contains KMS. */
 static void add_channel_account_kms(struct buf *names)
 {
     for (char **variable = environ; *variable != NULL; variable++) {

@@ -1,7 +1,7 @@
 /*
- * The endpoints of the HTTP API, one file each in src/api. An endpoint reads the request on an HTTP thread,
- * which it never blocks; grant, pool and the key process do the work on threads of their own, and from those
- * the reply is sent.
+ * The endpoints of the HTTP API, one file each in src/api. An endpoint reads the request on an HTTP thread
+ * and never blocks it. Threads of the engine, the watch and the database workers do the rest and send the
+ * reply.
  */
 #ifndef FAIRWAY_API_API_H
 #define FAIRWAY_API_API_H
@@ -44,7 +44,9 @@ void api_stopping(struct api *api);
 /* Ends the database workers; requests that wait for one get ERR_SHUTTING_DOWN. Call it after
  * http_server_drain, which ends new requests. */
 void api_drain(struct api *api);
-/* Call it after api_drain, engine_stop and watch_stop, which send replies that need the api. */
+/* Call it after api_drain, engine_stop, watch_stop and http_server_free: until then replies that need the api
+ * may be sent, the last ones by a thread of the HTTP server that cancels the request of a client that left.
+ */
 void api_free(struct api *api);
 
 #endif

@@ -1,4 +1,6 @@
-/* Byte ranges owned elsewhere (bytes_*), big-endian integers (be32_*, be64_*), and a growing buffer (buf_*).
+/*
+ * Views of bytes that others own (bytes_*), big-endian integers (be32_*, be64_*), and a growing buffer
+ * (buf_*).
  */
 #ifndef FAIRWAY_BASE_BYTES_H
 #define FAIRWAY_BASE_BYTES_H
@@ -15,6 +17,7 @@ struct bytes {
 
 #define BYTES_OF(array) ((struct bytes){(array), sizeof(array)})
 
+/* Compares with memcmp, whose time depends on the contents: never for secrets. */
 bool bytes_equal(struct bytes a, struct bytes b);
 
 uint32_t be32_get(const uint8_t *at);
@@ -31,7 +34,7 @@ struct buf {
     size_t len, cap;
 };
 
-void buf_reserve(struct buf *buf, size_t more);
+void buf_reserve(struct buf *buf, size_t more); /* allocates so that len can grow by more; len stays */
 void buf_add(struct buf *buf, const void *data, size_t len);
 void buf_add_bytes(struct buf *buf, struct bytes bytes);
 void buf_add_u32(struct buf *buf, uint32_t value); /* big endian, as in XDR */

@@ -17,8 +17,8 @@ enum config_kind {
     CONFIG_NUMBER,
     CONFIG_SWITCH,      /* on or off; yes, no, true, false, 1 and 0 are accepted too */
     CONFIG_SECRET,      /* an environment variable only; its value is not read here */
-    CONFIG_FLAG,        /* text, as a flag only: --state idle */
-    CONFIG_FLAG_SWITCH, /* a switch, as a flag only: --dry-run is --dry-run=on */
+    CONFIG_FLAG,        /* text, without an environment variable: --state idle */
+    CONFIG_FLAG_SWITCH, /* a switch, without an environment variable: --dry-run means --dry-run=on */
 };
 
 struct config_option {
@@ -33,13 +33,15 @@ struct config_option {
 struct config;
 
 /*
- * Reads flags and environment. Everything that is not a flag is a positional argument. ERR_CONFIG: an unknown
- * flag, a missing value, a number that is malformed or out of bounds, a switch that is neither on nor off, or
- * an option and its alias with different values; detail names the option. Values are copied.
+ * Reads flags and environment. An empty variable counts as not set. Everything that is not a flag is a
+ * positional argument. Values are copied; options must outlive *out, which the caller frees with config_free.
+ * ERR_CONFIG: an unknown flag, a missing value, a number that is malformed or out of bounds, a switch that is
+ * neither on nor off, or an option and its alias with different values; detail names the option. With --help,
+ * numbers and switches are not checked.
  */
 MUST_CHECK enum err config_load(const struct config_option options[], size_t option_count, int argc,
     char **argv, struct config **out, struct detail *detail);
-void config_free(struct config *config);
+void config_free(struct config *config); /* NULL is fine */
 
 /* The value or its default; NULL when there is neither. A name that is not in the table is a bug and aborts.
  */
@@ -49,10 +51,10 @@ bool config_is_on(const struct config *config, const char *name);      /* a swit
 bool config_is_given(const struct config *config, const char *name);   /* by flag or environment */
 bool config_wants_help(const struct config *config);                   /* --help or -h */
 size_t config_argument_count(const struct config *config);
-const char *config_argument(const struct config *config, size_t i);
+const char *config_argument(const struct config *config, size_t i); /* NULL when there is none */
 
-/* "NAME=value NAME=value": the options whose values differ from their defaults, without secrets. New memory.
- */
+/* "NAME=value NAME=value": the options whose values differ from their defaults, without secrets. The caller
+ * frees the text. */
 char *config_changes(const struct config *config);
 
 /* Prints the table as --help shows it. */

@@ -1,7 +1,7 @@
 /*
- * Every function that can fail returns enum err; ERR_OK is 0. A line of the table is the name in C, the code
- * in the HTTP API, the HTTP status and a sentence for the client. There are three families: faults of the
- * caller (4xx), of the environment (503: a retry may help), and bugs (500).
+ * Every function that can fail returns enum err; ERR_OK is 0. Each line of the table has the name in C, the
+ * code in the HTTP API, the HTTP status and a sentence for the client. There are three families: faults of
+ * the caller (4xx), of the environment (503: a retry may help), and bugs (500).
  */
 #ifndef FAIRWAY_BASE_ERR_H
 #define FAIRWAY_BASE_ERR_H
@@ -48,12 +48,13 @@
         "No lease is granted until the ledger state is certain again.")                                      \
     X(DISTRIBUTION_ACCOUNT_UNDERFUNDED, "DISTRIBUTION_ACCOUNT_UNDERFUNDED", 503,                             \
         "The distribution account cannot pay for more transactions: its operator has to fund it.")           \
-    X(OVERLOADED, "OVERLOADED", 503, "Too many requests wait already.")                                      \
+    X(OVERLOADED, "OVERLOADED", 503, "Too many requests are waiting.")                                       \
     X(SHUTTING_DOWN, "SHUTTING_DOWN", 503, "This replica is stopping.")                                      \
     X(OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN", 503,                                                               \
-        "It may have been written; ask again, with the same Idempotency-Key.")                               \
+        "The request may have been carried out; repeat it with the same Idempotency-Key.")                   \
     X(NOT_REPLICATED, "NOT_REPLICATED", 503,                                                                 \
-        "It was written, but may not be on the standby yet; ask again, with the same Idempotency-Key.")      \
+        "The request was carried out, but the standby may not have it yet; repeat it with the same "         \
+        "Idempotency-Key.")                                                                                  \
     X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is unavailable.")                     \
     X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is unavailable.")                                \
     X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \
@@ -65,9 +66,9 @@
     /* bad data; the caller of the function that returns these decides whose fault it is */                  \
     X(XDR_TRUNCATED, "XDR_TRUNCATED", 500, "XDR ends early.")                                                \
     X(XDR_TRAILING, "XDR_TRAILING", 500, "Bytes follow the XDR value.")                                      \
-    X(XDR_INVALID, "XDR_INVALID", 500, "XDR breaks its type.")                                               \
+    X(XDR_INVALID, "XDR_INVALID", 500, "The XDR does not match its type.")                                   \
     X(XDR_UNKNOWN_ARM, "XDR_UNKNOWN_ARM", 500,                                                               \
-        "XDR has an unknown union arm or enum value: newer protocol?")                                       \
+        "XDR has an unknown union arm or enum value, perhaps of a newer protocol.")                          \
     X(XDR_TOO_DEEP, "XDR_TOO_DEEP", 500, "XDR is nested too deeply.")                                        \
     X(MALFORMED, "MALFORMED", 500, "A value is malformed.")                                                  \
     X(SEAL_BROKEN, "SEAL_BROKEN", 500, "A sealed seed does not open.")                                       \
@@ -93,15 +94,15 @@ enum err {
 /* The code that the HTTP API and the log use. Never NULL. */
 const char *err_code(enum err e);
 
-/* The HTTP status: 4xx, 500 or 503. */
+/* The HTTP status: 200 for ERR_OK, else 4xx, 500 or 503. */
 int err_status(enum err e);
 
 /* One English sentence that clients may read. Never NULL. */
 const char *err_text(enum err e);
 
 /*
- * Which item is wrong and why: written by the function that returns the error, cut to fit, never secret. Only
- * the details of faults of the caller are shown to clients.
+ * Which item is wrong and why. The function that returns the error writes it; it is cut to fit and never has
+ * a secret. Clients see it only when the error is a fault of the caller.
  */
 struct detail {
     char text[200];

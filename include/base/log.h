@@ -15,15 +15,16 @@ enum log_level {
     LOG_ERROR
 };
 
-/* "debug" (also "trace"), "info", "warn" or "error", in any case; else ERR_CONFIG. */
+/* "debug" (also "trace"), "info", "warn" or "error", in upper or lower case; else ERR_CONFIG. Call it before
+ * other threads log. */
 MUST_CHECK enum err log_set_level(const char *name);
 
 /*
  * msg is a constant phrase; fields is a printf format of key=value pairs, or NULL:
  *     log_info("ledger committed", "ledger=%u settled=%zu detail=\"%s\"", sequence, settled, detail.text);
- * The conversions are s, d, u and f, with precision and the lengths l, ll, z and j. Quotes, backslashes and
- * control characters of %s are escaped, and a value without quotes gets them when it needs them, so that no
- * value can end the line or look like another field.
+ * The conversions are s (also with a precision), d and u (also with the lengths l, ll, z and j), and f
+ * (always three decimals). Quotes, backslashes and control characters of %s are escaped, and a value without
+ * quotes gets them when it needs them, so that no value can end the line or look like another field.
  */
 void log_line(enum log_level level, const char *msg, const char *fields, ...)
     __attribute__((format(printf, 3, 4)));

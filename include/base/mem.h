@@ -6,7 +6,7 @@
 
 /* Zeroed memory. Checks count * size for overflow. Never NULL, also for 0. */
 void *mem_new(size_t count, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
-/* As realloc for count * size. Added memory is not zeroed. */
+/* Like realloc, to count * size bytes. Added memory is not zeroed. */
 void *mem_grow(void *old, size_t count, size_t size) __attribute__((returns_nonnull, alloc_size(2, 3)));
 char *mem_copy_text(const char *text) __attribute__((malloc, returns_nonnull));
 void *mem_copy(const void *data, size_t len) __attribute__((malloc, returns_nonnull));

@@ -1,4 +1,6 @@
-/* Text forms of bytes and numbers (hex_*, base64_*, text_*). Decoding is strict: each value has one spelling.
+/*
+ * Text forms of bytes and numbers (hex_*, base64_*, text_*). Decoding is strict: each value has one spelling,
+ * except that hexadecimal digits may be of either case.
  */
 #ifndef FAIRWAY_BASE_TEXT_H
 #define FAIRWAY_BASE_TEXT_H
@@ -13,12 +15,12 @@ MUST_CHECK enum err hex_decode(const char *text, size_t text_len, uint8_t *out, 
 
 /* Standard alphabet with padding (RFC 4648 section 4). The caller frees the text. */
 char *base64_encode(struct bytes bytes);
-/* Appends to out. ERR_MALFORMED unless text is canonical base64: no white space, no missing padding, unused
- * bits zero. */
+/* Appends to out. ERR_MALFORMED (out keeps its length) unless text is canonical base64: no white space, no
+ * missing padding, unused bits zero. */
 MUST_CHECK enum err base64_decode(const char *text, size_t text_len, struct buf *out);
 
-/* The whole text must be decimal digits without sign ('-' is allowed for i64), white space or leading zeros;
- * else ERR_MALFORMED. */
+/* The whole text must be decimal digits without sign ('-' is allowed for i64), white space or leading zeros,
+ * and the value at most max; else ERR_MALFORMED, also for NULL. */
 MUST_CHECK enum err text_to_u64(const char *text, uint64_t max, uint64_t *out);
 MUST_CHECK enum err text_to_i64(const char *text, int64_t *out);
 

@@ -9,9 +9,9 @@
  * work.
  *
  * The next call outside a transaction reopens a lost connection. Inside a transaction, every call returns
- * ERR_DATABASE_UNAVAILABLE until db_rollback. A call blocks for at most statement_timeout_ms and one second,
- * plus connect_timeout_s for each host of the URL (and the resolver's time) when it connects. A server that
- * takes no writes counts as unavailable.
+ * ERR_DATABASE_UNAVAILABLE until db_rollback. A call blocks for at most statement_timeout_ms plus one second.
+ * When it has to connect, name resolution and connect_timeout_s for each host of the URL are added. A server
+ * that accepts no writes counts as unavailable.
  */
 #ifndef FAIRWAY_DB_DB_H
 #define FAIRWAY_DB_DB_H
@@ -27,7 +27,7 @@ enum db_kind {
 struct db_settings {
     const char *url; /* libpq connection string or URI; copied */
     enum db_kind kind;
-    const char *name;                /* application_name, "fairway grant"; a literal */
+    const char *name;                /* application_name, such as "fairway grant"; not copied: a literal */
     int connect_timeout_s;           /* 0: 5 */
     int statement_timeout_ms;        /* 0: 5,000 */
     int lock_timeout_ms;             /* 0: 2,000 */
@@ -43,14 +43,16 @@ void db_free(struct db *db); /* NULL is fine */
 /* Connects unless there is a live connection. ERR_DATABASE_UNAVAILABLE (detail: libpq's message, without the
  * password). ERR_CONFIG: the URL is malformed. */
 MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
-/* Retries db_connect for up to seconds with growing pauses, and logs the failure every few seconds. */
+/* Retries db_connect while the server is unavailable, for up to the given seconds, with growing pauses. Logs
+ * the failure every few seconds. */
 MUST_CHECK enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail);
-/* From now on a call that still waits for the server at deadline_ms (clock_ms; 0: none) returns, and the
+/* From now on a call that still waits for the server at deadline_ms (clock_ms; 0: none) fails, and the
  * connection counts as lost. An attempt to connect continues on its own thread; the next call waits for it.
  */
 void db_set_deadline(struct db *db, int64_t deadline_ms);
 int64_t db_deadline_ms(const struct db *db);
-/* Closes the socket without terminating the session, as a crash would. */
+/* Closes the connection; the server rolls back an open transaction. The next call connects again (inside a
+ * transaction: after db_rollback). */
 void db_disconnect(struct db *db);
 
 /* A parameter. Arrays become PostgreSQL arrays. Pointers are borrowed until the call returns. */
@@ -124,8 +126,8 @@ void db_rows_free_at(struct db_rows **rows);
 #define AUTO_ROWS CLEANUP(db_rows_free_at) struct db_rows *
 
 /*
- * Runs one statement. The caller frees *rows; NULL on error. rows may be NULL.
- * ERR_SERIALIZATION: deadlock or serialization failure: the server rolled the transaction back, run it again.
+ * Runs one statement. The caller frees *rows, which is NULL on error. rows may be NULL: not wanted.
+ * ERR_SERIALIZATION: deadlock or serialization failure; the server rolled the transaction back, run it again.
  * ERR_CONSTRAINT: a constraint or a trigger (RAISE EXCEPTION) rejected it. ERR_DATABASE_UNAVAILABLE:
  * connection lost or refused, shutting down, timeouts, read-only, disk full. ERR_INTERNAL: anything else, our
  * bug (detail: SQLSTATE and message, for the log).
@@ -157,26 +159,28 @@ MUST_CHECK enum err db_commit_durably(struct db *db, struct detail *detail);
  * db_run and db_commit; call db_rollback after an error. */
 MUST_CHECK enum err db_run_commit(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail);
-/* Runs one statement as a transaction of its own, in one round trip. On ERR_OK it is committed, and on the
- * synchronous standby if there is one. Errors as db_run_commit. */
+/* Runs one statement as a transaction of its own, in one round trip; not inside a transaction. On ERR_OK it
+ * is committed, and on the synchronous standby if there is one. rows must not be NULL. Errors as
+ * db_run_commit, but no transaction is open afterwards. */
 MUST_CHECK enum err db_execute(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail);
 void db_rollback(struct db *db); /* in any state, also after errors and without a transaction */
 
 /*
  * Runs BEGIN, work and COMMIT; ROLLBACK when work fails. On ERR_SERIALIZATION from work or COMMIT it runs all
- * of them again, at most 5 times, with short random pauses. Any other error is returned at once.
+ * of them again after a short random pause, up to 5 attempts in total. Any other error is returned at once.
  */
 typedef enum err (*db_work)(struct db *db, void *context);
 MUST_CHECK enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail);
 
-/* Listens on a direct connection, outside a transaction. channel: lower-case letters and '_'. Each new
- * session listens again, also when this call failed. */
+/* Listens on a direct connection, outside a transaction. Each later session of the connection listens too,
+ * even if this call fails. A channel that has other characters than lower-case letters and '_' is a bug and
+ * ends the process, as does a pooled connection. */
 MUST_CHECK enum err db_listen(struct db *db, const char *channel, struct detail *detail);
 /* Waits up to timeout_ms for a notification, and consumes all that have come. *notified is also true for the
- * first wait on a new connection, because one may have been missed. The wait ends when wake_fd (or -1) is
- * readable; wake_fd is not read. Returns ERR_DATABASE_UNAVAILABLE at once when the connection is lost: pause
- * before the next call. */
+ * first wait on a new connection, because a notification may have been missed. The wait also ends when
+ * wake_fd (-1: none) is readable; wake_fd is not read. When the connection is lost, returns
+ * ERR_DATABASE_UNAVAILABLE at once: pause before the next call. */
 MUST_CHECK enum err db_wait_notify(
     struct db *db, int timeout_ms, int wake_fd, bool *notified, struct detail *detail);
 

@@ -1,7 +1,7 @@
 /*
- * Which sessions of this database wait for which, who holds fairway's advisory locks, and what keeps vacuum
- * from removing dead rows (an old snapshot makes a small table grow and every statement on it slow). Reads
- * the system views and takes no lock. src/README.md has the order in which fairway's transactions lock.
+ * Which sessions of this database wait for which others, who holds fairway's advisory locks, and what keeps
+ * vacuum from removing dead rows. (An old snapshot makes a small table grow and slows every statement on it.)
+ * Reads system views and takes no lock. src/README.md has the order in which fairway's transactions lock.
  */
 #ifndef FAIRWAY_DB_LOCKS_H
 #define FAIRWAY_DB_LOCKS_H
@@ -50,13 +50,13 @@ struct locks_report {
     size_t holder_count;
     struct lock_pin pins[LOCKS_MAX]; /* the oldest first */
     size_t pin_count;
-    int64_t hidden; /* sessions of other roles of which only the process id is visible */
+    int64_t hidden; /* how many sessions of other roles show only their process id */
 };
 
-/* The name of an advisory lock in the report. */
+/* An advisory lock, and its name in the report. */
 struct lock_name {
     const char *name;
-    const char *text; /* its number is hashtext() of this; NULL: it is number */
+    const char *text; /* the key of the lock is hashtext() of this; NULL: the key is number */
     int64_t number;
 };
 

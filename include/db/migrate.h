@@ -4,15 +4,15 @@
 
 #include "db/db.h"
 
-/* The number of the advisory lock is hashtext() of this. */
+/* The key of the advisory lock is hashtext() of this. */
 #define MIGRATE_LOCK_TEXT "fairway migrations"
 
 /*
- * Applies the missing migrations, one transaction each; *applied is their count. Two processes may run it at
- * the same time: an advisory lock serializes them. When a migration does not get its table locks within
- * direct's lock_timeout it is rolled back, so that the sessions queued after it can run, and is retried for a
- * minute (then ERR_DATABASE_UNAVAILABLE). ERR_REFUSED: the database has a migration that this binary does not
- * have, or one with another text.
+ * Applies the missing migrations, one transaction each; *applied is how many it applied, also on error. Two
+ * processes may run it at the same time: an advisory lock serializes them. When a migration does not get its
+ * table locks within direct's lock_timeout it is rolled back, so that the sessions queued after it can run,
+ * and is retried for a minute (then ERR_DATABASE_UNAVAILABLE). ERR_REFUSED: the database has a migration that
+ * this binary does not have, or one with another text.
  */
 MUST_CHECK enum err migrate(struct db *direct, size_t *applied, struct detail *detail);
 

@@ -4,7 +4,7 @@
 
 #include "db/db.h"
 
-/* Whether both connections are to the same database, on one cluster or on physical copies of it. */
+/* Whether both connections lead to the same database, either on one cluster or on physical copies of it. */
 MUST_CHECK enum err server_same_database(struct db *a, struct db *b, bool *same, struct detail *detail);
 
 /*

@@ -25,14 +25,14 @@ struct engine;
 struct engine_ticket {
     struct grant grant;
     void (*done)(struct engine_ticket *ticket);
-    /* The engine's, under its mutex: */
+    /* The engine's, guarded by its mutex: */
     enum ticket_place {
         TICKET_ELSEWHERE, /* not submitted yet, in a batch, or decided */
         TICKET_QUEUED,
         TICKET_DELAYED /* until not_before_ms */
     } place;
     bool cancelled;
-    bool checked; /* by a batch that could not grant it; it need not be checked again */
+    bool checked; /* a batch has checked it and had no account for it; GRANT_CHECK leaves it out */
     int64_t arrived_ms;
     uint64_t arrival;      /* the queue's order */
     int64_t not_before_ms; /* another transaction has locked its idempotency key: when to try again */
@@ -57,14 +57,18 @@ MUST_CHECK enum err engine_start(
 MUST_CHECK enum err engine_submit(struct engine *engine, struct engine_ticket *ticket);
 /*
  * The client has left. A ticket that waits is removed and done is called at once with ERR_CANCELLED, from
- * this function. One that is in a batch is still granted when the batch has an account for it, and else
- * refused with ERR_CANCELLED when the batch ends. Never blocks.
+ * this function. One that is in a batch is still granted when the batch has an account for it; else it is
+ * refused when the batch ends, with ERR_CANCELLED or with the error of the batch. Never blocks.
  *
- * May run at the same time as engine_submit or done, but not after done has returned: it reads the ticket. So
- * whoever calls it and whoever frees the ticket must agree on that; http_on_client_gone and http_reply_* do.
+ * It may run at the same time as engine_submit or done, but not after the ticket has been freed. With
+ * http_on_client_gone this holds: http_reply_* waits until the callback has returned, and the ticket is freed
+ * after it.
  */
 void engine_cancel(struct engine *engine, struct engine_ticket *ticket);
-/* Refuses all that wait with ERR_SHUTTING_DOWN, finishes the running batches and ends the threads. */
+/*
+ * Refuses all that wait with ERR_SHUTTING_DOWN, finishes the running batches and ends the threads. The done
+ * of a ticket that engine_cancel removed shortly before may still run in its thread when this returns.
+ */
 void engine_stop(struct engine *engine);
 size_t engine_waiting(struct engine *engine);
 

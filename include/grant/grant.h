@@ -25,8 +25,8 @@ struct lease_request {
     char request_id[REQUEST_ID_SIZE];
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
     struct hash digest;                         /* SHA-256 of the body; only with a key */
-    /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still repeat an earlier
-     * request and get that one's lease. */
+    /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still be a retry, and then
+     * gets the earlier request's lease. */
     enum err refusal;
     struct detail refusal_detail;
 };
@@ -43,7 +43,7 @@ struct lease {
 void lease_wipe(struct lease *lease);
 
 enum grant_state {
-    GRANT_OPEN,    /* wants an account */
+    GRANT_OPEN,    /* not decided yet: needs an account */
     GRANT_DONE,    /* lease is set and committed */
     GRANT_REFUSED, /* error and detail say why; no account is leased */
 };
@@ -114,11 +114,12 @@ struct grant_batch {
 };
 
 /*
- * Grants as many of the grants (all GRANT_OPEN) as there are idle accounts, the first ones first. A request
- * that carries the idempotency key of an existing lease gets that lease. Each request is checked, also when
- * no account is idle. ERR_OK: each grant is done, refused or still open. ERR_OUTCOME_UNKNOWN: they may be
- * committed and it could not be found out; they must be refused. Any other error: nothing of the batch is
- * committed and all grants are open again. ERR_GRANTS_SUSPENDED: detail says why.
+ * Grants as many of the grants (all GRANT_OPEN) as there are idle accounts, in the order of the array. A
+ * request that carries the idempotency key of an existing lease gets that lease. Each request is checked,
+ * also when no account is idle. ERR_OK: each grant is done, refused or still open. On error all grants are
+ * open again. ERR_OUTCOME_UNKNOWN: leases may have been committed, and the outcome could not be looked up;
+ * the caller must refuse the requests. ERR_NOT_REPLICATED: see grant_record_commit. Any other error: nothing
+ * of the batch was committed. ERR_GRANTS_SUSPENDED: detail says why.
  */
 MUST_CHECK enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant_batch *batch, struct detail *detail);

@@ -1,6 +1,7 @@
 /*
  * Clients that wait for GET /v1/transactions/{hash}: one connection and one query for all of them, run when a
- * ledger has settled leases. A thread that never waits for the database watches their deadlines.
+ * ledger has settled leases and once a second; new requests are looked up immediately. A thread that never
+ * waits for the database checks their deadlines.
  */
 #ifndef FAIRWAY_GRANT_WATCH_H
 #define FAIRWAY_GRANT_WATCH_H
@@ -30,7 +31,7 @@ struct watch_ticket {
     void (*done)(struct watch_ticket *ticket);
     enum err error;
     struct lease_status status;
-    /* The watch's, under its mutex: */
+    /* The watch's, guarded by its mutex: */
     bool waits, cancelled;
     uint64_t number;
     int64_t arrived_ms;
@@ -49,13 +50,14 @@ MUST_CHECK enum err watch_start(const char *database_direct_url, struct watch **
 MUST_CHECK enum err watch_submit(struct watch *watch, struct watch_ticket *ticket);
 /*
  * The client has left. A ticket that waits is removed and done is called with ERR_CANCELLED, from this
- * function. Never blocks. The rules of engine_cancel for the ticket's memory hold.
+ * function. Never blocks. The ticket's memory: as for engine_cancel.
  */
 void watch_cancel(struct watch *watch, struct watch_ticket *ticket);
-/* From now on nobody waits: a ticket with a deadline in the future is refused with ERR_SHUTTING_DOWN once it
- * has been looked up, the others get their status. Returns at once. */
+/* Ends all waits, also those that begin later: a ticket with a deadline in the future is refused with
+ * ERR_SHUTTING_DOWN once it has been looked up, the others get their status. Returns at once. */
 void watch_drain(struct watch *watch);
-/* Refuses all tickets that are left with ERR_SHUTTING_DOWN and ends the threads. */
+/* Refuses all tickets that are left with ERR_SHUTTING_DOWN and ends the threads. For a ticket that
+ * watch_cancel has removed, see engine_stop. */
 void watch_stop(struct watch *watch);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * Ingestion: a thread that follows the network's ledgers and commits them. Any number of replicas run it; one
- * leads, and the others watch the leader. The thread never ends the process. When it cannot go on (the RPC or
- * the database is unavailable, a ledger does not follow from the last one, the protocol was upgraded), it
- * logs the reason, ingest_ready returns it, no ledger is committed, and the thread retries with pauses.
+ * leads, and the others watch the leader. No error ends the thread or the process. When it cannot continue
+ * (the RPC or the database is unavailable, a ledger does not follow from the last one, the protocol was
+ * upgraded), it commits no ledger, logs the reason, and retries with pauses; ingest_ready returns the reason
+ * meanwhile.
  */
 #ifndef FAIRWAY_INGEST_INGEST_H
 #define FAIRWAY_INGEST_INGEST_H

@@ -1,8 +1,8 @@
 /*
  * The client of the key process. fairway-keyd holds the master key and the distribution key; fairway holds
- * sealed seeds only. Any thread may call: a mutex serializes the calls. A call blocks until the answer or for
- * 5 s (keyd_load: 30 s). After a missing or malformed answer, or when keyd has ended, every call returns
- * ERR_KEYD_UNAVAILABLE: the caller exits with EX_SOFTWARE.
+ * sealed seeds only. Any thread may call: a mutex serializes the calls. A call blocks until the answer comes,
+ * at most 5 s (keyd_load: 30 s). After a missing or malformed answer, or when keyd has ended, every call
+ * returns ERR_KEYD_UNAVAILABLE: the caller exits with EX_SOFTWARE.
  */
 #ifndef FAIRWAY_KEYS_KEYD_H
 #define FAIRWAY_KEYS_KEYD_H
@@ -24,7 +24,7 @@ struct sealed_seed {
     uint8_t box[SEAL_SIZE];
 };
 
-/* Which calls a keyd accepts besides keyd_load. A call of the other mode ends it. */
+/* Which calls a keyd accepts besides keyd_load. A call that belongs to the other mode ends keyd. */
 enum keyd_mode {
     KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bump */
     KEYD_PROVISION /* keyd_generate, keyd_sign_provisioning */
@@ -49,16 +49,17 @@ struct keyd;
 /*
  * Starts program with a socketpair and the secrets, and waits until it is sandboxed. Call it before any other
  * socket is opened, from a thread that lives as long as the process: the kernel kills keyd when that thread
- * ends. keyd_load must be the next call. ERR_CONFIG: program or secrets are unusable. ERR_KEYD_UNAVAILABLE.
+ * ends. keyd_load must be the next call; keyd_stop frees *out. ERR_CONFIG: program or secrets are unusable.
+ * ERR_KEYD_UNAVAILABLE: a system call failed, or keyd does not answer.
  */
 MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
     struct keyd **out, struct detail *detail);
 
 /*
  * Sends the settings and the known key rows: once, before any other call. Returns in *current the row of the
- * key that seals new seeds. *is_new: it is not among the rows, and must be stored before the first seed that
- * it seals. ERR_CONFIG: no secret matches a known row, or the distribution secret does not belong to
- * settings->distribution.
+ * key that seals new seeds, and in *distribution the distribution account. *is_new: *current is not among the
+ * rows, and must be stored before the first seed that it seals. ERR_CONFIG: no secret matches a known row, or
+ * the distribution secret does not belong to settings->distribution.
  */
 struct keyd_settings {
     struct network_id network;
@@ -93,29 +94,34 @@ struct lease_signing {
 MUST_CHECK enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count);
 
-/* inner: XDR TransactionEnvelope whose source is the channel account of sealed. Returns the signed envelope
- * of the fee bump. */
+/*
+ * inner: XDR TransactionEnvelope whose source is the channel account of sealed. Appends the signed envelope
+ * of the fee bump to *envelope. ERR_INVALID_TRANSACTION_XDR: inner is too large or does not decode.
+ * ERR_FEE_BUMP_TX_NOT_ALLOWED: inner is a fee bump. ERR_FEE_EXCEEDS_MAXIMUM: the fee is not between 1 and
+ * max_bump_fee_stroops. ERR_SEAL_BROKEN: sealed does not open. ERR_CHANNEL_SIGNATURE_MISSING: the channel
+ * account has not signed inner.
+ */
 MUST_CHECK enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner,
     const struct sealed_seed *sealed, int64_t fee_stroops, struct buf *envelope, struct hash *hash,
     struct detail *detail);
 
 /*
- * Signs a creation or merge; sealed[i] belongs to provisioning->accounts[i]. Returns the signed envelope.
+ * Signs a creation or merge; sealed[i] belongs to provisioning->accounts[i]. Appends the signed envelope.
  * ERR_INVALID_TRANSACTION: the distribution account is not keyd's, or the max time is not within 300 s after
- * now_s. ERR_FEE_EXCEEDS_MAXIMUM: above max_bump_fee_stroops. ERR_SEAL_BROKEN: sealed[*broken], the first
- * such, does not open for its account.
+ * now_s. ERR_FEE_EXCEEDS_MAXIMUM: above max_bump_fee_stroops. ERR_SEAL_BROKEN: sealed[*broken] is the
+ * first that does not open for its account.
  */
 MUST_CHECK enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s,
     const struct provisioning_tx *provisioning, const struct sealed_seed sealed[], struct buf *envelope,
     struct hash *hash, uint32_t *broken, struct detail *detail);
 
-/* Closes the socket, which ends keyd, and waits for its end. */
+/* Closes the socket, which ends keyd; waits for its end, and kills it after 5 s. Frees keyd. */
 void keyd_stop(struct keyd *keyd); /* NULL is fine */
 
 /* A descriptor that becomes readable when the process has ended or a call has failed; from then on every call
  * returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from it. Valid until keyd_stop. */
 int keyd_lost_fd(const struct keyd *keyd);
-/* The process as a pidfd. */
+/* A pidfd of the process. Valid until keyd_stop. */
 int keyd_pidfd(const struct keyd *keyd);
 
 /* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"). */

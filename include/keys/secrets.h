@@ -13,16 +13,16 @@
 #include "keys/keyd.h"
 
 /*
- * To be called first in main, before any thread is started. Returns when the environment holds no secret
- * value; else executes the program again with the same arguments. ERR_CONFIG: both the value and the file are
- * given, or the value is too long.
+ * To be called first in main, before any thread is started. Returns ERR_OK when the environment holds no
+ * secret value; else executes the program again with the same arguments. ERR_CONFIG: both the value and the
+ * file are given, the value is longer than PIPE_BUF, or a system call failed.
  */
 MUST_CHECK enum err secrets_hide(char **argv, struct detail *detail);
 
 /*
- * Opens the pipes of secrets_hide and the files, for keyd_start. ERR_CONFIG when a file can be read by others
- * than its owner. A file of root may be readable by its group: containers mount secrets with mode 0440. A
- * descriptor is -1 when its secret is not given.
+ * Opens the pipes of secrets_hide and the files, for keyd_start. A descriptor is -1 when its secret is not
+ * given. ERR_CONFIG: a file cannot be read, is empty, or is accessible to others than its owner. A file of
+ * root may be readable by its group: containers mount secrets with mode 0440.
  */
 MUST_CHECK enum err secrets_open(struct keyd_secrets *out, struct detail *detail);
 

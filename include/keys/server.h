@@ -13,7 +13,7 @@ enum server_violation {
     VIOLATION_NONE = 0,
     VIOLATION_UNKNOWN = 80, /* unknown message type */
     VIOLATION_MODE,         /* not allowed in this mode */
-    VIOLATION_TURN,         /* a request before WIRE_LOAD, or a second WIRE_LOAD */
+    VIOLATION_TURN,         /* another request before WIRE_LOAD, or a second WIRE_LOAD */
     VIOLATION_OVERSIZED,    /* the payload is longer than its type allows */
     VIOLATION_TRUNCATED,    /* the peer closed the socket inside a message */
     VIOLATION_MALFORMED,    /* the payload does not decode */

@@ -1,6 +1,6 @@
 /*
- * The states of a channel account: their names, and how ledgers change them. Pure, so that every case can be
- * tested without a database.
+ * The states of a channel account: their names, and how ledgers change them. Pure functions, so that every
+ * case can be tested without a database.
  */
 #ifndef FAIRWAY_POOL_ACCOUNT_STATE_H
 #define FAIRWAY_POOL_ACCOUNT_STATE_H
@@ -43,23 +43,22 @@ struct account_row {
     enum account_state state;
     bool known; /* sequence and sequence_ledger are set */
     int64_t sequence, sequence_ledger;
-    const char *reason; /* of a quarantine by this ledger; else NULL */
+    const char *reason; /* set when this ledger quarantines it: a constant; else NULL */
 };
 
 /*
  * Changes the row by a ledger that changed the account. signed_by_us: the ledger has a transaction of this
  * account whose sequence number is the account's last and whose hash is a lease's. on_hold: the database may
  * have forgotten leases and retirements, so a sequence number that an unknown transaction consumed, or a
- * removal, is taken for one of those. Returns false, with nothing changed, if the ledger is not above
- * sequence_ledger.
+ * removal, is attributed to one of those. Returns false, with nothing changed, if the ledger is not above
+ * sequence_ledger or the account is retired.
  */
 bool account_state_after_ledger(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold);
 
 /*
  * The same for an account as of a ledger whose predecessors are lost. signed_by_us: its last sequence number
- * is that of an open lease. An account that the network does not have changes nothing while it is still to be
- * created.
+ * is that of an open lease. A missing account that is still to be created is left unchanged: returns false.
  */
 bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold);

@@ -1,7 +1,7 @@
 /*
- * The rows of channel accounts: new ones, batches for provisioning, and every change of state but the
- * ledger's (pool/settle.h). All functions run in a transaction of the caller, which holds the locks that they
- * take until it ends.
+ * The rows of channel accounts: new ones, batches for provisioning, and every change of state except by a
+ * ledger (pool/settle.h). All functions run in a transaction of the caller; the locks that they take are held
+ * until it ends.
  */
 #ifndef FAIRWAY_POOL_ACCOUNTS_H
 #define FAIRWAY_POOL_ACCOUNTS_H
@@ -28,18 +28,19 @@ struct account_batch {
 MUST_CHECK enum err accounts_store(
     struct db *db, const struct generated_key keys[], size_t count, struct detail *detail);
 
-/* Reads, by slot, at most limit accounts that wait to be created, or (merge) that are retiring without a
- * lease. Locks nothing. */
+/* Reads at most limit accounts in the order of their slots: accounts that wait to be created or, for a merge,
+ * that are retiring without a lease. Locks nothing. */
 MUST_CHECK enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,
     struct account_batch *out, struct detail *detail);
 
-/* Locks the batch's accounts. ERR_NOT_YET: at least one of them does not wait for this any more (released
- * from quarantine, retired, leased), so nothing may be signed for the batch. */
+/* Locks the batch's accounts. ERR_NOT_YET: at least one of them is not in the state any more in which
+ * accounts_pick read it (released from quarantine, retired, leased), so nothing may be signed for the batch.
+ */
 MUST_CHECK enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail);
 
-/* Makes count active accounts retiring: idle ones and high slots first. Accounts that another transaction has
- * locked are left out, so *retired may be smaller. */
+/* Makes count active accounts retiring: idle ones first, and of those the highest slots. Accounts that
+ * another transaction has locked are left out, so *retired may be less than count. */
 MUST_CHECK enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail);
 
 /* ---- for provisioning and grants */
@@ -66,7 +67,7 @@ MUST_CHECK enum err account_lock(
     struct db *db, const struct public_key *account, struct account_locked *out, struct detail *detail);
 
 /* Changes the state of a locked account, to any but quarantined, and notifies ACCOUNTS_CHANNEL. sequence is
- * that of the network as of ledger; ledger 0: the account keeps its own. */
+ * the account's sequence number on the network as of ledger; ledger 0: both stay as they are. */
 MUST_CHECK enum err account_change_state(struct db *db, const struct public_key *account,
     enum account_state state, int64_t sequence, uint32_t ledger, struct detail *detail);
 

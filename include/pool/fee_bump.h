@@ -25,7 +25,7 @@ MUST_CHECK enum err fee_bump_find_lease(struct db *db, const struct hash *hash,
 
 /*
  * Records a signed fee bump, before it is returned to the client: after ERR_OK the row is committed.
- * Recording the same one again is fine. ERR_LEASE_EXPIRED, ERR_LEASE_SETTLED: the lease has ended
+ * Recording the same one again changes nothing. ERR_LEASE_EXPIRED, ERR_LEASE_SETTLED: the lease has ended
  * meanwhile. ERR_NOT_REPLICATED and ERR_OUTCOME_UNKNOWN as db_commit.
  */
 MUST_CHECK enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struct hash *lease,

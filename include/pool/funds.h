@@ -9,7 +9,7 @@
 #include "db/db.h"
 #include "stellar/ledger.h"
 
-/* A payment here is a fee bump of one operation. */
+/* "A payment" means a fee bump of one operation. */
 struct funds_limits {
     int64_t payment_stroops; /* cost of one: 2 x FEE_BUMP_BASE_FEE; 0: no limits */
     int64_t low_payments;    /* if it can pay for fewer, operators are warned */
@@ -17,9 +17,9 @@ struct funds_limits {
 };
 
 struct funds {
-    bool bound; /* the database has a distribution account: */
+    bool bound; /* the database has a distribution account: account is set */
     struct public_key account;
-    bool known;      /* the rest is set */
+    bool known;      /* what follows is set */
     uint32_t ledger; /* as of which */
     int64_t balance_stroops, selling_stroops, base_reserve_stroops;
     int64_t reserves; /* a number of base reserves: see stellar/ledger.h */

@@ -1,5 +1,5 @@
 /*
- * Whether leases may be granted. All conditions are in the cursor row, and all of them are judged here:
+ * Whether leases may be granted. All conditions are in the cursor row and are checked here:
  *
  *   - grants_allowed, which ingestion clears when it finds a gap (grants are stopped);
  *   - held_until: grants are on hold until a ledger has closed after that time, because a database that went
@@ -41,7 +41,7 @@ struct grants_time {
     uint64_t now_s;  /* the later one of the database's clock and that ledger's close time */
 };
 
-/* Judges the rows of both statements. ERR_GRANTS_SUSPENDED: detail has the reason. */
+/* Reads and checks the rows of both statements. ERR_GRANTS_SUSPENDED: detail has the reason. */
 MUST_CHECK enum err grants_read(const struct db_rows *entered, const struct db_rows *rows,
     unsigned ledger_seconds, struct grants_time *out, struct detail *detail);
 
@@ -80,8 +80,8 @@ MUST_CHECK enum err grants_adopt_database(
  * Returns until when grants stay on hold, as of a ledger that is being committed (Unix seconds); 0: the hold
  * ends with this ledger, the first that closed after the max time of every lease that can have been
  * forgotten. A ledger that closed further ahead of the database's clock than grants allow shows that the hold
- * was counted from a clock that was slow: it is counted again from this ledger. When both agree, the hold
- * lasts no longer than one counted from this ledger: a clock that was fast does not extend it.
+ * was computed with a slow clock: it is computed again from this ledger. When ledger and clock agree, the
+ * hold lasts no longer than one that is computed from this ledger: a clock that was fast does not extend it.
  */
 int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds);
 

@@ -12,7 +12,7 @@ struct lease_status {
     int64_t max_time_s;
     char status[16];      /* pending, confirmed, failed, expired, superseded, consumed */
     char result_code[40]; /* "txFEE_BUMP_INNER_SUCCESS"; '' if no ledger has the transaction */
-    int64_t ledger;       /* that settled the lease; 0: pending */
+    int64_t ledger;       /* the ledger that settled the lease; 0: pending */
     int64_t closed_at_s;  /* close time of that ledger; 0: unknown */
 };
 

@@ -23,8 +23,8 @@ struct lock_numbers {
 };
 struct lock_numbers lock_numbers_of(const struct network_id *network);
 
-/* Fills in the names for locks_read and returns how many they are. network NULL: without the locks of a
- * network. */
+/* Fills in the names for locks_read and returns their number. network NULL: without the locks of a network.
+ */
 #define LOCK_NAMES_MAX 6
 size_t lock_numbers_names(const struct network_id *network, struct lock_name out[static LOCK_NAMES_MAX]);
 

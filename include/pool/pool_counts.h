@@ -15,7 +15,7 @@ struct pool_counts {
     uint32_t cursor_sequence; /* 0: none yet */
     int64_t cursor_close_time_s;
     int64_t cursor_lag_s; /* database clock - close time: may be negative */
-    uint64_t now_s;       /* the later one of the database's clock and the close time */
+    uint64_t now_s;       /* the later one of the database's clock and the close time, Unix seconds */
 
     bool grants_allowed;     /* by the cursor row; clocks are not compared */
     bool grants_on_hold;     /* the database may have forgotten leases */

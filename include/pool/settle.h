@@ -12,7 +12,7 @@
 /* What was written. */
 struct settled {
     size_t confirmed, failed, superseded, expired, consumed; /* leases that ended */
-    size_t released;                                         /* accounts whose lease ended */
+    size_t released;                                         /* their sum: accounts that were released */
     size_t created, retired, quarantined;                    /* accounts that changed to this state */
 };
 
@@ -24,19 +24,20 @@ struct settled {
  *      existence, if the ledger is above its sequence_ledger; its open lease, if the sequence number has
  *      passed it, ends as superseded;
  *   3. each open lease that no later ledger can include ends as expired;
- *   4. accounts that did what fairway did not cause, or that the network froze, are quarantined.
- * on_hold: the database may have forgotten leases and retirements, so what they did quarantines nothing.
+ *   4. accounts that changed in a way that fairway did not cause, or that the network froze, are quarantined.
+ * on_hold: the database may have forgotten leases and retirements, so changes that these explain quarantine
+ * nothing.
  * Notifies ACCOUNTS_CHANNEL at COMMIT if any lease ended or any account changed.
  */
 MUST_CHECK enum err settle_ledger(
     struct db *db, const struct ledger *ledger, bool on_hold, struct settled *out, struct detail *detail);
 
 /*
- * The same for a ledger whose predecessors are lost. The reads have every account that is not retired, each
- * as of this ledger or a later one. An open lease whose sequence number is consumed ends as its fate says,
- * without one as consumed; any other as expired if no later ledger can include it. A missing account is
- * quarantined, or retired if it was retiring; one that is to be created stays.
- * ERR_NOT_YET: an account was added after the reads.
+ * The same for a ledger whose predecessors are lost. The reads must have every account that is not retired,
+ * each as of this ledger or a later one. An open lease whose sequence number is consumed ends with the result
+ * of its fate, or as consumed when the reads have no fate of it. Any other open lease ends as expired if no
+ * later ledger can include it. A missing account is quarantined, or retired if it was retiring; one that is
+ * to be created is left unchanged. ERR_NOT_YET: an account was added after the reads.
  */
 MUST_CHECK enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
     bool on_hold, struct settled *out, struct detail *detail);

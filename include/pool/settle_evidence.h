@@ -1,13 +1,13 @@
 /*
- * What a ledger proves about leases and accounts, or what the network says about them after a gap in the
- * ledgers; both in one structure. Pure.
+ * What a ledger proves about leases and accounts, or what was read about them from the network after a gap in
+ * the ledgers, in one structure. Pure functions.
  */
 #ifndef FAIRWAY_POOL_SETTLE_EVIDENCE_H
 #define FAIRWAY_POOL_SETTLE_EVIDENCE_H
 
 #include "stellar/ledger.h"
 
-/* An account as the network has it. */
+/* An account as it was read from the network. */
 struct account_snapshot {
     struct ledger_account account; /* removed: the network has no such account */
     uint32_t ledger;               /* as of which */
@@ -40,13 +40,14 @@ struct settle_evidence {
     bool gap;
     uint32_t sequence; /* of the ledger that is being committed */
     uint64_t close_time_s;
-    /* The innermost transactions that consumed their sequence numbers, one array a column. */
+    /* The innermost transactions that consumed their sequence numbers: one array for each column, of count
+     * items. */
     struct bytes *hashes;
     const char **codes;
     int64_t *ledgers; /* in which they are */
     size_t count;
     struct account_evidence *accounts; /* each account once */
-    const char **addresses;            /* theirs */
+    const char **addresses;            /* of these accounts, in the same order */
     size_t account_count;
 };
 

@@ -77,17 +77,17 @@ struct submission_fate {
     const char *state;       /* of fairway.provisioning; NULL: still pending */
     const char *result_code; /* NULL: it is not in the ledger */
 };
-/* Decides by a ledger. */
+/* Decides the submission by a ledger. */
 struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger);
 
-/* What was read from the network after a gap in the ledgers, one of which may have it. */
+/* What was read from the network after a gap in the ledgers; the submission may be in a lost one. */
 struct submission_snapshot {
     uint32_t found_ledger; /* the ledger that has it, by getTransaction; 0: not found */
     int32_t code;          /* its result there */
     const struct ledger_account *source;
     bool done; /* every account that it creates exists; every account that it merges does not */
 };
-/* Decides by that; ledger is the first one after the gap. */
+/* Decides the submission by that; ledger is the first one after the gap. */
 struct submission_fate submission_judge_after_gap(const struct submission *submission,
     const struct submission_snapshot *snapshot, const struct ledger *ledger);
 

@@ -21,12 +21,13 @@ struct account_admin {
 };
 
 /*
- * Both block for up to timeout_s, plus the RPC's and the database's own timeouts. They return
- *   ERR_OK               the account is in the wanted state; detail says whether it already was
- *   ERR_REFUSED         refused; detail says why and what to do
- *   ERR_NOT_YET        not yet: the RPC is behind, a lease is open, or a provisioning transaction is
- * pending ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED the change may have been committed; repeat the call Any
- * other error means that the database, the RPC or the key process is unavailable; the account is unchanged.
+ * Both block for up to timeout_s, plus the RPC's and the database's own timeouts.
+ *
+ * ERR_OK: the account is in the wanted state; detail says whether it already was. ERR_REFUSED: detail says
+ * why and what to do. ERR_NOT_YET: the RPC is behind the cursor, a lease is open, or a provisioning
+ * transaction is pending. ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: the change may have been committed; repeat
+ * the call. Any other error: the database, the RPC or the key process is unavailable, and the account is
+ * unchanged.
  */
 
 /*
@@ -39,7 +40,7 @@ MUST_CHECK enum err account_admin_release(
 
 /*
  * active or quarantined -> retiring: the account gets no more leases, and ensure-accounts merges it. Refused
- * when it could not be merged. If two probes, the second at least one ledger later, find that the network has
+ * if it cannot be merged. If two probes, the second at least one ledger later, find that the network has
  * no such account, it becomes retired at once; that also covers an account that was never created. The row
  * and its sealed seed are kept: nothing deletes a key.
  */

@@ -15,8 +15,8 @@ struct provision_settings {
     const char *rpc_url;
     struct network_id network;
     struct public_key distribution;
-    struct keyd *keyd;                 /* of KEYD_PROVISION */
-    struct ingest *ingest;             /* running in this process; idle if another process leads */
+    struct keyd *keyd;                 /* started as KEYD_PROVISION */
+    struct ingest *ingest;             /* running in this process; it only watches if another process leads */
     int64_t fee_per_operation_stroops; /* of the first attempt; doubled after each transaction that failed */
     int64_t max_fee_stroops;           /* of one transaction */
     unsigned ledger_seconds;
@@ -30,10 +30,10 @@ struct provision_settings {
  * surplus account with a lease is merged after its lease has ended. Waits while another process changes the
  * pool's size. May be called again after any error or crash.
  *
- * ERR_CONFIG: the distribution account does not exist or has too little XLM. ERR_RPC_UNAVAILABLE,
- * ERR_DATABASE_UNAVAILABLE: unavailable for longer than timeout_s. ERR_NOT_REPLICATED: the synchronous
- * standby was; what it may lack was not sent. ERR_NOT_YET: several transactions in a row failed.
- * ERR_KEYD_UNAVAILABLE.
+ * ERR_CONFIG: the distribution account does not exist or has too little XLM, or max_fee_stroops is below the
+ * minimum fee. ERR_RPC_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE: unavailable for longer than timeout_s.
+ * ERR_NOT_REPLICATED: the synchronous standby was unavailable for as long; no transaction that it may lack
+ * was sent. ERR_NOT_YET: several transactions in a row failed. ERR_KEYD_UNAVAILABLE: the key process failed.
  */
 MUST_CHECK enum err provision_ensure(
     const struct provision_settings *settings, size_t wanted, struct detail *detail);

@@ -1,8 +1,8 @@
 /*
  * A client of Stellar RPC (JSON-RPC 2.0 over HTTP; stellar-rpc 27 and 28), with the methods that fairway
- * needs. Responses are limited in size and time and are not trusted: callers check that ids and sequence
- * numbers are those they asked for. Integers are accepted as number or string. A struct rpc belongs to one
- * thread. Calls block until the response or the timeout.
+ * needs. Responses are limited in size and time and are not trusted: callers check that ledgers are
+ * those that they asked for. Integers are accepted as number or string. A struct rpc belongs to one
+ * thread. A call blocks until the response or the timeout.
  */
 #ifndef FAIRWAY_RPC_RPC_H
 #define FAIRWAY_RPC_RPC_H
@@ -28,7 +28,8 @@ void rpc_free(struct rpc *rpc); /* NULL is fine */
  * Errors of all calls. ERR_RPC_UNAVAILABLE, where a retry may help: no connection, timeout, HTTP 429, 5xx or
  * redirect, a body that is too large, a response that is malformed or to another request, and the JSON-RPC
  * errors of the server itself (-32603, -32099 to -32000). ERR_RPC_REFUSED: any other JSON-RPC error; detail
- * has code and message. ERR_CANCELLED. ERR_CONFIG: url is not http or https.
+ * has code and message. ERR_CANCELLED: cancel_fd became readable. ERR_CONFIG: url is not http or https, or
+ * leads to a port that does not speak HTTP.
  */
 
 struct rpc_health {
@@ -38,11 +39,11 @@ struct rpc_health {
 /* ERR_OK also when the server says that it is unhealthy; detail then has the reason. */
 MUST_CHECK enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail);
 
-/* friendbot_url may be NULL. */
 struct rpc_network {
-    char *passphrase, *friendbot_url;
+    char *passphrase, *friendbot_url; /* friendbot_url is NULL when the network has none */
     uint32_t protocol;
 };
+/* The caller frees *out with rpc_network_free; {0} on error. */
 MUST_CHECK enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail);
 void rpc_network_free(struct rpc_network *network);
 
@@ -60,16 +61,17 @@ struct rpc_ledgers {
 };
 /*
  * Reads at most limit ledgers from start on; at least one on ERR_OK. The caller checks that they are the
- * requested ones. ERR_LEDGER_AHEAD: start is above the tip of this node; retry later. ERR_LEDGER_GAP: start
- * is below the oldest ledger of this node. latest_ledger and oldest_ledger are set in both cases.
+ * requested ones, and frees *out with rpc_ledgers_free. ERR_LEDGER_AHEAD: start is above the tip of this
+ * node; retry later. ERR_LEDGER_GAP: start is below the oldest ledger of this node. latest_ledger and
+ * oldest_ledger are set in both cases.
  */
 MUST_CHECK enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
 void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 
 /* Reads the account entries of 1 to RPC_ENTRIES_MAX keys. out[i].found says whether keys[i] exists as of
- * *ledger. ERR_RPC_REFUSED also when an entry is not of a requested account. Retries an internal error of the
- * server for up to two seconds. */
+ * *ledger. ERR_RPC_REFUSED also when an entry is not of a requested account. ERR_XDR_UNKNOWN_ARM: an entry is
+ * of a newer protocol. Retries an internal error of the server for up to two seconds. */
 #define RPC_ENTRIES_MAX 200
 struct rpc_account {
     bool found;

@@ -30,8 +30,8 @@ struct decorated_signature {
     struct bytes signature; /* at most 64 bytes */
 };
 
-/* A view: spans point into the decoded bytes. Of a fee bump, all fields are those of the inner transaction.
- */
+/* A view: its spans point into the decoded bytes. For a fee bump, all fields are those of the inner
+ * transaction. */
 struct envelope {
     enum envelope_form form;
     struct public_key source;
@@ -45,8 +45,8 @@ struct envelope {
     struct bytes tail;            /* memo, operations, ext: transaction_build copies it */
     bool soroban;                 /* SorobanTransactionData present */
     int64_t resource_fee_stroops; /* declared in it, else 0 */
-    struct bytes body;            /* XDR Transaction; of V0 the TransactionV0, whose source has no key type */
-    struct bytes signature_list;  /* signatures<20>, count included; empty when there is no envelope */
+    struct bytes body;           /* XDR Transaction; for V0 the TransactionV0, whose source has no key type */
+    struct bytes signature_list; /* signatures<20>, count included; empty when there is no envelope */
     uint32_t signature_count;
     struct decorated_signature signatures[SIGNATURES_MAX];
 };

@@ -10,12 +10,12 @@ struct public_key {
     uint8_t bytes[32];
 };
 
-/* SHA-256 of a transaction's signature payload, a ledger header, a result set. */
+/* SHA-256 of a transaction's signature payload, a ledger header or a result set. */
 struct hash {
     uint8_t bytes[32];
 };
 
-/* SHA-256 of the network passphrase, which every signature payload begins with. */
+/* SHA-256 of the network passphrase. Every signature payload begins with it. */
 struct network_id {
     uint8_t bytes[32];
 };
@@ -33,7 +33,7 @@ struct signature {
 bool public_key_equal(const struct public_key *a, const struct public_key *b);
 int public_key_compare(const void *a, const void *b); /* for qsort and bsearch */
 bool hash_equal(const struct hash *a, const struct hash *b);
-int hash_compare(const void *a, const void *b);
+int hash_compare(const void *a, const void *b); /* also */
 
 /* Writes the strkey G... of an account (SEP-23). */
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE]);

@@ -24,7 +24,7 @@ struct ledger_account {
     bool removed; /* the fields below are unset */
     int64_t sequence;
     /* The master key alone can sign everything: there is no other signer, and the master weight is at least 1
-     * and at least each of the thresholds. */
+     * and no threshold is above it. */
     bool own_authority;
     int64_t balance_stroops;
     /* Base reserves that the balance must cover: two, one for each sub-entry, plus sponsoring, less
@@ -58,7 +58,7 @@ struct ledger {
 MUST_CHECK enum err ledger_decode(struct bytes meta, struct ledger *ledger, struct detail *detail);
 void ledger_free(struct ledger *ledger); /* {0} is fine */
 
-/* Looks a key up in ledger->accounts. NULL when the ledger did not touch the account. */
+/* Finds a key in ledger->accounts. NULL when the ledger did not touch the account. */
 const struct ledger_account *ledger_account(const struct ledger *ledger, const struct public_key *key);
 
 #endif

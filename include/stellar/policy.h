@@ -1,7 +1,7 @@
 /*
- * Which transactions fairway signs. A pure decision on the bytes of one transaction, made before an account
- * is claimed. Only whether one of the accounts in `named` belongs to the pool is checked later, in the
- * database.
+ * Which transactions fairway signs. The decision depends only on the bytes of the transaction and on limits,
+ * and is made before an account is claimed. One check comes later, in the database: that no account in
+ * `named` belongs to the pool.
  */
 #ifndef FAIRWAY_STELLAR_POLICY_H
 #define FAIRWAY_STELLAR_POLICY_H
@@ -41,8 +41,8 @@ struct policy_limits {
  * Returns ERR_OK and fills *named when the transaction may be signed as a lease; else an error with detail.
  * Of a fee bump, checks the inner transaction. Allocates nothing.
  *
- * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), or a classic operation without
- * a source.
+ * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), an operation of an unknown
+ * kind, or a classic operation without a source.
  *
  * ERR_INVALID_SOROBAN_TRANSACTION: more than one operation, SorobanTransactionData missing or not allowed, a
  * memo or a muxed source with InvokeHostFunction, a negative resource fee, or an unknown kind of credentials
@@ -70,7 +70,7 @@ MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const
 bool policy_client_must_sign(const struct envelope *envelope);
 
 /* The inner fee: base fee x operations + declared resource fee. ERR_FEE_EXCEEDS_MAXIMUM when it does not fit
- * uint32. */
+ * uint32, or the resource fee is above its limit. ERR_INVALID_SOROBAN_TRANSACTION: that fee is negative. */
 MUST_CHECK enum err policy_fee(const struct envelope *envelope, const struct policy_limits *limits,
     uint32_t *fee_stroops, struct detail *detail);
 
@@ -78,7 +78,7 @@ MUST_CHECK enum err policy_fee(const struct envelope *envelope, const struct pol
  * The max time of the signed transaction: the earliest of the client's (0: none), now + timeout_s (0: none)
  * and now + 300 s; now + 60 s when the first two are not given. ERR_INVALID_TRANSACTION when it is less than
  * 20 s away or before min time, or when the ledger bounds exclude all ledgers that can close until then. tip
- * is the last committed ledger. All argument values are safe.
+ * is the last committed ledger. No argument value overflows.
  */
 MUST_CHECK enum err policy_max_time(const struct preconditions *preconditions, uint64_t now_s,
     uint32_t timeout_s, uint32_t tip, uint64_t *max_time_s, struct detail *detail);

@@ -1,6 +1,6 @@
 /*
  * The transactions that fairway itself submits: sponsored creation (CAP-33) and merge of channel accounts.
- * Each has a fixed form, so that the key process builds it from a few fields and never has to judge one.
+ * Each has a fixed form: the key process builds it from a few fields, and never has to judge a given one.
  */
 #ifndef FAIRWAY_STELLAR_PROVISIONING_TX_H
 #define FAIRWAY_STELLAR_PROVISIONING_TX_H

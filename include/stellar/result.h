@@ -8,7 +8,7 @@
 /* Whether an innermost result code in a ledger proves that the transaction consumed its sequence number. */
 bool result_consumes_sequence(int32_t code);
 
-/* "txSUCCESS", "txFAILED", ...; "tx?" for a code that the schema lacks, which never decodes. */
+/* "txSUCCESS", "txFAILED", ...; "tx?" for a code that the schema lacks. (Such a result never decodes.) */
 const char *result_code_name(int32_t code);
 
 /* Reads and validates one TransactionResultPair; *span is its bytes, which txSetResultHash covers. */

@@ -17,7 +17,7 @@ enum strkey_version {
 };
 
 #define STRKEY_VALUE_MAX 40
-/* Characters of a value of len bytes, with the terminator. */
+/* The characters that a value of len bytes takes, with the terminator. */
 #define STRKEY_SIZE(len) ((((len) + 3) * 8 + 4) / 5 + 1)
 
 /* Writes STRKEY_SIZE(len) bytes. len is at most STRKEY_VALUE_MAX. Leaves no copy of the value on the stack.
@@ -25,8 +25,8 @@ enum strkey_version {
 void strkey_encode(enum strkey_version version, const uint8_t *value, size_t len, char *out);
 
 /*
- * ERR_MALFORMED unless text has this version and length, is upper case without padding, has zero unused bits
- * and the right checksum; *out is then unchanged. text is NUL-terminated. Leaves no copy of the value on the
+ * text is NUL-terminated. ERR_MALFORMED (out is unchanged) unless text has this version and length, is upper
+ * case without padding, and has zero unused bits and the right checksum. Leaves no copy of the value on the
  * stack.
  */
 MUST_CHECK enum err strkey_decode(enum strkey_version version, const char *text, uint8_t *out, size_t len);

@@ -14,13 +14,14 @@
 #include "xdr/types.h" /* enum xdr_type: XDR_TransactionEnvelope, XDR_LedgerCloseMeta, ... (generated) */
 
 /*
- * The deepest nesting of structs, options and arrays (a union counts as its arm). The protocol allows 1,000
- * levels as its Rust parser counts, which counts more than these; up to protocol 27 also 500 as its C++
- * parser counts, which counts each SCVal, two or three levels here.
+ * The deepest nesting of structs, options and arrays that is read (a union counts as its arm). The
+ * protocol allows less: its Rust parser stops at 1,000 levels, and counts every level that counts here, and
+ * others. Up to protocol 27 its C++ parser also stops at 500 levels; it counts one for each SCVal, which is
+ * two or three levels here.
  */
 #define XDR_MAX_DEPTH 2000
 
-/* The bytes left to read. Reads advance it; after an error, at is the position of the fault. */
+/* The bytes left to read. Each read advances at; after an error it is the position of the fault. */
 struct xdr_reader {
     const uint8_t *at, *end;
 };
@@ -37,8 +38,8 @@ MUST_CHECK enum err xdr_i32(struct xdr_reader *reader, int32_t *out);
 MUST_CHECK enum err xdr_u64(struct xdr_reader *reader, uint64_t *out);
 MUST_CHECK enum err xdr_i64(struct xdr_reader *reader, int64_t *out);
 MUST_CHECK enum err xdr_bool(struct xdr_reader *reader, bool *out);
-/* The count of an array, or the flag of an option (max 1). ERR_XDR_INVALID when it is above max. Check it
- * against the bytes that are left before you allocate that much. */
+/* The count of an array, or the flag of an option (max is then 1). ERR_XDR_INVALID when it is above max.
+ * Check a count against the bytes that are left before you allocate memory for it. */
 MUST_CHECK enum err xdr_count(struct xdr_reader *reader, uint32_t max, uint32_t *out);
 /* Fixed opaque of len bytes (a multiple of 4 in all uses here). */
 MUST_CHECK enum err xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t len);
@@ -53,10 +54,10 @@ MUST_CHECK enum err xdr_end(const struct xdr_reader *reader);
 MUST_CHECK enum err xdr_check(enum xdr_type type, struct bytes bytes);
 
 /*
- * As xdr_take, and calls found(span, context) for each value of the type `wanted` in it, in order of the
- * bytes and after that value was validated (an inner value before the one that contains it). An error of
- * found ends the walk. ERR_INTERNAL when every byte pattern is a valid value of `wanted` (Hash, Price, ...):
- * the walker skips such values without examining them.
+ * As xdr_take, and calls found(span, context) for each value of the type `wanted` in it. A value is found
+ * when its last byte has been validated, so an inner value comes before the one that contains it. An error of
+ * found ends the walk and is returned. ERR_INTERNAL when every byte pattern is a valid value of `wanted`
+ * (Hash, Price, ...): the walker skips such values without examining them.
  */
 typedef enum err (*xdr_found)(struct bytes span, void *context);
 MUST_CHECK enum err xdr_each(

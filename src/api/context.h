@@ -17,7 +17,8 @@ struct api {
     size_t route_count;
 };
 
-/* The handlers, each in the file of its name; the context is the struct api. */
+/* The handlers; the context is the struct api. Each is in the file of its name, livez and readyz in
+ * get_health.c. */
 void api_post_transaction(struct http_request *request, void *api);
 void api_get_transaction(struct http_request *request, void *api);
 void api_post_fee_bump(struct http_request *request, void *api);

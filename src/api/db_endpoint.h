@@ -1,7 +1,7 @@
 /*
  * An endpoint whose reply needs the database: the request is read on the HTTP thread, the database is queried
- * on a worker's thread. Each such endpoint is one constant struct db_endpoint; what they have in common is
- * here: the deadline, the reply, and who frees what.
+ * on a worker's thread. Each such endpoint is one constant struct db_endpoint. This file has what they share:
+ * the deadline, the reply, and who frees what.
  */
 #ifndef FAIRWAY_API_DB_ENDPOINT_H
 #define FAIRWAY_API_DB_ENDPOINT_H
@@ -17,7 +17,7 @@ struct db_query {
     struct http_request *http;
 };
 
-/* What a query replies. Pointers are given away. */
+/* What a query replies. db_endpoint frees the body and the text. */
 struct db_reply {
     int status;   /* 200 if run does not change it */
     json_t *body; /* with an error: more members of the problem. NULL: none */
@@ -25,7 +25,7 @@ struct db_reply {
     const char *text_type;
 };
 
-/* How long a request may take. One that writes waits for a COMMIT. */
+/* How long a request may take. One that writes also waits for a COMMIT. */
 #define DB_ENDPOINT_READ_MS 2000
 #define DB_ENDPOINT_WRITE_MS 5000
 

@@ -20,15 +20,16 @@ struct worker {
 #define SILENCE_MS 1500
 
 struct db_workers {
-    pthread_mutex_t mutex;            /* guards the members down to stopping */
-    pthread_cond_t arrived, nonempty; /* wake the workers; wake the thread that watches deadlines */
+    pthread_mutex_t mutex;   /* guards the members down to stopping */
+    pthread_cond_t arrived;  /* wakes the workers */
+    pthread_cond_t nonempty; /* wakes the watcher */
     struct db_work *first, *last;
     size_t queued;
-    int64_t ended_ms; /* when a worker last completed a work */
+    int64_t ended_ms; /* when a worker last completed an item of work */
     bool stopping;
     unsigned count;
     struct worker *threads;
-    pthread_t watcher;
+    pthread_t watcher; /* the thread that checks deadlines */
 };
 
 /* Removes the first of the queue, which is not empty. */

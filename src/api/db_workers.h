@@ -12,7 +12,7 @@
 
 struct db_workers;
 
-/* Memory of the submitter. The workers own it from db_workers_submit until they call run. */
+/* The submitter's memory; it must not touch it from db_workers_submit until run is called. */
 struct db_work {
     /*
      * Called once, on a thread of the workers. With ERR_OK, db gives up at deadline_ms. With an error, db is
@@ -24,6 +24,7 @@ struct db_work {
     struct db_work *next;
 };
 
+/* Starts count workers. Connections open when they are first used. */
 struct db_workers *db_workers_start(const char *database_url, unsigned count);
 /* Queues the work; never blocks. ERR_OVERLOADED, ERR_SHUTTING_DOWN: it was not queued, run is not called. */
 MUST_CHECK enum err db_workers_submit(struct db_workers *workers, struct db_work *work);

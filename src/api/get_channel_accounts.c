@@ -1,6 +1,5 @@
-/* GET /v1/channel-accounts?state=&limit=&after=: the accounts, a page at a time. Never a seed, not even
- * sealed.
- */
+/* GET /v1/channel-accounts?state=&limit=&after=: the accounts, a page at a time. Seeds are never returned,
+ * not even sealed ones. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -12,7 +11,7 @@
 
 struct page_query {
     struct db_query query; /* first */
-    bool all;              /* but retired ones */
+    bool all;              /* no state was given: all accounts but retired ones */
     enum account_status status;
     char after[ADDRESS_SIZE];
     size_t limit;

@@ -1,7 +1,7 @@
 /*
  * GET /livez: the process and its key process run. GET /readyz, /health: leases can be granted now, or which
- * checks fail and why. On both listeners. Nobody is authenticated here, so the texts are constants of this
- * file, and the reason of a hold, which its operator has written for this.
+ * checks fail and why. Served on both listeners. Anyone may read the replies, so they have only constant
+ * texts of this file, the reason why grants are stopped, and the reason that an operator gave for a hold.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -49,8 +49,8 @@ struct report {
     bool ready;
 };
 
-/* Probes come every few seconds: a check is logged when it fails, when it fails for another reason, and when
- * it passes again. For the whole process, as both listeners have the probes. reason NULL: it passes. */
+/* Probes come every few seconds, so a check is logged only when it fails, fails for another reason, or passes
+ * again. Both listeners share this state. reason NULL: the check passes. */
 static void log_change(enum check check, const char *reason, const char *detail)
 {
     static _Atomic(const char *) logged[CHECK_COUNT]; /* constants, compared as pointers */
@@ -80,7 +80,7 @@ static void fail(
                                               "reason", shown != NULL ? shown : reason));
 }
 
-/* What does not make the replica unready. */
+/* The check passes with a warning: the replica stays ready. */
 static void warn(struct report *report, enum check check, const char *warning)
 {
     json_array_append_new(
@@ -201,8 +201,8 @@ static json_t *report_json(const struct report *report)
     return json_pack("{s:s, s:o}", "status", report->ready ? "ready" : "not ready", "checks", report->checks);
 }
 
-/* Every check reads its state anew: a replica that is out of service gets no requests from which it could
- * notice that it has recovered. */
+/* Every check reads its state anew: a replica that is out of service gets no other requests that would show
+ * that it has recovered. */
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
     const struct api_settings *settings = query->settings;

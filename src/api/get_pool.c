@@ -13,7 +13,8 @@ static json_t *cursor_json(const struct pool_counts *pool)
         api_json_decimal(pool->cursor_close_time_s), "lagSeconds", lag_s);
 }
 
-/* Not whether this replica would grant now: that also depends on clocks, and /readyz reports it. */
+/* What the cursor row says. Whether this replica can grant now also depends on clocks; /readyz reports that.
+ */
 static json_t *grants_json(const struct pool_counts *pool)
 {
     const char *reason = pool->grants_reason[0] != '\0' ? pool->grants_reason

@@ -22,7 +22,8 @@ struct bump {
     struct buf envelope;
 };
 
-/* The maximum is for the bid; the resource fee was checked when the lease was granted. */
+/* The configured maximum limits the bid, so the resource fee, checked when the lease was granted, is added.
+ */
 static int64_t maximum_fee(const struct bump_query *request)
 {
     return request->query.settings->limits.max_bump_fee_stroops + request->inner.resource_fee_stroops;
@@ -82,7 +83,7 @@ static json_t *bump_json(const struct bump *bump, const struct api_settings *set
         "networkPassphrase", settings->passphrase);
 }
 
-/* The fee that the client can ask for instead. */
+/* For a refused fee: the limit, as a member of the problem. NULL: another error. */
 static json_t *fee_limit_json(const struct bump_query *request, enum err e)
 {
     int64_t least;

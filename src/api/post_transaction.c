@@ -1,7 +1,7 @@
 /*
  * POST /v1/transactions: leases a channel account for a transaction. What can be refused without the database
- * is refused here. The rest waits in the lease engine, which returns to a retry the lease that its
- * Idempotency-Key took before.
+ * is refused here. The rest waits in the lease engine. A retry with the same Idempotency-Key gets the lease
+ * of the first request.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,8 +124,7 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
 
 /*
  * A request with an Idempotency-Key goes to the engine even if policy refuses it: it may be the retry of a
- * lease that was granted under another configuration. A Soroban transaction would be simulated between policy
- * and engine, as a stage of its own.
+ * lease that was granted under another configuration. Soroban transactions are not simulated.
  */
 static enum err submit(struct lease_job *job, struct detail *detail)
 {

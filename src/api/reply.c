@@ -21,8 +21,8 @@ void api_reply(struct http_request *request, int status, json_t *object)
         api_refuse(request, ERR_INTERNAL, &(struct detail){"the reply contains text that is not UTF-8"});
 }
 
-/* Seconds after which a retry is likely to succeed. Errors that are not here pass within seconds, like the
- * restart of a replica. */
+/* Seconds after which a retry is likely to succeed. Any other 503 ends within seconds, for example when a
+ * replica has restarted. */
 static const struct {
     enum err e;
     int seconds;

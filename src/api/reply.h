@@ -7,23 +7,23 @@
 #include "http/http.h"
 #include "stellar/ids.h"
 
-/* The name of the client that sent the request, under which it owns leases: '', as nobody is authenticated.
- */
+/* The name of the client that sent the request; leases belong to it. Always '', because no request is
+ * authenticated. */
 const char *api_client(const struct http_request *request);
 
-/* Replies with the object, which is given away. */
+/* Replies with the object, whose reference it takes over. */
 void api_reply(struct http_request *request, int status, json_t *object);
 /*
  * Replies with a problem, and with Retry-After where a retry can help. The detail of a 4xx is shown to the
  * client; that of a 5xx is logged with the request's id instead.
  */
 void api_refuse(struct http_request *request, enum err e, const struct detail *detail);
-/* The same with more members in the problem; the object is given away. NULL: none. */
+/* The same with more members in the problem (NULL: none), whose reference it takes over. */
 void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, json_t *members);
 
 /*
  * Reads the body: a JSON object that has no members but those in names, of which transactionXdr is one. The
- * caller frees *body. The decoded transactionXdr is appended to *xdr.
+ * caller json_decrefs *body. The decoded transactionXdr is appended to *xdr.
  */
 MUST_CHECK enum err api_read_transaction(struct http_request *request, const char *const names[],
     size_t name_count, json_t **body, struct buf *xdr, struct detail *detail);

@@ -86,8 +86,8 @@ static void put_value(struct line *line, const char *text, size_t max)
         put_quote(line);
 }
 
-/* Writes the conversion that begins at *at (after its '%') and moves *at to its last character. Width and
- * flags are ignored; no log line needs them. */
+/* Writes the conversion whose '%' precedes *at, and moves *at to its last character. Width and flags are
+ * ignored, as is the precision of a number; no log line needs them. */
 static void put_conversion(struct line *line, const char **at, va_list *args)
 {
     char number[48] = "";

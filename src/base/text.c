@@ -62,75 +62,20 @@ char *base64_encode(struct bytes bytes)
     return out;
 }
 
-/* 0 to 63, or -1. A table: ledgers arrive as megabytes of base64. */
+/* Returns 0 to 63, or -1. A table, because ledgers arrive as megabytes of base64. It has each digit's value
+ * plus one, so that 0 means no digit. */
 static int base64_digit(char c)
 {
+    /* clang-format off */
     static const int8_t digits[256] = {
-        ['A'] = 1,
-        2,
-        3,
-        4,
-        5,
-        6,
-        7,
-        8,
-        9,
-        10,
-        11,
-        12,
-        13,
-        14,
-        15,
-        16,
-        17,
-        18,
-        19,
-        20,
-        21,
-        22,
-        23,
-        24,
-        25,
-        26,
-        ['a'] = 27,
-        28,
-        29,
-        30,
-        31,
-        32,
-        33,
-        34,
-        35,
-        36,
-        37,
-        38,
-        39,
-        40,
-        41,
-        42,
-        43,
-        44,
-        45,
-        46,
-        47,
-        48,
-        49,
-        50,
-        51,
-        52,
-        ['0'] = 53,
-        54,
-        55,
-        56,
-        57,
-        58,
-        59,
-        60,
-        61,
-        62,
+        ['A'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+        ['a'] = 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50,
+        51, 52,
+        ['0'] = 53, 54, 55, 56, 57, 58, 59, 60, 61, 62,
         ['+'] = 63,
         ['/'] = 64,
     };
+    /* clang-format on */
     return digits[(uint8_t)c] - 1;
 }
 

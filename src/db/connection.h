@@ -28,7 +28,7 @@ struct db {
     size_t listen_count;
 
     PGconn *conn;            /* NULL: none */
-    struct attempt *attempt; /* to connect; a call that reached its deadline left it running. NULL: none */
+    struct attempt *attempt; /* to connect: left running by a call that reached its deadline; NULL: none */
     struct prepared prepared;
     bool in_transaction; /* stays set when the connection is lost in the transaction, until db_rollback */
     bool spoiled;        /* reconnect before the next transaction */
@@ -37,13 +37,14 @@ struct db {
     bool reopened;       /* since the last db_wait_notify: notifications may have been missed */
 };
 
-/* Whether the peer has not closed the connection since it was used last; without a round trip. */
+/* Whether the connection still looks open: the peer has not closed it. Makes no round trip. */
 bool connection_is_open(PGconn *conn);
 
 /* Flushes and reads until PQgetResult will not block. False when deadline_ms (clock_ms) passes first. */
 bool connection_wait(PGconn *conn, int64_t deadline_ms);
 
-/* The deadline of a call that begins now and may take timeout_ms: no later than the db's own. */
+/* The deadline (clock_ms) of a call that may take timeout_ms from now; db_set_deadline's when that is
+ * earlier. */
 int64_t connection_deadline_ms(const struct db *db, int64_t timeout_ms);
 
 /* Closes the connection; the session's prepared statements are forgotten. */

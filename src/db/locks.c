@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 
-/* The columns of a session, in the order of read_session. NULL for sessions of other roles without
- * pg_read_all_stats. */
+/* The columns of a session, in the order of read_session. In the views they are NULL for sessions of
+ * other roles, unless this role has pg_read_all_stats. */
 #define SESSION(s)                                                                                           \
     " coalesce(" s ".pid, 0), coalesce(nullif(" s ".application_name, ''), " s ".backend_type, ''),"         \
     " coalesce(" s ".usename::text, ''),"                                                                    \
@@ -16,8 +16,8 @@
 #define SESSION_COLUMNS 8
 
 /*
- * A wait for a row is shown as a wait for the transaction that has changed it. The table of the row is that
- * of the tuple lock that the waiter holds. waitstart exists from PostgreSQL 14 on.
+ * pg_locks shows a wait for a row as a wait for the transaction that has changed the row. The tuple lock that
+ * the waiter holds gives the row's table. waitstart exists from PostgreSQL 14 on.
  */
 static const char sql_waits[] = "SELECT" SESSION("w") "," SESSION(
     "b") ","
@@ -46,8 +46,8 @@ static const char sql_holders[] = "SELECT n.name, l.mode," SESSION(
          "   AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
          " LEFT JOIN pg_stat_activity s ON s.pid = l.pid ORDER BY n.name, l.pid LIMIT $4";
 
-/* Snapshots and transactions that may still need dead rows: of other sessions, prepared transactions, and
- * those that replication slots keep for standbys. */
+/* The snapshots and transactions that may still need dead rows: those of other sessions, prepared
+ * transactions, and those that replication slots keep for standbys. */
 static const char sql_pins[] = "SELECT q.what, q.name, q.age_ms, q.age," SESSION(
     "s") " FROM (SELECT 'session' AS what, '' AS name, a.pid,"
          "   coalesce(floor(1000 * extract(epoch FROM clock_timestamp() - a.xact_start)), -1)::int8"

@@ -18,7 +18,7 @@ static const char *line_state(const char *line, size_t len)
     return state;
 }
 
-/* The reason for the operator. NULL: another SQLSTATE. */
+/* The reason, in words for the operator; NULL when the SQLSTATE is another. */
 static const char *refusal(const char *state)
 {
     if (strncmp(state, "28P01", STATE_LEN) == 0)

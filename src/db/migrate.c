@@ -11,7 +11,7 @@
 #include "session.h"
 
 #define FILE_TIMEOUT_MS 600000 /* how long one migration may run */
-#define PATIENCE_MS 60000      /* how long to retry when another process migrates or holds a table lock */
+#define RETRY_MS 60000         /* how long to retry when another process migrates or holds a table lock */
 #define OTHER_PROCESS_PAUSE_MS 100
 #define LOCK_PAUSE_MS 1000 /* lets queued sessions run before the next try */
 
@@ -114,7 +114,7 @@ struct work {
     const struct embedded_migration *list;
     size_t count;
     struct detail *detail;
-    bool locked;  /* false: another process migrates */
+    bool locked;  /* it has the advisory lock; false: another process migrates */
     bool blocked; /* lock_timeout ended it */
     int32_t done; /* the number of the migration that was applied; 0: none was missing */
 };
@@ -163,7 +163,7 @@ static enum err give_up(const struct work *work)
             work->detail, ERR_DATABASE_UNAVAILABLE, "another process is migrating this database");
     return detail_set(work->detail, ERR_DATABASE_UNAVAILABLE,
         "%s, for %d s: end the transaction that holds the lock (fairway locks shows it)", why.text,
-        PATIENCE_MS / 1000);
+        RETRY_MS / 1000);
 }
 
 enum err migrate_list(struct db *direct, const struct embedded_migration *list, size_t count, size_t *applied,
@@ -171,7 +171,7 @@ enum err migrate_list(struct db *direct, const struct embedded_migration *list, 
 {
     struct detail own = {""};
     struct work work = {.list = list, .count = count, .detail = detail != NULL ? detail : &own};
-    int64_t deadline_ms = clock_ms() + PATIENCE_MS;
+    int64_t deadline_ms = clock_ms() + RETRY_MS;
     *applied = 0;
     for (;;) {
         work.blocked = false;
@@ -183,7 +183,7 @@ enum err migrate_list(struct db *direct, const struct embedded_migration *list, 
         if (e == ERR_OK && work.locked) {
             log_info("migration applied", "name=%s", list[work.done - 1].name);
             (*applied)++;
-            deadline_ms = clock_ms() + PATIENCE_MS;
+            deadline_ms = clock_ms() + RETRY_MS;
             continue;
         }
         if (clock_left_ms(deadline_ms) == 0)

@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "rows.h"
 
-/* One group of messages with results of its own: a Parse, or a statement. */
+/* One request in the pipeline, with results of its own: the preparation of a statement, or its execution. */
 struct step {
-    size_t statement; /* or NOTHING */
-    size_t prepares;  /* index in db->prepared, or NOTHING */
+    size_t statement; /* index of the caller's statement; NOTHING: of the implied COMMIT */
+    size_t prepares;  /* index in db->prepared; NOTHING: this is an execution */
 };
 #define NOTHING SIZE_MAX
 
@@ -92,8 +92,8 @@ static enum err take_result(struct pipeline *pipeline, const struct step *step, 
     return e;
 }
 
-/* After the last step one more can fail: the COMMIT that the Sync implies, which checks deferred constraints.
- */
+/* Reads the results of all steps. After the last step one more can fail: the COMMIT that the Sync implies,
+ * which checks deferred constraints. */
 static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], struct detail *detail)
 {
     struct db *db = pipeline->db;

@@ -1,6 +1,6 @@
 /*
- * The prepared statements of one session, found by the address of their text, which must be a literal, and
- * the types of their parameters. (An untyped NULL counts as another type.)
+ * The prepared statements of one session. A statement is found by the address of its text, which must be a
+ * literal, and by the types of its parameters. (An untyped NULL counts as another type.)
  */
 #ifndef FAIRWAY_DB_PREPARED_H
 #define FAIRWAY_DB_PREPARED_H

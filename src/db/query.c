@@ -13,7 +13,7 @@
 #define TRANSACTION_TRIES 5
 #define TRANSACTION_PAUSE_MS 20
 
-/* Independent of the role's defaults. READ WRITE makes a server that became a standby fail at once. */
+/* Overrides the role's defaults. With READ WRITE, BEGIN fails at once on a server that is a standby. */
 static const char sql_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
 /* The settings of sql_session (session.c), until the end of the transaction. */

@@ -31,9 +31,9 @@ static enum err read_backend(struct db *db, int32_t *pid, struct detail *detail)
     return e;
 }
 
-/* Reads the server process of first, of second in a transaction, and of first again. *shared: the processes
- * show that a pooler shares sessions. When both have the same process, first is not read again: a pooler with
- * a single session would make it wait for second. */
+/* Reads the server process of first, of second in a transaction, and of first again. *shared: they show that
+ * a pooler shares sessions among its clients. When both have the same process, first is not read again: a
+ * pooler with a single session would make it wait for second. */
 static enum err compare_backends(struct db *first, struct db *second, bool *shared, struct detail *detail)
 {
     int32_t before = 0, other = 0, after = 0;
@@ -83,7 +83,7 @@ enum err server_has_synchronous_standby(struct db *db, bool *out, struct detail 
     return e;
 }
 
-/* Until the end of the round trip, which is one transaction. '' is the tablespace of the database. */
+/* For this round trip only, which is one transaction. '' is the tablespace of the database. */
 static const char sql_small_memory[] = "SELECT pg_catalog.set_config('work_mem', '64kB', true),"
                                        " pg_catalog.set_config('temp_tablespaces', '', true)";
 

@@ -11,7 +11,7 @@
 #include "url.h"
 
 #define OLDEST_SERVER 130000
-/* libpq gives up earlier, after connect_timeout for each host; the resolver may take longer. */
+/* libpq gives up earlier, after connect_timeout for each host, unless the resolver takes long. */
 #define CONNECT_MAX_MS 600000
 
 /* Overrides the defaults of role and database. pg_temp is last so that no temporary object hides a built-in
@@ -42,7 +42,7 @@ static void receive_notice(void *context, const PGresult *result)
     log_debug("database notice", "message=\"%s\"", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
 }
 
-/* Listed after dbname so that they override the URL: no URL can change the timeouts. */
+/* The parameters after dbname override the URL, so no URL can change the timeouts. */
 static struct attempt *start(const struct db *db)
 {
     char seconds[12];

@@ -16,7 +16,7 @@ static bool is_parameter(const char *name, size_t len)
     return found;
 }
 
-/* Returns the name of the first parameter of a URI that libpq does not have, or NULL. NULL also when an '@'
+/* Returns the name of the first parameter of a URI that libpq does not know, or NULL. NULL also when an '@'
  * follows the '?': the name may then be a part of the password. */
 static const char *unknown_parameter(const char *url, size_t *len)
 {
@@ -46,7 +46,7 @@ enum err url_check(const char *url, struct detail *detail)
     const char *name = unknown_parameter(url, &len);
     if (name != NULL)
         return detail_set(detail, ERR_CONFIG,
-            "the database URL has the parameter \"%.*s\", which libpq does not have: remove it%s",
+            "the database URL has the parameter \"%.*s\", which libpq does not know: remove it%s",
             (int)(len < 40 ? len : 40), name,
             len == strlen("search_path") && memcmp(name, "search_path", len) == 0
                 ? " (fairway's tables are always in the schema fairway)"

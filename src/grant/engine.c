@@ -33,8 +33,8 @@ void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail
 {
     ticket->grant.state = GRANT_REFUSED;
     ticket->grant.error = e;
-    if (detail != NULL)
-        ticket->grant.detail = *detail;
+    /* A batch that was rolled back may have left another reason. */
+    ticket->grant.detail = detail != NULL ? *detail : (struct detail){0};
     ticket->done(ticket);
 }
 
@@ -119,7 +119,7 @@ static enum err late_reason(const struct engine *engine, int64_t now_ms)
     return engine->shortage ? ERR_CHANNEL_ACCOUNT_UNAVAILABLE : ERR_OVERLOADED;
 }
 
-/* The mutex is held, and given back meanwhile. */
+/* The mutex is held; it is released while done is called. */
 static void refuse_late(struct engine *engine)
 {
     static const struct detail silent = {"the database has not replied to any grant for seconds"};

@@ -49,7 +49,7 @@ static bool choose_mode(struct engine *engine, enum grant_mode *mode)
     return engine->queue.unchecked > 0;
 }
 
-/* When there will be something to do although no other thread says so. 0: never. */
+/* When a worker must look for work without being woken. 0: never. */
 static int64_t next_work_ms(const struct engine *engine)
 {
     int64_t next_ms = engine->shortage && !engine->claiming ? engine->reclaim_ms : 0;
@@ -132,7 +132,7 @@ int64_t engine_batch_deadline_ms(const struct engine_batch *batch)
 
 /* ---- afterwards; the mutex is held */
 
-/* Plans another claim soon, and less soon each time in a row that nothing was granted. */
+/* Plans another claim. The delay grows while claims grant nothing. */
 static void plan_reclaim(struct engine *engine, bool granted)
 {
     const int delay_ms = engine->reclaim_delay_ms;
@@ -141,7 +141,7 @@ static void plan_reclaim(struct engine *engine, bool granted)
     engine->reclaim_ms = clock_ms() + engine->reclaim_delay_ms;
 }
 
-/* A claim of the share has ended, in which so many of the batch were decided. */
+/* Ends a claim of the share. decided: how many of the batch's tickets were granted or refused. */
 static void finish_claim(struct engine *engine, const struct engine_batch *batch, size_t decided)
 {
     const struct grant_sharing *sharing = &batch->sharing;
@@ -173,10 +173,11 @@ static void put_back(struct engine_ticket *ticket, struct ticket_queue *waiting,
 /* What became of a batch's tickets. */
 struct outcome {
     struct ticket_queue waiting, delayed, decided, cancelled;
-    bool is_short, is_faulty; /* a ticket that waits on found no account; one that does not work */
+    bool is_short;  /* a ticket of `waiting` found no account */
+    bool is_faulty; /* one got an account whose seed does not open */
 };
 
-static void sort(const struct engine_batch *batch, struct outcome *outcome)
+static void sort_by_outcome(const struct engine_batch *batch, struct outcome *outcome)
 {
     for (size_t i = 0; i < batch->grant.count; i++) {
         struct engine_ticket *ticket = batch->tickets[i];
@@ -197,7 +198,7 @@ void engine_batch_finish(struct engine *engine, struct engine_batch *batch)
     struct outcome outcome = {0};
     pthread_mutex_lock(&engine->mutex);
     engine->taken -= batch->grant.count;
-    sort(batch, &outcome);
+    sort_by_outcome(batch, &outcome);
     ticket_queue_merge(&engine->queue, &outcome.waiting);
     ticket_queue_merge(&engine->delayed, &outcome.delayed);
     if (batch->grant.mode == GRANT_CLAIM_SHARE)

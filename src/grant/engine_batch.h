@@ -1,13 +1,13 @@
 /*
- * From the engine's queue to a batch and back: which tickets a worker takes, for which kind of grant, and
- * where they go afterwards. The functions lock the engine's mutex by themselves.
+ * Moves tickets from the engine's queue to a batch and back: which tickets a worker takes, for which kind of
+ * grant, and what happens to them afterwards. The functions lock the engine's mutex themselves.
  */
 #ifndef FAIRWAY_GRANT_ENGINE_BATCH_H
 #define FAIRWAY_GRANT_ENGINE_BATCH_H
 
 #include "engine_state.h"
 
-/* The tickets of a batch, and the same grants in the form that grant_batch_run takes. */
+/* The tickets of a batch, and their grants in the form that grant_batch_run takes. */
 struct engine_batch {
     struct engine_ticket *tickets[GRANT_BATCH_MAX];
     struct grant *grants[GRANT_BATCH_MAX];
@@ -17,12 +17,13 @@ struct engine_batch {
 
 /* Blocks until there may be a batch to take. Returns false when the engine stops. */
 bool engine_batch_wait(struct engine *engine);
-/* Takes tickets and chooses the mode. Returns false when another worker was faster. */
+/* Chooses the mode and takes tickets. Returns false when another worker has already taken them. */
 bool engine_batch_take(struct engine *engine, struct engine_batch *batch);
-/* The database must be done with the batch by then: the deadline of its oldest ticket. */
+/* The deadline of the batch's oldest ticket, by clock_ms: the limit for all calls to the database. */
 int64_t engine_batch_deadline_ms(const struct engine_batch *batch);
 
-/* After a batch that was granted: calls done for the tickets that are decided, the others wait on. */
+/* After a batch that ran without error: calls done for the tickets that are decided, and puts the others back
+ * into the queue. */
 void engine_batch_finish(struct engine *engine, struct engine_batch *batch);
 /* After a batch that failed: all its tickets are refused. */
 void engine_batch_fail(

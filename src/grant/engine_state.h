@@ -1,5 +1,5 @@
-/* What the threads of the lease engine share: the workers (engine_worker.c, engine_batch.c), and those that
- * watch deadlines and listen for releases (engine.c). */
+/* What the threads of the lease engine share: the workers (engine_worker.c, engine_batch.c), the deadline
+ * thread and the listener for released accounts (engine.c). */
 #ifndef FAIRWAY_GRANT_ENGINE_STATE_H
 #define FAIRWAY_GRANT_ENGINE_STATE_H
 
@@ -28,15 +28,15 @@ struct engine {
     pthread_mutex_t mutex;     /* guards what follows */
     pthread_cond_t work;       /* wakes the workers */
     pthread_cond_t deadlines;  /* wakes the deadline thread */
-    int64_t deadline_check_ms; /* for when the deadline thread sleeps; 0: until a ticket waits */
+    int64_t deadline_check_ms; /* when the deadline thread wakes by itself; 0: only when signalled */
     struct ticket_queue queue, delayed;
     size_t taken; /* tickets in running batches */
     uint64_t arrivals;
     bool stopping;
     bool shortage, claim_due, claiming;
-    int64_t reclaim_ms; /* 0: not planned */
+    int64_t reclaim_ms; /* when to set claim_due; 0: not planned */
     int reclaim_delay_ms;
-    int64_t replica;    /* identifies this replica among those that share */
+    int64_t replica;    /* the number of this replica in fairway.waiting */
     size_t published;   /* requests in this replica's row of fairway.waiting, as far as is known */
     int64_t replied_ms; /* when the database last replied to a batch */
     enum err last_error;
@@ -54,13 +54,13 @@ struct engine {
 /* A worker's thread: grants until the engine stops. */
 void *engine_worker_run(void *worker);
 
-/* A random number, so that no other replica has it. */
+/* Returns a random number for engine.replica. */
 int64_t engine_replica_number(void);
 
-/* Decides the ticket, which is in no queue of the engine any more, and calls its done. The mutex is not held.
- */
+/* Refuses the ticket, which is in no queue of the engine any more, and calls its done. detail may be NULL.
+ * The mutex is not held. */
 void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail *detail);
-/* Refuses all tickets of a list that no other thread reaches. The mutex is not held. */
+/* The same for all tickets of a list that only the caller has. */
 void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail);
 
 /* Wakes the deadline thread if a ticket now waits whose deadline is earlier than it expects. The mutex is

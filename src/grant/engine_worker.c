@@ -1,4 +1,4 @@
-/* One worker of the lease engine: takes a batch, has it granted, and gives it back. */
+/* One worker of the lease engine: takes a batch, runs it in the database, and returns its tickets. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine_batch.h"

@@ -1,5 +1,5 @@
-/* The reading half of a grant transaction: whether grants are allowed, the present time, earlier leases of
- * the idempotency keys, idle accounts, and which named accounts are in the pool. */
+/* The first half of a grant transaction: reads whether grants are allowed, the present time, earlier leases
+ * of the idempotency keys and which named accounts are in the pool, and locks idle accounts. */
 #ifndef FAIRWAY_GRANT_GRANT_CLAIM_H
 #define FAIRWAY_GRANT_GRANT_CLAIM_H
 
@@ -13,7 +13,7 @@ struct grant_terms {
     int64_t spendable_stroops; /* of the distribution account, or FUNDS_NOT_KNOWN */
 };
 
-/* An idle account, locked FOR UPDATE until the transaction ends. One that is not used needs no release. */
+/* An idle account, locked FOR UPDATE until the transaction ends. An unused one stays idle. */
 struct claim_account {
     struct public_key key;
     int64_t sequence, sequence_ledger;
@@ -35,7 +35,7 @@ struct grant_claim {
 };
 
 /*
- * Begins the transaction, locks the idempotency keys and reads what they took before, and locks up to wanted
+ * Begins the transaction, locks the idempotency keys and reads which leases they have, and locks up to wanted
  * idle accounts in random order, as the batch's mode says. ERR_GRANTS_SUSPENDED: detail says why. On
  * error the transaction is rolled back.
  */

@@ -35,7 +35,8 @@ static const char sql_outcome[] =
 #define OUTCOME_WAIT_MS 3000
 #define OUTCOME_SHARE_MS 1500
 
-/* The lost COMMIT took effect, but it may not have waited for the standby: a durable commit after it does. */
+/* The lost COMMIT took effect, but it may not have waited for the standby. A durable commit now waits for it.
+ */
 static enum err confirm(struct db *db, struct detail *detail)
 {
     enum err e = db_begin(db, detail);
@@ -105,7 +106,7 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
     }
 }
 
-/* How many requests of the replica's row wait no longer when these statements are committed. */
+/* How many requests of the replica's row stop waiting with this COMMIT. */
 static int32_t decided_count(const struct grant_batch *batch, size_t recorded)
 {
     if (batch->sharing->shortage_over)

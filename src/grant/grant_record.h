@@ -1,5 +1,5 @@
-/* The writing half of a grant transaction: lease rows, the accounts that refer to them, COMMIT, and finding
- * out the outcome of a COMMIT whose reply was lost. */
+/* The second half of a grant transaction: writes the lease rows and the accounts that refer to them, commits,
+ * and looks up the outcome of a COMMIT whose reply was lost. */
 #ifndef FAIRWAY_GRANT_GRANT_RECORD_H
 #define FAIRWAY_GRANT_GRANT_RECORD_H
 
@@ -23,8 +23,8 @@ struct grant_record {
 /*
  * Writes and commits; with GRANT_CLAIM_SHARE it also removes the decided requests from the replica's row of
  * fairway.waiting. When the connection has a deadline, COMMIT times out so early that its outcome can still
- * be looked up. ERR_OK: committed, also when that was found out only afterwards. ERR_OUTCOME_UNKNOWN: the
- * outcome could not be looked up. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby.
+ * be looked up. ERR_OK: committed, also when only the lookup showed it. ERR_OUTCOME_UNKNOWN: the outcome
+ * could not be looked up. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby.
  * Any other error: nothing was committed.
  */
 MUST_CHECK enum err grant_record_commit(

@@ -21,7 +21,7 @@ static bool same_key(const struct lease_request *a, const struct lease_request *
     return strcmp(a->client, b->client) == 0 && strcmp(a->idempotency_key, b->idempotency_key) == 0;
 }
 
-/* When two keys have the same number, their requests are granted one after the other: no harm. */
+/* Two keys may have the same number: their requests are then granted one after the other. */
 static int64_t lock_number(const struct lease_request *request)
 {
     struct buf name CLEANUP(buf_free) = {0};

@@ -13,7 +13,7 @@ struct idempotency_key {
     const struct lease_request *request; /* the first of those */
     bool locked;                         /* by this transaction, until it ends */
     bool found;                          /* lease and digest are set */
-    struct lease lease;                  /* that an earlier request with this key got */
+    struct lease lease;                  /* of an earlier request with this key */
     struct hash digest;                  /* of that request's body */
 };
 

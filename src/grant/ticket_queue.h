@@ -8,20 +8,20 @@ struct ticket_queue {
     enum ticket_place place; /* of the tickets in it */
     struct engine_ticket *first, *last;
     size_t count;
-    size_t unchecked; /* of them */
+    size_t unchecked; /* how many of them have checked == false */
 };
 
 /* The ticket arrived later than all that are in the queue. */
 void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticket);
 /* Moves all tickets of *from into the queue, each to its place by arrival. */
 void ticket_queue_merge(struct ticket_queue *queue, struct ticket_queue *from);
-/* Takes the first ticket; NULL when there is none. */
+/* Removes and returns the first ticket; NULL when there is none. */
 struct engine_ticket *ticket_queue_take(struct ticket_queue *queue);
-/* Takes a ticket that is in this queue. */
+/* Removes a ticket that is in this queue. */
 void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticket);
-/* Appends to *out up to limit tickets that no batch has checked yet, the first ones first. */
+/* Moves to *out, in order, up to limit tickets that no batch has checked yet. */
 void ticket_queue_take_unchecked(struct ticket_queue *queue, size_t limit, struct ticket_queue *out);
-/* Appends to *out the tickets that arrived at or before arrived_ms. */
+/* Moves to *out, in order, the tickets that arrived at or before arrived_ms. */
 void ticket_queue_take_arrived(struct ticket_queue *queue, int64_t arrived_ms, struct ticket_queue *out);
 
 #endif

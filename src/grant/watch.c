@@ -35,7 +35,7 @@ struct watch {
     bool draining, stopping;
 };
 
-/* Tickets that have been taken out, whose done is called when the mutex has been given back. */
+/* Tickets that have been removed; done is called after the mutex has been unlocked. */
 struct ended {
     struct watch_ticket **tickets;
     size_t count;
@@ -53,7 +53,7 @@ static bool lease_has_ended(const struct watch_ticket *ticket)
     return ticket->read_ms != 0 && strcmp(ticket->status.status, "pending") != 0;
 }
 
-/* Whether the ticket waits no more; sets its error. The mutex is held. */
+/* Whether the ticket's wait is over; if so, sets its error. The mutex is held. */
 static bool is_over(const struct watch *watch, struct watch_ticket *ticket, int64_t now_ms)
 {
     if (ticket->error != ERR_OK || lease_has_ended(ticket))
@@ -115,8 +115,7 @@ static void *watch_deadlines(void *context)
 
 /* ---- the lookup thread */
 
-/* What is looked up, copied from the tickets, which may be answered meanwhile. All arrays have `count` items.
- */
+/* What is looked up. A copy, because tickets may end during the lookup. All arrays have `count` items. */
 struct lookup_batch {
     size_t count;
     uint64_t *numbers; /* of the tickets */
@@ -131,7 +130,7 @@ static void lookup_batch_free(struct lookup_batch *batch)
     free(batch->lookups);
 }
 
-/* The tickets to look up: all, or those that have never been. */
+/* The tickets to look up: all, or only those that have never been looked up. */
 static struct lookup_batch collect(struct watch *watch, bool all)
 {
     pthread_mutex_lock(&watch->mutex);

@@ -8,7 +8,7 @@
 
 #define ADDRESSES_MAX 16
 
-/* Of one address; they all have the same port. */
+/* The listening sockets of one configured address. They all have the same port. */
 struct address_sockets {
     int fds[ADDRESSES_MAX];
     size_t count;
@@ -17,7 +17,7 @@ struct address_sockets {
 /*
  * Opens non-blocking listening sockets for "127.0.0.1:8001", "[::1]:8001", "localhost:8001" (all addresses
  * that the name has) or ":8001" (all addresses of this host, IPv4 and IPv6). Port 0 chooses a free port that
- * is the same for all. An IPv6 address is skipped when the kernel has no IPv6 or has it turned off, and
+ * is the same for all. An IPv6 address is skipped when the kernel has no IPv6 or has it turned off, if
  * another address works. ERR_CONFIG with the reason if the text is malformed or one of the addresses cannot
  * be bound.
  */

@@ -11,8 +11,8 @@
 enum {
     PHASE_BITS = 3,
     /*
-     * The time that an ordinary client on a busy machine needs to send a head or a body, or to take a reply.
-     * When all places are taken, clients that send slowly lose theirs after it.
+     * The time that an ordinary client on a busy machine needs to send a head or a body, or to read a reply.
+     * A connection that takes longer may be closed to make room for others.
      */
     HEAD_GRACE_MS = 250,
     BODY_GRACE_MS = 1000,

@@ -1,7 +1,6 @@
 /*
  * An open connection: its phase, and since when. The connection's thread (one of libmicrohttpd's) moves it
- * from phase to phase. The listener's thread ends it when it takes too long or when another one needs its
- * place.
+ * from phase to phase. The listener's thread ends it when it takes too long, or to make room for another one.
  */
 #ifndef FAIRWAY_HTTP_CONNECTION_H
 #define FAIRWAY_HTTP_CONNECTION_H
@@ -15,7 +14,7 @@ enum connection_phase {
     CONNECTION_IDLE, /* the last request has its reply and no byte of another one has come */
     CONNECTION_BODY, /* the head is complete, the body is not */
     CONNECTION_HANDLER, /* the request is complete and has no reply yet: never ended by the listener */
-    CONNECTION_REPLY,   /* the client takes the reply */
+    CONNECTION_REPLY,   /* the reply is being sent */
     CONNECTION_ENDED    /* shut down by the listener; no request that still arrives is served */
 };
 
@@ -23,9 +22,9 @@ struct connection {
     struct connection *next, *previous; /* the listener's list, under its lock, as is peer */
     struct peer *peer;
     int fd;
-    bool linger; /* the reply was given before the request had been read: see linger.h */
+    bool linger; /* the reply comes before the whole request has been read: see linger.h */
     _Atomic uint64_t
-        state; /* phase and its begin, in one word: ending fails when it has changed since it was read */
+        state; /* phase and when it began, in one word: connection_end fails if it has changed meanwhile */
 
     /* The listener thread's: the idle phase that it saw last, and the bytes that the client had sent by then.
      */
@@ -50,8 +49,8 @@ bool connection_enter(struct connection *connection, enum connection_phase phase
 enum connection_phase connection_phase_of(uint64_t state);
 int64_t connection_since_ms(uint64_t state);
 bool connection_late(uint64_t state, const struct connection_limits *limits, int64_t now_ms);
-/* Whether it may be ended when others need its place: it is idle, or its client is slow to send a request or
- * to take the reply. */
+/* Whether it may be ended to make room: it is idle, or its client is slow to send the request or to read the
+ * reply. */
 bool connection_dispensable(uint64_t state, int64_t now_ms);
 /* Moves an idle connection to CONNECTION_HEAD when the first byte of a request has come. */
 void connection_detect_head(struct connection *connection, int64_t now_ms);

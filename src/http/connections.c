@@ -10,7 +10,7 @@
 #include "peers.h"
 
 enum {
-    SPARE_FRACTION = 8,   /* one in eight places is kept free of connections without a request */
+    SPARE_FRACTION = 8,   /* an eighth of the maximum is kept free of connections without a request */
     NOTICE_MS = 10 * 1000 /* between two log lines of one kind */
 };
 
@@ -46,7 +46,7 @@ struct connections *connections_new(
 
 void connections_free(struct connections *connections)
 {
-    /* Those that the library closed without having started them. */
+    /* Connections that the library closed before it started them. */
     for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
         next = c->next;
         peers_leave(connections->peers, c->peer);
@@ -68,7 +68,7 @@ bool connections_ending(const struct connections *connections)
     return atomic_load(&connections->ending) > 0;
 }
 
-/* Whether to write the line now; *count is how many cases it stands for. */
+/* Counts one case. Returns whether to write the line now; then *count is how many cases it reports. */
 static bool notice_due(struct notice *notice, unsigned *count)
 {
     int64_t now = clock_ms();
@@ -85,15 +85,15 @@ struct connection *connections_add(
 {
     struct connection *connection = connection_new(fd);
     pthread_mutex_lock(&connections->lock);
-    bool may = peers_enter(connections->peers, address, &connection->peer);
-    if (may) {
+    bool allowed = peers_enter(connections->peers, address, &connection->peer);
+    if (allowed) {
         connection->next = connections->newest;
         *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection;
         connections->newest = connection;
         atomic_fetch_add(&connections->open, 1);
     }
     pthread_mutex_unlock(&connections->lock);
-    if (may)
+    if (allowed)
         return connection;
     free(connection);
     unsigned closed;

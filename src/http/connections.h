@@ -1,6 +1,6 @@
 /*
  * The open connections of a listener: their count, the limit for each client address, and which of them is
- * ended when others need its place. Functions may be called from any thread unless they say otherwise.
+ * ended to make room for another. Functions may be called from any thread unless they say otherwise.
  */
 #ifndef FAIRWAY_HTTP_CONNECTIONS_H
 #define FAIRWAY_HTTP_CONNECTIONS_H
@@ -26,20 +26,21 @@ bool connections_ending(const struct connections *connections);
  * closes fd. */
 struct connection *connections_add(
     struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len);
-/* The record of an open socket. */
+/* The record of an open socket that connections_add was called for. */
 struct connection *connections_find(struct connections *connections, int fd);
-/* The socket is about to be closed. Returns true when the listener must be woken: the place was the last one,
- * or the socket lingers. */
+/* Frees the record; the socket is about to be closed. Returns true when the listener must be woken: the
+ * maximum was reached until now, or the socket lingers. */
 bool connections_remove(struct connections *connections, struct connection *connection);
 
 /*
  * The rest is for the listener's thread.
  *
  * Makes room for one connection: ends the one that has been without a complete request for longest. So idle
- * or slow clients cannot keep others out; only requests that a handler has got can hold all places. Returns
- * false when there is no such connection now.
+ * or slow clients cannot keep others out; only connections whose request a handler has got are kept. Returns
+ * false when there is no connection to end now.
  */
 bool connections_make_room(struct connections *connections);
+/* Whether there is a connection that connections_make_room would end. */
 bool connections_can_make_room(struct connections *connections);
 /* Makes room when seven eighths of the maximum are open, so that new connections rarely have to wait for it.
  */

@@ -26,14 +26,14 @@ struct socket {
 };
 
 struct hangups {
-    int epoll, wake; /* wake ends the thread */
+    int epoll, wake; /* wake: ends the thread's epoll_wait */
     pthread_t thread;
     atomic_bool stopping;
     pthread_mutex_t mutex;   /* guards what follows */
-    pthread_cond_t returned; /* a callback */
+    pthread_cond_t returned; /* a callback has returned */
     struct socket *sockets;  /* by descriptor */
     size_t room;
-    const struct hangup *running; /* whose callback is being called */
+    const struct hangup *running; /* its callback is running; only compared, it may have been freed */
 };
 
 static void control(struct hangups *hangups, int operation, int fd)
@@ -58,8 +58,8 @@ static bool is_closed_by_peer(int fd)
 }
 
 /*
- * An event may be of an earlier socket with the same descriptor, which was closed after epoll_wait had
- * returned. So the socket itself is asked; while it has a watch, it is not closed.
+ * The event may be of an earlier socket with the same descriptor, which was closed after epoll_wait had
+ * returned. So poll() checks the socket itself; it stays open while it has a watch.
  */
 static void handle(struct hangups *hangups, int fd)
 {

@@ -1,7 +1,7 @@
 /*
  * Watches the sockets of requests that wait for their reply, and calls back when the client closes its
- * connection. One thread for all sockets; it holds no lock while it calls back. Functions may be called from
- * any thread.
+ * connection. One thread watches all sockets; it holds no lock during a callback. The functions may be called
+ * from any thread.
  */
 #ifndef FAIRWAY_HTTP_HANGUPS_H
 #define FAIRWAY_HTTP_HANGUPS_H
@@ -17,7 +17,7 @@ struct hangup {
 
 /* Starts the thread. Ends the process when the system has no descriptors or threads left. */
 struct hangups *hangups_start(void);
-/* Ends the thread; nothing may be watched any more. */
+/* Ends the thread. No watch may be left. Frees hangups. */
 void hangups_free(struct hangups *hangups);
 
 /*
@@ -29,7 +29,7 @@ void hangups_watch(struct hangups *hangups, struct hangup *hangup);
 /* Ends the watch. If the callback is running, waits until it has returned, unless the caller is the callback
  * itself. */
 void hangups_unwatch(struct hangups *hangups, const struct hangup *hangup);
-/* Must be called before a socket is closed that was ever watched. */
+/* Must be called before a socket that was ever watched is closed. Does nothing for other sockets. */
 void hangups_forget(struct hangups *hangups, int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Lingering close. When a connection is closed while its client still sends, the kernel resets it, and many
- * clients then lose the reply (413, most of all). So the socket stays open, shut down for writing, and is
- * read until the client closes it, within limits. Not thread-safe.
+ * clients then lose the reply (in particular a 413). So the socket stays open, shut down for writing, and is
+ * read until the client closes it, within limits of time and size. Not thread-safe.
  */
 #ifndef FAIRWAY_HTTP_LINGER_H
 #define FAIRWAY_HTTP_LINGER_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINGER_MAX 16 /* more sockets are closed at once */
+#define LINGER_MAX 16 /* sockets above this number are closed without lingering */
 
 /* {0} is empty. */
 struct linger_list {

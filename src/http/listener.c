@@ -16,7 +16,7 @@
 
 enum {
     TICK_MS = 250,     /* between checks of deadlines */
-    FULL_TICK_MS = 50, /* between checks for a connection that may be ended, while all places are taken */
+    FULL_TICK_MS = 50, /* between checks for a connection that may be ended, while the maximum is open */
 };
 
 struct listener {
@@ -27,14 +27,14 @@ struct listener {
     bool accept_failed; /* the thread's: the last accept failed, which has been logged */
     pthread_t thread;
     atomic_bool refusing, refused, stopping;
-    atomic_bool full; /* all places are taken: a connection that becomes idle wakes the thread */
+    atomic_bool full; /* the maximum is open: a connection that becomes idle wakes the thread */
 };
 
 static void wake(struct listener *listener)
 {
     uint64_t one = 1;
     if (write(listener->wake, &one, sizeof one) < 0)
-        return; /* full: it is awake already */
+        return; /* the counter is full: the thread is being woken already */
 }
 
 static void take(struct listener *listener, int fd, const struct sockaddr *address, socklen_t len)
@@ -83,7 +83,7 @@ static bool accept_ready(struct listener *listener, const struct pollfd *fds)
     return can;
 }
 
-/* Whether to accept: there is a place, or one can be made. */
+/* Whether to accept: there is room, or it can be made. */
 static bool may_accept(struct listener *listener)
 {
     bool full = connections_full(listener->connections);
@@ -92,7 +92,7 @@ static bool may_accept(struct listener *listener)
     if (!full)
         return true;
     if (connections_ending(listener->connections))
-        return false; /* a place is being made; its closing wakes us */
+        return false; /* room is being made; the closing connection wakes us */
     return connections_can_make_room(listener->connections);
 }
 

@@ -1,6 +1,6 @@
 /*
- * One thread that accepts connections, ends those that are too slow or whose place is needed, and reads those
- * that linger (linger.h). All deadlines of the server are watched here.
+ * One thread that accepts connections, ends those that are too slow or must make room, and reads those that
+ * linger (linger.h). It checks all deadlines of connections.
  */
 #ifndef FAIRWAY_HTTP_LISTENER_H
 #define FAIRWAY_HTTP_LISTENER_H
@@ -13,13 +13,13 @@
 
 struct listener;
 
-/* Takes over the accepted socket, also when it fails. */
+/* Takes over the accepted socket; on failure it has closed it and returns false. */
 typedef bool (*listener_accepted)(
     void *context, int fd, const struct sockaddr *address, socklen_t address_len);
 
 struct listener_settings {
     unsigned max_connections; /* more wait in the backlog until one closes */
-    unsigned max_per_address; /* more of one client address are closed at once; 0: any number */
+    unsigned max_per_address; /* more of one client address are closed immediately; 0: any number */
     struct connection_limits limits;
     listener_accepted accepted;
     void *context;
@@ -41,7 +41,7 @@ struct connection *listener_opened(struct listener *listener, int fd);
 /* As connection_enter. */
 MUST_CHECK bool listener_phase(
     struct listener *listener, struct connection *connection, enum connection_phase phase);
-/* The socket is still open, and is about to be closed by the caller. */
+/* Frees the record. The socket is still open; the caller is about to close it. */
 void listener_closed(struct listener *listener, struct connection *connection);
 
 #endif

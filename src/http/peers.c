@@ -55,7 +55,7 @@ static struct key key_of(const struct sockaddr *address)
     if (key.family == AF_INET) {
         key.network = four->sin_addr.s_addr;
     } else if (key.family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-        /* how a socket for both families shows IPv4 addresses */
+        /* An IPv4 client on a socket for both families. */
         uint32_t mapped;
         memcpy(&mapped, bytes + 12, sizeof mapped);
         key = (struct key){.network = mapped, .family = AF_INET};
@@ -65,7 +65,7 @@ static struct key key_of(const struct sockaddr *address)
     return key;
 }
 
-/* The place of the pointer to the key's record, which is NULL when there is none. */
+/* Returns the link that points to the key's record, or the one at the bucket's end, which is NULL. */
 static struct peer **find(struct peers *peers, const struct key *key)
 {
     struct peer **at = &peers->buckets[key->network * peers->factor >> (64 - peers->bits)];

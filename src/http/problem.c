@@ -14,7 +14,7 @@ static json_t *text_value(const char *text)
     json_t *value = json_string(text);
     if (value != NULL)
         return value;
-    /* Not UTF-8: bytes of a client's, or a character that was cut when struct detail was full. */
+    /* Not UTF-8: bytes from a client, or a character that was cut at the end of struct detail. */
     AUTO_FREE char *ascii = mem_copy_text(text);
     for (char *at = ascii; *at != '\0'; at++)
         if ((unsigned char)*at >= 0x80)

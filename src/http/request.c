@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "reply.h"
 
-/* The body of a refused request is read up to this size, so that the client gets the reply and can use the
- * connection again. */
+/* The body of a refused request is read up to this many bytes, so that the client gets the reply and can use
+ * the connection again. */
 enum {
     DROP_CAP = 1 << 20
 };

@@ -11,10 +11,10 @@ struct route_match {
 };
 
 /*
- * Segments are compared as sent: an escaped literal, an empty segment and a trailing slash are not found; a
- * {parameter} takes one non-empty segment, decoded. HEAD is answered by the GET route. The first route that
- * fits wins. ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED, or ERR_INVALID_REQUEST for a broken escape in the
- * parameter.
+ * Segments are compared as sent: a path with an escaped literal, an empty segment or a trailing slash is not
+ * found. A {parameter} takes one non-empty segment and is decoded. HEAD is answered by the GET route. The
+ * first route that fits wins. ERR_NOT_FOUND, ERR_METHOD_NOT_ALLOWED, or ERR_INVALID_REQUEST for a broken
+ * escape in the parameter.
  */
 MUST_CHECK enum err route_find(const struct http_route *routes, size_t count, const char *method,
     const char *path, struct route_match *match, struct detail *detail);

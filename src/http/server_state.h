@@ -14,7 +14,7 @@
 enum server_stage {
     SERVING,
     DRAINING, /* what arrives on open connections is still served; each reply closes its connection */
-    CLOSED    /* no handler is called */
+    CLOSED    /* no handler is called any more */
 };
 
 struct http_server {

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-/* Logs changes only: at its start, serve logs how it is (cmd/fairway/access_steps.c). */
+/* Logs changes only: the configuration at start is logged by cmd/fairway/access_steps.c. */
 static void log_standby(struct commit_log *log, bool configured)
 {
     if (log->synchronous && log->standby_known && configured != log->standby_configured)

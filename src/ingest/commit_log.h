@@ -6,15 +6,16 @@
 
 struct commit_log {
     bool synchronous; /* DATABASE_FAILOVER=synchronous: log when the standby's configuration changes */
-    bool standby_known, standby_configured; /* as of the last commit */
+    bool standby_known, standby_configured; /* as of the last commit; known is false before the first */
 };
 
-/* The ledger at lead->cursor was committed; first: as the first one of this database. At debug level if it
- * changed nothing in the pool. */
+/* Logs the commit of the ledger at lead->cursor; first: it is the first one of this database. A ledger that
+ * changed nothing in the pool is logged at debug level. */
 void commit_log_ledger(
     struct commit_log *log, const struct lead *lead, bool first, const struct ledger_committed *committed);
 
-/* The ledger at lead->cursor was committed after a gap that began after after_ledger. */
+/* Logs the commit of the ledger at lead->cursor after a gap; after_ledger is the last ledger before the gap.
+ */
 void commit_log_gap(struct commit_log *log, const struct lead *lead, uint32_t after_ledger,
     const struct ledger_committed *committed);
 

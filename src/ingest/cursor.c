@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 
-/* How far nodes of one address may be apart: some minutes of ledgers. */
+/* How far the nodes of one address may be apart: less than ten minutes of ledgers. */
 #define LEDGERS_APART 100
 
 static enum err mismatch(struct detail *detail, const struct ledger *ledger, const char *what)
@@ -15,7 +15,7 @@ static enum err check_hashes(
     const struct rpc_ledger *received, const struct ledger *ledger, struct detail *detail)
 {
     if (!ledger->hash_proved)
-        return mismatch(detail, ledger, "its header does not have its hash");
+        return mismatch(detail, ledger, "its hash is not the SHA-256 of its header");
     if (!hash_equal(&received->hash, &ledger->hash))
         return mismatch(detail, ledger, "its hash is not the one in Stellar RPC's answer");
     if (!ledger->results_proved)

@@ -1,6 +1,6 @@
 /*
- * The cursor is the ledger that was committed last. Whether a ledger that the RPC returned may be committed
- * after it is decided here, from that ledger alone and before any transaction begins.
+ * The cursor is the last committed ledger. The checks in this file decide, from the ledger alone and before
+ * any transaction begins, whether a ledger that the RPC returned may be committed after it.
  */
 #ifndef FAIRWAY_INGEST_CURSOR_H
 #define FAIRWAY_INGEST_CURSOR_H
@@ -17,13 +17,13 @@ struct cursor {
     uint32_t protocol;
 };
 
-/* The end of errors that a reset network can cause. */
+/* Appended to the text of errors that a reset network can cause. */
 #define CURSOR_RESET "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
 
 /*
  * Checks that the ledger is the next one, that its header and its transaction results have the hashes that
  * they must have, and that number and hash are those of the RPC's answer. While the cursor is not known, any
- * number is right and there is no link to check. ERR_LEDGER_MISMATCH: detail says what does not match.
+ * number is accepted and no link is checked. ERR_LEDGER_MISMATCH: detail says what does not match.
  */
 MUST_CHECK enum err cursor_check(const struct cursor *cursor, const struct rpc_ledger *received,
     const struct ledger *ledger, struct detail *detail);
@@ -34,16 +34,16 @@ MUST_CHECK enum err cursor_check_after_gap(const struct cursor *cursor, uint32_t
     const struct rpc_ledger *received, const struct ledger *ledger, struct detail *detail);
 
 /*
- * Checks an RPC whose latest ledger is below the next one. Nodes of one address are some ledgers apart, so a
- * small lag is ERR_OK. ERR_LEDGER_MISMATCH: it is so far below the cursor that the network was reset, or that
- * this RPC is of no use.
+ * Checks the latest ledger of an RPC that does not have the next ledger yet. The nodes of one address may be
+ * some ledgers apart, so a small lag is ERR_OK. ERR_LEDGER_MISMATCH: latest is so far below the cursor that
+ * the network was reset, or that this RPC is unusable.
  */
 MUST_CHECK enum err cursor_check_latest(const struct cursor *cursor, uint32_t latest, struct detail *detail);
 
 /* The cursor once this ledger is committed. */
 struct cursor cursor_after(const struct ledger *ledger);
 
-/* The cursor as any replica can read it. */
+/* What any replica can read about the cursor, also one that does not lead. */
 struct cursor_snapshot {
     bool known; /* false: the database has no ledger yet */
     uint32_t sequence;

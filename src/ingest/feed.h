@@ -1,13 +1,13 @@
 /*
- * Where ledgers come from, and what is read about a gap in them: Stellar RPC, or a test. A feed is called
- * from the ingest thread; accounts also from the thread that reads the distribution account.
+ * The source of ledgers, and of what is read to recover from a gap: Stellar RPC, or a test. The ingest thread
+ * calls it; the thread of funds_watch.h calls accounts.
  */
 #ifndef FAIRWAY_INGEST_FEED_H
 #define FAIRWAY_INGEST_FEED_H
 
 #include "rpc/rpc.h"
 
-/* Each is the function of rpc/rpc.h with its name, and has its contract. */
+/* Each member has the contract of the function rpc_MEMBER in rpc/rpc.h. */
 struct feed {
     enum err (*ledgers)(
         void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);

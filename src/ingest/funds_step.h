@@ -6,9 +6,9 @@
 #include "pool/settle.h"
 
 /*
- * Computes *after for this ledger, which follows the one at cursor. read (NULL: nothing) is the account as
- * the RPC had it. It counts only as of the cursor or later, because ledgers between may have changed the
- * account, and only if nothing later is known. Returns whether anything changed.
+ * Computes *after for this ledger, which follows the one at cursor. read (NULL: none) is the account as the
+ * RPC returned it. It is used only if it is as of the cursor or a later ledger, because the ledgers in
+ * between may have changed the account, and only if nothing later is known. Returns whether anything changed.
  */
 bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *read,
     uint32_t cursor, struct funds *after);

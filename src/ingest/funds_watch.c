@@ -11,7 +11,7 @@
 #define PAUSE_MAX_MS 30000
 #define LOG_AGAIN_MS 300000
 #define REREAD_MS 600000
-#define REREAD_EMPTY_MS 60000 /* while the balance is too low for leases: an operator may be funding it */
+#define REREAD_TOO_LOW_MS 60000 /* while the balance is too low for leases: an operator may be funding it */
 
 static enum err read_account(const struct feed *feed, const struct public_key *key,
     struct account_snapshot *out, struct detail *detail)
@@ -72,7 +72,7 @@ static void *run(void *context)
             continue;
         }
         watch->snapshot = snapshot;
-        watch->unread = true;
+        watch->ready = true;
         watch->wanted = false;
         backoff_reset(&backoff);
         log_again_ms = 0;
@@ -112,12 +112,12 @@ void funds_watch_stop(struct funds_watch *watch)
 bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out)
 {
     pthread_mutex_lock(&watch->mutex);
-    const bool unread = watch->unread;
-    if (unread)
+    const bool ready = watch->ready;
+    if (ready)
         *out = watch->snapshot;
-    watch->unread = false;
+    watch->ready = false;
     pthread_mutex_unlock(&watch->mutex);
-    return unread;
+    return ready;
 }
 
 static void want(struct funds_watch *watch, const struct public_key *account)
@@ -161,6 +161,6 @@ void funds_watch_ledger(struct funds_watch *watch, const struct funds *funds)
     if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))
         return;
     want(watch, &funds->account);
-    const bool empty = funds_level(funds, &watch->limits) == FUNDS_TOO_LOW;
-    watch->reread_ms = clock_ms() + (empty ? REREAD_EMPTY_MS : REREAD_MS);
+    const bool too_low = funds_level(funds, &watch->limits) == FUNDS_TOO_LOW;
+    watch->reread_ms = clock_ms() + (too_low ? REREAD_TOO_LOW_MS : REREAD_MS);
 }

@@ -1,9 +1,9 @@
 /*
  * Watches the distribution account while this replica leads: logs when its balance crosses a limit, and reads
- * the account from the RPC in a thread of its own. The thread reads while the balance is not known, and then
- * every few minutes, because no hash covers the metadata of ledgers, and a leader of an older version does
- * not follow the balance. No ledger waits for the thread, since the RPC may hang: what it has read goes into
- * the next ledger transaction.
+ * the account from the RPC in a thread of its own. The thread reads as soon as the balance is not known, and
+ * again every few minutes, because no hash covers the metadata of ledgers, and because a leader of an
+ * older version does not follow the balance. The RPC may hang, so no ledger waits for the thread: what it has
+ * read is used by the next ledger transaction.
  */
 #ifndef FAIRWAY_INGEST_FUNDS_WATCH_H
 #define FAIRWAY_INGEST_FUNDS_WATCH_H
@@ -16,25 +16,25 @@
 
 struct funds_watch {
     struct funds_limits limits;
-    struct feed feed;       /* the thread calls its accounts */
-    enum funds_level level; /* that was logged last */
+    struct feed feed;       /* the thread calls feed.accounts */
+    enum funds_level level; /* the one that was logged last */
     int64_t reread_ms;      /* when the account is read again although it is known */
     pthread_t thread;
     pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t changed;
     bool stopping;
-    bool wanted; /* the thread is to read the account: */
+    bool wanted; /* the thread must read this account: */
     struct public_key account;
-    bool unread; /* the thread has read it, and funds_watch_take has not returned it yet: */
+    bool ready; /* the thread has read this, and funds_watch_take has not returned it yet: */
     struct account_snapshot snapshot;
 };
 
 /* Returns 0 or the error of pthread_create. */
 int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const struct funds_limits *limits);
-/* Waits for a request in progress; the caller has cancelled it. */
+/* Ends the thread. Waits for its request in progress, which the caller has cancelled. */
 void funds_watch_stop(struct funds_watch *watch);
 
-/* Returns in *out what was read since the last call; false: nothing. Never blocks. */
+/* Returns in *out what was read since the last call; false: nothing was read. Never blocks. */
 bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out);
 
 /* To be called after each ledger: logs a change of level, and has the thread read the account when it is

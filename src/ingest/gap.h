@@ -1,7 +1,7 @@
 /*
  * Recovery from a gap: the RPC no longer has the ledger after the cursor. Grants are stopped, and every
- * account is read from the RPC (gap_evidence.h). The new cursor is the oldest ledger as of which one was
- * read. One ledger transaction settles what was read and lets grants resume. Only the stop of grants is
+ * account is read from the RPC (gap_evidence.h). The new cursor is the oldest ledger as of which an account
+ * was read. One ledger transaction settles what was read and lets grants resume. Only the stop of grants is
  * written before it, so after a crash or an error the next leader starts the recovery again.
  */
 #ifndef FAIRWAY_INGEST_GAP_H

@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* For how long the RPC is asked what became of leases, one request each. The rest settles as consumed. */
+/* How long to ask the RPC what became of leases, one request each. The rest is settled as consumed. */
 #define LEASES_MS 20000
 #define FROZEN_KEYS_SINCE 26 /* CAP-77; an RPC of an older protocol refuses the key of their list */
 
-/* A read of the evidence in progress. */
+/* The evidence while it is read. */
 struct reading {
     const struct feed *feed;
     const struct cursor *cursor;
@@ -161,9 +161,9 @@ static enum err judge_submission(struct reading *reading, struct detail *detail)
     bool included = found.status != RPC_TRANSACTION_NOT_FOUND;
     if (!included && found.latest_ledger < reading->distribution.ledger)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "Stellar RPC searched for the provisioning transaction up to ledger %u only, after it had "
-            "returned "
-            "accounts as of ledger %u",
+            "Stellar RPC searched for the provisioning transaction only up to ledger %u, after it had "
+            "returned"
+            " accounts as of ledger %u",
             found.latest_ledger, reading->distribution.ledger);
     const struct submission_snapshot snapshot = {.found_ledger = included ? found.ledger : 0,
         .code = found.code,
@@ -174,8 +174,8 @@ static enum err judge_submission(struct reading *reading, struct detail *detail)
     return ERR_OK;
 }
 
-/* An answer counts only if its ledger is one of those that the account's state was read after. An RPC that
- * does not support the request, or limits its rate, does not stop the recovery. */
+/* Uses an answer only if its ledger is after the cursor and not after the one as of which the account was
+ * read. An RPC that does not support the request, or limits its rate, does not stop the recovery. */
 static enum err read_fate(
     struct reading *reading, const struct gap_account *account, uint32_t as_of, struct detail *detail)
 {
@@ -192,7 +192,7 @@ static enum err read_fate(
     return ERR_OK;
 }
 
-/* Asks for each lease whose sequence number is consumed. */
+/* Asks about each lease whose sequence number is consumed. */
 static enum err read_fates(struct reading *reading, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + LEASES_MS;

@@ -1,6 +1,6 @@
 /*
- * What the network shows after a gap: its accounts as they are now, what became of the open leases and of the
- * submission, and the ledger from which all of it can be followed again.
+ * What the network shows after a gap: the accounts as they are now, what became of the open leases and of the
+ * submission, and the ledger after which ingestion continues.
  */
 #ifndef FAIRWAY_INGEST_GAP_EVIDENCE_H
 #define FAIRWAY_INGEST_GAP_EVIDENCE_H
@@ -11,10 +11,10 @@
 #include "gap_snapshot.h"
 
 struct gap_evidence {
-    struct gap_reads reads; /* accounts[i] is snapshot->accounts[i] */
+    struct gap_reads reads; /* accounts[i] is the same account as snapshot->accounts[i] */
     int64_t submission_id;  /* of the snapshot; 0: none was pending */
     struct submission_fate fate;
-    /* The new cursor: the oldest ledger as of which something was read. Its hashes are proved; the link to
+    /* The new cursor: the oldest ledger as of which something was read. Its hashes are checked; its link to
      * the ledger before it cannot be. */
     struct ledger ledger;
 };

@@ -10,8 +10,8 @@
 struct gap_account {
     struct public_key key;
     bool active;
-    bool submitted;              /* the pending submission names it; */
-    enum provisioning_kind kind; /* then: what the submission does to it */
+    bool submitted;              /* the pending submission names it, */
+    enum provisioning_kind kind; /* to do this to it */
     bool leased;                 /* it has an open lease: */
     struct hash lease;
     int64_t lease_sequence;

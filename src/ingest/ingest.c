@@ -12,12 +12,12 @@
 #include "retry.h"
 #include "stop.h"
 
-/* Longer than a step of a working leader can take, which is an RPC request's timeout and a transaction's.
- * With less patience, replicas could take over from each other again and again. */
+/* Longer than a step of a working leader can take: the timeouts of an RPC request and of a transaction. With
+ * less, replicas could take over from each other again and again. */
 #define STALE_SLACK_S 30
 
 struct ingest {
-    struct rpc *rpc, *funds_rpc; /* each belongs to one thread; NULL: the feed is a test's */
+    struct rpc *rpc, *funds_rpc; /* one for each thread that uses it; NULL: the feed is a test's */
     struct ingester ingester;
     struct funds_watch funds;
     struct janitor *janitor;
@@ -146,7 +146,7 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
         .funds = &ingest->funds,
         .status = &ingest->status,
         .log = {.synchronous = settings->synchronous_failover},
-        .fetch_most = INGESTER_FETCH_MAX};
+        .fetch_limit = INGESTER_FETCH_MAX};
     e = start_without_signals(ingest, settings, detail);
     if (e == ERR_OK)
         *out = ingest;

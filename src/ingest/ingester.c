@@ -69,10 +69,10 @@ static enum err recover(struct ingester *ingester, uint32_t oldest, struct detai
 {
     struct ledger_committed committed;
     const uint32_t after = ingester->lead.cursor.sequence;
-    if (ingester->gap_after != after) /* logged once, however often the recovery is retried */
+    if (ingester->logged_gap != after) /* logged once, however often the recovery is retried */
         log_warn("ledgers are missing: grants are suspended until all accounts have been read",
             "after_ledger=%" PRIu32 " oldest_ledger=%" PRIu32, after, oldest);
-    ingester->gap_after = after;
+    ingester->logged_gap = after;
     enum err e = gap_recover(&ingester->lead, &ingester->feed, &ingester->network, &committed, detail);
     if (e == ERR_XDR_UNKNOWN_ARM)
         return upgrade_needed(after + 1, detail);
@@ -86,10 +86,10 @@ static enum err recover(struct ingester *ingester, uint32_t oldest, struct detai
 /* The RPC may return fewer ledgers at once, or in time, than we request. */
 static void adapt_fetch(struct ingester *ingester, enum err e, uint32_t requested)
 {
-    if (e == ERR_OK && ingester->fetch_most < INGESTER_FETCH_MAX)
-        ingester->fetch_most++;
+    if (e == ERR_OK && ingester->fetch_limit < INGESTER_FETCH_MAX)
+        ingester->fetch_limit++;
     else if (e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED)
-        ingester->fetch_most = requested > 1 ? requested / 2 : 1;
+        ingester->fetch_limit = requested > 1 ? requested / 2 : 1;
 }
 
 static enum err commit_next(struct ingester *ingester, struct detail *detail)
@@ -97,7 +97,7 @@ static enum err commit_next(struct ingester *ingester, struct detail *detail)
     struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
     const uint32_t due = ingester->lead.cursor.sequence + 1;
     const uint32_t behind = ingester->latest > due ? ingester->latest - due : 0;
-    const uint32_t limit = behind < ingester->fetch_most ? behind + 1 : ingester->fetch_most;
+    const uint32_t limit = behind < ingester->fetch_limit ? behind + 1 : ingester->fetch_limit;
     enum err e = fetch(ingester, due, limit, &ledgers, detail);
     adapt_fetch(ingester, e, limit);
     if (e == ERR_LEDGER_GAP)

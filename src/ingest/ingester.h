@@ -20,12 +20,12 @@ struct ingester {
     struct funds_watch *funds; /* borrowed */
     struct status *status;     /* borrowed */
     struct commit_log log;
-    uint32_t latest;     /* the network's last ledger, as of the last answer; 0: not known */
-    uint32_t fetch_most; /* ledgers of the next request; at first INGESTER_FETCH_MAX */
-    uint32_t gap_after;  /* the ledger before the last gap that was logged */
+    uint32_t latest;      /* the network's latest ledger, as of the RPC's last answer; 0: not known */
+    uint32_t fetch_limit; /* of ledgers in the next request; at first INGESTER_FETCH_MAX */
+    uint32_t logged_gap;  /* the ledger before the gap that was logged last */
 };
 
-/* No request is for more ledgers than this: each may be megabytes. */
+/* Ledgers in one request; each may be megabytes. */
 #define INGESTER_FETCH_MAX 10
 
 /*

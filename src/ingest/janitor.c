@@ -28,7 +28,7 @@
 #define CONNECT_TIMEOUT_S 2
 
 struct job {
-    const char *what;
+    const char *what; /* for the log */
     enum retention kind;
     int64_t keep_s;
     int64_t limit; /* rows of the next step */
@@ -39,9 +39,9 @@ struct job {
 struct janitor {
     struct db *db;
     struct job jobs[JOBS];
-    size_t next; /* job: a round that fails ends, and the next one begins with another job */
+    size_t next; /* job. An error ends a round, and the next round begins with the job after it */
     struct backoff retry;
-    struct detail problem; /* that was logged; empty: the last round succeeded */
+    struct detail problem; /* the error of the last round; empty: it succeeded */
     _Atomic bool leads;
     const struct stop *stop;
     pthread_t thread;
@@ -52,7 +52,7 @@ static int64_t clamp_rows(int64_t rows)
     return rows < STEP_ROWS_MIN ? STEP_ROWS_MIN : rows > STEP_ROWS_MAX ? STEP_ROWS_MAX : rows;
 }
 
-/* Sets *more if the step did as much as it may, so that more may be left. */
+/* Sets *more if the step reached its limit of rows, so that more may be left. */
 static enum err run_step(struct janitor *janitor, struct job *job, bool *more, struct detail *detail)
 {
     const int64_t start_ms = clock_ms(), limit = job->limit;
@@ -147,7 +147,8 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
     int error = pthread_create(&janitor->thread, NULL, run, janitor);
     if (error != 0) {
         janitor_free(janitor);
-        return detail_set(detail, ERR_INTERNAL, "no thread for housekeeping: %s", strerror(error));
+        return detail_set(
+            detail, ERR_INTERNAL, "cannot start a thread for housekeeping: %s", strerror(error));
     }
     *out = janitor;
     return ERR_OK;

@@ -18,14 +18,15 @@ struct janitor_settings {
     const struct stop *stop;         /* borrowed; ends the thread */
 };
 
-/* Neither connects nor blocks. The thread inherits the caller's signal mask. ERR_INTERNAL: no thread. */
+/* Neither connects nor blocks. The thread inherits the caller's signal mask. ERR_INTERNAL: it could not be
+ * started. */
 MUST_CHECK enum err janitor_start(
     const struct janitor_settings *settings, struct janitor **out, struct detail *detail);
 
-/* Waits for the thread, which after stop_tell ends with its current statement. NULL is allowed. */
+/* Waits for the thread, which ends after its current statement once stop_tell was called. NULL is allowed. */
 void janitor_join(struct janitor *janitor);
 
-/* Whether this replica leads. Any thread; does not block. */
+/* Tells the thread whether this replica leads. Any thread; does not block. */
 void janitor_lead(struct janitor *janitor, bool leads);
 
 #endif

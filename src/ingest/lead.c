@@ -48,7 +48,8 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
     return ERR_OK;
 }
 
-/* Afterwards no transaction of an earlier term commits a ledger. Waits for one that has locked the row. */
+/* Once this is committed, no transaction of an earlier term commits a ledger. Waits for one that has locked
+ * the row. */
 static const char sql_take[] = "WITH taken AS MATERIALIZED ("
                                " UPDATE fairway.cursor SET term = term + 1"
                                " RETURNING sequence, hash, close_time, term)"
@@ -67,6 +68,11 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
         (e = grants_adopt_database(lead->db, lead->synchronous, lead->ledger_seconds, detail)) == ERR_OK &&
         (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
         e = db_commit(lead->db, detail);
+    /* The term fences earlier leaders of this server. A standby that lacks it becomes another database, whose
+     * leader takes a term of its own. So an operator who cancels waits for the standby does not stop
+     * ingestion. */
+    if (e == ERR_NOT_REPLICATED)
+        e = ERR_OK;
     return e != ERR_OK ? e : read_taken(lead, taken, detail);
 }
 
@@ -94,8 +100,8 @@ static enum err await_lock(struct lead *lead, struct detail *detail)
     return e;
 }
 
-/* The session that has the lock, as long as our term is the newest: no other replica has taken the lead
- * since. */
+/* Finds the session that has the lock, but only while our term is the newest: else another replica has taken
+ * the lead since, and its session must not be ended. */
 static const char sql_locker[] =
     "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
     " WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_backend_pid()"

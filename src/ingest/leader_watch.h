@@ -19,11 +19,11 @@ struct leader_watch {
 bool leader_watch_stalled(
     struct leader_watch *watch, const struct cursor_snapshot *cursor, const struct feed *feed);
 
-/* Its two decisions, for tests. First: notes the cursor, and returns whether it has stood still for
- * patience_ms. */
+/* The two steps of leader_watch_stalled, for tests. The first notes the cursor, and returns whether it has
+ * stood still for patience_ms. */
 bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms);
-/* Second: whether to take over, given the feed's result for the next ledger. A leader that recovers from
- * a gap commits nothing meanwhile, so it gets ten times patience_ms. */
+/* The second returns whether to take over; due is the feed's result for the next ledger. A leader that
+ * recovers from a gap commits nothing meanwhile, so it gets ten times patience_ms. */
 bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms);
 
 #endif

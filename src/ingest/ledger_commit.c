@@ -89,7 +89,7 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
     return settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, settled, detail);
 }
 
-/* Missing ledgers may have changed the distribution account: it is read again. */
+/* After a gap the balance is unknown until it is read again: missing ledgers may have changed it. */
 static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
 {
     struct funds *after = &tx->out->funds;

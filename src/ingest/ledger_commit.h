@@ -21,8 +21,8 @@ struct ledger_committed {
 
 /*
  * Decodes a ledger as the RPC returned it, checks that it follows from lead->cursor, commits it, and moves
- * lead->cursor. While that is not known, the ledger is the first one of this database. distribution (NULL:
- * not read) is the distribution account as the RPC had it.
+ * lead->cursor. While the cursor is not known, the ledger is the first one of this database. distribution
+ * (NULL: not read) is the distribution account as the RPC returned it.
  *
  * ERR_LEDGER_MISMATCH and the errors of xdr/xdr.h: the ledger is not the one that is due, or has something
  * unknown. ERR_NOT_LEADER: another replica has taken over. Nothing was written in these cases.

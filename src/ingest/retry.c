@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 
-/* Backoff limit. Short: until the next try no lease ends, and grants may be suspended because the cursor
- * lags. */
+/* Backoff limit. It is short because no lease ends before the next try, and grants may be suspended while the
+ * cursor lags. */
 #define RETRY_MAX_MS 1000
-/* How many polls the RPC may fail for before a leader gives up the lead. */
+/* A leader whose RPC fails for this many polls gives up the lead. */
 #define GIVE_UP_POLLS 15
 /* Polls between retries when an operator has to act. */
 #define STOPPED_POLLS 20

@@ -1,6 +1,6 @@
 /*
- * What follows a step of ingestion, by its result: how long the thread pauses, whether this replica keeps the
- * lead, and what the status says.
+ * Maps the result of a step of ingestion to what follows: how long the thread pauses, whether this replica
+ * keeps the lead, and what the status says.
  */
 #ifndef FAIRWAY_INGEST_RETRY_H
 #define FAIRWAY_INGEST_RETRY_H
@@ -30,10 +30,10 @@ struct retry {
 unsigned retry_pause_ms(struct retry *retry, enum err e);
 
 /*
- * Whether a leader keeps the lead after a step with this result, already noted. It gives it up after every
- * database error, because a new session reads from the cursor what was committed; and after any other that
- * lasts, because another replica may have a better RPC or a newer version. False: the failures so far do not
- * count against this replica's next lead.
+ * Returns whether a leader keeps the lead after a step with this result; call retry_pause_ms first. It gives
+ * up the lead after every database error, because a new session reads from the cursor what was committed, and
+ * after any other error that lasts, because another replica may have a better RPC or a newer version. When it
+ * returns false, it forgets the failures so far: they do not count against this replica's next lead.
  */
 bool retry_keeps_lead(struct retry *retry, enum err e);
 

@@ -22,12 +22,12 @@ struct status {
 void status_init(struct status *status, unsigned ledger_seconds);
 void status_wipe(struct status *status);
 
-/* The cursor was read, or moved. */
+/* Notes the cursor, after it was read or moved. */
 void status_cursor(struct status *status, const struct cursor_snapshot *cursor);
-/* Nothing is wrong. */
+/* Notes a step without an error. Logs the recovery if ingestion was not ready. */
 void status_ok(struct status *status);
-/* A step failed. stopped: ingestion commits nothing until an operator has acted. Logs a new problem at once
- * and a lasting one every minute. */
+/* Notes a step that failed. stopped: ingestion commits nothing until an operator has acted. Logs a new
+ * problem at once, and the same one every minute. */
 void status_failed(struct status *status, enum err e, bool stopped, const struct detail *detail);
 
 /* Whether ledgers are committed in time, by whichever replica leads. False: *why (may be NULL) has the

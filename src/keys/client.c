@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* How long a process that closed its socket may take to end. */
+/* How long keyd may take to end after it has closed its socket. */
 #define END_MS 1000
 
-/* The mutex is locked. */
+/* The caller holds the mutex. */
 static void set_lost(struct keyd *keyd)
 {
     if (!keyd->lost && eventfd_write(keyd->lost_event, 1) != 0)

@@ -1,4 +1,4 @@
-/* One function for each message: reads the request and appends the answer. */
+/* The functions that handle the messages, one each: it reads the request and appends the answer. */
 #ifndef FAIRWAY_KEYS_HANDLE_H
 #define FAIRWAY_KEYS_HANDLE_H
 

@@ -24,7 +24,7 @@ static enum err check_distribution(
             detail, ERR_CONFIG, "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
     if (configured && !public_key_equal(key, &ring->distribution))
         return detail_set(detail, ERR_CONFIG,
-            "DISTRIBUTION_ACCOUNT_PRIVATE_KEY is not that of DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
+            "DISTRIBUTION_ACCOUNT_PRIVATE_KEY does not belong to DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
     return ERR_OK;
 }
 

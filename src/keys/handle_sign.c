@@ -65,7 +65,7 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
     wire_put_bytes(answer, result == ERR_OK ? envelope : (struct bytes){0});
 }
 
-/* That the seed opens proves that the source belongs to the pool. The channel account's signature proves that
+/* A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
  * keyd has signed exactly this transaction as a lease. */
 static enum err check_inner(struct handle_state *state, const struct envelope *inner,
     const struct sealed_seed *sealed, int64_t fee_stroops, struct detail *detail)
@@ -74,11 +74,13 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
     if (inner->form == ENVELOPE_FEE_BUMP)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
     if (fee_stroops <= 0 || fee_stroops > state->max_bump_fee_stroops)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is not within the key process's maximum");
-    if (ring_proves_member(state->ring, &inner->source, sealed) != ERR_OK)
+        return detail_set(
+            detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is not between 1 and the key process's maximum");
+    if (ring_check_member(state->ring, &inner->source, sealed) != ERR_OK)
         return detail_set(detail, ERR_SEAL_BROKEN, "the source's sealed seed does not open");
     if (!envelope_signed_by(inner, &inner->source, &hash))
-        return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED, "the channel account's signature is missing");
+        return detail_set(
+            detail, ERR_CHANNEL_SIGNATURE_MISSING, "the channel account's signature is missing");
     return ERR_OK;
 }
 

@@ -6,7 +6,7 @@
 enum err ring_open(struct ring *ring, struct detail *detail)
 {
     *ring = (struct ring){.secrets = sodium_malloc(sizeof *ring->secrets)};
-    /* sodium_malloc locks too, but does not report a failure to lock */
+    /* sodium_malloc locks the pages too, but does not report when that fails */
     if (ring->secrets == NULL || sodium_mlock(ring->secrets, sizeof *ring->secrets) != 0)
         return detail_set(detail, ERR_CONFIG, "the pages for secrets cannot be locked: raise RLIMIT_MEMLOCK");
     sodium_memzero(ring->secrets, sizeof *ring->secrets);
@@ -151,7 +151,7 @@ enum err ring_sign_as_distribution(struct ring *ring, const struct hash *hash, s
     return sign(ring->secrets->distribution.secret, &ring->distribution, hash, signature);
 }
 
-enum err ring_proves_member(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
+enum err ring_check_member(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
 {
     enum err e = open_seed(ring, key, sealed);
     key_pair_wipe(&ring->secrets->open);

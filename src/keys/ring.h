@@ -57,7 +57,7 @@ MUST_CHECK enum err ring_sign_as_distribution(
 
 /* ERR_OK when the seed opens for key under one of the master keys, which proves that it is a pool account;
  * else ERR_SEAL_BROKEN. */
-MUST_CHECK enum err ring_proves_member(
+MUST_CHECK enum err ring_check_member(
     struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed);
 
 #endif

@@ -36,7 +36,7 @@ static int close_from(unsigned first, unsigned last)
     return first > last ? 0 : (int)syscall(SYS_close_range, first, last, 0);
 }
 
-/* Closes all descriptors except standard error and those in keep, which need not be sorted. */
+/* Closes all descriptors above standard error except those in keep, which need not be sorted. */
 static int close_others(const int keep[], unsigned count)
 {
     unsigned next = STDERR_FILENO + 1;
@@ -154,8 +154,8 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
 
 enum err sandbox_enter(int socket_fd, struct detail *detail)
 {
-    tzset();                /* reads the time zone file, which gmtime would read later */
-    mallopt(M_MMAP_MAX, 0); /* malloc would use mremap for large buffers */
+    tzset();                /* reads the time zone file now; the log's gmtime could not open it later */
+    mallopt(M_MMAP_MAX, 0); /* else malloc would use mremap for large buffers, which is not allowed */
     enum err e = deny_files_and_network(detail);
     return e != ERR_OK ? e : filter_calls(socket_fd, detail);
 }

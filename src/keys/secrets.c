@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* Passes the numbers of the pipes, one for each secret, to the second execution. */
+/* Passes the descriptors of the pipes, one for each secret, to the second execution. */
 #define PIPES_VARIABLE "FAIRWAY_SECRET_PIPES"
 
 static const struct source {
@@ -92,7 +92,7 @@ static enum err open_file(const struct source *source, int *fd, struct detail *d
         return detail_set(detail, ERR_CONFIG, "%s: %s is empty", source->file, path);
     mode_t forbidden = S_IRWXO | S_IRWXG;
     if (status.st_uid == 0)
-        forbidden &= ~(mode_t)S_IRGRP; /* containers mount secrets so */
+        forbidden &= ~(mode_t)S_IRGRP; /* as containers mount secrets */
     if ((status.st_mode & forbidden) != 0)
         return detail_set(detail, ERR_CONFIG, "%s: %s is accessible to other users; set its mode to 0400",
             source->file, path);
@@ -121,7 +121,7 @@ enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
         if (!pipes_given(numbers, fds))
             return detail_set(detail, ERR_CONFIG, PIPES_VARIABLE " is set by fairway only");
         unsetenv(PIPES_VARIABLE);
-        prctl(PR_SET_NAME, program_invocation_short_name); /* after execve of /proc/self/exe it is "exe" */
+        prctl(PR_SET_NAME, program_invocation_short_name); /* it became "exe" by execve of /proc/self/exe */
     }
     for (size_t i = 0; i < SECRETS; i++) {
         if (fds[i] >= 0)

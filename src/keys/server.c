@@ -10,7 +10,7 @@
 #include "sandbox.h"
 #include "wire.h"
 
-/* Below the frame of the loop: the part of the stack where calls may have left copies of secrets. */
+/* How much of the stack below the loop's frame is wiped: calls may have left copies of secrets there. */
 #define STACK_WIPED (32u << 10)
 
 /*

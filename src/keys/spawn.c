@@ -94,9 +94,9 @@ bool spawn_ended(const struct spawn_child *child, int wait_ms, struct detail *de
     return true;
 }
 
-void spawn_reap(struct spawn_child *child, int patience_ms)
+void spawn_reap(struct spawn_child *child, int wait_ms)
 {
-    if (child->pidfd < 0 || !ends_within(child, patience_ms))
+    if (child->pidfd < 0 || !ends_within(child, wait_ms))
         kill(child->pid, SIGKILL);
     while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
         ;

@@ -1,4 +1,4 @@
-/* Starts fairway-keyd with a socket and its secrets and no other descriptor, and waits for its end. */
+/* Starts fairway-keyd with only a socket and the secrets' descriptors, and waits for its end. */
 #ifndef FAIRWAY_KEYS_SPAWN_H
 #define FAIRWAY_KEYS_SPAWN_H
 
@@ -20,8 +20,8 @@ MUST_CHECK enum err spawn_keyd(const char *program, enum keyd_mode mode, const s
 /* Whether the process has ended or ends within wait_ms; *detail says how. Does not reap it. */
 bool spawn_ended(const struct spawn_child *child, int wait_ms, struct detail *detail);
 
-/* Waits for the end, for which the caller has closed the socket; kills the process after patience_ms. Closes
- * pidfd. */
-void spawn_reap(struct spawn_child *child, int patience_ms);
+/* Waits for the process to end and reaps it; kills it after wait_ms. The caller has closed the socket,
+ * which makes it end. Closes pidfd. */
+void spawn_reap(struct spawn_child *child, int wait_ms);
 
 #endif

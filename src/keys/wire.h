@@ -51,7 +51,7 @@ bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms
 void wire_put_bytes(struct buf *out, struct bytes bytes);
 MUST_CHECK enum err wire_get_bytes(struct xdr_reader *reader, struct bytes *out);
 
-/* One of enum err and its detail (may be NULL when read). */
+/* An enum err and its detail (may be NULL when read). A detail that does not fit is not read. */
 void wire_put_result(struct buf *out, enum err result, const struct detail *detail);
 MUST_CHECK enum err wire_get_result(struct xdr_reader *reader, enum err *result, struct detail *detail);
 /* The result without a detail. */

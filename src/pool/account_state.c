@@ -72,7 +72,7 @@ enum err account_status_parse(const char *name, enum account_status *out)
 static void quarantine(struct account_row *row, const char *reason)
 {
     if (row->state == ACCOUNT_QUARANTINED)
-        return; /* an operator needs the first reason */
+        return; /* keeps the first reason, which an operator needs */
     row->state = ACCOUNT_QUARANTINED;
     row->reason = reason;
 }

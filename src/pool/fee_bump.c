@@ -10,7 +10,7 @@
 /* How a lease has ended. */
 #define RESULT_COLUMNS "coalesce(l.result, ''), coalesce(l.ledger, 0), l.max_time"
 
-/* ERR_OK: it is open. */
+/* ERR_OK: the lease is open. */
 static enum err check_open(const struct db_rows *rows, int column, struct detail *detail)
 {
     const char *result = db_text(rows, 0, column);

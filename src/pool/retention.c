@@ -6,9 +6,9 @@ static const char sql_row[] =
     "INSERT INTO fairway.housekeeping (only_row) SELECT true"
     " WHERE NOT EXISTS (SELECT FROM fairway.housekeeping) ON CONFLICT (only_row) DO NOTHING";
 
-/* Where the last step stopped. The row lock excludes the steps of other replicas. The planner does not know
- * these values, so it assumes that a fixed share of the table matches, whatever the statistics say: it reads
- * the index in its order and stops at the LIMIT. */
+/* The mark: where the last step stopped. The row lock excludes the steps of other replicas. The planner does
+ * not know the mark's values, so it assumes that a fixed share of the table matches, whatever the statistics
+ * say: it reads the index in its order and stops at the LIMIT. */
 #define MARK                                                                                                 \
     "WITH mark AS MATERIALIZED ("                                                                            \
     " SELECT h.leases_to, h.keys_to FROM fairway.housekeeping h FOR UPDATE SKIP LOCKED)"

@@ -25,7 +25,7 @@ static void settlement_free(struct settlement *settlement)
     free(settlement->accounts);
 }
 
-/* ---- what is known by hash */
+/* ---- leases that are settled by their hash */
 
 /* Which of the ledger's transactions fairway signed, with open leases or ended ones. */
 static const char sql_signed[] = "SELECT l.account, l.sequence FROM unnest($1::bytea[]) AS r (hash)"
@@ -151,7 +151,7 @@ static void change_account(struct settlement *settlement, struct settle_account 
             evidence->ledger, account->row.reason);
 }
 
-/* ---- what follows from sequence numbers and time */
+/* ---- leases that are settled by sequence number and time */
 
 /* An open lease whose sequence number is consumed can never be included. */
 static const char sql_pass[] =
@@ -189,7 +189,7 @@ static enum err settle_by_state(struct settlement *settlement, struct db *db, st
     return db_run(db, statements, ARRAY_LEN(statements), &settlement->ended[1], detail);
 }
 
-/* ---- the whole */
+/* ---- all steps */
 
 static void count_result(struct settled *out, const char *result)
 {

@@ -21,7 +21,7 @@ static const char sql_change[] =
     " AS n (public_key, state, sequence, sequence_ledger, reason, released)"
     " WHERE a.public_key = n.public_key";
 
-/* Accounts that change in nothing else. */
+/* Accounts of which only the lease changes. */
 static const char sql_release[] =
     "UPDATE fairway.channel_accounts a SET lease_hash = NULL, locked_at = NULL, locked_until = NULL"
     " WHERE a.public_key = ANY ($1::text[])";

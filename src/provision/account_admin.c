@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "account_change.h"
 
-/* Repeats the probe until it is of ledger at_least or later, and no older than the cursor. */
+/* Repeats the probe until it is as of ledger at_least or a later one, and no older than the cursor. */
 static enum err probe_and_change(const struct account_admin *admin, const struct public_key *account,
     enum account_change change, uint32_t at_least, struct account_probe *probe, struct detail *detail)
 {

@@ -1,16 +1,17 @@
 #include "account_change.h"
 
 #include <inttypes.h>
+
 #include "pool/submission.h"
 
-static struct account_change_verdict unchanged(enum err e, const char *words)
+static struct account_change_verdict unchanged(enum err e, const char *reason)
 {
     struct account_change_verdict verdict = {0};
-    verdict.e = detail_set(&verdict.detail, e, "%s", words);
+    verdict.e = detail_set(&verdict.detail, e, "%s", reason);
     return verdict;
 }
 
-/* Whether the account can be leased or merged: both need its own key, with full authority. */
+/* Refuses an account that can be neither leased nor merged: both need its own key, with full authority. */
 static struct account_change_verdict judge_use(const struct account_probe *probe)
 {
     if (!probe->own_authority)

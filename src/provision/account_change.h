@@ -7,13 +7,13 @@
 
 enum account_change {
     CHANGE_RELEASE,
-    CHANGE_RETIRE_IF_FOUND, /* as CHANGE_RETIRE, but a missing account is only reported: ERR_NOT_FOUND */
+    CHANGE_RETIRE_IF_FOUND, /* as CHANGE_RETIRE, but if the network lacks the account, ERR_NOT_FOUND */
     CHANGE_RETIRE,
 };
 
 struct account_change_verdict {
     enum err e;
-    bool changes; /* the row, to: */
+    bool changes; /* whether the row changes, to this state: */
     enum account_state state;
     struct detail detail;
 };

@@ -6,9 +6,8 @@
 #include "pool/submission.h"
 
 #define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
-#define BASE_RESERVE_STROOPS                                                                                 \
-    5000000 /* the network's; an account needs two, paid by itself or its sponsor                            \
-             */
+/* The network's. An account needs two, from its own balance or from its sponsor's. */
+#define BASE_RESERVE_STROOPS 5000000
 #define STROOPS_PER_XLM 10000000
 #define VALID_SECONDS 60 /* a few ledgers; also how long a transaction that is not included stays pending */
 
@@ -57,8 +56,8 @@ static enum err read_network(struct provision *provision, const struct account_b
     return ERR_OK;
 }
 
-/* An account that exists before its creation, or is missing before its merge, shows that a ledger is still to
- * be ingested. */
+/* If an account exists before its creation, or is missing before its merge, a ledger that changed it has not
+ * been ingested yet. */
 static enum err check_accounts(enum provisioning_kind kind, const struct account_batch *batch,
     const struct network_snapshot *snapshot, struct detail *detail)
 {
@@ -111,7 +110,7 @@ static struct provisioning_tx build_transaction(const struct provision *provisio
     return transaction;
 }
 
-/* Runs in a transaction. The RPC's snapshot must not be older than the cursor. */
+/* Runs in a transaction. Refuses a snapshot of the RPC that is older than the cursor. */
 static enum err sign_and_store(struct provision *provision, enum provisioning_kind kind,
     const struct account_batch *batch, const struct network_snapshot *snapshot, uint32_t *broken,
     struct detail *detail)
@@ -139,8 +138,8 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
     return submission_store(provision->session.db, &transaction, buf_bytes(&envelope), &hash, detail);
 }
 
-/* Runs in the same transaction when a seed does not open, so that the other accounts of the batch do not wait
- * for it. */
+/* Runs in the same transaction if a seed does not open. The next batch is then picked without this account.
+ */
 static enum err quarantine(struct db *db, const struct public_key *account, struct detail *detail)
 {
     char address[ADDRESS_SIZE];

@@ -20,7 +20,7 @@ struct provision {
     uint32_t network_ledger; /* the network's last ledger when the run began; 0: not read yet */
     struct detail logged;    /* the last reason for waiting that was logged */
     int64_t next_log_ms;     /* clock_ms(): the same reason is logged again from then on */
-    bool waits_for_ledgers;  /* the last step found that ledgers are still to be ingested */
+    bool waits_for_ledgers;  /* the last step found that closed ledgers are not ingested yet */
     bool done;
     bool out_of_retries; /* too many transactions in a row failed */
 };
@@ -28,7 +28,7 @@ struct provision {
 /* The largest number of accounts in one transaction whose minimum fee max_fee covers; 0: not even one. */
 size_t prepare_limit(enum provisioning_kind kind, int64_t max_fee_stroops);
 
-/* Doubles for each transaction in a row that failed, up to the cap. */
+/* The fee in stroops; it doubles with each transaction in a row that failed, up to max_fee_stroops. */
 uint32_t prepare_fee(enum provisioning_kind kind, size_t accounts, unsigned failures,
     const struct provision_settings *settings);
 

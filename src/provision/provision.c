@@ -19,7 +19,7 @@ static void pause_one_poll(const struct provision *provision)
     clock_sleep_ms((int)provision->settings->poll_ms);
 }
 
-/* Logs a new reason at once, the same one every 10 s. */
+/* Logs a new reason at once, and the same one every 10 s. */
 static void log_waiting(struct provision *provision, const char *reason)
 {
     if (strcmp(provision->logged.text, reason) == 0 && clock_left_ms(provision->next_log_ms) > 0)
@@ -102,7 +102,7 @@ static void send(struct provision *provision, const struct signed_submission *su
         log_info("transaction sent", "hash=%s status=%s", hex, names[sent.status]);
 }
 
-/* Sends the pending submission once a ledger: a node drops it from its queue after four. */
+/* Sends the pending submission again for each ledger: a node drops it from its queue after four ledgers. */
 static enum err resend(struct provision *provision, struct detail *detail)
 {
     struct signed_submission submission CLEANUP(signed_submission_wipe) = {0};
@@ -126,7 +126,7 @@ static enum err read_outcome(
     enum err e = submission_read_outcome(provision->session.db, &outcome, detail);
     if (e != ERR_OK)
         return e;
-    if (outcome.pending) { /* left by an earlier run */
+    if (outcome.pending) { /* an earlier run left it */
         provision->last_decided = provision->last_decided < 0 ? 0 : provision->last_decided;
         return ERR_OK;
     }
@@ -178,7 +178,8 @@ static enum err next_action(
 }
 
 /* Waits until the ledgers that had closed when the run began are ingested. Without them the counts are stale:
- * a restored database still has accounts that were merged since, and lacks those that were created since. */
+ * a restored database still has the accounts that were merged after the backup, and lacks those created after
+ * it. */
 static enum err catch_up(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
     struct rpc_health health = {0};
@@ -193,7 +194,7 @@ static enum err catch_up(struct provision *provision, const struct pool_counts *
     if (counts->cursor_sequence >= provision->network_ledger)
         return ERR_OK;
     provision->waits_for_ledgers = true;
-    log_waiting(provision, "ledgers are still to be ingested");
+    log_waiting(provision, "ledgers that have closed are not ingested yet");
     pause_one_poll(provision);
     return ERR_OK;
 }
@@ -235,8 +236,7 @@ static enum err run(struct provision *provision, struct detail *detail)
     while (!provision->done) {
         uint32_t cursor = counts.cursor_sequence;
         enum err e = step(provision, &counts, detail);
-        /* a new ledger extends the deadline only of a run that waits for ledgers: they close whatever else
-         * fails */
+        /* A new ledger is progress only for a run that waits for ledgers: they close whatever else fails. */
         if (e == ERR_OK || e == ERR_NOT_LEADER ||
             (provision->waits_for_ledgers && counts.cursor_sequence != cursor))
             deadline_ms = clock_ms() + timeout_ms;

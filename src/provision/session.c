@@ -53,7 +53,8 @@ enum err session_begin(struct session *session, struct detail *detail)
                : detail_set(detail, ERR_NOT_YET, "the session that held the provisioning lock was lost");
 }
 
-/* The COMMITs that stored it may not have waited for the standby. A later COMMIT that waits covers them. */
+/* The COMMITs that stored it may not have waited for the standby. A later COMMIT that waits for the standby
+ * covers them too. */
 enum err session_read_submission(
     struct session *session, bool *any, struct signed_submission *out, struct detail *detail)
 {

@@ -1,7 +1,7 @@
 /*
- * The session that holds the provisioning lock, which admits one provisioning process at a time. Every
- * decision is made in transactions of this session: if its connection is lost, the lock and the transaction
- * are lost together.
+ * The database session that holds the provisioning lock, which admits one provisioning process at a time.
+ * Every decision is made in a transaction of this session: if the connection is lost, the lock and the
+ * transaction are lost together.
  */
 #ifndef FAIRWAY_PROVISION_SESSION_H
 #define FAIRWAY_PROVISION_SESSION_H
@@ -26,9 +26,9 @@ MUST_CHECK enum err session_take(struct session *session, struct detail *detail)
 MUST_CHECK enum err session_begin(struct session *session, struct detail *detail);
 
 /*
- * Reads the pending submission in a transaction of its own; *any is false when there is none. Only after
- * ERR_OK may it be sent: after ERR_NOT_REPLICATED, for example, the synchronous standby may lack it, or keys
- * that it needs.
+ * Reads the pending submission in a transaction of its own; *any is false if there is none. It may be sent
+ * only after ERR_OK: after ERR_NOT_REPLICATED, for example, the synchronous standby may lack it, or keys that
+ * it needs.
  */
 MUST_CHECK enum err session_read_submission(
     struct session *session, bool *any, struct signed_submission *out, struct detail *detail);

@@ -15,7 +15,7 @@ struct rpc {
     json_int_t last_id;
 };
 
-/* The error object of a response. code 0: there was none. */
+/* The error object of a response. code is 0 when there was none. */
 struct call_error {
     int64_t code;
     char message[160]; /* cut to fit; control characters and double quotes replaced */
@@ -26,9 +26,9 @@ struct call_error {
 #define CALL_INTERNAL_ERROR (-32603)
 
 /*
- * Takes ownership of params (NULL: none). The caller frees *result with json_decref; NULL on error. Errors:
- * those of transport_post; ERR_RPC_UNAVAILABLE also for error codes that are about the server,
- * ERR_RPC_REFUSED for those about the request. *error (may be NULL) is set in both cases.
+ * Takes ownership of params (NULL: none). The caller frees *result with json_decref; it is NULL on error.
+ * Errors: those of transport_post; ERR_RPC_UNAVAILABLE also when the error code is about the server;
+ * ERR_RPC_REFUSED when it is about the request. *error (may be NULL) is set in the last two cases.
  */
 MUST_CHECK enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result,
     struct call_error *error, struct detail *detail);

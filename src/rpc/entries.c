@@ -1,4 +1,4 @@
-/* getLedgerEntries: account entries, and the network's list of frozen keys. */
+/* The calls that use getLedgerEntries: account entries, and the network's list of frozen keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +33,9 @@ static enum err call_with_retries(struct rpc *rpc, json_t *params, json_t **resu
 }
 
 /*
- * Takes keys (an array of base64 LedgerKeys). *result is the caller's to json_decref; NULL on error. *ledger
- * is the ledger as of which the entries are. *entries is the array of them in *result; NULL when none exists.
+ * Takes ownership of keys (an array of base64 LedgerKeys). The caller frees *result with json_decref; it is
+ * NULL on error. *ledger is the ledger as of which the entries are. *entries is the array in *result that has
+ * them; NULL when none exists.
  */
 static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *ledger,
     const json_t **entries, struct detail *detail)

@@ -7,8 +7,9 @@
 #include "call.h"
 #include "field.h"
 
-/* A part of stellar-rpc's message when start is below or above its range. Some handlers put the code before
- * it, and the text for cursors begins differently, so only this part is searched for. */
+/* Parts of the message that stellar-rpc sends when start is below or above its range. The beginning differs:
+ * some handlers put the error code first, and the message about a cursor has other words. So only these parts
+ * are searched for. */
 static const char range_text[] = "between the oldest ledger: ";
 static const char range_middle[] = "and the latest ledger: ";
 

@@ -10,7 +10,8 @@
 #define FEE_BUMP_INNER_SUCCESS 1
 #define FEE_BUMP_INNER_FAILED (-13)
 
-static bool named(const char *text, const char *const names[], size_t count, size_t *out)
+/* Finds text in names. */
+static bool find_name(const char *text, const char *const names[], size_t count, size_t *out)
 {
     for (*out = 0; *out < count; (*out)++)
         if (strcmp(text, names[*out]) == 0)
@@ -72,7 +73,7 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
         e = field_text(result, "status", &text, detail);
     if (e != ERR_OK)
         return e;
-    if (!named(text, statuses, ARRAY_LEN(statuses), &status))
+    if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "sendTransaction: unknown status");
     out->status = (enum rpc_send_status)status;
     return out->status == RPC_SEND_ERROR ? read_result(result, "errorResultXdr", &out->code, detail) : ERR_OK;
@@ -115,7 +116,7 @@ enum err rpc_transaction(
         e = field_u64(result, "latestLedgerCloseTime", &out->latest_close_time_s, detail);
     if (e != ERR_OK)
         return e;
-    if (!named(text, statuses, ARRAY_LEN(statuses), &status))
+    if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "getTransaction: unknown status");
     out->status = (enum rpc_transaction_status)status;
     return out->status == RPC_TRANSACTION_NOT_FOUND ? ERR_OK : read_found(result, out, detail);

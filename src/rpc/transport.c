@@ -44,7 +44,7 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
     return len;
 }
 
-/* Fails only when this libcurl lacks the option. Exits rather than run without its protection. */
+/* Ends the process when this libcurl lacks the option, rather than run without its protection. */
 #define SET(option, value)                                                                                   \
     do {                                                                                                     \
         if (curl_easy_setopt(transport->easy, option, value) != CURLE_OK)                                    \
@@ -139,7 +139,7 @@ static enum err explain(const struct transport *transport, CURLcode outcome, str
     switch (outcome) {
     case CURLE_OK:
         return ERR_OK;
-    case CURLE_UNSUPPORTED_PROTOCOL: /* also libcurl's code for an answer without an HTTP status line */
+    case CURLE_UNSUPPORTED_PROTOCOL: /* also for an answer without an HTTP status line */
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_URL_MALFORMAT:
         return detail_set(detail, ERR_CONFIG, "RPC_URL %s",

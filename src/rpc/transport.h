@@ -1,7 +1,7 @@
 /*
- * HTTP POST over one persistent connection (libcurl), one at a time, limited in time and size, and cancelled
- * when cancel_fd becomes readable. Only http and https. Redirects and the proxies of the environment are
- * ignored: a request goes to the configured URL only.
+ * HTTP POST over one persistent connection (libcurl). A request is limited in time and size, and is cancelled
+ * when cancel_fd becomes readable. Only http and https are used. Redirects and the proxies of the environment
+ * are ignored: a request goes to the configured URL only.
  */
 #ifndef FAIRWAY_RPC_TRANSPORT_H
 #define FAIRWAY_RPC_TRANSPORT_H
@@ -17,13 +17,13 @@ void transport_free(struct transport *transport); /* NULL is fine */
 
 /*
  * Posts the JSON text. *status is the HTTP status; *body is valid until the next call. ERR_RPC_UNAVAILABLE:
- * no complete response. ERR_CANCELLED. ERR_CONFIG: the URL is not http or https. detail never contains the
- * URL, which may hold an API key.
+ * no complete response. ERR_CANCELLED. ERR_CONFIG: the URL is not http or https, or its port does not speak
+ * HTTP. detail never contains the URL, which may hold an API key.
  */
 MUST_CHECK enum err transport_post(
     struct transport *transport, const char *json, long *status, struct bytes *body, struct detail *detail);
 
-/* Sleeps for ms. ERR_CANCELLED as soon as cancel_fd is readable. */
+/* Sleeps for ms milliseconds. Returns ERR_CANCELLED as soon as cancel_fd is readable. */
 MUST_CHECK enum err transport_pause(const struct transport *transport, int ms);
 
 #endif

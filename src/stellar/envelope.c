@@ -104,7 +104,7 @@ static enum err read_tail(struct xdr_reader *in, struct envelope *out)
     if ((e = xdr_take(in, XDR_Memo, &memo)) != ERR_OK || (e = read_operations(in, out)) != ERR_OK ||
         (e = read_ext(in, out)) != ERR_OK)
         return e;
-    out->has_memo = be32_get(memo.data) != 0; /* MEMO_NONE */
+    out->has_memo = be32_get(memo.data) != 0; /* 0: MEMO_NONE */
     out->tail = span_from(start, in);
     return ERR_OK;
 }
@@ -185,8 +185,8 @@ static enum err read_envelope(struct xdr_reader *in, struct envelope *out)
     return read_signatures(in, out);
 }
 
-/* Validates the whole value first. The reads that follow cannot fail on malformed bytes, and the detail names
- * the byte at which decoding failed. */
+/* Validates the whole value before it is read, so that no read fails on malformed bytes and detail names the
+ * byte at which decoding failed. */
 static enum err check_whole(enum xdr_type type, struct bytes xdr, struct detail *detail)
 {
     struct xdr_reader reader = xdr_reader(xdr);

@@ -1,6 +1,6 @@
 /*
- * The last state of each account in a ledger. The metadata lists changes transaction by transaction, but the
- * ledger applied them stage by stage.
+ * The last state of each account in a ledger. The metadata lists the changes of one transaction after the
+ * other, but the ledger applied them stage by stage.
  */
 #ifndef FAIRWAY_STELLAR_LEDGER_CHANGES_H
 #define FAIRWAY_STELLAR_LEDGER_CHANGES_H

@@ -133,6 +133,6 @@ enum err policy_check_lease(struct bytes transaction, const struct public_key *s
     uint64_t max_time_s = envelope.preconditions.max_time_s;
     if (max_time_s == 0 || (max_time_s > now_s && max_time_s - now_s > LEASE_SECONDS_MAX))
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "A lease has a max time that is at most %d seconds away.", LEASE_SECONDS_MAX);
+            "The max time of a lease must be set and at most %d seconds away.", LEASE_SECONDS_MAX);
     return ERR_OK;
 }

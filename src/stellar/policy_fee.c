@@ -37,16 +37,16 @@ enum err policy_fee(const struct envelope *envelope, const struct policy_limits 
 /*
  * The least inclusion fee that stellar-core accepts (FeeBumpTransactionFrame::commonValidPreSeqNum): per
  * operation no less than the inner transaction's, where the fee bump counts as one more operation. base fee x
- * (operations + 1) is enough when the lease was granted under the present base fee, but may be too low under
- * an earlier one.
+ * (operations + 1) is enough when the lease was granted under the present base fee. It may be too low when
+ * the base fee was higher then.
  */
 static int64_t least_by_rate(int64_t inclusion, int64_t operations)
 {
     return inclusion <= 0 ? 0 : (inclusion * (operations + 1) + operations - 1) / operations;
 }
 
-/* The least fee of a fee bump for inner, which has operations and whose fee is inner_fee_stroops. False when
- * it does not fit int64. */
+/* The least fee of a fee bump for inner, which has at least one operation and the fee inner_fee_stroops.
+ * False when it does not fit int64. */
 static bool least_bump_fee(const struct envelope *inner, int64_t inner_fee_stroops,
     int64_t bump_base_fee_stroops, int64_t *least_stroops)
 {

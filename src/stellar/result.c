@@ -45,7 +45,7 @@ const char *result_code_name(int32_t code)
 }
 
 /*
- * The codes that stellar-core sets after it has moved the sequence number. A transaction that fails before
+ * The codes that stellar-core sets after it has consumed the sequence number. A transaction that fails before
  * that is not in a ledger, unless an earlier transaction of the same ledger made it fail.
  */
 bool result_consumes_sequence(int32_t code)

@@ -58,7 +58,7 @@ enum err soroban_credentials_check(
         return e;
     switch (kind) {
     case CREDENTIALS_SOURCE_ACCOUNT:
-        /* The credentials of the operation's source: named if it is set, else the channel account. */
+        /* The operation's source authorizes: it is named when it is set, else it is the channel account. */
         if (operation->has_source)
             return ERR_OK;
         return detail_set(detail, ERR_FORBIDDEN_SIGNER,
@@ -90,7 +90,7 @@ static enum err found_credentials(struct bytes credentials, void *context)
     return soroban_credentials_check(credentials, search->operation, search->detail);
 }
 
-/* Each type that is searched for begins with its address. */
+/* Each type that name_authorizers searches for begins with its address. */
 static enum err found_address(struct bytes span, void *context)
 {
     const struct search *search = context;
@@ -131,7 +131,7 @@ static enum err check_invocation(
 {
     if (envelope->has_memo)
         return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
-            "A transaction that invokes a host function has no memo.");
+            "A transaction that invokes a host function must not have a memo.");
     if (operation->has_source && operation->source_muxed)
         return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
             "operations[%" PRIu32 "] invokes a host function; its source cannot be a muxed account.",
@@ -145,7 +145,8 @@ enum err soroban_check(const struct envelope *envelope, const struct operation *
     enum err e;
     if (envelope->operation_count != 1)
         return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
-            "operations[%" PRIu32 "] is a Soroban operation; such a transaction has exactly one operation.",
+            "operations[%" PRIu32
+            "] is a Soroban operation; its transaction must have exactly one operation.",
             operation->index);
     if (!envelope->soroban)
         return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,

@@ -4,12 +4,12 @@
 
 #include "schema.h"
 
-/* A value with steps left, or an array with elements left. */
+/* A value that is being read, or an array whose elements are. */
 struct frame {
-    const struct xdr_step *next; /* the next step of its container */
-    const uint8_t *start;        /* of the current element */
-    uint32_t left;               /* elements after it */
-    int type;
+    const struct xdr_step *next; /* of the container: where to continue after this value */
+    const uint8_t *start;        /* of the value, or of the current element */
+    uint32_t left;               /* elements after the current one */
+    int type;                    /* of the value or element */
 };
 
 enum {
@@ -82,8 +82,8 @@ static inline enum err choose(struct xdr_reader *in, uint32_t type, const struct
 }
 
 /*
- * Reads the bytes of a step itself; *count values of the step's type follow it. For a union, *step becomes
- * the chosen arm.
+ * Reads the bytes that belong to the step itself. *count values of the step's type follow them. For a union,
+ * *step becomes the chosen arm.
  */
 static inline enum err read_step(
     struct xdr_reader *in, const struct xdr_step **step, int wanted, uint32_t *count)

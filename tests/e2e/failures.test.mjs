@@ -40,7 +40,6 @@ for (const [name, env, expected] of [
   ['a fee bump above its maximum', { FEE_BUMP_BASE_FEE: '1000001' }, /MAX_FEE=2000000.*FEE_BUMP_BASE_FEE=1000001.*2000002/],
   ['a warning below the floor', { LOW_BALANCE_PAYMENTS: '99' }, /LOW_BALANCE_PAYMENTS=99.*MIN_BALANCE_PAYMENTS=100/],
   ['a poll longer than a ledger', { INGEST_POLL_MS: '1001' }, /INGEST_POLL_MS=1001.*LEDGER_SECONDS=1.*at most 1000/],
-  ['ingestion neither on nor off', { INGEST: 'maybe' }, /INGEST.*on or off/],
   ['another distribution account', { DISTRIBUTION_ACCOUNT_PUBLIC_KEY: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ' }, /DISTRIBUTION_ACCOUNT/],
 ])
   test(`configuration: ${name} is refused with a message, exit 78`, async () => {

@@ -14,15 +14,18 @@ before(async () => {
 });
 after(() => provisioning?.stop());
 
-/** Like an impatient operator, cancels every wait for the standby until the returned function is called. */
+/**
+ * Like an impatient operator, cancels every wait for the standby until the returned function is called. In one session, because on a
+ * busy machine a program for each look takes longer than a ledger, and ingestion would never catch up.
+ */
 function cancelWaits() {
-  let over = false;
-  const cancelling = (async () => {
-    for (; !over; await sleep(100))
-      await world.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-  })();
+  const cancelling = world.sql(`DO $$ BEGIN LOOP
+    PERFORM pg_stat_clear_snapshot();
+    PERFORM pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep';
+    PERFORM pg_sleep(0.05);
+  END LOOP; END $$`).catch(() => {}); // it ends by an error
   return async () => {
-    over = true;
+    await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %' AND pid <> pg_backend_pid()");
     await cancelling;
   };
 }

@@ -283,7 +283,7 @@ static void G7_bad_fee_bumps_are_refused(void **state)
     struct buf transaction = {0};
     lease_transaction(&accounts[0].public_key, NOW_S + 60, &transaction);
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &forged, 1, &unsigned_inner);
-    assert_int_equal(bump(&unsigned_inner, 0, 1000, &outer, &hash), ERR_NO_SIGNATURES_PROVIDED);
+    assert_int_equal(bump(&unsigned_inner, 0, 1000, &outer, &hash), ERR_CHANNEL_SIGNATURE_MISSING);
     assert_int_equal(bump(&inner, 0, 1000, &nested, &hash), ERR_OK);
     assert_int_equal(bump(&nested, 0, 1000, &outer, &hash), ERR_FEE_BUMP_TX_NOT_ALLOWED);
     inner.len -= 4;

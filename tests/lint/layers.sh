@@ -1,5 +1,5 @@
 #!/bin/sh
-# The layering of DESIGN section 11, proved: a module includes headers of itself and of what stands below it, and a library only
+# Checks the layers of src/README.md: a module includes headers of itself and of the modules below it, and a library only
 # where it belongs. Prints each violation; exit 1 when there is any.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -18,7 +18,6 @@ const allowed = {
   'include/stellar/envelope_build.h': ['transaction', 'fee_bump'],
   'include/stellar/ids.h': ['public_key', 'address', 'hash', 'sha256', 'network_id', 'signature'],
   'include/stellar/policy.h': ['named_accounts'],
-  'src/grant/grant_claim.h': ['claimed_account'],
   'src/keys/client.h': ['keyd'],
 };
 

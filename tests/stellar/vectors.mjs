@@ -179,7 +179,7 @@ for (const n of [0, 2, 100])
 
 // --- provisioning, built with the SDK as an operator of channel accounts would
 
-function template(kind, n) {
+function provisioning(kind, n) {
   const passphrase = NETWORKS[n % NETWORKS.length];
   const distribution = keypair('distribution');
   const accounts = Array.from({ length: n }, (_, i) => keypair(`account ${i}`));
@@ -202,10 +202,10 @@ function template(kind, n) {
   const signers = [distribution, ...accounts];
   built.sign(...signers);
   row(
-    'template', kind, passphrase, source, sequence, fee, maxTime, accounts.map((a) => a.publicKey()).join(','),
+    'provisioning', kind, passphrase, source, sequence, fee, maxTime, accounts.map((a) => a.publicKey()).join(','),
     built.hash(), signers.map((s) => Buffer.from(s.sign(built.hash())).toString('base64')).join(','), Buffer.from(built.toXDR(), 'base64'),
   );
 }
-for (const kind of ['creation', 'merge']) for (const n of [1, 2, 19]) template(kind, n);
+for (const kind of ['creation', 'merge']) for (const n of [1, 2, 19]) provisioning(kind, n);
 
 if (judged < count / 2) throw new Error(`the SDK's classes read only ${judged} envelopes`);

@@ -109,9 +109,9 @@ const refusals = [
   ['gzip', ['-'], Buffer.from([0x1f, 0x8b, 8, 0]), 65, /unpack it first/],
   ['frames without --framed', ['-'], Buffer.from([0x80, 0, 0, 0]), 65, /--framed/],
   ['no frames with --framed', ['--framed', '-'], Buffer.from([0, 0, 0, 2]), 65, /omit --framed/],
-  ['a record that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0, 8, 0, 0, 0, 2]), 65, /ends in the record/],
-  ['a record mark that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0]), 65, /ends in a record mark/],
-  ['a length of 2 GiB that is not there', ['--framed', '-'], Buffer.from([0xff, 0xff, 0xff, 0xff]), 65, /ends in the record/],
+  ['a record that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0, 8, 0, 0, 0, 2]), 65, /ends inside the record/],
+  ['a record mark that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0]), 65, /ends inside a record mark/],
+  ['a length of 2 GiB that is not there', ['--framed', '-'], Buffer.from([0xff, 0xff, 0xff, 0xff]), 65, /ends inside the record/],
   ['a version from the future', ['-'], Buffer.from([0, 0, 0, 3]), 65, /byte 0 of 4.*newer protocol/],
 ];
 

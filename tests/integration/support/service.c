@@ -170,8 +170,8 @@ void service_stop(struct service *service)
     api_drain(service->api);
     engine_stop(service->engine);
     watch_stop(service->watch);
-    api_free(service->api);
     http_server_free(service->http);
+    api_free(service->api);
     keyd_stop(service->keyd);
     db_free(service->sql);
     test_db_drop(&service->db);

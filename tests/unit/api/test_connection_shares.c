@@ -1,4 +1,4 @@
-/* How many connections requests that wait may have. */
+/* How many connections waiting requests may have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "connection_shares.h"
 
-/* Takes all that are left of a kind, and returns their number. */
+/* Takes all places that are left of a share, and returns their number. */
 static unsigned fill(struct connection_shares *shares, enum connection_share share)
 {
     unsigned count = 0;
@@ -37,7 +37,7 @@ static void each_kind_has_its_share_and_a_quarter_stays_free(void **state)
     assert_int_equal(fill(&shares, SHARE_WAIT), 512);
 }
 
-static void of_few_connections_one_may_wait(void **state)
+static void with_few_connections_one_request_of_each_kind_may_wait(void **state)
 {
     (void)state;
     for (unsigned connections = 1; connections < 4; connections++) {
@@ -52,7 +52,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_has_its_share_and_a_quarter_stays_free),
-        cmocka_unit_test(of_few_connections_one_may_wait),
+        cmocka_unit_test(with_few_connections_one_request_of_each_kind_may_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static const struct config_option options[] = {
     {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", NULL, 0, 0},
     {"STATE", CONFIG_FLAG, NULL, "which", NULL, 0, 0},
     {"INGEST", CONFIG_SWITCH, "on", "whether", NULL, 0, 0},
-    {"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "only say it", NULL, 0, 0},
+    {"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "changes nothing", NULL, 0, 0},
     {"RPC_URL", CONFIG_URL, NULL, "where", NULL, 0, 0},
 };
 

@@ -38,8 +38,8 @@ static void put(const char *name, const char *data, size_t len)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs embed.sh on files of the folder (space separated), with its output in out.c there. Returns its exit
- * code. */
+/* Runs embed.sh on the named files of the folder (separated by spaces), with its output in out.c there.
+ * Returns its exit code. */
 static int embed(const char *files)
 {
     AUTO_FREE char *command =
@@ -113,6 +113,7 @@ static void the_generated_source_compiles_and_has_the_count(void **state)
 static void a_wrong_number_or_name_stops_the_build(void **state)
 {
     (void)state;
+    /* arguments of embed.sh; names are the files that exist */
     static const char *const bad[] = {"0002_b.sql", "0001_a.sql 0003_c.sql", "0001_a.sql 0001_b.sql",
         "1_a.sql", "0001.sql", "0001_.sql", "a.sql", "0002_b.sql 0001_a.sql"};
     static const char *const names[] = {

@@ -1,4 +1,4 @@
-/* The queue of the lease engine: ordered by arrival, whoever takes tickets out and returns them. */
+/* The queue of the lease engine: ordered by arrival, also after tickets have been taken out and put back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -271,7 +271,7 @@ static void *hammer(void *context)
 }
 
 /* The listener may choose a connection just when its request is complete. */
-static void a_request_on_a_connection_that_gives_way_is_served_or_not_begun(void **state)
+static void a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_not_begun(void **state)
 {
     (void)state;
     pthread_t threads[2 * PLACES];
@@ -386,7 +386,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_connection_whose_request_a_handler_has_is_never_closed, start, stop),
         cmocka_unit_test_setup_teardown(
-            a_request_on_a_connection_that_gives_way_is_served_or_not_begun, start, stop),
+            a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_not_begun, start, stop),
         cmocka_unit_test_setup_teardown(
             a_head_has_a_time_limit_from_accept_or_from_its_first_byte, start_with_short_heads, stop),
         cmocka_unit_test_setup_teardown(an_address_has_a_limit_of_its_own, start_with_limit, stop),

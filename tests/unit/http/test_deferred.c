@@ -55,7 +55,7 @@ static void later(struct http_request *request, void *context)
     keep(request);
 }
 
-/* Still running when another thread has replied. */
+/* A handler that still runs when another thread has replied. */
 static void overtaken(struct http_request *request, void *context)
 {
     (void)context;
@@ -77,7 +77,7 @@ static void to_slot(struct http_request *request, void *context)
         ;
 }
 
-/* A request that waits and is told of a hang-up. */
+/* A request that waits, and whether its client has left. */
 struct job {
     struct http_request *request;
     atomic_bool gone;
@@ -334,7 +334,7 @@ static void a_hang_up_is_seen_while_the_request_waits(void **state)
 }
 
 /* The job is freed right after the reply, as endpoints do. */
-static void a_hang_up_and_a_reply_may_meet(void **state)
+static void a_hang_up_and_a_reply_may_come_at_the_same_time(void **state)
 {
     (void)state;
     unsigned seen = 0;
@@ -452,7 +452,7 @@ static void drain_ends_after_its_grace_and_calls_no_more_handlers(void **state)
     for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
         http_reply_problem(requests[i], ERR_SHUTTING_DOWN, NULL, 1, NULL);
     http_server_free(own);
-    /* Although the server was freed right after the replies. */
+    /* The replies arrive although the server was freed right after them. */
     for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
         assert_true(hear(&waiting[i], &reply));
         assert_problem(&reply, 503, "SHUTTING_DOWN");
@@ -537,7 +537,7 @@ int main(void)
         cmocka_unit_test(a_reply_is_sent_at_once),
         cmocka_unit_test(pipelined_requests_wait_for_the_one_before),
         cmocka_unit_test(a_hang_up_is_seen_while_the_request_waits),
-        cmocka_unit_test(a_hang_up_and_a_reply_may_meet),
+        cmocka_unit_test(a_hang_up_and_a_reply_may_come_at_the_same_time),
         cmocka_unit_test(a_reply_to_a_client_that_left_is_harmless),
         cmocka_unit_test(drain_waits_for_requests_in_progress_and_refuses_connections),
         cmocka_unit_test(drain_ends_after_its_grace_and_calls_no_more_handlers),

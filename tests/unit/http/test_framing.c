@@ -114,7 +114,7 @@ static void refusal_reaches_a_client_that_sends_its_whole_body_first(void **stat
     }
 }
 
-static void get_wants_no_body(void **state)
+static void a_get_with_a_body_is_refused(void **state)
 {
     (void)state;
     struct reply reply;
@@ -124,7 +124,7 @@ static void get_wants_no_body(void **state)
     assert_sum(&reply, 0, 0);
 }
 
-static void expectation_is_met_or_the_request_refused_at_once(void **state)
+static void an_expectation_is_met_or_the_request_is_refused_at_once(void **state)
 {
     (void)state;
     struct client client;
@@ -382,8 +382,8 @@ int main(void)
         cmocka_unit_test(body_up_to_the_cap_arrives_whole),
         cmocka_unit_test(announced_excess_is_refused_before_it_is_read),
         cmocka_unit_test(refusal_reaches_a_client_that_sends_its_whole_body_first),
-        cmocka_unit_test(get_wants_no_body),
-        cmocka_unit_test(expectation_is_met_or_the_request_refused_at_once),
+        cmocka_unit_test(a_get_with_a_body_is_refused),
+        cmocka_unit_test(an_expectation_is_met_or_the_request_is_refused_at_once),
         cmocka_unit_test(chunked_body_within_the_cap_arrives_whole),
         cmocka_unit_test(chunk_extension_is_ignored_or_refused),
         cmocka_unit_test(chunked_body_over_the_cap_is_refused),

@@ -25,7 +25,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* A connection and what is watched of it. */
+/* A connection with a watch on it. */
 struct watched {
     int fd, client_fd;
     struct hangup hangup;
@@ -55,7 +55,7 @@ static void connect_one(struct watched *watched)
     watched->hangup = (struct hangup){pair[0], on_hangup, watched};
 }
 
-/* As the server closes it, after the client has. */
+/* Closes the server's end, in the order in which the server does. */
 static void disconnect(struct watched *watched)
 {
     hangups_unwatch(hangups, &watched->hangup);
@@ -121,7 +121,7 @@ static int64_t cpu_ms(void)
     return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
 }
 
-static void bytes_of_a_next_request_are_not_a_hang_up_and_cost_nothing(void **state)
+static void bytes_of_a_next_request_are_not_a_hang_up_and_use_no_cpu(void **state)
 {
     (void)state;
     struct watched watched;
@@ -231,7 +231,7 @@ struct racer {
     unsigned seed;
 };
 
-/* Requests whose memory is freed as soon as their watch has ended, whoever is faster. */
+/* Frees the memory of a watch as soon as hangups_unwatch has returned, while the callback may run. */
 static void *race(void *context)
 {
     struct racer *racer = context;
@@ -251,7 +251,7 @@ static void *race(void *context)
     return NULL;
 }
 
-static void hang_ups_and_replies_may_meet(void **state)
+static void hang_ups_and_replies_may_come_at_the_same_time(void **state)
 {
     (void)state;
     pthread_t threads[4];
@@ -274,13 +274,13 @@ int main(void)
         WITH_THREAD(a_closed_connection_is_reported_once),
         WITH_THREAD(a_closed_sending_side_is_reported),
         WITH_THREAD(a_connection_that_was_closed_before_is_reported_at_once),
-        WITH_THREAD(bytes_of_a_next_request_are_not_a_hang_up_and_cost_nothing),
+        WITH_THREAD(bytes_of_a_next_request_are_not_a_hang_up_and_use_no_cpu),
         WITH_THREAD(after_unwatch_nothing_is_reported),
         WITH_THREAD(a_connection_may_be_watched_many_times),
         WITH_THREAD(unwatch_waits_for_a_callback_that_runs),
         WITH_THREAD(a_callback_may_end_its_own_watch),
         WITH_THREAD(an_event_of_an_earlier_socket_with_the_same_descriptor_is_ignored),
-        WITH_THREAD(hang_ups_and_replies_may_meet),
+        WITH_THREAD(hang_ups_and_replies_may_come_at_the_same_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static void brackets_inside_strings_are_not_depth(void **state)
     assert_true(json_read_has(object, "a"));
 }
 
-static void malicious_sizes_end_quickly(void **state)
+static void malicious_sizes_are_refused_quickly(void **state)
 {
     (void)state;
     enum {
@@ -190,7 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anything_but_one_strict_object_is_refused),
         cmocka_unit_test(brackets_inside_strings_are_not_depth),
-        cmocka_unit_test(malicious_sizes_end_quickly),
+        cmocka_unit_test(malicious_sizes_are_refused_quickly),
         cmocka_unit_test(unknown_members_are_refused_by_name),
         cmocka_unit_test(null_counts_as_absent),
         cmocka_unit_test(text_must_be_a_string),

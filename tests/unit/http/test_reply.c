@@ -215,7 +215,7 @@ static void http_1_0_is_answered_and_closed(void **state)
     hang_up(&client);
 }
 
-static void addresses_that_cannot_be_had_are_named(void **state)
+static void addresses_that_cannot_be_bound_are_named_in_the_error(void **state)
 {
     (void)state;
     AUTO_FREE char *taken = mem_format("127.0.0.1:%u", http_server_port(server));
@@ -264,7 +264,7 @@ int main(void)
         cmocka_unit_test(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text),
         cmocka_unit_test(refusals_keep_the_connection_where_its_state_is_certain),
         cmocka_unit_test(http_1_0_is_answered_and_closed),
-        cmocka_unit_test(addresses_that_cannot_be_had_are_named),
+        cmocka_unit_test(addresses_that_cannot_be_bound_are_named_in_the_error),
         cmocka_unit_test(routes_that_cannot_be_served_do_not_start),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -159,7 +159,7 @@ static void a_request_id_is_taken_over_for_one_request(void **state)
     hang_up(&client);
 }
 
-static void a_client_that_leaves_is_logged_as_that_and_not_as_a_warning(void **state)
+static void a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning(void **state)
 {
     (void)state;
     struct client client;
@@ -181,7 +181,7 @@ int main(void)
         cmocka_unit_test(a_path_cannot_add_a_field_to_the_log_line),
         cmocka_unit_test(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one),
         cmocka_unit_test(a_request_id_is_taken_over_for_one_request),
-        cmocka_unit_test(a_client_that_leaves_is_logged_as_that_and_not_as_a_warning),
+        cmocka_unit_test(a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

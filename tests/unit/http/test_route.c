@@ -84,7 +84,7 @@ static void head_is_answered_by_get(void **state)
     assert_ptr_equal(match.route, &routes[0]);
 }
 
-static void routes_that_cannot_be_served_are_told_apart(void **state)
+static void route_valid_refuses_routes_that_cannot_be_served(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(routes); i++)
@@ -103,7 +103,7 @@ int main(void)
         cmocka_unit_test(broken_escape_in_the_parameter_is_refused),
         cmocka_unit_test(known_path_with_another_method_names_the_allowed_ones),
         cmocka_unit_test(head_is_answered_by_get),
-        cmocka_unit_test(routes_that_cannot_be_served_are_told_apart),
+        cmocka_unit_test(route_valid_refuses_routes_that_cannot_be_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

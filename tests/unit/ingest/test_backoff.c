@@ -10,7 +10,7 @@
 #define FIRST_MS 100
 #define MAX_MS 1000
 
-static void pauses_double_up_to_the_limit_less_up_to_half_as_jitter(void **state)
+static void pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half(void **state)
 {
     (void)state;
     for (int round = 0; round < 1000; round++) {
@@ -54,7 +54,7 @@ static void a_first_pause_above_the_limit_is_cut_to_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pauses_double_up_to_the_limit_less_up_to_half_as_jitter),
+        cmocka_unit_test(pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half),
         cmocka_unit_test(two_replicas_that_fail_together_do_not_retry_together),
         cmocka_unit_test(after_a_success_the_pause_is_a_first_one),
         cmocka_unit_test(a_first_pause_above_the_limit_is_cut_to_it),

@@ -125,7 +125,7 @@ static enum err check_after_gap(const struct fixture *fixture, uint32_t requeste
     return cursor_check_after_gap(&fixture->cursor, requested, &fixture->received, &fixture->ledger, detail);
 }
 
-static void DR4_after_a_gap_all_but_the_link_is_checked(void **state)
+static void DR4_after_a_gap_everything_but_the_link_is_checked(void **state)
 {
     (void)state;
     struct fixture unlinked = good();
@@ -172,7 +172,7 @@ int main(void)
         cmocka_unit_test(DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused),
         cmocka_unit_test(DR4_a_ledger_with_an_earlier_close_time_or_an_older_protocol_is_refused),
         cmocka_unit_test(the_first_ledger_needs_no_link_but_the_right_hashes),
-        cmocka_unit_test(DR4_after_a_gap_all_but_the_link_is_checked),
+        cmocka_unit_test(DR4_after_a_gap_everything_but_the_link_is_checked),
         cmocka_unit_test(DR4_an_rpc_may_lag_by_some_ledgers_but_not_far),
     };
     return cmocka_run_group_tests_name("ingest/cursor", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What is known of the distribution account after a ledger. */
+/* funds_step: what is known of the distribution account after a ledger. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static struct account_snapshot read_as_of(int64_t balance, uint32_t ledger)
         .account = {.key = ours, .balance_stroops = balance, .reserves = 2}, .ledger = ledger};
 }
 
-/* An empty ledger when account is NULL. */
+/* Runs funds_step for a ledger that changes account (NULL: no account). */
 static bool step(const struct funds *before, const struct ledger_account *account,
     const struct account_snapshot *read, struct funds *after)
 {
@@ -90,7 +90,7 @@ static void a_merged_account_has_nothing_to_spend(void **state)
     assert_int_equal(after.spendable_stroops, 0);
 }
 
-static void a_read_counts_only_as_of_the_cursor_or_later(void **state)
+static void a_read_is_used_only_as_of_the_cursor_or_later(void **state)
 {
     (void)state;
     const struct funds nothing = unknown();
@@ -107,7 +107,7 @@ static void a_read_counts_only_as_of_the_cursor_or_later(void **state)
 }
 
 /* A read as of this ledger or a later one has this ledger's changes; an earlier one lacks them. */
-static void the_later_one_of_read_and_ledger_counts(void **state)
+static void the_later_of_read_and_ledger_is_used(void **state)
 {
     (void)state;
     const struct ledger_account changed = {.key = ours, .balance_stroops = 50000000, .reserves = 2};
@@ -170,8 +170,8 @@ int main(void)
         cmocka_unit_test(a_ledger_that_changes_the_account_has_all_of_its_state),
         cmocka_unit_test(a_ledger_without_the_account_changes_nothing),
         cmocka_unit_test(a_merged_account_has_nothing_to_spend),
-        cmocka_unit_test(a_read_counts_only_as_of_the_cursor_or_later),
-        cmocka_unit_test(the_later_one_of_read_and_ledger_counts),
+        cmocka_unit_test(a_read_is_used_only_as_of_the_cursor_or_later),
+        cmocka_unit_test(the_later_of_read_and_ledger_is_used),
         cmocka_unit_test(a_later_read_corrects_what_is_known_and_an_older_one_does_not),
         cmocka_unit_test(a_read_of_another_account_is_ignored),
         cmocka_unit_test(a_changed_base_reserve_counts_at_once),

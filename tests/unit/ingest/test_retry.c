@@ -11,7 +11,7 @@
 
 #define POLL_MS 100
 
-static void success_is_followed_at_once_and_a_ledger_that_is_not_due_by_a_poll(void **state)
+static void the_next_step_follows_a_commit_at_once_and_an_idle_step_after_a_poll(void **state)
 {
     (void)state;
     struct retry retry = {.poll_ms = POLL_MS};
@@ -20,7 +20,7 @@ static void success_is_followed_at_once_and_a_ledger_that_is_not_due_by_a_poll(v
     assert_int_equal(retry_pause_ms(&retry, ERR_NOT_LEADER), POLL_MS);
 }
 
-static void DR6_an_unavailable_rpc_or_database_is_retried_every_second_at_least(void **state)
+static void DR6_an_unavailable_rpc_or_database_is_retried_at_least_every_second(void **state)
 {
     (void)state;
     static const enum err unavailable[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_DATABASE_UNAVAILABLE,
@@ -97,8 +97,8 @@ static void a_success_ends_the_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(success_is_followed_at_once_and_a_ledger_that_is_not_due_by_a_poll),
-        cmocka_unit_test(DR6_an_unavailable_rpc_or_database_is_retried_every_second_at_least),
+        cmocka_unit_test(the_next_step_follows_a_commit_at_once_and_an_idle_step_after_a_poll),
+        cmocka_unit_test(DR6_an_unavailable_rpc_or_database_is_retried_at_least_every_second),
         cmocka_unit_test(what_an_operator_has_to_fix_is_retried_after_twenty_polls),
         cmocka_unit_test(a_leader_gives_up_the_lead_after_every_database_error),
         cmocka_unit_test(DR6_a_leader_gives_up_the_lead_when_its_rpc_has_failed_for_fifteen_polls),

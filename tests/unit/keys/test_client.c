@@ -67,8 +67,9 @@ static void answer_with(struct talk *talk, uint32_t type, uint32_t len, const st
     assert_int_equal(send(talk->other_end, payload->data, payload->len, 0), payload->len);
 }
 
-/* Then even a well-formed answer is not read: it could be the answer to an earlier request. */
-static void gives_up(uint32_t type, uint32_t len, const struct buf *payload)
+/* The call fails after this answer, and so does every later call, whose answer could be to an earlier
+ * request. */
+static void assert_lost_after(uint32_t type, uint32_t len, const struct buf *payload)
 {
     struct talk bad = talk();
     int64_t begun_ms = clock_ms();
@@ -101,14 +102,14 @@ static void a_malformed_answer_makes_the_key_process_unavailable(void **state)
     struct buf right = {0};
     put_key(&right);
     const uint32_t len = (uint32_t)right.len;
-    gives_up(WIRE_LEASES, len, &right);          /* of another type */
-    gives_up(WIRE_GENERATE, len + 4, &right);    /* cut short */
-    gives_up(WIRE_GENERATE, UINT32_MAX, &right); /* larger than any payload */
+    assert_lost_after(WIRE_LEASES, len, &right);          /* of another type */
+    assert_lost_after(WIRE_GENERATE, len + 4, &right);    /* the socket ends inside the frame */
+    assert_lost_after(WIRE_GENERATE, UINT32_MAX, &right); /* larger than any payload */
     right.len -= 4;
-    gives_up(WIRE_GENERATE, len - 4, &right); /* short */
+    assert_lost_after(WIRE_GENERATE, len - 4, &right); /* a payload that ends early */
     right.len += 4;
     buf_add_u32(&right, 0);
-    gives_up(WIRE_GENERATE, len + 4, &right); /* trailing bytes */
+    assert_lost_after(WIRE_GENERATE, len + 4, &right); /* trailing bytes */
     buf_free(&right);
 }
 
@@ -131,8 +132,8 @@ static void an_unknown_error_code_makes_the_key_process_unavailable(void **state
     end(&bad);
 }
 
-/* Answers a provisioning request with a broken seed of the account at index. */
-static enum err ask_template(struct talk *talk, uint32_t index)
+/* Requests the signing of two accounts; the answer says that the seed at index is broken. */
+static enum err ask_provisioning(struct talk *talk, uint32_t index)
 {
     const struct provisioning_tx provisioning = {.account_count = 2};
     const struct sealed_seed sealed[2] = {0};
@@ -154,12 +155,12 @@ static enum err ask_template(struct talk *talk, uint32_t index)
 static void a_broken_seed_out_of_range_makes_the_key_process_unavailable(void **state)
 {
     (void)state;
-    struct talk talk_of_two = talk();
-    assert_int_equal(ask_template(&talk_of_two, 0), ERR_SEAL_BROKEN);
-    assert_int_equal(ask_template(&talk_of_two, 1), ERR_SEAL_BROKEN);
-    assert_int_equal(ask_template(&talk_of_two, 2), ERR_KEYD_UNAVAILABLE);
-    assert_true(talk_of_two.keyd.lost);
-    end(&talk_of_two);
+    struct talk talk_about_two = talk();
+    assert_int_equal(ask_provisioning(&talk_about_two, 0), ERR_SEAL_BROKEN);
+    assert_int_equal(ask_provisioning(&talk_about_two, 1), ERR_SEAL_BROKEN);
+    assert_int_equal(ask_provisioning(&talk_about_two, 2), ERR_KEYD_UNAVAILABLE);
+    assert_true(talk_about_two.keyd.lost);
+    end(&talk_about_two);
 }
 
 /* Nothing is sent: there is no peer that answers. */

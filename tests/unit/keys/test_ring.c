@@ -1,6 +1,6 @@
 /*
- * The key ring: a fault never becomes a signature (DS2), and secrets are wiped after use (DS6). Which secrets
- * load is tested with the real program in tests/integration/test_keyd_life.c.
+ * The key ring: a faulty key never gives a signature (DS2), and secrets are wiped after use (DS6).
+ * tests/integration/test_keyd_life.c tests with the real program which secrets are accepted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,12 +57,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void all_zero(const void *data, size_t len)
+static void assert_all_zero(const void *data, size_t len)
 {
     assert_true(sodium_is_zero(data, len));
 }
 
-static void it_signs_for_its_accounts(void **state)
+static void the_ring_signs_for_its_accounts(void **state)
 {
     (void)state;
     struct signature signature;
@@ -81,7 +81,7 @@ static void DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature(void **sta
         secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (ring_sign_as_distribution(&ring, &hash, &signature) != ERR_INTERNAL)
             fail_msg("bit %zu", bit);
-        all_zero(&signature, sizeof signature);
+        assert_all_zero(&signature, sizeof signature);
         secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
 }
@@ -94,7 +94,7 @@ static void DS2_a_flipped_bit_of_the_expected_key_gives_no_signature(void **stat
         struct public_key key = account.public_key;
         key.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
         assert_int_equal(ring_sign(&ring, &key, &account.sealed, &hash, &signature), ERR_SEAL_BROKEN);
-        all_zero(&signature, sizeof signature);
+        assert_all_zero(&signature, sizeof signature);
     }
 }
 
@@ -104,21 +104,21 @@ static void DS6_no_seed_stays_open_after_use(void **state)
     struct signature signature;
     struct generated_key other;
     assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
-    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
-    assert_int_equal(ring_proves_member(&ring, &account.public_key, &account.sealed), ERR_OK);
-    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    assert_int_equal(ring_check_member(&ring, &account.public_key, &account.sealed), ERR_OK);
+    assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
     ring_generate(&ring, &other);
-    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
     assert_int_equal(
         ring_sign(&ring, &other.public_key, &account.sealed, &hash, &signature), ERR_SEAL_BROKEN);
-    all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
 }
 
 static void DS6_loading_wipes_passphrase_and_key_file(void **state)
 {
     (void)state;
-    all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
-    all_zero(ring.secrets->file_key, sizeof ring.secrets->file_key);
+    assert_all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
+    assert_all_zero(ring.secrets->file_key, sizeof ring.secrets->file_key);
     assert_int_equal(ring.secrets->passphrase_len, 0);
 }
 
@@ -127,10 +127,10 @@ static void membership_is_proved_by_the_seal_alone(void **state)
     (void)state;
     struct generated_key other;
     ring_generate(&ring, &other);
-    assert_int_equal(ring_proves_member(&ring, &other.public_key, &other.sealed), ERR_OK);
-    assert_int_equal(ring_proves_member(&ring, &other.public_key, &account.sealed), ERR_SEAL_BROKEN);
+    assert_int_equal(ring_check_member(&ring, &other.public_key, &other.sealed), ERR_OK);
+    assert_int_equal(ring_check_member(&ring, &other.public_key, &account.sealed), ERR_SEAL_BROKEN);
     other.sealed.key_id[0] ^= 1;
-    assert_int_equal(ring_proves_member(&ring, &other.public_key, &other.sealed), ERR_SEAL_BROKEN);
+    assert_int_equal(ring_check_member(&ring, &other.public_key, &other.sealed), ERR_SEAL_BROKEN);
 }
 
 static void a_secret_longer_than_its_buffer_is_refused(void **state)
@@ -167,7 +167,7 @@ static void a_master_key_may_be_raw_or_hexadecimal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_signs_for_its_accounts),
+        cmocka_unit_test(the_ring_signs_for_its_accounts),
         cmocka_unit_test(DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature),
         cmocka_unit_test(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature),
         cmocka_unit_test(DS6_no_seed_stays_open_after_use),

@@ -31,7 +31,7 @@
 
 static int sockets[2];
 
-/* Returns the wait status of a process that enters the sandbox and does this. */
+/* Returns the wait status of a process that enters the sandbox and calls deed(call). */
 static int status_of(void (*deed)(const long *call), const long *call)
 {
     int status;

@@ -56,7 +56,7 @@ static void DS4_G11_every_flipped_bit_is_refused(void **state)
     }
 }
 
-/* A column has 72 bytes, so a shorter box is followed by other bytes. */
+/* A box always has 72 bytes, so a truncated one ends with filler. */
 static void DS4_G11_every_truncation_is_refused(void **state)
 {
     (void)state;

@@ -68,7 +68,8 @@ static int hide(char **argv)
     return 0;
 }
 
-/* What it prints when run with this environment. */
+/* Returns what the second program prints when this program is started with this environment. The caller frees
+ * it. */
 static char *hidden(const char *const environment[])
 {
     int ends[2], status;

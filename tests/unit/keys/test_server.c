@@ -23,7 +23,6 @@
 #include "client.h"
 #include "ring_read.h"
 #include "keys/server.h"
-#include "ring_read.h"
 
 #define CONVERSATIONS 1500
 #define FRAMES_MAX 6
@@ -85,7 +84,7 @@ enum {
     GENERATE,
     LEASES,
     FEE_BUMP,
-    TEMPLATE,
+    PROVISIONING,
     FRAMES
 };
 static struct buf frames[FRAMES];
@@ -132,7 +131,7 @@ static void record_load(void)
     record(keyd, other_end, &frames[LOAD]);
 }
 
-static struct provisioning_tx template_for(const struct public_key *source)
+static struct provisioning_tx merge_with_source(const struct public_key *source)
 {
     return (struct provisioning_tx){.kind = PROVISIONING_MERGE,
         .distribution = *source,
@@ -148,10 +147,11 @@ static void record_signing(void)
     struct hash hash;
     uint32_t broken;
     int other_end;
-    struct provisioning_tx of_account = template_for(&account.public_key),
-                           of_pool = template_for(&ring.distribution);
-    of_account.accounts[0] = ring.distribution;
-    provisioning_tx_build(&of_account, &transaction);
+    /* any transaction that the policy accepts can be the lease */
+    struct provisioning_tx lease = merge_with_source(&account.public_key),
+                           merge = merge_with_source(&ring.distribution);
+    lease.accounts[0] = ring.distribution;
+    provisioning_tx_build(&lease, &transaction);
     struct lease_signing leases[3];
     for (size_t i = 0; i < ARRAY_LEN(leases); i++)
         leases[i] = (struct lease_signing){
@@ -172,9 +172,9 @@ static void record_signing(void)
 
     keyd = deaf(&other_end);
     assert_int_equal(
-        keyd_sign_provisioning(keyd, 50, &of_pool, &account.sealed, &transaction, &hash, &broken, NULL),
+        keyd_sign_provisioning(keyd, 50, &merge, &account.sealed, &transaction, &hash, &broken, NULL),
         ERR_KEYD_UNAVAILABLE);
-    record(keyd, other_end, &frames[TEMPLATE]);
+    record(keyd, other_end, &frames[PROVISIONING]);
     buf_free(&transaction);
     buf_free(&envelope);
 }
@@ -199,7 +199,7 @@ static void recorded_frames_are_answered(void **state)
 {
     (void)state;
     const int serving[] = {LOAD, LEASES, FEE_BUMP, LEASES},
-              provisioning[] = {LOAD, GENERATE, TEMPLATE, GENERATE};
+              provisioning[] = {LOAD, GENERATE, PROVISIONING, GENERATE};
     for (int mode = KEYD_SERVE; mode <= KEYD_PROVISION; mode++) {
         struct spawn_child child = serve((enum keyd_mode)mode);
         for (size_t i = 0; i < 4; i++) {

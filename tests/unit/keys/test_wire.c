@@ -50,7 +50,7 @@ static void a_frame_arrives_as_it_was_sent(void **state)
     buf_free(&read);
 }
 
-static void a_frame_that_ends_early_is_torn_and_between_two_it_is_closed(void **state)
+static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed(void **state)
 {
     (void)state;
     const uint8_t frame[] = {0, 0, 0, 4, 0, 0, 0, 2, 'a', 'b', 'c', 'd'};
@@ -114,7 +114,7 @@ static void writing_to_a_closed_socket_is_an_error_without_a_signal(void **state
     close(pair[0]);
 }
 
-static void opaque_bytes_are_padded_and_bounded_by_what_is_there(void **state)
+static void opaque_bytes_are_padded_and_never_exceed_the_bytes_left(void **state)
 {
     (void)state;
     for (size_t len = 0; len < 9; len++) {
@@ -189,13 +189,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_frame_arrives_as_it_was_sent, open_pair, close_pair),
-        cmocka_unit_test(a_frame_that_ends_early_is_torn_and_between_two_it_is_closed),
+        cmocka_unit_test(a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed),
         cmocka_unit_test_setup_teardown(a_silent_peer_times_out, open_pair, close_pair),
         cmocka_unit_test_setup_teardown(
             a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time, open_pair,
             close_pair),
         cmocka_unit_test(writing_to_a_closed_socket_is_an_error_without_a_signal),
-        cmocka_unit_test(opaque_bytes_are_padded_and_bounded_by_what_is_there),
+        cmocka_unit_test(opaque_bytes_are_padded_and_never_exceed_the_bytes_left),
         cmocka_unit_test(a_result_is_a_known_error_and_a_detail_fits),
         cmocka_unit_test(sealed_seeds_and_rows_are_read_as_written),
     };

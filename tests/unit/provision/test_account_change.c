@@ -83,11 +83,11 @@ static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_p
         struct account_change_verdict first =
             account_change_judge(CHANGE_RETIRE_IF_FOUND, &given.row, &given.probe);
         struct account_change_verdict retire = account_change_judge(CHANGE_RETIRE, &given.row, &given.probe);
-        bool over = given.row.state == ACCOUNT_RETIRED;
+        bool retired = given.row.state == ACCOUNT_RETIRED;
         bool creating = given.row.state == ACCOUNT_CREATING;
         bool waits =
-            !over && !given.probe.found && (given.row.leased || (creating && given.row.grants_on_hold));
-        bool gone = !over && !given.probe.found && !waits;
+            !retired && !given.probe.found && (given.row.leased || (creating && given.row.grants_on_hold));
+        bool gone = !retired && !given.probe.found && !waits;
         assert_int_equal(retire.changes && retire.state == ACCOUNT_RETIRED, gone);
         assert_int_equal(first.e == ERR_NOT_FOUND, gone);
         if (gone)

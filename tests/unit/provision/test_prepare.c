@@ -14,7 +14,7 @@ static void a_transaction_has_no_more_accounts_than_signatures_allow(void **stat
     assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 19);
 }
 
-static void a_small_fee_cap_makes_smaller_transactions_and_below_the_minimum_none(void **state)
+static void a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none(void **state)
 {
     (void)state;
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5700), 19);
@@ -50,7 +50,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_transaction_has_no_more_accounts_than_signatures_allow),
-        cmocka_unit_test(a_small_fee_cap_makes_smaller_transactions_and_below_the_minimum_none),
+        cmocka_unit_test(a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none),
         cmocka_unit_test(the_fee_doubles_with_each_failure_up_to_the_cap),
         cmocka_unit_test(a_fee_always_fits_its_field),
     };

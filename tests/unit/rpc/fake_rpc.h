@@ -205,21 +205,21 @@ static inline int fake_stop(void **state)
     return 0;
 }
 
-/* Sets reply i; the first whose method matches is sent. */
-static inline void fake_replies(struct fake_rpc *fake, size_t place, struct fake_reply reply)
+/* Sets one of the replies. The first one whose method matches a request is sent. */
+static inline void fake_set_reply(struct fake_rpc *fake, size_t place, struct fake_reply reply)
 {
     pthread_mutex_lock(&fake->lock);
     fake->replies[place] = reply;
     pthread_mutex_unlock(&fake->lock);
 }
 
-/* Sets the reply to any method. */
+/* Sets the reply to every request. */
 static inline void fake_says(struct fake_rpc *fake, const char *body)
 {
-    fake_replies(fake, 0, (struct fake_reply){.body = body});
+    fake_set_reply(fake, 0, (struct fake_reply){.body = body});
 }
 
-/* Whether the last request has the text. */
+/* Whether the last request contains the text. */
 static inline bool fake_heard(struct fake_rpc *fake, const char *text)
 {
     pthread_mutex_lock(&fake->lock);

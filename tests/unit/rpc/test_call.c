@@ -3,7 +3,7 @@
 
 static struct detail detail;
 
-/* Calls getNetwork; any result object but {} is enough here. */
+/* Calls getNetwork: all methods read their responses by the same rules. */
 static enum err ask(struct fake_rpc *fake)
 {
     struct rpc_network network;
@@ -84,7 +84,7 @@ static void ids_differ_from_call_to_call(void **state)
     struct fake_rpc *fake = *state;
     fake_says(fake, "{\"id\":1,\"result\":" NETWORK "}");
     assert_int_equal(ask(fake), ERR_OK);
-    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* the first response again */
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* a response with the id of the first request */
 }
 
 static void a_request_error_is_refused_and_a_server_error_is_unavailable(void **state)
@@ -116,7 +116,7 @@ static void an_error_may_have_no_id(void **state)
     fake_says(fake, "{\"jsonrpc\":\"2.0\",\"error\":{}}"); /* without any member */
     assert_int_equal(ask(fake), ERR_RPC_REFUSED);
     fake_says(fake, "{\"jsonrpc\":\"2.0\",\"id\":77,\"error\":{\"code\":-32602,\"message\":\"other\"}}");
-    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* another request's */
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* it is to another request */
 }
 
 static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
@@ -125,7 +125,7 @@ static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
     static const int statuses[] = {201, 204, 301, 400, 401, 403, 404, 415, 429, 500, 502, 503, 504};
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         AUTO_FREE char *number = mem_format("HTTP status %d", statuses[i]);
-        fake_replies(fake, 0,
+        fake_set_reply(fake, 0,
             (struct fake_reply){
                 .status = statuses[i], .body = statuses[i] == 204 ? "" : FAKE_RESULT(NETWORK)});
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
@@ -136,10 +136,10 @@ static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
 static void a_json_rpc_error_with_a_4xx_status_is_read(void **state)
 {
     struct fake_rpc *fake = *state;
-    fake_replies(fake, 0, (struct fake_reply){.status = 400, .body = FAKE_ERROR(-32602, "limit")});
+    fake_set_reply(fake, 0, (struct fake_reply){.status = 400, .body = FAKE_ERROR(-32602, "limit")});
     assert_int_equal(ask(fake), ERR_RPC_REFUSED);
     /* but not when the status says "too many" */
-    fake_replies(fake, 0, (struct fake_reply){.status = 429, .body = FAKE_ERROR(-32602, "limit")});
+    fake_set_reply(fake, 0, (struct fake_reply){.status = 429, .body = FAKE_ERROR(-32602, "limit")});
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
 }
 

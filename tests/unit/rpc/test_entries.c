@@ -176,12 +176,12 @@ static void an_internal_error_is_retried_until_the_snapshot_is_published(void **
     struct rpc_account account;
     struct frozen_accounts frozen;
     uint32_t ledger = 0;
-    fake_replies(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
-    fake_replies(fake, 1, (struct fake_reply){.body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":7}")});
+    fake_set_reply(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
+    fake_set_reply(fake, 1, (struct fake_reply){.body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":7}")});
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_OK);
     assert_int_equal(ledger, 7);
     assert_int_equal(fake_requests(fake), 4);
-    fake_replies(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
+    fake_set_reply(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
     assert_int_equal(rpc_frozen(fake->rpc, &frozen, &ledger, &detail), ERR_OK);
     assert_int_equal(fake_requests(fake), 8);
 }
@@ -212,7 +212,7 @@ static void other_errors_are_returned_at_once(void **state)
     struct rpc_account account;
     uint32_t ledger;
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        fake_replies(fake, 0, others[i]);
+        fake_set_reply(fake, 0, others[i]);
         unsigned before = fake_requests(fake);
         assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail),
             i == 0 ? ERR_RPC_REFUSED : ERR_RPC_UNAVAILABLE);
@@ -253,7 +253,8 @@ static void cancel_ends_the_retries(void **state)
     close(wake[0]);
 }
 
-/* Requests the list; the response has one account, whose key is all 7s, under the right or a wrong key. */
+/* Requests the list. The response has one frozen account, whose bytes are all 7; spoil is put before the
+ * entry, and the key of the entry is right or wrong. */
 static enum err ask_frozen(
     struct fake_rpc *fake, bool right_key, const char *spoil, struct frozen_accounts *out)
 {

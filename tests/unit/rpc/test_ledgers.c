@@ -79,16 +79,16 @@ static void getHealth_gives_the_range_when_the_message_does_not(void **state)
         FAKE_ERROR(-32600, "between the oldest ledger: 5 and the latest ledger: 99999999999"),
     };
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
-        fake_replies(fake, 0, (struct fake_reply){.method = "getLedgers", .body = refusals[i]});
-        fake_replies(fake, 1,
+        fake_set_reply(fake, 0, (struct fake_reply){.method = "getLedgers", .body = refusals[i]});
+        fake_set_reply(fake, 1,
             (struct fake_reply){
                 .body = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":200,\"oldestLedger\":100}")});
         assert_int_equal(ask(fake, 201, 1), ERR_LEDGER_AHEAD);
         assert_int_equal(ledgers.latest_ledger, 200);
         assert_int_equal(ask(fake, 99, 1), ERR_LEDGER_GAP);
         assert_int_equal(ledgers.oldest_ledger, 100);
-        assert_int_equal(ask(fake, 150, 1), ERR_RPC_REFUSED); /* then the refusal has another reason */
-        fake_replies(fake, 1, (struct fake_reply){.body = FAKE_ERROR(-32603, "not initialized")});
+        assert_int_equal(ask(fake, 150, 1), ERR_RPC_REFUSED); /* 150 is in the range: another reason */
+        fake_set_reply(fake, 1, (struct fake_reply){.body = FAKE_ERROR(-32603, "not initialized")});
         assert_int_equal(ask(fake, 201, 1), ERR_RPC_REFUSED);
         assert_non_null(strstr(detail.text, "getLedgers: "));
     }
@@ -99,7 +99,7 @@ static void other_refusals_are_not_mapped(void **state)
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_ERROR(-32601, "method not found"));
     assert_int_equal(ask(fake, 1, 1), ERR_RPC_REFUSED);
-    fake_says(fake, FAKE_ERROR(-32603, "start ledger " RANGE)); /* the code belongs to it too */
+    fake_says(fake, FAKE_ERROR(-32603, "start ledger " RANGE)); /* the error code must fit too */
     assert_int_equal(ask(fake, 36380, 1), ERR_RPC_UNAVAILABLE);
 }
 

@@ -44,7 +44,7 @@ static void an_unreachable_server_is_an_error(void **state)
     struct rpc_health health;
     fake_says(fake, FAKE_ERROR(-32601, "method not found"));
     assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_REFUSED);
-    fake_replies(fake, 0, (struct fake_reply){.status = 503});
+    fake_set_reply(fake, 0, (struct fake_reply){.status = 503});
     assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
 }
 

@@ -40,7 +40,7 @@ static void one_connection_serves_many_calls(void **state)
 static void R2_a_closed_connection_is_unavailable_and_the_next_call_reconnects(void **state)
 {
     struct fake_rpc *fake = *state;
-    fake_replies(fake, 0, (struct fake_reply){.manner = FAKE_HANGS_UP});
+    fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_HANGS_UP});
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
     fake_says(fake, healthy);
     assert_int_equal(ask(fake), ERR_OK);
@@ -61,7 +61,7 @@ static void a_slow_server_is_unavailable_after_the_timeout(void **state)
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_SILENT, FAKE_TRICKLES};
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
-        fake_replies(fake, 0,
+        fake_set_reply(fake, 0,
             (struct fake_reply){
                 .header = "X-Long: 0123456789012345678901234567890123456789\r\n", .manner = manners[i]});
         int64_t start_ms = clock_ms();
@@ -75,7 +75,7 @@ static void a_body_over_the_limit_ends_the_transfer(void **state)
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_ENDLESS, FAKE_BOASTS};
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
-        fake_replies(fake, 0, (struct fake_reply){.manner = manners[i]});
+        fake_set_reply(fake, 0, (struct fake_reply){.manner = manners[i]});
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
         assert_non_null(strstr(detail.text, "larger than 100000 bytes"));
     }
@@ -96,7 +96,7 @@ static void a_body_of_just_the_limit_is_read(void **state)
 static void redirects_are_not_followed(void **state)
 {
     struct fake_rpc *fake = *state;
-    fake_replies(fake, 0, (struct fake_reply){.status = 307, .header = "Location: /elsewhere\r\n"});
+    fake_set_reply(fake, 0, (struct fake_reply){.status = 307, .header = "Location: /elsewhere\r\n"});
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
     assert_non_null(strstr(detail.text, "307"));
     assert_int_equal(fake_requests(fake), 1);
@@ -143,7 +143,7 @@ static void no_detail_contains_the_url(void **state)
     }
 }
 
-static void *write_later(void *context)
+static void *close_later(void *context)
 {
     clock_sleep_ms(50);
     close(*(int *)context);
@@ -160,9 +160,9 @@ static void cancel_ends_a_call_at_once(void **state)
     struct rpc *rpc = fake_client(fake, wake[0]);
     fake_says(fake, healthy);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
-    fake_replies(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
+    fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
     int64_t start_ms = clock_ms();
-    assert_int_equal(pthread_create(&thread, NULL, write_later, &wake[1]), 0);
+    assert_int_equal(pthread_create(&thread, NULL, close_later, &wake[1]), 0);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED);
     assert_in_range(clock_ms() - start_ms, 40, FAKE_TIMEOUT_MS - 50);
     pthread_join(thread, NULL);

@@ -1,4 +1,4 @@
-/* Assertions about policy_check of a sample. */
+/* Assertions about the result of policy_check on a sample. */
 #ifndef FAIRWAY_TESTS_STELLAR_JUDGE_H
 #define FAIRWAY_TESTS_STELLAR_JUDGE_H
 
@@ -19,7 +19,7 @@ static inline enum err judge(struct sample *sample, struct judgement *out)
     return policy_check(&sample->view, &sample_limits, &out->named, &out->detail);
 }
 
-/* Refused with this error and a detail that contains the words. */
+/* The sample is refused with this error and a detail that contains the words. */
 static inline void assert_refused(struct sample *sample, enum err expected, const char *words)
 {
     struct judgement judgement;
@@ -27,7 +27,7 @@ static inline void assert_refused(struct sample *sample, enum err expected, cons
     assert_non_null(strstr(judgement.detail.text, words));
 }
 
-/* Accepted; exactly sample_key(names[...]) are named, in that order. */
+/* The sample is accepted; exactly sample_key(names[...]) are named, in that order. */
 static inline void assert_names(struct sample *sample, size_t count, const uint8_t names[])
 {
     struct judgement judgement;

@@ -1,4 +1,4 @@
-/* Writes small LedgerCloseMeta with valid hashes. Keys are one byte, repeated. */
+/* Builds small LedgerCloseMeta values with valid hashes. A key is one byte, repeated. */
 #ifndef FAIRWAY_TESTS_LEDGER_META_H
 #define FAIRWAY_TESTS_LEDGER_META_H
 
@@ -25,7 +25,8 @@ struct test_transaction {
     int32_t code;
     uint8_t inner_hash; /* of codes 1 and -13 */
     int32_t inner_code;
-    struct test_change fees[TEST_CHANGES_MAX], apply[TEST_CHANGES_MAX], after[TEST_CHANGES_MAX];
+    struct test_change fees[TEST_CHANGES_MAX], apply[TEST_CHANGES_MAX];
+    struct test_change after[TEST_CHANGES_MAX]; /* from version 2 on */
 };
 
 struct test_meta {
@@ -34,8 +35,8 @@ struct test_meta {
     uint64_t close_time_s;
     size_t transaction_count;
     const struct test_transaction *transactions;
-    struct test_change upgrades[TEST_CHANGES_MAX]; /* after: from version 2 on */
-    struct bytes frozen;                           /* FrozenLedgerKeys that an upgrade writes; empty: none */
+    struct test_change upgrades[TEST_CHANGES_MAX];
+    struct bytes frozen; /* FrozenLedgerKeys that an upgrade writes; empty: none */
 };
 
 static inline void add_key(struct buf *out, uint8_t key)

@@ -23,9 +23,9 @@ enum sample_address {
 
 struct sample {
     enum envelope_form form;
-    enum sample_source source; /* of the transaction: PLAIN unless said */
+    enum sample_source source; /* of the transaction; SAMPLE sets PLAIN */
     bool memo;
-    struct buf preconditions; /* PRECOND_NONE when empty; of V0 the optional time bounds */
+    struct buf preconditions; /* PRECOND_NONE when empty; for V0 the optional time bounds */
     uint32_t operation_count;
     struct buf operations; /* without the count */
     bool soroban;
@@ -128,7 +128,7 @@ static inline void add_contract_call(struct buf *out)
     buf_add_u32(out, 0); /* args */
 }
 
-/* InvokeHostFunction of a contract's function; auth is count SorobanAuthorizationEntry. */
+/* InvokeHostFunction of a contract's function; auth has count SorobanAuthorizationEntry values. */
 static inline void add_invoke(
     struct sample *sample, enum sample_source source, uint8_t n, uint32_t count, const struct buf *auth)
 {

@@ -65,8 +65,8 @@ static void T18_the_resource_fee_is_limited(void **state)
 
 struct bump {
     uint32_t operations, inner_fee;
-    int64_t resource, base, max, cap;
-    int64_t expected; /* 0: refused */
+    int64_t resource, base, max, cap; /* max: the client's, 0: none */
+    int64_t expected;                 /* 0: refused */
 };
 
 static void assert_bump(struct bump bump)

@@ -111,13 +111,13 @@ static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
 
 /* The metadata has the fees, application and refund of a transaction together, but the ledger charges the
    fees of all transactions before it applies the first. */
-static void the_last_state_is_the_last_by_stage_not_by_byte(void **state)
+static void the_last_state_is_that_of_the_last_stage_not_the_last_in_the_metadata(void **state)
 {
     (void)state;
     struct ledger ledger = decoded(&sample);
     assert_int_equal(ledger.account_count, 5);
     assert_sequence(
-        &ledger, 0xa1, 6); /* applied by the first; earlier in the metadata than the fee of the second */
+        &ledger, 0xa1, 6); /* the first applied it; the fee of the second comes later in the metadata */
     assert_sequence(&ledger, 0xa2, 8);  /* only its fee was taken */
     assert_sequence(&ledger, 0xa3, 31); /* refunded after the second was applied */
     assert_sequence(&ledger, 0xa4, 40);
@@ -216,7 +216,7 @@ static void missing_results_fail_the_proof(void **state)
 }
 
 /* ledger_decode reads part by part; the schema describes the whole. */
-static void it_accepts_exactly_the_ledgers_that_the_schema_accepts(void **state)
+static void exactly_the_ledgers_that_the_schema_accepts_decode(void **state)
 {
     (void)state;
     for (uint32_t v = 0; v <= 2; v++) {
@@ -290,12 +290,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_fields_and_proofs_of_every_version),
         cmocka_unit_test(results_name_the_inner_transaction_of_a_fee_bump),
-        cmocka_unit_test(the_last_state_is_the_last_by_stage_not_by_byte),
+        cmocka_unit_test(the_last_state_is_that_of_the_last_stage_not_the_last_in_the_metadata),
         cmocka_unit_test(within_a_stage_the_last_change_wins),
         cmocka_unit_test(accounts_are_sorted_and_found),
         cmocka_unit_test(a_changed_header_or_result_fails_its_proof_only),
         cmocka_unit_test(missing_results_fail_the_proof),
-        cmocka_unit_test(it_accepts_exactly_the_ledgers_that_the_schema_accepts),
+        cmocka_unit_test(exactly_the_ledgers_that_the_schema_accepts_decode),
         cmocka_unit_test(every_truncation_and_trailing_bytes_are_refused),
         cmocka_unit_test(an_unknown_version_or_arm_names_its_position),
         cmocka_unit_test(a_count_of_4_billion_transactions_allocates_nothing),

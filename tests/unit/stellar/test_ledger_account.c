@@ -85,7 +85,7 @@ static void any_other_signer_ends_own_authority(void **state)
     assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, false));
     assert_false(own_authority((const uint8_t[]){255, 1, 1, 1}, 20, false));
     assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, true));
-    /* sponsored without signers: the reserves of a channel account are */
+    /* sponsored without signers, as channel accounts are */
     assert_true(own_authority((const uint8_t[]){1, 0, 0, 0}, 0, true));
 }
 
@@ -99,7 +99,7 @@ static void an_account_entry_gives_its_fields(void **state)
     assert_int_equal(out.balance_stroops, 123);
     assert_int_equal(out.sequence, 456);
     assert_false(out.removed);
-    assert_int_equal(out.reserves, 2 + 2 + 2); /* two signers, and as many sponsored entries */
+    assert_int_equal(out.reserves, 2 + 2 + 3 - 1); /* two signers, sponsoring 3, sponsored 1 */
     assert_int_equal(out.selling_stroops, 77);
     for (size_t len = 0; len < entry.len; len++)
         assert_int_equal(account_entry_decode((struct bytes){entry.data, len}, &out), ERR_XDR_TRUNCATED);
@@ -107,7 +107,7 @@ static void an_account_entry_gives_its_fields(void **state)
     assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_XDR_TRAILING);
 }
 
-static void an_entry_that_is_no_account_is_refused(void **state)
+static void an_entry_of_another_type_is_refused(void **state)
 {
     (void)state;
     CLEANUP(buf_free) struct buf ttl = {0};
@@ -119,7 +119,7 @@ static void an_entry_that_is_no_account_is_refused(void **state)
     assert_int_equal(account_entry_decode(buf_bytes(&ttl), &out), ERR_MALFORMED);
 }
 
-static void the_ledger_key_of_an_account(void **state)
+static void a_ledger_key_is_the_type_and_the_account(void **state)
 {
     (void)state;
     CLEANUP(buf_free) struct buf out = {0};
@@ -132,9 +132,9 @@ static void the_ledger_key_of_an_account(void **state)
     assert_memory_equal(out.data + 8, key.bytes, 32);
 }
 
-/* stellar-core, TransactionFrame: of the codes that can be in a ledger, only these leave the sequence number.
+/* In stellar-core's TransactionFrame, only these codes are set after the sequence number has been consumed.
  */
-static void DR3_only_codes_set_after_the_sequence_moved_prove_that_it_was_consumed(void **state)
+static void DR3_only_codes_set_after_the_sequence_number_was_consumed_prove_it(void **state)
 {
     (void)state;
     static const int32_t consuming[] = {0, -1, -6, -7, -10, -11, -14, -15};
@@ -170,9 +170,9 @@ int main(void)
         cmocka_unit_test(the_master_key_alone_must_reach_every_threshold),
         cmocka_unit_test(any_other_signer_ends_own_authority),
         cmocka_unit_test(an_account_entry_gives_its_fields),
-        cmocka_unit_test(an_entry_that_is_no_account_is_refused),
-        cmocka_unit_test(the_ledger_key_of_an_account),
-        cmocka_unit_test(DR3_only_codes_set_after_the_sequence_moved_prove_that_it_was_consumed),
+        cmocka_unit_test(an_entry_of_another_type_is_refused),
+        cmocka_unit_test(a_ledger_key_is_the_type_and_the_account),
+        cmocka_unit_test(DR3_only_codes_set_after_the_sequence_number_was_consumed_prove_it),
         cmocka_unit_test(every_result_code_of_the_schema_has_its_protocol_name),
     };
     return cmocka_run_group_tests_name("stellar/ledger_account", tests, NULL, NULL);

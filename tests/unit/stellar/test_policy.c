@@ -158,7 +158,7 @@ static void a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused(void **s
     assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_OK);
 }
 
-/* The resource fee is added to the cap; with the inner fee it must fit the field. */
+/* The resource fee is added to the cap. The inner fee, which includes it, must fit its field of 32 bits. */
 static void the_fee_bump_cap_excludes_the_resource_fee(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@
 struct time_case {
     uint64_t max_time_s;
     uint32_t timeout_s;
-    uint64_t expected_s; /* after NOW; REFUSED */
+    uint64_t expected_s; /* after NOW, or REFUSED */
 };
 
 static enum err max_time(

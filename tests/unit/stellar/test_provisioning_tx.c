@@ -10,12 +10,12 @@
 #include "stellar/provisioning_tx.h"
 #include "vectors.h"
 
-static void read_accounts(const char *list, struct provisioning_tx *template)
+static void read_accounts(const char *list, struct provisioning_tx *provisioning)
 {
     AUTO_FREE char *copy = mem_copy_text(list);
     char *rest = copy;
-    for (const char *one; (one = strsep(&rest, ",")) != NULL; template->account_count++)
-        assert_int_equal(address_decode(one, &template->accounts[template->account_count]), ERR_OK);
+    for (const char *one; (one = strsep(&rest, ",")) != NULL; provisioning->account_count++)
+        assert_int_equal(address_decode(one, &provisioning->accounts[provisioning->account_count]), ERR_OK);
 }
 
 static void read_signatures(const char *list, struct signature *signatures)
@@ -32,26 +32,26 @@ static void read_signatures(const char *list, struct signature *signatures)
 
 static void check_provisioning(struct vectors *vectors)
 {
-    struct provisioning_tx template = {0};
-    template.kind =
+    struct provisioning_tx provisioning = {0};
+    provisioning.kind =
         strcmp(vector_text(vectors), "creation") == 0 ? PROVISIONING_CREATION : PROVISIONING_MERGE;
     struct network_id network = network_id_of(vector_text(vectors));
-    template.distribution = vector_key(vectors);
-    template.sequence = vector_i64(vectors);
-    template.fee_stroops = (uint32_t)vector_i64(vectors);
-    template.max_time_s = (uint64_t)vector_i64(vectors);
-    read_accounts(vector_text(vectors), &template);
+    provisioning.distribution = vector_key(vectors);
+    provisioning.sequence = vector_i64(vectors);
+    provisioning.fee_stroops = (uint32_t)vector_i64(vectors);
+    provisioning.max_time_s = (uint64_t)vector_i64(vectors);
+    read_accounts(vector_text(vectors), &provisioning);
     struct hash hash = vector_hash(vectors);
     struct signature signatures[SIGNATURES_MAX];
     read_signatures(vector_text(vectors), signatures);
     CLEANUP(buf_free) struct buf expected = vector_bytes(vectors);
 
-    struct public_key signers[SIGNATURES_MAX] = {template.distribution};
-    memcpy(signers + 1, template.accounts, template.account_count * sizeof signers[0]);
+    struct public_key signers[SIGNATURES_MAX] = {provisioning.distribution};
+    memcpy(signers + 1, provisioning.accounts, provisioning.account_count * sizeof signers[0]);
     CLEANUP(buf_free) struct buf transaction = {0}, envelope = {0};
-    provisioning_tx_build(&template, &transaction);
+    provisioning_tx_build(&provisioning, &transaction);
     assert_same_hash(transaction_hash(&network, buf_bytes(&transaction)), hash);
-    envelope_build(buf_bytes(&transaction), signers, signatures, template.account_count + 1, &envelope);
+    envelope_build(buf_bytes(&transaction), signers, signatures, provisioning.account_count + 1, &envelope);
     assert_bytes(buf_bytes(&envelope), buf_bytes(&expected));
 }
 
@@ -61,7 +61,7 @@ static void DS3_creations_and_merges_are_those_of_the_sdk(void **state)
     struct vectors vectors;
     size_t count = 0;
     vectors_open(&vectors);
-    for (; vectors_next(&vectors, "template"); count++)
+    for (; vectors_next(&vectors, "provisioning"); count++)
         check_provisioning(&vectors);
     vectors_close(&vectors);
     assert_int_equal(count, 6);
@@ -81,12 +81,12 @@ static void P2_every_operation_has_an_explicit_source(void **state)
     (void)state;
     static const size_t operations[] = {[PROVISIONING_CREATION] = 57, [PROVISIONING_MERGE] = 19};
     for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
-        struct provisioning_tx template = {
+        struct provisioning_tx provisioning = {
             .kind = kind, .max_time_s = 1, .account_count = PROVISIONING_ACCOUNTS_MAX, .sequence = 1};
         CLEANUP(buf_free) struct buf transaction = {0};
         struct envelope view;
         size_t count = 0;
-        provisioning_tx_build(&template, &transaction);
+        provisioning_tx_build(&provisioning, &transaction);
         assert_int_equal(transaction_decode(buf_bytes(&transaction), &view, NULL), ERR_OK);
         assert_int_equal(operation_each(&view, expect_source, &count), ERR_OK);
         assert_int_equal(count, operations[kind]);
@@ -99,5 +99,5 @@ int main(void)
         cmocka_unit_test(DS3_creations_and_merges_are_those_of_the_sdk),
         cmocka_unit_test(P2_every_operation_has_an_explicit_source),
     };
-    return cmocka_run_group_tests_name("stellar/template", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("stellar/provisioning_tx", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void T11_extend_and_restore_pass_and_name_no_account(void **state)
     NAMES_NOBODY(&restore);
 }
 
-static void T11_their_sources_are_named_muxed_or_not(void **state)
+static void T11_sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
 {
     (void)state;
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
@@ -51,7 +51,7 @@ static void T14_several_soroban_operations_are_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "exactly one operation");
 }
 
-static void T15_soroban_data_missing_is_refused(void **state)
+static void T15_missing_soroban_data_is_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
@@ -110,7 +110,7 @@ static void A2_T16_source_account_credentials_of_the_channel_account_are_refused
     assert_refused(&second, ERR_FORBIDDEN_SIGNER, "operations[0]");
 }
 
-static void A3_source_account_credentials_of_the_operations_source_pass_and_it_is_named(void **state)
+static void A3_source_account_credentials_of_an_operations_own_source_pass_and_name_it(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -324,15 +324,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(T11_extend_and_restore_pass_and_name_no_account),
-        cmocka_unit_test(T11_their_sources_are_named_muxed_or_not),
+        cmocka_unit_test(T11_sources_of_extend_and_restore_are_named_muxed_or_not),
         cmocka_unit_test(T14_one_soroban_operation_among_others_is_refused),
         cmocka_unit_test(T14_several_soroban_operations_are_refused),
-        cmocka_unit_test(T15_soroban_data_missing_is_refused),
+        cmocka_unit_test(T15_missing_soroban_data_is_refused),
         cmocka_unit_test(soroban_data_on_a_classic_operation_is_refused),
         cmocka_unit_test(a_memo_on_invoke_is_refused),
         cmocka_unit_test(a_muxed_source_on_invoke_is_refused),
         cmocka_unit_test(A2_T16_source_account_credentials_of_the_channel_account_are_refused),
-        cmocka_unit_test(A3_source_account_credentials_of_the_operations_source_pass_and_it_is_named),
+        cmocka_unit_test(A3_source_account_credentials_of_an_operations_own_source_pass_and_name_it),
         cmocka_unit_test(T10_T16_addresses_of_every_kind_of_credentials_are_named),
         cmocka_unit_test(A5_H11_muxed_addresses_are_named_by_their_account),
         cmocka_unit_test(addresses_that_have_no_key_are_not_named),

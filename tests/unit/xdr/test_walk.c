@@ -27,7 +27,7 @@ static struct buf words(size_t count, const uint32_t values[])
 
 #define WORDS(...) words(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
 
-/* The result, and the position in bytes. */
+/* Asserts the result of xdr_take, and the position in bytes after it. */
 static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict, size_t at)
 {
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -134,7 +134,7 @@ static void a_count_of_4_billion_ends_with_the_input(void **state)
     assert_verdict(XDR_SorobanResourcesExtV0, WORDS(0x40000001, 0), ERR_XDR_TRUNCATED, 4);
 }
 
-/* depth predicates NOT(NOT(...)), open at the end unless closed */
+/* NOT(NOT(... UNCONDITIONAL)), nested to this depth */
 static struct buf predicates(size_t depth)
 {
     struct buf buf = {0};
@@ -171,8 +171,8 @@ static struct buf maps(size_t depth)
     return buf;
 }
 
-/* A nested value is at least three levels for the Rust parser (SCVal, its option, its array), which stops at
-   1,000; the C++ one stops at 500, of which each SCVal is one. */
+/* The protocol's Rust parser stops at 1,000 levels, and a nested SCVal is at least three of them (the SCVal,
+   its option, its array). Its C++ parser stops at 500 levels, and a nested SCVal is one of them. */
 static void nesting_that_the_protocol_allows_decodes(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void each_finds_inner_values_before_outer_ones(void **state)
     buf_free(&buf);
 }
 
-/* As a field (accountID), in an option (inflationDest) and in an array of options (signerSponsoringIDs). */
+/* In a field (accountID), an option (inflationDest) and an array of options (signerSponsoringIDs). */
 static void each_finds_a_union_wherever_it_stands(void **state)
 {
     (void)state;
