@@ -201,8 +201,7 @@ static const char *warning(const char *name)
     return text;
 }
 
-static void DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_empty_one_fails_its_check(
-    void **state)
+static void DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check(void **state)
 {
     (void)state;
     assert_non_null(strstr(warning("funds"), "not known"));
@@ -374,7 +373,7 @@ int main(void)
         TEST(DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end),
         TEST(DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
         TEST(DO5_G2_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not),
-        TEST(DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_empty_one_fails_its_check),
+        TEST(DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check),
         TEST(below_the_minimum_balance_a_lease_is_503_before_it_takes_an_account),
         TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),
         TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers),
