@@ -24,7 +24,7 @@ struct source {
 };
 
 static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.cursor c";
-/* Without the leases of hold.sql: they stay open, and reading them would take time. */
+/* Leaves out the leases of hold.sql, which stay open: reading them would take time. */
 static const char sql_open[] =
     "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL"
     " AND l.account > (SELECT h.up_to FROM public.bench_held h)";
@@ -82,7 +82,7 @@ static enum err next_ledger(
     return build(source, start, out, detail);
 }
 
-/* Whoever asks for accounts goes on without them. */
+/* Reads of accounts fail, and ingestion continues without them. */
 static enum err no_accounts(void *source, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail)
 {

@@ -94,7 +94,7 @@ stop() { # CODE
     exit "$1"
 }
 
-# ---- what would be in the way, checked before anything is started
+# ---- conflicts with other processes, checked before anything is started
 
 # Holds descriptor 9 locked until this shell ends. What it starts in the background closes it, so that processes that survive a kill -9
 # of this shell do not hold the lock.
@@ -173,7 +173,7 @@ trap 'stop 0' INT TERM HUP
 
 # ---- database and network
 
-# A process in its own session gets no signal from the terminal: stop() ends it in order, and never while it starts.
+# A process in its own session gets no signal from the terminal, so only stop() ends it, in order and not while it starts.
 if [ -n "$own_database" ]; then
     step "PostgreSQL in $dir/postgres"
     cluster=yes
@@ -202,18 +202,18 @@ $(tail -n 20 "$dir/localnet.log")"
 fi
 export RPC_URL
 
-# A member of the result of an RPC call. Empty when the call fails: fairway's own commands retry, and report why.
+# Prints a member of the result of an RPC call. Prints nothing when the call fails: fairway's own commands retry, and report why.
 ask_rpc() { # METHOD MEMBER
     curl -fsS --max-time 5 -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"'"$1"'"}' "$RPC_URL" 2>/dev/null |
         sed -nE 's/.*"'"$2"'": *("([^"]*)"|([0-9]+)).*/\2\3/p'
 }
 
-# Empty too when the database has no such table yet, or cannot be reached.
+# Prints the result of a query. Prints nothing when the database has no such table yet, or cannot be reached.
 ask_database() {
     PGCONNECT_TIMEOUT=5 psql -X -w -qtA "${DATABASE_DIRECT_URL:-$DATABASE_URL}" -c "$1" 2>/dev/null || true
 }
 
-# How to start afresh, for a database that another network's ledgers and keys are in.
+# Fails with advice, when the database has the ledgers and keys of another network.
 another_network() {
     if [ -n "$own_database" ]; then
         # where PostgreSQL's user cannot reach $dir, the data is elsewhere (pg.sh)
@@ -259,7 +259,7 @@ step "schema"
 step "$accounts channel accounts"
 "$bin/fairway" ensure-accounts "$accounts"
 
-# Its log is kept, so that its end can be shown after a failure, and copied to the terminal.
+# Writes the log of serve to a file, whose end is shown after a failure, and copies it to the terminal.
 step "serve"
 setsid "$bin/fairway" serve >"$dir/serve.log" 2>&1 9>&- &
 serve=$!

@@ -1,5 +1,5 @@
-// `make run` and `make demo` as a newcomer uses them: however a run ends, it stops what it started; it names what is in its way before it
-// starts anything; and it reports to be ready only when it is.
+// `make run` and `make demo` as a newcomer uses them: a run stops what it started, however it ends; it names conflicting processes before
+// it starts anything; and it reports that it is ready only when it is.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -35,7 +35,7 @@ function processes() {
   return all;
 }
 
-/** The processes that runs in our folder started: those with its name in their environment, the PostgreSQL server in it, and their children. */
+/** The processes started by runs in our folder: those with its name in their environment, its PostgreSQL server, and their children. */
 function ours() {
   const all = processes();
   const file = path.join(folder, 'postgres/data/postmaster.pid');

@@ -1,4 +1,4 @@
-// What a person types: arguments that are refused, help, versions, and the words for each wrong setting at the start of a command.
+// The command line: refused arguments, help, versions, and the error message for each wrong setting at the start of a command.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -43,7 +43,7 @@ function serve(env) {
   return service;
 }
 
-/** The start ends with this exit code and these words, well before START_TIMEOUT. */
+/** Asserts that the start ends with this exit code and this message, well before START_TIMEOUT. */
 async function refused(env, code, words, args = ['serve'], base = world.env) {
   const ended = await run(args, env, base);
   assert.equal(ended.code, code, ended.error);
@@ -114,7 +114,7 @@ test('the help of a command shows its usage and the options that it reads', TIME
   }
 });
 
-test('a switch is on or off', TIMEOUT, async () => {
+test('a switch accepts only on and off', TIMEOUT, async () => {
   await refused({ INGEST: 'nope' }, 64, /INGEST must be on or off, not "nope"/);
   const service = serve({ INGEST: 'no' });
   await until(() => service.url, 20_000, `it listens:\n${service.log}`);
@@ -123,13 +123,13 @@ test('a switch is on or off', TIMEOUT, async () => {
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('LOG_LEVEL is taken in any case, and TRACE as debug', TIMEOUT, async () => {
+test('LOG_LEVEL is accepted in upper and lower case, and TRACE means debug', TIMEOUT, async () => {
   for (const level of ['TRACE', 'Debug', 'INFO', 'warn'])
     assert.equal((await run(['migrate'], { LOG_LEVEL: level })).code, 0);
   await refused({ LOG_LEVEL: 'loud' }, 78, /LOG_LEVEL must be debug, info, warn or error, not "loud"/, ['migrate']);
 });
 
-test('ensure-accounts says what it will do, and --dry-run does nothing', TIMEOUT, async () => {
+test('ensure-accounts prints what it will do, and --dry-run does nothing', TIMEOUT, async () => {
   const states = () => world.sql('SELECT state, count(*) FROM fairway.channel_accounts GROUP BY 1 ORDER BY 1');
   const before = await states();
   const { MASTER_KEY_FILE, RPC_URL, ...databaseAlone } = world.env;
@@ -157,7 +157,7 @@ test('hold --show prints the reason and the end of the hold', TIMEOUT, async () 
   await world.sql('UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL');
 });
 
-test('a login that the server refuses ends the start at once, and says why', TIMEOUT, async () => {
+test('a login that the server refuses ends the start at once, with the reason', TIMEOUT, async () => {
   const url = new URL(world.env.DATABASE_URL);
   const password = new URL(url), role = new URL(url), database = new URL(url);
   password.password = 'wrong';
@@ -179,7 +179,7 @@ test('a parameter of the URL that libpq does not know is named', TIMEOUT, async 
   assert.doesNotMatch(error, /word=|"word/);
 });
 
-test('key files that cannot be meant have words of their own', TIMEOUT, async () => {
+test('a master key file that is a directory, empty or not set has an error of its own', TIMEOUT, async () => {
   const empty = path.join(world.folder, 'empty');
   fs.writeFileSync(empty, '', { mode: 0o600 });
   await refused({ MASTER_KEY_FILE: world.folder }, 78, /MASTER_KEY_FILE: \S+ is a directory, not a file/);
@@ -213,7 +213,7 @@ test('options of wallet-backend that have no effect are named in one warning', T
   assert.doesNotMatch(lines[0], /arn:|secret|G1/);
 });
 
-test('serve logs once what it runs with, without secrets, and that the pool is small; SIGHUP does not end it', TIMEOUT, async () => {
+test('serve logs its settings once, without secrets, and warns of a small pool; SIGHUP does not end it', TIMEOUT, async () => {
   const secret = fs.readFileSync(world.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, 'utf8');
   const { DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...rest } = world.env;
   const service = new Service({ ...rest, DISTRIBUTION_ACCOUNT_PRIVATE_KEY: secret, NUM_CHANNEL_ACCOUNTS: '4' });
@@ -235,7 +235,7 @@ test('serve logs once what it runs with, without secrets, and that the pool is s
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('ingest survives SIGHUP too', TIMEOUT, async () => {
+test('SIGHUP does not end ingest', TIMEOUT, async () => {
   const child = spawn(fairway, ['ingest'], { env: world.env, stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
   child.stderr.on('data', data => (log += data));
@@ -291,7 +291,7 @@ for (const settings of ['pool_mode = transaction\ndefault_pool_size = 1', 'pool_
     }
   });
 
-test('a pooler that keeps one server session for each client is none', TIMEOUT, async t => {
+test('a pooler in session mode is not taken for a transaction pooler', TIMEOUT, async t => {
   const url = await startPooler(t, 'pool_mode = session\ndefault_pool_size = 30');
   if (url === null)
     return t.skip('no pgbouncer');

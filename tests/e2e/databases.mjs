@@ -39,7 +39,7 @@ export class Databases {
     return this.#names.at(-1);
   }
 
-  /** A libpq URL that leads to whichever of these servers is the primary. */
+  /** A libpq URL that connects to whichever of these servers is the primary. */
   url(...names) {
     const password = this.#read(names[0], 'password');
     const hosts = names.map(name => `127.0.0.1:${this.#read(name, 'port')}`);

@@ -17,7 +17,7 @@ const TIMEOUT = { timeout: LONG ? 900_000 : 120_000 };
 let world, databases, service, users;
 /** The name of the current primary. */
 let primary;
-/** Everything signed here, by account and sequence: [{hash, maxTime, granted}], where granted is the close time at that moment. */
+/** Everything that was signed in this file, by account and sequence: [{hash, maxTime}]. */
 const signed = new Map();
 
 before(async () => {
@@ -44,6 +44,7 @@ const cursor = async columns => (await databases.sql(primary, `SELECT ${columns}
 const held = async () => (await cursor("coalesce(held_until, 0)"))[0] !== '0';
 const post = (to = service) => to.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300 });
 
+/** granted: the network's last close time before the request. */
 function remember(lease, granted) {
   const key = `${lease.channelAccount} ${lease.sequence}`;
   const before = signed.get(key) ?? [];
@@ -72,7 +73,7 @@ async function include(...taken) {
   for (const { envelope } of taken)
     await submit(world, envelope);
   for (const { outerHash } of taken)
-    await until(async () => (await world.network.getTransaction(outerHash)).status === 'SUCCESS', 10_000, 'included');
+    await until(async () => (await world.network.getTransaction(outerHash)).status === 'SUCCESS', 10_000, 'the network has included the transaction');
   const { sequence } = await world.network.getLatestLedger();
   await until(async () => Number((await cursor('sequence'))[0]) >= sequence, 20_000, 'ingestion has caught up');
 }
@@ -102,7 +103,7 @@ function assertNothingGranted(answers) {
     assert.match(answer, /^503 /);
 }
 
-const noticed = () => until(() => held().catch(() => false), 30_000, 'the leader has noticed');
+const noticed = () => until(() => held().catch(() => false), 30_000, 'the leader has put grants on hold');
 
 async function assertMirrored() {
   const rows = await databases.sql(primary, 'SELECT public_key, state, sequence FROM fairway.channel_accounts');
@@ -174,10 +175,10 @@ test('DR10 a second promotion during the hold extends it', TIMEOUT, async () => 
   await noticed();
   await databases.sql(primary, 'UPDATE fairway.cursor SET held_until = held_until - 100');
   const [before, timeline] = await cursor('held_until, timeline');
-  await until(async () => (await databases.sql(third, 'SELECT held_until FROM fairway.cursor'))[0][0] === before, 10_000, 'streamed on');
+  await until(async () => (await databases.sql(third, 'SELECT held_until FROM fairway.cursor'))[0][0] === before, 10_000, 'the third server has the hold of the second');
   await databases.crash(second);
   await databases.promote(primary = third);
-  await until(async () => Number((await cursor('timeline'))[0]) > Number(timeline), 30_000, 'the leader has noticed again');
+  await until(async () => Number((await cursor('timeline'))[0]) > Number(timeline), 30_000, 'the leader has noticed the second promotion');
   assert.ok(Number((await cursor('held_until'))[0]) >= Number(before) + 100);
   await include(...forgotten);
   await assertMirrored();

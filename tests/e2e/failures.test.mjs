@@ -93,17 +93,17 @@ test('bad requests: each gets its 4xx and code, nothing is leased, and the proce
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('RPC unavailable later: leases continue for a while, readiness turns red, and both recover', async () => {
+test('RPC unavailable later: leases continue for a while, /readyz fails, and both recover', async () => {
   await world.localnet.pause();
-  const status = await until(async () => (await service.get('/readyz')).status === 503, 60_000, 'readiness turns red');
+  const status = await until(async () => (await service.get('/readyz')).status === 503, 60_000, '/readyz fails');
   assert.ok(status);
   await world.localnet.resume();
-  await until(async () => (await service.get('/readyz')).status === 200, 30_000, 'readiness is green again');
+  await until(async () => (await service.get('/readyz')).status === 200, 30_000, '/readyz succeeds again');
   await payThrough(world, service, users[0], users[1]);
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
-test('database unavailable later: 503, readiness red, and both recover', async () => {
+test('database unavailable later: 503, /readyz fails, and both recover', async () => {
   await world.postgres('stop');
   const refused = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR() });
   assert.equal(refused.status, 503);

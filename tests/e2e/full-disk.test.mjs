@@ -1,4 +1,4 @@
-// The database's disk is full: the server reports SQLSTATE 53100 where a file would have to grow. Readiness turns red, nothing is leased
+// The database's disk is full: the server reports SQLSTATE 53100 where a file would have to grow. /readyz fails, nothing is leased
 // without being recorded, and everything recovers when there is space again.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -26,15 +26,15 @@ after(() => world?.stop());
 
 const isDiskOk = async () => (await service.metrics()).fairway_database_disk_ok;
 
-test('DX7 a full disk turns readiness red, and nothing that it refuses is leased', { timeout: 120_000 }, async () => {
+test('DX7 with a full disk /readyz fails, and nothing that cannot be written is leased', { timeout: 120_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   await payThrough(world, service, payer, payee);
   assert.deepEqual(await service.check('disk'), { status: 200, name: 'disk', ok: true });
   fs.writeFileSync(flag, '');
-  const red = await service.check('disk');
-  assert.equal(red.status, 503);
-  assert.equal(red.ok, false);
-  assert.match(red.reason, /disk full/);
+  const failed = await service.check('disk');
+  assert.equal(failed.status, 503);
+  assert.equal(failed.ok, false);
+  assert.match(failed.reason, /disk full/);
   assert.equal(await isDiskOk(), 0);
   assert.match(service.log, /the database cannot write.*53100/);
   // pages with free space take more rows

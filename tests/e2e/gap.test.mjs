@@ -44,12 +44,12 @@ test('DR5 after a gap beyond retention every lease has ended or is open, and not
   assert.equal(await status(service, included), 'consumed');
   assert.equal(await status(service, late), 'pending');
   const [[ledgers]] = await world.sql(`SELECT count(*) FROM fairway.ledgers WHERE sequence BETWEEN ${before + 1} AND ${before + RETENTION}`);
-  assert.equal(ledgers, '0', 'the lost ledgers are not there');
+  assert.equal(ledgers, '0', 'the lost ledgers are not in the database');
 
   await payThrough(world, service, payer, payee, { timeoutSeconds: 30 }); // grants have resumed
   await submit(world, late.bumped);
-  await until(async () => await status(service, late) === 'confirmed', 20_000, 'the late one is confirmed');
-  await until(async () => await status(service, abandoned) === 'expired', 40_000, 'the abandoned one expires');
+  await until(async () => await status(service, late) === 'confirmed', 20_000, 'the late transaction is confirmed');
+  await until(async () => await status(service, abandoned) === 'expired', 40_000, 'the abandoned lease expires');
   await assertSettled(assert, world, service, ACCOUNTS);
   const [[odd]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'");
   assert.equal(odd, '0');

@@ -15,7 +15,7 @@ const pg = path.join(root, 'tests/integration/support/pg.sh');
 export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
-/** By what factor the load of this machine slows a test down. */
+/** The factor, from 1 to 10, by which the load of this machine slows a test down. */
 const slowness = () => Math.min(10, Math.max(1, os.loadavg()[0] / os.availableParallelism()));
 
 /** Waits until check() returns a true value, and returns it. Throws after ms, or later in proportion to the machine's load. */
@@ -27,7 +27,7 @@ export async function until(check, ms, what) {
       return value;
     const waited = Date.now() - begun;
     if (waited > ms * slowness())
-      throw new Error(`not within ${waited} ms: ${what}`);
+      throw new Error(`timed out after ${waited} ms, waiting until: ${what}`);
     await sleep(50);
   }
 }
@@ -231,7 +231,7 @@ export class Service {
     return this.request('POST', path, body);
   }
 
-  /** One check of /readyz, and the HTTP status of the whole. */
+  /** One check of /readyz, with the HTTP status of the response. */
   async check(wanted) {
     const { status, json } = await this.get('/readyz');
     return { status, ...json.checks.find(({ name }) => name === wanted) };

@@ -1,6 +1,5 @@
 // Connection limits of serve: clients that wait, idle, or send one byte a second, requests that find no account, and a database that
-// blocks the API's workers. In each case an honest client and the probes get their response
-// within a second.
+// blocks the API's workers. In each case other clients and the probes get their responses within a second.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import dns from 'node:dns/promises';
@@ -14,7 +13,7 @@ import { fairway, payment, sleep, startWorld, until } from './harness.mjs';
 const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
 let world, service, users, lease, signed;
 
-/** {status, headers, json, ms} of a request on its own connection. */
+/** Sends a request on its own connection. Returns {status, headers, json, ms}. */
 function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   const begun = Date.now(), text = body && JSON.stringify(body);
   return new Promise((resolve, reject) => {
@@ -41,7 +40,7 @@ async function askPatiently(url, options) {
     }
 }
 
-/** The best of three tries, because other programs use this machine too. */
+/** The median of three tries counts, because other programs use this machine too. */
 async function assertAnswersSoon(url, options, what) {
   const tries = [];
   for (let i = 0; i < 3; i++) {
@@ -59,7 +58,7 @@ async function assertNobodyKeptOut(what) {
     await assertAnswersSoon(url + path, options, what);
 }
 
-/** Connections that send something, and later what `then` sends. Those that are closed reconnect if `again`. */
+/** Connections that send `said`, and then, if given, `byte` once a second. With `again`, a closed one connects again. */
 class Crowd {
   #timers = [];
 
@@ -114,9 +113,9 @@ after(() => world?.stop());
 test('clients that wait for a ledger get half of the connections, and the others get 503 with Retry-After', async t => {
   const crowd = new Crowd(t, CROWD, `GET /v1/transactions/${lease.hash}?wait=60 HTTP/1.1\r\nHost: x\r\n\r\n`, { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES / 2, 5000,
-    'as many wait as may');
+    'half of the connections wait');
   await assertNobodyKeptOut('waits');
-  const refused = await until(() => crowd.status(503).length === CROWD - PLACES / 2 && crowd.status(503), 5000, 'the others');
+  const refused = await until(() => crowd.status(503).length === CROWD - PLACES / 2 && crowd.status(503), 5000, 'the others are refused');
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: 1\r$/m.test(heard)));
 });
 
@@ -147,7 +146,7 @@ test('requests that find no account get five eighths of the connections, and rea
     `POST /v1/transactions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     { again: true });
   await until(() => crowd.members.filter(({ heard, closed }) => heard === '' && !closed).length === PLACES * 5 / 8, 5000,
-    'as many wait as may');
+    'five eighths of the connections wait');
   await assertNobodyKeptOut('leases');
   const refused = crowd.status(503);
   assert.ok(refused.every(({ heard }) => /"code":"OVERLOADED"/.test(heard) && /^Retry-After: /m.test(heard)), refused[0]?.heard);
@@ -156,7 +155,7 @@ test('requests that find no account get five eighths of the connections, and rea
 test('the probes respond while running requests hold every connection and worker of the API', async t => {
   const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
   await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
-    + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'locked');
+    + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'the table is locked');
   const body = JSON.stringify({ transactionXdr: signed, maxFee: '54321' });
   const crowd = new Crowd(t, 2 * PLACES,
     `POST /v1/fee-bumps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);

@@ -1,4 +1,4 @@
-// Lock hygiene of whole processes: every session limits its waits, even when the defaults of its role do not; `locks` shows who blocks
+// Locks of whole processes: every session limits its waits, even when the defaults of its role do not; `locks` shows who blocks
 // whom; and when everything runs at the same time there is no deadlock.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -11,8 +11,8 @@ import { payThrough, sleep, startWorld, until } from './harness.mjs';
 const psql = (url, text) => promisify(execFile)('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, '-c', text]);
 let world, superuser, service, users;
 
-// The settings of a session where they matter, inside its statements on fairway's tables: row security calls this function for each row
-// that a statement reads or writes. It logs them, because only the server's log survives a rollback.
+// Logs the settings of each session as they are inside its statements on fairway's tables: row security calls this function for each row
+// that a statement reads or writes. It writes to the server's log, because that survives a rollback.
 const note = `CREATE FUNCTION public.note() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE settings text := concat_ws(' ', current_setting('lock_timeout'), current_setting('statement_timeout'),
   current_setting('idle_in_transaction_session_timeout'), current_setting('synchronous_commit'), replace(current_setting('transaction_isolation'), ' ', '_'),

@@ -43,7 +43,7 @@ async function leave(count) {
 async function fund(stroops) {
   const before = await paymentsLeft();
   await send(bank, world.distribution, stroops);
-  await until(async () => await paymentsLeft() > before, 30_000, 'the money is seen');
+  await until(async () => await paymentsLeft() > before, 30_000, 'fairway knows the higher balance');
 }
 
 const times = words => service.log.split('\n').filter(line => line.includes(words)).length;
@@ -53,7 +53,7 @@ const funds = async () => {
 };
 
 test('fairway reports the balance that the network has', { timeout: 60_000 }, async () => {
-  await until(async () => (await service.metrics()).fairway_distribution_known === 1, 20_000, 'it is known');
+  await until(async () => (await service.metrics()).fairway_distribution_known === 1, 20_000, 'the balance is known');
   for (let i = 0; i < 2; i++) {
     const said = await until(async () => {
       const { balance, reserves } = await network(), values = await service.metrics();
@@ -71,7 +71,7 @@ test('fairway reports the balance that the network has', { timeout: 60_000 }, as
 
 test('one warning when the balance runs low, and one log line when it is sufficient again', { timeout: 90_000 }, async () => {
   await leave(49);
-  await until(() => times('balance is low') === 1, 5000, 'it warns');
+  await until(() => times('balance is low') === 1, 5000, 'the low balance is logged');
   const { warning, ...rest } = await funds();
   assert.deepEqual(rest, { status: 200, name: 'funds', ok: true });
   assert.match(warning, /low/);
@@ -79,7 +79,7 @@ test('one warning when the balance runs low, and one log line when it is suffici
   await isLeft(48);
   assert.equal(times('balance is low'), 1);
   await fund(100_000_000n);
-  await until(() => times('balance is sufficient again') === 1, 5000, 'it says so');
+  await until(() => times('balance is sufficient again') === 1, 5000, 'the sufficient balance is logged');
   assert.deepEqual(await funds(), { status: 200, name: 'funds', ok: true });
 });
 
@@ -87,10 +87,10 @@ test('below the minimum no lease is granted, earlier leases are still paid, and 
   const leased = await service.post('/v1/transactions', { transactionXdr: payment(world, user, bank).toXDR(), timeoutSeconds: 300 });
   assert.equal(leased.status, 201);
   await leave(9);
-  await until(() => times('cannot pay for more leases') === 1, 5000, 'it says so');
-  const red = await funds();
-  assert.equal(red.status, 503);
-  assert.equal(red.ok, false);
+  await until(() => times('cannot pay for more leases') === 1, 5000, 'the insufficient balance is logged');
+  const failed = await funds();
+  assert.equal(failed.status, 503);
+  assert.equal(failed.ok, false);
   const refused = await service.post('/v1/transactions', { transactionXdr: payment(world, user, bank).toXDR() });
   assert.equal(refused.status, 503);
   assert.equal(refused.json.code, 'DISTRIBUTION_ACCOUNT_UNDERFUNDED');

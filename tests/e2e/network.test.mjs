@@ -174,13 +174,13 @@ test('DR8 DR9 over a faulty network each lease ends when a ledger proves it, non
     await assertSettled(assert, world, services[0], ACCOUNTS);
 
     const rows = await leaseRows();
-    assert.deepEqual(badSequence, [], 'txBAD_SEQ of a node that had the ledger');
+    assert.deepEqual(badSequence, [], 'txBAD_SEQ from a node that had the ledger');
     assertEveryLeaseEnded(rows);
     const pairs = assertNoOverlap(rows);
     const ends = rows.reduce((sum, { result }) => ({ ...sum, [result]: (sum[result] ?? 0) + 1 }), {});
     t.diagnostic(JSON.stringify({ leases: rows.length, pairs, ends, met }));
     t.diagnostic(JSON.stringify(fired));
-    assert.ok(rows.length >= (isLong ? 1000 : 100) && pairs >= 50 && ends.confirmed > 0 && ends.expired > 0, 'enough happened to tell');
+    assert.ok(rows.length >= (isLong ? 1000 : 100) && pairs >= 50 && ends.confirmed > 0 && ends.expired > 0, 'there were enough leases, confirmations and expiries');
     for (const name of ['lagLedgers', 'lagSpread', 'loseRequest', 'loseAnswer', 'delayMs', 'delayLedgers', 'loseSubmission', 'late'])
       assert.ok(fired[name] > 0, `the network did ${name}`);
     assert.ok(fired.emptyLedger + fired.dropLedger + fired.jump > 0, 'ledgers were empty, dropped or ahead of the clock');

@@ -35,12 +35,12 @@ const inDatabase = (table, event, { atCommit = false, when = 'true' } = {}) => a
   }
 };
 
-/** Kills at a call to the RPC that is not carried out. `behind`: a query that returns rows once the previous step is committed. */
-const atCall = (method, behind) => async run => {
+/** Kills at a call to the RPC that is not carried out. `condition`: a query that returns rows once the previous step is committed. */
+const atCall = (method, condition) => async run => {
   let child;
   const met = new Promise(resolve => {
     proxy.onCall = async call => {
-      if (call.method !== method || (await world.sql(behind)).length === 0)
+      if (call.method !== method || (await world.sql(condition)).length === 0)
         return;
       child.process.kill('SIGKILL');
       await child.ended;

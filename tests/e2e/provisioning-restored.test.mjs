@@ -1,4 +1,4 @@
-// ensure-accounts on a database that went back in time: an earlier copy replaces the original. DR10, P.
+// ensure-accounts on a database that went back in time: an earlier copy replaces the original (DR10).
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { startProvisioning } from './provisioning.mjs';
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => provisioning?.stop());
 
-/** Copies the database, as a backup does; restore() puts the copy in its place. Nothing is connected during either. */
+/** Copies the database, as a backup does; restore() replaces the database by the copy. No session may be open during either. */
 async function backUp(name) {
   const url = new URL(original);
   await until(async () => (await world.sql(`SELECT 1 FROM pg_stat_activity WHERE datname = '${url.pathname.slice(1)}' AND pid <> pg_backend_pid()`)).length === 0,
@@ -87,7 +87,7 @@ for (const noticed of [false, true])
     if (!noticed) // a copied volume leaves no trace
       await world.sql('UPDATE fairway.cursor SET home = (fairway.identity()).home');
     const [[cursor]] = await world.sql('SELECT sequence FROM fairway.cursor');
-    await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'three ledgers are to be caught up with');
+    await until(() => world.localnet.chain.history.latest >= Number(cursor) + 3, 10_000, 'the network is three ledgers ahead of the cursor');
     let asked = 0;
     proxy.onCall = async ({ method }) => { // so that the run could stop after the first of them, with the old state
       if (method === 'getLedgers' && ++asked === 2)

@@ -49,7 +49,7 @@ test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run co
     await service.kill();
   });
   await until(async () => (await world.sql('SELECT 1 FROM fairway.provisioning WHERE cardinality(accounts) = 5')).length,
-    30_000, 'a second transaction, committed here only');
+    30_000, 'a second transaction is committed, on the primary only');
   await sleep(1500);
   assert.equal(sentBehind, 0);
   lost = 0;

@@ -2,6 +2,7 @@
 // agree, and no key is lost.
 import assert from 'node:assert/strict';
 import { StrKey } from '@stellar/stellar-sdk';
+import { exists as accountExists } from '../dev/network.mjs';
 import { startWorld } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
@@ -59,11 +60,7 @@ export async function startProvisioning(options = {}) {
   }
 
   async function exists(address) {
-    return world.network.getAccount(address).then(() => true, error => {
-      if (/not found/i.test(error.message))
-        return false;
-      throw error;
-    });
+    return accountExists(world.network, address);
   }
 
   /** Table and network agree on exactly `count` accounts; `foreign` of them were created by somebody else. */

@@ -72,7 +72,7 @@ async function whileSwallowed(count, act) {
   proxy.onSend = () => 'hang up';
   const run = start(['ensure-accounts', String(count)]);
   const id = await until(async () => (await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'"))[0]?.[0],
-    10_000, 'a pending transaction');
+    10_000, 'a transaction is pending');
   await act(id);
   proxy.onSend = () => null;
   return { id: Number(id), ...await run.ended };
@@ -83,7 +83,7 @@ test('P11: a transaction that a ledger proves dead is made again with the same k
   await ensureExactly(3);
   const { id, code, out } = await whileSwallowed(6, async pending => {
     await world.sql(`UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
-    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction');
+    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction is stored');
   });
   assert.equal(code, 0, out);
   const [first, second] = await fates(id);
@@ -100,7 +100,7 @@ test('a sequence number that the distribution account used elsewhere delays the 
     const transaction = builder.addOperation(Operation.bumpSequence({ bumpTo: '0' })).setTimeout(30).build();
     transaction.sign(world.distribution);
     await world.network.sendTransaction(transaction);
-    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction');
+    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction is stored');
   });
   assert.equal(code, 0, out);
   const [first, second] = await fates(id);
@@ -144,7 +144,7 @@ test('DP1: after a kill between storing and sending, the next run sends the stor
   await ensureExactly(5);
   proxy.onSend = () => 'hang up';
   const run = start(['ensure-accounts', '10']);
-  await until(async () => (await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'")).length, 10_000, 'a stored one');
+  await until(async () => (await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'")).length, 10_000, 'a transaction is stored');
   run.process.kill('SIGKILL');
   await run.ended;
   proxy.onSend = () => null;

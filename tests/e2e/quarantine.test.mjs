@@ -41,7 +41,7 @@ async function channelKey(address) {
     networkId: crypto.createHash('sha256').update(world.passphrase).digest() });
 }
 
-/** A transaction of the channel account that fairway did not sign; somebody else pays for it and sponsors what it adds. */
+/** Submits a transaction of the channel account that fairway did not sign; a user pays for it and sponsors what it adds. */
 async function misuse(address, ...operations) {
   const [payer] = users;
   const builder = new TransactionBuilder(await world.network.getAccount(address), { fee: '1000', networkPassphrase: world.passphrase });
@@ -138,7 +138,7 @@ test('release: only if the network confirms that it may, with the network\'s seq
   await released(signers);
 });
 
-/** A node that does not find what it is asked for, the first `lies` times. */
+/** A node whose first `lies` answers to getLedgerEntries lack the entries. */
 async function lyingNode(lies) {
   const node = { asked: 0 };
   return Object.assign(node, await proxyRpc(world.localnet.url, async (call, forward) => {
@@ -156,7 +156,7 @@ test('Z6 retire: an account that one node does not find is read again a ledger l
   world.env.RPC_URL = world.localnet.url;
   node.close();
   assert.equal(code, 0, out);
-  assert.match(out, /retiring; ensure-accounts merges it/, 'the network has it: nothing but a merge takes it out');
+  assert.match(out, /retiring; ensure-accounts merges it/, 'the network has the account, so only a merge can remove it');
   assert.ok(node.asked > 1);
   assert.deepEqual(await row(missing), ['retiring', '']);
 });

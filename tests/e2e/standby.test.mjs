@@ -26,16 +26,16 @@ test('H14 another replica replaces a stopped leader, which cannot commit when it
   leader.process.kill('SIGSTOP');
   const [, term] = await cursor();
   await until(async () => (await cursor())[1] > term, 60_000, 'the standby raises the term');
-  await until(() => /took over: the leader committed no ledger/.test(standby.log), 20_000, 'the log says why');
-  await until(async () => (await standby.get('/readyz')).status === 200, 20_000, 'it has caught up');
+  await until(() => /took over: the leader committed no ledger/.test(standby.log), 20_000, 'the log has the reason');
+  await until(async () => (await standby.get('/readyz')).status === 200, 20_000, 'the standby has caught up');
   await payThrough(world, standby, payer, payee);
   leader.process.kill('SIGCONT');
-  await until(async () => (await leader.get('/readyz')).status === 200, 30_000, 'the one that slept is of use again');
+  await until(async () => (await leader.get('/readyz')).status === 200, 30_000, 'the replica that was stopped is ready again');
   await payThrough(world, leader, payer, payee);
   await assertSettled(assert, world, standby, ACCOUNTS);
   const [[gaps]] = await world.sql(`SELECT count(*) FROM fairway.ledgers l WHERE l.sequence > (SELECT min(sequence) FROM fairway.ledgers)
     AND NOT EXISTS (SELECT FROM fairway.ledgers m WHERE m.sequence = l.sequence - 1 AND m.hash = l.previous_hash)`);
-  assert.equal(gaps, '0', 'every ledger once, each linked to the one before');
+  assert.equal(gaps, '0', 'each ledger is linked to the one before');
   const [[odd]] = await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'");
   assert.equal(odd, '0');
 });

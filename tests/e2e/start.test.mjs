@@ -48,7 +48,7 @@ async function gatedRpc() {
 test('PostgreSQL that stops during the start is retried', { timeout: 90_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, INGEST: 'on' });
-  await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
+  await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
   await world.postgres('stop', { mode: 'immediate' });
   gate.open();
   await until(() => /cannot start yet.*DATABASE_UNAVAILABLE/.test(service.log), 15_000, `it says what it waits for:\n${service.log}`);
@@ -60,7 +60,7 @@ test('PostgreSQL that stops during the start is retried', { timeout: 90_000 }, a
 test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEOUT', { timeout: 90_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3', INGEST: 'on' });
-  await until(() => gate.asked > 0, 10_000, 'it has connected, and asks the RPC');
+  await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
   await world.postgres('stop', { mode: 'immediate' });
   gate.open();
   assert.deepEqual(await service.ended, { code: 69, signal: null });

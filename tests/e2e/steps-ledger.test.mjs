@@ -101,7 +101,7 @@ test('DR1 the points of the ledger transaction are those of faults/points', { ti
   await ingester.kill();
 });
 
-/** Every n-th point, and all from COMMIT on; with FAIRWAY_SIZE=long all. */
+/** Returns every n-th point, and all points from COMMIT on; with FAIRWAY_SIZE=long, all. */
 const sample = n => list.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= list.length - 4);
 
 for (const action of ['kill', 'cut'])

@@ -12,7 +12,7 @@ const ACCOUNTS = 3;
 const ROUNDS = process.env.FAIRWAY_SIZE === 'long' ? 20 : 1;
 let world, user, stop, service, watcher, lines;
 
-// in one statement, and so in one snapshot
+// One statement, and so one snapshot.
 const LOOK = `SELECT c.sequence, (SELECT max(sequence) FROM fairway.ledgers),
   coalesce((SELECT string_agg(encode(l.hash, 'hex') || ':' || coalesce(l.ledger::text, '-') || ':' || (a.lease_hash IS NULL)::text, ' ')
     FROM fairway.leases l JOIN fairway.channel_accounts a ON a.public_key = l.account AND (a.lease_hash = l.hash OR a.lease_hash IS NULL)), '')
@@ -40,7 +40,7 @@ class Watcher {
     this.#process.stdin.end();
   }
 
-  /** The distinct states since the last call. */
+  /** Returns the distinct states that were seen since the last call. */
   take() {
     const seen = [...this.#seen];
     this.#seen.clear();
@@ -89,7 +89,7 @@ async function round(faulty, ledgers = 1) {
   return { hash: lease.hash, ledger: at + 1 };
 }
 
-/** Every state that was seen of the lease is allowed, and both states were seen. */
+/** Asserts that lease, account, ledger row and cursor agreed in every state that was seen, and that the lease was seen open and closed. */
 function assertSameTransaction(seen, { hash, ledger }, where) {
   let open = 0, closed = 0;
   for (const state of seen) {
@@ -142,7 +142,7 @@ for (const [name, act] of Object.entries(acts))
             await recover();
           });
           const looks = watcher.looks;
-          await until(() => watcher.looks > looks + 1, 5000, 'one more look');
+          await until(() => watcher.looks > looks + 1, 5000, 'the watcher has polled once more');
           assertSameTransaction(watcher.take(), released, where);
           await assertReleasedOnce(released, where);
           done++;

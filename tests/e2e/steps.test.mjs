@@ -42,7 +42,7 @@ const sessionsEnded = name => until(async () =>
   (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
 8000, `transactions of ${name} end`); // the server ends those of a stopped process after 5 s
 
-/** The points of a request. */
+/** Returns the points that a request passes, until its response is sent. */
 async function traced(stop, work) {
   const mine = all => all.filter(line => !/^fairway (ingest|watch|listen|start)/.test(line));
   return mine(await stop.trace(work, all => mine(all).at(-1)?.endsWith(' sent')));
@@ -51,14 +51,17 @@ async function traced(stop, work) {
 let folders = 0;
 const newStop = () => new Stop(path.join(world.folder, `stop-${folders++}`));
 
-/** A service that has served one request of each kind and is done with it, so its sessions are open. */
+/** A service that has completed a request, so its sessions are open. */
 async function warm(stop) {
   const service = await world.serve(stop.env);
   await traced(stop, async () => assert.equal((await ask(service, { 'idempotency-key': `warm-${keys++}` })).status, 201));
   return service;
 }
 
-/** request: sends a new request to a service. bounds: up to the first of these points nothing is written, and from the second on it is. */
+/**
+ * Kills a service at each point of a request. request: sends a new request to a service. bounds: {never, always}, two positions in the list
+ * of points: nothing is committed when the service is killed at or before the first, and everything is from the second on.
+ */
 async function killEverywhere(name, request, bounds, { look, forget = () => {}, check = () => {} }) {
   const stop = newStop();
   let service = await warm(stop);
@@ -89,7 +92,7 @@ async function killEverywhere(name, request, bounds, { look, forget = () => {}, 
   return `${done} of ${lines.length} points`;
 }
 
-/** COMMIT takes effect when the server reads it: never at the point before it is sent, always at the point after its response. */
+/** COMMIT takes effect when the server reads it: never before it is sent, always once the server has responded. */
 const byCommit = lines => {
   const at = lines.findLastIndex(({ point }) => point.endsWith(': COMMIT'));
   return { never: at, always: at + 2 };
@@ -167,8 +170,8 @@ for (const action of ['error', 'cut'])
     });
 
 /**
- * Services that are stopped at each point after a claim, one each. What libpq has not sent stays there. A server that waits for the rest of
- * a pipeline is not "idle in transaction" to PostgreSQL and would wait without limit.
+ * Stops a service at each point after a claim, a new one for each. What libpq has not sent stays unsent. PostgreSQL does not count a
+ * session that waits for the rest of a pipeline as "idle in transaction", so no timeout of the server would end it.
  */
 async function stallEverywhere() {
   const first = newStop(), one = await warm(first);
@@ -188,7 +191,7 @@ async function stallEverywhere() {
 test('DL3 a process stopped after its claim until the account is leased again cannot record, return a live signature or release',
   { timeout: 300_000 }, async t => {
     const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL');
-    await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the bound passes');
+    await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the max time of every lease has passed');
     await assertSettled(assert, world, keeper, ACCOUNTS);
     const again = await Promise.all(Array.from({ length: ACCOUNTS }, () => ask(keeper)));
     assert.deepEqual(again.map(({ status }) => status), again.map(() => 201), 'every account is leased again');

@@ -4,7 +4,10 @@ import path from 'node:path';
 
 const program = path.join(new URL('.', import.meta.url).pathname, 'network.mjs');
 
-/** {url, ledgers, onLedger, send(message), sponsoredAccounts(), failed: lines, close()} */
+/**
+ * Returns {url, ledgers, onLedger, send(message), sponsoredAccounts(), failed: lines, close()}. onLedger is called with each ledger, and
+ * at first appends it to `ledgers`.
+ */
 export async function startNetwork(ledgerMs) {
   const child = fork(program, [String(ledgerMs)]);
   const network = { ledgers: [], onLedger: ledger => network.ledgers.push(ledger), send: message => child.send(message),

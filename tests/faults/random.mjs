@@ -1,4 +1,4 @@
-// All randomness of a storm: one stream for each user of it, all from one seed.
+// The random numbers of a storm: a separate stream for each purpose, all from one seed.
 import crypto from 'node:crypto';
 
 export class Random {

@@ -45,14 +45,14 @@ try {
   30_000);
   storm.swarm.start(clients);
   const met = () => storm.requests.count.leases >= goal.leases && storm.fleet.kills >= goal.kills;
-  await storm.rage({ ms: goal.minutes * 60_000, gapMs: number('SOAK_GAP_MS', 1000), databaseMs: number('SOAK_DATABASE_MS', 60_000),
+  await storm.runFaults({ ms: goal.minutes * 60_000, gapMs: number('SOAK_GAP_MS', 1000), databaseMs: number('SOAK_DATABASE_MS', 60_000),
     commandMs: number('SOAK_COMMAND_MS', 2000), enough: met });
-  const dry = await storm.drought();
+  const withoutIngestion = await storm.runWithoutIngestion();
   await storm.contest(contest);
   const v = await storm.finish();
   clearInterval(progress);
   const [[version]] = await storm.sql('SHOW server_version');
-  const wrong = [...dry, ...v.wrong], full = Math.abs(v.inUse.mean - inUse) <= IN_USE_SLACK;
+  const wrong = [...withoutIngestion, ...v.wrong], full = Math.abs(v.inUse.mean - inUse) <= IN_USE_SLACK;
   const short = v.contests.every(({ servedShare }) => servedShare <= SHORTAGE);
   ok = Object.keys(v.broken).length === 0 && wrong.length === 0 && v.drained && full && short && v.leases >= goal.leases
     && v.kills >= goal.kills;
@@ -83,7 +83,7 @@ function summary(v, wrong, version) {
     `${violations('double lease')} double leases, ${violations('double signature')} double signatures, ` +
     `${violations('second lease for a key')} second leases for a key, ${violations('different responses to a key')} different responses to a key, ` +
     `${violations('leaked account')} leaked accounts, ${violations('early release')} early and ${violations('lost release')} lost releases, ` +
-    `${violations('silent signature')} silent signatures, ${violations('bad sequence caused by us')} txBAD_SEQ caused by us, ` +
+    `${violations('unrecorded signature')} unrecorded signatures, ${violations('bad sequence caused by us')} txBAD_SEQ caused by us, ` +
     `${violations('unfair contest')} unfair contests, ${rest} rules broken, ${wrong.length} other errors; seed ${seed}, ` +
     `${v.seconds} s, ${new Date().toISOString().slice(0, 10)}, commit ${commit}, PostgreSQL ${version}, ${os.cpus().length} cores: ` +
     `${ok ? 'ok' : 'FAILED'}`);

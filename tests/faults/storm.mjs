@@ -73,13 +73,14 @@ export class Storm {
     await run('sh', [postgres, 'start', this.data, String(process.pid)]);
     this.wal = await watchWal(this.world.env.DATABASE_URL, history);
     for (const ledger of this.network.ledgers)
-      this.#witness(ledger);
-    this.network.onLedger = ledger => this.#witness(ledger);
+      this.#record(ledger);
+    this.network.onLedger = ledger => this.#record(ledger);
     this.faults = new Faults(this);
     await this.fleet.start();
   }
 
-  #witness({ sequence, closeTime, changed, removed, transactions }) {
+  /** Appends a ledger of the network to the history. */
+  #record({ sequence, closeTime, changed, removed, transactions }) {
     this.history.append('ledger', sequence, closeTime);
     for (const [account, after] of changed)
       this.history.append('consumption', sequence, account, after);
@@ -90,7 +91,7 @@ export class Storm {
   }
 
   /** Injects faults, {ms, gapMs, databaseMs, enough} as in Faults.run(), with an operator's command about every commandMs. */
-  async rage({ commandMs, ...faults }) {
+  async runFaults({ commandMs, ...faults }) {
     this.governor = new Governor({ sql: this.sql, swarm: this.swarm, target: this.inUse });
     this.operator.start(commandMs);
     await this.faults.run(faults);
@@ -99,7 +100,7 @@ export class Storm {
   }
 
   /** DR6: for longer than any lease may live, clients run but nothing ingests. Returns lines about what went wrong. */
-  async drought() {
+  async runWithoutIngestion() {
     const wrong = [];
     await this.fleet.restart({ ...this.env, INGEST: 'off' });
     await sleep(500); // a ledger transaction of a killed replica may still end

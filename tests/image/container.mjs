@@ -1,6 +1,6 @@
 // container.mjs ARGUMENT...: writes an OCI bundle (opencontainers/runtime-spec) for one container of the image, and prints its folder.
-// The container has what `docker run` gives with --read-only, --cap-drop ALL and --security-opt no-new-privileges, but for cgroups, and
-// the host's network.
+// The container has what `docker run` gives with --read-only, --cap-drop ALL and --security-opt no-new-privileges, except cgroups,
+// and it uses the host's network.
 //
 //   IMAGE_JSON, IMAGE_ROOTFS, IMAGE_SECCOMP, IMAGE_DIR     from run.sh: the image, its files, Docker's profile, where bundles go
 //   IMAGE_SECRETS                                          a folder of the host that is mounted at /run/secrets

@@ -30,7 +30,7 @@ static void assert_refused_with(const char *path, struct bytes body, int status,
     assert_refused(&response, status, code);
 }
 
-/* At both paths. */
+/* Posts the body to both paths. */
 static void assert_both_refuse(struct bytes body, int status, const char *code)
 {
     for (size_t i = 0; i < ARRAY_LEN(posts); i++)
@@ -152,7 +152,7 @@ static void a_body_above_the_cap_is_413_with_a_length_and_chunked(void **state)
     AUTO_FREE char *body = mem_new(SERVICE_MAX_BODY + 2, 1);
     memset(body, ' ', SERVICE_MAX_BODY + 1);
     assert_both_refuse(text(body), 413, "BODY_TOO_LARGE");
-    body[SERVICE_MAX_BODY] = '\0'; /* at the cap it is read, and is no JSON */
+    body[SERVICE_MAX_BODY] = '\0'; /* at the cap: the body is read, but is not JSON */
     assert_both_refuse(text(body), 400, "INVALID_JSON");
     for (size_t i = 0; i < ARRAY_LEN(posts); i++) {
         AUTO_RESPONSE response = {0};

@@ -43,7 +43,7 @@ static void G1_T2_no_request_waits_longer_than_six_seconds(void **state)
     assert_int_equal(service_leases(&service), FIXTURE_ACCOUNTS);
 }
 
-/* Polling would take up to a second. */
+/* Only a notification ends the wait this soon: polling would take up to a second. */
 static void DL7_the_ledger_that_releases_an_account_ends_the_wait(void **state)
 {
     (void)state;

@@ -106,7 +106,7 @@ static void refused(const struct leased *leased, const char *max_fee, const char
     refused_with(leased, max_fee, 400, code, "");
 }
 
-static void F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_signature(void **state)
+static void F4_the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature(void **state)
 {
     (void)state;
     static const char *const members[] = {
@@ -179,7 +179,7 @@ static void a_fee_bump_that_cannot_be_recorded_is_not_returned(void **state)
     assert_null(json_object_get(response.json, "transactionXdr"));
 }
 
-static void DL10_any_number_of_fee_bumps_for_one_lease(void **state)
+static void DL10_a_lease_may_have_any_number_of_fee_bumps(void **state)
 {
     (void)state;
     static const char *const bids[] = {"20000", "20001", "1000000", "20000"};
@@ -195,7 +195,7 @@ static void DL10_any_number_of_fee_bumps_for_one_lease(void **state)
     assert_int_equal(service_leases(&service), 1);
 }
 
-static void F1_F6_a_transaction_of_another_account_is_not_paid(void **state)
+static void F1_F6_a_transaction_of_another_account_gets_no_fee_bump(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -209,7 +209,7 @@ static void F1_F6_a_transaction_of_another_account_is_not_paid(void **state)
     refused_with(&foreign, NULL, 400, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", "is not a channel account");
 }
 
-static void F1_F6_a_settled_lease_is_not_paid_any_more(void **state)
+static void F1_F6_a_settled_lease_gets_no_fee_bump(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -221,7 +221,7 @@ static void F1_F6_a_settled_lease_is_not_paid_any_more(void **state)
     refused_with(&leased, NULL, 409, "LEASE_SETTLED", "is confirmed, since ledger ");
 }
 
-static void F1_F6_an_expired_lease_is_not_paid_and_needs_a_new_key(void **state)
+static void F1_F6_an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -261,7 +261,7 @@ static void DA8_another_clients_lease_is_not_found(void **state)
 }
 
 /* The same account and sequence number, but one other byte and so another hash. */
-static void F5_DA7_a_changed_transaction_is_not_paid(void **state)
+static void F5_DA7_a_changed_transaction_gets_no_fee_bump(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -279,7 +279,7 @@ static void F5_DA7_a_changed_transaction_is_not_paid(void **state)
 }
 
 /* As an SDK does that builds the transaction again: it counts the account's sequence number up. */
-static void F5_a_transaction_that_was_built_again_is_changed_too(void **state)
+static void F5_a_transaction_that_was_built_again_gets_no_fee_bump(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -307,7 +307,7 @@ static void F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **sta
     assert_string_equal(response_text(&response, "fee"), "1000000");
 }
 
-static void F2_DA7_maxFee_below_the_least_is_refused(void **state)
+static void F2_DA7_maxFee_below_the_minimum_is_refused(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -323,7 +323,7 @@ static void F2_DA7_maxFee_below_the_least_is_refused(void **state)
     assert_int_equal(recorded(), 0);
 }
 
-static void F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top(void **state)
+static void F2_the_cap_applies_to_the_bid_without_the_resource_fee(void **state)
 {
     (void)state;
     AUTO_RESPONSE most = {0}, least = {0}, above = {0};
@@ -368,7 +368,7 @@ static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_i
     bump(&response, &leased, NULL);
     assert_refused(&response, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
     assert_int_equal(recorded(), 0);
-    service_set_spendable(&service, LEAST); /* far below the floor of leases */
+    service_set_spendable(&service, LEAST); /* far below the minimum for a lease */
     bump(&response, &leased, NULL);
     assert_int_equal(response.status, 200);
 }
@@ -489,20 +489,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
-        TEST(F4_the_fee_bump_carries_the_inner_transaction_untouched_and_one_signature),
+        TEST(F4_the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature),
         TEST(F4_the_fee_bump_is_recorded_with_its_fee),
         TEST(a_fee_bump_that_cannot_be_recorded_is_not_returned),
-        TEST(DL10_any_number_of_fee_bumps_for_one_lease),
-        TEST(F1_F6_a_transaction_of_another_account_is_not_paid),
-        TEST(F1_F6_a_settled_lease_is_not_paid_any_more),
-        TEST(F1_F6_an_expired_lease_is_not_paid_and_needs_a_new_key),
+        TEST(DL10_a_lease_may_have_any_number_of_fee_bumps),
+        TEST(F1_F6_a_transaction_of_another_account_gets_no_fee_bump),
+        TEST(F1_F6_a_settled_lease_gets_no_fee_bump),
+        TEST(F1_F6_an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key),
         TEST(F1_F6_a_lease_that_is_unknown_is_not_found),
         TEST(DA8_another_clients_lease_is_not_found),
-        TEST(F5_DA7_a_changed_transaction_is_not_paid),
-        TEST(F5_a_transaction_that_was_built_again_is_changed_too),
+        TEST(F5_DA7_a_changed_transaction_gets_no_fee_bump),
+        TEST(F5_a_transaction_that_was_built_again_gets_no_fee_bump),
         TEST(F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it),
-        TEST(F2_DA7_maxFee_below_the_least_is_refused),
-        TEST(F2_the_cap_is_on_the_bid_and_the_resource_fee_comes_on_top),
+        TEST(F2_DA7_maxFee_below_the_minimum_is_refused),
+        TEST(F2_the_cap_applies_to_the_bid_without_the_resource_fee),
         TEST(F2_more_operations_than_the_maximum_pays_for_are_refused),
         TEST(a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it),
         TEST(F3_without_any_signature_it_is_refused),

@@ -31,7 +31,7 @@ struct attempt {
     const char *code;
 };
 
-/* The body that posts the sample, which is wiped. New memory. */
+/* Returns the body of a request for the sample, in memory that the caller frees. Wipes the sample. */
 static char *body_of(struct sample *sample, const char *more)
 {
     const struct public_key stand_in = sample_key(OURS);
@@ -170,7 +170,8 @@ static void *send_bad_requests(void *context)
     return NULL;
 }
 
-/* Takes one lease, and closes the ledger that ends it. No other may be open. */
+/* Takes one lease and closes the ledger that ends it. No other lease may be open. Returns the time of the
+ * request in microseconds. */
 static int64_t lease_and_settle(void)
 {
     AUTO_FREE char *body = payment(PLAIN, 9, "");

@@ -27,8 +27,8 @@ static json_t *check_named(const struct response *response, const char *name)
     return NULL;
 }
 
-/* /readyz is red, and no other check fails. */
-static void assert_red(const char *name)
+/* Asserts that this check of /readyz fails, and no other. */
+static void assert_check_fails(const char *name)
 {
     AUTO_RESPONSE response = {0};
     size_t i;
@@ -45,7 +45,7 @@ static void assert_red(const char *name)
     assert_false(json_is_true(json_object_get(check_named(&response, name), "ok")));
 }
 
-static void assert_green(const char *path)
+static void assert_passes(const char *path)
 {
     AUTO_RESPONSE response = {0};
     service_get(&service, &response, path);
@@ -64,48 +64,48 @@ static void at_first_every_check_passes(void **state)
     assert_int_equal(json_array_size(json_object_get(response.json, "checks")), ARRAY_LEN(names));
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_true(json_is_true(json_object_get(check_named(&response, names[i]), "ok")));
-    assert_green("/livez");
-    assert_green("/health");
+    assert_passes("/livez");
+    assert_passes("/health");
 }
 
-static void DO5_ingestion_that_fails_is_red_without_its_reason(void **state)
+static void DO5_failed_ingestion_fails_its_check_without_the_reason(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
     service.ingestion_error = (struct detail){"http://user:secret@rpc says no"};
     service.ingestion_works = false;
-    assert_red("ingestion");
+    assert_check_fails("ingestion");
     service_get(&service, &response, "/health");
     assert_int_equal(response.status, 503);
     AUTO_FREE char *text = json_dumps(response.json, 0);
     assert_null(strstr(text, "secret"));
     service.ingestion_works = true;
-    assert_green("/readyz");
+    assert_passes("/readyz");
 }
 
-static void DO5_a_clock_far_from_the_last_close_time_is_red_in_either_direction(void **state)
+static void DO5_a_clock_far_from_the_last_close_time_in_either_direction_fails_its_check(void **state)
 {
     (void)state;
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 34");
-    assert_green("/readyz");
+    assert_passes("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 10");
-    assert_red("ledgers");
+    assert_check_fails("ledgers");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time + 84");
-    assert_red("ledgers");
+    assert_check_fails("ledgers");
     service_reset(&service);
-    assert_green("/readyz");
+    assert_passes("/readyz");
 }
 
-/* The reason that /readyz gives for a check that fails. */
+/* Returns the reason that /readyz gives for a failed check. */
 static char *reason_of(const char *name)
 {
     AUTO_RESPONSE response = {0};
-    assert_red(name);
+    assert_check_fails(name);
     service_get(&service, &response, "/readyz");
     return mem_copy_text(json_string_value(json_object_get(check_named(&response, name), "reason")));
 }
 
-static void DO5_stopped_grants_are_red_and_say_why(void **state)
+static void DO5_stopped_grants_fail_their_check_with_the_reason(void **state)
 {
     (void)state;
     test_db_exec(&service.db,
@@ -114,7 +114,7 @@ static void DO5_stopped_grants_are_red_and_say_why(void **state)
     assert_string_equal(reason, "grants are stopped: the ledgers have a gap");
 }
 
-static void DO5_DR10_grants_on_hold_are_red_and_say_why_and_until_when(void **state)
+static void DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end(void **state)
 {
     (void)state;
     test_db_exec(&service.db,
@@ -123,7 +123,7 @@ static void DO5_DR10_grants_on_hold_are_red_and_say_why_and_until_when(void **st
     assert_string_equal(reason,
         "grants are on hold until a ledger has closed after 2100-01-01T00:00:00Z: the volume was copied");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL");
-    assert_green("/readyz");
+    assert_passes("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline + 1");
     AUTO_FREE char *restored = reason_of("grants");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline - 1");
@@ -142,26 +142,26 @@ static size_t count_lines(FILE *log, const char *with)
 }
 
 /* Probes come every few seconds, and on both listeners. */
-static void DO5_a_red_probe_is_logged_once_with_its_reason_and_so_is_its_recovery(void **state)
+static void DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery(void **state)
 {
     (void)state;
     FILE *log = tmpfile();
     const int stderr_fd = dup(STDERR_FILENO);
     assert_non_null(log);
-    assert_green("/readyz");
+    assert_passes("/readyz");
     assert_int_equal(log_set_level("info"), ERR_OK);
     dup2(fileno(log), STDERR_FILENO);
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'the volume was copied'");
     for (int i = 0; i < 3; i++)
-        assert_red("grants");
+        assert_check_fails("grants");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL,"
                               " grants_allowed = false, grants_reason = 'the ledgers have a gap'");
     for (int i = 0; i < 3; i++)
-        assert_red("grants");
+        assert_check_fails("grants");
     service_reset(&service);
     for (int i = 0; i < 3; i++)
-        assert_green("/readyz");
+        assert_passes("/readyz");
     dup2(stderr_fd, STDERR_FILENO);
     close(stderr_fd);
     assert_int_equal(log_set_level("error"), ERR_OK);
@@ -177,7 +177,7 @@ static void DO5_a_red_probe_is_logged_once_with_its_reason_and_so_is_its_recover
     fclose(log);
 }
 
-static void DO5_G2_a_pool_without_an_active_account_is_red_and_a_leased_one_is_not(void **state)
+static void DO5_G2_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not(void **state)
 {
     (void)state;
     for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
@@ -185,9 +185,9 @@ static void DO5_G2_a_pool_without_an_active_account_is_red_and_a_leased_one_is_n
         fixture_post_payment(&response);
         assert_int_equal(response.status, 201);
     }
-    assert_green("/readyz");
+    assert_passes("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.channel_accounts SET state = 'retiring'");
-    assert_red("accounts");
+    assert_check_fails("accounts");
 }
 
 static const char *warning(const char *name)
@@ -201,7 +201,7 @@ static const char *warning(const char *name)
     return text;
 }
 
-static void DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_empty_one_is_red(void **state)
+static void DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check(void **state)
 {
     (void)state;
     assert_non_null(strstr(warning("funds"), "not known"));
@@ -209,14 +209,14 @@ static void DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_em
     assert_string_equal(warning("funds"), "");
     service_set_spendable(&service, 1000 * SERVICE_PAYMENT - 1);
     assert_non_null(strstr(warning("funds"), "low"));
-    assert_green("/readyz");
+    assert_passes("/readyz");
     service_set_spendable(&service, 100 * SERVICE_PAYMENT - 1);
-    assert_red("funds");
+    assert_check_fails("funds");
     service_set_spendable(&service, 100 * SERVICE_PAYMENT);
-    assert_green("/readyz");
+    assert_passes("/readyz");
 }
 
-static void below_the_minimum_a_lease_is_503_before_it_takes_an_account(void **state)
+static void below_the_minimum_balance_a_lease_is_503_before_it_takes_an_account(void **state)
 {
     (void)state;
     AUTO_RESPONSE refused = {0}, granted = {0};
@@ -249,7 +249,7 @@ static void DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning
     service.synchronous_failover = true;
     service_restart_api(&service, &service_limits);
     assert_non_null(strstr(warning("standby"), "no synchronous standby"));
-    assert_green("/readyz");
+    assert_passes("/readyz");
     set_standby_names("somebody");
     assert_string_equal(warning("standby"), "");
     set_standby_names("");
@@ -266,7 +266,7 @@ static void await_ready(void)
         if (response.status == 200)
             return;
         if (clock_left_ms(end) == 0)
-            fail_msg("/readyz is still red");
+            fail_msg("/readyz still fails");
     }
 }
 
@@ -288,7 +288,7 @@ static void DX7_without_the_database_everything_is_503_but_livez_and_the_service
     assert_int_equal(ready.status, 503);
     assert_false(json_is_true(json_object_get(check_named(&ready, "database"), "ok")));
     assert_true(json_is_true(json_object_get(check_named(&ready, "keys"), "ok")));
-    assert_green("/livez");
+    assert_passes("/livez");
     test_pg_restart();
     await_ready();
     fixture_post_payment(&granted);
@@ -338,7 +338,7 @@ static void fee_bump(struct response *response, const struct response *leased)
 }
 
 /* The last test: the key process is not started again. */
-static void without_the_key_process_nothing_is_signed_and_its_descriptor_says_that_it_is_lost(void **state)
+static void without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readable(void **state)
 {
     (void)state;
     AUTO_RESPONSE leased = {0}, bumped = {0}, refused = {0}, live = {0};
@@ -357,7 +357,7 @@ static void without_the_key_process_nothing_is_signed_and_its_descriptor_says_th
     assert_refused(&refused, 503, "SIGNER_UNAVAILABLE");
     assert_int_equal(service_leases(&service), 1);
     assert_int_equal(service_number(&service, "SELECT count(*) FROM fairway.fee_bumps"), 0);
-    assert_red("keys");
+    assert_check_fails("keys");
     service_get(&service, &live, "/livez");
     assert_int_equal(live.status, 503);
 }
@@ -367,19 +367,19 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
         TEST(at_first_every_check_passes),
-        TEST(DO5_ingestion_that_fails_is_red_without_its_reason),
-        TEST(DO5_a_clock_far_from_the_last_close_time_is_red_in_either_direction),
-        TEST(DO5_stopped_grants_are_red_and_say_why),
-        TEST(DO5_DR10_grants_on_hold_are_red_and_say_why_and_until_when),
-        TEST(DO5_a_red_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
-        TEST(DO5_G2_a_pool_without_an_active_account_is_red_and_a_leased_one_is_not),
-        TEST(DO5_a_low_balance_of_the_distribution_account_is_a_warning_and_an_empty_one_is_red),
-        TEST(below_the_minimum_a_lease_is_503_before_it_takes_an_account),
+        TEST(DO5_failed_ingestion_fails_its_check_without_the_reason),
+        TEST(DO5_a_clock_far_from_the_last_close_time_in_either_direction_fails_its_check),
+        TEST(DO5_stopped_grants_fail_their_check_with_the_reason),
+        TEST(DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end),
+        TEST(DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
+        TEST(DO5_G2_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not),
+        TEST(DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check),
+        TEST(below_the_minimum_balance_a_lease_is_503_before_it_takes_an_account),
         TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),
         TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers),
         TEST(DX7_a_wait_continues_after_an_outage_and_returns_the_new_status),
         TEST(DX7_a_wait_that_ends_during_an_outage_does_not_return_pending),
-        TEST(without_the_key_process_nothing_is_signed_and_its_descriptor_says_that_it_is_lost),
+        TEST(without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readable),
     };
     return cmocka_run_group_tests(tests, fixture_start_private, fixture_stop);
 }

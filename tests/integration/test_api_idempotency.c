@@ -9,7 +9,7 @@
 
 #define PATH "/v1/transactions"
 
-/* Posts that body with that key. */
+/* Posts this body with this key. */
 static void post_keyed(struct response *response, const char *key, const char *body)
 {
     AUTO_FREE char *head = mem_format("Content-Type: application/json\r\nIdempotency-Key: %s\r\n", key);

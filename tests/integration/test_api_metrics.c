@@ -74,7 +74,7 @@ static void assert_line(const char *line, char *described)
     assert_true(rest != line + end + 1 && *rest == '\0');
 }
 
-static void every_line_is_of_the_format_and_every_sample_is_described(void **state)
+static void every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE(void **state)
 {
     (void)state;
     service_set_spendable(&service, 5000000);
@@ -90,7 +90,7 @@ static void every_line_is_of_the_format_and_every_sample_is_described(void **sta
     api_reply_wipe(&reply);
 }
 
-static void DO2_the_pool_is_counted_as_the_database_counts_it(void **state)
+static void DO2_the_counts_of_the_pool_equal_those_of_the_database(void **state)
 {
     (void)state;
     assert_int_equal(value("fairway_channel_accounts{state=\"idle\"}"), FIXTURE_ACCOUNTS);
@@ -133,7 +133,7 @@ static void DO2_the_cursor_is_the_last_ledger(void **state)
     assert_int_equal(value("fairway_ingestion_ok"), 0);
 }
 
-static void the_distribution_account_is_left_out_until_it_is_known(void **state)
+static void the_balance_of_the_distribution_account_is_left_out_until_it_is_known(void **state)
 {
     (void)state;
     struct api_reply reply = metrics();
@@ -176,7 +176,7 @@ static void DR10_the_configured_standby_and_the_failover_option_are_reported(voi
     service_restart_api(&service, &service_limits);
 }
 
-static void the_build_is_named(void **state)
+static void the_commit_of_the_build_is_reported(void **state)
 {
     (void)state;
     struct api_reply reply = metrics();
@@ -187,7 +187,7 @@ static void the_build_is_named(void **state)
 }
 
 /* The last test: it kills the server. */
-static void without_the_database_the_rest_is_reported(void **state)
+static void without_the_database_the_other_metrics_are_reported(void **state)
 {
     (void)state;
     test_pg_kill();
@@ -204,13 +204,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
-        TEST(every_line_is_of_the_format_and_every_sample_is_described),
-        TEST(DO2_the_pool_is_counted_as_the_database_counts_it),
+        TEST(every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE),
+        TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database),
         TEST(DO2_the_cursor_is_the_last_ledger),
-        TEST(the_distribution_account_is_left_out_until_it_is_known),
+        TEST(the_balance_of_the_distribution_account_is_left_out_until_it_is_known),
         TEST(DR10_the_configured_standby_and_the_failover_option_are_reported),
-        TEST(the_build_is_named),
-        TEST(without_the_database_the_rest_is_reported),
+        TEST(the_commit_of_the_build_is_reported),
+        TEST(without_the_database_the_other_metrics_are_reported),
     };
     return cmocka_run_group_tests(tests, fixture_start_private, fixture_stop);
 }

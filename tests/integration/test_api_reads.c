@@ -183,7 +183,8 @@ static void wait_delays_a_pending_reply_until_its_time_is_over(void **state)
     assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-/* How long this machine takes for as many replies that do not wait: other programs may use its processors. */
+/* Measures the time of as many replies that do not wait, because other programs may use the processors too.
+ */
 static int64_t time_replies_ms(const char *path)
 {
     int asked[WAITERS];
@@ -199,7 +200,7 @@ static int64_t time_replies_ms(const char *path)
 }
 
 /* Polling would take up to a second: only the notification is this fast. */
-static void all_that_wait_get_their_reply_when_the_ledger_commits(void **state)
+static void all_waiting_requests_get_their_reply_when_the_ledger_commits(void **state)
 {
     (void)state;
     int waiting[WAITERS];
@@ -252,7 +253,7 @@ static json_int_t member(const struct response *response, const char *object, co
     return json_integer_value(json_object_get(json_object_get(response->json, object), name));
 }
 
-static void the_pool_is_returned_in_counts(void **state)
+static void the_pool_is_returned_as_counts_by_state(void **state)
 {
     (void)state;
     static const char *const members[] = {"accounts", "oldestLeaseSeconds", "cursor", "grants", NULL};
@@ -287,7 +288,7 @@ static bool grants_allowed(const struct response *response)
     return json_is_true(json_object_get(json_object_get(response->json, "grants"), "allowed"));
 }
 
-static void DO5_the_pool_says_whether_grants_are_allowed_and_if_not_why_and_until_when(void **state)
+static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end(void **state)
 {
     (void)state;
     AUTO_RESPONSE allowed = {0}, on_hold = {0}, stopped = {0}, restored = {0};
@@ -386,7 +387,7 @@ static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state
     assert_null(json_object_get(none.json, "next"));
 }
 
-static void wrong_pages_are_refused(void **state)
+static void invalid_page_parameters_are_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"state=active", "state=", "state=IDLE", "limit=0", "limit=1001",
@@ -416,14 +417,14 @@ int main(void)
         TEST(a_hash_is_64_hexadecimal_digits_of_either_case),
         TEST(wait_is_whole_seconds_from_0_to_60),
         TEST(wait_delays_a_pending_reply_until_its_time_is_over),
-        TEST(all_that_wait_get_their_reply_when_the_ledger_commits),
+        TEST(all_waiting_requests_get_their_reply_when_the_ledger_commits),
         TEST(clients_that_hang_up_while_they_wait_do_not_disturb_others),
-        TEST(the_pool_is_returned_in_counts),
-        TEST(DO5_the_pool_says_whether_grants_are_allowed_and_if_not_why_and_until_when),
+        TEST(the_pool_is_returned_as_counts_by_state),
+        TEST(DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end),
         TEST(before_the_first_ledger_the_cursor_is_null),
         TEST(pages_follow_each_other_to_the_end),
         TEST(an_account_shows_its_state_and_lease_and_never_its_seed),
-        TEST(wrong_pages_are_refused),
+        TEST(invalid_page_parameters_are_refused),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

@@ -43,11 +43,12 @@ static void await_green(void)
         if (response.status == 200)
             return;
         if (clock_left_ms(end_ms) == 0)
-            fail_msg("/readyz is still red");
+            fail_msg("/readyz still fails");
     }
 }
 
-/* age_s: of the last close time by the database's clock; may be negative. */
+/* Sets the last close time to age_s (may be negative) before the database's clock, and asserts that the
+ * replica is ready, and grants a lease, exactly when expected. */
 static void assert_ready_and_granted(int age_s, bool expected)
 {
     AUTO_RESPONSE ready = {0}, leased = {0};
@@ -124,7 +125,7 @@ static void *run_request(void *context)
     return NULL;
 }
 
-/* All at the same time, while every process of the database is stopped. */
+/* Sends all requests at the same time, while every process of the database is stopped. */
 static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline(void **state)
 {
     (void)state;
@@ -178,7 +179,7 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
 
 /* Requests wait in the watch, in the queue for accounts that are all leased, and for workers that a lock
  * blocks. */
-static void DO1_when_the_service_stops_all_that_wait_get_a_reply(void **state)
+static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **state)
 {
     (void)state;
     static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
@@ -229,7 +230,7 @@ int main(void)
             DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_time, start, stop),
         cmocka_unit_test_setup_teardown(
             DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline, start, stop),
-        cmocka_unit_test_setup(DO1_when_the_service_stops_all_that_wait_get_a_reply, start),
+        cmocka_unit_test_setup(DO1_when_the_service_stops_all_waiting_requests_get_a_reply, start),
     };
     return cmocka_run_group_tests_name("API: replies to all", tests, test_pg_start_private, test_pg_stop);
 }

@@ -150,7 +150,7 @@ static void S2_the_lease_row_and_its_account_name_each_other_and_the_request(voi
     sample_wipe(&sample);
 }
 
-static void V0_V1_and_the_inner_of_a_fee_bump_keep_their_operations(void **state)
+static void V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations(void **state)
 {
     (void)state;
     for (enum envelope_form form = ENVELOPE_V0; form <= ENVELOPE_FEE_BUMP; form++) {
@@ -248,7 +248,7 @@ static void T10_an_extra_signer_of_the_pool_is_refused(void **state)
     buf_free(&signer);
 }
 
-static void T11_extend_and_restore_keep_their_extension(void **state)
+static void T11_extend_and_restore_keep_their_transaction_data(void **state)
 {
     (void)state;
     for (int restore = 0; restore < 2; restore++) {
@@ -274,7 +274,7 @@ static void T12_max_time_is_at_most_300_s_away(void **state)
     assert_in_range(signed_one.envelope.preconditions.max_time_s, now_s + 300, now_s + 303);
 }
 
-static void T12_G3_max_time_is_the_earliest_and_the_reply_says_what_set_it(void **state)
+static void T12_G3_max_time_is_the_earliest_and_the_reply_shows_what_set_it(void **state)
 {
     (void)state;
     static const struct {
@@ -448,7 +448,8 @@ int main(void)
         cmocka_unit_test_setup(S2_G4_G6_the_reply_is_a_lease_with_our_valid_signature, fixture_reset),
         cmocka_unit_test_setup(
             S2_the_lease_row_and_its_account_name_each_other_and_the_request, fixture_reset),
-        cmocka_unit_test_setup(V0_V1_and_the_inner_of_a_fee_bump_keep_their_operations, fixture_reset),
+        cmocka_unit_test_setup(
+            V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations, fixture_reset),
         cmocka_unit_test_setup(
             T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed, fixture_reset),
         cmocka_unit_test_setup(T5_a_classic_operation_without_source_is_refused, fixture_reset),
@@ -459,9 +460,10 @@ int main(void)
             T16_A2_source_account_credentials_are_refused_where_the_source_is_the_channel_account,
             fixture_reset),
         cmocka_unit_test_setup(T10_an_extra_signer_of_the_pool_is_refused, fixture_reset),
-        cmocka_unit_test_setup(T11_extend_and_restore_keep_their_extension, fixture_reset),
+        cmocka_unit_test_setup(T11_extend_and_restore_keep_their_transaction_data, fixture_reset),
         cmocka_unit_test_setup(T12_max_time_is_at_most_300_s_away, fixture_reset),
-        cmocka_unit_test_setup(T12_G3_max_time_is_the_earliest_and_the_reply_says_what_set_it, fixture_reset),
+        cmocka_unit_test_setup(
+            T12_G3_max_time_is_the_earliest_and_the_reply_shows_what_set_it, fixture_reset),
         cmocka_unit_test_setup(T12_bounds_that_no_ledger_can_meet_are_refused, fixture_reset),
         cmocka_unit_test_setup(sequence_preconditions_are_refused, fixture_reset),
         cmocka_unit_test_setup(T14_soroban_beside_another_operation_is_refused, fixture_reset),

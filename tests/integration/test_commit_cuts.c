@@ -29,7 +29,8 @@ static char *url_through(const struct test_db *test, const struct proxy *proxy)
     return mem_format("%.*s@127.0.0.1:%u%s", (int)(at - test->url), test->url, proxy_port(proxy), path);
 }
 
-/* An account with an open lease on built_hash(n) at its first sequence number. */
+/* Inserts the account built_key(n) at sequence 50, with an open lease of sequence 51 for the transaction
+ * built_hash(n). */
 static void lease(const struct test_db *test, uint64_t n)
 {
     char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
@@ -52,7 +53,7 @@ static void lease(const struct test_db *test, uint64_t n)
     test_db_exec(test, sql);
 }
 
-/* A ledger that includes the transaction of lease(n). */
+/* Closes a ledger that includes the transaction of lease(n). */
 static void close_with(struct ledger_feed *feed, uint64_t n)
 {
     const struct built_transaction transaction = {.hash = built_hash(n)};
@@ -70,7 +71,7 @@ static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t seq
     return ledger_commit(lead, &named, NULL, &committed, &detail);
 }
 
-/* As ingestion does: after any error, a new session that reads the cursor. */
+/* Opens a new session, which reads the cursor, as ingestion does after any error. */
 static void take(struct lead *lead)
 {
     lead_drop(lead);

@@ -12,7 +12,8 @@
 #include "base/mem.h"
 
 #define SOON_MS 2000 /* on a busy machine */
-/* Without a notification the engine claims every 500 ms: what is always faster than this was woken. */
+/* Without a notification the engine claims every 500 ms. If requests are always granted faster than this, the
+ * notification woke the engine. */
 #define WOKEN_MS 400
 
 static void DL7_G1_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
@@ -131,7 +132,8 @@ static void a_full_queue_refuses_at_once(void **state)
     assert_int_equal(engine_submit(engine.engine, &late.ticket), ERR_OVERLOADED);
     int64_t begun_ms = clock_ms();
     engine_stop(engine.engine);
-    print_message("stopped with %d waiting in %d ms\n", ENGINE_QUEUE_MAX, (int)(clock_ms() - begun_ms));
+    print_message(
+        "with %d requests waiting, stopped in %d ms\n", ENGINE_QUEUE_MAX, (int)(clock_ms() - begun_ms));
     engine.engine = NULL;
     for (size_t i = 0; i < ENGINE_QUEUE_MAX; i++)
         client_refused(&waiting[i], ERR_SHUTTING_DOWN, 0);
@@ -303,7 +305,7 @@ static void every_request_is_decided_exactly_once(void **state)
     assert_int_equal(pthread_create(&closer, NULL, close_ledgers, &network), 0);
     for (size_t i = 0; i < MANY; i++) {
         network.clients[i].takes_ms =
-            2; /* meanwhile other threads grant the tickets that this batch returned */
+            2; /* meanwhile other threads grant the tickets that this batch put back into the queue */
         client_submit(&engine, &network.clients[i]);
         if (i % 5 == 0)
             clock_sleep_ms(1);

@@ -86,13 +86,13 @@ static void a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_th
     struct client clients[2] = {0};
     test_engine_open(&engine, 1, 1);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) { /* there is an account for the first one only */
-        struct db *holder = hold_grants(&engine);
+        struct db *holder = block_grants(&engine);
         client_submit(&engine, &clients[i]);
         await_taken(&engine);
         engine_cancel(engine.engine, &clients[i].ticket);
         clock_sleep_ms(50);
         assert_false(client_answered(&clients[i]));
-        let_go(holder);
+        unblock_grants(holder);
         client_wait(&clients[i], 500); /* much less than a ticket waits in the queue */
     }
     client_lease(&clients[0], 0);

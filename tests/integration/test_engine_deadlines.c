@@ -106,7 +106,8 @@ static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void 
     assert_false(client_answered(&client));
     proxy_arm(silenced.proxy, PROXY_SILENT, "share_of_idle");
     client_refused(&client, ERR_DATABASE_UNAVAILABLE, ANSWER_MS);
-    print_message("a batch that falls silent: answered after %d ms\n", (int)answered_after_ms(&client));
+    print_message(
+        "a batch whose server stops responding: answered after %d ms\n", (int)answered_after_ms(&client));
     assert_in_range(answered_after_ms(&client), ENGINE_WAIT_MS / 2, ANSWER_MS);
     silenced_close(&silenced);
     clients_wipe(&client, 1);
@@ -167,7 +168,7 @@ static void DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_databa
         client_wait(&clients[i], 0);
         at_once += clients[i].answered_ms - begun_ms < 500;
     }
-    print_message("%zu of %zu that waited were told at once\n", at_once, waiting);
+    print_message("%zu of %zu waiting requests were refused at once\n", at_once, waiting);
     assert_true(at_once >= waiting);
     assert_true(waiting > 0);
     test_pg_thaw();

@@ -35,7 +35,7 @@ static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
     test_engine_open(&engine, 12, 1);
     ask_bad(&engine, &bad);
     test_db_exec(&engine.pool.test, sql_refuse_bad);
-    struct db *holder = hold_grants(&engine);
+    struct db *holder = block_grants(&engine);
     clients[5].ticket.grant.request = &bad.request;
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
         client_submit(&engine, &clients[i]);
@@ -43,7 +43,7 @@ static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
             await_taken(&engine);
     }
     assert_int_equal(engine_waiting(engine.engine), ARRAY_LEN(clients) - 1);
-    let_go(holder);
+    unblock_grants(holder);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++)
         if (i == 5)
             client_refused(&clients[i], ERR_CONSTRAINT, SOON_MS);
@@ -95,7 +95,7 @@ static void T7_a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
     asked_wipe(&bad);
 }
 
-/* An account was locked for a retry, which needs none, until its batch was committed. */
+/* The batch locks an account for a retry, which does not need it, until COMMIT. */
 static void T7_an_account_that_was_locked_and_not_used_wakes_waiting_requests(void **state)
 {
     (void)state;
@@ -120,14 +120,14 @@ static void T7_an_account_that_was_locked_and_not_used_wakes_waiting_requests(vo
         struct client keepers[2] = {0}, retry = {.ticket.grant.request = &keyed.request};
         struct client other = {.ticket.grant.request = &slow.request}, waiting = {0};
         const struct lease *leases[4];
-        struct db *holder = hold_grants(&engine);
-        for (size_t i = 0; i < 2; i++) { /* keep both workers busy until let_go */
+        struct db *holder = block_grants(&engine);
+        for (size_t i = 0; i < 2; i++) { /* keep both workers busy until unblock_grants */
             client_submit(&engine, &keepers[i]);
             await_taken(&engine);
         }
         client_submit(&engine, &retry); /* these two become one batch, which locks two accounts */
         client_submit(&engine, &other);
-        let_go(holder);
+        unblock_grants(holder);
         for (size_t i = 0; i < 2; i++)
             leases[i] = client_lease(&keepers[i], SOON_MS);
         clock_sleep_ms(100);

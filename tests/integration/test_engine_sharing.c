@@ -25,7 +25,7 @@ static void replica_close(struct test_engine *replica)
     engine_stop(replica->engine);
 }
 
-/* Includes all granted leases that are not included yet in one ledger. Returns how many. */
+/* Closes a ledger that includes every granted lease that no ledger has yet. Returns their number. */
 static size_t include_granted(
     struct test_engine *engine, struct client clients[], size_t count, bool included[])
 {
@@ -49,7 +49,7 @@ static size_t answered_count(struct client clients[], size_t from, size_t count,
     return answered;
 }
 
-/* Waits until so many are decided. */
+/* Waits until this many of the requests are decided. */
 static void await_answered(struct client clients[], size_t count, size_t answered)
 {
     for (int64_t end_ms = clock_ms() + SOON_MS; answered_count(clients, 0, count, 1) < answered;
@@ -71,7 +71,7 @@ static size_t most_overtaken(const struct client clients[], size_t count)
     return most;
 }
 
-/* How many more requests of the first replica than of the second are decided. */
+/* Returns how many more requests of the first replica are decided than of the second. */
 static long ahead(struct client clients[])
 {
     return (long)answered_count(clients, 0, 2 * EACH, 2) - (long)answered_count(clients, 1, 2 * EACH, 2);

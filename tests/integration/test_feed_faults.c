@@ -58,7 +58,7 @@ static void refused(struct gap_world *world, const struct rpc_ledger *named, con
     int64_t before = gap_fingerprint(world);
     enum err e = ledger_commit(&world->lead, named, NULL, &committed, &detail);
     if (e != ERR_LEDGER_MISMATCH || strstr(detail.text, word) == NULL)
-        fail_msg("%s: \"%s\" does not say \"%s\"", err_code(e), detail.text, word);
+        fail_msg("%s: \"%s\" does not contain \"%s\"", err_code(e), detail.text, word);
     assert_true(gap_fingerprint(world) == before);
 }
 
@@ -74,8 +74,8 @@ static void DR4_repeated_skipped_and_reordered_ledgers_write_nothing(void **stat
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
-    gap_close(world, 1, 51, TX_SUCCESS);
-    gap_open(world, 3, 4);
+    gap_close_ledger(world, 1, 51, TX_SUCCESS);
+    gap_drop_ledgers(world, 3, 4);
     const struct rpc_ledger first = ledger_feed_ledger(world->feed, 100),
                             second = ledger_feed_ledger(world->feed, 101),
                             third = ledger_feed_ledger(world->feed, 102),
@@ -94,7 +94,7 @@ static void DR4_repeated_skipped_and_reordered_ledgers_write_nothing(void **stat
 static void DR4_a_ledger_returned_under_another_number_writes_nothing(void **state)
 {
     struct gap_world *world = *state;
-    gap_open(world, 2, 3);
+    gap_drop_ledgers(world, 2, 3);
     struct rpc_ledger named = ledger_feed_ledger(world->feed, 102);
     named.sequence = 101; /* the answer has the number that is due, the header another one */
     refused(world, &named, "returned ledger 101 with the header of ledger 102");
@@ -220,7 +220,7 @@ static void DR5_I5_catching_up_settles_each_lease_with_the_ledger_that_decides_i
         " ELSE 100000 END FROM fairway.channel_accounts a, fairway.cursor c WHERE a.public_key = l.account");
     for (unsigned i = 0; i < ledgers; i++)
         if (i % 24 == 0 && i / 24 < leases / 3)
-            gap_close(world, 3 * (i / 24) + 2, 51, i % 48 == 0 ? TX_SUCCESS : -1);
+            gap_close_ledger(world, 3 * (i / 24) + 2, 51, i % 48 == 0 ? TX_SUCCESS : -1);
         else
             ledger_feed_close(world->feed, NULL);
     struct ingest *ingest = start(world);
@@ -250,7 +250,7 @@ static void I6_a_ledger_that_cannot_be_written_changes_nothing_however_often_it_
     struct gap_world *world = *state;
     lead_drop(&world->lead);
     gap_leased(world, 1);
-    gap_close(world, 1, 51, TX_SUCCESS);
+    gap_close_ledger(world, 1, 51, TX_SUCCESS);
     test_db_exec(&world->db,
         "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'injected'; END $$;"

@@ -23,7 +23,7 @@ struct world {
     struct ingest *ingest;
 };
 
-/* How many times accounts were read, and whether such a request hangs. */
+/* The number of requests for accounts, and whether such a request hangs. */
 static atomic_int reads;
 static atomic_bool hangs;
 
@@ -90,8 +90,8 @@ static void await_cursor(struct world *world, uint32_t sequence)
             fail_msg("the cursor is not at %u", sequence);
 }
 
-/* Closes a ledger that sets the balance (below 0: that does not change the account), and waits until it is
- * committed. */
+/* Closes a ledger that sets the balance, or, with a negative balance, does not change the account. Waits
+ * until the ledger is committed. */
 static void close_with(struct world *world, int64_t balance)
 {
     const struct built_account account = {.key = built_key(OURS), .balance_stroops = balance};
@@ -100,7 +100,7 @@ static void close_with(struct world *world, int64_t balance)
     await_cursor(world, ledger_feed_latest(world->feed));
 }
 
-/* -1: unknown. */
+/* Returns what the distribution account can spend, or -1 if it is unknown. */
 static int64_t spendable(struct world *world)
 {
     return test_db_number(&world->db, "SELECT coalesce((SELECT spendable FROM fairway.funds), -1)");

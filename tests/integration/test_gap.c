@@ -44,7 +44,7 @@ static void follow(struct gap_world *world)
         fail_msg("%s", world->detail.text);
 }
 
-/* Whether account n is as `what` says. */
+/* Whether account a and lease l of account n satisfy this SQL condition. */
 static bool is(struct gap_world *world, unsigned n, const char *what)
 {
     char address[ADDRESS_SIZE];
@@ -61,11 +61,11 @@ static void DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 4; n++)
         gap_leased(world, n);
-    gap_close(world, 1, 51, BY_NOBODY); /* the RPC does not find its transaction */
-    gap_close(world, 2, 51, TX_SUCCESS);
-    gap_close(world, 3, 51, TX_FAILED);
+    gap_close_ledger(world, 1, 51, BY_NOBODY); /* the RPC does not find its transaction */
+    gap_close_ledger(world, 2, 51, TX_SUCCESS);
+    gap_close_ledger(world, 3, 51, TX_FAILED);
     ledger_feed_keep_transactions(world->feed);
-    gap_open(world, 10, 2);
+    gap_drop_ledgers(world, 10, 2);
     recover(world);
     assert_int_equal(gap_cursor(world), 113);
     assert_true(is(world, 1, "l.result = 'consumed' AND l.result_code IS NULL AND l.ledger = 113 AND " IDLE));
@@ -85,7 +85,7 @@ static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_inclu
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 5; n++)
         gap_leased(world, n);
-    gap_open(world, 10, 2);
+    gap_drop_ledgers(world, 10, 2);
     test_db_execf(&world->db,
         "UPDATE fairway.leases SET max_time = (SELECT close_time + 10 FROM fairway.cursor)"
         " WHERE account = (SELECT public_key FROM fairway.channel_accounts WHERE slot = 1);"
@@ -106,7 +106,7 @@ static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_inclu
     assert_true(is(world, 5, "l.settled_at IS NULL AND a.lease_hash = l.hash"));
     assert_int_equal(gap_count(world, "a.sequence = 50 AND a.sequence_ledger = 110"), 5);
     /* the next ledger settles the rest: one is included, one expires, one expires by its ledger bound */
-    gap_close(world, 5, 51, TX_SUCCESS);
+    gap_close_ledger(world, 5, 51, TX_SUCCESS);
     follow(world);
     assert_true(is(world, 5, "l.result = 'confirmed' AND l.ledger = 111 AND " IDLE));
     assert_true(is(world, 1, "l.result = 'expired' AND " IDLE));
@@ -114,7 +114,7 @@ static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_inclu
     assert_int_equal(gap_count(world, "a.lease_hash IS NOT NULL"), 0);
 }
 
-static void DR5_P7_P8_accounts_that_changed_in_the_gap_are_as_the_network_has_them(void **state)
+static void DR5_P7_P8_accounts_that_changed_in_the_gap_get_the_networks_state(void **state)
 {
     struct gap_world *world = *state;
     static const char *const states[] = {
@@ -123,13 +123,13 @@ static void DR5_P7_P8_accounts_that_changed_in_the_gap_are_as_the_network_has_th
         gap_account(world, i + 1, states[i]);
     lease_row(&world->db, 2, "", 0);
     lease_row(&world->db, 3, "", 0);
-    gap_close(world, 1, 55, BY_NOBODY); /* idle, and used by somebody else */
-    gap_close(world, 2, 53, BY_NOBODY); /* leased, and used for more than the lease */
+    gap_close_ledger(world, 1, 55, BY_NOBODY); /* idle, and used by somebody else */
+    gap_close_ledger(world, 2, 53, BY_NOBODY); /* leased, and used for more than the lease */
     const struct built_account changed[] = {{.key = built_key(3), .removed = true},
         {.key = built_key(4), .sequence = 50, .foreign_signer = true}, {.key = built_key(5), .removed = true},
         {.key = built_key(6), .sequence = (int64_t)104 << 32, .created = true}};
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = changed, .account_count = 4});
-    gap_open(world, 7, 1);
+    gap_drop_ledgers(world, 7, 1);
     recover(world);
     assert_true(is(world, 1, "a.state = 'quarantined' AND a.quarantine_reason LIKE '%did not sign%'"));
     assert_true(is(world, 2, "a.state = 'quarantined' AND l.result = 'consumed' AND " IDLE));
@@ -154,7 +154,7 @@ static void DR5_an_account_that_was_frozen_in_the_gap_is_quarantined(void **stat
     gap_account(world, 1, "active");
     gap_account(world, 2, "active");
     ledger_feed_close(world->feed, &(struct built_ledger){.frozen = &frozen, .frozen_count = 1});
-    gap_open(world, 8, 1);
+    gap_drop_ledgers(world, 8, 1);
     recover(world);
     assert_true(is(world, 1, "a.state = 'active'"));
     assert_true(is(world, 2, "a.state = 'quarantined' AND a.quarantine_reason = 'the network froze it'"));
@@ -171,10 +171,10 @@ static void DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice(vo
         gap_account(world, n, "active");
     for (unsigned n = 1; n <= last; n += 20)
         lease_row(&world->db, n, "", 0);
-    gap_open(world, 4, 1);
+    gap_drop_ledgers(world, 4, 1);
     for (unsigned n = 1; n <= 61; n += 20)
-        gap_close(world, n, 51, TX_SUCCESS);
-    gap_close(
+        gap_close_ledger(world, n, 51, TX_SUCCESS);
+    gap_close_ledger(
         world, 201, 51, TX_SUCCESS); /* in the last ledger, which the node that reads it does not have */
     ledger_feed_lag(world->feed, lags, ARRAY_LEN(lags));
     ledger_feed_drop_below(world->feed, 105);
@@ -191,7 +191,7 @@ static void DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice(vo
     assert_int_equal(gap_count(world, "l.settled_at IS NOT NULL"), settled + 1);
     assert_true(is(world, 201, "l.result = 'confirmed' AND l.ledger = 109"));
     assert_int_equal(gap_count(world, "a.state = 'active'"), last);
-    gap_close(world, 101, 51, TX_SUCCESS);
+    gap_close_ledger(world, 101, 51, TX_SUCCESS);
     follow(world);
     assert_int_equal(world->settled.confirmed, 1);
 }
@@ -200,13 +200,13 @@ static void DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_ano
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "active");
-    gap_open(world, 10, 1);
+    gap_drop_ledgers(world, 10, 1);
     assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
     assert_false(gap_grants_allowed(world));
     recover(world);
     assert_true(gap_grants_allowed(world));
     test_db_exec(&world->db, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'another'");
-    gap_open(world, 10, 1);
+    gap_drop_ledgers(world, 10, 1);
     recover(world);
     assert_int_equal(gap_cursor(world), 120);
     assert_false(gap_grants_allowed(world));
@@ -223,7 +223,7 @@ static void DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_dur
     assert_true(is(world, 1, "a.state = 'quarantined'"));
     test_db_exec(
         &world->db, "UPDATE fairway.cursor SET held_until = close_time + 1000, hold_reason = 'test'");
-    gap_open(world, 10, 1);
+    gap_drop_ledgers(world, 10, 1);
     recover(world);
     assert_true(is(world, 1, "a.state = 'retired' AND a.quarantine_reason IS NULL"));
 }
@@ -231,7 +231,7 @@ static void DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_dur
 static void an_empty_pool_recovers_too(void **state)
 {
     struct gap_world *world = *state;
-    gap_open(world, 10, 1);
+    gap_drop_ledgers(world, 10, 1);
     recover(world);
     assert_int_equal(gap_cursor(world), 110);
     assert_int_equal(world->lead.cursor.sequence, 110);
@@ -250,7 +250,7 @@ static void DR5_a_large_pool_recovers_in_one_transaction(void **state)
     for (unsigned i = 0; i < count; i++)
         accounts[i] = (struct built_account){.key = built_key(i + 1), .sequence = 51};
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = accounts, .account_count = count});
-    gap_open(world, 8, 1);
+    gap_drop_ledgers(world, 8, 1);
     int64_t begun_ms = clock_ms();
     recover(world);
     print_message("%u leases after a gap: %d ms\n", count, (int)(clock_ms() - begun_ms));
@@ -267,9 +267,9 @@ static void DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_ear
     gap_account(world, 2, "active");
     gap_account(world, 3, "active");
     const struct built_account gone = {.key = built_key(2), .removed = true};
-    gap_close(world, 1, 55, BY_NOBODY);
+    gap_close_ledger(world, 1, 55, BY_NOBODY);
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
-    gap_open(world, 8, 1);
+    gap_drop_ledgers(world, 8, 1);
     test_db_exec(&world->db, "UPDATE fairway.cursor SET hold_reason = 'restored', held_until = 4000000000");
     recover(world);
     assert_true(is(world, 1, "a.state = 'active' AND a.sequence = 55 AND a.sequence_ledger = 110"));
@@ -316,7 +316,7 @@ static void a_submission_that_the_rpc_finds_gets_its_result(void **state)
         &(struct built_ledger){
             .transactions = &transaction, .transaction_count = 1, .accounts = &source, .account_count = 1});
     ledger_feed_keep_transactions(world->feed);
-    gap_open(world, 9, 1);
+    gap_drop_ledgers(world, 9, 1);
     recover(world);
     assert_true(submission_is(world, "state = 'failed' AND result_code = 'txFAILED' AND ledger = 110"));
     assert_true(is(world, 1, "a.state = 'creating'"));
@@ -330,7 +330,7 @@ static void a_submission_that_the_rpc_does_not_find_succeeded_if_its_accounts_ex
     const struct built_account changed[] = {
         {.key = built_key(1), .sequence = 1, .created = true}, {.key = built_key(1000), .sequence = 7}};
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = changed, .account_count = 2});
-    gap_open(world, 9, 1);
+    gap_drop_ledgers(world, 9, 1);
     recover(world);
     assert_true(submission_is(world, "state = 'succeeded' AND result_code = 'txSUCCESS'"));
     assert_true(is(world, 1, "a.state = 'active'"));
@@ -341,8 +341,8 @@ static void a_submission_whose_sequence_another_transaction_consumed_is_supersed
     struct gap_world *world = *state;
     gap_account(world, 1, "retiring");
     submit(world, "merge", 900, UINT32_MAX);
-    gap_close(world, 1000, 7, BY_NOBODY);
-    gap_open(world, 9, 1);
+    gap_close_ledger(world, 1000, 7, BY_NOBODY);
+    gap_drop_ledgers(world, 9, 1);
     recover(world);
     assert_true(submission_is(world, "state = 'superseded'"));
     assert_true(is(world, 1, "a.state = 'retiring'"));
@@ -353,11 +353,11 @@ static void a_submission_that_was_not_included_expires_or_stays_pending(void **s
     struct gap_world *world = *state;
     gap_account(world, 1, "creating");
     submit(world, "creation", 900, 1);
-    gap_open(world, 10, 1);
+    gap_drop_ledgers(world, 10, 1);
     recover(world);
     assert_true(submission_is(world, "state = 'expired'"));
     submit(world, "creation", 901, UINT32_MAX);
-    gap_open(world, 10, 1);
+    gap_drop_ledgers(world, 10, 1);
     recover(world);
     assert_true(submission_is(world, "state = 'pending'"));
 }
@@ -368,7 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed),
         TEST(DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it),
-        TEST(DR5_P7_P8_accounts_that_changed_in_the_gap_are_as_the_network_has_them),
+        TEST(DR5_P7_P8_accounts_that_changed_in_the_gap_get_the_networks_state),
         TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
         TEST(DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice),
         TEST(DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_another_reason),

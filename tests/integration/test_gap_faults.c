@@ -19,8 +19,8 @@
 #define NEEDED 4   /* requests of every recovery: network, accounts, frozen keys, the ledger */
 #define OPTIONAL 2 /* requests for the results of two leases */
 
-/* Four leases: consumed without a result, consumed with a result, expired, and open. One account was removed.
- */
+/* Four accounts with leases: consumed without a result, consumed with a result, expired, and open. A fifth
+ * account, without a lease, was removed. */
 static int set_up(void **state)
 {
     struct gap_world *world = gap_world_new();
@@ -30,10 +30,10 @@ static int set_up(void **state)
     const struct built_account gone = {.key = built_key(5), .removed = true};
     test_db_exec(&world->db, "UPDATE fairway.leases SET max_ledger = 105 WHERE account = (SELECT public_key"
                              " FROM fairway.channel_accounts WHERE slot = 3)");
-    gap_close(world, 1, 51, BY_NOBODY);
+    gap_close_ledger(world, 1, 51, BY_NOBODY);
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
-    gap_open(world, 8, 1);
-    gap_close(world, 2, 51, 0);
+    gap_drop_ledgers(world, 8, 1);
+    gap_close_ledger(world, 2, 51, 0);
     ledger_feed_drop_below(world->feed, CURSOR_AFTER);
     *state = world;
     return 0;
@@ -45,7 +45,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The recovery fails with this error, and nothing has changed except that grants are stopped. */
+/* Asserts that the recovery fails with this error and changes nothing except that grants are stopped. */
 static void recovery_fails(struct gap_world *world, enum err expected, const char *word)
 {
     int64_t before = gap_fingerprint(world);
@@ -85,7 +85,7 @@ static void DR4_an_rpc_that_fails_at_any_request_changes_nothing(void **state)
     assert_int_equal(ledger_feed_requests(world->feed) - before, NEEDED + OPTIONAL);
 }
 
-/* An RPC that limits rates may refuse these requests at every try. */
+/* An RPC with a rate limit may refuse these requests at every try. */
 static void DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery(void **state)
 {
     struct gap_world *world = *state;

@@ -1,7 +1,7 @@
 /*
  * A database that was restored or failed over, and may have forgotten leases (DR10). Each grant transaction
- * notices it, the leader puts grants on hold until no forgotten lease can be included any more, and what
- * forgotten leases do meanwhile quarantines nothing.
+ * notices it, the leader puts grants on hold until no forgotten lease can be included any more, and forgotten
+ * leases that are included meanwhile quarantine no account.
  */
 #include "support/pool.h"
 
@@ -27,7 +27,7 @@ struct world {
     uint32_t next;
 };
 
-static struct rpc_ledger named(struct world *world)
+static struct rpc_ledger next_ledger(struct world *world)
 {
     return ledger_feed_ledger(world->feed, world->next);
 }
@@ -35,7 +35,7 @@ static struct rpc_ledger named(struct world *world)
 static enum err commit(struct world *world)
 {
     struct ledger_committed committed;
-    const struct rpc_ledger ledger = named(world);
+    const struct rpc_ledger ledger = next_ledger(world);
     enum err e = ledger_commit(&world->lead, &ledger, NULL, &committed, NULL);
     world->next += e == ERR_OK;
     return e;
@@ -91,7 +91,7 @@ static void take_again(struct world *world)
     assert_int_equal(e, ERR_OK);
 }
 
-/* Sets the end of the hold to so many seconds after the last close time. */
+/* Sets the end of the hold to this many seconds after the last close time. */
 static void shorten_to(struct world *world, int seconds)
 {
     AUTO_FREE char *sql = mem_format("UPDATE fairway.cursor SET held_until = close_time + %d", seconds);
@@ -112,7 +112,7 @@ static void assert_suspended(struct world *world, const char *why)
     ask(&world->pool, &asked);
     assert_int_equal(test_pool_grant(&world->pool, &asked, 1, &detail), ERR_GRANTS_SUSPENDED);
     if (strstr(detail.text, why) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", detail.text, why);
+        fail_msg("\"%s\" does not contain \"%s\"", detail.text, why);
     assert_nothing_leased(&world->pool);
     asked_wipe(&asked);
 }

@@ -23,7 +23,7 @@ static int set_up(void **state)
     return test_pool_set_up(state, ACCOUNTS);
 }
 
-/* body: in place of the request's body. */
+/* Makes a request with this key, and the digest of this text as that of its body. */
 static void ask_keyed(const struct test_pool *pool, struct asked *asked, const char *key, const char *body)
 {
     ask(pool, asked);

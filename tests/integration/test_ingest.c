@@ -49,7 +49,7 @@ static void I5_catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once(vo
     await_cursor(world, FIRST);
     ingest_stop(first);
     close_ledgers(world, 60);
-    ledger_feed_at_most(world->feed, 3);
+    ledger_feed_limit(world->feed, 3);
     world->ingest = ingest_world_start(world);
     await_cursor(world, FIRST + 60);
     await_ready(world->ingest);
@@ -80,7 +80,7 @@ static void a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_u
     await_cursor(world, FIRST + 1);
 }
 
-/* Waits until then. Returns the longest time between two requests to the feed. */
+/* Waits until until_ms. Returns the longest time between two requests to the feed. */
 static int64_t longest_pause_ms(struct ingest_world *world, int64_t until_ms)
 {
     int64_t longest_ms = 0, request_ms = clock_ms();

@@ -76,17 +76,18 @@ static void run_with_fault(struct ingest_world *world, const char *install, cons
     "CREATE TRIGGER fault BEFORE DELETE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.fault()"
 #define NO_FAULT "DROP TRIGGER fault ON fairway.leases"
 
-static void a_janitor_whose_statements_fail_costs_neither_the_lead_nor_the_pace(void **state)
+static void a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers(void **state)
 {
     run_with_fault(*state, FAULTY("RAISE EXCEPTION 'injected';") AT_DELETE, NO_FAULT);
 }
 
-static void a_janitor_that_runs_into_its_statement_timeout_costs_neither_the_lead_nor_the_pace(void **state)
+static void a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers(
+    void **state)
 {
     run_with_fault(*state, FAULTY("PERFORM pg_sleep(60);") AT_DELETE, NO_FAULT);
 }
 
-static void a_janitor_whose_rows_are_locked_costs_neither_the_lead_nor_the_pace(void **state)
+static void a_janitor_whose_rows_are_locked_neither_ends_the_lead_nor_delays_ledgers(void **state)
 {
     struct ingest_world *world = *state;
     struct db *holder = test_db_open(&world->db, DB_DIRECT);
@@ -113,9 +114,9 @@ int main(void)
 #define WORLD(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
     const struct CMUnitTest tests[] = {
         WORLD(only_the_leader_has_a_janitor),
-        WORLD(a_janitor_whose_statements_fail_costs_neither_the_lead_nor_the_pace),
-        WORLD(a_janitor_that_runs_into_its_statement_timeout_costs_neither_the_lead_nor_the_pace),
-        WORLD(a_janitor_whose_rows_are_locked_costs_neither_the_lead_nor_the_pace),
+        WORLD(a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers),
+        WORLD(a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers),
+        WORLD(a_janitor_whose_rows_are_locked_neither_ends_the_lead_nor_delays_ledgers),
     };
     return cmocka_run_group_tests_name("janitor", tests, test_pg_start, test_pg_stop);
 }

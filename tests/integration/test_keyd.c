@@ -49,7 +49,7 @@ static void G7_G9_a_lease_is_signed_for_its_own_hash(void **state)
     buf_free(&transaction);
 }
 
-/* Each makes an item invalid in one way and returns the error that keyd must return. */
+/* One way to make an item invalid, and the error that keyd must return for it. */
 struct spoiling {
     const char *name;
     enum err expected;

@@ -43,7 +43,7 @@ static void refuses_to_start(struct keyd_secrets secrets, const char *because)
     struct detail detail;
     assert_int_equal(start(&secrets, &keyd, &detail), ERR_CONFIG);
     if (strstr(detail.text, because) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", detail.text, because);
+        fail_msg("\"%s\" does not contain \"%s\"", detail.text, because);
 }
 
 static void G10_malformed_secrets_are_refused_at_start(void **state)
@@ -109,7 +109,8 @@ static enum err load(struct loaded *out, struct keyd_secrets secrets, const stru
     return e;
 }
 
-/* A ring that does not load ends the process with exit code 78, and every later call fails at once. */
+/* Asserts that the master keys do not load: the process ends with exit code 78, and every later call fails at
+ * once. */
 static void refuses_to_load(struct keyd_secrets secrets, const struct public_key *configured,
     const struct master_key_row rows[], size_t count, const char *because)
 {
@@ -118,7 +119,7 @@ static void refuses_to_load(struct keyd_secrets secrets, const struct public_key
     struct detail end;
     assert_int_equal(load(&loaded, secrets, configured, rows, count), ERR_CONFIG);
     if (strstr(loaded.detail.text, because) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", loaded.detail.text, because);
+        fail_msg("\"%s\" does not contain \"%s\"", loaded.detail.text, because);
     assert_int_equal(keyd_generate(loaded.keyd, 1, &key), ERR_KEYD_UNAVAILABLE);
     struct pollfd ended = {.fd = keyd_pidfd(loaded.keyd), .events = POLLIN};
     assert_int_equal(poll(&ended, 1, 5000), 1);

@@ -34,7 +34,7 @@ static void search(
     size_t len = to - from;
     AUTO_FREE uint8_t *page = NEW_ARRAY(len, uint8_t);
     if (fseek(memory, (long)from, SEEK_SET) != 0 || fread(page, 1, len, memory) != len) {
-        clearerr(memory); /* guard pages */
+        clearerr(memory); /* guard pages cannot be read */
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -97,7 +97,7 @@ static struct forms forms_of(const uint8_t seed[32])
     return forms;
 }
 
-static void is_nowhere(const struct spawn_child *child, const struct forms *forms)
+static void assert_nowhere(const struct spawn_child *child, const struct forms *forms)
 {
     struct sought sought[] = {{"the seed", forms->seed, sizeof forms->seed, 0, 0},
         {"the scalar", forms->scalar, sizeof forms->scalar, 0, 0},
@@ -160,10 +160,10 @@ static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state
     buf_add(&message, account.public_key.bytes, sizeof account.public_key.bytes);
     wire_put_sealed(&message, &account.sealed);
     wire_put_bytes(&message, buf_bytes(&transaction));
-    raw_say(&child, WIRE_LEASES, &message);
-    raw_hear(&child, WIRE_LEASES, &message);
+    raw_send(&child, WIRE_LEASES, &message);
+    raw_receive(&child, WIRE_LEASES, &message);
     assert_int_equal(be32_get(message.data), ERR_OK);
-    is_nowhere(&child, &forms);
+    assert_nowhere(&child, &forms);
     assert_int_equal(raw_end(&child), EX_OK);
     buf_free(&transaction);
     buf_free(&message);
@@ -177,13 +177,13 @@ static void no_secret_of_a_generated_account_stays_in_memory(void **state)
     struct spawn_child child = raw_spawn(KEYD_PROVISION);
     raw_load(&child);
     buf_add_u32(&message, 1);
-    raw_say(&child, WIRE_GENERATE, &message);
-    raw_hear(&child, WIRE_GENERATE, &message);
+    raw_send(&child, WIRE_GENERATE, &message);
+    raw_receive(&child, WIRE_GENERATE, &message);
     struct xdr_reader answer = xdr_reader(buf_bytes(&message));
     assert_int_equal(xdr_opaque(&answer, account.public_key.bytes, sizeof account.public_key.bytes), ERR_OK);
     assert_int_equal(wire_get_sealed(&answer, &account.sealed), ERR_OK);
     const struct forms forms = open_account(&account);
-    is_nowhere(&child, &forms);
+    assert_nowhere(&child, &forms);
     assert_int_equal(raw_end(&child), EX_OK);
     buf_free(&message);
 }

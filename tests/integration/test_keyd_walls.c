@@ -43,7 +43,7 @@ static void DS7_an_unknown_message_ends_the_key_process(void **state)
             struct spawn_child child = raw_spawn(KEYD_SERVE);
             if (loaded)
                 raw_load(&child);
-            raw_announce(&child, unknown[i], 0);
+            raw_send_header(&child, unknown[i], 0);
             assert_int_equal(raw_end(&child), VIOLATION_UNKNOWN);
         }
 }
@@ -59,7 +59,7 @@ static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
         struct spawn_child child = raw_spawn(forbidden[i].mode);
         raw_load(&child);
-        raw_announce(&child, forbidden[i].type, 4);
+        raw_send_header(&child, forbidden[i].type, 4);
         assert_int_equal(raw_end(&child), VIOLATION_MODE);
     }
 }
@@ -72,16 +72,16 @@ static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void
                    provisioning[] = {WIRE_GENERATE, WIRE_PROVISIONING};
     for (size_t i = 0; i < 2; i++) {
         struct spawn_child child = raw_spawn(KEYD_SERVE);
-        raw_announce(&child, serving[i], 4);
+        raw_send_header(&child, serving[i], 4);
         assert_int_equal(raw_end(&child), VIOLATION_TURN);
         child = raw_spawn(KEYD_PROVISION);
-        raw_announce(&child, provisioning[i], 4);
+        raw_send_header(&child, provisioning[i], 4);
         assert_int_equal(raw_end(&child), VIOLATION_TURN);
     }
     struct spawn_child child = raw_spawn(KEYD_SERVE);
     raw_load(&child);
     raw_put_load(&payload);
-    raw_say(&child, WIRE_LOAD, &payload);
+    raw_send(&child, WIRE_LOAD, &payload);
     assert_int_equal(raw_end(&child), VIOLATION_TURN);
     buf_free(&payload);
 }
@@ -99,11 +99,11 @@ static void DS7_an_oversized_message_ends_the_key_process(void **state)
     for (size_t i = 0; i < ARRAY_LEN(oversized); i++) {
         struct spawn_child child = raw_spawn(oversized[i].mode);
         raw_load(&child);
-        raw_announce(&child, oversized[i].type, oversized[i].len);
+        raw_send_header(&child, oversized[i].type, oversized[i].len);
         assert_int_equal(raw_end(&child), VIOLATION_OVERSIZED);
     }
     struct spawn_child child = raw_spawn(KEYD_SERVE);
-    raw_announce(&child, WIRE_LOAD, 4097);
+    raw_send_header(&child, WIRE_LOAD, 4097);
     assert_int_equal(raw_end(&child), VIOLATION_OVERSIZED);
 }
 
@@ -132,7 +132,7 @@ static void DS7_a_malformed_payload_ends_the_key_process(void **state)
     payload.len -= 4; /* one word short, then one too long */
     for (int tail = 0; tail < 2; tail++, buf_add_u64(&payload, 0)) {
         struct spawn_child child = raw_spawn(KEYD_SERVE);
-        raw_say(&child, WIRE_LOAD, &payload);
+        raw_send(&child, WIRE_LOAD, &payload);
         assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
     }
     const uint32_t counts[] = {0, SIGN_BATCH_MAX + 1};
@@ -141,7 +141,7 @@ static void DS7_a_malformed_payload_ends_the_key_process(void **state)
         raw_load(&child);
         buf_clear(&payload);
         buf_add_u32(&payload, counts[i]);
-        raw_say(&child, WIRE_GENERATE, &payload);
+        raw_send(&child, WIRE_GENERATE, &payload);
         assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
     }
     struct spawn_child child = raw_spawn(KEYD_SERVE);
@@ -149,7 +149,7 @@ static void DS7_a_malformed_payload_ends_the_key_process(void **state)
     buf_clear(&payload);
     buf_add_u64(&payload, NOW_S);
     buf_add_u32(&payload, 1); /* a missing item */
-    raw_say(&child, WIRE_LEASES, &payload);
+    raw_send(&child, WIRE_LEASES, &payload);
     assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
     buf_free(&payload);
 }

@@ -51,7 +51,7 @@ static void free_lead(struct lead *lead)
     db_free(lead->db);
 }
 
-/* A session that was dropped has its lock until the server has noticed. */
+/* A dropped session keeps its lock until the server notices. */
 static void take_soon(struct lead *lead)
 {
     enum err e = ERR_NOT_LEADER;

@@ -235,8 +235,8 @@ static void a_batch_of_refusals_leases_nothing(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-/* The bounds of transaction and request; the present time is added to those that are not 0. expected_s 0:
- * refused. */
+/* The time bounds of a transaction (0: none), the timeout of its request, and the max time that is signed (0:
+ * the request is refused). min_s, max_s and expected_s count from now. */
 struct bound {
     int64_t min_s, max_s;
     uint32_t timeout_s;

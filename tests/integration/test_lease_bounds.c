@@ -73,7 +73,8 @@ static struct bounds draw_bounds(uint64_t *random, uint64_t now_s, uint32_t tip)
     return bounds;
 }
 
-/* The latest max time that the rule allows at now_s; 0: refused. With 128 bits nothing overflows. */
+/* Returns the latest max time that the rule allows at now_s, or 0 if it refuses the request. With 128 bits
+ * nothing overflows. */
 static uint64_t expected(const struct bounds *bounds, uint64_t now_s, uint32_t tip)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -169,7 +170,7 @@ struct tally {
     size_t granted, refused;
 };
 
-/* Whether the rule accepts it at some time of the grant: the clock may have advanced by a second. */
+/* Checks the result of a grant against the rule at each second of the grant: the clock may have advanced. */
 static void check(const struct bounds *bounds, const struct grant *grant, uint64_t begun_s, uint64_t ended_s,
     uint32_t tip, struct tally *tally)
 {

@@ -254,7 +254,7 @@ static void DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_
 }
 
 /* The outcome cannot be looked up: the request is refused with ERR_OUTCOME_UNKNOWN. */
-static void DR2_a_COMMIT_into_silence_that_cannot_be_looked_up_has_an_unknown_outcome(void **state)
+static void DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_outcome(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -295,7 +295,7 @@ int main(void)
         FAULTS(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof),
         FAULTS(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up),
         FAULTS(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends),
-        FAULTS(DR2_a_COMMIT_into_silence_that_cannot_be_looked_up_has_an_unknown_outcome),
+        FAULTS(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_outcome),
     };
     return cmocka_run_group_tests_name("pool/lease faults", tests, test_pg_start, test_pg_stop);
 }

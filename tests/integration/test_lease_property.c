@@ -55,7 +55,8 @@ static bool accounts_equal(struct run *run)
                 account->sequence, account->ledger);
         if ((hash.data != NULL) != (lease != NULL) ||
             (lease != NULL && memcmp(hash.data, lease->hash.bytes, sizeof lease->hash.bytes) != 0))
-            return WRONG(run, "account %zu is %s", n, lease == NULL ? "leased" : "not leased, or not so");
+            return WRONG(
+                run, "account %zu is %s", n, lease == NULL ? "leased" : "not leased to the open lease");
     }
     return true;
 }
@@ -125,7 +126,7 @@ static void show(struct run *run, struct step steps[], size_t count)
     bool again = !steps_right(run, steps, count, &taken);
     for (size_t i = 0; i < count; i++)
         print_message("  %zu. %s %u\n", i + 1, kind_names[steps[i].kind], steps[i].random);
-    fail_msg("%s", again ? run->wrong : "it went wrong once and not again");
+    fail_msg("%s", again ? run->wrong : "the failure did not occur again");
 }
 
 static unsigned from_environment(const char *name, unsigned otherwise)
@@ -145,7 +146,7 @@ static void DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference
     size_t done = 0, leases = 0, kinds[KINDS] = {0};
     print_message("FAIRWAY_SEED=%u\n", seed);
     test_pool_open(&run->pool, REFERENCE_ACCOUNTS);
-    steps_plant(run);
+    steps_install(run);
     while (done < wanted) {
         struct step steps[CASE_STEPS];
         size_t taken;

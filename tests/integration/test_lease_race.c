@@ -27,7 +27,7 @@ struct answer {
     int64_t slot, sequence, begun_us, ended_us;
 };
 
-/* The clients' and the network's knowledge. */
+/* What the clients have submitted, and the sequence numbers on the network. */
 struct network {
     pthread_mutex_t lock;
     int64_t sequences[ACCOUNTS];
@@ -44,7 +44,7 @@ struct race {
     size_t expired;
 };
 
-/* Assertions of cmocka work in its own thread only. */
+/* cmocka's assertions work on the main thread only. */
 #define check(condition)                                                                                     \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -61,7 +61,7 @@ static int64_t slot_of(const struct test_pool *pool, const struct public_key *ac
     return -1;
 }
 
-/* The client uses only the envelope. */
+/* Submits a lease as a client does, which knows only the envelope. */
 static void submit(struct race *race, const struct lease *lease)
 {
     struct network *network = &race->network;
@@ -78,7 +78,7 @@ static void submit(struct race *race, const struct lease *lease)
     pthread_mutex_unlock(&network->lock);
 }
 
-/* How many of the count got a lease. */
+/* Requests count leases in one batch. Returns how many were granted. */
 static size_t grant_batch(struct race *race, struct test_pool *replica, size_t count)
 {
     struct asked asked[BATCH_MAX];

@@ -77,7 +77,7 @@ static void read_with(struct db *reader)
     assert_int_equal(locks_read(reader, NULL, 0, &report, &detail), ERR_OK);
 }
 
-/* Waits until this many sessions wait, at most 10 s. */
+/* Waits, for at most 10 s, until this many sessions wait for a lock. */
 static void await_waits(struct db *reader, size_t count)
 {
     int64_t deadline_ms = clock_ms() + 10000;

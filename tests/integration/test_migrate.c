@@ -41,7 +41,7 @@ static int close_database(void **state)
     return 0;
 }
 
-static void migrate_list_once(void **state)
+static void each_migration_is_applied_once(void **state)
 {
     (void)state;
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
@@ -212,7 +212,7 @@ static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **st
     test_db_exec(&database, "DROP OWNED BY fairway_small; DROP ROLE fairway_small");
 }
 
-static void the_programs_own_migrate_list(void **state)
+static void the_migrations_of_this_binary_are_applied_once(void **state)
 {
     (void)state;
     assert_true(embedded_migration_count > 0);
@@ -231,7 +231,7 @@ int main(void)
 {
 #define ON_ITS_OWN_DATABASE(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
     const struct CMUnitTest tests[] = {
-        ON_ITS_OWN_DATABASE(migrate_list_once),
+        ON_ITS_OWN_DATABASE(each_migration_is_applied_once),
         ON_ITS_OWN_DATABASE(only_missing_migrations_are_applied),
         ON_ITS_OWN_DATABASE(a_failed_migration_leaves_only_those_before_it),
         ON_ITS_OWN_DATABASE(a_migration_that_ends_its_transaction_is_refused),
@@ -241,7 +241,7 @@ int main(void)
         ON_ITS_OWN_DATABASE(several_processes_may_migrate_at_the_same_time),
         ON_ITS_OWN_DATABASE(a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried),
         ON_ITS_OWN_DATABASE(a_role_that_may_not_create_schemas_can_migrate_what_exists),
-        ON_ITS_OWN_DATABASE(the_programs_own_migrate_list),
+        ON_ITS_OWN_DATABASE(the_migrations_of_this_binary_are_applied_once),
     };
     return cmocka_run_group_tests_name("migrate", tests, test_pg_start, test_pg_stop);
 }

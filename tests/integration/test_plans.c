@@ -37,7 +37,7 @@ static int64_t pages_of(struct db *db, const char *sql)
     return hit + read;
 }
 
-/* The same for the second run in a session, when its functions are planned. */
+/* The same for the second run in a session: the first one plans the statements of its functions. */
 static int64_t planned_pages_of(struct test_pool *pool, const char *sql)
 {
     struct db *db = test_db_open(&pool->test, DB_POOLED);
@@ -47,7 +47,7 @@ static int64_t planned_pages_of(struct test_pool *pool, const char *sql)
     return pages;
 }
 
-/* Without triggers, which makes inserts fast. */
+/* Runs SQL without triggers, so that inserts are fast. */
 static void exec_unchecked(struct test_pool *pool, const char *sql)
 {
     AUTO_FREE char *text = mem_format("SET session_replication_role = replica; %s", sql);
@@ -78,7 +78,7 @@ static int set_up(void **state)
 static const char sql_keys[] =
     "SELECT * FROM fairway.find_keys('{\"\",\"\",\"\"}', '{key 77,key 19999,none}')";
 
-/* The first day on which clients send keys: by the statistics, no lease has one. */
+/* As on the first day on which clients send keys: according to the statistics, no lease has one. */
 static void DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none(void **state)
 {
     struct test_pool *pool = *state;
@@ -104,7 +104,7 @@ static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_
     assert_in_range(pages, 1, 20);
 }
 
-/* Leases all accounts but one in `of`. */
+/* Leases all accounts except every `of`-th one. */
 static void fill_pool(struct test_pool *pool, int of)
 {
     AUTO_FREE char *sql = mem_format("UPDATE fairway.channel_accounts SET lease_hash = CASE WHEN slot %% %d "

@@ -303,7 +303,7 @@ static enum err record_while_it_ends(const char *verdict)
     for (int64_t end_ms = clock_ms() + 1500; /* below the lock timeout */
          test_db_number(&database, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0; clock_sleep_ms(5))
         if (clock_left_ms(end_ms) == 0)
-            break; /* it does not wait; the assertions below fail then */
+            break; /* the fee bump does not wait: the assertions below fail */
     assert_int_equal(recorded(), 0);
     if (strcmp(verdict, "commit") == 0)
         assert_int_equal(db_commit(ledger, &detail), ERR_OK);

@@ -62,7 +62,7 @@ static void store(struct world *world, uint64_t first, size_t count)
     assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
 }
 
-/* Ten active accounts on slots 0 to 9; those on slots below leased have an open lease. */
+/* Inserts ten active accounts on slots 0 to 9. Those on slots below `leased` have an open lease. */
 static void ten_active(struct world *world, int leased)
 {
     store(world, 1, 10);

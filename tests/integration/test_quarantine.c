@@ -46,7 +46,7 @@ static enum err quarantine(struct db *db, size_t slot, const char *reason)
         NULL, NULL);
 }
 
-/* As of the cursor, with the account as it was seeded. */
+/* Returns a probe as of the cursor that found the account as it was seeded. */
 static struct account_probe fresh_probe(void)
 {
     return (struct account_probe){.oldest = POOL_SEED_LEDGER,
@@ -200,7 +200,7 @@ static int64_t assigned_xids(void)
     return test_db_number(&pool.test, "SELECT txid_snapshot_xmax(txid_current_snapshot())");
 }
 
-static void a_verdict_is_computed_once_whatever_it_is(void **state)
+static void a_change_that_is_not_allowed_is_tried_once(void **state)
 {
     (void)state;
     struct provisioning_tx transaction = {
@@ -277,7 +277,7 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
 
 /* ---- grants, ledgers that are ahead of the cursor, and an operator, all at the same time */
 
-/* cmocka's assertions are for its own thread only. */
+/* cmocka's assertions work on the main thread only. */
 #define check(condition)                                                                                     \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -286,7 +286,7 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
         }                                                                                                    \
     } while (0)
 
-/* The network as of its last ledger, which may not be committed here yet. */
+/* The network as of its last ledger, which may not be committed to the database yet. */
 static struct {
     pthread_mutex_t lock;
     uint32_t ledger;
@@ -486,7 +486,7 @@ int main(void)
         QUARANTINE(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing),
         QUARANTINE(an_open_lease_survives_release_until_a_ledger_ends_it),
         QUARANTINE(an_account_in_a_pending_provisioning_transaction_is_not_changed),
-        QUARANTINE(a_verdict_is_computed_once_whatever_it_is),
+        QUARANTINE(a_change_that_is_not_allowed_is_tried_once),
         QUARANTINE(a_stored_key_is_retired_unless_its_creation_is_pending),
         QUARANTINE(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked),
         QUARANTINE(releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a_second_lease),

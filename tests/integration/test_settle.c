@@ -114,8 +114,8 @@ static int64_t count(struct fixture *f, const char *where)
         where);
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
-    /* statements are prepared once for each address of a text: a text on the heap needs a connection of its
-     * own */
+    /* a connection identifies a prepared statement by the address of its text, so a text on the heap needs a
+     * connection of its own */
     struct db *fresh = test_db_open(&f->test, DB_DIRECT);
     assert_int_equal(db_query(fresh, DB_SQL0(sql), &rows, &detail), ERR_OK);
     int64_t found = db_i64(rows, 0, 0);

@@ -22,8 +22,7 @@ static int set_up(void **state)
     return test_pool_set_up(state, ACCOUNTS);
 }
 
-/* Whether the lease is open and its account refers to it. Fails unless it is one of open or settled, and
- * consistent. */
+/* Returns whether the lease is open. Fails the test unless lease and account agree about that. */
 static bool is_open(const struct test_pool *pool, const struct lease *lease)
 {
     char hex[HASH_HEX_SIZE];

@@ -31,7 +31,7 @@ static void H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone(void **s
         db_free(pool->db);
         pool->db = test_db_open(&pool->test, i % 2 == 0 ? DB_POOLED : DB_DIRECT);
         test_pool_grant_all(pool, &asked[i], 1);
-        /* as text, in a session of the time zone */
+        /* read in a session with another time zone */
         AUTO_FREE char *look =
             mem_format("SET timezone = '%s'; DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.leases l"
                        " JOIN fairway.channel_accounts a ON a.lease_hash = l.hash AND a.locked_until ="
@@ -44,7 +44,7 @@ static void H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone(void **s
     asked_wipe_all(asked, ARRAY_LEN(zones));
 }
 
-/* Grants all accounts this many times; a ledger settles each. */
+/* Leases all accounts this many times. A ledger settles all leases of a round. */
 static void cycle(struct test_pool *pool, size_t rounds)
 {
     for (size_t round = 0; round < rounds; round++) {
@@ -83,7 +83,7 @@ static int64_t table_bytes(const struct test_pool *pool)
     return test_db_number(&pool->test, "SELECT pg_relation_size('fairway.channel_accounts')");
 }
 
-/* A snapshot keeps dead rows. Fairway's sessions end by their timeout; then the space is reused. */
+/* An old snapshot keeps dead rows. The timeout of fairway's sessions ends it; then the space is reused. */
 static void H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small(void **state)
 {
     struct test_pool *pool = *state;

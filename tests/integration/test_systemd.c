@@ -40,7 +40,7 @@ static int start(void **state)
     setenv("DATABASE_URL", database.url, 1);
     setenv("NETWORK_PASSPHRASE", "Standalone Network ; February 2017", 1);
     setenv("CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", "a passphrase of this test", 1);
-    /* of that network's root account, which everybody knows */
+    /* the seed of that network's root account, which everybody knows */
     setenv("DISTRIBUTION_ACCOUNT_PRIVATE_KEY", "SC5O7VZUXDJ6JBDSZ74DSERXL7W3Y5LTOAMRF7RQRL3TAGAPS7LUVG3L", 1);
     setenv("INGEST", "off", 1);
     setenv("AUTH", "none", 1);
@@ -87,7 +87,7 @@ static void expect_notification(const char *state)
     assert_string_equal(text, state);
 }
 
-static void serve_says_when_it_is_ready_and_when_it_stops(void **state)
+static void serve_notifies_its_manager_when_it_is_ready_and_when_it_stops(void **state)
 {
     (void)state;
     pid_t serve = run("serve", NULL);
@@ -101,7 +101,7 @@ static void serve_says_when_it_is_ready_and_when_it_stops(void **state)
     assert_int_equal(exit_code(run("health", "live")), 1);
 }
 
-static void a_manager_that_is_gone_does_not_keep_serve_from_running(void **state)
+static void serve_runs_although_its_manager_is_gone(void **state)
 {
     (void)state;
     AUTO_FREE char *path = mem_copy_text(getenv("NOTIFY_SOCKET"));
@@ -119,8 +119,8 @@ static void a_manager_that_is_gone_does_not_keep_serve_from_running(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serve_says_when_it_is_ready_and_when_it_stops),
-        cmocka_unit_test(a_manager_that_is_gone_does_not_keep_serve_from_running),
+        cmocka_unit_test(serve_notifies_its_manager_when_it_is_ready_and_when_it_stops),
+        cmocka_unit_test(serve_runs_although_its_manager_is_gone),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

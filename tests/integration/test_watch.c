@@ -30,7 +30,7 @@ static struct detail detail;
 
 /* A client that waits. */
 struct waiter {
-    struct watch_ticket ticket; /* first */
+    struct watch_ticket ticket; /* must be first: on_done casts it to the waiter */
     _Atomic int64_t answered_us;
     atomic_uint answers;
 };
@@ -87,7 +87,7 @@ static int start(void **state)
     return 0;
 }
 
-/* Called while the waiters still exist: it ends their waits. */
+/* Call it while the waiters still exist, because it ends their waits. */
 static void stop_watch(void)
 {
     if (watch != NULL)
@@ -330,7 +330,7 @@ static void without_waits_no_query_is_sent(void **state)
     assert_int_equal(last_statement_us(), before);
 }
 
-/* Commits the ledgers of the test below. */
+/* What commits the ledgers of the next test. */
 struct chain {
     struct ledger_feed *feed;
     struct lead lead;

@@ -69,17 +69,17 @@ export class Chain extends EventEmitter {
     return BigInt(Math.floor(this.#clock() / 1000));
   }
 
-  /** Returns `{status, outcome?}`, as the queue does. */
+  /** Submits to an up-to-date node. Returns `{status, outcome?}`, as the queue does. */
   submit(transaction) {
     return this.#submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
   }
 
-  /** The same on a core that has no ledger yet. */
+  /** Submits to a core that has no ledger yet and cannot validate. */
   submitUnchecked(transaction) {
     return this.queue.submitUnchecked(transaction);
   }
 
-  /** The same on a node whose last ledger is `sequence`: it validates with the state of that ledger. */
+  /** Submits to a node whose last ledger is `sequence`: it validates with the state of that ledger. */
   submitAt(transaction, sequence, state, closeTime) {
     const next = { ...this.#nextLedger(closeTime), sequence: sequence + 1 };
     const outcome = checkValid(transaction, state, next, this.#verifier, this.#latenessMargin());
@@ -147,7 +147,7 @@ export class Chain extends EventEmitter {
     return now > this.closeTime ? now : this.closeTime;
   }
 
-  /** The value that the ledger agrees on. */
+  /** Chooses the transactions of the ledger: `{chosen, baseFee, isDropped}`. */
   #choose(ledger) {
     const nextCloseTime = ledger.closeTime + BigInt(Math.max(1, Math.ceil(this.#targetMs / 1000)));
     const arrived = this.#delayed.arrive(this.state, ledger, nextCloseTime, this.#verifier);

@@ -20,7 +20,7 @@ export class Delayed {
     return this.#bySource.get(source)?.transaction.fullHashHex === fullHashHex;
   }
 
-  /** Takes a transaction that was just queued, if a fault applies to it. True: the queue does not have it any more. */
+  /** Takes a transaction that was just queued, if a fault applies to it. If it returns true, the caller removes it from the queue. */
   take(transaction, latestLedger) {
     if (this.#faults.happensTo('loseSubmission', transaction.innermost)) return true;
     const isLate = this.#faults.happensTo('late', transaction.innermost);

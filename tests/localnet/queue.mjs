@@ -52,8 +52,9 @@ export class Queue {
   }
 
   /**
-   * `ledger` is the next one as far as it is known: its sequence and the close time of the last one. `late` is the number of seconds
-   * of validity that a transaction needs beyond that. Returns `{status, outcome?}`, with an outcome for ERROR.
+   * Validates a transaction and queues it. `ledger` has the sequence of the next ledger and the close time of the last one. `late` is the
+   * number of seconds after that close time for which the transaction must be valid. Returns `{status, outcome?}`, with an outcome for
+   * ERROR.
    */
   submit(transaction, state, ledger, late) {
     const refuse = (code, fee = minFee(ledger, transaction) + transaction.resourceFee) => ({
@@ -90,7 +91,7 @@ export class Queue {
     return { status: Status.PENDING };
   }
 
-  /** The same on a core that has no ledger yet, and accepts what it cannot check. The next nomination drops what is invalid. */
+  /** Queues as a core does that has no ledger yet and cannot validate. The next nomination drops what is invalid. */
   submitUnchecked(transaction) {
     if (this.#isBanned(transaction)) return { status: Status.TRY_AGAIN_LATER };
     const queued = this.#bySource.get(transaction.source)?.transaction;

@@ -1,8 +1,7 @@
 // The ledger's entries, and layers of changes over them.
 //
 // A layer is core's LedgerTxn: changes stay in it until `commit`, and it records them. Layers nest: ledger, transaction,
-// operation. Only the innermost layer may be loaded from. Entries that `peek` returns must not be
-// changed.
+// operation. Call `load` on the innermost layer only. Entries that `peek` returns must not be changed.
 
 import { createHash } from 'node:crypto';
 import { copyEntry, entryFromWire, entryKey, entryToWire, isTransient, keyFromWire, keyOf } from './entries.mjs';

@@ -4,7 +4,7 @@
  *
  * Processes:
  *   Api        a grant: src/grant/grant.c, grant_claim.c, grant_record.c; the response: src/api/post_transaction.c
- *   Ingester   src/ingest/lead.c (take), ledger_commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
+ *   Ingester   src/ingest/lead.c (lead_take), ledger_commit.c (fence, cursor, COMMIT), src/pool/settle.c (settle)
  *   Network    clients, validators and the clock: which returned transactions a ledger includes, and when it closes
  * A process that spin does not schedule is stalled (SIGSTOP, a long pause): no step has a time limit. A crash is a step
  * that loses everything in the process, and what was not committed in the server.
@@ -315,7 +315,7 @@ inline mirror()
     }
 }
 
-/* All become visible: the ledger row, the cursor, the ends of leases, the sequences (ledger_commit.c: finish). */
+/* The ledger row, the cursor, the ends of leases and the sequences become visible together (ledger_commit.c: finish). */
 inline commit_ledger()
 {
     atomic {
@@ -416,7 +416,7 @@ lead:
     goto lead;
 
 in_doubt:
-    /* COMMIT was sent without a response: it took effect or not. The cursor shows which (ingest.c: keeps_lead). */
+    /* COMMIT was sent without a response: it took effect or not. The cursor shows which (retry.c: retry_keeps_lead). */
     if
     :: atomic { true -> commit_ledger(); goto drop }
     :: atomic { true -> goto drop }

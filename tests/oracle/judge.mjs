@@ -64,7 +64,7 @@ export const RULES = {
     LEFT JOIN LATERAL (SELECT max(sequence) AS sequence FROM consumption u
       WHERE u.account = l.account AND u.ledger <= l.cursor) u ON true WHERE l.sequence IS DISTINCT FROM u.sequence + 1`,
   // received_at is truncated to milliseconds
-  'silent signature': `SELECT s.kind, s.hash, s.account, 'received ' || s.received_at, 'committed ' || coalesce(w.committed_at::text, 'never') FROM signature s
+  'unrecorded signature': `SELECT s.kind, s.hash, s.account, 'received ' || s.received_at, 'committed ' || coalesce(w.committed_at::text, 'never') FROM signature s
     LEFT JOIN grant_made g ON s.kind = 'lease' AND g.hash = s.hash AND (g.account, g.sequence, g.max_time, g.envelope)
       = (s.account, s.sequence, s.max_time, s.envelope)
     LEFT JOIN bump_recorded b ON s.kind = 'fee bump' AND b.hash = s.hash AND b.lease = s.inner_hash

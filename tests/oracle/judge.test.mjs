@@ -18,7 +18,7 @@ after(async () => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-const WITNESSES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change', 'ledger_commit', 'cursor_change', 'bump_recorded',
+const TABLES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change', 'ledger_commit', 'cursor_change', 'bump_recorded',
   'history_change', 'signature', 'keyed_answer', 'contest_request', 'submission', 'ledger', 'consumption', 'removal', 'inclusion',
   'final_pool', 'final_history', 'final_lease', 'final_account', 'final_cursor', 'final_network'];
 const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`;
@@ -55,8 +55,8 @@ const good = () => ({
 async function verdict(change = () => {}) {
   const observed = good();
   change(observed);
-  // the tables refuse deletion; yet each test starts with an empty history
-  await history.query(`SET session_replication_role = replica; TRUNCATE ${WITNESSES.join(', ')}; SET session_replication_role = DEFAULT`);
+  // the tables refuse deletion, but each test starts with an empty history
+  await history.query(`SET session_replication_role = replica; TRUNCATE ${TABLES.join(', ')}; SET session_replication_role = DEFAULT`);
   for (const [table, rows] of Object.entries(observed))
     for (const row of rows)
       history.append(table, ...row);
@@ -119,16 +119,16 @@ fires('DR3 a sequence that another transaction consumed supersedes the lease', [
 fires('DL1 H2 an account that changes to another lease without a ledger', ['account without lease', 'lease without account'], observed => {
   observed.account_change[1][4] = 'h9';
 });
-fires('DS1 a signature without a row', ['silent signature'], observed => {
+fires('DS1 a signature without a row', ['unrecorded signature'], observed => {
   observed.signature.push([at(6), 'lease', 'h9', null, 'A', 13, 1020, 'e9', null]);
 });
-fires('DS1 a signature returned before its row was committed', ['silent signature'], observed => {
+fires('DS1 a signature returned before its row was committed', ['unrecorded signature'], observed => {
   observed.signature[0][0] = at(1);
 });
-fires('DS1 a fee bump without a row', ['silent signature'], observed => {
+fires('DS1 a fee bump without a row', ['unrecorded signature'], observed => {
   observed.bump_recorded = [];
 });
-fires('DS1 an envelope that differs from the recorded one', ['silent signature'], observed => {
+fires('DS1 an envelope that differs from the recorded one', ['unrecorded signature'], observed => {
   observed.signature[0][7] = 'another';
 });
 fires('DS1 two rows for one signature', ['two rows for one signature'], observed => {
@@ -167,7 +167,7 @@ fires('DL7 a replica whose clients are served less often', ['unfair contest'], o
 fires('DL7 a contest in which one replica took part', ['unfair contest'], observed => {
   observed.contest_request = [[1, 1, 10, 201, null]];
 });
-fires('DR8 H5 a sequence number that does not follow from the committed ledgers', ['stale sequence', 'silent signature'], observed => {
+fires('DR8 H5 a sequence number that does not follow from the committed ledgers', ['stale sequence', 'unrecorded signature'], observed => {
   observed.grant_made[1][3] = 14;
 });
 fires('DR8 txBAD_SEQ from a node that has the ledger of the grant is our fault', ['bad sequence caused by us'], observed => {

@@ -53,10 +53,10 @@ BEGIN
     RAISE 'the history is append-only';
 END $$;
 DO $$
-DECLARE witness text;
+DECLARE observed text;
 BEGIN
-    FOR witness IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
-        EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON %I EXECUTE FUNCTION refuse()', witness);
+    FOR observed IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON %I EXECUTE FUNCTION refuse()', observed);
     END LOOP;
 END $$;
 

@@ -21,7 +21,7 @@ export function record(history, ordinal, { committedAt, changes }, settled = new
   const accounts = new Map();
   history.append('wal_transaction', ordinal, committedAt);
   for (const { table, kind, row } of changes) {
-    if (kind === 'DELETE') // the janitor's; at the end of the run its rows must all be there
+    if (kind === 'DELETE') // by the janitor; the rules over the final tables check that it deleted only what was due
       continue;
     if (table === 'fairway.leases' && row.request_id === HISTORY) {
       history.append('history_change', ordinal, hex(row.hash), row.result, row.idempotency_key);

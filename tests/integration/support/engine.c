@@ -52,7 +52,7 @@ static void done(struct engine_ticket *ticket)
         clock_sleep_ms(takes_ms);
 }
 
-struct db *hold_grants(struct test_engine *engine)
+struct db *block_grants(struct test_engine *engine)
 {
     struct detail detail = {0};
     struct db *holder = test_db_open(&engine->pool.test, DB_DIRECT);
@@ -63,7 +63,7 @@ struct db *hold_grants(struct test_engine *engine)
     return holder;
 }
 
-void let_go(struct db *holder)
+void unblock_grants(struct db *holder)
 {
     db_rollback(holder);
     db_free(holder);
@@ -73,7 +73,7 @@ void await_taken(struct test_engine *engine)
 {
     for (int64_t end_ms = clock_ms() + 3000; engine_waiting(engine->engine) > 0; clock_sleep_ms(1))
         if (clock_left_ms(end_ms) == 0)
-            fail_msg("no worker takes it");
+            fail_msg("no worker takes the tickets");
 }
 
 enum err client_try_submit(struct test_engine *engine, struct client *client)

@@ -13,8 +13,8 @@ struct test_engine {
 
 /* A client of the engine. Its memory must stay until its ticket is decided. */
 struct client {
-    struct engine_ticket ticket; /* first: done gets this */
-    int answers, rank;           /* calls of done; the rank of its call among all */
+    struct engine_ticket ticket; /* must be first: done casts the ticket to the client */
+    int answers, rank; /* number of calls of done; the position of the last call among those of all clients */
     int64_t submitted_ms, answered_ms;
     int takes_ms; /* how long done runs */
 };
@@ -22,28 +22,29 @@ struct client {
 void test_engine_open(struct test_engine *engine, size_t accounts, unsigned threads);
 /* Starts the engine again, with another key process or database; engine->engine must have been stopped. */
 void test_engine_start(struct test_engine *engine, const char *database_url, unsigned threads);
-/* The same with another URL for grants. */
+/* The same, with a separate URL for grants. */
 void test_engine_start_through(
     struct test_engine *engine, const char *database_url, const char *database_direct_url, unsigned threads);
 /* Stops the engine first unless engine->engine is NULL. */
 void test_engine_close(struct test_engine *engine);
 
-/* Locks a table that every grant reads, until let_go: a batch that is taken meanwhile waits, and tickets that
- * are submitted after it become one batch. */
-struct db *hold_grants(struct test_engine *engine);
-void let_go(struct db *holder);
-/* Waits until everything that was submitted is in a batch. */
+/* Locks a table that every grant reads, until unblock_grants: a batch that is taken meanwhile waits, and
+ * tickets that are submitted after it become one batch. */
+struct db *block_grants(struct test_engine *engine);
+void unblock_grants(struct db *holder);
+/* Waits until every submitted ticket is in a batch. */
 void await_taken(struct test_engine *engine);
 
-/* Does not fail when the ticket is not taken. */
+/* Returns the engine's error when it does not take the ticket. */
 enum err client_try_submit(struct test_engine *engine, struct client *client);
+/* The ticket must be taken. */
 void client_submit(struct test_engine *engine, struct client *client);
 /* Waits until its ticket is decided, which must happen within limit_ms. */
 void client_wait(struct client *client, int limit_ms);
 bool client_answered(struct client *client);
-/* The same; the ticket must have a lease. */
+/* Waits like client_wait; the ticket must have a lease. */
 const struct lease *client_lease(struct client *client, int limit_ms);
-/* The same; the ticket must be refused with e. */
+/* Waits like client_wait; the ticket must be refused with e. */
 void client_refused(struct client *client, enum err e, int limit_ms);
 void clients_wipe(struct client clients[], size_t count);
 

@@ -9,8 +9,8 @@
 
 extern struct service service;
 
-/* Set-up and tear-down of a group: the service, with FIXTURE_ACCOUNTS idle accounts. private: on a database
- * server of its own, which the tests may stop. */
+/* Set-up and tear-down of a group: the service, with FIXTURE_ACCOUNTS idle accounts. The private form has a
+ * database server of its own, which the tests may stop. */
 int fixture_start(void **state);
 int fixture_start_private(void **state);
 int fixture_stop(void **state);
@@ -19,7 +19,7 @@ int fixture_reset(void **state);
 
 /* The body of a request for a lease: one payment, whose source is a client's account. */
 json_t *fixture_payment(void);
-/* Requests a lease for it. */
+/* Posts fixture_payment() to /v1/transactions. */
 void fixture_post_payment(struct response *response);
 
 #endif

@@ -83,7 +83,7 @@ void gap_leased_many(struct gap_world *world, unsigned count)
         db_rows_free(rows[i]);
 }
 
-void gap_close(struct gap_world *world, unsigned n, int64_t sequence, int32_t code)
+void gap_close_ledger(struct gap_world *world, unsigned n, int64_t sequence, int32_t code)
 {
     const struct built_transaction transaction = {.hash = built_hash(n), .code = code};
     const struct built_account account = {.key = built_key(n), .sequence = sequence};
@@ -93,7 +93,7 @@ void gap_close(struct gap_world *world, unsigned n, int64_t sequence, int32_t co
                                        .account_count = 1});
 }
 
-void gap_open(struct gap_world *world, unsigned ledgers, unsigned keep)
+void gap_drop_ledgers(struct gap_world *world, unsigned ledgers, unsigned keep)
 {
     for (unsigned i = 0; i < ledgers; i++)
         ledger_feed_close(world->feed, NULL);

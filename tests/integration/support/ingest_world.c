@@ -90,7 +90,7 @@ void await_not_ready(struct ingest *ingest, const char *word)
     for (int64_t end = clock_ms() + PATIENCE_MS; ingest_ready(ingest, &why) || strstr(why.text, word) == NULL;
          clock_sleep_ms(5))
         if (clock_left_ms(end) == 0)
-            fail_msg("\"%s\" does not say \"%s\"", why.text, word);
+            fail_msg("\"%s\" does not contain \"%s\"", why.text, word);
 }
 
 void await_ready(struct ingest *ingest)

@@ -15,10 +15,10 @@
 #include "ledger_feed.h"
 #include "pg.h"
 
-#define FIRST 100 /* the feed's first ledger */
-#define PATIENCE_MS 20000
-#define STALE_MS 500
-#define POLL_MS 20
+#define FIRST 100         /* the feed's first ledger */
+#define PATIENCE_MS 20000 /* limit of every await_ function */
+#define STALE_MS 500      /* stale_ms of the ingest_settings */
+#define POLL_MS 20        /* poll_ms of the ingest_settings */
 
 struct ingest_world {
     struct test_db db;
@@ -42,12 +42,12 @@ struct ingest *ingest_world_start_with(const struct ingest_settings *settings);
 /* Closes empty ledgers. */
 void close_ledgers(struct ingest_world *world, unsigned count);
 
-/* The ledger of the cursor; 0: there is none. */
+/* Returns the ledger of the cursor, or 0 if there is none. */
 int64_t cursor_of(const struct ingest_world *world);
 void await_cursor(const struct ingest_world *world, uint32_t sequence);
 /* Waits until the query returns this number. */
 void await_number(const struct ingest_world *world, const char *sql, int64_t number);
-/* Waits until the replica is not ready, with word in the reason. */
+/* Waits until the replica is not ready, with this word in its reason. */
 void await_not_ready(struct ingest *ingest, const char *word);
 void await_ready(struct ingest *ingest);
 

@@ -13,7 +13,7 @@
 const char *keyd_program(void)
 {
     const char *program = getenv("FAIRWAY_KEYD");
-    return program != NULL ? program : "build/fairway-keyd";
+    return program != NULL ? program : "build/release/fairway-keyd";
 }
 
 int secret_of(const void *data, size_t len)

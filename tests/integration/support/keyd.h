@@ -9,21 +9,21 @@
 
 #define KEYD_TEST_PASSPHRASE "fairway tests"
 
-/* The program under test: FAIRWAY_KEYD, else build/fairway-keyd. */
+/* The program under test: FAIRWAY_KEYD, else build/release/fairway-keyd. */
 const char *keyd_program(void);
 
 /* Returns a descriptor from which exactly these bytes can be read. */
 int secret_of(const void *data, size_t len);
 int secret_of_text(const char *text);
 
-/* New descriptors of the known secrets. */
+/* Returns new descriptors of the known secrets; keyd_start closes them. */
 struct keyd_secrets keyd_known_secrets(void);
 struct keyd_settings keyd_test_settings(void);
 
 /* Starts and loads keyd with the known secrets; the test fails when that fails. */
 struct keyd *keyd_loaded(enum keyd_mode mode);
 
-/* The known distribution account. */
+/* The public key of the known distribution account. */
 struct public_key keyd_distribution(void);
 
 /* Generates count accounts under the known master key. */

@@ -45,12 +45,12 @@ void raw_put_load(struct buf *out)
     buf_add_u32(out, 0);
 }
 
-void raw_say(const struct spawn_child *child, uint32_t type, const struct buf *payload)
+void raw_send(const struct spawn_child *child, uint32_t type, const struct buf *payload)
 {
     assert_true(wire_write(child->fd, type, buf_bytes(payload), clock_ms() + PATIENCE_MS));
 }
 
-void raw_announce(const struct spawn_child *child, uint32_t type, uint32_t len)
+void raw_send_header(const struct spawn_child *child, uint32_t type, uint32_t len)
 {
     uint8_t header[WIRE_HEADER_SIZE];
     be32_put(header, len);
@@ -58,7 +58,7 @@ void raw_announce(const struct spawn_child *child, uint32_t type, uint32_t len)
     assert_int_equal(send(child->fd, header, sizeof header, MSG_NOSIGNAL), sizeof header);
 }
 
-void raw_hear(const struct spawn_child *child, uint32_t type, struct buf *answer)
+void raw_receive(const struct spawn_child *child, uint32_t type, struct buf *answer)
 {
     struct wire_header header;
     assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
@@ -70,8 +70,8 @@ void raw_load(const struct spawn_child *child)
 {
     struct buf payload = {0}, answer = {0};
     raw_put_load(&payload);
-    raw_say(child, WIRE_LOAD, &payload);
-    raw_hear(child, WIRE_LOAD, &answer);
+    raw_send(child, WIRE_LOAD, &payload);
+    raw_receive(child, WIRE_LOAD, &answer);
     assert_int_equal(be32_get(answer.data), ERR_OK);
     buf_free(&payload);
     buf_free(&answer);

@@ -8,17 +8,17 @@
 /* Starts one with the known secrets (support/keyd.h) and waits until it is ready. */
 struct spawn_child raw_spawn(enum keyd_mode mode);
 
-/* The payload of WIRE_LOAD with keyd_test_settings(). */
+/* Appends the payload of WIRE_LOAD with keyd_test_settings(). */
 void raw_put_load(struct buf *out);
 
-/* Sends a whole frame, or only its header with any length. */
-void raw_say(const struct spawn_child *child, uint32_t type, const struct buf *payload);
-void raw_announce(const struct spawn_child *child, uint32_t type, uint32_t len);
+/* Sends a whole frame, or only its header, with any length in it. */
+void raw_send(const struct spawn_child *child, uint32_t type, const struct buf *payload);
+void raw_send_header(const struct spawn_child *child, uint32_t type, uint32_t len);
 
-/* Reads an answer, which must be of that type, into the buffer. */
-void raw_hear(const struct spawn_child *child, uint32_t type, struct buf *answer);
+/* Appends the payload of the next answer, which must be of that type, to the buffer. */
+void raw_receive(const struct spawn_child *child, uint32_t type, struct buf *answer);
 
-/* Sends WIRE_LOAD and reads the answer. */
+/* Sends WIRE_LOAD; the answer must be ERR_OK. */
 void raw_load(const struct spawn_child *child);
 
 /* Closes the socket for writing, waits for the end and returns the exit code. There must be no answer. */

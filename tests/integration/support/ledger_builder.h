@@ -23,7 +23,7 @@ struct built_account {
     struct public_key key;
     int64_t sequence;
     bool created;        /* LEDGER_ENTRY_CREATED instead of UPDATED */
-    bool removed;        /* LEDGER_ENTRY_REMOVED: sequence does not matter */
+    bool removed;        /* LEDGER_ENTRY_REMOVED: sequence is not used */
     bool foreign_signer; /* it has a second signer */
     int64_t balance_stroops;
 };
@@ -41,8 +41,8 @@ struct built_ledger {
      * changes them. */
     const struct built_account *accounts;
     size_t account_count;
-    /* An upgrade freezes these accounts (CAP-77) and no others; frozen_changed with none of them unfreezes
-     * all. */
+    /* If the list is not empty, or frozen_changed is set, an upgrade freezes exactly these accounts (CAP-77);
+     * an empty list unfreezes all. */
     const struct public_key *frozen;
     size_t frozen_count;
     bool frozen_changed;

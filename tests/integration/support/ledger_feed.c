@@ -379,7 +379,7 @@ void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol)
     pthread_mutex_unlock(&feed->mutex);
 }
 
-void ledger_feed_at_most(struct ledger_feed *feed, uint32_t most)
+void ledger_feed_limit(struct ledger_feed *feed, uint32_t most)
 {
     pthread_mutex_lock(&feed->mutex);
     feed->most = most;

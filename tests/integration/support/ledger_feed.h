@@ -16,17 +16,18 @@ struct ledger_feed;
 struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s);
 void ledger_feed_free(struct ledger_feed *feed);
 
-/* Closes the next ledger, with the contents of what (NULL: none) and its close time unless that is 0. */
+/* Closes the next ledger, with the contents of what (NULL: an empty one). Its close time 0 stands for a
+ * second after the ledger before. */
 void ledger_feed_close(struct ledger_feed *feed, const struct built_ledger *what);
 
 uint32_t ledger_feed_latest(struct ledger_feed *feed);
 
 /* A ledger as the RPC returns it. The feed must have it; meta is valid as long as the feed. */
 struct rpc_ledger ledger_feed_ledger(struct ledger_feed *feed, uint32_t sequence);
-/* Its metadata, which the test may change. */
+/* The ledger's metadata, which the test may change. */
 struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence);
 
-/* The feed as ingestion wants it. */
+/* The feed as the interface that ingestion reads. */
 struct feed ledger_feed_source(struct ledger_feed *feed);
 /* Drops the ledgers below oldest. */
 void ledger_feed_drop_below(struct ledger_feed *feed, uint32_t oldest);
@@ -34,22 +35,22 @@ void ledger_feed_drop_below(struct ledger_feed *feed, uint32_t oldest);
 void ledger_feed_fail(struct ledger_feed *feed, enum err e);
 /* The nth request from now on fails, and no other (1: the next). */
 void ledger_feed_fail_once(struct ledger_feed *feed, unsigned nth, enum err e);
-/* An account as it is before the first ledger. */
+/* Sets the state of an account before the first ledger. */
 void ledger_feed_put(struct ledger_feed *feed, const struct built_account *account);
 /* The nth request for entries is answered as of the latest ledger minus lags[n % count]. */
 #define FEED_LAGS_MAX 4
 void ledger_feed_lag(struct ledger_feed *feed, const unsigned lags[], size_t count);
-/* Lets transactions be found in ledgers that were dropped, too. */
+/* From now on transactions of dropped ledgers are found too. */
 void ledger_feed_keep_transactions(struct ledger_feed *feed);
-/* The network that it serves; at first "ingest test". passphrase is borrowed. */
+/* Changes the network that it serves, at first "ingest test". passphrase is borrowed. */
 void ledger_feed_passphrase(struct ledger_feed *feed, const char *passphrase);
-/* The protocol that it reports; below 26 it refuses requests for frozen keys. */
+/* Changes the protocol that it reports; below 26 it refuses requests for frozen keys. */
 void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol);
 /* From now on requests for more ledgers than this are refused. */
-void ledger_feed_at_most(struct ledger_feed *feed, uint32_t most);
+void ledger_feed_limit(struct ledger_feed *feed, uint32_t most);
 /* Each request for accounts fails with this until e is ERR_OK again. */
 void ledger_feed_fail_accounts(struct ledger_feed *feed, enum err e);
-/* Calls hook before each answer to a request for accounts, without any lock. */
+/* Calls hook before each answer to a request for accounts, without holding the feed's lock. */
 void ledger_feed_on_read(struct ledger_feed *feed, void (*hook)(void *context), void *context);
 
 /* Number of requests so far. */

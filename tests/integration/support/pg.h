@@ -16,7 +16,7 @@ int test_pg_stop(void **state);
 
 /* The superuser's URL of the server's database postgres. */
 const char *test_pg_url(void);
-/* Its loopback port. */
+/* The server's loopback port. */
 unsigned test_pg_port(void);
 
 struct test_db {
@@ -28,7 +28,7 @@ enum test_db_kind {
     TEST_DB_MIGRATED /* after `fairway migrate`: a copy of a template that each program makes once */
 };
 struct test_db test_db_new(enum test_db_kind kind);
-/* Also while connections are open. */
+/* Drops it even while connections are open. */
 void test_db_drop(struct test_db *db);
 
 /* A connection with the defaults of db_settings; the caller frees it. */

@@ -2,18 +2,19 @@
 # A private PostgreSQL server on a free loopback port, never the system's cluster.
 #
 #   pg.sh start DIR [PID]   starts the server whose data is in DIR (made when missing) and prints its superuser URL.
-#                           A server that runs already is left alone. With PID: temporary; when that process has
-#                           ended, however it ended, the server is stopped and DIR removed.
-#   pg.sh stop DIR [MODE]   stops it (fast, or immediate: as a crash); done when it is not running.
+#                           Does nothing more when the server runs already. With PID the server is temporary: when
+#                           that process has ended, however it ended, the server is stopped and DIR removed.
+#   pg.sh stop DIR [MODE]   stops it (fast; immediate: as in a crash); does nothing when it does not run.
 #   pg.sh standby FROM DIR [PID]    as start, with a standby that streams from the server in FROM, itself a standby or not.
-#   pg.sh cut DIR           the standby in DIR gets nothing more: from here on it lags.
+#   pg.sh cut DIR           stops replication to the standby in DIR: from here on it lags.
 #   pg.sh promote DIR       makes the standby in DIR a primary.
-#   pg.sh backup FROM DIR   makes in DIR a base backup of the server in FROM, which does not run.
-#   pg.sh restore DIR [PID] as start, with the backup in DIR, recovered to the moment at which it was taken.
+#   pg.sh backup FROM DIR   makes a base backup of the server in FROM, in DIR, and does not start it.
+#   pg.sh restore DIR [PID] as start, with the backup in DIR, recovered to the moment at which the backup was taken.
 #
-# DIR/port is taken if somebody wrote it before. DIR/url holds the URL (with a random password), DIR/log the server's log, DIR/data/postmaster.pid its process id.
-# As root the server runs as the user postgres or nobody; where that user cannot reach DIR (a clone under /root), data and
-# log are in a folder of /var/lib and DIR has links to them.
+# Files: DIR/url has the URL, with a random password; DIR/log the server's log; DIR/data/postmaster.pid its process id.
+# A port written to DIR/port before the first start is used. When root runs this, the server runs as the user postgres or
+# nobody; where that user cannot reach DIR (a clone under /root), data and log are in a folder of /var/lib, and DIR has
+# links to them.
 set -eu
 
 fail() {
@@ -95,7 +96,7 @@ sql() {
     PGPASSWORD=$(cat "$dir/password") "$bin/psql" -X -q -h 127.0.0.1 -p "$(cat "$dir/port")" -U fairway -d postgres -v ON_ERROR_STOP=1 -c "$1"
 }
 
-# The port is kept for later starts on the same data, unless somebody else has it by then.
+# Later starts on the same data use the same port, unless another process has it by then.
 start_server() {
     tries=0
     while [ $tries -lt 10 ]; do
@@ -107,7 +108,7 @@ start_server() {
             return
         fi
         tries=$((tries + 1))
-        # After a kill -9 the old server's children need a moment to notice; only a taken port is worth another one.
+        # After a kill -9 the old server's children take a moment to end. Only if the port is taken, the next try uses another one.
         if tail -n 5 "$dir/log" 2>/dev/null | grep -q 'could not create any TCP/IP sockets'; then
             rm -f "$dir/port"
         else
@@ -119,7 +120,7 @@ start_server() {
     fail "PostgreSQL does not start"
 }
 
-# A test may have stopped it with SIGSTOP; and whatever it does, nothing stays behind.
+# Ends the server in any case: a test may have stopped it with SIGSTOP.
 stop_server() {
     pid=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null || true)
     [ -n "$pid" ] || return 0
@@ -175,7 +176,7 @@ cut)
     tries=0
     while sql "COPY (SELECT FROM pg_stat_wal_receiver) TO STDOUT" | grep -q ''; do
         tries=$((tries + 1))
-        [ $tries -lt 100 ] || fail "the standby goes on receiving"
+        [ $tries -lt 100 ] || fail "the standby still receives"
         sleep 0.1
     done
     ;;

@@ -26,23 +26,23 @@ struct test_pool {
     struct grant_settings settings;
 };
 
-/* test_pg_start has started the server. */
+/* test_pg_start must have started the server. */
 void test_pool_open(struct test_pool *pool, size_t accounts);
 void test_pool_close(struct test_pool *pool);
-/* The same for cmocka; *state is the struct test_pool. */
+/* Set-up and tear-down of a cmocka test; *state is the struct test_pool. */
 int test_pool_set_up(void **state, size_t accounts);
 int test_pool_tear_down(void **state);
 
-/* A client's request and its grant, which is open. */
+/* A client's request and its grant. */
 struct asked {
     struct sample sample;
     struct lease_request request;
     struct grant grant;
 };
 
-/* Makes a request for a payment of sample_key(CLIENT). */
+/* Makes a request for a payment of sample_key(CLIENT), with an open grant. */
 void ask(const struct test_pool *pool, struct asked *asked);
-/* Makes a request for asked->sample, checked as the service does before it takes an account. */
+/* The same for asked->sample. Both decode and check it as the service does before it takes an account. */
 void ask_sample(const struct test_pool *pool, struct asked *asked);
 void asked_wipe(struct asked *asked);
 void asked_wipe_all(struct asked asked[], size_t count);
@@ -57,8 +57,8 @@ enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t co
 /* Grants count leases. */
 void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count);
 
-/* Commits the next ledger, closed now: settles it, moves the cursor, inserts the row. what has the rest of it
- * (NULL: an empty ledger). */
+/* Commits the next ledger: settles it, moves the cursor, inserts its row. what has its transactions, accounts
+ * and close time (0: now); NULL: an empty ledger that closes now. */
 struct settled test_pool_close_ledger(struct db *db, const struct built_ledger *what);
 /* The same for a ledger that includes these leases' transactions, all successful. */
 struct settled test_pool_include(struct db *db, const struct lease *const leases[], size_t count);

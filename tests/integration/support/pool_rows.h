@@ -16,9 +16,10 @@ void ledger_row(const struct test_db *db, int age_s);
 /* Inserts account n without a lease. Its sequence number is 50 as of POOL_ROWS_LEDGER, or unknown if it is
  * creating; all bytes of its sealed seed are n. */
 void account_row(const struct test_db *db, unsigned n, const char *state);
-/* Opens a lease of account n with sequence number 51, for a minute from age_s ago. */
+/* Inserts an open lease of account n with sequence number 51, which began age_s ago and lasts for a minute.
+ */
 void lease_row(const struct test_db *db, unsigned n, const char *client, int age_s);
-/* Ends the lease in POOL_ROWS_LEDGER. code: the name of a result code, or NULL. */
+/* Ends the lease of account n in POOL_ROWS_LEDGER. code: the name of a result code, or NULL. */
 void lease_row_end(const struct test_db *db, unsigned n, const char *result, const char *code);
 
 /* Runs formatted SQL of at most 4 KB. */

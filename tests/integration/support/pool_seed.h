@@ -9,7 +9,7 @@
 #include "keys/keyd.h"
 
 #define POOL_SEED_LEDGER 1000
-/* Of every account, as of that ledger. */
+/* The sequence number of every account, as of that ledger. */
 #define POOL_SEED_SEQUENCE ((int64_t)POOL_SEED_LEDGER << 32)
 
 /* Binds a migrated, empty database to its network and inserts the first ledger, which closes now. */

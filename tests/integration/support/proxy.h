@@ -6,8 +6,8 @@
 enum proxy_fault {
     PROXY_NONE,
     PROXY_CUT_BEFORE,  /* closes both sides instead of forwarding the client's data */
-    PROXY_CUT_AFTER,   /* forwards it, waits for the server's answer, and closes both sides instead of
-                          forwarding that */
+    PROXY_CUT_AFTER,   /* forwards it, waits for the server's answer, and closes both sides without
+                          forwarding the answer */
     PROXY_SILENT,      /* from then on forwards nothing in either direction, until the client closes */
     PROXY_SILENT_AFTER /* forwards it, and from then on nothing in either direction */
 };
@@ -18,7 +18,7 @@ struct proxy *proxy_new(unsigned target_port);
 void proxy_free(struct proxy *proxy);
 unsigned proxy_port(const struct proxy *proxy);
 
-/* The next data from the client that contains text triggers the fault, once. */
+/* The next data from the client that contains text triggers the fault, once. text is borrowed. */
 void proxy_arm(struct proxy *proxy, enum proxy_fault fault, const char *text);
 
 #endif

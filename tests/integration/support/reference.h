@@ -22,7 +22,7 @@ struct reference_lease {
     int64_t sequence;
     uint64_t max_time_s;
     uint32_t max_ledger; /* 0: none */
-    const char *result;  /* "open" */
+    const char *result;  /* "open", or how it ended */
 };
 
 /* What happens to an account in a ledger. */
@@ -40,12 +40,13 @@ struct reference {
     struct reference_account accounts[REFERENCE_ACCOUNTS];
     struct reference_lease leases[REFERENCE_LEASES];
     size_t lease_count;
-    uint32_t tip;
+    uint32_t tip; /* the last ledger */
     bool suspended, held;
 };
 
-/* The account's open lease, or NULL. */
+/* Returns the account's open lease, or NULL. */
 struct reference_lease *reference_open_lease(struct reference *reference, size_t account);
+/* Returns the number of idle accounts. */
 size_t reference_idle(struct reference *reference);
 /* Adds the lease. Returns NULL, or why it is not allowed; then the state is unchanged. */
 const char *reference_grant(struct reference *reference, const struct reference_lease *lease);

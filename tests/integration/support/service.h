@@ -39,24 +39,25 @@ struct service {
     struct public_key distribution;
     struct public_key *accounts; /* of the pool */
     size_t account_count;
-    bool synchronous_failover; /* of an API that is started from now on */
+    bool synchronous_failover; /* setting of an API that is started from now on */
     bool ingestion_works;
-    struct detail ingestion_error; /* the reason why not */
+    struct detail ingestion_error; /* the reason why it does not */
 };
 
-/* On a server that runs already (test_pg_start). */
+/* Starts the service; test_pg_start must have started the server. */
 void service_start(struct service *service, size_t accounts);
 void service_stop(struct service *service);
-/* The service's limits: a balance for less than 1,000 payments is low, below 100 no lease is granted. */
+/* The service's limits. A balance for less than 1,000 payments is low; for less than 100, no lease is
+ * granted. */
 #define SERVICE_PAYMENT (2 * SERVICE_BUMP_BASE_FEE)
 extern const struct funds_limits service_funds;
 extern const struct policy_limits service_limits;
 /* Starts the API again, with other limits. */
 void service_restart_api(struct service *service, const struct policy_limits *limits);
-/* Writes what the distribution account can spend; negative: unknown. */
+/* Stores what the distribution account can spend; negative: unknown. */
 void service_set_spendable(struct service *service, int64_t stroops);
-/* Between tests: no lease, no fee bump, every account idle, a ledger that has just closed; the balance of the
- * distribution account is unknown. */
+/* Resets the database between tests: no lease, no fee bump, every account idle, a ledger that has just
+ * closed, and an unknown balance of the distribution account. */
 void service_reset(struct service *service);
 
 /* Closes a ledger that has the lease's transaction in it, in the fee bump of that hash unless it is NULL. */
@@ -74,16 +75,18 @@ struct response {
 void response_wipe(struct response *response);
 #define AUTO_RESPONSE CLEANUP(response_wipe) struct response
 
-/* One request on a connection of its own. head: further lines, each with its CR LF. */
+/* Sends one request on a connection of its own and receives the response. head: further lines, each with its
+ * CR LF. */
 void service_request(struct service *service, struct response *response, const char *method, const char *path,
     const char *head, struct bytes body);
 void service_get(struct service *service, struct response *response, const char *path);
-/* body is given away. */
+/* Takes ownership of body. */
 void service_post(struct service *service, struct response *response, const char *path, json_t *body);
-/* The value of a header, or NULL. Valid until the next call. */
+/* Returns the value of a header, valid until the next call, or NULL. */
 const char *response_header(const struct response *response, const char *name);
 
-/* Sends a request that may wait; returns the connection for service_receive. */
+/* Sends a request without waiting for its response; returns the connection for service_receive. Takes
+ * ownership of body (may be NULL). */
 int service_send(struct service *service, const char *method, const char *path, json_t *body);
 /* Receives the response to service_send, and closes the connection. */
 void service_receive(int fd, struct response *response);
@@ -96,10 +99,10 @@ struct hash response_hash(const struct response *response, const char *member);
 void response_xdr(const struct response *response, const char *member, struct buf *out);
 
 void assert_refused(const struct response *response, int status, const char *code);
-/* Exactly these members, which end with NULL. */
+/* Asserts that the object has exactly these members; names ends with NULL. */
 void assert_json_members(const json_t *object, const char *const names[]);
 
-/* The one number (int8) that a query returns; sql is a printf format. */
+/* Returns the one number (int8) of a query; sql is a printf format. */
 int64_t service_number(struct service *service, const char *sql, ...) __attribute__((format(printf, 2, 3)));
 int64_t service_leases(struct service *service);
 int64_t service_leased_accounts(struct service *service);

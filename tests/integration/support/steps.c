@@ -18,7 +18,7 @@ unsigned draw(unsigned *random, unsigned below)
     return (*random >> 16) % below;
 }
 
-/* ---- the begin of a sequence */
+/* ---- the beginning of a sequence */
 
 static const char sql_reset[] =
     "BEGIN; " TEST_DELETE_LEASES
@@ -41,8 +41,8 @@ static const char sql_plant[] =
     " RETURN NULL; END $$;"
     "CREATE TRIGGER planted AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.planted()";
 
-/* The pool chooses accounts by random(): with the same seed, a session makes the same choices. That a session
- * was killed in the last run may be noticed only now; the next query opens another one. */
+/* Seeds random(), by which the pool chooses accounts, so that a sequence makes the same choices each time. If
+ * the session was killed in the last run, the first query fails and the second one opens another session. */
 static void repeat_choices(struct run *run)
 {
     struct detail detail = {0};
@@ -52,7 +52,7 @@ static void repeat_choices(struct run *run)
         fail_msg("%s", detail.text);
 }
 
-void steps_plant(struct run *run)
+void steps_install(struct run *run)
 {
     test_db_exec(&run->pool.test, sql_plant);
 }
@@ -76,7 +76,7 @@ static size_t account_of(const struct run *run, const struct public_key *key)
     for (size_t i = 0; i < REFERENCE_ACCOUNTS; i++)
         if (public_key_equal(&run->pool.accounts[i], key))
             return i;
-    fail_msg("an account that is not of the pool");
+    fail_msg("the account is not in the pool");
     return 0;
 }
 
@@ -129,7 +129,8 @@ static bool check_done(struct run *run, const struct item *item, const struct le
     return true;
 }
 
-/* In the order of the batch; each request is checked, with or without an account. */
+/* Checks the items in the order of the batch: a request that must be refused is refused also when no account
+ * is idle. */
 static bool check_item(struct run *run, const struct item *item, const struct asked *asked, time_t begun)
 {
     enum grant_state expected = item->forbidden || item->dead          ? GRANT_REFUSED

@@ -40,7 +40,7 @@ const substitute = (name, context) => {
   };
 };
 
-/** The method, or its response while the store is empty. */
+/** Wraps a method so that it responds as on an empty store while the store is empty. */
 export const unlessEmpty = (name, method, context) => {
   const empty = substitute(name, context);
   if (!empty) return method;

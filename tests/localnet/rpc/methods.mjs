@@ -1,4 +1,4 @@
-// The methods of the server by name: those of Stellar RPC, and those that steer the network.
+// The methods of the server by name: those of Stellar RPC, and those that control the network.
 
 import { controlMethods } from './control.mjs';
 import { unlessEmpty } from './empty-store.mjs';

@@ -26,7 +26,7 @@ const NOT_IMPLEMENTED = ['getEvents'];
 /** Methods that control the network. */
 const CONTROL = 'localnet_';
 
-/** Undefined when it is not JSON. */
+/** Returns undefined if the text is not JSON. */
 const parse = (body) => {
   try {
     return JSON.parse(body.toString('utf8'));
@@ -147,7 +147,7 @@ export class RpcServer {
     return present.length > 0 ? present : undefined;
   }
 
-  /** Undefined for a notification, which gets no response. */
+  /** Returns undefined for a notification, which gets no response. */
   async #call(call, methods) {
     const id = isObject(call) ? call.id : undefined;
     try {

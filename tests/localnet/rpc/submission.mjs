@@ -8,7 +8,7 @@ import { diagnosticError } from '../diagnostics.mjs';
 import { base64Bytes, requireBase64, text } from './params.mjs';
 import { simulate } from './simulation.mjs';
 
-/** Null unless it is the base64 of exactly one envelope. */
+/** Returns null unless the text is the base64 of exactly one envelope. */
 const parse = (params, network) => {
   const bytes = base64Bytes(text(params, 'transaction'));
   if (!bytes) return null;
@@ -28,7 +28,7 @@ export const readSubmission = (params, network) => {
   return transaction;
 };
 
-/** The result. What this network does not implement is also named in a diagnostic event and in the log. */
+/** Returns the result of a submission. What this network does not implement is named in a diagnostic event and in the log. */
 const describeRefusal = (transaction, outcome, log) => {
   const missing = transaction.operations.map((operation) => operation.missing).filter((words) => words !== null);
   const words = missing.length > 0 ? `not implemented by this local network: ${[...new Set(missing)].join(', ')}` : '';

@@ -1,4 +1,4 @@
-// Contract calls that no ledger takes.
+// Contract calls that no ledger includes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ test('txSOROBAN_INVALID and txMALFORMED: contract calls that no ledger can inclu
   const operation = transfer(alice, bob, 1n);
   const { transactionData, result, minResourceFee } = await client.server.simulateTransaction(unsigned(alice, operation));
   const call = Operation.invokeHostFunction({ func: unsigned(alice, operation).operations[0].func, auth: result.auth });
-  /** The SDK adds the resource fee to the fee that it is given; `total` sets the whole. */
+  /** The SDK adds the resource fee to the fee that it is given; `total` sets the sum of both. */
   const withFee = (transaction, total) => {
     const wire = transaction.toEnvelope().toXdrObject();
     wire.v1.tx.fee = total;

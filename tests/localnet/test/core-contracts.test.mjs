@@ -16,10 +16,10 @@ import { directory, follow, ledgers, unordered } from './captures.mjs';
 const network = new Network({ passphrase: '(V) (;,,;) (V)' });
 const verifier = new Verifier();
 
-/** The same value as it is when it was decoded. */
+/** Returns the value in the form that decoding gives. */
 const decoded = (type, wire) => type.schema.decode(type.schema.encode(wire));
 
-/** The life of an entry is a network setting, and differs there. */
+/** Sets the lifetime of entries to 0: it depends on a network setting that differs in the captures. */
 const ageless = (changes) =>
   unordered(changes.map((change) => decoded(xdr.LedgerEntryChange, change))).map((change) =>
     change.replace(/"liveUntilLedgerSeq":\d+/, '"liveUntilLedgerSeq":0'),

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
 import { Client, keypair, payment, xlm } from './harness.mjs';
 
-/** Until so many requests have arrived. */
+/** Waits until this many requests have arrived. */
 const arrived = async (client, count) => {
   while (client.net.friendbot.waiting < count) await new Promise((resolve) => setTimeout(resolve, 5));
 };

@@ -80,7 +80,7 @@ export class Client {
     return this.account(key).balance;
   }
 
-  /** Creates accounts with so many XLM each, in one ledger. */
+  /** Creates accounts with this many XLM each, in one ledger. */
   async create(names, balance = '1000') {
     const keys = names.map(keypair);
     for (let first = 0; first < keys.length; first += 100) {

@@ -8,7 +8,7 @@ import { raw } from './applying.mjs';
 import { xlm } from './harness.mjs';
 import { EUR, NATIVE, USD, buy, sell, start } from './market.mjs';
 
-test('offers: what is missing', async (t) => {
+test('offers: no trust line, no funds, no room, not found, not authorized', async (t) => {
   const { maker, issuer, applied } = await start(t);
   const trust = (asset, limit) => Operation.changeTrust({ asset, limit });
   assert.equal(await applied(sell(USD, NATIVE, '1', '1')), -2, 'SELL_NO_TRUST');

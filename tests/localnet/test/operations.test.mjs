@@ -43,7 +43,7 @@ test('payment and merge: LINE_FULL and DEST_FULL, when the destination would hol
   const { client, alice, bob, applied } = await start(t);
   const { state, head } = client.net.chain;
   const rich = state.peek(client.net.network.root.id);
-  // More than exists: only an entry inserted directly can be this full.
+  // More than all coins that exist: only an entry that is inserted directly can hold this much.
   state.add({ ...rich, balance: 2n ** 63n - 1n, modified: head.header.ledgerSeq });
   assert.equal(await applied(payment(client.root)), -8);
   assert.equal(await applied(Operation.accountMerge({ destination: client.root.publicKey() }), { source: bob }), -6);
