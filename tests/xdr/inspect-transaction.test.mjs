@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import * as sdk from '@stellar/stellar-sdk';
 import { root } from './judge.mjs';
 
-const fairway = process.env.FAIRWAY_BIN ?? join(root, 'build/fairway');
+const fairway = process.env.FAIRWAY_BIN ?? join(root, 'build/release/fairway');
 const network = sdk.Networks.TESTNET;
 const client = sdk.Keypair.fromRawEd25519Seed(Buffer.alloc(32, 1));
 const other = sdk.Keypair.fromRawEd25519Seed(Buffer.alloc(32, 2));

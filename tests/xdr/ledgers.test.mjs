@@ -10,7 +10,7 @@ import { gunzipSync } from 'node:zlib';
 import { root } from './judge.mjs';
 
 const ledgers = process.env.FAIRWAY_LEDGERS ?? join(root, '../shared/ledgers');
-const fairway = process.env.FAIRWAY_BIN ?? join(root, 'build/fairway');
+const fairway = process.env.FAIRWAY_BIN ?? join(root, 'build/release/fairway');
 const skip = existsSync(ledgers) ? false : `no ledgers at ${ledgers}: put some there or set FAIRWAY_LEDGERS`;
 
 const work = mkdtempSync(join(tmpdir(), 'fairway-ledgers-'));
