@@ -1,0 +1,44 @@
+// The three calls of README.md: the first works as it is printed, and each answer has the members that README shows, in that order.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { startWorld, submit } from './harness.mjs';
+
+const readme = fs.readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
+const blocks = [...readme.matchAll(/```\ncurl ([^]*?)\n(\{"hash"[^]*?)\n```/g)].map(([, call, answer]) => ({ call, answer }));
+const membersOf = text => Object.keys(JSON.parse(text));
+let world, service;
+
+before(async () => {
+  world = await startWorld({ accounts: 3 });
+  service = await world.serve();
+});
+after(() => world?.stop());
+
+test('README: the first call works as it is printed', { timeout: 60_000 }, async () => {
+  assert.equal(blocks.length, 3);
+  const body = JSON.parse(/-d '([^]*)'$/.exec(blocks[0].call)[1]);
+  const { status, json } = await service.post('/v1/transactions', body);
+  assert.equal(status, 201, JSON.stringify(json));
+  assert.deepEqual(Object.keys(json), membersOf(blocks[0].answer));
+  assert.equal(json.maxTimeSetBy, JSON.parse(blocks[0].answer).maxTimeSetBy);
+});
+
+test('README: a fee bump and the status have the members that are shown', { timeout: 60_000 }, async () => {
+  const [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
+  const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
+    .addOperation(Operation.payment({ source: user.publicKey(), destination: shop.publicKey(), asset: Asset.native(), amount: '1' }))
+    .setTimeout(0).build();
+  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  inner.sign(user);
+  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
+  assert.deepEqual(Object.keys(bumped.json), membersOf(blocks[1].answer));
+  await submit(world, bumped.json.transactionXdr);
+  const { json } = await service.get(`/v1/transactions/${leased.json.hash}?wait=60`);
+  assert.equal(json.status, 'confirmed');
+  assert.deepEqual(Object.keys(json), membersOf(blocks[2].answer));
+});
