@@ -43,9 +43,6 @@ void db_free(struct db *db); /* NULL is fine */
 /* Connects unless there is a live connection. ERR_DATABASE_UNAVAILABLE (detail: libpq's message, without the
  * password). ERR_CONFIG: the URL is malformed. */
 MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
-/* Retries db_connect while the server is unavailable, for up to the given seconds, with growing pauses. Logs
- * the failure every few seconds. */
-MUST_CHECK enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail);
 /* From now on a call that still waits for the server at deadline_ms (clock_ms; 0: none) fails, and the
  * connection counts as lost. An attempt to connect continues on its own thread; the next call waits for it.
  */

@@ -33,7 +33,6 @@ struct signature {
 bool public_key_equal(const struct public_key *a, const struct public_key *b);
 int public_key_compare(const void *a, const void *b); /* for qsort and bsearch */
 bool hash_equal(const struct hash *a, const struct hash *b);
-int hash_compare(const void *a, const void *b); /* also */
 
 /* Writes the strkey G... of an account (SEP-23). */
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE]);

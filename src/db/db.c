@@ -2,18 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "connection.h"
 #include "session.h"
-
-/* Pauses between the tries of db_connect_patiently, and how often a failure is logged. */
-#define PAUSE_FIRST_MS 100
-#define PAUSE_MAX_MS 2000
-#define LOG_EVERY_MS 5000
 
 static int or_default(int value, int otherwise)
 {
@@ -68,24 +61,4 @@ void db_set_deadline(struct db *db, int64_t deadline_ms)
 int64_t db_deadline_ms(const struct db *db)
 {
     return db->deadline_ms;
-}
-
-enum err db_connect_patiently(struct db *db, int seconds, struct detail *detail)
-{
-    struct detail own;
-    detail = detail != NULL ? detail : &own;
-    int64_t deadline_ms = clock_ms() + (int64_t)seconds * 1000, next_log_ms = 0;
-    for (int pause_ms = PAUSE_FIRST_MS;;
-         pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS) {
-        enum err e = db_connect(db, detail);
-        if (e != ERR_DATABASE_UNAVAILABLE || clock_left_ms(deadline_ms) == 0)
-            return e;
-        if (clock_ms() >= next_log_ms) {
-            log_warn(
-                "database unavailable; retrying", "connection=\"%s\" detail=\"%s\"", db->name, detail->text);
-            next_log_ms = clock_ms() + LOG_EVERY_MS;
-        }
-        int left_ms = clock_left_ms(deadline_ms);
-        clock_sleep_ms(pause_ms < left_ms ? pause_ms : left_ms);
-    }
 }

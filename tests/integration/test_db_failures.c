@@ -217,30 +217,6 @@ static void DX7_the_connection_recovers_after_a_server_crash(void **state)
     }
 }
 
-static void *restart_later(void *context)
-{
-    (void)context;
-    clock_sleep_ms(300);
-    test_pg_restart();
-    return NULL;
-}
-
-static void connect_patiently_waits_for_a_server_and_no_longer_than_its_limit(void **state)
-{
-    (void)state;
-    pthread_t thread;
-    struct db *db = open_through(test_pg_port(), DB_DIRECT);
-    test_pg_kill();
-    int64_t start_ms = clock_ms();
-    assert_int_equal(db_connect_patiently(db, 1, &detail), ERR_DATABASE_UNAVAILABLE);
-    assert_in_range(clock_ms() - start_ms, 900, slower(1900));
-    assert_true(strlen(detail.text) > 0);
-    assert_int_equal(pthread_create(&thread, NULL, restart_later, NULL), 0);
-    assert_int_equal(db_connect_patiently(db, 20, &detail), ERR_OK);
-    pthread_join(thread, NULL);
-    db_free(db);
-}
-
 static bool notified_within(struct db *db, int timeout_ms)
 {
     bool notified;
@@ -337,7 +313,6 @@ int main(void)
         TEST(a_large_request_to_a_silent_server_times_out),
         TEST(DX7_a_stopped_server_times_out),
         TEST(DX7_the_connection_recovers_after_a_server_crash),
-        TEST(connect_patiently_waits_for_a_server_and_no_longer_than_its_limit),
         TEST(a_notification_ends_the_wait),
         TEST(a_readable_wake_fd_ends_the_wait),
         TEST(the_next_session_listens_again),

@@ -342,12 +342,12 @@ static void no_detail_contains_the_password(void **state)
     }
 }
 
-static void a_malformed_url_is_not_retried(void **state)
+static void a_malformed_url_is_a_configuration_error(void **state)
 {
     (void)state;
     struct db *db =
         db_new(&(struct db_settings){.url = "postgresql://host:5432/x?nonsense=1", .name = "bad"});
-    assert_int_equal(db_connect_patiently(db, 30, &detail), ERR_CONFIG);
+    assert_int_equal(db_connect(db, &detail), ERR_CONFIG);
     db_free(db);
 }
 
@@ -368,7 +368,7 @@ int main(void)
         cmocka_unit_test(a_server_that_takes_no_writes_is_unavailable),
         cmocka_unit_test(a_session_that_became_read_only_is_closed),
         cmocka_unit_test(no_detail_contains_the_password),
-        cmocka_unit_test(a_malformed_url_is_not_retried),
+        cmocka_unit_test(a_malformed_url_is_a_configuration_error),
     };
     return cmocka_run_group_tests_name("db sessions", tests, open_database, close_database);
 }
