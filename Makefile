@@ -85,12 +85,12 @@ $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 
-# The commit for /metrics and `fairway --version`; the file is written only when it changes. Without .git, set COMMIT=...
+# The commit for /metrics and `fairway --version`; the file is written only when it changes. Its temporary file has the
+# shell's number, because two `make run` may build in one tree. Without .git, set COMMIT=...
 COMMIT ?= $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 $(BUILD)/commit.h: FORCE
 	@mkdir -p $(@D)
-	@printf '#define FAIRWAY_COMMIT "%s"\n' "$(COMMIT)" > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@new=$@.$$$$; printf '#define FAIRWAY_COMMIT "%s"\n' "$(COMMIT)" >$$new; if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 .PHONY: FORCE
 FORCE:
 $(BUILD)/src/api/get_metrics.o $(BUILD)/cmd/fairway/version.o: $(BUILD)/commit.h
