@@ -122,7 +122,7 @@ static void DR4_a_wrong_hash_stops_ingestion_until_the_rpc_returns_the_right_led
     uint8_t *byte = &ledger_feed_meta(world->feed, FIRST + 1)->data[60];
     *byte ^= 1;
     ledger_feed_fail(world->feed, ERR_OK);
-    await_not_ready(world->ingest, "stopped: ledger 101: its header");
+    await_not_ready(world->ingest, "stopped: ledger 101: its hash is not the SHA-256 of its header");
     assert_int_equal(cursor_of(world), FIRST);
     ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
     *byte ^= 1;
