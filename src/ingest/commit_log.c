@@ -21,7 +21,8 @@ static void log_standby(struct commit_log *log, bool configured)
 static void log_database(
     struct commit_log *log, const struct lead *lead, const struct ledger_committed *committed)
 {
-    log_standby(log, committed->synchronous_standby);
+    if (committed->standby_known)
+        log_standby(log, committed->synchronous_standby);
     if (committed->hold_ended)
         log_info("the hold ended; leases are granted again", "ledger=%" PRIu32, lead->cursor.sequence);
 }

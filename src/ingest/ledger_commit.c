@@ -45,7 +45,8 @@ static enum err check_lead(
 
 static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
 {
-    tx->out->synchronous_standby = db_count(cursor) == 1 && db_bool(cursor, 0, 5);
+    tx->out->standby_known = db_count(cursor) == 1;
+    tx->out->synchronous_standby = tx->out->standby_known && db_bool(cursor, 0, 5);
     tx->on_hold = db_count(cursor) == 1 && db_i64(cursor, 0, 2) != 0;
     if (!tx->on_hold)
         return;

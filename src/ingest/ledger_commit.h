@@ -15,6 +15,7 @@ struct ledger_committed {
     struct settled settled;
     int64_t lag_s;            /* the database's clock minus the close time */
     bool hold_ended;          /* with this ledger */
+    bool standby_known;       /* false: the first ledger of a database does not read what follows */
     bool synchronous_standby; /* synchronous_standby_names is not empty */
     struct funds funds;       /* of the distribution account, after this ledger */
 };

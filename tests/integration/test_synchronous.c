@@ -154,12 +154,15 @@ static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_reads_the_c
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
     assert_int_equal(ledger_commit(&lead, &named, NULL, &committed, NULL), ERR_OK);
+    assert_false(
+        committed.standby_known); /* else its absence would be the state from which changes are logged */
     ledger_feed_close(feed, NULL);
     named = ledger_feed_ledger(feed, POOL_SEED_LEDGER + 1);
     struct canceller canceller;
     set_standby("nobody");
     cancel_from_now(&canceller);
     assert_int_equal(ledger_commit(&lead, &named, NULL, &committed, NULL), ERR_NOT_REPLICATED);
+    assert_true(committed.standby_known && committed.synchronous_standby);
     assert_int_equal(lead.cursor.sequence, POOL_SEED_LEDGER); /* not moved */
     lead_drop(&lead);
     /* although its own COMMIT does not wait for the standby either: cancelled waits must not stop ingestion
