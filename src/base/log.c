@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "base/mem.h"
 
 static const char *const names[] = {"debug", "info", "warn", "error"};
-static enum log_level threshold = LOG_INFO;
+static atomic_int threshold = LOG_INFO; /* any thread may change it */
 
 enum err log_set_level(const char *name)
 {
@@ -21,7 +22,7 @@ enum err log_set_level(const char *name)
         name = "debug";
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcasecmp(name, names[i]) == 0) {
-            threshold = (enum log_level)i;
+            atomic_store_explicit(&threshold, (int)i, memory_order_relaxed);
             return ERR_OK;
         }
     return ERR_CONFIG;
@@ -163,7 +164,7 @@ static void write_line(enum log_level level, const char *msg, const char *fields
 
 void log_line(enum log_level level, const char *msg, const char *fields, ...)
 {
-    if (level < threshold)
+    if ((int)level < atomic_load_explicit(&threshold, memory_order_relaxed))
         return;
     va_list args;
     va_start(args, fields);
