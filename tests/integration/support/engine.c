@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "slowness.h"
 
 static int answers;
 
@@ -99,7 +100,7 @@ bool client_answered(struct client *client)
 
 void client_wait(struct client *client, int limit_ms)
 {
-    for (int64_t deadline_ms = clock_ms() + limit_ms; !client_answered(client); clock_sleep_ms(1))
+    for (int64_t deadline_ms = clock_ms() + slower(limit_ms); !client_answered(client); clock_sleep_ms(1))
         if (clock_ms() > deadline_ms)
             fail_msg("no answer within %d ms", limit_ms);
     assert_int_equal(client->answers, 1);
