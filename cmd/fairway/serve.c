@@ -22,7 +22,7 @@
 #include "systemd.h"
 
 /* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
- * for a ledger is answered at once with the current state. */
+ * for a ledger is refused at once, so that the client repeats it at another replica. */
 #define DRAIN_MS 7000
 
 struct service {

@@ -201,7 +201,7 @@ static json_t *report_json(const struct report *report)
     return json_pack("{s:s, s:o}", "status", report->ready ? "ready" : "not ready", "checks", report->checks);
 }
 
-/* Every check reads its state anew: a replica that is out of service gets no other requests that would show
+/* Each request runs all checks again: a replica that is out of service gets no other requests that would show
  * that it has recovered. */
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
