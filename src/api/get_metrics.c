@@ -1,6 +1,6 @@
 /*
  * GET /metrics: what an operator monitors, in Prometheus' text format (version 0.0.4). Each request reads
- * every value again for each request. An unknown value is left out, not reported as 0.
+ * every value again. An unknown value is left out, not reported as 0.
  */
 #include <inttypes.h>
 #include <stdio.h>
