@@ -48,7 +48,7 @@ static enum err check_signatures(const struct envelope *inner, const struct publ
         return detail_set(detail, ERR_CHANNEL_SIGNATURE_MISSING,
             "The channel account's signature is missing or invalid. Keep the one in the lease's "
             "transactionXdr.");
-    if (policy_client_must_sign(inner) && inner->signature_count < 2)
+    if (inner->signature_count < 2)
         return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
             "Only the channel account has signed. The operations' sources and the extra signers sign before "
             "the fee bump.");

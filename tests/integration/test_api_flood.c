@@ -72,7 +72,7 @@ static char *soroban(enum sample_address address, uint32_t credentials, uint8_t 
     struct sample sample = SAMPLE;
     struct buf auth = {0};
     add_address_entry(&auth, credentials, address, of);
-    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    add_invoke(&sample, PLAIN, 9, 1, &auth);
     sample.resource_fee_stroops = resource_fee;
     buf_free(&auth);
     return body_of(&sample, "");

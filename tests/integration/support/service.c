@@ -102,7 +102,7 @@ static void start_engine(struct service *service)
 
 static void start_api(struct service *service, const struct policy_limits *limits)
 {
-    const struct api_settings settings = {.engine = service->engine,
+    struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = service->keyd,
         .database_url = service->db.url,
@@ -116,6 +116,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .ledger_seconds = 5,
         .ingest_ready = ingest_ready,
         .ingest_context = service};
+    settings.limits.distribution = service->distribution;
     service->api = api_start(&settings);
     service->admin = api_start_admin(&settings);
     struct http_server_settings http = {0}, admin_http = {0};
