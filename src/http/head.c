@@ -89,7 +89,7 @@ static enum MHD_Result scan_field(void *closure, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-static void scan_head(struct scan *scan, struct MHD_Connection *connection, const struct request_line *line)
+static void scan_head(struct scan *scan, struct MHD_Connection *connection, const struct head_line *line)
 {
     const union MHD_ConnectionInfo *size =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -112,8 +112,8 @@ static bool is_json(const char *type)
     return *type == '\0' || *type == ';';
 }
 
-enum err head_read(struct MHD_Connection *connection, const struct request_line *line, struct head *head,
-    struct detail *detail)
+enum err head_read(
+    struct MHD_Connection *connection, const struct head_line *line, struct head *head, struct detail *detail)
 {
     struct scan scan = {0};
     *head = (struct head){0};

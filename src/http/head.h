@@ -15,7 +15,7 @@ struct head {
 };
 
 /* As the library has them in memory: not copies. */
-struct request_line {
+struct head_line {
     const char *method, *target;
     size_t target_len; /* as sent; the library ends the path with a NUL in front of the query */
     const char *version;
@@ -28,7 +28,7 @@ struct request_line {
  * line (RFC 9112 sections 3.2, 5.1, 5.2, 6.1 to 6.3). The same for two of a field that must be unambiguous,
  * such as Idempotency-Key: see the list in http/server.h. The connection must be closed then.
  */
-MUST_CHECK enum err head_read(struct MHD_Connection *connection, const struct request_line *line,
+MUST_CHECK enum err head_read(struct MHD_Connection *connection, const struct head_line *line,
     struct head *head, struct detail *detail);
 
 #endif

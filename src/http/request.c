@@ -120,7 +120,7 @@ static bool check_head(struct http_request *request, const char *method, const c
 {
     struct detail *detail = &request->refusal_detail;
     struct head head;
-    const struct request_line line = {method, request->target_at, strlen(request->target.raw), version};
+    const struct head_line line = {method, request->target_at, strlen(request->target.raw), version};
     enum err e = head_read(request->connection, &line, &head, detail);
     if (e != ERR_OK) {
         request->refusal = e;
