@@ -66,7 +66,7 @@ static void keys_that_become_signers_of_an_account_are_named(void **state)
     }
 }
 
-static void H13_the_distribution_account_authorizes_nothing(void **state)
+static void DA5_the_distribution_account_authorizes_nothing(void **state)
 {
     (void)state;
     AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, signer = SAMPLE, extra = SAMPLE, soroban = SAMPLE,
@@ -393,7 +393,7 @@ int main(void)
         cmocka_unit_test(named_accounts_are_sorted_and_each_once),
         cmocka_unit_test(the_source_of_the_transaction_is_not_named_since_it_is_replaced),
         cmocka_unit_test(keys_that_become_signers_of_an_account_are_named),
-        cmocka_unit_test(H13_the_distribution_account_authorizes_nothing),
+        cmocka_unit_test(DA5_the_distribution_account_authorizes_nothing),
         cmocka_unit_test(T5_classic_operation_without_source_is_refused),
         cmocka_unit_test(T5_holds_in_every_form_of_envelope),
         cmocka_unit_test(T5_holds_for_every_classic_kind),
