@@ -166,16 +166,18 @@ static enum err bump(struct keyd *keyd, const struct attempt *attempt)
 {
     struct buf transaction CLEANUP(buf_free) = {0}, inner CLEANUP(buf_free) = {0},
                            out CLEANUP(buf_free) = {0};
-    struct hash hash;
-    struct detail detail = {0};
     build(attempt, &transaction);
     const struct signature forged = {{1}},
                            signature = attempt->form == BUMP ? signature_of(buf_bytes(&transaction)) : forged;
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &signature, 1, &inner);
-    enum err e = keyd_sign_fee_bump(
-        keyd, buf_bytes(&inner), &accounts[attempt->other_seed].sealed, attempt->fee, &out, &hash, &detail);
-    assert_true((e == ERR_OK) == (out.len != 0) && (e == ERR_OK) == (detail.text[0] == '\0'));
-    return e;
+    struct bump_signing item = {.inner = buf_bytes(&inner),
+        .sealed = accounts[attempt->other_seed].sealed,
+        .fee_stroops = attempt->fee,
+        .envelope = &out};
+    assert_int_equal(keyd_sign_fee_bumps(keyd, &item, 1), ERR_OK);
+    assert_true((item.result == ERR_OK) == (out.len != 0));
+    assert_true((item.result == ERR_OK) == (item.detail.text[0] == '\0'));
+    return item.result;
 }
 
 static enum err provision(const struct attempt *attempt)
