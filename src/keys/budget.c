@@ -3,9 +3,9 @@
 #define SECOND_US 1e6
 #define HOUR_US (3600 * SECOND_US)
 
-static struct bucket full(double capacity, double period_us)
+static struct budget_bucket full(double capacity, double period_us)
 {
-    return (struct bucket){capacity, capacity / period_us, capacity};
+    return (struct budget_bucket){capacity, capacity / period_us, capacity};
 }
 
 struct budget budget_of(const struct keyd_budget *limits, int64_t now_us)
@@ -14,7 +14,7 @@ struct budget budget_of(const struct keyd_budget *limits, int64_t now_us)
         full((double)limits->fee_stroops_per_hour, HOUR_US), now_us};
 }
 
-static void fill(struct bucket *bucket, int64_t elapsed_us)
+static void fill(struct budget_bucket *bucket, int64_t elapsed_us)
 {
     bucket->left += bucket->per_us * (double)elapsed_us;
     if (bucket->left > bucket->capacity)

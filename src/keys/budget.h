@@ -8,12 +8,12 @@
 
 #include "keys/keyd.h"
 
-struct bucket {
+struct budget_bucket {
     double capacity, per_us, left;
 };
 
 struct budget {
-    struct bucket signatures, fees;
+    struct budget_bucket signatures, fees;
     int64_t filled_us; /* clock_us() */
 };
 
