@@ -91,7 +91,7 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
         KILL,
         LOAD(nr),
         ALLOW_ON(recvfrom, socket_fd),  /* requests */
-        ALLOW_ON(sendto, socket_fd),    /* answers */
+        ALLOW_ON(sendmsg, socket_fd),   /* answers */
         ALLOW_ON(write, STDERR_FILENO), /* the log */
         ALLOW_CALL(clock_gettime),      /* its time, where the vDSO makes the call */
         ALLOW_CALL(getrandom),          /* seeds, nonces, salts */

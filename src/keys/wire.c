@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 /* The peer always gets this long: the deadline may have passed while this process was stopped. */
 #define GRACE_MS 100
@@ -64,23 +65,35 @@ enum wire_reads wire_read_payload(int fd, uint32_t len, struct buf *payload, int
     return result == WIRE_CLOSED ? WIRE_TORN : result;
 }
 
+/* Drops the first count bytes of both parts. */
+static void skip(struct iovec parts[static 2], size_t count)
+{
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = count < parts[i].iov_len ? count : parts[i].iov_len;
+        parts[i].iov_base = (uint8_t *)parts[i].iov_base + n;
+        parts[i].iov_len -= n;
+        count -= n;
+    }
+}
+
+/* Header and payload go out together: keyd ends at a header that it refuses, and a payload sent after that
+ * would fail although the frame was read. */
 bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms)
 {
     uint8_t header[WIRE_HEADER_SIZE];
     be32_put(header, (uint32_t)payload.len);
     be32_put(header + 4, type);
-    struct bytes parts[] = {BYTES_OF(header), payload};
-    for (size_t i = 0; i < 2; i++)
-        for (size_t sent = 0; sent < parts[i].len;) {
-            if (!wait_for(fd, POLLOUT, deadline_ms))
-                return false;
-            ssize_t n = send(
-                fd, parts[i].data + sent, parts[i].len - sent, MSG_NOSIGNAL | blocking_flag(deadline_ms));
-            if (n < 0 && errno != EINTR && errno != EAGAIN)
-                return false;
-            if (n > 0)
-                sent += (size_t)n;
-        }
+    struct iovec parts[] = {{header, sizeof header}, {(void *)payload.data, payload.len}};
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
+    while (parts[0].iov_len + parts[1].iov_len > 0) {
+        if (!wait_for(fd, POLLOUT, deadline_ms))
+            return false;
+        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL | blocking_flag(deadline_ms));
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (n > 0)
+            skip(parts, (size_t)n);
+    }
     return true;
 }
 

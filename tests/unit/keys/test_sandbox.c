@@ -62,7 +62,7 @@ static bool killed(int status)
 
 static bool is_allowed(long number)
 {
-    static const long allowed[] = {SYS_recvfrom, SYS_sendto, SYS_write, SYS_clock_gettime, SYS_getrandom,
+    static const long allowed[] = {SYS_recvfrom, SYS_sendmsg, SYS_write, SYS_clock_gettime, SYS_getrandom,
         SYS_brk, SYS_mmap, SYS_munmap, SYS_exit_group};
     for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
         if (allowed[i] == number)
@@ -103,7 +103,7 @@ static void execve_open_and_socket_kill(void **state)
         {SYS_clone, SIGCHLD}, {SYS_execve, (long)"/bin/sh"}, {SYS_kill, 1, SIGTERM}, {SYS_ptrace, 16, 1},
         {SYS_process_vm_readv, 1}, {SYS_mprotect, 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC}, {SYS_mremap},
         {SYS_memfd_create, (long)"x"}, {SYS_prctl, 4 /* PR_SET_DUMPABLE */, 1}, {SYS_read, sockets[0]},
-        {SYS_sendmsg, sockets[0]}, {SYS_recvmsg, sockets[0]}, {SYS_dup, 2}, {SYS_munlock}, {SYS_exit}};
+        {SYS_sendto, sockets[0]}, {SYS_recvmsg, sockets[0]}, {SYS_dup, 2}, {SYS_munlock}, {SYS_exit}};
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         if (!killed(status_of(make_call, calls[i])))
             fail_msg("case %zu, system call %ld", i, calls[i][0]);
@@ -113,7 +113,7 @@ static void allowed_calls_kill_with_other_arguments(void **state)
 {
     (void)state;
     const long calls[][7] = {{SYS_recvfrom, sockets[0] + 1}, {SYS_recvfrom, STDERR_FILENO},
-        {SYS_sendto, sockets[0] + 1}, {SYS_sendto, STDERR_FILENO}, {SYS_write, sockets[0]},
+        {SYS_sendmsg, sockets[0] + 1}, {SYS_sendmsg, STDERR_FILENO}, {SYS_write, sockets[0]},
         {SYS_write, STDOUT_FILENO},
         {SYS_mmap, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1},
         {SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, sockets[0]}};
@@ -164,7 +164,9 @@ static void answer(const long *call)
 {
     (void)call;
     char byte;
-    if (recv(sockets[0], &byte, 1, 0) != 1 || byte != 'a' || send(sockets[0], "b", 1, MSG_NOSIGNAL) != 1)
+    struct iovec part = {"b", 1};
+    const struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (recv(sockets[0], &byte, 1, 0) != 1 || byte != 'a' || sendmsg(sockets[0], &message, MSG_NOSIGNAL) != 1)
         _exit(1);
 }
 

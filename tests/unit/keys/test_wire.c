@@ -103,6 +103,48 @@ static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_t
     assert_int_equal(pthread_join(partner, NULL), 0);
 }
 
+/* A peer that refuses the header closes its socket; a payload sent apart would then fail, or not, by chance.
+ * A packet socket shows what each call sends. */
+static void header_and_payload_are_sent_in_one_call(void **state)
+{
+    (void)state;
+    int pair[2];
+    uint8_t packet[64];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    for (int64_t deadline_ms = -1; deadline_ms <= 0; deadline_ms++) {
+        assert_true(wire_write(pair[0], WIRE_LOAD, (struct bytes){(const uint8_t *)"payload", 7},
+            deadline_ms < 0 ? -1 : clock_ms() + 1000));
+        assert_int_equal(recv(pair[1], packet, sizeof packet, 0), WIRE_HEADER_SIZE + 7);
+        assert_memory_equal(packet, "\0\0\0\7\0\0\0\2payload", WIRE_HEADER_SIZE + 7);
+    }
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static void *read_slowly(void *payload)
+{
+    struct wire_header header;
+    assert_int_equal(wire_read_header(ends[1], &header, -1), WIRE_READ);
+    clock_sleep_ms(20);
+    assert_int_equal(wire_read_payload(ends[1], header.len, payload, -1), WIRE_READ);
+    return NULL;
+}
+
+static void a_frame_larger_than_the_socket_buffer_is_sent_in_pieces(void **state)
+{
+    (void)state;
+    struct buf payload = {0}, read = {0};
+    pthread_t reader;
+    for (uint32_t i = 0; i < 1u << 20; i++)
+        buf_add_u32(&payload, i);
+    assert_int_equal(pthread_create(&reader, NULL, read_slowly, &read), 0);
+    assert_true(wire_write(ends[0], WIRE_LEASES, buf_bytes(&payload), clock_ms() + slower(10000)));
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    assert_true(bytes_equal(buf_bytes(&read), buf_bytes(&payload)));
+    buf_free(&payload);
+    buf_free(&read);
+}
+
 static void writing_to_a_closed_socket_is_an_error_without_a_signal(void **state)
 {
     (void)state;
@@ -194,6 +236,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time, open_pair,
             close_pair),
+        cmocka_unit_test(header_and_payload_are_sent_in_one_call),
+        cmocka_unit_test_setup_teardown(
+            a_frame_larger_than_the_socket_buffer_is_sent_in_pieces, open_pair, close_pair),
         cmocka_unit_test(writing_to_a_closed_socket_is_an_error_without_a_signal),
         cmocka_unit_test(opaque_bytes_are_padded_and_never_exceed_the_bytes_left),
         cmocka_unit_test(a_result_is_a_known_error_and_a_detail_fits),
