@@ -58,7 +58,7 @@ static struct spawn_child serve(enum keyd_mode mode)
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        exit(server_run(pair[1], mode, &ring));
+        exit(server_run(pair[1], mode, &(struct keyd_budget){1000000, INT64_MAX}, &ring));
     }
     close(pair[1]);
     return (struct spawn_child){.fd = pair[0], .pid = pid, .pidfd = -1};
@@ -150,7 +150,7 @@ static void record_signing(void)
     /* any transaction that the policy accepts can be the lease */
     struct provisioning_tx lease = merge_with_source(&account.public_key),
                            merge = merge_with_source(&ring.distribution);
-    lease.accounts[0] = ring.distribution;
+    lease.accounts[0] = (struct public_key){{7}}; /* the operation's source */
     provisioning_tx_build(&lease, &transaction);
     struct lease_signing leases[3];
     for (size_t i = 0; i < ARRAY_LEN(leases); i++)

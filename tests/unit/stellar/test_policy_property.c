@@ -356,8 +356,10 @@ static enum err judge_lease(const struct envelope *envelope, uint8_t account, st
 {
     CLEANUP(buf_free) struct buf transaction = {0};
     const struct transaction_head head = {sample_key(FIRST_POOL_ACCOUNT + account), 100, 5, 1300};
+    struct envelope decoded;
     transaction_build(envelope, &head, &transaction);
-    return policy_check_lease(buf_bytes(&transaction), &head.source, &limits, 1000, 1000, detail);
+    assert_int_equal(transaction_decode(buf_bytes(&transaction), &decoded, NULL), ERR_OK);
+    return policy_check_lease(&decoded, &head.source, &limits, 1000, 1000, detail);
 }
 
 /* What was accepted, by the kind of the first operation. */
