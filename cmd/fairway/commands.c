@@ -42,7 +42,9 @@ static const struct command commands[] = {
     {"migrate", FOR_MIGRATE, {""}, "Creates or updates the database schema.", 0, cmd_migrate, NULL},
     {"keygen", FOR_KEYGEN, {" FILE"}, "Writes a new 32-byte master key to FILE, which must not exist.", 1,
         cmd_keygen, NULL},
-    {"inspect", 0, {" ledgers [--framed] FILE...", " transaction [--network-passphrase TEXT] XDR"},
+    {"inspect", 0,
+        {" ledgers [--framed] [--network-passphrase TEXT] FILE...",
+            " transaction [--network-passphrase TEXT] XDR"},
         "Decodes XDR and prints it as JSON.", ANY_NUMBER, NULL, cmd_inspect},
 };
 

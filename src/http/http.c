@@ -3,6 +3,16 @@
 #include "reply.h"
 #include "request.h"
 
+const char *http_method(const struct http_request *request)
+{
+    return request->method;
+}
+
+const char *http_target(const struct http_request *request)
+{
+    return request->target.raw;
+}
+
 struct bytes http_body(const struct http_request *request)
 {
     return buf_bytes(&request->body);

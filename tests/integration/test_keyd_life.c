@@ -34,7 +34,7 @@
 static enum err start(const struct keyd_secrets *secrets, struct keyd **keyd, struct detail *detail)
 {
     *detail = (struct detail){0};
-    return keyd_start(keyd_program(), KEYD_PROVISION, secrets, keyd, detail);
+    return keyd_start(keyd_program(), KEYD_PROVISION, &keyd_test_budget, secrets, keyd, detail);
 }
 
 static void refuses_to_start(struct keyd_secrets secrets, const char *because)
@@ -78,7 +78,8 @@ static void another_program_instead_of_the_key_process_is_refused(void **state)
         struct keyd *keyd;
         struct detail detail = {0};
         struct keyd_secrets secrets = keyd_known_secrets();
-        assert_int_equal(keyd_start(programs[i], KEYD_SERVE, &secrets, &keyd, &detail), ERR_CONFIG);
+        assert_int_equal(
+            keyd_start(programs[i], KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail), ERR_CONFIG);
         assert_non_null(strstr(detail.text, i == 0 ? "/nonexistent" : "exit code"));
         assert_int_equal(fcntl(secrets.master_key_fd, F_GETFD), -1); /* closed, also after an error */
     }
@@ -372,7 +373,7 @@ static int start_without_locked_memory(void *context)
     prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0); /* root may lock without limit */
     if (setrlimit(RLIMIT_MEMLOCK, &none) != 0)
         return 2;
-    enum err e = keyd_start(keyd_program(), KEYD_SERVE, &secrets, &keyd, &detail);
+    enum err e = keyd_start(keyd_program(), KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail);
     return e == ERR_CONFIG && strstr(detail.text, "RLIMIT_MEMLOCK") != NULL ? 0 : 1;
 }
 
@@ -394,7 +395,7 @@ static int look_into_it(void *context)
     if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
         return 2;
     prctl(PR_SET_DUMPABLE, 1); /* setuid has cleared it */
-    if (keyd_start(context, KEYD_SERVE, &secrets, &keyd, &detail) != ERR_OK) {
+    if (keyd_start(context, KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail) != ERR_OK) {
         print_error("%s\n", detail.text);
         return 3;
     }
