@@ -83,6 +83,11 @@ struct rpc_account {
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail);
 
+/* The same, with the LedgerEntryData of each account in entries[i], empty when it does not exist. The caller
+ * has zeroed entries, and frees each. */
+MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct buf entries[], uint32_t *ledger, struct detail *detail);
+
 /* Reads the accounts that are frozen as of *ledger; none before protocol 26. The caller frees *out with
  * frozen_accounts_free. Retries as rpc_accounts. */
 MUST_CHECK enum err rpc_frozen(

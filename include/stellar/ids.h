@@ -51,5 +51,8 @@ struct network_id network_id_of(const char *passphrase);
 /* Whether signature is key's signature of hash (RFC 8032; libsodium's strict verification). */
 bool signature_valid(
     const struct signature *signature, const struct hash *hash, const struct public_key *key);
+/* The same for a signature of any message. */
+bool signature_valid_of(
+    const struct signature *signature, struct bytes message, const struct public_key *key);
 
 #endif

@@ -78,6 +78,9 @@ MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct p
 MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
     const struct public_key *account, struct detail *detail);
 
+/* Whether the first operation is InvokeHostFunction, the only kind that has authorization entries. */
+bool policy_invokes(const struct envelope *envelope);
+
 /* The inner fee: base fee x operations + declared resource fee. ERR_FEE_EXCEEDS_MAXIMUM when it does not fit
  * uint32, or the resource fee is above its limit. ERR_INVALID_SOROBAN_TRANSACTION: that fee is negative. */
 MUST_CHECK enum err policy_fee(const struct envelope *envelope, const struct policy_limits *limits,

@@ -6,8 +6,7 @@
 #include "context.h"
 #include "http/server.h"
 
-/* A fee bump waits for one COMMIT; the server writes the commits of several connections with one flush. */
-#define WORKERS_DEFAULT 4
+#define WORKERS_DEFAULT 2
 #define ADMIN_WORKERS 1
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
@@ -34,6 +33,7 @@ static void add_probes(struct api *api)
 struct api *api_start(const struct api_settings *settings)
 {
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
+    api->rpc_workers = rpc_workers_start(settings->rpc_url, settings->rpc_workers);
     add(api, "POST", "/v1/transactions", settings->max_body, api_post_transaction);
     add(api, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
     add(api, "POST", "/v1/fee-bumps", settings->max_body, api_post_fee_bump);
@@ -64,6 +64,9 @@ void api_stopping(struct api *api)
 
 void api_drain(struct api *api)
 {
+    if (api->rpc_workers != NULL)
+        rpc_workers_stop(api->rpc_workers);
+    api->rpc_workers = NULL;
     db_workers_stop(api->workers);
     api->workers = NULL;
 }

@@ -5,12 +5,14 @@
 #include "api/api.h"
 #include "connection_shares.h"
 #include "db_workers.h"
+#include "rpc_workers.h"
 
 #define ROUTES_MAX 12
 
 struct api {
     struct api_settings settings;
     struct db_workers *workers;
+    struct rpc_workers *rpc_workers; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
     atomic_bool stopping; /* /readyz reports it */
     struct http_route routes[ROUTES_MAX];

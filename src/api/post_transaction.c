@@ -1,7 +1,7 @@
 /*
  * POST /v1/transactions: leases a channel account for a transaction. What can be refused without the database
- * is refused here. The rest waits in the lease engine. A retry with the same Idempotency-Key gets the lease
- * of the first request.
+ * is refused here; a Soroban transaction is simulated first. The rest waits in the lease engine. A retry with
+ * the same Idempotency-Key gets the lease of the first request.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,12 @@
 #include "context.h"
 #include "http/json.h"
 #include "reply.h"
+#include "rpc_checks.h"
 
 /* A request on its way through the engine. */
 struct lease_job {
     struct engine_ticket ticket; /* first: the engine returns it */
+    struct rpc_work simulation;
     struct api *api;
     struct http_request *http;
     struct lease_request request;
@@ -38,23 +40,28 @@ static void job_cancel(void *context)
  * A retry must get the same bytes from any replica, so each member is in the lease's row or follows from it
  * and the request's body.
  */
-static json_t *lease_json(const struct lease_job *job, const struct lease *lease)
+static void write_lease(const struct lease_job *job, const struct lease *lease, struct json_write *out)
 {
     const struct lease_request *request = &job->request;
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s}", "hash", api_json_hash(&lease->hash),
-        "transactionXdr", api_json_base64(buf_bytes(&lease->envelope)), "channelAccount",
-        api_json_address(&lease->account), "sequence", api_json_decimal(lease->sequence), "sequenceLedger",
-        (json_int_t)lease->sequence_ledger, "maxTime", api_json_decimal((int64_t)lease->max_time_s),
-        "maxTimeSetBy",
-        policy_max_time_set_by(&request->envelope.preconditions, request->timeout_s, lease->max_time_s),
-        "networkPassphrase", job->api->settings.passphrase);
+    json_write_begin(out, 512 + lease->envelope.len * 4 / 3);
+    json_write_hash(out, "hash", &lease->hash);
+    json_write_base64(out, "transactionXdr", buf_bytes(&lease->envelope));
+    json_write_address(out, "channelAccount", &lease->account);
+    json_write_decimal(out, "sequence", lease->sequence);
+    json_write_number(out, "sequenceLedger", lease->sequence_ledger);
+    json_write_decimal(out, "maxTime", (int64_t)lease->max_time_s);
+    json_write_text(out, "maxTimeSetBy",
+        policy_max_time_set_by(&request->envelope.preconditions, request->timeout_s, lease->max_time_s));
+    json_write_text(out, "networkPassphrase", job->api->settings.passphrase);
 }
 
 /* Both free the job after the reply: until then job_cancel may run. */
 static void job_reply(struct lease_job *job, const struct lease *lease)
 {
+    struct json_write object = {0};
     connection_shares_give(&job->api->shares, SHARE_LEASE);
-    api_reply(job->http, 201, lease_json(job, lease));
+    write_lease(job, lease, &object);
+    api_reply_written(job->http, 201, &object);
     job_free(job);
 }
 
@@ -123,13 +130,12 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
 }
 
 /*
- * A request with an Idempotency-Key goes to the engine even if policy refuses it: it may be the retry of a
- * lease that was granted under another configuration. Soroban transactions are not simulated.
+ * Submits the request to the engine, unless e says that it is refused. A request with an Idempotency-Key goes
+ * there nevertheless: it may be the retry of a lease that was granted before.
  */
-static enum err submit(struct lease_job *job, struct detail *detail)
+static enum err enqueue(struct lease_job *job, enum err e, const struct detail *detail)
 {
     struct lease_request *request = &job->request;
-    enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, detail);
     if (e != ERR_OK && request->idempotency_key[0] == '\0')
         return e;
     if (e != ERR_OK) {
@@ -137,8 +143,32 @@ static enum err submit(struct lease_job *job, struct detail *detail)
         request->refusal_detail = *detail;
         request->named.count = 0;
     }
-    http_on_client_gone(job->http, job_cancel, job);
     return engine_submit(job->api->settings.engine, &job->ticket);
+}
+
+static void simulate(struct rpc_work *work, enum err e, struct rpc *rpc)
+{
+    struct lease_job *job = work->context;
+    struct detail detail = {0};
+    if (e == ERR_OK)
+        e = rpc_checks_simulate(rpc, &job->request.envelope, &detail);
+    e = enqueue(job, e, &detail);
+    if (e != ERR_OK)
+        job_refuse(job, e, &detail);
+}
+
+static enum err submit(struct lease_job *job, struct detail *detail)
+{
+    struct lease_request *request = &job->request;
+    enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, detail);
+    http_on_client_gone(job->http, job_cancel, job);
+    if (e == ERR_OK && request->envelope.soroban) {
+        job->simulation = (struct rpc_work){.run = simulate, .context = job};
+        e = rpc_workers_submit(job->api->rpc_workers, &job->simulation);
+        if (e == ERR_OK)
+            return ERR_OK;
+    }
+    return enqueue(job, e, detail);
 }
 
 void api_post_transaction(struct http_request *request, void *context)

@@ -105,8 +105,9 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
     if (ring_check_member(state->ring, &inner->source, sealed) != ERR_OK)
         return detail_set(detail, ERR_SEAL_BROKEN, "the source's sealed seed does not open");
     if (!envelope_signed_by(inner, &inner->source, &hash))
-        return detail_set(
-            detail, ERR_CHANNEL_SIGNATURE_MISSING, "the channel account's signature is missing");
+        return detail_set(detail, ERR_CHANNEL_SIGNATURE_MISSING,
+            "The channel account's signature is missing or invalid. Keep the one in the lease's "
+            "transactionXdr.");
     return ERR_OK;
 }
 

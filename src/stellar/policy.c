@@ -97,6 +97,18 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
     return policy_fee_check_bump(envelope, limits, detail);
 }
 
+static enum err found_invocation(const struct operation *operation, void *context)
+{
+    *(bool *)context |= operation->index == 0 && operation->kind == INVOKE_HOST_FUNCTION;
+    return ERR_OK;
+}
+
+bool policy_invokes(const struct envelope *envelope)
+{
+    bool invokes = false;
+    return operation_each(envelope, found_invocation, &invokes) == ERR_OK && invokes;
+}
+
 struct account_use {
     struct check check;
     const struct public_key *account;

@@ -309,35 +309,39 @@ static const char *message_of(const uint8_t *header, size_t len)
     return names[header[7]];
 }
 
+static bool reply_status(const void *head, size_t len, int *status)
+{
+    return len > 12 && memcmp(head, "HTTP/1.1 ", 9) == 0 &&
+           sscanf((const char *)head + 9, "%3d", status) == 1;
+}
+
 ssize_t send(int fd, const void *data, size_t len, int flags)
 {
-    char name[NAME_SIZE] = "";
-    const char *message = is_unix(fd) ? message_of(data, len) : NULL;
+    char name[NAME_SIZE];
     int status;
-    if (message != NULL)
-        snprintf(name, sizeof name, "keyd: %s", message);
-    else if (len > 12 && memcmp(data, "HTTP/1.1 ", 9) == 0 &&
-             sscanf((const char *)data + 9, "%3d", &status) == 1)
-        snprintf(name, sizeof name, "reply %d", status);
-    if (name[0] == '\0')
+    if (!reply_status(data, len, &status))
         return NEXT(send)(fd, data, len, flags);
+    snprintf(name, sizeof name, "reply %d", status);
     act(pass(name), fd);
     ssize_t sent = NEXT(send)(fd, data, len, flags);
-    if (message == NULL) {
-        strcat(name, " sent");
-        act(pass(name), fd);
-    }
+    strcat(name, " sent");
+    act(pass(name), fd);
     return sent;
 }
 
-/* libmicrohttpd sends head and body in one call. */
+/* libmicrohttpd sends head and body in one call, and the key process's client header and payload. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     char name[NAME_SIZE];
     const struct iovec *head = message->msg_iov;
     int status;
-    if (message->msg_iovlen == 0 || head->iov_len <= 12 || memcmp(head->iov_base, "HTTP/1.1 ", 9) != 0 ||
-        sscanf((const char *)head->iov_base + 9, "%3d", &status) != 1)
+    const char *frame =
+        message->msg_iovlen > 0 && is_unix(fd) ? message_of(head->iov_base, head->iov_len) : NULL;
+    if (frame != NULL) {
+        snprintf(name, sizeof name, "keyd: %s", frame);
+        act(pass(name), fd);
+    }
+    if (message->msg_iovlen == 0 || !reply_status(head->iov_base, head->iov_len, &status))
         return NEXT(sendmsg)(fd, message, flags);
     snprintf(name, sizeof name, "reply %d", status);
     act(pass(name), fd);
