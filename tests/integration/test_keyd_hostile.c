@@ -212,7 +212,7 @@ static enum err answer_to(const struct attempt *attempt)
     }
 }
 
-static void what_a_captured_fairway_can_and_cannot_have_signed(void **state)
+static void G7_G9_what_a_captured_fairway_can_and_cannot_have_signed(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
@@ -306,7 +306,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_captured_fairway_can_and_cannot_have_signed),
+        cmocka_unit_test(G7_G9_what_a_captured_fairway_can_and_cannot_have_signed),
         cmocka_unit_test(signatures_over_the_budget_are_refused_one_by_one_and_later_made),
         cmocka_unit_test(fees_over_the_budget_are_refused_and_leases_are_not),
     };
