@@ -16,6 +16,7 @@
 #include "option_rules.h"
 #include "access_steps.h"
 #include "unsupported_options.h"
+#include "confinement.h"
 
 /* KEYD, or fairway-keyd in the directory of this program. */
 static char *keyd_path(const struct config *config)
@@ -124,6 +125,7 @@ static enum err start(struct access_steps *steps, enum keyd_mode mode, struct de
     unsupported_options_warn();
     if ((e = read_options(config, (steps->needs & NEEDS_RPC) != 0, steps->out, detail)) != ERR_OK ||
         (e = start_keyd(config, mode, steps->out, detail)) != ERR_OK ||
+        (e = confinement_enter(config, keyd_pid(steps->out->keyd), LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
     steps->expected = steps->out->distribution;
@@ -135,6 +137,7 @@ static enum err start_without_keys(struct access_steps *steps, struct detail *de
     enum err e;
     unsupported_options_warn();
     if ((e = read_options(steps->config, true, steps->out, detail)) != ERR_OK ||
+        (e = confinement_enter(steps->config, 0, LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
     if (steps->bound_network == NULL)

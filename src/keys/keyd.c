@@ -64,9 +64,9 @@ int keyd_lost_fd(const struct keyd *keyd)
     return keyd->lost_fd;
 }
 
-int keyd_pidfd(const struct keyd *keyd)
+pid_t keyd_pid(const struct keyd *keyd)
 {
-    return keyd->child.pidfd;
+    return keyd->child.pid;
 }
 
 bool keyd_ended(const struct keyd *keyd, struct detail *detail)
