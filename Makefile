@@ -11,7 +11,7 @@ endif
 export BUILD CC
 
 # Lowest first: the tests of a module link it and the modules before it. `make lint` checks what a module may include.
-MODULES := base xdr stellar keys db rpc pool grant ingest provision http api
+MODULES := base xdr stellar keys db rpc pool grant ingest provision http auth api
 
 CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g $(if $(SANITIZE),-O1,-O2) -Iinclude -pthread -fPIE \
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wvla \

@@ -7,8 +7,7 @@
 #include "http/http.h"
 #include "stellar/ids.h"
 
-/* The name of the client that sent the request; leases belong to it. Always '', because no request is
- * authenticated. */
+/* The name of the client that sent the request; leases belong to it. "" with AUTH=none. */
 const char *api_client(const struct http_request *request);
 
 /* Replies with the object, whose reference it takes over. */

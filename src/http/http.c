@@ -18,6 +18,26 @@ const char *http_query(const struct http_request *request, const char *name)
     return target_query(&request->target, name);
 }
 
+const char *http_method(const struct http_request *request)
+{
+    return request->method;
+}
+
+const char *http_target(const struct http_request *request)
+{
+    return request->target.raw;
+}
+
+void http_keep(struct http_request *request, void *memory)
+{
+    request->kept = memory;
+}
+
+void *http_kept(const struct http_request *request)
+{
+    return request->kept;
+}
+
 const char *http_header(const struct http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
