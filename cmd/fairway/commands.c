@@ -49,7 +49,9 @@ static const struct command commands[] = {
         "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
         "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",
         4, cmd_token, NULL},
-    {"inspect", 0, {" ledgers [--framed] FILE...", " transaction [--network-passphrase TEXT] XDR"},
+    {"inspect", 0,
+        {" ledgers [--framed] [--network-passphrase TEXT] FILE...",
+            " transaction [--network-passphrase TEXT] XDR"},
         "Decodes XDR and prints it as JSON.", ANY_NUMBER, NULL, cmd_inspect},
 };
 

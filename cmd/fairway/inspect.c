@@ -4,14 +4,15 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/text.h"
 #include "commands.h"
 
 static const char usage[] =
-    "usage: fairway inspect ledgers [--framed] FILE...\n"
+    "usage: fairway inspect ledgers [--framed] [--network-passphrase TEXT] FILE...\n"
     "       fairway inspect transaction [--network-passphrase TEXT] XDR\n"
     "\n"
     "ledgers      prints one JSON object for each LedgerCloseMeta; --framed: FILEs are streams with record\n"
-    "             marks, as stellar-core writes them\n"
+    "             marks, as stellar-core writes them; with a passphrase, the transaction set is checked\n"
     "transaction  prints one JSON object for a base64 TransactionEnvelope\n"
     "             (environment: NETWORK_PASSPHRASE; without a passphrase, hash is null)\n"
     "FILE or XDR may be -: standard input.\n";
@@ -42,6 +43,19 @@ void inspect_read(FILE *file, size_t len, struct buf *out)
         out->len += got;
         len -= got;
     }
+}
+
+int inspect_passphrase(int argc, char **argv, int i, const char **passphrase)
+{
+    static const char flag[] = "--network-passphrase";
+    if (strcmp(argv[i], flag) == 0 && i + 1 < argc) {
+        *passphrase = argv[i + 1];
+        return 2;
+    }
+    if (!text_starts(argv[i], flag) || argv[i][sizeof flag - 1] != '=')
+        return 0;
+    *passphrase = argv[i] + sizeof flag;
+    return 1;
 }
 
 json_t *inspect_hash(const struct hash *hash)

@@ -11,15 +11,20 @@
 #include "stellar/ids.h"
 
 /*
- * inspect ledgers [--framed] FILE... and inspect transaction XDR; argv[0] is "ledgers" or "transaction". Both
- * block on files and standard input. They return the exit code: 0; 64 usage; 65 data that does not decode, or
- * whose hashes do not match; 66 a file that cannot be read; 74 output that cannot be written.
+ * inspect ledgers FILE... and inspect transaction XDR, with their options; argv[0] is "ledgers" or
+ * "transaction". Both block on files and standard input. They return the exit code: 0; 64 usage; 65 data that
+ * does not decode, or whose hashes do not match; 66 a file that cannot be read; 74 output that cannot be
+ * written.
  */
 int inspect_ledgers(int argc, char **argv);
 int inspect_transaction(int argc, char **argv);
 
 /* Prints an error about the arguments (which: the argument, or ""), and the usage; returns EX_USAGE. */
 int inspect_usage(const char *error, const char *which);
+
+/* Takes --network-passphrase TEXT or =TEXT at argv[i]. Returns how many arguments it takes; 0: it is not
+ * there, or has no value. */
+int inspect_passphrase(int argc, char **argv, int i, const char **passphrase);
 
 /* Prints json as one line and frees it; returns the exit code. */
 int inspect_print(json_t *json);

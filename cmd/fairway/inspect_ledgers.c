@@ -76,6 +76,7 @@ static json_t *ledger_json(const char *file, size_t index, const struct ledger *
 struct input {
     const char *path, *name;
     FILE *file;
+    const struct network_id *network; /* NULL: the transaction set is not checked */
     size_t offset, index;
     struct buf buf;
 };
@@ -91,13 +92,16 @@ static int ledger_print(const struct input *in)
 {
     struct ledger ledger;
     struct detail detail;
-    if (ledger_decode(buf_bytes(&in->buf), &ledger, &detail) != ERR_OK)
+    if (ledger_decode(buf_bytes(&in->buf), in->network, &ledger, &detail) != ERR_OK)
         return refuse(in, detail.text);
     int code = inspect_print(ledger_json(in->name, in->index, &ledger));
     if (code == EX_OK && !ledger.hash_proved)
         code = refuse(in, "its hash is not the SHA-256 of its header");
     if (code == EX_OK && !ledger.results_proved)
         code = refuse(in, "the txSetResultHash of its header is not the hash of its results");
+    if (code == EX_OK && in->network != NULL && !ledger.set_proved)
+        code = refuse(in, "the txSetHash of its header is not the hash of its transactions, or they are not "
+                          "those of its results");
     ledger_free(&ledger);
     return code;
 }
@@ -159,12 +163,14 @@ static int input_print(struct input *in, bool framed)
     return EX_NOINPUT;
 }
 
-static int file_print(const char *path, bool framed)
+static int file_print(const char *path, bool framed, const struct network_id *network)
 {
+    struct input in = {.path = path, .name = path, .file = stdin, .network = network};
     if (strcmp(path, "-") == 0)
-        return input_print(&(struct input){.path = path, .name = path, .file = stdin}, framed);
+        return input_print(&in, framed);
     const char *slash = strrchr(path, '/');
-    struct input in = {.path = path, .name = slash != NULL ? slash + 1 : path, .file = fopen(path, "rb")};
+    in.name = slash != NULL ? slash + 1 : path;
+    in.file = fopen(path, "rb");
     if (in.file == NULL) {
         fprintf(stderr, "fairway inspect: %s: %s\n", path, strerror(errno));
         return EX_NOINPUT;
@@ -178,19 +184,25 @@ int inspect_ledgers(int argc, char **argv)
 {
     bool framed = false;
     int files = 0, worst = EX_OK;
-    for (int i = 1; i < argc; i++)
+    const char *passphrase = NULL;
+    struct network_id network;
+    for (int i = 1, taken; i < argc; i += taken != 0 ? taken : 1) {
+        taken = inspect_passphrase(argc, argv, i, &passphrase);
+        if (taken != 0)
+            continue;
         if (strcmp(argv[i], "--framed") == 0)
             framed = true;
         else if (argv[i][0] == '-' && argv[i][1] != '\0')
             return inspect_usage("unknown option ", argv[i]);
         else
-            files++;
+            argv[files++] = argv[i];
+    }
     if (files == 0)
         return inspect_usage("no file", "");
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--framed") == 0)
-            continue;
-        int code = file_print(argv[i], framed);
+    if (passphrase != NULL)
+        network = network_id_of(passphrase);
+    for (int i = 0; i < files; i++) {
+        int code = file_print(argv[i], framed, passphrase != NULL ? &network : NULL);
         worst = code != EX_OK ? code : worst;
     }
     return worst;

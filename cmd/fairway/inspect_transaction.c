@@ -175,14 +175,12 @@ static int print(const char *text, size_t len, const char *passphrase)
 
 int inspect_transaction(int argc, char **argv)
 {
-    static const char flag[] = "--network-passphrase";
     const char *passphrase = getenv("NETWORK_PASSPHRASE"), *xdr = NULL;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], flag) == 0 && i + 1 < argc)
-            passphrase = argv[++i];
-        else if (text_starts(argv[i], flag) && argv[i][sizeof flag - 1] == '=')
-            passphrase = argv[i] + sizeof flag;
-        else if (argv[i][0] == '-' && argv[i][1] != '\0')
+    for (int i = 1, taken; i < argc; i += taken != 0 ? taken : 1) {
+        taken = inspect_passphrase(argc, argv, i, &passphrase);
+        if (taken != 0)
+            continue;
+        if (argv[i][0] == '-' && argv[i][1] != '\0')
             return inspect_usage("unknown option, or one without its value: ", argv[i]);
         else if (xdr != NULL)
             return inspect_usage("more than one transaction: ", argv[i]);

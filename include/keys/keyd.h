@@ -26,7 +26,7 @@ struct sealed_seed {
 
 /* Which calls a keyd accepts besides keyd_load. A call that belongs to the other mode ends keyd. */
 enum keyd_mode {
-    KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bump */
+    KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bumps */
     KEYD_PROVISION /* keyd_generate, keyd_sign_provisioning */
 };
 
@@ -94,16 +94,26 @@ struct lease_signing {
 MUST_CHECK enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count);
 
-/*
- * inner: XDR TransactionEnvelope whose source is the channel account of sealed. Appends the signed envelope
- * of the fee bump to *envelope. ERR_INVALID_TRANSACTION_XDR: inner is too large or does not decode.
- * ERR_FEE_BUMP_TX_NOT_ALLOWED: inner is a fee bump. ERR_FEE_EXCEEDS_MAXIMUM: the fee is not between 1 and
- * max_bump_fee_stroops. ERR_SEAL_BROKEN: sealed does not open. ERR_CHANNEL_SIGNATURE_MISSING: the channel
- * account has not signed inner.
+/* One fee bump to sign. An item that keyd refuses, or that is larger than KEYD_TRANSACTION_MAX, fails alone.
  */
-MUST_CHECK enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner,
-    const struct sealed_seed *sealed, int64_t fee_stroops, struct buf *envelope, struct hash *hash,
-    struct detail *detail);
+struct bump_signing {
+    /* in */
+    struct bytes inner; /* XDR TransactionEnvelope whose source is the channel account of sealed */
+    struct sealed_seed sealed;
+    int64_t fee_stroops;
+    struct buf *envelope; /* the signed envelope of the fee bump is appended when result is ERR_OK */
+    /* out */
+    enum err result;
+    struct detail detail;
+    struct hash hash; /* when result is ERR_OK */
+};
+/*
+ * Results: ERR_INVALID_TRANSACTION_XDR: inner is too large or does not decode. ERR_FEE_BUMP_TX_NOT_ALLOWED:
+ * inner is a fee bump. ERR_FEE_EXCEEDS_MAXIMUM: the fee is not between 1 and max_bump_fee_stroops.
+ * ERR_SEAL_BROKEN: sealed does not open. ERR_CHANNEL_SIGNATURE_MISSING: the channel account has not signed
+ * inner.
+ */
+MUST_CHECK enum err keyd_sign_fee_bumps(struct keyd *keyd, struct bump_signing items[], size_t count);
 
 /*
  * Signs a creation or merge; sealed[i] belongs to provisioning->accounts[i]. Appends the signed envelope.

@@ -1,7 +1,10 @@
 /*
  * Reads from a LedgerCloseMeta (V0, V1, V2; CAP-63, CAP-66, CAP-67, CAP-83) what is needed to settle leases:
- * the header with its proof, the result of each transaction, and the last state of each account that the
+ * the header with its proof, each transaction with its result, and the last state of each account that the
  * ledger touched. Everything else is validated and skipped.
+ *
+ * Header, transactions and results are covered by the hash of the ledger. The changes of ledger entries are
+ * covered by no hash: accounts and frozen are what the sender of the metadata says.
  */
 #ifndef FAIRWAY_STELLAR_LEDGER_H
 #define FAIRWAY_STELLAR_LEDGER_H
@@ -16,6 +19,10 @@ struct ledger_transaction {
     bool fee_bump;    /* code is txFEE_BUMP_INNER_SUCCESS or _FAILED: the inner fields are set */
     struct hash inner_hash;
     int32_t inner_code;
+    /* Of the innermost transaction, from the transaction set; unset unless set_proved. */
+    struct public_key source; /* without the id of a muxed account */
+    int64_t sequence;
+    bool consumed; /* the result proves that the source's sequence number became `sequence` */
 };
 
 /* The last state of an account in this ledger, after fees, apply, post-apply fees and upgrades. */
@@ -42,6 +49,8 @@ struct ledger {
     struct hash hash, previous_hash;
     bool hash_proved;    /* SHA-256 of the header is hash */
     bool results_proved; /* SHA-256 of the TransactionResultSet is the header's txSetResultHash */
+    /* The transaction set has the header's txSetHash, and its transactions are those of the results. */
+    bool set_proved;
     struct ledger_transaction *transactions;
     size_t transaction_count;
     struct ledger_account *accounts; /* sorted by key, each once */
@@ -51,11 +60,13 @@ struct ledger {
 
 /*
  * Decodes exactly one LedgerCloseMeta into *ledger, which the caller frees with ledger_free; empty on error.
+ * network is for the hashes of transactions: with another one, or NULL, no set is proved unless it is empty.
  * Errors: those of xdr.h. ERR_XDR_UNKNOWN_ARM means that the network runs a protocol newer than this build. A
- * proof that does not hold is not an error here: the caller checks hash_proved and results_proved. detail
- * (may be NULL) says at which byte and in which part decoding failed.
+ * proof that does not hold is not an error here: the caller checks hash_proved, results_proved and
+ * set_proved. detail (may be NULL) says at which byte and in which part decoding failed.
  */
-MUST_CHECK enum err ledger_decode(struct bytes meta, struct ledger *ledger, struct detail *detail);
+MUST_CHECK enum err ledger_decode(
+    struct bytes meta, const struct network_id *network, struct ledger *ledger, struct detail *detail);
 void ledger_free(struct ledger *ledger); /* {0} is fine */
 
 /* Finds a key in ledger->accounts. NULL when the ledger did not touch the account. */

@@ -68,10 +68,18 @@ static enum err make_bump(
              db, &bump->inner_hash, inner, api_client(request->query.http), &lease, detail)) != ERR_OK ||
         (e = check_signatures(inner, &lease.account, &bump->inner_hash, detail)) != ERR_OK ||
         (e = bump_fee(request, request->max_fee_stroops, &bump->fee_stroops, detail)) != ERR_OK ||
-        (e = funds_check_bump(lease.spendable_stroops, bump->fee_stroops, detail)) != ERR_OK ||
-        (e = keyd_sign_fee_bump(settings->keyd, buf_bytes(&request->xdr), &lease.sealed, bump->fee_stroops,
-             &bump->envelope, &bump->hash, detail)) != ERR_OK)
+        (e = funds_check_bump(lease.spendable_stroops, bump->fee_stroops, detail)) != ERR_OK)
         return e;
+    struct bump_signing signing = {.inner = buf_bytes(&request->xdr),
+        .sealed = lease.sealed,
+        .fee_stroops = bump->fee_stroops,
+        .envelope = &bump->envelope};
+    if ((e = keyd_sign_fee_bumps(settings->keyd, &signing, 1)) != ERR_OK)
+        return detail_set(detail, e, "the key process does not answer");
+    bump->hash = signing.hash;
+    *detail = signing.detail;
+    if (signing.result != ERR_OK)
+        return signing.result;
     return fee_bump_record(db, &bump->hash, &bump->inner_hash, bump->fee_stroops, detail);
 }
 

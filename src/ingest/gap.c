@@ -4,8 +4,8 @@
 #include "gap_snapshot.h"
 #include "pool/grants_allowed.h"
 
-enum err gap_recover(struct lead *lead, const struct feed *feed, const struct network_id *network,
-    struct ledger_committed *out, struct detail *detail)
+enum err gap_recover(
+    struct lead *lead, const struct feed *feed, struct ledger_committed *out, struct detail *detail)
 {
     struct gap_snapshot snapshot CLEANUP(gap_snapshot_free) = {0};
     struct gap_evidence evidence CLEANUP(gap_evidence_free) = {0};
@@ -17,7 +17,7 @@ enum err gap_recover(struct lead *lead, const struct feed *feed, const struct ne
     if (e == ERR_OK)
         e = gap_snapshot_read(lead->db, &snapshot, detail);
     if (e == ERR_OK)
-        e = gap_evidence_read(feed, network, &lead->cursor, &snapshot, &evidence, detail);
+        e = gap_evidence_read(feed, &lead->network, &lead->cursor, &snapshot, &evidence, detail);
     if (e == ERR_OK)
         e = ledger_commit_after_gap(lead, &evidence, out, detail);
     return e;

@@ -10,7 +10,7 @@
 #include "ledger_commit.h"
 
 /* Moves lead->cursor. Errors are those of gap_evidence_read and ledger_commit_after_gap. */
-MUST_CHECK enum err gap_recover(struct lead *lead, const struct feed *feed, const struct network_id *network,
-    struct ledger_committed *out, struct detail *detail);
+MUST_CHECK enum err gap_recover(
+    struct lead *lead, const struct feed *feed, struct ledger_committed *out, struct detail *detail);
 
 #endif

@@ -13,6 +13,7 @@
 /* The evidence while it is read. */
 struct reading {
     const struct feed *feed;
+    const struct network_id *network;
     const struct cursor *cursor;
     const struct gap_snapshot *snapshot;
     struct gap_evidence *out;
@@ -30,8 +31,7 @@ void gap_evidence_free(struct gap_evidence *evidence)
 }
 
 /* With no link to the last committed ledger, the passphrase alone identifies the network. */
-static enum err check_network(
-    struct reading *reading, const struct network_id *network, struct detail *detail)
+static enum err check_network(struct reading *reading, struct detail *detail)
 {
     struct rpc_network served CLEANUP(rpc_network_free) = {0};
     enum err e = reading->feed->network(reading->feed->source, &served, detail);
@@ -39,7 +39,7 @@ static enum err check_network(
         return e;
     reading->protocol = served.protocol;
     struct network_id id = network_id_of(served.passphrase);
-    if (memcmp(id.bytes, network->bytes, sizeof id.bytes) != 0)
+    if (memcmp(id.bytes, reading->network->bytes, sizeof id.bytes) != 0)
         return detail_set(detail, ERR_LEDGER_MISMATCH,
             "Stellar RPC serves another network, \"%.60s\": set RPC_URL to one of this database's network",
             served.passphrase);
@@ -130,7 +130,7 @@ static enum err read_ledger(struct reading *reading, struct detail *detail)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
             "Stellar RPC answers as of ledger %u, which it does not have", reading->oldest);
     if (e == ERR_OK)
-        e = ledger_decode(ledgers.items[0].meta, &reading->out->ledger, detail);
+        e = ledger_decode(ledgers.items[0].meta, reading->network, &reading->out->ledger, detail);
     if (e != ERR_OK)
         return e;
     return cursor_check_after_gap(
@@ -212,13 +212,13 @@ enum err gap_evidence_read(const struct feed *feed, const struct network_id *net
     const struct cursor *cursor, const struct gap_snapshot *snapshot, struct gap_evidence *out,
     struct detail *detail)
 {
-    struct reading reading = {.feed = feed, .cursor = cursor, .snapshot = snapshot, .out = out};
+    struct reading reading = {
+        .feed = feed, .network = network, .cursor = cursor, .snapshot = snapshot, .out = out};
     enum err e;
     *out = (struct gap_evidence){0};
-    if ((e = check_network(&reading, network, detail)) != ERR_OK ||
-        (e = read_accounts(&reading, detail)) != ERR_OK || (e = read_frozen(&reading, detail)) != ERR_OK ||
-        (e = check_not_reset(&reading, detail)) != ERR_OK || (e = read_ledger(&reading, detail)) != ERR_OK ||
-        (e = judge_submission(&reading, detail)) != ERR_OK)
+    if ((e = check_network(&reading, detail)) != ERR_OK || (e = read_accounts(&reading, detail)) != ERR_OK ||
+        (e = read_frozen(&reading, detail)) != ERR_OK || (e = check_not_reset(&reading, detail)) != ERR_OK ||
+        (e = read_ledger(&reading, detail)) != ERR_OK || (e = judge_submission(&reading, detail)) != ERR_OK)
         return e;
     return read_fates(&reading, detail); /* last: an RPC that limits rates may refuse everything after it */
 }

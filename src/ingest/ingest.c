@@ -123,6 +123,7 @@ static struct lead make_lead(const struct ingest_settings *settings)
     return (struct lead){
         .db = db_new(&(struct db_settings){
             .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway ingest"}),
+        .network = settings->network,
         .locks = lock_numbers_of(&settings->network),
         .synchronous = settings->synchronous_failover,
         .ledger_seconds = settings->ledger_seconds};
@@ -140,7 +141,6 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     ingest->retry = (struct retry){.poll_ms = settings->poll_ms};
     const int64_t stale_ms = (int64_t)(settings->ledger_seconds + STALE_SLACK_S) * 1000;
     ingest->ingester = (struct ingester){.feed = make_feed(ingest, settings),
-        .network = settings->network,
         .lead = make_lead(settings),
         .watch = {.patience_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
         .funds = &ingest->funds,

@@ -73,7 +73,7 @@ static enum err recover(struct ingester *ingester, uint32_t oldest, struct detai
         log_warn("ledgers are missing: grants are suspended until all accounts have been read",
             "after_ledger=%" PRIu32 " oldest_ledger=%" PRIu32, after, oldest);
     ingester->logged_gap = after;
-    enum err e = gap_recover(&ingester->lead, &ingester->feed, &ingester->network, &committed, detail);
+    enum err e = gap_recover(&ingester->lead, &ingester->feed, &committed, detail);
     if (e == ERR_XDR_UNKNOWN_ARM)
         return upgrade_needed(after + 1, detail);
     if (e != ERR_OK)

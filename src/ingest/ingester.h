@@ -14,7 +14,6 @@
 
 struct ingester {
     struct feed feed;
-    struct network_id network;
     struct lead lead;
     struct leader_watch watch;
     struct funds_watch *funds; /* borrowed */

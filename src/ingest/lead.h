@@ -12,6 +12,7 @@
 
 struct lead {
     struct db *db; /* direct; lead_take connects it */
+    struct network_id network;
     struct lock_numbers locks;
     bool synchronous;        /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
     unsigned ledger_seconds; /* expected between two ledgers */

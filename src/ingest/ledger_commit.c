@@ -171,7 +171,7 @@ enum err ledger_commit(struct lead *lead, const struct rpc_ledger *received,
 {
     struct ledger ledger CLEANUP(ledger_free) = {0};
     *out = (struct ledger_committed){0};
-    enum err e = ledger_decode(received->meta, &ledger, detail);
+    enum err e = ledger_decode(received->meta, &lead->network, &ledger, detail);
     if (e == ERR_OK)
         e = cursor_check(&lead->cursor, received, &ledger, detail);
     if (e == ERR_OK)

@@ -20,7 +20,7 @@ typedef enum err (*handle_fn)(struct handle_state *state, struct xdr_reader *req
 enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_fee_bump(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 
 /* Appends what the answers to fee bump and provisioning have in common: result, detail, hash, envelope (empty

@@ -3,6 +3,7 @@
  * the rules of policy.h, computes the hash and signs that.
  */
 #include "base/log.h"
+#include "base/mem.h"
 #include "handle.h"
 #include "stellar/envelope_build.h"
 #include "wire.h"
@@ -84,32 +85,44 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
     return ERR_OK;
 }
 
-enum err handle_fee_bump(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, const struct sealed_seed *sealed,
+    int64_t fee_stroops, struct hash *hash, struct buf *envelope, struct detail *detail)
 {
-    struct sealed_seed sealed;
-    struct bytes xdr;
     struct envelope inner;
-    struct buf transaction = {0}, envelope = {0};
-    struct hash hash = {0};
     struct signature signature;
-    struct detail detail = {0};
-    int64_t fee_stroops;
+    struct buf transaction CLEANUP(buf_free) = {0};
     enum err e;
-    if ((e = xdr_i64(request, &fee_stroops)) != ERR_OK || (e = wire_get_sealed(request, &sealed)) != ERR_OK ||
-        (e = wire_get_bytes(request, &xdr)) != ERR_OK)
+    if ((e = envelope_decode(xdr, &inner, detail)) != ERR_OK ||
+        (e = check_inner(state, &inner, sealed, fee_stroops, detail)) != ERR_OK)
         return e;
-    enum err result = envelope_decode(xdr, &inner, &detail);
-    if (result == ERR_OK)
-        result = check_inner(state, &inner, &sealed, fee_stroops, &detail);
-    if (result == ERR_OK) {
-        fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
-        hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));
-        result = ring_sign_as_distribution(state->ring, &hash, &signature);
+    fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
+    *hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));
+    if ((e = ring_sign_as_distribution(state->ring, hash, &signature)) == ERR_OK)
+        fee_bump_envelope_build(buf_bytes(&transaction), &state->ring->distribution, &signature, envelope);
+    return e;
+}
+
+enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+{
+    uint32_t count;
+    enum err e = xdr_u32(request, &count);
+    if (e != ERR_OK)
+        return e;
+    if (count > SIGN_BATCH_MAX)
+        return ERR_XDR_INVALID;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sealed_seed sealed;
+        struct bytes xdr;
+        struct buf envelope CLEANUP(buf_free) = {0};
+        struct hash hash = {0};
+        struct detail detail = {0};
+        int64_t fee_stroops;
+        if ((e = xdr_i64(request, &fee_stroops)) != ERR_OK ||
+            (e = wire_get_sealed(request, &sealed)) != ERR_OK ||
+            (e = wire_get_bytes(request, &xdr)) != ERR_OK)
+            return e;
+        enum err result = sign_fee_bump(state, xdr, &sealed, fee_stroops, &hash, &envelope, &detail);
+        handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     }
-    if (result == ERR_OK)
-        fee_bump_envelope_build(buf_bytes(&transaction), &state->ring->distribution, &signature, &envelope);
-    handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
-    buf_free(&transaction);
-    buf_free(&envelope);
     return ERR_OK;
 }

@@ -26,7 +26,7 @@ static const struct rule {
     [WIRE_LOAD] = {true, true, true, 4096, handle_load},
     [WIRE_GENERATE] = {false, true, false, 4, handle_generate},
     [WIRE_LEASES] = {true, false, false, WIRE_PAYLOAD_MAX, handle_leases},
-    [WIRE_FEE_BUMP] = {true, false, false, KEYD_TRANSACTION_MAX + 256, handle_fee_bump},
+    [WIRE_FEE_BUMPS] = {true, false, false, WIRE_PAYLOAD_MAX, handle_fee_bumps},
     [WIRE_PROVISIONING] = {false, true, false, 4096, handle_provisioning},
 };
 

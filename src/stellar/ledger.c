@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "ledger_changes.h"
 #include "ledger_header.h"
+#include "ledger_set.h"
 #include "stellar/result.h"
 
 /* The least bytes that one element of txProcessing takes: hash, fee, result code and extension. */
@@ -14,9 +15,11 @@
 struct decoding {
     struct xdr_reader in;
     struct ledger *ledger;
+    const struct network_id *network;
+    struct ledger_set set;
     struct ledger_changes changes;
-    struct hash result_set_hash; /* txSetResultHash of the header */
-    const char *part;            /* the part being read and its item, for the detail of an error */
+    struct ledger_commitments commitments;
+    const char *part; /* the part being read and its item, for the detail of an error */
     uint32_t item;
 };
 
@@ -40,7 +43,14 @@ static enum err take_array(struct decoding *d, const char *part, enum xdr_type e
 static enum err read_header(struct decoding *d)
 {
     d->part = "ledgerHeader";
-    return ledger_header_read(&d->in, d->ledger, &d->result_set_hash);
+    return ledger_header_read(&d->in, d->ledger, &d->commitments);
+}
+
+static enum err read_set(struct decoding *d)
+{
+    d->part = "txSet";
+    d->item = 0;
+    return ledger_set_read(&d->in, d->ledger->meta_version >= 1, d->network, &d->set);
 }
 
 /* Reads a TransactionResultMeta; from LedgerCloseMeta V2 on, a TransactionResultMetaV1. */
@@ -85,7 +95,7 @@ static enum err read_transactions(struct decoding *d)
     }
     struct hash computed;
     crypto_hash_sha256_final(&hashing, computed.bytes);
-    ledger->results_proved = hash_equal(&computed, &d->result_set_hash);
+    ledger->results_proved = hash_equal(&computed, &d->commitments.result_set);
     return ERR_OK;
 }
 
@@ -113,8 +123,7 @@ static enum err read_meta(struct decoding *d)
     }
     d->ledger->meta_version = version;
     if ((version >= 1 && (e = take(d, "ext", XDR_LedgerCloseMetaExt)) != ERR_OK) ||
-        (e = read_header(d)) != ERR_OK ||
-        (e = take(d, "txSet", version == 0 ? XDR_TransactionSet : XDR_GeneralizedTransactionSet)) != ERR_OK ||
+        (e = read_header(d)) != ERR_OK || (e = read_set(d)) != ERR_OK ||
         (e = read_transactions(d)) != ERR_OK || (e = read_upgrades(d)) != ERR_OK ||
         (e = take_array(d, "scpInfo", XDR_ScpHistoryEntry)) != ERR_OK)
         return e;
@@ -127,13 +136,17 @@ static enum err read_meta(struct decoding *d)
     return xdr_end(&d->in);
 }
 
-enum err ledger_decode(struct bytes meta, struct ledger *ledger, struct detail *detail)
+enum err ledger_decode(
+    struct bytes meta, const struct network_id *network, struct ledger *ledger, struct detail *detail)
 {
-    struct decoding d = {.in = xdr_reader(meta), .ledger = ledger};
+    struct decoding d = {.in = xdr_reader(meta), .network = network, .ledger = ledger};
     *ledger = (struct ledger){0};
     enum err e = read_meta(&d);
     if (e == ERR_OK)
         e = ledger_changes_settle(&d.changes, ledger);
+    if (e == ERR_OK)
+        ledger->set_proved = ledger_set_prove(&d.set, &d.commitments.transaction_set, ledger);
+    ledger_set_free(&d.set);
     ledger_changes_free(&d.changes);
     if (e == ERR_OK)
         return ERR_OK;

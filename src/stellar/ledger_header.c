@@ -5,11 +5,11 @@ static enum err read_hash(struct xdr_reader *reader, struct hash *out)
     return xdr_opaque(reader, out->bytes, sizeof out->bytes);
 }
 
-static enum err read_close_time(struct bytes stellar_value, uint64_t *out)
+static enum err read_value(struct bytes stellar_value, struct hash *tx_set_hash, uint64_t *close_time_s)
 {
     struct xdr_reader reader = xdr_reader(stellar_value);
-    enum err e = xdr_take(&reader, XDR_Hash, NULL); /* txSetHash */
-    return e != ERR_OK ? e : xdr_u64(&reader, out);
+    enum err e = read_hash(&reader, tx_set_hash);
+    return e != ERR_OK ? e : xdr_u64(&reader, close_time_s);
 }
 
 /* totalCoins to baseFee. */
@@ -24,7 +24,8 @@ static enum err skip_totals(struct xdr_reader *reader)
     return xdr_u32(reader, &base_fee);
 }
 
-static enum err read_fields(struct bytes header, struct ledger *ledger, struct hash *result_set_hash)
+static enum err read_fields(
+    struct bytes header, struct ledger *ledger, struct ledger_commitments *commitments)
 {
     struct xdr_reader reader = xdr_reader(header);
     struct bytes value;
@@ -32,15 +33,16 @@ static enum err read_fields(struct bytes header, struct ledger *ledger, struct h
     if ((e = xdr_u32(&reader, &ledger->protocol)) != ERR_OK ||
         (e = read_hash(&reader, &ledger->previous_hash)) != ERR_OK ||
         (e = xdr_take(&reader, XDR_StellarValue, &value)) != ERR_OK ||
-        (e = read_close_time(value, &ledger->close_time_s)) != ERR_OK ||
-        (e = read_hash(&reader, result_set_hash)) != ERR_OK ||
+        (e = read_value(value, &commitments->transaction_set, &ledger->close_time_s)) != ERR_OK ||
+        (e = read_hash(&reader, &commitments->result_set)) != ERR_OK ||
         (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK || /* bucketListHash */
         (e = xdr_u32(&reader, &ledger->sequence)) != ERR_OK || (e = skip_totals(&reader)) != ERR_OK)
         return e;
     return xdr_u32(&reader, &ledger->base_reserve_stroops);
 }
 
-enum err ledger_header_read(struct xdr_reader *reader, struct ledger *ledger, struct hash *result_set_hash)
+enum err ledger_header_read(
+    struct xdr_reader *reader, struct ledger *ledger, struct ledger_commitments *commitments)
 {
     struct bytes entry, header;
     enum err e = xdr_take(reader, XDR_LedgerHeaderHistoryEntry, &entry);
@@ -52,5 +54,5 @@ enum err ledger_header_read(struct xdr_reader *reader, struct ledger *ledger, st
         return e;
     struct hash computed = sha256(header);
     ledger->hash_proved = hash_equal(&computed, &ledger->hash);
-    return read_fields(header, ledger, result_set_hash);
+    return read_fields(header, ledger, commitments);
 }

@@ -5,9 +5,14 @@
 #include "stellar/ledger.h"
 #include "xdr/xdr.h"
 
-/* Reads a LedgerHeaderHistoryEntry into the header fields of *ledger and hash_proved. *result_set_hash is the
- * txSetResultHash. */
+/* What the header says about the other parts of the metadata. */
+struct ledger_commitments {
+    struct hash transaction_set; /* scpValue.txSetHash */
+    struct hash result_set;      /* txSetResultHash */
+};
+
+/* Reads a LedgerHeaderHistoryEntry into the header fields of *ledger and hash_proved. */
 MUST_CHECK enum err ledger_header_read(
-    struct xdr_reader *reader, struct ledger *ledger, struct hash *result_set_hash);
+    struct xdr_reader *reader, struct ledger *ledger, struct ledger_commitments *commitments);
 
 #endif

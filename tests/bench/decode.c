@@ -1,7 +1,7 @@
 /*
- * Measures ledger_decode: decode [ROUNDS] FILE...  A file is one LedgerCloseMeta or a record-marked stream of
- * them (distinguished by the first bit); "-" is standard input. Decodes all of them in every round, with
- * their hashes, and prints one line.
+ * Measures ledger_decode: decode [ROUNDS] FILE...  A file is one LedgerCloseMeta of the public network or a
+ * record-marked stream of them (distinguished by the first bit); "-" is standard input. Decodes all of them
+ * in every round, with their hashes, and prints one line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,11 +65,11 @@ static void metas_read(struct metas *metas, const char *path)
     }
 }
 
-static size_t decode(struct bytes meta)
+static size_t decode(struct bytes meta, const struct network_id *network)
 {
     struct ledger ledger;
     struct detail detail;
-    if (ledger_decode(meta, &ledger, &detail) != ERR_OK) {
+    if (ledger_decode(meta, network, &ledger, &detail) != ERR_OK) {
         fprintf(stderr, "decode: %s\n", detail.text);
         exit(1);
     }
@@ -80,6 +80,7 @@ static size_t decode(struct bytes meta)
 
 int main(int argc, char **argv)
 {
+    const struct network_id network = network_id_of("Public Global Stellar Network ; September 2015");
     struct metas metas = {0};
     uint64_t rounds = ROUNDS_DEFAULT;
     size_t transactions = 0;
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
     int64_t start = clock_us();
     for (uint64_t round = 0; round < rounds; round++)
         for (size_t i = 0; i < metas.count; i++)
-            transactions += decode(metas.list[i]);
+            transactions += decode(metas.list[i], &network);
     double seconds = (double)(clock_us() - start) / 1e6;
     printf(
         "LedgerCloseMeta decoding: %.0f MB/s, %.0f transactions/s (%zu ledgers, %.2f MB, %llu rounds, %.2f "

@@ -278,7 +278,7 @@ static bool is_unix(int fd)
 static const char *message_of(const uint8_t *header, size_t len)
 {
     static const char *const names[] = {
-        NULL, "ready", "load", "generate", "leases", "fee bump", "provisioning"};
+        NULL, "ready", "load", "generate", "leases", "fee bumps", "provisioning"};
     if (len != 8 || header[4] != 0 || header[5] != 0 || header[6] != 0 ||
         header[7] >= sizeof names / sizeof names[0])
         return NULL;

@@ -16,7 +16,7 @@ static struct ledger decode(const struct built_ledger *built, struct hash *hash)
     struct ledger ledger;
     struct detail detail = {0};
     ledger_build(built, &meta, hash);
-    enum err e = ledger_decode(buf_bytes(&meta), &ledger, &detail);
+    enum err e = ledger_decode(buf_bytes(&meta), NULL, &ledger, &detail);
     buf_free(&meta);
     if (e != ERR_OK)
         fail_msg("metadata %u: %s", built->meta_version, detail.text);

@@ -238,11 +238,12 @@ static void signed_lease(size_t at, struct buf *envelope)
 static enum err bump(
     const struct buf *inner, size_t sealed_of, int64_t fee, struct buf *out, struct hash *hash)
 {
-    struct detail detail = {0};
-    enum err e =
-        keyd_sign_fee_bump(serving, buf_bytes(inner), &accounts[sealed_of].sealed, fee, out, hash, &detail);
-    assert_true(e == ERR_OK || detail.text[0] != '\0');
-    return e;
+    struct bump_signing item = {
+        .inner = buf_bytes(inner), .sealed = accounts[sealed_of].sealed, .fee_stroops = fee, .envelope = out};
+    assert_int_equal(keyd_sign_fee_bumps(serving, &item, 1), ERR_OK);
+    assert_true(item.result == ERR_OK || item.detail.text[0] != '\0');
+    *hash = item.hash;
+    return item.result;
 }
 
 static void G7_G9_a_fee_bump_is_paid_by_the_distribution_account(void **state)
@@ -294,6 +295,40 @@ static void G7_bad_fee_bumps_are_refused(void **state)
     buf_free(&transaction);
     buf_free(&nested);
     buf_free(&outer);
+}
+
+/* More than one message takes, with items that are refused in between. */
+static void G7_each_fee_bump_of_a_batch_has_its_own_result(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = SIGN_BATCH_MAX + 3
+    };
+    struct bump_signing *items AUTO_FREE = NEW_ARRAY(COUNT, struct bump_signing);
+    struct buf *envelopes AUTO_FREE = NEW_ARRAY(COUNT, struct buf);
+    struct buf inner = {0}, alone = {0};
+    struct hash hash;
+    signed_lease(0, &inner);
+    for (size_t i = 0; i < COUNT; i++)
+        items[i] = (struct bump_signing){.inner = buf_bytes(&inner),
+            .sealed = accounts[i % 7 == 3 ? 1 : 0].sealed,
+            .fee_stroops = 1000 + (int64_t)i,
+            .envelope = &envelopes[i]};
+    items[5].inner.len -= 4;
+    assert_int_equal(keyd_sign_fee_bumps(serving, items, COUNT), ERR_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(items[i].result, i == 5       ? ERR_INVALID_TRANSACTION_XDR
+                                          : i % 7 == 3 ? ERR_SEAL_BROKEN
+                                                       : ERR_OK);
+        assert_int_equal(envelopes[i].len > 0, items[i].result == ERR_OK);
+    }
+    assert_int_equal(bump(&inner, 0, 1000 + COUNT - 1, &alone, &hash), ERR_OK);
+    assert_true(hash_equal(&hash, &items[COUNT - 1].hash));
+    assert_true(bytes_equal(buf_bytes(&alone), buf_bytes(&envelopes[COUNT - 1])));
+    for (size_t i = 0; i < COUNT; i++)
+        buf_free(&envelopes[i]);
+    buf_free(&inner);
+    buf_free(&alone);
 }
 
 /* ---- creation and merge */
@@ -437,6 +472,7 @@ int main(void)
         cmocka_unit_test(large_transactions_are_sent_in_several_messages),
         cmocka_unit_test(G7_G9_a_fee_bump_is_paid_by_the_distribution_account),
         cmocka_unit_test(G7_bad_fee_bumps_are_refused),
+        cmocka_unit_test(G7_each_fee_bump_of_a_batch_has_its_own_result),
         cmocka_unit_test(creation_and_merge_carry_every_signature),
         cmocka_unit_test(bad_provisioning_transactions_are_refused),
         cmocka_unit_test(a_provisioning_error_names_the_seed_that_does_not_open),

@@ -55,7 +55,7 @@ static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
         enum keyd_mode mode;
         uint32_t type;
     } forbidden[] = {{KEYD_SERVE, WIRE_GENERATE}, {KEYD_SERVE, WIRE_PROVISIONING},
-        {KEYD_PROVISION, WIRE_LEASES}, {KEYD_PROVISION, WIRE_FEE_BUMP}};
+        {KEYD_PROVISION, WIRE_LEASES}, {KEYD_PROVISION, WIRE_FEE_BUMPS}};
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
         struct spawn_child child = raw_spawn(forbidden[i].mode);
         raw_load(&child);
@@ -68,7 +68,7 @@ static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void
 {
     (void)state;
     struct buf payload = {0};
-    const uint32_t serving[] = {WIRE_LEASES, WIRE_FEE_BUMP},
+    const uint32_t serving[] = {WIRE_LEASES, WIRE_FEE_BUMPS},
                    provisioning[] = {WIRE_GENERATE, WIRE_PROVISIONING};
     for (size_t i = 0; i < 2; i++) {
         struct spawn_child child = raw_spawn(KEYD_SERVE);
@@ -94,7 +94,7 @@ static void DS7_an_oversized_message_ends_the_key_process(void **state)
         enum keyd_mode mode;
         uint32_t type, len;
     } oversized[] = {{KEYD_SERVE, WIRE_LEASES, WIRE_PAYLOAD_MAX + 1}, {KEYD_SERVE, WIRE_LEASES, UINT32_MAX},
-        {KEYD_SERVE, WIRE_FEE_BUMP, KEYD_TRANSACTION_MAX + 257}, {KEYD_PROVISION, WIRE_GENERATE, 5},
+        {KEYD_SERVE, WIRE_FEE_BUMPS, WIRE_PAYLOAD_MAX + 1}, {KEYD_PROVISION, WIRE_GENERATE, 5},
         {KEYD_PROVISION, WIRE_PROVISIONING, 4097}};
     for (size_t i = 0; i < ARRAY_LEN(oversized); i++) {
         struct spawn_child child = raw_spawn(oversized[i].mode);

@@ -79,7 +79,7 @@ static void close_ledger(struct fixture *f, uint32_t sequence, uint64_t close_ti
                      .accounts = accounts,
                      .account_count = account_count},
         &meta, &hash);
-    assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, &detail), ERR_OK);
+    assert_int_equal(ledger_decode(buf_bytes(&meta), NULL, &ledger, &detail), ERR_OK);
     struct closing closing = {f, &ledger};
     assert_int_equal(db_transaction(f->db, settle, &closing, &detail), ERR_OK);
     ledger_free(&ledger);
@@ -354,7 +354,7 @@ static void DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody(void **st
                      .accounts = &account,
                      .account_count = 1},
         &meta, &hash);
-    assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, &detail), ERR_OK);
+    assert_int_equal(ledger_decode(buf_bytes(&meta), NULL, &ledger, &detail), ERR_OK);
     assert_int_equal(db_listen(listener, ACCOUNTS_CHANNEL, &detail), ERR_OK);
     assert_int_equal(
         db_wait_notify(listener, 50, -1, &notified, &detail), ERR_OK); /* may report the new session */

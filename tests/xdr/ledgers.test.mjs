@@ -13,6 +13,9 @@ const ledgers = process.env.FAIRWAY_LEDGERS ?? join(root, '../shared/ledgers');
 const fairway = process.env.FAIRWAY_BIN ?? join(root, 'build/release/fairway');
 const skip = existsSync(ledgers) ? false : `no ledgers at ${ledgers}: put some there or set FAIRWAY_LEDGERS`;
 
+const passphrases = { core: '(V) (;,,;) (V)', pubnet: 'Public Global Stellar Network ; September 2015' };
+const checked = (folder) => ['--network-passphrase', passphrases[folder]];
+
 const work = mkdtempSync(join(tmpdir(), 'fairway-ledgers-'));
 after(() => rmSync(work, { recursive: true }));
 
@@ -50,11 +53,11 @@ function compare({ paths, expected }, options) {
 }
 
 test("the test suites' ledgers of stellar-core give the expected values", { skip }, (t) => {
-  t.diagnostic(`${compare(prepare('core'), ['--framed'])} ledgers`);
+  t.diagnostic(`${compare(prepare('core'), ['--framed', ...checked('core')])} ledgers`);
 });
 
 test('the ledgers of the public network give the expected values', { skip }, (t) => {
-  t.diagnostic(`${compare(prepare('pubnet'), [])} ledgers`);
+  t.diagnostic(`${compare(prepare('pubnet'), checked('pubnet'))} ledgers`);
 });
 
 function someLedger() {
@@ -85,6 +88,20 @@ test('a bit flipped in the result of a transaction fails the proof of the result
     const { status, stderr } = inspect(['-'], flipped(bytes, place)); // the hash; the fee charged
     assert.equal(status, 65);
     assert.match(stderr, /txSetResultHash/);
+  }
+});
+
+test('a bit flipped in a transaction, or a passphrase of another network, fails the proof of the transaction set', { skip }, () => {
+  const { bytes, expected } = someLedger();
+  const set = bytes.lastIndexOf(Buffer.from(expected.previousHash, 'hex')); // the header and the set have it
+  for (const [input, options] of [
+    [flipped(bytes, set), checked('pubnet')],
+    [bytes, checked('core')],
+  ]) {
+    const { status, lines, stderr } = inspect([...options, '-'], input);
+    assert.equal(status, 65);
+    assert.equal(lines.length, 1);
+    assert.match(stderr, /txSetHash/);
   }
 });
 

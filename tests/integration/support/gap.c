@@ -15,8 +15,9 @@ struct gap_world *gap_world_new(void)
     world->network = network_id_of(GAP_NETWORK);
     world->db = test_db_new(TEST_DB_MIGRATED);
     world->feed = ledger_feed_new(GAP_CURSOR, 60);
-    world->lead =
-        (struct lead){.db = test_db_open(&world->db, DB_DIRECT), .locks = lock_numbers_of(&world->network)};
+    world->lead = (struct lead){.db = test_db_open(&world->db, DB_DIRECT),
+        .network = world->network,
+        .locks = lock_numbers_of(&world->network)};
     struct rpc_ledger first = ledger_feed_ledger(world->feed, GAP_CURSOR);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
     assert_int_equal(ledger_commit(&world->lead, &first, NULL, &committed, NULL), ERR_OK);
@@ -105,7 +106,7 @@ enum err gap_world_recover(struct gap_world *world)
     struct ledger_committed committed;
     const struct feed feed = ledger_feed_source(world->feed);
     world->detail = (struct detail){0};
-    enum err e = gap_recover(&world->lead, &feed, &world->network, &committed, &world->detail);
+    enum err e = gap_recover(&world->lead, &feed, &committed, &world->detail);
     world->settled = committed.settled;
     return e;
 }

@@ -174,7 +174,7 @@ struct settled test_pool_close_ledger(struct db *db, const struct built_ledger *
     if (next.close_time_s == 0)
         next.close_time_s = (uint64_t)db_i64(rows, 0, 2);
     ledger_build(&next, &meta, &hash);
-    must(ledger_decode(buf_bytes(&meta), &closing.ledger, &detail), &detail, "decode");
+    must(ledger_decode(buf_bytes(&meta), NULL, &closing.ledger, &detail), &detail, "decode");
     must(db_transaction(db, commit, &closing, &detail), &detail, "ledger transaction");
     ledger_free(&closing.ledger);
     buf_free(&meta);

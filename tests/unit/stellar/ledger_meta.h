@@ -22,6 +22,7 @@ struct test_change {
 
 struct test_transaction {
     uint8_t hash;
+    const struct hash *real_hash; /* NULL: the byte above, repeated */
     int32_t code;
     uint8_t inner_hash; /* of codes 1 and -13 */
     int32_t inner_code;
@@ -37,6 +38,8 @@ struct test_meta {
     const struct test_transaction *transactions;
     struct test_change upgrades[TEST_CHANGES_MAX];
     struct bytes frozen; /* FrozenLedgerKeys that an upgrade writes; empty: none */
+    struct bytes set;    /* the transaction set; empty: one without transactions, and with another hash */
+    struct hash set_hash;
 };
 
 static inline void add_key(struct buf *out, uint8_t key)
@@ -88,7 +91,10 @@ static inline void add_result_pair(struct buf *out, const struct test_transactio
 {
     bool bump = transaction->code == 1 || transaction->code == -13;
     bool operations = transaction->code == 0 || transaction->code == -1;
-    add_key(out, transaction->hash);
+    if (transaction->real_hash != NULL)
+        buf_add(out, transaction->real_hash->bytes, sizeof transaction->real_hash->bytes);
+    else
+        add_key(out, transaction->hash);
     buf_add_u64(out, 100);
     buf_add_u32(out, (uint32_t)transaction->code);
     if (bump) {
@@ -109,7 +115,10 @@ static inline void add_header(struct buf *out, const struct test_meta *meta)
     struct hash results_hash = sha256(buf_bytes(&results));
     buf_add_u32(&header, 27);
     add_key(&header, 0xee); /* previous ledger */
-    add_key(&header, 0xdd); /* transaction set */
+    if (meta->set.len != 0)
+        buf_add(&header, meta->set_hash.bytes, sizeof meta->set_hash.bytes);
+    else
+        add_key(&header, 0xdd);
     buf_add_u64(&header, meta->close_time_s);
     buf_add_u32(&header, 1); /* an upgrade of five bytes */
     buf_add_u32(&header, 5);
@@ -174,10 +183,14 @@ static inline struct buf meta_build(const struct test_meta *meta)
     if (meta->version >= 1)
         buf_add_u32(&out, 0); /* ext */
     add_header(&out, meta);
-    if (meta->version >= 1)
-        buf_add_u32(&out, 1); /* GeneralizedTransactionSet V1 */
-    add_key(&out, 0xee);
-    buf_add_u32(&out, 0); /* transactions, or phases */
+    if (meta->set.len != 0) {
+        buf_add_bytes(&out, meta->set);
+    } else {
+        if (meta->version >= 1)
+            buf_add_u32(&out, 1); /* GeneralizedTransactionSet V1 */
+        add_key(&out, 0xee);
+        buf_add_u32(&out, 0); /* transactions, or phases */
+    }
     add_transactions(&out, meta);
     buf_add_u32(&out, meta->frozen.len > 0 ? 2 : 1); /* an upgrade to version 27 */
     buf_add_u32(&out, 1);

@@ -55,7 +55,7 @@ static void a_ledger_that_changes_the_list_gives_all_frozen_accounts(void **stat
         struct buf list = list_of_three();
         struct ledger ledger;
         struct buf meta = meta_build(&(struct test_meta){.version = version, .frozen = buf_bytes(&list)});
-        assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, NULL), ERR_OK);
+        assert_int_equal(ledger_decode(buf_bytes(&meta), NULL, &ledger, NULL), ERR_OK);
         assert_int_equal(ledger.frozen.count, 2);
         assert_true(has(&ledger.frozen, 3) && has(&ledger.frozen, 9) && !has(&ledger.frozen, 5));
         assert_int_equal(ledger.account_count, 0); /* being frozen changes no account */
@@ -70,7 +70,7 @@ static void a_ledger_that_does_not_change_the_list_gives_none(void **state)
     (void)state;
     struct ledger ledger;
     struct buf meta = meta_build(&(struct test_meta){.version = 2, .upgrades = {{TEST_UPDATED, 3, 1}}});
-    assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, NULL), ERR_OK);
+    assert_int_equal(ledger_decode(buf_bytes(&meta), NULL, &ledger, NULL), ERR_OK);
     assert_int_equal(ledger.frozen.count, 0);
     ledger_free(&ledger);
     buf_free(&meta);
@@ -93,7 +93,7 @@ static void a_malformed_frozen_key_fails_the_ledger(void **state)
         for (size_t word = 0; word < cases[i].count; word++)
             buf_add_u32(&list, cases[i].words[word]);
         struct buf meta = meta_build(&(struct test_meta){.version = 2, .frozen = buf_bytes(&list)});
-        assert_int_equal(ledger_decode(buf_bytes(&meta), &ledger, NULL), cases[i].e);
+        assert_int_equal(ledger_decode(buf_bytes(&meta), NULL, &ledger, NULL), cases[i].e);
         buf_free(&meta);
         buf_free(&list);
     }

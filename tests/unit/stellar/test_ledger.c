@@ -43,7 +43,7 @@ static struct ledger decoded(const struct test_meta *meta)
     struct buf bytes = meta_build(meta);
     struct ledger ledger;
     struct detail detail = {0};
-    enum err e = ledger_decode(buf_bytes(&bytes), &ledger, &detail);
+    enum err e = ledger_decode(buf_bytes(&bytes), NULL, &ledger, &detail);
     assert_string_equal(detail.text, "");
     assert_int_equal(e, ERR_OK);
     buf_free(&bytes);
@@ -183,14 +183,14 @@ static void a_changed_header_or_result_fails_its_proof_only(void **state)
     struct ledger ledger;
 
     bytes.data[previous_hash] ^= 1;
-    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_OK);
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL), ERR_OK);
     assert_false(ledger.hash_proved);
     assert_true(ledger.results_proved);
     ledger_free(&ledger);
     bytes.data[previous_hash] ^= 1;
 
     bytes.data[result] ^= 1;
-    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_OK);
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL), ERR_OK);
     assert_true(ledger.hash_proved);
     assert_false(ledger.results_proved);
     ledger_free(&ledger);
@@ -207,7 +207,7 @@ static void missing_results_fail_the_proof(void **state)
     size_t header_end = offset_of_key(buf_bytes(&whole), 0xcc);
     memcpy(cut.data, whole.data, header_end); /* up to the bucket list hash, with the hash of both results */
     struct ledger ledger;
-    assert_int_equal(ledger_decode(buf_bytes(&cut), &ledger, NULL), ERR_OK);
+    assert_int_equal(ledger_decode(buf_bytes(&cut), NULL, &ledger, NULL), ERR_OK);
     assert_true(ledger.hash_proved);
     assert_false(ledger.results_proved);
     ledger_free(&ledger);
@@ -226,7 +226,7 @@ static void exactly_the_ledgers_that_the_schema_accepts_decode(void **state)
         for (size_t bit = 0; bit < bytes.len * 8; bit++) {
             struct ledger ledger;
             bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-            enum err e = ledger_decode(buf_bytes(&bytes), &ledger, NULL);
+            enum err e = ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL);
             assert_int_equal(e == ERR_OK, xdr_check(XDR_LedgerCloseMeta, buf_bytes(&bytes)) == ERR_OK);
             assert_true(e == ERR_OK || ledger.transactions == NULL);
             accepted += e == ERR_OK;
@@ -247,9 +247,9 @@ static void every_truncation_and_trailing_bytes_are_refused(void **state)
         struct ledger ledger;
         for (size_t len = 0; len < bytes.len; len++)
             assert_int_equal(
-                ledger_decode((struct bytes){bytes.data, len}, &ledger, NULL), ERR_XDR_TRUNCATED);
+                ledger_decode((struct bytes){bytes.data, len}, NULL, &ledger, NULL), ERR_XDR_TRUNCATED);
         buf_add_u32(&bytes, 0);
-        assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_XDR_TRAILING);
+        assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL), ERR_XDR_TRAILING);
         buf_free(&bytes);
     }
 }
@@ -261,12 +261,12 @@ static void an_unknown_version_or_arm_names_its_position(void **state)
     struct ledger ledger;
     struct detail detail;
     bytes.data[3] = 3;
-    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, &detail), ERR_XDR_UNKNOWN_ARM);
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, &detail), ERR_XDR_UNKNOWN_ARM);
     assert_non_null(strstr(detail.text, "byte 0 of"));
     bytes.data[3] = 2;
     size_t code = offset_of_key(buf_bytes(&bytes), 2) + 32 + 8;
     bytes.data[code + 3] = 2;
-    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, &detail), ERR_XDR_UNKNOWN_ARM);
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, &detail), ERR_XDR_UNKNOWN_ARM);
     AUTO_FREE char *where = mem_format("byte %zu of %zu (txProcessing, item 1)", code, bytes.len);
     assert_non_null(strstr(detail.text, where));
     buf_free(&bytes);
@@ -281,7 +281,7 @@ static void a_count_of_4_billion_transactions_allocates_nothing(void **state)
     size_t count = bytes.len - 4 /* scpInfo */ - 16 /* upgrade */ - 4;
     memset(bytes.data + count, 0xff, 4);
     struct ledger ledger;
-    assert_int_equal(ledger_decode(buf_bytes(&bytes), &ledger, NULL), ERR_XDR_TRUNCATED);
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL), ERR_XDR_TRUNCATED);
     buf_free(&bytes);
 }
 

@@ -1,0 +1,39 @@
+/* The transaction set of a ledger: the envelopes that validators agreed on, which the header commits to. */
+#ifndef FAIRWAY_STELLAR_LEDGER_SET_H
+#define FAIRWAY_STELLAR_LEDGER_SET_H
+
+#include "stellar/ledger.h"
+#include "xdr/xdr.h"
+
+struct set_transaction {
+    struct hash hash; /* of the envelope as submitted */
+    bool fee_bump;
+    struct public_key source; /* of the inner transaction, as sequence */
+    int64_t sequence;
+    bool has_result;
+};
+
+/* {0} is empty. */
+struct ledger_set {
+    struct set_transaction *list;
+    size_t count, cap;
+    struct hash hash; /* what the header must name */
+    const struct network_id *network;
+};
+
+/*
+ * Reads a TransactionSet (metadata version 0) or a GeneralizedTransactionSet with phases of both kinds. The
+ * caller frees *set with ledger_set_free, also after an error. network NULL: no transaction is read.
+ */
+MUST_CHECK enum err ledger_set_read(
+    struct xdr_reader *reader, bool generalized, const struct network_id *network, struct ledger_set *set);
+
+/*
+ * Whether the set has the hash of the header, and the set and the results of the ledger have the same
+ * transactions. If so, each transaction of the ledger gets its source, sequence and consumed. Sorts the set.
+ */
+bool ledger_set_prove(struct ledger_set *set, const struct hash *tx_set_hash, struct ledger *ledger);
+
+void ledger_set_free(struct ledger_set *set);
+
+#endif

@@ -1,0 +1,19 @@
+// Tokens as wallet-backend's clients sign them: a JSON web token with EdDSA by a keypair of the official SDK.
+import crypto from 'node:crypto';
+
+const encode = data => Buffer.from(data).toString('base64url');
+const header = encode(JSON.stringify({ alg: 'EdDSA', typ: 'JWT' }));
+
+/** claims: further claims, or others in place of the usual ones; seconds: how long it is valid; now: Unix time. */
+export function signToken(keypair, method, target, body = '', { claims = {}, seconds = 15, now = Math.floor(Date.now() / 1000) } = {}) {
+  const signed = `${header}.${encode(JSON.stringify({
+    sub: keypair.publicKey(), iat: now, exp: now + seconds, methodAndPath: `${method} ${target}`,
+    bodyHash: crypto.createHash('sha256').update(body).digest('hex'), ...claims,
+  }))}`;
+  return `${signed}.${encode(keypair.sign(Buffer.from(signed)))}`;
+}
+
+/** The Authorization header of one request. Its token is unlike all others: requests that are equal get leases of their own. */
+export function authorization(keypair, method, target, body = '') {
+  return { authorization: `Bearer ${signToken(keypair, method, target, body, { claims: { jti: crypto.randomUUID() } })}` };
+}

@@ -1,0 +1,365 @@
+/* The proof of a ledger's transactions: the set has the header's hash, and what the results are of. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "ledger_meta.h"
+
+enum {
+    TX_V0 = 0,
+    TX = 2,
+    FEE_BUMP = 5,
+};
+
+static const struct network_id network = {{7, 7, 7}};
+
+/* An envelope, as it stands in a set and as its hash is made. */
+struct sent {
+    uint32_t type;
+    uint8_t source;
+    bool muxed;
+    int64_t sequence;
+    struct buf envelope;
+    struct hash hash;
+};
+
+static void add_source(struct buf *out, uint8_t source, bool muxed)
+{
+    buf_add_u32(out, muxed ? 0x100 : 0);
+    if (muxed)
+        buf_add_u64(out, 99);
+    add_key(out, source);
+}
+
+/* From the fee on: no preconditions, no memo, no operations, ext. */
+static void add_rest(struct buf *out, int64_t sequence)
+{
+    buf_add_u32(out, 100);
+    buf_add_u64(out, (uint64_t)sequence);
+    add_words(out, 4, 0);
+}
+
+static void sent_build(struct sent *sent)
+{
+    struct buf body = {0}, payload = {0};
+    if (sent->type == FEE_BUMP) {
+        add_source(&body, 0xfe, true);
+        buf_add_u64(&body, 400);
+        buf_add_u32(&body, TX);
+    }
+    if (sent->type == TX_V0)
+        add_key(&body, sent->source);
+    else
+        add_source(&body, sent->source, sent->muxed);
+    add_rest(&body, sent->sequence);
+    if (sent->type == FEE_BUMP)
+        add_words(&body, 2, 0); /* no inner signatures; ext */
+    buf_add(&payload, network.bytes, sizeof network.bytes);
+    buf_add_u32(&payload, sent->type == TX_V0 ? TX : sent->type);
+    if (sent->type == TX_V0)
+        buf_add_u32(&payload, 0); /* key type */
+    buf_add_bytes(&payload, buf_bytes(&body));
+    sent->hash = sha256(buf_bytes(&payload));
+    sent->envelope = (struct buf){0};
+    buf_add_u32(&sent->envelope, sent->type);
+    buf_add_bytes(&sent->envelope, buf_bytes(&body));
+    buf_add_u32(&sent->envelope, 1); /* a signature of four bytes */
+    buf_add_u32(&sent->envelope, 0x01020304);
+    buf_add_u32(&sent->envelope, 4);
+    buf_add_u32(&sent->envelope, 0x05060708);
+    buf_free(&body);
+    buf_free(&payload);
+}
+
+#define SENT_COUNT 5
+static struct sent sent[SENT_COUNT] = {
+    {.type = TX, .source = 0xa1, .sequence = 11},
+    {.type = TX_V0, .source = 0xa2, .sequence = 12},
+    {.type = FEE_BUMP, .source = 0xa3, .muxed = true, .sequence = 13},
+    {.type = TX, .source = 0xa4, .muxed = true, .sequence = 14},
+    {.type = FEE_BUMP, .source = 0xa5, .sequence = 15},
+};
+
+static int build_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SENT_COUNT; i++)
+        sent_build(&sent[i]);
+    return 0;
+}
+
+static int free_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SENT_COUNT; i++)
+        buf_free(&sent[i].envelope);
+    return 0;
+}
+
+static void add_sent(struct buf *out, size_t from, size_t to)
+{
+    buf_add_u32(out, (uint32_t)(to - from));
+    for (size_t i = from; i < to; i++)
+        buf_add_bytes(out, buf_bytes(&sent[i].envelope));
+}
+
+/* A classic phase with two components and a parallel one with two stages, of one and two clusters. */
+static void add_phases(struct buf *out)
+{
+    buf_add_u32(out, 2);
+    add_words(out, 1, 0);
+    buf_add_u32(out, 2);
+    add_words(out, 2, 0); /* no base fee */
+    add_sent(out, 0, 1);
+    add_words(out, 1, 0);
+    buf_add_u32(out, 1);
+    buf_add_u64(out, 200); /* base fee */
+    add_sent(out, 1, 2);
+    buf_add_u32(out, 1);
+    add_words(out, 1, 0); /* no base fee */
+    buf_add_u32(out, 2);
+    buf_add_u32(out, 1);
+    add_sent(out, 2, 3);
+    buf_add_u32(out, 2);
+    add_sent(out, 3, 4);
+    add_sent(out, 4, 5);
+}
+
+static struct buf build_set(uint32_t version, bool empty, struct hash *hash)
+{
+    struct buf set = {0}, hashed = {0};
+    if (version >= 1)
+        buf_add_u32(&set, 1);
+    add_key(&set, 0xee);
+    if (empty)
+        buf_add_u32(&set, 0);
+    else if (version >= 1)
+        add_phases(&set);
+    else
+        add_sent(&set, 0, SENT_COUNT);
+    buf_add_bytes(&hashed, buf_bytes(&set));
+    if (version == 0) { /* without the count */
+        memmove(hashed.data + 32, hashed.data + 36, hashed.len - 36);
+        hashed.len -= 4;
+    }
+    *hash = sha256(buf_bytes(&hashed));
+    buf_free(&hashed);
+    return set;
+}
+
+/* In another order than the set, as a ledger applies them. */
+static const size_t order[SENT_COUNT] = {4, 2, 0, 3, 1};
+
+struct fixture {
+    struct test_transaction results[SENT_COUNT + 1];
+    struct test_meta meta;
+    struct buf set;
+};
+
+static struct fixture *fixture_new(uint32_t version)
+{
+    struct fixture *fixture = NEW(struct fixture);
+    fixture->meta = (struct test_meta){.version = version, .sequence = 5};
+    fixture->set = build_set(version, false, &fixture->meta.set_hash);
+    fixture->meta.set = buf_bytes(&fixture->set);
+    for (size_t i = 0; i < SENT_COUNT; i++) {
+        const struct sent *what = &sent[order[i]];
+        fixture->results[i] = (struct test_transaction){.real_hash = &what->hash};
+        if (what->type == FEE_BUMP)
+            fixture->results[i].code = 1, fixture->results[i].inner_hash = 0x11;
+    }
+    fixture->meta.transactions = fixture->results;
+    fixture->meta.transaction_count = SENT_COUNT;
+    return fixture;
+}
+
+static void fixture_free(struct fixture *fixture)
+{
+    buf_free(&fixture->set);
+    free(fixture);
+}
+
+static struct ledger decode(const struct fixture *fixture, const struct network_id *of)
+{
+    struct buf bytes = meta_build(&fixture->meta);
+    struct ledger ledger;
+    assert_int_equal(ledger_decode(buf_bytes(&bytes), of, &ledger, NULL), ERR_OK);
+    assert_true(ledger.hash_proved);
+    assert_true(ledger.results_proved);
+    buf_free(&bytes);
+    return ledger;
+}
+
+static bool proved(const struct fixture *fixture)
+{
+    struct ledger ledger = decode(fixture, &network);
+    bool set_proved = ledger.set_proved;
+    ledger_free(&ledger);
+    return set_proved;
+}
+
+static void each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_phase(void **state)
+{
+    (void)state;
+    for (uint32_t version = 0; version <= 2; version++) {
+        struct fixture *fixture = fixture_new(version);
+        struct ledger ledger = decode(fixture, &network);
+        assert_true(ledger.set_proved);
+        for (size_t i = 0; i < SENT_COUNT; i++) {
+            const struct ledger_transaction *transaction = &ledger.transactions[i];
+            const struct sent *what = &sent[order[i]];
+            assert_true(hash_equal(&transaction->hash, &what->hash));
+            assert_int_equal(transaction->source.bytes[0], what->source);
+            assert_int_equal(transaction->source.bytes[31], what->source);
+            assert_int_equal(transaction->sequence, what->sequence);
+            assert_true(transaction->consumed);
+        }
+        ledger_free(&ledger);
+        fixture_free(fixture);
+    }
+}
+
+static void a_set_with_any_bit_changed_is_not_proved(void **state)
+{
+    (void)state;
+    for (uint32_t version = 0; version <= 2; version++) {
+        struct fixture *fixture = fixture_new(version);
+        struct buf bytes = meta_build(&fixture->meta);
+        size_t set = 0, decoded = 0;
+        while (memcmp(bytes.data + set, fixture->set.data, fixture->set.len) != 0)
+            set++;
+        for (size_t bit = set * 8; bit < (set + fixture->set.len) * 8; bit++) {
+            struct ledger ledger;
+            bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            if (ledger_decode(buf_bytes(&bytes), &network, &ledger, NULL) == ERR_OK) {
+                decoded++;
+                assert_true(ledger.hash_proved && ledger.results_proved);
+                assert_false(ledger.set_proved);
+            }
+            ledger_free(&ledger);
+            bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+        assert_true(decoded > fixture->set.len);
+        buf_free(&bytes);
+        fixture_free(fixture);
+    }
+}
+
+static void the_hash_of_another_set_in_the_header_proves_nothing(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_new(2);
+    fixture->meta.set_hash.bytes[31] ^= 1;
+    assert_false(proved(fixture));
+    fixture_free(fixture);
+}
+
+/* All hashes are right in these, so that only the comparison can find them. */
+static void results_of_other_transactions_than_the_sets_are_not_proved(void **state)
+{
+    (void)state;
+    const struct hash other = {{9}};
+    struct fixture *fixture = fixture_new(2);
+    assert_true(proved(fixture));
+    fixture->meta.transaction_count--;
+    assert_false(proved(fixture)); /* a transaction without a result */
+    fixture->meta.transaction_count = SENT_COUNT + 1;
+    fixture->results[SENT_COUNT] = (struct test_transaction){.real_hash = &other};
+    assert_false(proved(fixture)); /* a result without a transaction */
+    fixture->results[SENT_COUNT] = fixture->results[0];
+    assert_false(proved(fixture)); /* two results of one transaction */
+    fixture->meta.transaction_count = SENT_COUNT;
+    fixture->results[1] = fixture->results[0];
+    assert_false(proved(fixture)); /* the same, in place of another's */
+    fixture_free(fixture);
+    fixture = fixture_new(2);
+    fixture->results[2].code = 1; /* an inner result of a transaction that is not a fee bump */
+    assert_false(proved(fixture));
+    fixture_free(fixture);
+}
+
+static void transactions_are_proved_for_their_network_only(void **state)
+{
+    (void)state;
+    const struct network_id other = {{7, 7, 8}};
+    struct fixture *fixture = fixture_new(2);
+    struct ledger ledger = decode(fixture, &other);
+    assert_false(ledger.set_proved);
+    ledger_free(&ledger);
+    ledger = decode(fixture, NULL);
+    assert_false(ledger.set_proved);
+    ledger_free(&ledger);
+    fixture_free(fixture);
+}
+
+/* CAP-83: the value of such a ledger names no set, and nothing is applied. */
+static void a_ledger_that_drops_its_transactions_is_proved_only_without_any(void **state)
+{
+    (void)state;
+    for (uint32_t version = 0; version <= 2; version++) {
+        struct fixture *fixture = fixture_new(version);
+        memset(&fixture->meta.set_hash, 0, sizeof fixture->meta.set_hash);
+        assert_false(proved(fixture));
+        buf_free(&fixture->set);
+        struct hash hash;
+        fixture->set = build_set(version, true, &hash);
+        fixture->meta.set = buf_bytes(&fixture->set);
+        assert_false(proved(fixture));
+        fixture->meta.transaction_count = 0;
+        assert_true(proved(fixture));
+        fixture->meta.set_hash = hash; /* an empty set that was agreed on */
+        assert_true(proved(fixture));
+        fixture->meta.set_hash.bytes[0] ^= 1;
+        assert_false(proved(fixture));
+        fixture_free(fixture);
+    }
+}
+
+static void only_a_result_of_the_inner_transaction_consumes_its_sequence_number(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t code, inner_code;
+        bool fee_bump, plain;
+    } cases[] = {
+        {.code = 0, .inner_code = 0, .fee_bump = true, .plain = true},
+        {.code = -1, .inner_code = -1, .fee_bump = true, .plain = true},
+        {.code = -6, .inner_code = -6, .fee_bump = true, .plain = true},
+        {.code = -5, .inner_code = -5}, /* txBAD_SEQ */
+        {.code = -3, .inner_code = -3}, /* txTOO_LATE */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture *fixture = fixture_new(2);
+        fixture->results[0].code = cases[i].inner_code == 0 ? 1 : -13;
+        fixture->results[0].inner_code = cases[i].inner_code;
+        fixture->results[1].code = -11; /* txINTERNAL_ERROR of the fee bump itself */
+        fixture->results[2].code = cases[i].code;
+        struct ledger ledger = decode(fixture, &network);
+        assert_true(ledger.set_proved);
+        assert_int_equal(ledger.transactions[0].consumed, cases[i].fee_bump);
+        assert_false(ledger.transactions[1].consumed);
+        assert_int_equal(ledger.transactions[1].source.bytes[0], 0xa3);
+        assert_int_equal(ledger.transactions[2].consumed, cases[i].plain);
+        ledger_free(&ledger);
+        fixture_free(fixture);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_phase),
+        cmocka_unit_test(a_set_with_any_bit_changed_is_not_proved),
+        cmocka_unit_test(the_hash_of_another_set_in_the_header_proves_nothing),
+        cmocka_unit_test(results_of_other_transactions_than_the_sets_are_not_proved),
+        cmocka_unit_test(transactions_are_proved_for_their_network_only),
+        cmocka_unit_test(a_ledger_that_drops_its_transactions_is_proved_only_without_any),
+        cmocka_unit_test(only_a_result_of_the_inner_transaction_consumes_its_sequence_number),
+    };
+    return cmocka_run_group_tests_name("stellar/ledger_set", tests, build_all, free_all);
+}
