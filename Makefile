@@ -13,11 +13,16 @@ export BUILD CC
 # Lowest first: the tests of a module link it and the modules before it. `make lint` checks what a module may include.
 MODULES := base xdr stellar keys db rpc pool grant ingest provision http auth api
 
+# Not every compiler and processor has all of these.
+supported = $(shell echo | $(CC) -Werror $(1) -xc -c -o /dev/null - 2>/dev/null && echo $(1))
+HARDENING := -fstack-protector-strong $(foreach f,-fstack-clash-protection -fcf-protection -mbranch-protection=standard \
+    -ftrivial-auto-var-init=zero,$(call supported,$(f)))
+
 CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g $(if $(SANITIZE),-O1,-O2) -Iinclude -pthread -fPIE \
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wvla \
-    -fstack-protector-strong -fno-omit-frame-pointer
+    $(HARDENING) -fno-omit-frame-pointer
 ifeq ($(SANITIZE),)
-  CFLAGS_COMMON += -D_FORTIFY_SOURCE=2
+  CFLAGS_COMMON += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 else
   CFLAGS_COMMON += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -DFAIRWAY_SANITIZED=1
 endif

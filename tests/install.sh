@@ -63,10 +63,11 @@ if [ -n "$missing" ]; then
     apt -q install -y --no-install-recommends "$@"
 fi
 
-# node is one of the npm packages, so that Debian's version of it does not matter
+# No script of a package runs, so nothing is installed but what the lock file names by its hash. node is one of the packages, so that
+# Debian's version of it does not matter.
 if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
     echo "installing JavaScript packages by npm, which takes about 20 seconds"
-    npm ci --no-audit --no-fund --loglevel=error
+    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
     node_modules/.bin/node --version >/dev/null
     cp package-lock.json node_modules/.fairway-lock
 fi

@@ -2,6 +2,7 @@
 
 #include "auth/auth.h"
 #include "base/mem.h"
+#include "keys/keyd.h"
 
 enum {
     WITH_DATABASE = /* commands that connect to it */
@@ -48,6 +49,14 @@ static const struct {
          "distribution account (G...); refused if the private key is another account's", NULL, 0, 0},
         WITH_POOL},
     {{"KEYD", CONFIG_TEXT, NULL, "path of fairway-keyd (default: in the directory of fairway)", NULL, 0, 0},
+        WITH_KEYS},
+    {{"KEYD_MAX_SIGNATURES_PER_SECOND", CONFIG_NUMBER, "20000",
+         "signatures that the key process makes in a second; it refuses more with 503", NULL,
+         KEYD_SIGNATURES_PER_SECOND_MIN, 1000000},
+        WITH_KEYS},
+    {{"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, "100000000000",
+         "stroops that fee bumps may offer in an hour; the key process refuses more with 503", NULL, 200,
+         1000000000000000},
         WITH_KEYS},
     /* pool */
     {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",

@@ -60,6 +60,9 @@
     X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is unavailable.")                     \
     X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is unavailable.")                                \
     X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \
+    X(KEYD_CLOCK, "SIGNER_CLOCK_WRONG", 503,                                                                 \
+        "The clocks of the database and of the key process are too far apart.")                              \
+    X(KEYD_BUDGET, "SIGNER_BUDGET_EXCEEDED", 503, "The key process has signed as much as it may for now.")   \
     X(RPC_REFUSED, "RPC_REFUSED", 503, "Stellar RPC refused the request.")                                   \
     X(LEDGER_AHEAD, "LEDGER_AHEAD", 503, "The ledger has not closed yet.")                                   \
     X(LEDGER_GAP, "LEDGER_GAP", 503, "Stellar RPC no longer has the next ledger.")                           \

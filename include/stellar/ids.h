@@ -38,8 +38,6 @@ bool hash_equal(const struct hash *a, const struct hash *b);
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE]);
 /* Takes G... only, and checks version byte, checksum, length and case; else ERR_MALFORMED. */
 MUST_CHECK enum err address_decode(const char *text, struct public_key *out);
-/* Returns the account of G... or M... */
-MUST_CHECK enum err address_resolve(const char *text, struct public_key *out);
 
 void hash_encode(const struct hash *hash, char out[static HASH_HEX_SIZE]);
 /* 64 digits of either case, else ERR_MALFORMED. */

@@ -31,6 +31,8 @@ static const struct {
     {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},       /* a ledger releases accounts every few seconds */
     {ERR_GRANTS_SUSPENDED, 10},                 /* until all accounts are read again, or for minutes */
     {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30}, /* until a person has acted and a ledger has closed */
+    {ERR_KEYD_CLOCK, 30},                       /* until a person has corrected a clock */
+    {ERR_KEYD_BUDGET, 1},                       /* both budgets fill again all the time */
     {ERR_OVERLOADED, 1},
 };
 #define RETRY_DEFAULT_S 2

@@ -2,21 +2,38 @@
  * The messages that sign leases and fee bumps. None takes a hash: each takes the transaction, checks it with
  * the rules of policy.h, computes the hash and signs that.
  */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "handle.h"
+#include "own_clock.h"
 #include "stellar/envelope_build.h"
 #include "wire.h"
 
 static enum err check_and_sign(struct handle_state *state, uint64_t now_s, const struct lease_signing *item,
     struct hash *hash, struct signature *signature, struct detail *detail)
 {
-    enum err e = policy_check_lease(
-        item->transaction, &item->signer, &state->limits, state->max_lease_fee_stroops, now_s, detail);
-    if (e != ERR_OK)
+    struct envelope transaction;
+    enum err e;
+    if ((e = own_clock_check(now_s, detail)) != ERR_OK ||
+        (e = transaction_decode(item->transaction, &transaction, detail)) != ERR_OK ||
+        (e = policy_check_lease(&transaction, &item->signer, &state->limits, state->max_lease_fee_stroops,
+             now_s, detail)) != ERR_OK ||
+        (e = budget_take(&state->budget, clock_us(), 1, 0, detail)) != ERR_OK)
         return e;
     *hash = transaction_hash(&state->ring->network, item->transaction);
     return ring_sign(state->ring, &item->signer, &item->sealed, hash, signature);
+}
+
+#define WARNING_US 10000000
+
+bool handle_may_warn(struct handle_state *state)
+{
+    const int64_t now_us = clock_us();
+    if (state->warned_us != 0 && now_us - state->warned_us < WARNING_US)
+        return false;
+    state->warned_us = now_us;
+    return true;
 }
 
 /* fairway has checked the same rules before, so a refusal here is logged. */
@@ -25,7 +42,7 @@ static enum err sign_lease(struct handle_state *state, uint64_t now_s, const str
 {
     struct detail detail = {0};
     enum err e = check_and_sign(state, now_s, item, hash, signature, &detail);
-    if (e != ERR_OK) {
+    if (e != ERR_OK && ((e != ERR_KEYD_CLOCK && e != ERR_KEYD_BUDGET) || handle_may_warn(state))) {
         char address[ADDRESS_SIZE];
         address_encode(&item->signer, address);
         log_warn("lease refused", "account=%s error=%s detail=\"%s\"", address, err_code(e), detail.text);
@@ -66,17 +83,25 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
     wire_put_bytes(answer, result == ERR_OK ? envelope : (struct bytes){0});
 }
 
-/* A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
- * keyd has signed exactly this transaction as a lease. */
+/*
+ * A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
+ * keyd has signed exactly this transaction as a lease. It is judged again all the same: an earlier keyd may
+ * have had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
+ * transaction declares, is added.
+ */
 static enum err check_inner(struct handle_state *state, const struct envelope *inner,
     const struct sealed_seed *sealed, int64_t fee_stroops, struct detail *detail)
 {
     const struct hash hash = envelope_hash(&state->ring->network, inner);
     if (inner->form == ENVELOPE_FEE_BUMP)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
-    if (fee_stroops <= 0 || fee_stroops > state->max_bump_fee_stroops)
-        return detail_set(
-            detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is not between 1 and the key process's maximum");
+    enum err e = policy_check_lease(
+        inner, &inner->source, &state->limits, state->max_lease_fee_stroops, own_clock_latest_s(), detail);
+    if (e != ERR_OK)
+        return e;
+    if (fee_stroops <= 0 || fee_stroops - inner->resource_fee_stroops > state->max_bump_fee_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "the fee is not between 1 and the key process's maximum, with the transaction's resource fee");
     if (ring_check_member(state->ring, &inner->source, sealed) != ERR_OK)
         return detail_set(detail, ERR_SEAL_BROKEN, "the source's sealed seed does not open");
     if (!envelope_signed_by(inner, &inner->source, &hash))
@@ -93,7 +118,8 @@ static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, cons
     struct buf transaction CLEANUP(buf_free) = {0};
     enum err e;
     if ((e = envelope_decode(xdr, &inner, detail)) != ERR_OK ||
-        (e = check_inner(state, &inner, sealed, fee_stroops, detail)) != ERR_OK)
+        (e = check_inner(state, &inner, sealed, fee_stroops, detail)) != ERR_OK ||
+        (e = budget_take(&state->budget, clock_us(), 1, fee_stroops, detail)) != ERR_OK)
         return e;
     fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
     *hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));
@@ -122,6 +148,8 @@ enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request
             (e = wire_get_bytes(request, &xdr)) != ERR_OK)
             return e;
         enum err result = sign_fee_bump(state, xdr, &sealed, fee_stroops, &hash, &envelope, &detail);
+        if (result == ERR_KEYD_BUDGET && handle_may_warn(state))
+            log_warn("fee bump refused", "detail=\"%s\"", detail.text);
         handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     }
     return ERR_OK;

@@ -23,11 +23,11 @@ static bool open_lost_fd(struct keyd *keyd)
            epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->child.pidfd, &event) == 0;
 }
 
-enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
-    struct keyd **out, struct detail *detail)
+enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+    const struct keyd_secrets *secrets, struct keyd **out, struct detail *detail)
 {
     struct spawn_child child;
-    enum err e = spawn_keyd(program, mode, secrets, &child, detail);
+    enum err e = spawn_keyd(program, mode, budget, secrets, &child, detail);
     if (e != ERR_OK)
         return e;
     struct keyd *keyd = NEW(struct keyd);
@@ -64,9 +64,9 @@ int keyd_lost_fd(const struct keyd *keyd)
     return keyd->lost_fd;
 }
 
-int keyd_pidfd(const struct keyd *keyd)
+pid_t keyd_pid(const struct keyd *keyd)
 {
-    return keyd->child.pidfd;
+    return keyd->child.pid;
 }
 
 bool keyd_ended(const struct keyd *keyd, struct detail *detail)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <sodium.h>
@@ -15,8 +16,7 @@
 #include "stellar/envelope_build.h"
 #include "support/keyd.h"
 
-#define NOW_S 1800000000u
-
+static uint64_t now_s; /* when the tests began; the key process has the clock of this host */
 static struct keyd *serving, *provisioning;
 static struct generated_key accounts[3];
 static struct network_id network;
@@ -24,7 +24,7 @@ static struct network_id network;
 /* A valid lease of accounts[at]; tests make one thing in it invalid. */
 static struct lease_signing good_lease(size_t at, struct buf *transaction)
 {
-    lease_transaction(&accounts[at].public_key, NOW_S + 60, transaction);
+    lease_transaction(&accounts[at].public_key, now_s + 60, transaction);
     return (struct lease_signing){.transaction = buf_bytes(transaction),
         .signer = accounts[at].public_key,
         .sealed = accounts[at].sealed,
@@ -33,7 +33,7 @@ static struct lease_signing good_lease(size_t at, struct buf *transaction)
 
 static void sign(struct lease_signing items[], size_t count)
 {
-    assert_int_equal(keyd_sign_leases(serving, NOW_S, items, count), ERR_OK);
+    assert_int_equal(keyd_sign_leases(serving, now_s, items, count), ERR_OK);
 }
 
 static void G7_G9_a_lease_is_signed_for_its_own_hash(void **state)
@@ -69,7 +69,7 @@ static struct provisioning_tx transaction_of(const struct lease_signing *item)
         .distribution = item->signer,
         .sequence = 1,
         .fee_stroops = 100,
-        .max_time_s = NOW_S + 60,
+        .max_time_s = now_s + 60,
         .account_count = 1,
         .accounts = {{{1, 2, 3}}}};
 }
@@ -116,7 +116,7 @@ static void spoil_fee(struct lease_signing *item, struct buf *transaction)
 static void spoil_max_time(struct lease_signing *item, struct buf *transaction)
 {
     struct provisioning_tx other = transaction_of(item);
-    other.max_time_s = NOW_S + LEASE_SECONDS_MAX + 1;
+    other.max_time_s = now_s + LEASE_SECONDS_MAX + 1;
     replace(item, transaction, &other);
 }
 
@@ -282,7 +282,7 @@ static void G7_bad_fee_bumps_are_refused(void **state)
     assert_int_equal(bump(&inner, 1, 1000, &outer, &hash), ERR_SEAL_BROKEN); /* the seed of another account */
     struct signature forged = {{1}};
     struct buf transaction = {0};
-    lease_transaction(&accounts[0].public_key, NOW_S + 60, &transaction);
+    lease_transaction(&accounts[0].public_key, now_s + 60, &transaction);
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &forged, 1, &unsigned_inner);
     assert_int_equal(bump(&unsigned_inner, 0, 1000, &outer, &hash), ERR_CHANNEL_SIGNATURE_MISSING);
     assert_int_equal(bump(&inner, 0, 1000, &nested, &hash), ERR_OK);
@@ -339,7 +339,7 @@ static struct provisioning_tx good_transaction(enum provisioning_kind kind)
         .distribution = keyd_distribution(),
         .sequence = 5,
         .fee_stroops = 900,
-        .max_time_s = NOW_S + LEASE_SECONDS_MAX,
+        .max_time_s = now_s + LEASE_SECONDS_MAX,
         .account_count = 3,
         .accounts = {accounts[0].public_key, accounts[1].public_key, accounts[2].public_key}};
 }
@@ -350,7 +350,7 @@ static enum err sign_provisioning(const struct provisioning_tx *transaction,
     uint32_t broken;
     struct detail detail = {0};
     enum err e =
-        keyd_sign_provisioning(provisioning, NOW_S, transaction, sealed, out, hash, &broken, &detail);
+        keyd_sign_provisioning(provisioning, now_s, transaction, sealed, out, hash, &broken, &detail);
     assert_true(e == ERR_OK || detail.text[0] != '\0');
     return e;
 }
@@ -391,7 +391,7 @@ static void bad_provisioning_transactions_are_refused(void **state)
     transaction = good_transaction(PROVISIONING_MERGE);
     transaction.fee_stroops = 100001;
     assert_int_equal(sign_provisioning(&transaction, sealed, &out, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
-    const uint64_t bad_times[] = {0, NOW_S, NOW_S + LEASE_SECONDS_MAX + 1, UINT64_MAX};
+    const uint64_t bad_times[] = {0, now_s, now_s + LEASE_SECONDS_MAX + 1, UINT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(bad_times); i++) {
         transaction = good_transaction(PROVISIONING_CREATION);
         transaction.max_time_s = bad_times[i];
@@ -414,7 +414,7 @@ static void a_provisioning_error_names_the_seed_that_does_not_open(void **state)
         sealed[i].box[SEAL_SIZE - 1] ^= 1;
         sealed[ARRAY_LEN(accounts) - 1].box[0] ^= 1; /* the first one is reported */
         assert_int_equal(
-            keyd_sign_provisioning(provisioning, NOW_S, &transaction, sealed, &out, &hash, &broken, NULL),
+            keyd_sign_provisioning(provisioning, now_s, &transaction, sealed, &out, &hash, &broken, NULL),
             ERR_SEAL_BROKEN);
         assert_int_equal(broken, i);
         assert_int_equal(out.len, 0);
@@ -449,6 +449,7 @@ static void a_batch_of_64_takes_milliseconds(void **state)
 static int set_up(void **state)
 {
     (void)state;
+    now_s = (uint64_t)time(NULL);
     network = network_id_of(KEYD_TEST_PASSPHRASE);
     provisioning = keyd_loaded(KEYD_PROVISION);
     serving = keyd_loaded(KEYD_SERVE);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <sodium.h>
@@ -19,7 +20,7 @@
 #include "support/keyd.h"
 #include "support/keyd_raw.h"
 
-#define NOW_S 1800000000u
+#define NOW_S ((uint64_t)time(NULL))
 
 struct sought {
     const char *name;

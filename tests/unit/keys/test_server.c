@@ -58,7 +58,7 @@ static struct spawn_child serve(enum keyd_mode mode)
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        exit(server_run(pair[1], mode, &ring));
+        exit(server_run(pair[1], mode, &(struct keyd_budget){1000000, INT64_MAX}, &ring));
     }
     close(pair[1]);
     return (struct spawn_child){.fd = pair[0], .pid = pid, .pidfd = -1};
