@@ -9,32 +9,19 @@
 #include "auth/auth.h"
 #include "auth/token_sign.h"
 #include "base/mem.h"
+#include "base/secret_file.h"
 #include "base/text.h"
 #include "commands.h"
-#include "stellar/strkey.h"
 
 enum {
-    BODY_MAX = 1 << 24
+    BODY_MAX = 1 << 24,
+    SEED_MAX = 100
 };
 
 static int fail(const char *what, const char *path)
 {
     fprintf(stderr, "fairway token: %s %s: %s\n", what, path, strerror(errno));
     return EX_NOINPUT;
-}
-
-/* The seed with the line's end removed. */
-static int read_seed(const char *path, char seed[static STRKEY_SIZE(32) + 1])
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fgets(seed, STRKEY_SIZE(32) + 1, file) == NULL) {
-        if (file != NULL)
-            fclose(file);
-        return fail("cannot read a secret seed from", path);
-    }
-    fclose(file);
-    seed[strcspn(seed, "\r\n")] = '\0';
-    return EX_OK;
 }
 
 /* path: "-" is standard input; NULL: no body. */
@@ -57,8 +44,8 @@ static int read_body(const char *path, struct buf *out)
 int cmd_token(const struct config *config)
 {
     struct buf body CLEANUP(buf_free) = {0};
-    char seed[STRKEY_SIZE(32) + 1] = "";
-    char *token = NULL;
+    struct detail detail = {0};
+    char *seed = NULL, *token = NULL;
     struct token_request request = {.method = config_argument(config, 1),
         .target = config_argument(config, 2),
         .audience = config_text(config, "AUDIENCE"),
@@ -66,17 +53,19 @@ int cmd_token(const struct config *config)
         .valid_s = AUTH_WINDOW_MAX_S};
     if (request.target == NULL)
         return command_usage_error("token", "give the KEY_FILE, the METHOD and the TARGET");
-    int code = read_seed(config_argument(config, 0), seed);
-    if (code == EX_OK)
-        code = read_body(config_argument(config, 3), &body);
+    const int code = read_body(config_argument(config, 3), &body);
     if (code != EX_OK)
         return code;
     request.body = buf_bytes(&body);
-    const enum err e = token_sign(seed, &request, &token);
-    explicit_bzero(seed, sizeof seed);
+    enum err e = secret_file_read("KEY_FILE", config_argument(config, 0), SEED_MAX, &seed, &detail);
+    if (e == ERR_OK && (e = token_sign(seed, &request, &token)) != ERR_OK)
+        detail_set(&detail, e, "KEY_FILE: %s has no secret seed (S...)", config_argument(config, 0));
+    if (seed != NULL)
+        explicit_bzero(seed, strlen(seed));
+    free(seed);
     if (e != ERR_OK) {
-        fprintf(stderr, "fairway token: %s has no secret seed (S...)\n", config_argument(config, 0));
-        return EX_DATAERR;
+        fprintf(stderr, "fairway token: %s\n", detail.text);
+        return EX_CONFIG;
     }
     puts(token);
     free(token);

@@ -28,7 +28,8 @@ const everyone = {
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
-  clientsFile = path.join(world.folder, 'clients.json');
+  clientsFile = path.join(world.folder, 'clients', 'clients.json');
+  fs.mkdirSync(path.dirname(clientsFile));
   writeClients(everyone);
   const env = { CLIENTS_FILE: clientsFile };
   replicas = [await world.serve(env), await world.serve({ ...env, INGEST: 'off' })];
@@ -179,7 +180,9 @@ test('fairway keygen --client and fairway token make what serve accepts', TIMEOU
   const signed = await sign('--audience', world.passphrase, seed, 'POST', LEASES, bodyFile);
   assert.equal((await send(service, signed, 'POST', LEASES, body)).status, 201);
   assert.equal((await send(service, await sign(seed, 'GET', '/v1/pool'), 'GET', '/v1/pool')).status, 401, 'it names no audience');
-  await assert.rejects(run(fairway, ['token', bodyFile, 'GET', '/v1/pool']), { code: 65 });
+  await assert.rejects(run(fairway, ['token', bodyFile, 'GET', '/v1/pool']), { code: 78 });
+  fs.chmodSync(bodyFile, 0o600);
+  await assert.rejects(run(fairway, ['token', bodyFile, 'GET', '/v1/pool']), { code: 78 });
   await assert.rejects(run(fairway, ['token', seed, 'GET']), { code: 64 });
   await assert.rejects(run(fairway, ['keygen', '--client', seed]), { code: 73 });
 });
