@@ -105,7 +105,10 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
     e = ring_check_signed(state->ring, inner, sealed, &hash);
     if (e == ERR_SEAL_BROKEN)
         return detail_set(detail, e, "the source's sealed seed does not open");
-    return e == ERR_OK ? e : detail_set(detail, e, "the channel account's signature is missing");
+    return e == ERR_OK ? e
+                       : detail_set(detail, e,
+                             "The channel account's signature is missing or invalid. Keep the one in the "
+                             "lease's transactionXdr.");
 }
 
 static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, const struct sealed_seed *sealed,
