@@ -145,9 +145,9 @@ class World {
     return key;
   }
 
-  /** Starts one more `serve` and waits until it is ready. */
-  async serve(env = {}) {
-    const service = new Service({ ...this.env, ...env });
+  /** Starts one more `serve` and waits until it is ready. prefix: a command that executes it. */
+  async serve(env = {}, prefix = []) {
+    const service = new Service({ ...this.env, ...env }, prefix);
     this.#services.push(service);
     await service.ready();
     return service;
@@ -172,9 +172,10 @@ class World {
 }
 
 export class Service {
-  constructor(env) {
+  constructor(env, prefix = []) {
+    const [program, ...args] = [...prefix, fairway, 'serve'];
     this.log = '';
-    this.process = spawn(fairway, ['serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
     for (const stream of [this.process.stdout, this.process.stderr])
       stream.setEncoding('utf8').on('data', text => {
