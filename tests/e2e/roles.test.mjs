@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { payThrough, sleep, startWorld, until } from './harness.mjs';
+import { fairway, payThrough, sleep, startWorld, until } from './harness.mjs';
 
 const run = promisify(execFile);
 const TIMEOUT = { timeout: 300_000 };
@@ -82,6 +82,27 @@ test('the role cannot change the schema or turn off its guards', TIMEOUT, async 
   ])
     await assert.rejects(psql(world.env.DATABASE_URL, '-c', statement),
       ({ stderr }) => /permission denied|must be owner/.test(stderr), statement);
+});
+
+test('a database with one role is separated as docker/README.md says', TIMEOUT, async () => {
+  const page = fs.readFileSync(new URL('../../docker/README.md', import.meta.url), 'utf8');
+  const [, commands] = /\n## Two roles\n[^]*?\n\n((?: {4}.*\n)+)/.exec(page);
+  await asSuperuser("CREATE ROLE old LOGIN PASSWORD 'old'");
+  await asSuperuser('CREATE DATABASE combined');
+  await asSuperuser('GRANT CREATE ON DATABASE combined TO old');
+  const at = (role, password) => Object.assign(inRole(role, password), { pathname: '/combined' }).href;
+  const asRole = (role, ...args) => run(fairway, args, { env: { ...world.env, DATABASE_URL: at(role, role) } });
+  await asRole('old', 'migrate');
+  const { hostname, port, password } = superuser;
+  // The roles exist in this cluster and have their passwords; roles.sql then only grants.
+  await run('sh', ['-euc', commands.replaceAll('-d fairway', '-Xqd combined').replace(/.*password.*\n/, '')], {
+    cwd: new URL('../..', import.meta.url), env: { ...process.env, PGHOST: hostname, PGPORT: port, PGUSER: 'root', PGPASSWORD: password } });
+  await asRole('fairway_owner', 'migrate');
+  for (const role of ['old', 'fairway']) {
+    await asRole(role, 'accounts');
+    await psql(at(role, role), '-c', 'UPDATE fairway.channel_accounts SET state = state');
+    await assert.rejects(psql(at(role, role), '-c', 'ALTER TABLE fairway.channel_accounts DISABLE TRIGGER ALL'), /must be owner/);
+  }
 });
 
 test('functions that run with the rights of the owner have a fixed search_path', TIMEOUT, async () => {
