@@ -15,7 +15,7 @@ struct api_settings {
     struct watch *watch;
     struct keyd *keyd;
     const char *database_url; /* may lead through a transaction pooler */
-    unsigned workers;         /* threads with a database connection each; 0: 4 */
+    unsigned workers;         /* threads with a database connection each; 0: 2 */
     unsigned connections;     /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
     const char *passphrase;
     struct network_id network;

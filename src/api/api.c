@@ -6,8 +6,7 @@
 #include "context.h"
 #include "http/server.h"
 
-/* A fee bump waits for one COMMIT; the server writes the commits of several connections with one flush. */
-#define WORKERS_DEFAULT 4
+#define WORKERS_DEFAULT 2
 #define ADMIN_WORKERS 1
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
