@@ -13,7 +13,7 @@
 static const struct command commands[] = {
     {"serve", FOR_SERVE, {""}, "serves the API and ingests ledgers",
         "Serves the API and, unless INGEST=off, ingests ledgers. On SIGTERM or SIGINT it answers open\n"
-        "requests and ends; SIGHUP is ignored.",
+        "requests and ends. SIGHUP and a change of CLIENTS_FILE make it read the clients again.",
         0, cmd_serve, NULL},
     {"ingest", FOR_INGEST, {""}, "ingests ledgers, without the API",
         "Ingests ledgers without serving the API, for a pool whose serve processes have INGEST=off.\n"
@@ -42,8 +42,16 @@ static const struct command commands[] = {
         1, cmd_health, NULL},
     {"migrate", FOR_MIGRATE, {""}, "creates or updates the database schema",
         "Creates or updates the database schema.", 0, cmd_migrate, NULL},
-    {"keygen", FOR_KEYGEN, {" FILE"}, "makes a master key",
-        "Writes a new 32-byte master key to FILE, which must not exist.", 1, cmd_keygen, NULL},
+    {"keygen", FOR_KEYGEN, {" FILE", " --client FILE"}, "makes a master key, or the key of a client",
+        "Writes a new 32-byte master key to FILE, which must not exist; or, with --client, the secret seed "
+        "of\n"
+        "a new client's key, and prints the public key for CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.",
+        1, cmd_keygen, NULL},
+    {"token", FOR_TOKEN, {" [--audience PASSPHRASE] KEY_FILE METHOD TARGET [BODY_FILE]"},
+        "signs a request as a client",
+        "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
+        "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",
+        4, cmd_token, NULL},
     {"inspect", 0,
         {" ledgers [--framed] [--network-passphrase TEXT] FILE...",
             " transaction [--network-passphrase TEXT] XDR"},

@@ -43,6 +43,7 @@ int cmd_hold(const struct config *config);
 int cmd_locks(const struct config *config);
 int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);
+int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
 int cmd_inspect(int argc, char **argv); /* argv[0] is "inspect" */
 

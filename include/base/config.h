@@ -50,8 +50,9 @@ void config_free(struct config *config); /* NULL is fine */
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name); /* it must have a value or a default */
 bool config_is_on(const struct config *config, const char *name);      /* a switch; off without a value */
-bool config_is_given(const struct config *config, const char *name);   /* by flag or environment */
-bool config_wants_help(const struct config *config);                   /* --help or -h */
+bool config_knows(const struct config *config, const char *name); /* the table has it, and it is no secret */
+bool config_is_given(const struct config *config, const char *name); /* by flag or environment */
+bool config_wants_help(const struct config *config);                 /* --help or -h */
 size_t config_argument_count(const struct config *config);
 const char *config_argument(const struct config *config, size_t i); /* NULL when there is none */
 

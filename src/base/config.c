@@ -212,11 +212,26 @@ void config_free(struct config *config)
     free(config);
 }
 
+/* option_count: it is not in the table, or a secret */
+static size_t position(const struct config *config, const char *name)
+{
+    size_t i = 0;
+    while (i < config->option_count &&
+           (!text_equal(config->options[i].name, name) || config->options[i].kind == CONFIG_SECRET))
+        i++;
+    return i;
+}
+
+bool config_knows(const struct config *config, const char *name)
+{
+    return position(config, name) < config->option_count;
+}
+
 static size_t find(const struct config *config, const char *name)
 {
-    for (size_t i = 0; i < config->option_count; i++)
-        if (strcmp(config->options[i].name, name) == 0 && config->options[i].kind != CONFIG_SECRET)
-            return i;
+    const size_t i = position(config, name);
+    if (i < config->option_count)
+        return i;
     fprintf(stderr, "fairway: no option %s in the table\n", name);
     abort();
 }

@@ -23,7 +23,7 @@ after(async () => {
 });
 
 function start(env) {
-  const service = new Service({ ...world.env, ...env });
+  const service = new Service({ ...world.env, ...env }, world.client);
   services.push(service);
   return service;
 }
