@@ -14,6 +14,7 @@ struct command {
     unsigned options; /* its bit of enum option_reader; 0: it reads its own */
     /* the lines of its usage, without "fairway NAME"; NULL: no more */
     const char *synopsis[COMMAND_SYNOPSES];
+    const char *summary; /* a line of fairway --help */
     const char *help;
     size_t max_arguments;
     int (*run)(const struct config *config); /* returns the exit code */

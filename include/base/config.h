@@ -1,6 +1,7 @@
 /*
- * Options: each is an environment variable (DATABASE_URL) and, unless it is a secret, a flag of the same name
- * (--database-url X or --database-url=X); the flag overrides the variable. The caller's table declares them.
+ * Options: each is an environment variable (DATABASE_URL) and, unless it may hold a secret, a flag of the
+ * same name
+ * (--max-body X or --max-body=X); the flag overrides the variable. The caller's table declares them.
  */
 #ifndef FAIRWAY_BASE_CONFIG_H
 #define FAIRWAY_BASE_CONFIG_H
@@ -13,7 +14,8 @@
 
 enum config_kind {
     CONFIG_TEXT,
-    CONFIG_URL, /* text that may contain a password: config_changes does not print it */
+    CONFIG_URL, /* text that may contain a password: no flag; also NAME_FILE; config_changes does not print it
+                 */
     CONFIG_NUMBER,
     CONFIG_SWITCH,      /* on or off; yes, no, true, false, 1 and 0 are accepted too */
     CONFIG_SECRET,      /* an environment variable only; its value is not read here */

@@ -147,9 +147,9 @@ class World {
     return key;
   }
 
-  /** Starts one more `serve` and waits until it is ready. */
-  async serve(env = {}) {
-    const service = new Service({ ...this.env, ...env }, this.client);
+  /** Starts one more `serve` and waits until it is ready. prefix: a command that executes it. */
+  async serve(env = {}, prefix = []) {
+    const service = new Service({ ...this.env, ...env }, this.client, prefix);
     this.#services.push(service);
     await service.ready();
     return service;
@@ -174,11 +174,12 @@ class World {
 }
 
 export class Service {
-  /** client: the keypair that signs requests; without one they have no token. */
-  constructor(env, client) {
+  /** client: the keypair that signs requests; without one they have no token. prefix: a command that executes `serve`. */
+  constructor(env, client, prefix = []) {
+    const [program, ...args] = [...prefix, fairway, 'serve'];
     this.client = client;
     this.log = '';
-    this.process = spawn(fairway, ['serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
     for (const stream of [this.process.stdout, this.process.stderr])
       stream.setEncoding('utf8').on('data', text => {
