@@ -149,7 +149,7 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 endef
 $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 
-TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
+TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_FAIL_SO=$(FAIL) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
@@ -171,7 +171,13 @@ $(FULL_DISK): tests/faults/full_disk.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
-test-programs: $(STOP) $(FULL_DISK) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
+# A library that tests preload into fairway, to make an allocation or a system call fail.
+FAIL := $(BUILD)/tests/faults/fail.so
+$(FAIL): tests/faults/fail.c
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE -fPIC -shared -o $@ $<
+test-programs: $(STOP) $(FULL_DISK) $(FAIL) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
 # Compiles every source, for its warnings; links nothing.
 .PHONY: compile
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
