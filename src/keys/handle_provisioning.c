@@ -62,6 +62,7 @@ static enum err sign_provisioning(struct handle_state *state, const struct provi
     *hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
     enum err e = ring_sign_as_distribution(state->ring, hash, &signatures[0]);
     for (uint32_t i = 0; e == ERR_OK && i < provisioning->account_count; i++) {
+        ring_begin(state->ring); /* verifies each: the first one of an account proves its sealed seed */
         signers[i + 1] = provisioning->accounts[i];
         e = ring_sign(state->ring, &provisioning->accounts[i], &sealed[i], hash, &signatures[i + 1]);
         if (e == ERR_SEAL_BROKEN) {

@@ -102,12 +102,13 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
     if (fee_stroops <= 0 || fee_stroops - inner->resource_fee_stroops > state->max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
             "the fee is not between 1 and the key process's maximum, with the transaction's resource fee");
-    if (ring_check_member(state->ring, &inner->source, sealed) != ERR_OK)
-        return detail_set(detail, ERR_SEAL_BROKEN, "the source's sealed seed does not open");
-    if (!envelope_signed_by(inner, &inner->source, &hash))
-        return detail_set(
-            detail, ERR_CHANNEL_SIGNATURE_MISSING, "the channel account's signature is missing");
-    return ERR_OK;
+    e = ring_check_signed(state->ring, inner, sealed, &hash);
+    if (e == ERR_SEAL_BROKEN)
+        return detail_set(detail, e, "the source's sealed seed does not open");
+    return e == ERR_OK ? e
+                       : detail_set(detail, e,
+                             "The channel account's signature is missing or invalid. Keep the one in the "
+                             "lease's transactionXdr.");
 }
 
 static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, const struct sealed_seed *sealed,

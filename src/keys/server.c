@@ -48,6 +48,7 @@ static enum server_violation answer_to(
 {
     struct xdr_reader reader = xdr_reader(buf_bytes(request));
     buf_clear(answer);
+    ring_begin(state->ring);
     enum err e = rules[type].handle(state, &reader, answer);
     sodium_stackzero(STACK_WIPED);
     return e == ERR_OK && xdr_end(&reader) == ERR_OK ? VIOLATION_NONE : VIOLATION_MALFORMED;

@@ -309,41 +309,53 @@ static const char *message_of(const uint8_t *header, size_t len)
     return names[header[7]];
 }
 
-ssize_t send(int fd, const void *data, size_t len, int flags)
+/* Names what the bytes begin: a message to keyd or the head of a response. False: neither. */
+static bool name_of(int fd, const void *data, size_t len, char name[static NAME_SIZE], bool *response)
 {
-    char name[NAME_SIZE] = "";
     const char *message = is_unix(fd) ? message_of(data, len) : NULL;
     int status;
+    *response = message == NULL;
     if (message != NULL)
-        snprintf(name, sizeof name, "keyd: %s", message);
+        snprintf(name, NAME_SIZE, "keyd: %s", message);
     else if (len > 12 && memcmp(data, "HTTP/1.1 ", 9) == 0 &&
              sscanf((const char *)data + 9, "%3d", &status) == 1)
-        snprintf(name, sizeof name, "reply %d", status);
-    if (name[0] == '\0')
+        snprintf(name, NAME_SIZE, "reply %d", status);
+    else
+        return false;
+    return true;
+}
+
+static void after_response(int fd, char name[static NAME_SIZE])
+{
+    strcat(name, " sent");
+    act(pass(name), fd);
+}
+
+ssize_t send(int fd, const void *data, size_t len, int flags)
+{
+    char name[NAME_SIZE];
+    bool response;
+    if (!name_of(fd, data, len, name, &response))
         return NEXT(send)(fd, data, len, flags);
     act(pass(name), fd);
     ssize_t sent = NEXT(send)(fd, data, len, flags);
-    if (message == NULL) {
-        strcat(name, " sent");
-        act(pass(name), fd);
-    }
+    if (response)
+        after_response(fd, name);
     return sent;
 }
 
-/* libmicrohttpd sends head and body in one call. */
+/* The first part is the header of a message to keyd, or the head of a response. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     char name[NAME_SIZE];
-    const struct iovec *head = message->msg_iov;
-    int status;
-    if (message->msg_iovlen == 0 || head->iov_len <= 12 || memcmp(head->iov_base, "HTTP/1.1 ", 9) != 0 ||
-        sscanf((const char *)head->iov_base + 9, "%3d", &status) != 1)
+    bool response;
+    if (message->msg_iovlen == 0 ||
+        !name_of(fd, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, name, &response))
         return NEXT(sendmsg)(fd, message, flags);
-    snprintf(name, sizeof name, "reply %d", status);
     act(pass(name), fd);
     ssize_t sent = NEXT(sendmsg)(fd, message, flags);
-    strcat(name, " sent");
-    act(pass(name), fd);
+    if (response)
+        after_response(fd, name);
     return sent;
 }
 

@@ -1,7 +1,7 @@
 /*
  * A captured fairway: what it can have signed by the real key process, and what not. The table below equals
- * the one in README.md. test_keyd_walls.c has the messages that end the key process, test_keyd.c the damaged
- * ones.
+ * the one in docker/README.md. test_keyd_walls.c has the messages that end the key process, test_keyd.c the
+ * damaged ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,51 +55,55 @@ struct attempt {
     bool other_seed;      /* the sealed seed of another account */
 };
 
+/* The texts are the rows of the table in docker/README.md; tests/lint/readme.test.mjs compares them. */
+#define ANY_LEASE "leases for any account of the pool, leased or not, valid for up to 420 s"
+#define ANY_BUMP "fee bumps of these, each for up to MAX_FEE and the transaction's resource fee"
+#define PROVISIONING "creations and merges of channel accounts, only in ensure-accounts"
+#define LONGER "anything that is valid for longer"
+#define AUTHORITY "anything that uses the authority of a channel account"
+#define HIGHER "an inner fee, resource fee, bump or creation with a higher fee"
+#define UNKNOWN_INNER "a fee bump for what the key process has not signed"
+#define FOREIGN "anything with the sealed seed of another account, network or master key"
+
 static const struct attempt attempts[] = {
-    /* can */
-    {"lease any account of the pool, leased or not", ERR_OK, LEASE, 0, 300, .fee = 100},
-    {"have leases that are valid for 420 s", ERR_OK, LEASE, 110, 410, .fee = 100},
-    {"lease with the highest inner fee", ERR_OK, LEASE, 0, 60, .fee = LEASE_FEE},
-    {"pay up to MAX_FEE for a transaction that keyd has signed", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
-    {"pay its resource fee besides", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE + 5000, .resource_fee = 5000},
-    {"create and merge accounts, but only in provision mode", ERR_OK, CREATION, 110, 410, .fee = MAX_FEE},
-    {"create and merge accounts, but only in provision mode", ERR_OK, MERGE, 0, 300, .fee = MAX_FEE},
-    /* cannot: time */
-    {"have a lease that is valid for years", ERR_INVALID_TRANSACTION, LEASE, 0, YEAR_2100_S, .fee = 100},
-    {"have it by a wrong time", ERR_KEYD_CLOCK, LEASE, YEAR_2100_S - 60, YEAR_2100_S, .fee = 100},
-    {"have it by a time that is minutes ahead", ERR_KEYD_CLOCK, LEASE, 900, 1000, .fee = 100},
-    {"have a lease without an end", ERR_INVALID_TRANSACTION, LEASE, 0, NONE, .fee = 100},
-    {"have a fee bump that is valid for years", ERR_INVALID_TRANSACTION, BUMP, 0, YEAR_2100_S, .fee = 1000},
-    {"have a fee bump that is valid for minutes longer", ERR_INVALID_TRANSACTION, BUMP, 0, 1000, .fee = 1000},
-    {"have a fee bump without an end", ERR_INVALID_TRANSACTION, BUMP, 0, NONE, .fee = 1000},
-    {"have a creation that is valid for years", ERR_INVALID_TRANSACTION, CREATION, 0, YEAR_2100_S,
-        .fee = 1000},
-    {"have it by a wrong time", ERR_KEYD_CLOCK, CREATION, YEAR_2100_S - 60, YEAR_2100_S, .fee = 1000},
-    {"have a merge by a wrong time", ERR_KEYD_CLOCK, MERGE, YEAR_2100_S - 60, YEAR_2100_S, .fee = 1000},
-    {"have a merge without an end", ERR_INVALID_TRANSACTION, MERGE, 0, NONE, .fee = 1000},
-    /* cannot: authority */
-    {"use a channel account by an operation without source", ERR_INVALID_OPERATION_STRUCTURE, LEASE, 0, 60,
-        .fee = 100, .authority = NOBODYS},
-    {"use it as an operation's source", ERR_FORBIDDEN_SIGNER, LEASE, 0, 60, .fee = 100, .authority = OWN},
-    {"pay for a transaction that uses it without source", ERR_INVALID_OPERATION_STRUCTURE, BUMP, 0, 60,
-        .fee = 1000, .authority = NOBODYS},
-    {"pay for a transaction that uses it as a source", ERR_FORBIDDEN_SIGNER, BUMP, 0, 60, .fee = 1000,
-        .authority = OWN},
-    {"sign for an account with another one's seed", ERR_SEAL_BROKEN, LEASE, 0, 60, .fee = 100,
-        .other_seed = true},
-    /* cannot: fees */
-    {"offer a higher inner fee", ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = LEASE_FEE + 1},
-    {"offer a higher resource fee", ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = 100,
-        .resource_fee = 1000001},
-    {"pay more than MAX_FEE", ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = MAX_FEE + 1},
-    {"pay more than MAX_FEE and this transaction's resource fee", ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60,
-        .fee = MAX_FEE + 5001, .resource_fee = 5000},
-    {"pay for a transaction with a higher resource fee", ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = 1000,
-        .resource_fee = 1000001},
-    {"pay for a transaction that keyd has not signed", ERR_CHANNEL_SIGNATURE_MISSING, BUMP_UNSIGNED, 0, 60,
-        .fee = 1000},
-    {"pay for an account outside the pool", ERR_SEAL_BROKEN, BUMP, 0, 60, .fee = 1000, .other_seed = true},
-    {"pay more for a creation", ERR_FEE_EXCEEDS_MAXIMUM, CREATION, 0, 60, .fee = MAX_FEE + 1},
+    {ANY_LEASE, ERR_OK, LEASE, 0, 300, .fee = 100},
+    {ANY_LEASE, ERR_OK, LEASE, 110, 410, .fee = 100},
+    {ANY_LEASE, ERR_OK, LEASE, 0, 60, .fee = LEASE_FEE},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 410, .fee = MAX_FEE},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE + 5000, .resource_fee = 5000},
+    {PROVISIONING, ERR_OK, CREATION, 110, 410, .fee = MAX_FEE},
+    {PROVISIONING, ERR_OK, MERGE, 0, 300, .fee = MAX_FEE},
+
+    {LONGER, ERR_INVALID_TRANSACTION, LEASE, 0, YEAR_2100_S, .fee = 100},
+    {LONGER, ERR_KEYD_CLOCK, LEASE, YEAR_2100_S - 60, YEAR_2100_S, .fee = 100},
+    {LONGER, ERR_KEYD_CLOCK, LEASE, 900, 1000, .fee = 100},
+    {LONGER, ERR_INVALID_TRANSACTION, LEASE, 0, NONE, .fee = 100},
+    {LONGER, ERR_INVALID_TRANSACTION, BUMP, 0, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, BUMP, 0, 1000, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, BUMP, 0, NONE, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, CREATION, 0, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_KEYD_CLOCK, CREATION, YEAR_2100_S - 60, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_KEYD_CLOCK, MERGE, YEAR_2100_S - 60, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, MERGE, 0, NONE, .fee = 1000},
+
+    {AUTHORITY, ERR_INVALID_OPERATION_STRUCTURE, LEASE, 0, 60, .fee = 100, .authority = NOBODYS},
+    {AUTHORITY, ERR_FORBIDDEN_SIGNER, LEASE, 0, 60, .fee = 100, .authority = OWN},
+    {AUTHORITY, ERR_INVALID_OPERATION_STRUCTURE, BUMP, 0, 60, .fee = 1000, .authority = NOBODYS},
+    {AUTHORITY, ERR_FORBIDDEN_SIGNER, BUMP, 0, 60, .fee = 1000, .authority = OWN},
+
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = LEASE_FEE + 1},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = 100, .resource_fee = 1000001},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = MAX_FEE + 1},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = MAX_FEE + 5001, .resource_fee = 5000},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = 1000, .resource_fee = 1000001},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = INT64_MAX, .resource_fee = 5000},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = -1},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, CREATION, 0, 60, .fee = MAX_FEE + 1},
+
+    {UNKNOWN_INNER, ERR_CHANNEL_SIGNATURE_MISSING, BUMP_UNSIGNED, 0, 60, .fee = 1000},
+    {FOREIGN, ERR_SEAL_BROKEN, LEASE, 0, 60, .fee = 100, .other_seed = true},
+    {FOREIGN, ERR_SEAL_BROKEN, BUMP, 0, 60, .fee = 1000, .other_seed = true},
 };
 
 static uint64_t time_of(int64_t at_s)
@@ -212,7 +216,7 @@ static enum err answer_to(const struct attempt *attempt)
     }
 }
 
-static void what_a_captured_fairway_can_and_cannot_have_signed(void **state)
+static void G7_G9_what_a_captured_fairway_can_and_cannot_have_signed(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
@@ -306,7 +310,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_captured_fairway_can_and_cannot_have_signed),
+        cmocka_unit_test(G7_G9_what_a_captured_fairway_can_and_cannot_have_signed),
         cmocka_unit_test(signatures_over_the_budget_are_refused_one_by_one_and_later_made),
         cmocka_unit_test(fees_over_the_budget_are_refused_and_leases_are_not),
     };

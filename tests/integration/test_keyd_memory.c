@@ -118,7 +118,7 @@ static struct forms open_account(const struct generated_key *account)
     memset(master, 7, sizeof master);
     assert_int_equal(
         seal_open(master, &settings.network, &account->public_key, &account->sealed, &open), ERR_OK);
-    return forms_of(open.seed);
+    return forms_of(open.secret);
 }
 
 static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)
