@@ -38,8 +38,7 @@ __attribute__((constructor)) static void start(void)
     if (path == NULL || strcmp(program_invocation_short_name, "fairway") != 0)
         return;
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    void *memory = fd < 0 ? MAP_FAILED
-                          : mmap(NULL, sizeof *left, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *memory = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *left, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
     if (memory != MAP_FAILED)
