@@ -2,7 +2,7 @@
 # Installs what a fresh Debian 12 or 13 lacks: compilers, libraries and PostgreSQL by apt-get (as root, or by sudo), the
 # JavaScript packages of tests/package-lock.json by npm. Does nothing when everything is installed.
 #
-#   install.sh build | run | test | bench      what the packages are needed for
+#   install.sh build | run | test | fuzz | bench      what the packages are needed for
 set -eu
 cd "$(dirname "$0")"
 target=${1:-test}
@@ -14,6 +14,7 @@ case $target in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
 test) wanted="$build $run $test" ;;
+fuzz) wanted="$build clang libclang-rt-dev libcmocka-dev" ;;
 bench) wanted="$build $run libcmocka-dev wrk" ;; # its programs link the tests' support library
 *) echo "install.sh: unknown target $target" >&2; exit 64 ;;
 esac

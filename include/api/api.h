@@ -6,11 +6,13 @@
 #ifndef FAIRWAY_API_API_H
 #define FAIRWAY_API_API_H
 
+#include "auth/auth.h"
 #include "http/http.h"
 #include "grant/engine.h"
 #include "grant/watch.h"
 
 struct api_settings {
+    struct auth *auth; /* NULL: AUTH=none; every request is the client ""'s */
     struct engine *engine;
     struct watch *watch;
     struct keyd *keyd;

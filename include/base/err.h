@@ -31,6 +31,8 @@
         "The transaction lacks the channel account's signature.")                                            \
     X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400,                                         \
         "The source account is not a channel account.")                                                      \
+    X(UNAUTHORIZED, "UNAUTHORIZED", 401, "The request has no token that is valid for it.")                   \
+    X(FORBIDDEN, "FORBIDDEN", 403, "This client may not use this path.")                                     \
     X(NOT_FOUND, "NOT_FOUND", 404, "There is nothing at this path.")                                         \
     X(TRANSACTION_NOT_FOUND, "TRANSACTION_NOT_FOUND", 404, "No lease and no fee bump has this hash.")        \
     X(LEASE_NOT_FOUND, "LEASE_NOT_FOUND", 404, "No lease has this transaction's hash.")                      \

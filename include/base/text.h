@@ -21,6 +21,11 @@ void base64_add(struct buf *out, struct bytes bytes);
  * missing padding, unused bits zero. */
 MUST_CHECK enum err base64_decode(const char *text, size_t text_len, struct buf *out);
 
+/* The same with the alphabet for URLs and without padding (RFC 4648 section 5), as JSON web tokens have it
+ * (RFC 7515 section 2). */
+char *base64_url_encode(struct bytes bytes);
+MUST_CHECK enum err base64_url_decode(const char *text, size_t text_len, struct buf *out);
+
 /* The whole text must be decimal digits without sign ('-' is allowed for i64), white space or leading zeros,
  * and the value at most max; else ERR_MALFORMED, also for NULL. */
 MUST_CHECK enum err text_to_u64(const char *text, uint64_t max, uint64_t *out);

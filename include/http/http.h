@@ -32,6 +32,10 @@ const char *http_query(const struct http_request *request, const char *name); /*
 /* NULL: absent. The first of several; those that http/server.h lists occur at most once. */
 const char *http_header(const struct http_request *request, const char *name);
 
+/* Keeps memory from malloc with the request, which frees it when it ends. At most once a request. */
+void http_keep(struct http_request *request, void *memory);
+void *http_kept(const struct http_request *request); /* NULL: nothing */
+
 #define HTTP_REQUEST_ID_SIZE 65
 /*
  * The request's X-Request-Id, if that is 1 to 64 characters of A-Z a-z 0-9 . _ -; else 32 hexadecimal digits,

@@ -48,7 +48,13 @@ struct hash sha256(struct bytes bytes);
 struct hash sha256_parts(const struct bytes parts[], size_t count);
 struct network_id network_id_of(const char *passphrase);
 
-/* Whether signature is key's signature of hash (RFC 8032; libsodium's strict verification). */
+/*
+ * Whether signature is key's signature of message (Ed25519, RFC 8032). Strict: a signature whose S is not
+ * reduced, an R or a key of small order, and a key that is not canonical are invalid.
+ */
+bool signature_valid_of(
+    const struct signature *signature, struct bytes message, const struct public_key *key);
+/* The same for a hash as the message. */
 bool signature_valid(
     const struct signature *signature, const struct hash *hash, const struct public_key *key);
 

@@ -94,20 +94,36 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
     return e;
 }
 
+/*
+ * A request that is captured and sent again has the same token, so the token's hash is the key of a request
+ * that has no other. The token itself is neither stored nor logged.
+ */
+static void take_token_as_key(struct lease_job *job)
+{
+    const struct auth_client *client = http_kept(job->http);
+    char token[HASH_HEX_SIZE];
+    if (client == NULL)
+        return;
+    hash_encode(&client->token, token);
+    snprintf(job->request.idempotency_key, sizeof job->request.idempotency_key, "token:%s", token);
+}
+
 /* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
 static enum err read_key(struct lease_job *job, struct detail *detail)
 {
     const char *key = http_header(job->http, "Idempotency-Key");
     size_t len = 0;
-    if (key == NULL)
+    job->request.digest = sha256(http_body(job->http));
+    if (key == NULL) {
+        take_token_as_key(job);
         return ERR_OK;
+    }
     while (key[len] >= ' ' && key[len] <= '~')
         len++;
     if (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key)
         return detail_set(detail, ERR_INVALID_REQUEST,
             "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_SIZE - 1);
     memcpy(job->request.idempotency_key, key, len + 1);
-    job->request.digest = sha256(http_body(job->http));
     return ERR_OK;
 }
 

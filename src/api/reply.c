@@ -1,5 +1,6 @@
 #include "reply.h"
 
+#include "auth/auth.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -7,8 +8,8 @@
 
 const char *api_client(const struct http_request *request)
 {
-    (void)request;
-    return "";
+    const struct auth_client *client = http_kept(request);
+    return client == NULL ? "" : client->name;
 }
 
 static void reply_text(struct http_request *request, int status, char *text)

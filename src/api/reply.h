@@ -8,8 +8,7 @@
 #include "json_write.h"
 #include "stellar/ids.h"
 
-/* The name of the client that sent the request; leases belong to it. Always '', because no request is
- * authenticated. */
+/* The name of the client that sent the request; leases belong to it. "" with AUTH=none. */
 const char *api_client(const struct http_request *request);
 
 /* Replies with the object, whose reference it takes over. */

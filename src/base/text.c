@@ -112,6 +112,33 @@ enum err base64_decode(const char *text, size_t text_len, struct buf *out)
     return ERR_OK;
 }
 
+char *base64_url_encode(struct bytes bytes)
+{
+    char *text = base64_encode(bytes);
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '+')
+            *at = '-';
+        else if (*at == '/')
+            *at = '_';
+    text[strcspn(text, "=")] = '\0';
+    return text;
+}
+
+enum err base64_url_decode(const char *text, size_t text_len, struct buf *out)
+{
+    const size_t padded_len = (text_len + 3) / 4 * 4;
+    if (text_len % 4 == 1)
+        return ERR_MALFORMED; /* six bits are no byte */
+    AUTO_FREE char *padded = NEW_ARRAY(padded_len + 1, char);
+    memset(padded, '=', padded_len);
+    for (size_t i = 0; i < text_len; i++) {
+        if (text[i] == '+' || text[i] == '/' || text[i] == '=')
+            return ERR_MALFORMED;
+        padded[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    }
+    return base64_decode(padded, padded_len, out);
+}
+
 enum err text_to_u64(const char *text, uint64_t max, uint64_t *out)
 {
     if (text == NULL || text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))

@@ -28,6 +28,16 @@ const char *http_query(const struct http_request *request, const char *name)
     return target_query(&request->target, name);
 }
 
+void http_keep(struct http_request *request, void *memory)
+{
+    request->kept = memory;
+}
+
+void *http_kept(const struct http_request *request)
+{
+    return request->kept;
+}
+
 const char *http_header(const struct http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);

@@ -252,6 +252,7 @@ void request_end(
     target_wipe(&request->target);
     free(request->match.parameter);
     buf_free(&request->body);
+    free(request->kept);
     free(request);
     *closure = NULL;
     atomic_fetch_sub(&server->in_progress, 1);

@@ -54,6 +54,7 @@ struct http_request {
     struct MHD_Response *response;
     enum err error; /* for the log: it was replied to with this problem; ERR_OK: with none */
 
+    void *kept; /* the handler's */
     struct hangup hangup;
     bool hangup_watched;
 };

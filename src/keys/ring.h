@@ -21,6 +21,7 @@
 #include "seal.h"
 
 #define RING_KEYS_MAX (MASTER_KEY_ROWS_MAX + 2) /* the rows, the key file and a new key */
+#define PASSPHRASE_MIN 16
 #define PASSPHRASE_MAX 1024
 
 struct ring_key {

@@ -68,7 +68,12 @@ struct network_id network_id_of(const char *passphrase)
     return id;
 }
 
+bool signature_valid_of(const struct signature *signature, struct bytes message, const struct public_key *key)
+{
+    return crypto_sign_verify_detached(signature->bytes, message.data, message.len, key->bytes) == 0;
+}
+
 bool signature_valid(const struct signature *signature, const struct hash *hash, const struct public_key *key)
 {
-    return crypto_sign_verify_detached(signature->bytes, hash->bytes, sizeof hash->bytes, key->bytes) == 0;
+    return signature_valid_of(signature, BYTES_OF(hash->bytes), key);
 }

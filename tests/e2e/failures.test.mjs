@@ -30,7 +30,11 @@ test('RPC unavailable at start: retries with a clear message, then exit 69', asy
 });
 
 for (const [name, env, expected] of [
-  ['no AUTH', { AUTH: '' }, /AUTH=none/],
+  ['no client', { CLIENT_AUTH_PUBLIC_KEYS: '' }, /CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.*AUTH=none/],
+  ['an empty list of clients', { CLIENT_AUTH_PUBLIC_KEYS: ' , ' }, /CLIENT_AUTH_PUBLIC_KEYS: there is no client/],
+  ['clients and AUTH=none', { AUTH: 'none' }, /AUTH=none and client keys/],
+  ['another AUTH', { AUTH: 'off' }, /AUTH must be jwt or none/],
+  ['a missing file of clients', { CLIENTS_FILE: '/nonexistent' }, /CLIENTS_FILE: cannot read/],
   ['no DATABASE_URL', { DATABASE_URL: '' }, /DATABASE_URL/],
   ['no RPC_URL', { RPC_URL: '' }, /RPC_URL/],
   ['another network', { NETWORK_PASSPHRASE: 'Public Global Stellar Network ; September 2015' }, /network/],

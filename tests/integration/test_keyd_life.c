@@ -63,7 +63,10 @@ static void G10_malformed_secrets_are_refused_at_start(void **state)
     for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
         refuses_to_start((struct keyd_secrets){-1, -1, secret_of_text(seeds[i])},
             "DISTRIBUTION_ACCOUNT_PRIVATE_KEY must be a secret seed");
-    refuses_to_start((struct keyd_secrets){-1, secret_of_text("\n"), -1}, "passphrase is empty");
+    refuses_to_start(
+        (struct keyd_secrets){-1, secret_of_text("\n"), -1}, "the passphrase is shorter than 16 bytes");
+    refuses_to_start((struct keyd_secrets){-1, secret_of_text("fifteen bytes..\n"), -1},
+        "the passphrase is shorter than 16 bytes");
     char *long_passphrase = NEW_ARRAY(1026, char);
     memset(long_passphrase, 'x', 1025);
     refuses_to_start((struct keyd_secrets){-1, secret_of_text(long_passphrase), -1}, "longer than 1024");
@@ -204,25 +207,26 @@ static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
     (void)state;
     struct loaded first, second, both;
     struct generated_key key;
-    assert_int_equal(load(&first, with_passphrase("correct horse", false), NULL, NULL, 0), ERR_OK);
+    assert_int_equal(load(&first, with_passphrase("correct horse battery", false), NULL, NULL, 0), ERR_OK);
     assert_true(first.is_new && first.current.derived);
     assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
     assert_string_equal(key.sealed.key_id, first.current.key_id);
     keyd_stop(first.keyd);
 
     assert_int_equal(
-        load(&second, with_passphrase("correct horse\n", false), NULL, &first.current, 1), ERR_OK);
+        load(&second, with_passphrase("correct horse battery\n", false), NULL, &first.current, 1), ERR_OK);
     assert_false(second.is_new);
     opens_in(second.keyd, &key, ERR_OK);
     keyd_stop(second.keyd);
 
     /* With a key file as well, it still opens the old seeds; the key of the file seals new ones. */
-    assert_int_equal(load(&both, with_passphrase("correct horse", true), NULL, &first.current, 1), ERR_OK);
+    assert_int_equal(
+        load(&both, with_passphrase("correct horse battery", true), NULL, &first.current, 1), ERR_OK);
     assert_true(both.is_new && !both.current.derived);
     opens_in(both.keyd, &key, ERR_OK);
     keyd_stop(both.keyd);
 
-    refuses_to_load(with_passphrase("wrong horse", false), NULL, &first.current, 1,
+    refuses_to_load(with_passphrase("wrong horse battery", false), NULL, &first.current, 1,
         "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
     refuses_to_load(keyd_known_secrets(), NULL, &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
 }
@@ -232,8 +236,9 @@ static void G9_a_seed_sealed_for_another_network_or_key_does_not_open(void **sta
     (void)state;
     struct loaded first, second;
     struct generated_key key;
-    assert_int_equal(load(&first, with_passphrase("one", false), NULL, NULL, 0), ERR_OK);
-    assert_int_equal(load(&second, with_passphrase("one", false), NULL, NULL, 0), ERR_OK); /* another salt */
+    assert_int_equal(load(&first, with_passphrase("the first passphrase", false), NULL, NULL, 0), ERR_OK);
+    assert_int_equal(load(&second, with_passphrase("the first passphrase", false), NULL, NULL, 0),
+        ERR_OK); /* another salt */
     assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
     opens_in(first.keyd, &key, ERR_OK);
     opens_in(second.keyd, &key, ERR_SEAL_BROKEN);

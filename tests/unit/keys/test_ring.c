@@ -38,10 +38,10 @@ static int set_up(void **state)
     strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
     strcat(text, "\n");
     const struct keyd_secrets secrets = {
-        fd_of(master, sizeof master), fd_of("passphrase", 10), fd_of(text, strlen(text))};
+        fd_of(master, sizeof master), fd_of("a long passphrase", 17), fd_of(text, strlen(text))};
     if (ring_open(&ring, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
-    assert_int_equal(ring.secrets->passphrase_len, 10);
+    assert_int_equal(ring.secrets->passphrase_len, 17);
     ring.network = network_id_of("test");
     if (ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
         return -1;
