@@ -128,21 +128,25 @@ static enum err open_and_sign(struct ring *ring, const struct public_key *key,
     return e;
 }
 
+static enum err fault(struct ring *ring, struct signature *signature, const char *found_by)
+{
+    log_error("a signature was computed wrong and is discarded; from now on every signature is verified",
+        "found_by=%s", found_by);
+    ring->faulty = true;
+    *signature = (struct signature){0};
+    return ERR_INTERNAL;
+}
+
 /* again: the same signature, made a second time; NULL: verify. */
 static enum err check(struct ring *ring, const struct public_key *key, const struct hash *hash,
     struct signature *signature, const struct signature *again)
 {
     const bool good =
         again == NULL ? signature_valid(signature, hash, key) : memcmp(signature, again, sizeof *again) == 0;
-    if (good) {
-        ring->verified = true;
-        return ERR_OK;
-    }
-    log_error("a signature was computed wrong and is discarded; from now on every signature is verified",
-        "check=%s", again == NULL ? "verified" : "made_twice");
-    ring->faulty = true;
-    *signature = (struct signature){0};
-    return ERR_INTERNAL;
+    if (!good)
+        return fault(ring, signature, again == NULL ? "verification" : "repetition");
+    ring->verified = true;
+    return ERR_OK;
 }
 
 static bool must_verify(const struct ring *ring)
@@ -164,35 +168,36 @@ void ring_generate(struct ring *ring, struct generated_key *out)
 enum err ring_sign(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed,
     const struct hash *hash, struct signature *signature)
 {
-    struct signature again;
+    struct signature again = {0};
     const bool verify = must_verify(ring);
     *signature = (struct signature){0};
     enum err e = open_and_sign(ring, key, sealed, hash, signature);
-    if (e == ERR_OK && !verify)
-        e = open_and_sign(ring, key, sealed, hash, &again);
-    return e == ERR_OK ? check(ring, key, hash, signature, verify ? NULL : &again) : e;
+    if (e != ERR_OK)
+        return e;
+    if (!verify && open_and_sign(ring, key, sealed, hash, &again) != ERR_OK)
+        return fault(ring, signature, "repetition"); /* the seal is not broken: it has opened before */
+    return check(ring, key, hash, signature, verify ? NULL : &again);
 }
 
 /* The public half is compared each time: with a damaged one the signature would reveal the key (seal_open),
  * and making it twice would not find that. */
-static enum err sign_as_distribution(const struct ring *ring, const struct hash *hash, struct signature *out)
+static bool sign_as_distribution(const struct ring *ring, const struct hash *hash, struct signature *out)
 {
     const uint8_t *secret = ring->secrets->distribution.secret;
-    *out = (struct signature){0};
     if (memcmp(secret + SEED_SIZE, ring->distribution.bytes, sizeof ring->distribution) != 0)
-        return ERR_INTERNAL;
+        return false;
     crypto_sign_detached(out->bytes, NULL, hash->bytes, sizeof hash->bytes, secret);
-    return ERR_OK;
+    return true;
 }
 
 enum err ring_sign_as_distribution(struct ring *ring, const struct hash *hash, struct signature *signature)
 {
     struct signature again;
     const bool verify = must_verify(ring);
-    enum err e = sign_as_distribution(ring, hash, signature);
-    if (e == ERR_OK && !verify)
-        e = sign_as_distribution(ring, hash, &again);
-    return e == ERR_OK ? check(ring, &ring->distribution, hash, signature, verify ? NULL : &again) : e;
+    if (!sign_as_distribution(ring, hash, signature) ||
+        (!verify && !sign_as_distribution(ring, hash, &again)))
+        return fault(ring, signature, "public_key");
+    return check(ring, &ring->distribution, hash, signature, verify ? NULL : &again);
 }
 
 /* Ed25519 signatures are deterministic (RFC 8032 section 5.1.6): to make it again costs a third of verifying

@@ -6,14 +6,15 @@
  * A signature with a fault of memory or arithmetic in it can reveal its key: the difference to the right one
  * is the fault times the key. So each signature is checked before it is returned, in one of two ways:
  *
- *   verified     with the public key. Finds every fault that makes a signature invalid. Costs 2.5 signatures.
- *   made twice   and compared, each time from the sealed seed. Finds a fault that happens once, or that
- * differs from one time to the next: a flipped bit in a register, in a cache, in the opened key.
+ * - It is verified with the public key. This finds every fault that makes it invalid. It costs as much as 2.5
+ *   signatures (53 us to 19 us); libsodium cannot verify a batch for less.
+ * - It is made twice, each time from the sealed seed, and compared. This finds a fault that happens once or
+ *   differs from one time to the next: a flipped bit in a register, in a cache, in the opened key.
  *
- * The first signature after ring_begin, which begins each message, is verified: this finds a fault that
+ * The first signature after ring_begin, which begins each message, is verified. This finds a fault that
  * stays, such as a damaged table of libsodium or a damaged distribution key. The others are made twice. After
- * the first fault all are verified, as long as the process lives. What is not found is a fault that begins
- * within a message, stays, and does the same to both computations.
+ * the first fault all are verified, as long as the process lives. Not found is a fault that begins within a
+ * message, stays, and does the same to both computations.
  */
 #ifndef FAIRWAY_KEYS_RING_H
 #define FAIRWAY_KEYS_RING_H

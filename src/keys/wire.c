@@ -31,16 +31,14 @@ static int blocking_flag(int64_t deadline_ms)
     return deadline_ms < 0 ? 0 : MSG_DONTWAIT;
 }
 
-/* Reads len bytes. WIRE_CLOSED: the peer closed the socket before the first. expected: they are probably here
- * already, so that poll is called only when they are not. */
-static enum wire_reads read_all(int fd, uint8_t *at, size_t len, bool expected, int64_t deadline_ms)
+/* Reads len bytes. there: they probably have arrived, so the first try does not poll. WIRE_CLOSED: the peer
+ * closed the socket before the first. */
+static enum wire_reads read_all(int fd, uint8_t *at, size_t len, bool there, int64_t deadline_ms)
 {
-    bool ready = expected;
-    for (size_t got = 0; got < len;) {
-        if (!ready && !wait_for(fd, POLLIN, deadline_ms))
+    for (size_t got = 0; got < len; there = false) {
+        if (!there && !wait_for(fd, POLLIN, deadline_ms))
             return WIRE_TIMEOUT;
         ssize_t n = recv(fd, at + got, len - got, blocking_flag(deadline_ms));
-        ready = n > 0;
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
@@ -88,13 +86,12 @@ bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms
     be32_put(header + 4, type);
     struct iovec parts[] = {{header, sizeof header}, {(void *)payload.data, payload.len}};
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
-    for (bool ready = true; parts[0].iov_len + parts[1].iov_len > 0;) {
-        if (!ready && !wait_for(fd, POLLOUT, deadline_ms))
+    for (bool room = true; parts[0].iov_len + parts[1].iov_len > 0; room = false) {
+        if (!room && !wait_for(fd, POLLOUT, deadline_ms))
             return false;
         ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL | blocking_flag(deadline_ms));
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return false;
-        ready = n > 0;
         if (n > 0)
             skip(parts, (size_t)n);
     }

@@ -19,10 +19,13 @@
 static unsigned computed, verified; /* calls */
 static uint64_t faulty;             /* bit n: computation n is wrong */
 static unsigned flipped;            /* which of its 512 bits */
+static void (*deed)(void);          /* called in computation 1, the second item's first */
 
 int crypto_sign_detached(unsigned char *sig, unsigned long long *len, const unsigned char *m,
     unsigned long long mlen, const unsigned char *sk)
 {
+    if (computed == 1 && deed != NULL)
+        deed();
     int result = crypto_sign_ed25519_detached(sig, len, m, mlen, sk);
     if (computed < 64 && (faulty >> computed & 1) != 0)
         sig[flipped / 8] ^= (unsigned char)(1 << flipped % 8);
@@ -109,6 +112,52 @@ static void DS2_a_fault_that_stays_is_found_at_the_first_signature(void **state)
     assert_int_equal(sign_message(10, true), 0);
 }
 
+static void damage_master_key(void)
+{
+    ring.secrets->keys[0].bytes[5] ^= 8;
+}
+
+/* The account is not at fault: ERR_SEAL_BROKEN would quarantine it. */
+static void DS2_a_seal_that_opens_once_and_not_twice_is_a_fault(void **state)
+{
+    (void)state;
+    const struct hash hash = {{2}};
+    struct signature signature;
+    ring_begin(&ring);
+    computed = 0;
+    deed = damage_master_key;
+    assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
+    assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_INTERNAL);
+    assert_true(sodium_is_zero(signature.bytes, sizeof signature));
+    assert_true(ring.faulty);
+    deed = NULL;
+    damage_master_key();
+    assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
+}
+
+static void damage_public_half(void)
+{
+    ring.secrets->distribution.secret[40] ^= 8;
+}
+
+static void DS2_a_damaged_public_half_is_found_before_it_is_used(void **state)
+{
+    (void)state;
+    const struct hash hash = {{2}};
+    struct signature signature;
+    assert_int_equal(sign_message(2, true), 2);
+    damage_public_half();
+    for (int begun = 0; begun < 2; begun++) {
+        computed = 0;
+        assert_int_equal(ring_sign_as_distribution(&ring, &hash, &signature), ERR_INTERNAL);
+        assert_int_equal(computed, 0);
+        assert_true(sodium_is_zero(signature.bytes, sizeof signature));
+        ring_begin(&ring);
+    }
+    damage_public_half();
+    assert_int_equal(sign_message(2, true), 2);
+}
+
 static void after_a_fault_every_signature_is_verified(void **state)
 {
     (void)state;
@@ -160,6 +209,8 @@ int main(void)
         cmocka_unit_test_setup(the_first_of_a_message_is_verified_and_the_others_are_made_twice, sound),
         cmocka_unit_test_setup(DS2_a_flipped_bit_in_any_computation_is_found, sound),
         cmocka_unit_test_setup(DS2_a_fault_that_stays_is_found_at_the_first_signature, sound),
+        cmocka_unit_test_setup(DS2_a_seal_that_opens_once_and_not_twice_is_a_fault, sound),
+        cmocka_unit_test_setup(DS2_a_damaged_public_half_is_found_before_it_is_used, sound),
         cmocka_unit_test_setup(after_a_fault_every_signature_is_verified, sound),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/ring faults", tests, set_up, tear_down);
