@@ -1,5 +1,5 @@
-# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, lint, asan, tsan, soak, bench, install, image, image-test,
-# format, clean.
+# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, lint, analyze, asan, tsan, fuzz, soak, attack, bench, install,
+# image, image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -11,13 +11,18 @@ endif
 export BUILD CC
 
 # Lowest first: the tests of a module link it and the modules before it. `make lint` checks what a module may include.
-MODULES := base xdr stellar keys db rpc pool grant ingest provision http api
+MODULES := base xdr stellar keys db rpc pool grant ingest provision http auth api
+
+# Not every compiler and processor has all of these.
+supported = $(shell echo | $(CC) -Werror $(1) -xc -c -o /dev/null - 2>/dev/null && echo $(1))
+HARDENING := -fstack-protector-strong $(foreach f,-fstack-clash-protection -fcf-protection -mbranch-protection=standard \
+    -ftrivial-auto-var-init=zero,$(call supported,$(f)))
 
 CFLAGS_COMMON := -std=c17 -D_GNU_SOURCE -g $(if $(SANITIZE),-O1,-O2) -Iinclude -pthread -fPIE \
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wvla \
-    -fstack-protector-strong -fno-omit-frame-pointer
+    $(HARDENING) -fno-omit-frame-pointer
 ifeq ($(SANITIZE),)
-  CFLAGS_COMMON += -D_FORTIFY_SOURCE=2
+  CFLAGS_COMMON += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 else
   CFLAGS_COMMON += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -DFAIRWAY_SANITIZED=1
 endif
@@ -123,6 +128,13 @@ $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
 	$(Q)$(test_link)
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)
 	$(Q)$(test_link) $(LIBS_fairway)
+# A fuzz harness: with libFuzzer when the build has it (`make fuzz`), else with a program that replays its corpus.
+FUZZ := envelope ledger json base64 strkey target rpc keyd keyd_client
+FUZZ_PROGRAMS := $(FUZZ:%=$(BUILD)/tests/fuzz/%)
+FUZZ_MAIN := $(if $(findstring fuzzer,$(SANITIZE)),,$(BUILD)/tests/fuzz/test_corpus.o)
+$(FUZZ_PROGRAMS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/xdr_mutator.o $(FUZZ_MAIN) $(LIBRARIES)
+	$(call say,LINK)
+	$(Q)$(test_link) $(if $(FUZZ_MAIN),-lcmocka,-fsanitize=fuzzer) $(LIBS_fairway)
 $(BUILD)/tests/%.o: tests/%.c | compiler
 	@mkdir -p $(@D)
 	$(call say,CC  )
@@ -146,7 +158,7 @@ test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
 	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
-	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) tests/defects/patches.test.mjs tests/lint/*.test.mjs
+	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) $(FUZZ_PROGRAMS) tests/defects/patches.test.mjs tests/lint/*.test.mjs
 # A library that tests preload into fairway, to stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c
@@ -159,7 +171,7 @@ $(FULL_DISK): tests/faults/full_disk.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
-test-programs: $(STOP) $(FULL_DISK) $(UNIT) $(INTEGRATION) $(JUDGES) $(BUILD)/vectors.txt
+test-programs: $(STOP) $(FULL_DISK) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
 # Compiles every source, for its warnings; links nothing.
 .PHONY: compile
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
@@ -195,11 +207,26 @@ SUITES ?= $(addprefix unit/,api/test_connection_shares api/test_db_workers http/
     api_flood api_health api_idempotency api_metrics api_stop api_transactions engine engine_cancel engine_deadlines engine_faults engine_sharing funds \
     idempotency ingest janitor keyd keyd_life leader watch)
 .PHONY: run-c-suites
-run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(UNIT) $(INTEGRATION),$(addprefix $(BUILD)/tests/,$(SUITES)))
+run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS),$(addprefix $(BUILD)/tests/,$(SUITES)))
 run-c-suites:
-	$(if $(filter-out $(UNIT) $(INTEGRATION),$(C_SUITES)),$(error no source: $(filter-out $(UNIT) $(INTEGRATION),$(C_SUITES))))
+	$(if $(filter-out $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS),$(C_SUITES)),$(error no source: $(filter-out $(UNIT) $(INTEGRATION),$(C_SUITES))))
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh $(C_SUITES)
+
+# fuzz runs libFuzzer on one harness of tests/fuzz for SECONDS: make fuzz T=envelope. fuzz-all runs each of them for 60 s. Inputs that
+# libFuzzer finds interesting stay in build/fuzz/found; one that breaks a rule is build/fuzz/T-crash-...: keep it in tests/fuzz/corpus/T.
+.PHONY: fuzz fuzz-all fuzz-run
+SECONDS ?= 600
+fuzz: install-fuzz
+	$(if $(filter $(T),$(FUZZ)),,$(error T is one of: $(FUZZ)))
+	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-run
+fuzz-all:
+	@for t in $(FUZZ); do $(MAKE) --no-print-directory fuzz T=$$t SECONDS=60 || exit; done
+fuzz-run:
+	@$(PARALLEL) $(BUILD)/tests/fuzz/$(T)
+	@mkdir -p $(BUILD)/found/$(T)
+	$(BUILD)/tests/fuzz/$(T) -max_total_time=$(SECONDS) -timeout=5 -malloc_limit_mb=64 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+	    -verbosity=0 -artifact_prefix=$(BUILD)/$(T)- $(BUILD)/found/$(T) tests/fuzz/corpus/$(T)
 
 # The kill storm at full size; tests/faults/soak.mjs describes how to replay a run and how to make it smaller.
 .PHONY: soak
@@ -239,8 +266,8 @@ bench: install-bench
 	@$(NODE) tests/bench/bench.mjs
 bench-programs: $(BENCH_PROGRAMS)
 
-.PHONY: install-build install-run install-test install-bench
-install-build install-run install-test install-bench: install-%:
+.PHONY: install-build install-run install-test install-fuzz install-bench
+install-build install-run install-test install-fuzz install-bench: install-%:
 	@sh tests/install.sh $*
 
 # ---- installation and container image

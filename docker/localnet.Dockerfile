@@ -9,7 +9,8 @@ ARG BASE=node:22-bookworm-slim
 FROM ${BASE}
 WORKDIR /fairway/tests
 COPY tests/package.json tests/package-lock.json ./
-RUN npm ci --ignore-scripts --no-audit --no-fund
+# Optional packages: Node.js itself, which the base image has.
+RUN npm ci --ignore-scripts --omit=optional --no-audit --no-fund
 COPY tests/dev dev
 COPY tests/localnet localnet
 # A new volume takes its owner from this folder.

@@ -2,7 +2,7 @@
 # Installs what a fresh Debian 12 or 13 lacks: compilers, libraries and PostgreSQL by apt-get (as root, or by sudo), the
 # JavaScript packages of tests/package-lock.json by npm. Does nothing when everything is installed.
 #
-#   install.sh build | run | test | bench      what the packages are needed for
+#   install.sh build | run | test | fuzz | bench      what the packages are needed for
 set -eu
 cd "$(dirname "$0")"
 target=${1:-test}
@@ -14,6 +14,7 @@ case $target in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
 test) wanted="$build $run $test" ;;
+fuzz) wanted="$build clang libclang-rt-dev libcmocka-dev" ;;
 bench) wanted="$build $run libcmocka-dev wrk" ;; # its programs link the tests' support library
 *) echo "install.sh: unknown target $target" >&2; exit 64 ;;
 esac
@@ -63,10 +64,11 @@ if [ -n "$missing" ]; then
     apt -q install -y --no-install-recommends "$@"
 fi
 
-# node is one of the npm packages, so that Debian's version of it does not matter
+# No script of a package runs, so nothing is installed but what the lock file names by its hash. node is one of the packages, so that
+# Debian's version of it does not matter.
 if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
     echo "installing JavaScript packages by npm, which takes about 20 seconds"
-    npm ci --no-audit --no-fund --loglevel=error
+    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
     node_modules/.bin/node --version >/dev/null
     cp package-lock.json node_modules/.fairway-lock
 fi

@@ -11,41 +11,51 @@
 #define ANY_NUMBER ((size_t)-1)
 
 static const struct command commands[] = {
-    {"serve", FOR_SERVE, {""},
+    {"serve", FOR_SERVE, {""}, "serves the API and ingests ledgers",
         "Serves the API and, unless INGEST=off, ingests ledgers. On SIGTERM or SIGINT it answers open\n"
-        "requests and ends; SIGHUP is ignored.",
+        "requests and ends. SIGHUP and a change of CLIENTS_FILE make it read the clients again.",
         0, cmd_serve, NULL},
-    {"ingest", FOR_INGEST, {""},
+    {"ingest", FOR_INGEST, {""}, "ingests ledgers, without the API",
         "Ingests ledgers without serving the API, for a pool whose serve processes have INGEST=off.\n"
         "SIGTERM and SIGINT stop it; SIGHUP is ignored.",
         0, cmd_ingest, NULL},
-    {"ensure-accounts", FOR_ENSURE_ACCOUNTS, {" [--dry-run] [N]"},
+    {"ensure-accounts", FOR_ENSURE_ACCOUNTS, {" [--dry-run] [N]"}, "brings the pool to N channel accounts",
         "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS).\n"
         "Retired accounts are merged into the distribution account. Prints first what it will do.",
         1, cmd_ensure_accounts, NULL},
     {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
+        "lists channel accounts, puts them back into use or retires them",
         "Lists the channel accounts, puts quarantined accounts back into use (release), or takes accounts\n"
         "out of the pool (retire).",
         ANY_NUMBER, cmd_accounts, NULL},
-    {"hold", FOR_HOLD, {" REASON", " --show"},
+    {"hold", FOR_HOLD, {" REASON", " --show"}, "stops granting leases after the database went back in time",
         "Stops granting leases until every transaction whose lease this database may have lost has expired:\n"
         "for a database that went back in time, such as a copied volume. --show prints the current hold.",
         1, cmd_hold, NULL},
-    {"locks", FOR_LOCKS, {""},
+    {"locks", FOR_LOCKS, {""}, "shows which database session blocks which",
         "Shows which session blocks which in PostgreSQL, for how long and by which statement.\n"
         "Exit code 1: a session has waited longer than 2 s.",
         0, cmd_locks, NULL},
-    {"health", FOR_HEALTH, {" [ready | live]"},
+    {"health", FOR_HEALTH, {" [ready | live]"}, "asks the serve process on this host whether it works",
         "Asks the serve process on this host whether it can grant leases (ready, the default) or runs\n"
         "(live), and prints its answer. Exit code 0: yes, 1: no.",
         1, cmd_health, NULL},
-    {"migrate", FOR_MIGRATE, {""}, "Creates or updates the database schema.", 0, cmd_migrate, NULL},
-    {"keygen", FOR_KEYGEN, {" FILE"}, "Writes a new 32-byte master key to FILE, which must not exist.", 1,
-        cmd_keygen, NULL},
+    {"migrate", FOR_MIGRATE, {""}, "creates or updates the database schema",
+        "Creates or updates the database schema.", 0, cmd_migrate, NULL},
+    {"keygen", FOR_KEYGEN, {" FILE", " --client FILE"}, "makes a master key, or the key of a client",
+        "Writes a new 32-byte master key to FILE, which must not exist; or, with --client, the secret seed "
+        "of\n"
+        "a new client's key, and prints the public key for CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.",
+        1, cmd_keygen, NULL},
+    {"token", FOR_TOKEN, {" [--audience PASSPHRASE] KEY_FILE METHOD TARGET [BODY_FILE]"},
+        "signs a request as a client",
+        "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
+        "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",
+        4, cmd_token, NULL},
     {"inspect", 0,
         {" ledgers [--framed] [--network-passphrase TEXT] FILE...",
             " transaction [--network-passphrase TEXT] XDR"},
-        "Decodes XDR and prints it as JSON.", ANY_NUMBER, NULL, cmd_inspect},
+        "prints XDR as JSON", "Decodes XDR and prints it as JSON.", ANY_NUMBER, NULL, cmd_inspect},
 };
 
 const struct command *command_find(const char *name)
@@ -87,9 +97,11 @@ void command_help_all(FILE *to)
           "       fairway COMMAND --help\n"
           "       fairway --version\n\n",
         to);
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         for (size_t k = 0; k < COMMAND_SYNOPSES && commands[i].synopsis[k] != NULL; k++)
             fprintf(to, "  fairway %s%s\n", commands[i].name, commands[i].synopsis[k]);
+        fprintf(to, "      %s\n", commands[i].summary);
+    }
     print_options(~0u, to);
     fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 69 database or RPC unavailable;\n"
           "70 internal error; 73 keygen: file not written; 75 not now, or outcome unknown: repeat;\n"

@@ -14,6 +14,7 @@ struct command {
     unsigned options; /* its bit of enum option_reader; 0: it reads its own */
     /* the lines of its usage, without "fairway NAME"; NULL: no more */
     const char *synopsis[COMMAND_SYNOPSES];
+    const char *summary; /* a line of fairway --help */
     const char *help;
     size_t max_arguments;
     int (*run)(const struct config *config); /* returns the exit code */
@@ -42,6 +43,7 @@ int cmd_hold(const struct config *config);
 int cmd_locks(const struct config *config);
 int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);
+int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
 int cmd_inspect(int argc, char **argv); /* argv[0] is "inspect" */
 

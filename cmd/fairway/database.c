@@ -5,6 +5,7 @@
 #include "db/migrate.h"
 #include "db/server.h"
 #include "retry.h"
+#include "confinement.h"
 
 const char *database_direct_url(const struct config *config)
 {
@@ -70,6 +71,9 @@ enum err database_open_migrated(
     const struct config *config, const char *name, struct db **out, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000;
-    enum err e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, out, detail);
+    *out = NULL;
+    enum err e = confinement_enter(config, 0, LOG_DEBUG, detail);
+    if (e == ERR_OK)
+        e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, out, detail);
     return e == ERR_OK ? migrate_check(*out, detail) : e;
 }

@@ -21,8 +21,8 @@ MUST_CHECK enum err database_open(const struct config *config, const struct db_s
  * or database; detail then names the option. */
 MUST_CHECK enum err database_refused(enum err e, const char *url, const char *option, struct detail *detail);
 
-/* database_open for a command that needs the database alone: waits for START_TIMEOUT, and checks the schema.
- */
+/* database_open for a command that needs the database alone: confines the process, waits for
+ * START_TIMEOUT, and checks the schema. */
 MUST_CHECK enum err database_open_migrated(
     const struct config *config, const char *name, struct db **out, struct detail *detail);
 

@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "authentication.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "commands.h"
@@ -133,7 +134,7 @@ int cmd_health(const struct config *config)
 {
     const bool admin = listeners_want_admin(config);
     const char *which = config_argument(config, 0);
-    const char *listen = config_text(config, admin ? "ADMIN_LISTEN" : "LISTEN");
+    const char *listen = admin ? config_text(config, "ADMIN_LISTEN") : authentication_listen(config);
     char host[256], port[12];
     if (which != NULL && !text_equal(which, "live") && !text_equal(which, "ready"))
         return command_usage_error("health", "unknown probe \"%s\"", which);

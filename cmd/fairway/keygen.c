@@ -1,5 +1,5 @@
-/* keygen: writes a new master key, from the kernel's random numbers, to a file that only its owner can read.
- */
+/* keygen: writes a new master key, or the secret seed of a client's new key, from the kernel's random
+ * numbers, to a file that only its owner can read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "auth/token_sign.h"
 #include "commands.h"
 
 #define MASTER_KEY_BYTES 32
@@ -22,22 +23,44 @@ static int fail(int fd, const char *path, const char *what)
     return EX_CANTCREAT;
 }
 
-int cmd_keygen(const struct config *config)
+/* Writes to a file that must not exist yet: it may be the key that opens all sealed seeds. */
+static int write_file(const char *path, const void *data, size_t len)
 {
-    const char *path = config_argument(config, 0);
-    unsigned char key[MASTER_KEY_BYTES];
-    if (path == NULL)
-        return command_usage_error("keygen", "give the FILE to write");
-    /* O_EXCL: an existing file may be the key that opens all sealed seeds */
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
     if (fd < 0)
         return fail(fd, path, "cannot create");
-    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
-        return fail(fd, path, "cannot get random numbers for");
-    ssize_t written = write(fd, key, sizeof key);
-    explicit_bzero(key, sizeof key);
-    if (written != (ssize_t)sizeof key || fsync(fd) != 0)
+    if (write(fd, data, len) != (ssize_t)len || fsync(fd) != 0)
         return fail(fd, path, "cannot write");
     close(fd);
     return EX_OK;
+}
+
+static int write_master_key(const char *path)
+{
+    unsigned char key[MASTER_KEY_BYTES];
+    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
+        return fail(-1, path, "cannot get random numbers for");
+    int code = write_file(path, key, sizeof key);
+    explicit_bzero(key, sizeof key);
+    return code;
+}
+
+static int write_client_key(const char *path)
+{
+    char line[ADDRESS_SIZE + 1], address[ADDRESS_SIZE];
+    token_key_new(line, address);
+    line[ADDRESS_SIZE - 1] = '\n';
+    int code = write_file(path, line, ADDRESS_SIZE);
+    explicit_bzero(line, sizeof line);
+    if (code == EX_OK)
+        puts(address);
+    return code;
+}
+
+int cmd_keygen(const struct config *config)
+{
+    const char *path = config_argument(config, 0);
+    if (path == NULL)
+        return command_usage_error("keygen", "give the FILE to write");
+    return config_is_on(config, "CLIENT") ? write_client_key(path) : write_master_key(path);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "authentication.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -71,7 +72,7 @@ unsigned listeners_admin_port(const struct config *config)
 static enum err open_api(
     const struct config *config, const struct api *api, struct http_server **out, struct detail *detail)
 {
-    AUTO_FREE char *address = mem_format("%s:%s", config_text(config, "LISTEN"), config_text(config, "PORT"));
+    AUTO_FREE char *address = mem_format("%s:%s", authentication_listen(config), config_text(config, "PORT"));
     struct http_server_settings http = {.address = address,
         .threads = number(config, "HTTP_THREADS"),
         .max_connections = number(config, "MAX_CONNECTIONS"),
@@ -104,7 +105,7 @@ enum err listeners_open(const struct config *config, const struct api *api, cons
         e = open_admin(config, admin, &out->admin, detail);
     if (e != ERR_OK)
         return e;
-    printf("listening on http://%s:%u\n", config_text(config, "LISTEN"), http_server_port(out->api));
+    printf("listening on http://%s:%u\n", authentication_listen(config), http_server_port(out->api));
     if (out->admin != NULL)
         printf("admin listening on http://%s:%u\n", config_text(config, "ADMIN_LISTEN"),
             http_server_port(out->admin));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "commands.h"
 #include "database.h"
+#include "confinement.h"
 #include "pool/lock_numbers.h"
 #include "pool/network.h"
 
@@ -124,11 +125,11 @@ static enum err show(struct db *db, int *code, struct detail *detail)
 int cmd_locks(const struct config *config)
 {
     struct detail detail = {0};
-    struct db *db;
+    struct db *db = NULL;
     int code = EX_OK;
-    /* one attempt: the command is for trouble that is happening now */
-    enum err e =
-        database_open(config, &(struct db_settings){.name = "fairway locks"}, clock_ms(), &db, &detail);
+    enum err e = confinement_enter(config, 0, LOG_DEBUG, &detail);
+    if (e == ERR_OK) /* one attempt: the command is for trouble that is happening now */
+        e = database_open(config, &(struct db_settings){.name = "fairway locks"}, clock_ms(), &db, &detail);
     if (e == ERR_OK)
         e = show(db, &code, &detail);
     db_free(db);

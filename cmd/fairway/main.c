@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "commands.h"
 #include "keys/secrets.h"
+#include "keys/confine.h"
 #include "options.h"
 #include "version.h"
 
@@ -53,6 +54,7 @@ static int unexpected(const char *argument)
 int main(int argc, char **argv)
 {
     struct detail detail = {0};
+    confine_hide();
     signal(SIGPIPE, SIG_IGN); /* write(2) reports a closed connection instead */
     if (secrets_hide(argv, &detail) != ERR_OK) {
         fprintf(stderr, "fairway: %s\n", detail.text);

@@ -6,17 +6,20 @@
 #include "commands.h"
 #include "database.h"
 #include "db/migrate.h"
+#include "confinement.h"
 
 #define STATEMENT_TIMEOUT_MS 600000
 
 int cmd_migrate(const struct config *config)
 {
     struct detail detail = {0};
-    struct db *db;
+    struct db *db = NULL;
     size_t applied = 0;
-    enum err e = database_open(config,
-        &(struct db_settings){.name = "fairway migrate", .statement_timeout_ms = STATEMENT_TIMEOUT_MS},
-        clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000, &db, &detail);
+    enum err e = confinement_enter(config, 0, LOG_DEBUG, &detail);
+    if (e == ERR_OK)
+        e = database_open(config,
+            &(struct db_settings){.name = "fairway migrate", .statement_timeout_ms = STATEMENT_TIMEOUT_MS},
+            clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000, &db, &detail);
     if (e == ERR_OK)
         e = migrate(db, &applied, &detail);
     db_free(db);

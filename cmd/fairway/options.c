@@ -1,6 +1,8 @@
 #include "options.h"
 
+#include "auth/auth.h"
 #include "base/mem.h"
+#include "keys/keyd.h"
 
 enum {
     WITH_DATABASE = /* commands that connect to it */
@@ -48,6 +50,14 @@ static const struct {
         WITH_POOL},
     {{"KEYD", CONFIG_TEXT, NULL, "path of fairway-keyd (default: in the directory of fairway)", NULL, 0, 0},
         WITH_KEYS},
+    {{"KEYD_MAX_SIGNATURES_PER_SECOND", CONFIG_NUMBER, "20000",
+         "signatures that the key process makes in a second; it refuses more with 503", NULL,
+         KEYD_SIGNATURES_PER_SECOND_MIN, 1000000},
+        WITH_KEYS},
+    {{"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, "100000000000",
+         "stroops that fee bumps may offer in an hour; the key process refuses more with 503", NULL, 200,
+         1000000000000000},
+        WITH_KEYS},
     /* pool */
     {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",
          "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active",
@@ -79,12 +89,30 @@ static const struct {
     /* http */
     {{"PORT", CONFIG_NUMBER, "8001", "port of the API; 0: any free port", NULL, 0, 65535},
         FOR_SERVE | FOR_HEALTH},
-    {{"LISTEN", CONFIG_TEXT, "0.0.0.0", "address of the API; a name means all its addresses", NULL, 0, 0},
+    {{"LISTEN", CONFIG_TEXT, NULL,
+         "address of the API; a name means all its addresses (default: 0.0.0.0; 127.0.0.1 with AUTH=none)",
+         NULL, 0, 0},
         FOR_SERVE | FOR_HEALTH},
-    {{"AUTH", CONFIG_TEXT, NULL, "must be \"none\": requests are not authenticated in this version", NULL, 0,
+    {{"AUTH", CONFIG_TEXT, "jwt",
+         "\"jwt\": each request has a token signed by a client's key; \"none\": no authentication", NULL, 0,
          0},
+        FOR_SERVE | FOR_HEALTH},
+    {{"CLIENT_AUTH_PUBLIC_KEYS", CONFIG_TEXT, NULL, "keys (G...,G...) of clients that have no limits", NULL,
+         0, 0},
         FOR_SERVE},
-    {{"MAX_BODY", CONFIG_NUMBER, "262144", "largest request body in bytes", NULL, 1024, 16777216}, FOR_SERVE},
+    {{"CLIENTS_FILE", CONFIG_TEXT, NULL,
+         "JSON file of clients with names, keys and scopes; read again when it changes, and at SIGHUP", NULL,
+         0, 0},
+        FOR_SERVE},
+    {{"CLIENT_AUTH_MAX_TIMEOUT_SECONDS", CONFIG_NUMBER, "15", "longest time that a token may be valid", NULL,
+         1, AUTH_WINDOW_MAX_S},
+        FOR_SERVE},
+    {{"CLIENT_AUTH_AUDIENCE", CONFIG_SWITCH, "off",
+         "\"on\": each token must name the network's passphrase as its audience (aud)", NULL, 0, 0},
+        FOR_SERVE},
+    {{"MAX_BODY", CONFIG_NUMBER, "262144", "largest request body in bytes", "CLIENT_AUTH_MAX_BODY_SIZE_BYTES",
+         1024, 16777216},
+        FOR_SERVE},
     {{"HTTP_THREADS", CONFIG_NUMBER, "2", "threads that read and write HTTP", NULL, 1, 64}, FOR_SERVE},
     {{"MAX_CONNECTIONS", CONFIG_NUMBER, "1024",
          "open connections to the API; half of them may wait for a ledger, five eighths for a lease, three\n"
@@ -120,11 +148,16 @@ static const struct {
         FOR_ENSURE_ACCOUNTS},
     {{"SHOW", CONFIG_FLAG_SWITCH, NULL, "print whether grants are on hold, why and until when", NULL, 0, 0},
         FOR_HOLD},
+    {{"CLIENT", CONFIG_FLAG_SWITCH, NULL,
+         "make a client's key: writes its secret seed, prints its public key", NULL, 0, 0},
+        FOR_KEYGEN},
+    {{"AUDIENCE", CONFIG_FLAG, NULL, "passphrase of the network for which the token is", NULL, 0, 0},
+        FOR_TOKEN},
     /* all commands */
     {{"START_TIMEOUT", CONFIG_NUMBER, "60", "seconds to wait at start for database and RPC", NULL, 1, 3600},
         WITH_DATABASE & ~(unsigned)FOR_LOCKS},
     {{"LOG_LEVEL", CONFIG_TEXT, "info", "debug, info, warn or error", NULL, 0, 0},
-        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH},
+        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_TOKEN},
 };
 
 _Static_assert(ARRAY_LEN(table) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");

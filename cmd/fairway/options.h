@@ -14,10 +14,11 @@ enum option_reader {
     FOR_LOCKS = 32,
     FOR_MIGRATE = 64,
     FOR_KEYGEN = 128,
-    FOR_HEALTH = 256
+    FOR_HEALTH = 256,
+    FOR_TOKEN = 512
 };
 
-#define OPTIONS_MAX 48
+#define OPTIONS_MAX 56
 
 /* Copies the options that any of these commands reads, in the order of the table; returns how many. */
 size_t options_of(unsigned readers, struct config_option out[static OPTIONS_MAX]);

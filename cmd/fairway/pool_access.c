@@ -1,5 +1,6 @@
 #include "pool_access.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "option_rules.h"
 #include "access_steps.h"
 #include "unsupported_options.h"
+#include "confinement.h"
 
 /* KEYD, or fairway-keyd in the directory of this program. */
 static char *keyd_path(const struct config *config)
@@ -43,15 +45,34 @@ static enum err check_secrets(const struct keyd_secrets *secrets, struct detail 
     return ERR_OK;
 }
 
+/* keyd would never sign a fee bump that costs more than a whole hour may. */
+static enum err read_budget(const struct config *config, struct keyd_budget *out, struct detail *detail)
+{
+    const uint64_t most = config_number(config, "MAX_FEE") + config_number(config, "MAX_RESOURCE_FEE"),
+                   hour = config_number(config, "KEYD_MAX_FEES_PER_HOUR");
+    if (hour < most)
+        return detail_set(detail, ERR_CONFIG,
+            "KEYD_MAX_FEES_PER_HOUR=%" PRIu64 " is below MAX_FEE + MAX_RESOURCE_FEE=%" PRIu64
+            ", the most that one fee bump may cost. Raise the first or lower one of the others",
+            hour, most);
+    *out = (struct keyd_budget){
+        .signatures_per_second = (uint32_t)config_number(config, "KEYD_MAX_SIGNATURES_PER_SECOND"),
+        .fee_stroops_per_hour = (int64_t)hour};
+    return ERR_OK;
+}
+
 static enum err start_keyd(
     const struct config *config, enum keyd_mode mode, struct pool_access *out, struct detail *detail)
 {
     AUTO_FREE char *program = keyd_path(config);
     struct keyd_secrets secrets;
-    enum err e = secrets_open(&secrets, detail);
+    struct keyd_budget budget;
+    enum err e = read_budget(config, &budget, detail);
+    if (e == ERR_OK)
+        e = secrets_open(&secrets, detail);
     if (e == ERR_OK)
         e = check_secrets(&secrets, detail);
-    return e != ERR_OK ? e : keyd_start(program, mode, &secrets, &out->keyd, detail);
+    return e != ERR_OK ? e : keyd_start(program, mode, &budget, &secrets, &out->keyd, detail);
 }
 
 static void read_limits(const struct config *config, struct pool_access *out)
@@ -65,7 +86,7 @@ static void read_limits(const struct config *config, struct pool_access *out)
             .bump_base_fee_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
             .max_bump_fee_stroops = max_fee},
         .max_lease_fee_stroops = (int64_t)base_fee * OPERATIONS_MAX + max_resource_fee,
-        .max_bump_fee_stroops = max_fee + max_resource_fee};
+        .max_bump_fee_stroops = max_fee};
     out->funds = (struct funds_limits){.payment_stroops = 2 * out->limits.limits.bump_base_fee_stroops,
         .low_payments = (int64_t)config_number(config, "LOW_BALANCE_PAYMENTS"),
         .min_payments = (int64_t)config_number(config, "MIN_BALANCE_PAYMENTS")};
@@ -104,6 +125,7 @@ static enum err start(struct access_steps *steps, enum keyd_mode mode, struct de
     unsupported_options_warn();
     if ((e = read_options(config, (steps->needs & NEEDS_RPC) != 0, steps->out, detail)) != ERR_OK ||
         (e = start_keyd(config, mode, steps->out, detail)) != ERR_OK ||
+        (e = confinement_enter(config, keyd_pid(steps->out->keyd), LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
     steps->expected = steps->out->distribution;
@@ -115,6 +137,7 @@ static enum err start_without_keys(struct access_steps *steps, struct detail *de
     enum err e;
     unsupported_options_warn();
     if ((e = read_options(steps->config, true, steps->out, detail)) != ERR_OK ||
+        (e = confinement_enter(steps->config, 0, LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
     if (steps->bound_network == NULL)

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "authentication.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "commands.h"
 #include "ingest/ingest.h"
 #include "listeners.h"
@@ -24,8 +24,11 @@
 /* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
  * for a ledger is refused at once, so that the client repeats it at another replica. */
 #define DRAIN_MS 7000
+/* Between two looks at the clients' file. */
+#define CLIENTS_POLL_MS 1000
 
 struct service {
+    struct auth *auth; /* NULL: AUTH=none */
     struct pool_access access;
     struct ingest *ingest; /* NULL: another process ingests */
     struct engine *engine;
@@ -33,16 +36,6 @@ struct service {
     struct api *api, *admin; /* admin NULL: ADMIN_LISTEN=off */
     struct listeners listeners;
 };
-
-static enum err check_auth(const struct config *config, struct detail *detail)
-{
-    const char *auth = config_text(config, "AUTH");
-    if (text_equal(auth, "none"))
-        return ERR_OK;
-    return detail_set(detail, ERR_CONFIG,
-        "set AUTH=none: this version authenticates no request, so every client that reaches the port can take"
-        " leases");
-}
 
 static bool ingestion_ready(void *context, struct detail *why)
 {
@@ -85,7 +78,8 @@ static enum err start_pool(const struct config *config, struct service *service,
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
 {
     const struct pool_access *access = &service->access;
-    const struct api_settings settings = {.engine = service->engine,
+    const struct api_settings settings = {.auth = service->auth,
+        .engine = service->engine,
         .watch = service->watch,
         .keyd = access->keyd,
         .database_url = access->database_url,
@@ -143,17 +137,35 @@ static void stop(struct service *service)
     api_free(service->api);
     api_free(service->admin);
     ingest_stop(service->ingest);
+    auth_free(service->auth);
     pool_access_close(&service->access);
 }
 
-/* Blocks until a signal or the end of the key process; returns the exit code. */
+/* Returns which of the signals has arrived. */
+static int read_signal(int signals)
+{
+    struct signalfd_siginfo info;
+    return read(signals, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : SIGTERM;
+}
+
+/* Blocks until SIGTERM, SIGINT or the end of the key process; returns the exit code. Reads the clients again
+ * at SIGHUP and when their file has changed. */
 static int wait_for_end(const struct service *service, int signals)
 {
     struct pollfd fds[] = {
         {.fd = signals, .events = POLLIN}, {.fd = keyd_lost_fd(service->access.keyd), .events = POLLIN}};
-    while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
-        ;
-    if (fds[0].revents != 0) {
+    bool asked = false;
+    while (!asked && fds[1].revents == 0) {
+        const int ready = poll(fds, ARRAY_LEN(fds), service->auth != NULL ? CLIENTS_POLL_MS : -1);
+        if (ready > 0 && fds[0].revents != 0) {
+            asked = read_signal(signals) != SIGHUP;
+            if (!asked)
+                authentication_reload(service->auth, "SIGHUP");
+        } else if (ready == 0 && auth_changed(service->auth)) {
+            authentication_reload(service->auth, "changed");
+        }
+    }
+    if (asked) {
         log_info("stopping", NULL);
         return EX_OK;
     }
@@ -168,25 +180,30 @@ int cmd_serve(const struct config *config)
     struct service service = {0};
     struct detail detail = {0};
     sigset_t ends;
-    enum err e = check_auth(config, &detail);
+    enum err e = authentication_open(config, &service.auth, &detail);
     if (e == ERR_OK)
         e = listeners_check(config, &detail);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
+        auth_free(service.auth);
         return command_failed(e, &detail, "cannot start");
-    signal(SIGHUP, SIG_IGN); /* options are read at start only: there is nothing to reload */
+    }
+    signal(SIGHUP, SIG_IGN); /* until the clients can be read again */
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGHUP);
     const bool ingests = config_is_on(config, "INGEST");
     const unsigned needs = NEEDS_DATABASE_URL | (ingests ? (unsigned)NEEDS_RPC : 0);
     int code = pool_access_open(config, KEYD_SERVE, needs, &service.access);
     if (code != EX_OK) {
+        auth_free(service.auth);
         pool_access_close(&service.access);
         return code;
     }
     start_report(config, &service.access, true);
     listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
+    signal(SIGHUP, SIG_DFL);             /* else the descriptor would not get it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);
     e = signals < 0 ? ERR_INTERNAL : start(config, &service, &detail);
     code = e == ERR_OK ? wait_for_end(&service, signals) : command_failed(e, &detail, "cannot start");

@@ -9,8 +9,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-static const char *const authentication[] = {
-    "CLIENT_AUTH_PUBLIC_KEYS", "CLIENT_AUTH_MAX_TIMEOUT_SECONDS", "CLIENT_AUTH_MAX_BODY_SIZE_BYTES"};
 static const char *const key_services[] = {"DISTRIBUTION_ACCOUNT_SIGNATURE_PROVIDER",
     "CHANNEL_ACCOUNT_SIGNATURE_PROVIDER", "KMS_KEY_ARN", "AWS_REGION"};
 static const char *const others[] = {"DB_MAX_CONNS", "DB_MIN_CONNS", "DB_MAX_CONN_LIFETIME",
@@ -47,18 +45,14 @@ static void add_channel_account_kms(struct buf *names)
 
 void unsupported_options_warn(void)
 {
-    struct buf auth CLEANUP(buf_free) = {0}, keys CLEANUP(buf_free) = {0}, rest CLEANUP(buf_free) = {0};
-    add_set(&auth, authentication, ARRAY_LEN(authentication));
+    struct buf keys CLEANUP(buf_free) = {0}, rest CLEANUP(buf_free) = {0};
     add_set(&keys, key_services, ARRAY_LEN(key_services));
     add_channel_account_kms(&keys);
     add_set(&rest, others, ARRAY_LEN(others));
-    if (auth.len + keys.len + rest.len == 0)
+    if (keys.len + rest.len == 0)
         return;
-    buf_add(&auth, "", 1);
     buf_add(&keys, "", 1);
     buf_add(&rest, "", 1);
-    log_warn("options of wallet-backend have no effect: requests are not authenticated, and keys do not come "
-             "from a key management service",
-        "authentication=\"%s\" keys=\"%s\" other=\"%s\"", (const char *)auth.data, (const char *)keys.data,
-        (const char *)rest.data);
+    log_warn("options of wallet-backend have no effect: keys do not come from a key management service",
+        "keys=\"%s\" other=\"%s\"", (const char *)keys.data, (const char *)rest.data);
 }

@@ -6,16 +6,18 @@
 #ifndef FAIRWAY_API_API_H
 #define FAIRWAY_API_API_H
 
+#include "auth/auth.h"
 #include "http/http.h"
 #include "grant/engine.h"
 #include "grant/watch.h"
 
 struct api_settings {
+    struct auth *auth; /* NULL: AUTH=none; every request is the client ""'s */
     struct engine *engine;
     struct watch *watch;
     struct keyd *keyd;
     const char *database_url; /* may lead through a transaction pooler */
-    unsigned workers;         /* threads with a database connection each; 0: 4 */
+    unsigned workers;         /* threads with a database connection each; 0: 2 */
     unsigned connections;     /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
     const char *passphrase;
     struct network_id network;

@@ -1,6 +1,7 @@
 /*
- * Options: each is an environment variable (DATABASE_URL) and, unless it is a secret, a flag of the same name
- * (--database-url X or --database-url=X); the flag overrides the variable. The caller's table declares them.
+ * Options: each is an environment variable (DATABASE_URL) and, unless it may hold a secret, a flag of the
+ * same name
+ * (--max-body X or --max-body=X); the flag overrides the variable. The caller's table declares them.
  */
 #ifndef FAIRWAY_BASE_CONFIG_H
 #define FAIRWAY_BASE_CONFIG_H
@@ -13,7 +14,8 @@
 
 enum config_kind {
     CONFIG_TEXT,
-    CONFIG_URL, /* text that may contain a password: config_changes does not print it */
+    CONFIG_URL, /* text that may contain a password: no flag; also NAME_FILE; config_changes does not print it
+                 */
     CONFIG_NUMBER,
     CONFIG_SWITCH,      /* on or off; yes, no, true, false, 1 and 0 are accepted too */
     CONFIG_SECRET,      /* an environment variable only; its value is not read here */
@@ -48,8 +50,9 @@ void config_free(struct config *config); /* NULL is fine */
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name); /* it must have a value or a default */
 bool config_is_on(const struct config *config, const char *name);      /* a switch; off without a value */
-bool config_is_given(const struct config *config, const char *name);   /* by flag or environment */
-bool config_wants_help(const struct config *config);                   /* --help or -h */
+bool config_knows(const struct config *config, const char *name); /* the table has it, and it is no secret */
+bool config_is_given(const struct config *config, const char *name); /* by flag or environment */
+bool config_wants_help(const struct config *config);                 /* --help or -h */
 size_t config_argument_count(const struct config *config);
 const char *config_argument(const struct config *config, size_t i); /* NULL when there is none */
 

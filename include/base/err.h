@@ -31,6 +31,8 @@
         "The transaction lacks the channel account's signature.")                                            \
     X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400,                                         \
         "The source account is not a channel account.")                                                      \
+    X(UNAUTHORIZED, "UNAUTHORIZED", 401, "The request has no token that is valid for it.")                   \
+    X(FORBIDDEN, "FORBIDDEN", 403, "This client may not use this path.")                                     \
     X(NOT_FOUND, "NOT_FOUND", 404, "There is nothing at this path.")                                         \
     X(TRANSACTION_NOT_FOUND, "TRANSACTION_NOT_FOUND", 404, "No lease and no fee bump has this hash.")        \
     X(LEASE_NOT_FOUND, "LEASE_NOT_FOUND", 404, "No lease has this transaction's hash.")                      \
@@ -58,6 +60,9 @@
     X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is unavailable.")                     \
     X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is unavailable.")                                \
     X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \
+    X(KEYD_CLOCK, "SIGNER_CLOCK_WRONG", 503,                                                                 \
+        "The clocks of the database and of the key process are too far apart.")                              \
+    X(KEYD_BUDGET, "SIGNER_BUDGET_EXCEEDED", 503, "The key process has signed as much as it may for now.")   \
     X(RPC_REFUSED, "RPC_REFUSED", 503, "Stellar RPC refused the request.")                                   \
     X(LEDGER_AHEAD, "LEDGER_AHEAD", 503, "The ledger has not closed yet.")                                   \
     X(LEDGER_GAP, "LEDGER_GAP", 503, "Stellar RPC no longer has the next ledger.")                           \

@@ -15,9 +15,16 @@ MUST_CHECK enum err hex_decode(const char *text, size_t text_len, uint8_t *out, 
 
 /* Standard alphabet with padding (RFC 4648 section 4). The caller frees the text. */
 char *base64_encode(struct bytes bytes);
+/* Appends the same text, not terminated. */
+void base64_add(struct buf *out, struct bytes bytes);
 /* Appends to out. ERR_MALFORMED (out keeps its length) unless text is canonical base64: no white space, no
  * missing padding, unused bits zero. */
 MUST_CHECK enum err base64_decode(const char *text, size_t text_len, struct buf *out);
+
+/* The same with the alphabet for URLs and without padding (RFC 4648 section 5), as JSON web tokens have it
+ * (RFC 7515 section 2). */
+char *base64_url_encode(struct bytes bytes);
+MUST_CHECK enum err base64_url_decode(const char *text, size_t text_len, struct buf *out);
 
 /* The whole text must be decimal digits without sign ('-' is allowed for i64), white space or leading zeros,
  * and the value at most max; else ERR_MALFORMED, also for NULL. */

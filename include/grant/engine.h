@@ -1,7 +1,11 @@
 /*
- * The lease engine: requests wait in a queue, and the engine's threads grant all that wait as one batch.
- * First come, first served. A request that finds no idle account waits up to ENGINE_WAIT_MS for a ledger to
- * release one. While accounts are short, the replicas share them by how long their requests have waited.
+ * The engine grants leases and signs fee bumps: requests wait in a queue for each, and the engine's threads
+ * take all that wait in one as a batch. First come, first served; the two queues take turns. A request for a
+ * lease that finds no idle account waits up to ENGINE_WAIT_MS for a ledger to release one. While accounts are
+ * short, the replicas share them by how long their requests have waited.
+ *
+ * While a batch runs, new requests wait up to ENGINE_GATHER_MS, so that the next batch has many of them and
+ * each costs less. A request that comes while none runs is taken at once.
  *
  * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS, whatever
  * the database does.
@@ -9,10 +13,13 @@
 #ifndef FAIRWAY_GRANT_ENGINE_H
 #define FAIRWAY_GRANT_ENGINE_H
 
-#include "grant/grant.h"
+#include "grant/bump.h"
 
-#define ENGINE_WAIT_MS 6000   /* in the queue */
-#define ENGINE_ANSWER_MS 6400 /* until the end of a batch that was taken from the queue in time */
+#define ENGINE_WAIT_MS 6000      /* in the queue */
+#define ENGINE_ANSWER_MS 6400    /* until the end of a batch that was taken from the queue in time */
+#define ENGINE_BUMP_WAIT_MS 4500 /* the same for fee bumps, which wait for no account */
+#define ENGINE_BUMP_ANSWER_MS 4900
+#define ENGINE_GATHER_MS 3
 #define ENGINE_QUEUE_MAX 10000
 
 struct engine;
@@ -20,16 +27,24 @@ struct engine;
 /*
  * A request in the queue: the submitter's memory, zeroed before. From engine_submit until done is called, the
  * submitter does not touch it. done is called once, from a thread of the engine or from engine_cancel or
- * engine_stop, without any lock; grant.state is GRANT_DONE or GRANT_REFUSED then.
+ * engine_stop, without any lock; the state of the grant or bump is GRANT_DONE or GRANT_REFUSED then.
  */
 struct engine_ticket {
-    struct grant grant;
+    enum ticket_kind {
+        TICKET_LEASE,
+        TICKET_BUMP
+    } kind; /* which of these two is meant */
+    union {
+        struct grant grant;
+        struct bump bump;
+    };
     void (*done)(struct engine_ticket *ticket);
     /* The engine's, guarded by its mutex: */
     enum ticket_place {
         TICKET_ELSEWHERE, /* not submitted yet, in a batch, or decided */
         TICKET_QUEUED,
-        TICKET_DELAYED /* until not_before_ms */
+        TICKET_DELAYED, /* until not_before_ms */
+        TICKET_BUMP_QUEUED
     } place;
     bool cancelled;
     bool checked; /* a batch has checked it and had no account for it; GRANT_CHECK leaves it out */

@@ -23,11 +23,18 @@ struct http_route {
 
 /* ---- reading; strings live as long as the request */
 
+const char *http_method(const struct http_request *request);
+/* The request target as sent: path and query, neither split nor decoded. It begins with '/'. */
+const char *http_target(const struct http_request *request);
 struct bytes http_body(const struct http_request *request);
 const char *http_path_parameter(const struct http_request *request); /* percent-decoded; NULL: none */
 const char *http_query(const struct http_request *request, const char *name); /* decoded; NULL: absent */
-const char *http_header(
-    const struct http_request *request, const char *name); /* NULL: absent; first of several */
+/* NULL: absent. The first of several; those that http/server.h lists occur at most once. */
+const char *http_header(const struct http_request *request, const char *name);
+
+/* Keeps memory from malloc with the request, which frees it when it ends. At most once a request. */
+void http_keep(struct http_request *request, void *memory);
+void *http_kept(const struct http_request *request); /* NULL: nothing */
 
 #define HTTP_REQUEST_ID_SIZE 65
 /*

@@ -13,11 +13,13 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define JSON_READ_DEPTH 8 /* levels of arrays and objects */
+#define JSON_READ_DEPTH 8   /* levels of arrays and objects */
+#define JSON_READ_VALUES 64 /* members and elements at all levels */
 
 /*
  * ERR_INVALID_JSON unless text is one JSON object (RFC 8259) in UTF-8 and nothing else: no member twice, no
- * NUL (raw or \u0000), nothing trailing, no deeper than JSON_READ_DEPTH, numbers that fit. On ERR_OK the
+ * NUL (raw or \u0000), nothing trailing, no deeper than JSON_READ_DEPTH, no more than JSON_READ_VALUES,
+ * numbers that fit. Memory and time are proportional to the length of the text, whatever it is. On ERR_OK the
  * caller json_decrefs *out (or declares it AUTO_JSON); otherwise *out is NULL.
  */
 MUST_CHECK enum err json_read_object(struct bytes text, json_t **out, struct detail *detail);

@@ -34,9 +34,11 @@ struct http_server_settings {
  *
  * The server itself refuses, as problem+json: 404 NOT_FOUND (also a trailing slash or an escaped literal),
  * 405 METHOD_NOT_ALLOWED (with Allow), 413, 415 for a POST with a body_cap whose Content-Type is not
- * application/json, 400 for duplicate Content-Length or Content-Length with Transfer-Encoding, for other
- * heads with more than one meaning, broken percent escapes, and queries that have a parameter twice. A body
- * that is announced as too large is refused before it is read, and the connection closed.
+ * application/json, 400 for a request target that is not an absolute path, broken percent escapes, and
+ * queries that have a parameter twice or too many. Also 400, and the connection closed, for heads with more
+ * than one meaning: a NUL anywhere; Content-Length with Transfer-Encoding; two of Authorization,
+ * Content-Length, Content-Type, Expect, Host, Idempotency-Key, Transfer-Encoding, X-Request-Id. A body that
+ * is announced as too large is refused before it is read, and the connection closed.
  *
  * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is logged
  * when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a request

@@ -7,6 +7,8 @@
 #ifndef FAIRWAY_KEYS_KEYD_H
 #define FAIRWAY_KEYS_KEYD_H
 
+#include <sys/types.h>
+
 #include "stellar/envelope.h"
 #include "stellar/policy.h"
 #include "stellar/provisioning_tx.h"
@@ -26,7 +28,7 @@ struct sealed_seed {
 
 /* Which calls a keyd accepts besides keyd_load. A call that belongs to the other mode ends keyd. */
 enum keyd_mode {
-    KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bump */
+    KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bumps */
     KEYD_PROVISION /* keyd_generate, keyd_sign_provisioning */
 };
 
@@ -35,6 +37,14 @@ struct keyd_secrets {
     int master_key_fd;   /* 32 raw bytes, or 64 hexadecimal digits and a newline */
     int passphrase_fd;   /* instead of a key file: Argon2id with a stored salt; a final newline is ignored */
     int distribution_fd; /* S... with an optional newline */
+};
+
+/* What keyd signs at most. It is an argument of the program and no message changes it, so that a fairway that
+ * was captured later cannot. */
+#define KEYD_SIGNATURES_PER_SECOND_MIN 20 /* one creation needs as many */
+struct keyd_budget {
+    uint32_t signatures_per_second; /* at least KEYD_SIGNATURES_PER_SECOND_MIN */
+    int64_t fee_stroops_per_hour;   /* of fee bumps, creations and merges */
 };
 
 /* A row of master_keys: which secret gives the key with this id. */
@@ -47,13 +57,13 @@ struct master_key_row {
 struct keyd;
 
 /*
- * Starts program with a socketpair and the secrets, and waits until it is sandboxed. Call it before any other
- * socket is opened, from a thread that lives as long as the process: the kernel kills keyd when that thread
- * ends. keyd_load must be the next call; keyd_stop frees *out. ERR_CONFIG: program or secrets are unusable.
- * ERR_KEYD_UNAVAILABLE: a system call failed, or keyd does not answer.
+ * Starts program with its budget, a socketpair and the secrets, and waits until it is sandboxed. Call it
+ * before any other socket is opened, from a thread that lives as long as the process: the kernel kills keyd
+ * when that thread ends. keyd_load must be the next call; keyd_stop frees *out. ERR_CONFIG: program or
+ * secrets are unusable. ERR_KEYD_UNAVAILABLE: a system call failed, or keyd does not answer.
  */
-MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
-    struct keyd **out, struct detail *detail);
+MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+    const struct keyd_secrets *secrets, struct keyd **out, struct detail *detail);
 
 /*
  * Sends the settings and the known key rows: once, before any other call. Returns in *current the row of the
@@ -66,7 +76,7 @@ struct keyd_settings {
     const struct public_key *distribution; /* NULL: the account of the secret */
     struct policy_limits limits;
     int64_t max_lease_fee_stroops; /* inner fee cap */
-    int64_t max_bump_fee_stroops;  /* fee cap of a fee bump, creation or merge */
+    int64_t max_bump_fee_stroops;  /* of a fee bump without its resource fee, of a creation or merge */
 };
 MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct keyd_settings *settings,
     const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
@@ -90,26 +100,39 @@ struct lease_signing {
     struct hash hash;           /* when result is ERR_OK */
     struct signature signature; /* when result is ERR_OK */
 };
-/* now_s is the time of the database. keyd refuses max times after now_s + 300. */
+/* now_s is the later one of the database's clock and the last close time. keyd refuses max times after now_s
+ * + 300. Results of items, besides those of policy_check_lease: ERR_SEAL_BROKEN. ERR_KEYD_CLOCK: now_s is
+ * more than 120 s ahead of keyd's clock. ERR_KEYD_BUDGET: a retry in a second may succeed. */
 MUST_CHECK enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count);
 
-/*
- * inner: XDR TransactionEnvelope whose source is the channel account of sealed. Appends the signed envelope
- * of the fee bump to *envelope. ERR_INVALID_TRANSACTION_XDR: inner is too large or does not decode.
- * ERR_FEE_BUMP_TX_NOT_ALLOWED: inner is a fee bump. ERR_FEE_EXCEEDS_MAXIMUM: the fee is not between 1 and
- * max_bump_fee_stroops. ERR_SEAL_BROKEN: sealed does not open. ERR_CHANNEL_SIGNATURE_MISSING: the channel
- * account has not signed inner.
+/* One fee bump to sign. An item that keyd refuses, or that is larger than KEYD_TRANSACTION_MAX, fails alone.
  */
-MUST_CHECK enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner,
-    const struct sealed_seed *sealed, int64_t fee_stroops, struct buf *envelope, struct hash *hash,
-    struct detail *detail);
+struct bump_signing {
+    /* in */
+    struct bytes inner; /* XDR TransactionEnvelope whose source is the channel account of sealed */
+    struct sealed_seed sealed;
+    int64_t fee_stroops;
+    struct buf *envelope; /* the signed envelope of the fee bump is appended when result is ERR_OK */
+    /* out */
+    enum err result;
+    struct detail detail;
+    struct hash hash; /* when result is ERR_OK */
+};
+/*
+ * Results: ERR_INVALID_TRANSACTION_XDR: inner is too large or does not decode. ERR_FEE_BUMP_TX_NOT_ALLOWED:
+ * inner is a fee bump. ERR_FEE_EXCEEDS_MAXIMUM: the fee is not between 1 and max_bump_fee_stroops plus
+ * inner's resource fee. ERR_SEAL_BROKEN: sealed does not open. ERR_CHANNEL_SIGNATURE_MISSING: the channel
+ * account has not signed inner. ERR_KEYD_BUDGET. Other errors of policy_check_lease: inner may not be signed;
+ * its max time is at most 300 + 120 s after keyd's clock.
+ */
+MUST_CHECK enum err keyd_sign_fee_bumps(struct keyd *keyd, struct bump_signing items[], size_t count);
 
 /*
  * Signs a creation or merge; sealed[i] belongs to provisioning->accounts[i]. Appends the signed envelope.
  * ERR_INVALID_TRANSACTION: the distribution account is not keyd's, or the max time is not within 300 s after
- * now_s. ERR_FEE_EXCEEDS_MAXIMUM: above max_bump_fee_stroops. ERR_SEAL_BROKEN: sealed[*broken] is the
- * first that does not open for its account.
+ * now_s. ERR_FEE_EXCEEDS_MAXIMUM: above max_bump_fee_stroops. ERR_KEYD_CLOCK, ERR_KEYD_BUDGET.
+ * ERR_SEAL_BROKEN: sealed[*broken] is the first that does not open for its account.
  */
 MUST_CHECK enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s,
     const struct provisioning_tx *provisioning, const struct sealed_seed sealed[], struct buf *envelope,
@@ -121,8 +144,8 @@ void keyd_stop(struct keyd *keyd); /* NULL is fine */
 /* A descriptor that becomes readable when the process has ended or a call has failed; from then on every call
  * returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from it. Valid until keyd_stop. */
 int keyd_lost_fd(const struct keyd *keyd);
-/* A pidfd of the process. Valid until keyd_stop. */
-int keyd_pidfd(const struct keyd *keyd);
+/* The id of the process. Valid until keyd_stop. */
+pid_t keyd_pid(const struct keyd *keyd);
 
 /* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"). */
 bool keyd_ended(const struct keyd *keyd, struct detail *detail);

@@ -21,9 +21,16 @@ MUST_CHECK enum err secrets_hide(char **argv, struct detail *detail);
 
 /*
  * Opens the pipes of secrets_hide and the files, for keyd_start. A descriptor is -1 when its secret is not
- * given. ERR_CONFIG: a file cannot be read, is empty, or is accessible to others than its owner. A file of
- * root may be readable by its group: containers mount secrets with mode 0440.
+ * given. ERR_CONFIG: secret_file_open (base/secret_file.h) refuses a file.
  */
 MUST_CHECK enum err secrets_open(struct keyd_secrets *out, struct detail *detail);
+
+#define SECRET_FILES_MAX 3
+/* The secrets that are files: variables and paths of the environment. */
+struct secret_files {
+    const char *variables[SECRET_FILES_MAX], *paths[SECRET_FILES_MAX];
+    size_t count;
+};
+struct secret_files secrets_files(void);
 
 #endif

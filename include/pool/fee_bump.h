@@ -1,34 +1,46 @@
-/* Fee bumps of open leases: what signing one needs, and the row that records it. */
+/* Fee bumps of open leases: what signing them needs, and the rows that record them. */
 #ifndef FAIRWAY_POOL_FEE_BUMP_H
 #define FAIRWAY_POOL_FEE_BUMP_H
 
 #include "db/db.h"
 #include "keys/keyd.h"
-#include "stellar/envelope.h"
 
-/* What a fee bump needs of a lease. */
-struct fee_bump_lease {
-    struct public_key account;
-    struct sealed_seed sealed;
+/* One fee bump of a batch. */
+struct fee_bump_item {
+    /* The transaction to bump, and who asks: */
+    struct hash lease;        /* its hash */
+    struct public_key source; /* its source account */
+    int64_t sequence;
+    const char *client;
+    /* Set by fee_bumps_find: */
+    enum err error; /* also by fee_bumps_record */
+    struct detail detail;
+    struct sealed_seed sealed; /* of the source account */
     int64_t spendable_stroops; /* of the distribution account (pool/funds.h) */
+    /* For fee_bumps_record: */
+    struct hash hash; /* of the fee bump */
+    int64_t fee_stroops;
 };
 
-/*
- * Finds the open lease of this client by the hash of its transaction. Otherwise detail says what to do:
- * ERR_LEASE_EXPIRED, ERR_LEASE_SETTLED: the lease has ended. ERR_TRANSACTION_CHANGED: the source account is
- * leased to this client, for a transaction with another hash. ERR_NOT_ELIGIBLE: the source is not an account
- * of this pool. ERR_LEASE_NOT_FOUND: none of these.
- */
-MUST_CHECK enum err fee_bump_find_lease(struct db *db, const struct hash *hash,
-    const struct envelope *transaction, const char *client, struct fee_bump_lease *out,
-    struct detail *detail);
+#define FEE_BUMPS_MAX 64 /* items of one call */
 
 /*
- * Records a signed fee bump, before it is returned to the client: after ERR_OK the row is committed.
- * Recording the same one again changes nothing. ERR_LEASE_EXPIRED, ERR_LEASE_SETTLED: the lease has ended
- * meanwhile. ERR_NOT_REPLICATED and ERR_OUTCOME_UNKNOWN as db_commit.
+ * Finds the open leases. An item has the error ERR_OK when its client has an open lease of this transaction,
+ * else a detail that says what to do: ERR_LEASE_EXPIRED, ERR_LEASE_SETTLED: the lease has ended.
+ * ERR_TRANSACTION_CHANGED: the source account is leased to this client, for a transaction with another hash.
+ * ERR_NOT_ELIGIBLE: the source is not an account of this pool. ERR_LEASE_NOT_FOUND: none of these. An error
+ * that is returned is of all items: as db_query.
  */
-MUST_CHECK enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struct hash *lease,
-    int64_t fee_stroops, struct detail *detail);
+MUST_CHECK enum err fee_bumps_find(
+    struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail);
+
+/*
+ * Records signed fee bumps, before they are returned to clients, in one transaction: when ERR_OK is returned,
+ * the rows of all items without an error are committed. Recording the same one again changes nothing. An item
+ * whose lease has ended since fee_bumps_find gets the error ERR_LEASE_EXPIRED or ERR_LEASE_SETTLED. Errors
+ * that are returned: as db_execute.
+ */
+MUST_CHECK enum err fee_bumps_record(
+    struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail);
 
 #endif

@@ -26,10 +26,10 @@ void rpc_free(struct rpc *rpc); /* NULL is fine */
 
 /*
  * Errors of all calls. ERR_RPC_UNAVAILABLE, where a retry may help: no connection, timeout, HTTP 429, 5xx or
- * redirect, a body that is too large, a response that is malformed or to another request, and the JSON-RPC
- * errors of the server itself (-32603, -32099 to -32000). ERR_RPC_REFUSED: any other JSON-RPC error; detail
- * has code and message. ERR_CANCELLED: cancel_fd became readable. ERR_CONFIG: url is not http or https, or
- * leads to a port that does not speak HTTP.
+ * redirect, a response that is not HTTP, a body that is too large, a response that is malformed or to another
+ * request, and the JSON-RPC errors of the server itself (-32603, -32099 to -32000). ERR_RPC_REFUSED: any
+ * other JSON-RPC error; detail has code and message. ERR_CANCELLED: cancel_fd became readable. ERR_CONFIG:
+ * url is not http or https.
  */
 
 struct rpc_health {

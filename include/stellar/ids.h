@@ -38,8 +38,6 @@ bool hash_equal(const struct hash *a, const struct hash *b);
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE]);
 /* Takes G... only, and checks version byte, checksum, length and case; else ERR_MALFORMED. */
 MUST_CHECK enum err address_decode(const char *text, struct public_key *out);
-/* Returns the account of G... or M... */
-MUST_CHECK enum err address_resolve(const char *text, struct public_key *out);
 
 void hash_encode(const struct hash *hash, char out[static HASH_HEX_SIZE]);
 /* 64 digits of either case, else ERR_MALFORMED. */
@@ -50,7 +48,13 @@ struct hash sha256(struct bytes bytes);
 struct hash sha256_parts(const struct bytes parts[], size_t count);
 struct network_id network_id_of(const char *passphrase);
 
-/* Whether signature is key's signature of hash (RFC 8032; libsodium's strict verification). */
+/*
+ * Whether signature is key's signature of message (Ed25519, RFC 8032). Strict: a signature whose S is not
+ * reduced, an R or a key of small order, and a key that is not canonical are invalid.
+ */
+bool signature_valid_of(
+    const struct signature *signature, struct bytes message, const struct public_key *key);
+/* The same for a hash as the message. */
 bool signature_valid(
     const struct signature *signature, const struct hash *hash, const struct public_key *key);
 

@@ -103,11 +103,11 @@ MUST_CHECK enum err policy_bump_fee(const struct envelope *inner, const struct p
     struct detail *detail);
 
 /*
- * keyd's check before each signature: whether the channel account `signer` may sign the XDR Transaction as a
- * lease. The transaction decodes, its source is signer (not muxed), policy_check passes, signer is not in
+ * keyd's check before each signature of a lease or of its fee bump: whether the channel account `signer` may
+ * sign the transaction as a lease. Its source is signer (not muxed), policy_check passes, signer is not in
  * *named, the fee is at most max_fee_stroops, and max time is set and at most now_s + LEASE_SECONDS_MAX.
  */
-MUST_CHECK enum err policy_check_lease(struct bytes transaction, const struct public_key *signer,
+MUST_CHECK enum err policy_check_lease(const struct envelope *transaction, const struct public_key *signer,
     const struct policy_limits *limits, int64_t max_fee_stroops, uint64_t now_s, struct detail *detail);
 
 #endif

@@ -12,11 +12,10 @@
 
 enum strkey_version {
     STRKEY_ACCOUNT = 6 << 3, /* G: 32 bytes */
-    STRKEY_MUXED = 12 << 3,  /* M: 32 bytes of the account, 8 of the id */
     STRKEY_SEED = 18 << 3,   /* S: 32 bytes, secret */
 };
 
-#define STRKEY_VALUE_MAX 40
+#define STRKEY_VALUE_MAX 32
 /* The characters that a value of len bytes takes, with the terminator. */
 #define STRKEY_SIZE(len) ((((len) + 3) * 8 + 4) / 5 + 1)
 

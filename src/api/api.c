@@ -6,13 +6,21 @@
 #include "context.h"
 #include "http/server.h"
 
-/* A fee bump waits for one COMMIT; the server writes the commits of several connections with one flush. */
-#define WORKERS_DEFAULT 4
+#define WORKERS_DEFAULT 2
 #define ADMIN_WORKERS 1
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
 {
     api->routes[api->route_count++] = (struct http_route){method, path, body_cap, handler, api};
+}
+
+static void add_guarded(struct api *api, enum auth_scope scope, const char *method, const char *path,
+    size_t body_cap, http_handler handler)
+{
+    struct api_guarded *guarded = &api->guarded[api->route_count];
+    *guarded = (struct api_guarded){api, scope, handler};
+    add(api, method, path, body_cap, api_guard);
+    api->routes[api->route_count - 1].context = guarded;
 }
 
 static struct api *api_new(const struct api_settings *settings, unsigned workers)
@@ -34,11 +42,11 @@ static void add_probes(struct api *api)
 struct api *api_start(const struct api_settings *settings)
 {
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
-    add(api, "POST", "/v1/transactions", settings->max_body, api_post_transaction);
-    add(api, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
-    add(api, "POST", "/v1/fee-bumps", settings->max_body, api_post_fee_bump);
-    add(api, "GET", "/v1/pool", 0, api_get_pool);
-    add(api, "GET", "/v1/channel-accounts", 0, api_get_channel_accounts);
+    add_guarded(api, AUTH_LEASE, "POST", "/v1/transactions", settings->max_body, api_post_transaction);
+    add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
+    add_guarded(api, AUTH_FEE_BUMP, "POST", "/v1/fee-bumps", settings->max_body, api_post_fee_bump);
+    add_guarded(api, AUTH_POOL, "GET", "/v1/pool", 0, api_get_pool);
+    add_guarded(api, AUTH_POOL, "GET", "/v1/channel-accounts", 0, api_get_channel_accounts);
     add_probes(api);
     return api;
 }

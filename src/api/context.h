@@ -8,17 +8,29 @@
 
 #define ROUTES_MAX 12
 
+struct api;
+
+/* An endpoint that only authenticated clients may use. */
+struct api_guarded {
+    struct api *api;
+    enum auth_scope scope;
+    http_handler handler; /* its context is the api */
+};
+
 struct api {
     struct api_settings settings;
     struct db_workers *workers;
     struct connection_shares shares;
     atomic_bool stopping; /* /readyz reports it */
+    struct api_guarded guarded[ROUTES_MAX];
     struct http_route routes[ROUTES_MAX];
     size_t route_count;
 };
 
 /* The handlers; the context is the struct api. Each is in the file of its name, livez and readyz in
- * get_health.c. */
+ * get_health.c. api_guard, in guard.c, authenticates the request and calls the handler of the struct
+ * api_guarded. */
+void api_guard(struct http_request *request, void *api_guarded);
 void api_post_transaction(struct http_request *request, void *api);
 void api_get_transaction(struct http_request *request, void *api);
 void api_post_fee_bump(struct http_request *request, void *api);

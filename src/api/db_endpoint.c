@@ -13,8 +13,6 @@ static void end(struct db_query *query, enum err e, const struct db_reply *reply
         api_reply(query->http, reply->status, reply->body);
     else
         api_refuse_with(query->http, e, detail, reply->body);
-    if (query->endpoint->wipe != NULL)
-        query->endpoint->wipe(query);
     free(query);
 }
 
@@ -33,7 +31,7 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
     struct db_query *query = mem_new(1, endpoint->query_size);
     struct detail detail = {0};
     query->work.run = run;
-    query->work.deadline_ms = clock_ms() + endpoint->reply_ms;
+    query->work.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
     query->endpoint = endpoint;
     query->settings = &api->settings;
     query->http = http;

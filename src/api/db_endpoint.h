@@ -25,20 +25,16 @@ struct db_reply {
     const char *text_type;
 };
 
-/* How long a request may take. One that writes also waits for a COMMIT. */
-#define DB_ENDPOINT_READ_MS 2000
-#define DB_ENDPOINT_WRITE_MS 5000
+/* How long a request may take. */
+#define DB_ENDPOINT_REPLY_MS 2000
 
 struct db_endpoint {
-    int reply_ms; /* DB_ENDPOINT_READ_MS or DB_ENDPOINT_WRITE_MS */
     size_t
         query_size; /* of the endpoint's own structure, which begins with a struct db_query; it is zeroed */
     /* Reads the request and refuses what can be refused without the database. NULL: there is nothing to read.
      */
     enum err (*read)(struct db_query *query, struct detail *detail);
     enum err (*run)(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail);
-    /* Frees what read has allocated. NULL: nothing. */
-    void (*wipe)(struct db_query *query);
 };
 
 /* Returns at once; the reply is sent from this thread or from a worker's. */

@@ -85,9 +85,7 @@ static enum err read_request(struct db_query *query, struct detail *detail)
 
 void api_get_channel_accounts(struct http_request *request, void *api)
 {
-    static const struct db_endpoint endpoint = {.reply_ms = DB_ENDPOINT_READ_MS,
-        .query_size = sizeof(struct page_query),
-        .read = read_request,
-        .run = run};
+    static const struct db_endpoint endpoint = {
+        .query_size = sizeof(struct page_query), .read = read_request, .run = run};
     db_endpoint_begin(request, api, &endpoint);
 }

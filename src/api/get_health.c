@@ -230,8 +230,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
 
 void api_get_readyz(struct http_request *request, void *context)
 {
-    static const struct db_endpoint endpoint = {
-        .reply_ms = DB_ENDPOINT_READ_MS, .query_size = sizeof(struct db_query), .run = run};
+    static const struct db_endpoint endpoint = {.query_size = sizeof(struct db_query), .run = run};
     struct api *api = context;
     if (atomic_load(&api->stopping)) {
         struct report report = {json_array(), true};

@@ -38,23 +38,28 @@ static void job_cancel(void *context)
  * A retry must get the same bytes from any replica, so each member is in the lease's row or follows from it
  * and the request's body.
  */
-static json_t *lease_json(const struct lease_job *job, const struct lease *lease)
+static void write_lease(const struct lease_job *job, const struct lease *lease, struct json_write *out)
 {
     const struct lease_request *request = &job->request;
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s}", "hash", api_json_hash(&lease->hash),
-        "transactionXdr", api_json_base64(buf_bytes(&lease->envelope)), "channelAccount",
-        api_json_address(&lease->account), "sequence", api_json_decimal(lease->sequence), "sequenceLedger",
-        (json_int_t)lease->sequence_ledger, "maxTime", api_json_decimal((int64_t)lease->max_time_s),
-        "maxTimeSetBy",
-        policy_max_time_set_by(&request->envelope.preconditions, request->timeout_s, lease->max_time_s),
-        "networkPassphrase", job->api->settings.passphrase);
+    json_write_begin(out, 512 + lease->envelope.len * 4 / 3);
+    json_write_hash(out, "hash", &lease->hash);
+    json_write_base64(out, "transactionXdr", buf_bytes(&lease->envelope));
+    json_write_address(out, "channelAccount", &lease->account);
+    json_write_decimal(out, "sequence", lease->sequence);
+    json_write_number(out, "sequenceLedger", lease->sequence_ledger);
+    json_write_decimal(out, "maxTime", (int64_t)lease->max_time_s);
+    json_write_text(out, "maxTimeSetBy",
+        policy_max_time_set_by(&request->envelope.preconditions, request->timeout_s, lease->max_time_s));
+    json_write_text(out, "networkPassphrase", job->api->settings.passphrase);
 }
 
 /* Both free the job after the reply: until then job_cancel may run. */
 static void job_reply(struct lease_job *job, const struct lease *lease)
 {
+    struct json_write object = {0};
     connection_shares_give(&job->api->shares, SHARE_LEASE);
-    api_reply(job->http, 201, lease_json(job, lease));
+    write_lease(job, lease, &object);
+    api_reply_written(job->http, 201, &object);
     job_free(job);
 }
 
@@ -89,20 +94,36 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
     return e;
 }
 
+/*
+ * A request that is captured and sent again has the same token, so the token's hash is the key of a request
+ * that has no other. The token itself is neither stored nor logged.
+ */
+static void take_token_as_key(struct lease_job *job)
+{
+    const struct auth_client *client = http_kept(job->http);
+    char token[HASH_HEX_SIZE];
+    if (client == NULL)
+        return;
+    hash_encode(&client->token, token);
+    snprintf(job->request.idempotency_key, sizeof job->request.idempotency_key, "token:%s", token);
+}
+
 /* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
 static enum err read_key(struct lease_job *job, struct detail *detail)
 {
     const char *key = http_header(job->http, "Idempotency-Key");
     size_t len = 0;
-    if (key == NULL)
+    job->request.digest = sha256(http_body(job->http));
+    if (key == NULL) {
+        take_token_as_key(job);
         return ERR_OK;
+    }
     while (key[len] >= ' ' && key[len] <= '~')
         len++;
     if (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key)
         return detail_set(detail, ERR_INVALID_REQUEST,
             "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_SIZE - 1);
     memcpy(job->request.idempotency_key, key, len + 1);
-    job->request.digest = sha256(http_body(job->http));
     return ERR_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "reply.h"
 
+#include "auth/auth.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -7,18 +8,28 @@
 
 const char *api_client(const struct http_request *request)
 {
-    (void)request;
-    return "";
+    const struct auth_client *client = http_kept(request);
+    return client == NULL ? "" : client->name;
+}
+
+static void reply_text(struct http_request *request, int status, char *text)
+{
+    if (text != NULL)
+        http_reply_json(request, status, text);
+    else
+        api_refuse(request, ERR_INTERNAL, &(struct detail){"the reply contains text that is not UTF-8"});
 }
 
 void api_reply(struct http_request *request, int status, json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
-    if (text != NULL)
-        http_reply_json(request, status, text);
-    else
-        api_refuse(request, ERR_INTERNAL, &(struct detail){"the reply contains text that is not UTF-8"});
+    reply_text(request, status, text);
+}
+
+void api_reply_written(struct http_request *request, int status, struct json_write *object)
+{
+    reply_text(request, status, json_write_end(object));
 }
 
 /* Seconds after which a retry is likely to succeed. Any other 503 ends within seconds, for example when a
@@ -30,6 +41,8 @@ static const struct {
     {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},       /* a ledger releases accounts every few seconds */
     {ERR_GRANTS_SUSPENDED, 10},                 /* until all accounts are read again, or for minutes */
     {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30}, /* until a person has acted and a ledger has closed */
+    {ERR_KEYD_CLOCK, 30},                       /* until a person has corrected a clock */
+    {ERR_KEYD_BUDGET, 1},                       /* both budgets fill again all the time */
     {ERR_OVERLOADED, 1},
 };
 #define RETRY_DEFAULT_S 2

@@ -5,14 +5,16 @@
 #include <jansson.h>
 
 #include "http/http.h"
+#include "json_write.h"
 #include "stellar/ids.h"
 
-/* The name of the client that sent the request; leases belong to it. Always '', because no request is
- * authenticated. */
+/* The name of the client that sent the request; leases belong to it. "" with AUTH=none. */
 const char *api_client(const struct http_request *request);
 
 /* Replies with the object, whose reference it takes over. */
 void api_reply(struct http_request *request, int status, json_t *object);
+/* The same with an object that is complete but for its end. */
+void api_reply_written(struct http_request *request, int status, struct json_write *object);
 /*
  * Replies with a problem, and with Retry-After where a retry can help. The detail of a 4xx is shown to the
  * client; that of a 5xx is logged with the request's id instead.

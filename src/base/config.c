@@ -7,7 +7,10 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/secret_file.h"
 #include "base/text.h"
+
+#define URL_MAX 4096 /* bytes */
 
 struct config {
     const struct config_option *options;
@@ -44,12 +47,28 @@ static bool is_flag_only(const struct config_option *option)
     return option->kind == CONFIG_FLAG || option->kind == CONFIG_FLAG_SWITCH;
 }
 
+/* Reads NAME_FILE, if it is set. */
+static enum err read_url_file(struct config *config, size_t option, struct detail *detail)
+{
+    const char *name = config->options[option].name;
+    AUTO_FREE char *file = mem_format("%s_FILE", name);
+    const char *path = environment(file);
+    if (path == NULL)
+        return ERR_OK;
+    if (environment(name) != NULL)
+        return detail_set(detail, ERR_CONFIG, "give %s or %s, not both", name, file);
+    return secret_file_read(file, path, URL_MAX, &config->values[option], detail);
+}
+
 static enum err read_environment(struct config *config, struct detail *detail)
 {
     for (size_t i = 0; i < config->option_count; i++) {
         const struct config_option *option = &config->options[i];
         if (option->kind == CONFIG_SECRET || is_flag_only(option))
             continue;
+        enum err e = option->kind == CONFIG_URL ? read_url_file(config, i, detail) : ERR_OK;
+        if (e != ERR_OK)
+            return e;
         const char *value = environment(option->name), *other = environment(option->alias);
         if (value != NULL && other != NULL && !text_equal(value, other))
             return detail_set(detail, ERR_CONFIG,
@@ -63,12 +82,17 @@ static enum err read_environment(struct config *config, struct detail *detail)
     return ERR_OK;
 }
 
+static bool has_flag(const struct config_option *option)
+{
+    return option->kind != CONFIG_SECRET && option->kind != CONFIG_URL;
+}
+
 /* Returns the option that a flag names (without dashes, up to '='), or option_count. */
 static size_t find_flag(const struct config *config, const char *text, size_t len)
 {
     for (size_t i = 0; i < config->option_count; i++) {
         AUTO_FREE char *flag = flag_name(config->options[i].name);
-        if (config->options[i].kind != CONFIG_SECRET && strlen(flag) == len && memcmp(flag, text, len) == 0)
+        if (strlen(flag) == len && memcmp(flag, text, len) == 0)
             return i;
     }
     return config->option_count;
@@ -93,6 +117,11 @@ static enum err read_flags(struct config *config, int argc, char **argv, struct 
         }
         const char *name = text + (text[1] == '-' ? 2 : 1), *equals = strchr(name, '=');
         size_t option = find_flag(config, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
+        if (text[1] == '-' && option < config->option_count && !has_flag(&config->options[option]))
+            return detail_set(detail, ERR_CONFIG,
+                "%s is no flag, because every user of this machine can read a command line: set it in the"
+                " environment (see --help)",
+                config->options[option].name);
         if (text[1] != '-' || option == config->option_count)
             return detail_set(detail, ERR_CONFIG, "unknown option %.*s (see --help)",
                 (int)(equals != NULL ? equals - text : (long)strlen(text)), text);
@@ -183,11 +212,26 @@ void config_free(struct config *config)
     free(config);
 }
 
+/* option_count: it is not in the table, or a secret */
+static size_t position(const struct config *config, const char *name)
+{
+    size_t i = 0;
+    while (i < config->option_count &&
+           (!text_equal(config->options[i].name, name) || config->options[i].kind == CONFIG_SECRET))
+        i++;
+    return i;
+}
+
+bool config_knows(const struct config *config, const char *name)
+{
+    return position(config, name) < config->option_count;
+}
+
 static size_t find(const struct config *config, const char *name)
 {
-    for (size_t i = 0; i < config->option_count; i++)
-        if (strcmp(config->options[i].name, name) == 0 && config->options[i].kind != CONFIG_SECRET)
-            return i;
+    const size_t i = position(config, name);
+    if (i < config->option_count)
+        return i;
     fprintf(stderr, "fairway: no option %s in the table\n", name);
     abort();
 }
@@ -258,7 +302,7 @@ void config_print(const struct config_option options[], size_t option_count, FIL
         AUTO_FREE char *flag = flag_name(option->name);
         const size_t len = strlen(option->name);
         const bool is_file = len > 5 && text_equal(option->name + len - 5, "_FILE");
-        if (option->kind == CONFIG_SECRET)
+        if (!has_flag(option))
             fprintf(to, "  %s%s%s%s (environment only)\n      %s\n", option->name, is_file ? "" : ", ",
                 is_file ? "" : option->name, is_file ? "" : "_FILE", option->help);
         else if (is_flag_only(option))

@@ -42,10 +42,10 @@ enum err hex_decode(const char *text, size_t text_len, uint8_t *out, size_t len)
 
 static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-char *base64_encode(struct bytes bytes)
+void base64_add(struct buf *out, struct bytes bytes)
 {
-    char *out = NEW_ARRAY((bytes.len + 2) / 3 * 4 + 1, char);
-    char *at = out;
+    buf_reserve(out, (bytes.len + 2) / 3 * 4);
+    uint8_t *at = out->data + out->len;
     for (size_t i = 0; i < bytes.len; i += 3) {
         size_t have = bytes.len - i < 3 ? bytes.len - i : 3;
         uint32_t group = (uint32_t)bytes.data[i] << 16;
@@ -53,13 +53,20 @@ char *base64_encode(struct bytes bytes)
             group |= (uint32_t)bytes.data[i + 1] << 8;
         if (have > 2)
             group |= bytes.data[i + 2];
-        *at++ = base64_alphabet[group >> 18];
-        *at++ = base64_alphabet[group >> 12 & 63];
-        *at++ = have > 1 ? base64_alphabet[group >> 6 & 63] : '=';
-        *at++ = have > 2 ? base64_alphabet[group & 63] : '=';
+        *at++ = (uint8_t)base64_alphabet[group >> 18];
+        *at++ = (uint8_t)base64_alphabet[group >> 12 & 63];
+        *at++ = (uint8_t)(have > 1 ? base64_alphabet[group >> 6 & 63] : '=');
+        *at++ = (uint8_t)(have > 2 ? base64_alphabet[group & 63] : '=');
     }
-    *at = '\0';
-    return out;
+    out->len = (size_t)(at - out->data);
+}
+
+char *base64_encode(struct bytes bytes)
+{
+    struct buf out = {0};
+    base64_add(&out, bytes);
+    buf_add(&out, "", 1);
+    return (char *)out.data;
 }
 
 /* Returns 0 to 63, or -1. A table, because ledgers arrive as megabytes of base64. It has each digit's value
@@ -103,6 +110,33 @@ enum err base64_decode(const char *text, size_t text_len, struct buf *out)
     }
     out->len = (size_t)(to - out->data);
     return ERR_OK;
+}
+
+char *base64_url_encode(struct bytes bytes)
+{
+    char *text = base64_encode(bytes);
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '+')
+            *at = '-';
+        else if (*at == '/')
+            *at = '_';
+    text[strcspn(text, "=")] = '\0';
+    return text;
+}
+
+enum err base64_url_decode(const char *text, size_t text_len, struct buf *out)
+{
+    const size_t padded_len = (text_len + 3) / 4 * 4;
+    if (text_len % 4 == 1)
+        return ERR_MALFORMED; /* six bits are no byte */
+    AUTO_FREE char *padded = NEW_ARRAY(padded_len + 1, char);
+    memset(padded, '=', padded_len);
+    for (size_t i = 0; i < text_len; i++) {
+        if (text[i] == '+' || text[i] == '/' || text[i] == '=')
+            return ERR_MALFORMED;
+        padded[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    }
+    return base64_decode(padded, padded_len, out);
 }
 
 enum err text_to_u64(const char *text, uint64_t max, uint64_t *out)

@@ -31,10 +31,17 @@ int64_t engine_replica_number(void)
 
 void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail *detail)
 {
-    ticket->grant.state = GRANT_REFUSED;
-    ticket->grant.error = e;
     /* A batch that was rolled back may have left another reason. */
-    ticket->grant.detail = detail != NULL ? *detail : (struct detail){0};
+    const struct detail reason = detail != NULL ? *detail : (struct detail){0};
+    if (ticket->kind == TICKET_BUMP) {
+        ticket->bump.state = GRANT_REFUSED;
+        ticket->bump.error = e;
+        ticket->bump.detail = reason;
+    } else {
+        ticket->grant.state = GRANT_REFUSED;
+        ticket->grant.error = e;
+        ticket->grant.detail = reason;
+    }
     ticket->done(ticket);
 }
 
@@ -62,11 +69,26 @@ static bool is_stopping(struct engine *engine)
 
 /* ---- the listener: wakes the workers when accounts may have become idle */
 
+void engine_accounts_released(struct engine *engine)
+{
+    if (engine->accounts == ACCOUNTS_SHORT)
+        engine->accounts = ACCOUNTS_CLAIM_DUE;
+    else if (engine->accounts == ACCOUNTS_CLAIMING)
+        engine->accounts = ACCOUNTS_CLAIMING_DUE;
+}
+
+void engine_wake_worker(struct engine *engine)
+{
+    if (engine->queue.count + engine->delayed.count + engine->bumps.count > 0)
+        pthread_cond_signal(&engine->work);
+}
+
 static void accounts_released(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
-    engine->claim_due |= engine->shortage;
-    pthread_cond_broadcast(&engine->work);
+    engine_accounts_released(engine);
+    if (engine->accounts == ACCOUNTS_CLAIM_DUE)
+        pthread_cond_broadcast(&engine->work);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -95,41 +117,45 @@ static void *listen_for_releases(void *context)
 
 /* ---- the deadline thread: refuses tickets that have waited too long. It never waits for the database. */
 
-/* 0: nothing waits. The mutex is held. */
+static void take_earlier(int64_t *earliest_ms, const struct ticket_queue *queue, int wait_ms)
+{
+    if (queue->first != NULL && queue->first->arrived_ms + wait_ms < *earliest_ms)
+        *earliest_ms = queue->first->arrived_ms + wait_ms;
+}
+
+/* The first deadline of all tickets that wait now or are submitted later. The mutex is held. */
 static int64_t first_deadline_ms(const struct engine *engine)
 {
-    const struct engine_ticket *a = engine->queue.first, *b = engine->delayed.first;
-    if (a == NULL || (b != NULL && b->arrived_ms < a->arrived_ms))
-        a = b;
-    return a == NULL ? 0 : a->arrived_ms + ENGINE_WAIT_MS;
+    int64_t first_ms = clock_ms() + ENGINE_BUMP_WAIT_MS;
+    take_earlier(&first_ms, &engine->queue, ENGINE_WAIT_MS);
+    take_earlier(&first_ms, &engine->delayed, ENGINE_WAIT_MS);
+    take_earlier(&first_ms, &engine->bumps, ENGINE_BUMP_WAIT_MS);
+    return first_ms;
 }
 
 void engine_deadline_changed(struct engine *engine)
 {
-    const int64_t first_ms = first_deadline_ms(engine);
-    if (first_ms != 0 && (engine->deadline_check_ms == 0 || first_ms < engine->deadline_check_ms))
+    if (first_deadline_ms(engine) < engine->deadline_check_ms)
         pthread_cond_signal(&engine->deadlines);
-}
-
-/* The mutex is held. */
-static enum err late_reason(const struct engine *engine, int64_t now_ms)
-{
-    if (now_ms - engine->replied_ms > SILENCE_MS)
-        return ERR_DATABASE_UNAVAILABLE;
-    return engine->shortage ? ERR_CHANNEL_ACCOUNT_UNAVAILABLE : ERR_OVERLOADED;
 }
 
 /* The mutex is held; it is released while done is called. */
 static void refuse_late(struct engine *engine)
 {
-    static const struct detail silent = {"the database has not replied to any grant for seconds"};
+    static const struct detail silence = {"the database has not replied to any batch for seconds"};
     const int64_t now_ms = clock_ms();
-    const enum err reason = late_reason(engine, now_ms);
-    struct ticket_queue late = {0};
-    ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &late);
-    ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &late);
+    const bool silent = now_ms - engine->replied_ms > SILENCE_MS;
+    const enum err busy = silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
+    const enum err none =
+        silent || engine->accounts == ACCOUNTS_ENOUGH ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
+    const struct detail *detail = silent ? &silence : NULL;
+    struct ticket_queue leases = {0}, bumps = {0};
+    ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &leases);
+    ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &leases);
+    ticket_queue_take_arrived(&engine->bumps, now_ms - ENGINE_BUMP_WAIT_MS, &bumps);
     pthread_mutex_unlock(&engine->mutex);
-    engine_refuse_all(&late, reason, reason == ERR_DATABASE_UNAVAILABLE ? &silent : NULL);
+    engine_refuse_all(&leases, none, detail);
+    engine_refuse_all(&bumps, busy, detail);
     pthread_mutex_lock(&engine->mutex);
 }
 
@@ -138,11 +164,8 @@ static void *watch_deadlines(void *context)
     struct engine *engine = context;
     pthread_mutex_lock(&engine->mutex);
     while (!engine->stopping) {
-        const int64_t first_ms = engine->deadline_check_ms = first_deadline_ms(engine);
-        const struct timespec first = clock_timespec(first_ms);
-        if (first_ms == 0)
-            pthread_cond_wait(&engine->deadlines, &engine->mutex);
-        else if (first_ms > clock_ms())
+        const struct timespec first = clock_timespec(engine->deadline_check_ms = first_deadline_ms(engine));
+        if (engine->deadline_check_ms > clock_ms())
             pthread_cond_timedwait(&engine->deadlines, &engine->mutex, &first);
         else
             refuse_late(engine);
@@ -166,6 +189,7 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     engine->settings = *settings;
     engine->queue.place = TICKET_QUEUED;
     engine->delayed.place = TICKET_DELAYED;
+    engine->bumps.place = TICKET_BUMP_QUEUED;
     engine->replica = engine_replica_number();
     engine->replied_ms = clock_ms();
     if (engine->settings.threads == 0)
@@ -200,23 +224,44 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     return ERR_OK;
 }
 
+static size_t waiting(const struct engine *engine)
+{
+    return engine->queue.count + engine->delayed.count + engine->bumps.count;
+}
+
+/* Whether a new ticket at the end of the queue needs a worker. Else one already waits for the queue to fill,
+ * or will look at it when its batch has ended. */
+static bool needs_worker(const struct engine *engine, const struct ticket_queue *queue)
+{
+    const bool gathers =
+        engine->taken > 0 && (queue == &engine->bumps || engine->accounts == ACCOUNTS_ENOUGH);
+    return !gathers || queue->count == 1 || queue->count == GRANT_BATCH_MAX;
+}
+
 enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
 {
+    struct ticket_queue *queue = ticket->kind == TICKET_BUMP ? &engine->bumps : &engine->queue;
     pthread_mutex_lock(&engine->mutex);
-    const size_t undecided = engine->queue.count + engine->delayed.count + engine->taken;
-    enum err e = ticket->cancelled               ? ERR_CANCELLED
-                 : engine->stopping              ? ERR_SHUTTING_DOWN
-                 : undecided >= ENGINE_QUEUE_MAX ? ERR_OVERLOADED
-                                                 : ERR_OK;
+    enum err e = ticket->cancelled                                     ? ERR_CANCELLED
+                 : engine->stopping                                    ? ERR_SHUTTING_DOWN
+                 : waiting(engine) + engine->taken >= ENGINE_QUEUE_MAX ? ERR_OVERLOADED
+                                                                       : ERR_OK;
     if (e == ERR_OK) {
         ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
-        ticket_queue_append(&engine->queue, ticket);
-        pthread_cond_signal(&engine->work);
-        engine_deadline_changed(engine);
+        ticket_queue_append(queue, ticket);
+        if (needs_worker(engine, queue))
+            pthread_cond_signal(&engine->work);
     }
     pthread_mutex_unlock(&engine->mutex);
     return e;
+}
+
+static struct ticket_queue *queue_at(struct engine *engine, enum ticket_place place)
+{
+    return place == TICKET_QUEUED    ? &engine->queue
+           : place == TICKET_DELAYED ? &engine->delayed
+                                     : &engine->bumps;
 }
 
 void engine_cancel(struct engine *engine, struct engine_ticket *ticket)
@@ -224,7 +269,7 @@ void engine_cancel(struct engine *engine, struct engine_ticket *ticket)
     pthread_mutex_lock(&engine->mutex);
     const bool waits = ticket->place != TICKET_ELSEWHERE;
     if (waits)
-        ticket_queue_remove(ticket->place == TICKET_QUEUED ? &engine->queue : &engine->delayed, ticket);
+        ticket_queue_remove(queue_at(engine, ticket->place), ticket);
     else
         ticket->cancelled = true; /* seen by engine_submit, or at the end of the batch */
     pthread_mutex_unlock(&engine->mutex);
@@ -238,6 +283,7 @@ static void refuse_waiting(struct engine *engine)
     pthread_mutex_lock(&engine->mutex);
     ticket_queue_merge(&rest, &engine->queue);
     ticket_queue_merge(&rest, &engine->delayed);
+    ticket_queue_merge(&rest, &engine->bumps);
     pthread_mutex_unlock(&engine->mutex);
     engine_refuse_all(&rest, ERR_SHUTTING_DOWN, NULL);
 }
@@ -270,7 +316,7 @@ void engine_stop(struct engine *engine)
 size_t engine_waiting(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
-    size_t waiting = engine->queue.count + engine->delayed.count;
+    size_t count = waiting(engine);
     pthread_mutex_unlock(&engine->mutex);
-    return waiting;
+    return count;
 }

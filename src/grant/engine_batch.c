@@ -30,18 +30,23 @@ static void resume_delayed(struct engine *engine, int64_t now_ms)
     ticket_queue_merge(&engine->queue, &ready);
 }
 
-/* Returns false when there is nothing to do now. */
-static bool choose_mode(struct engine *engine, enum grant_mode *mode)
+/* Whether a batch of this queue is worth its cost now: while another batch runs, more tickets may come. */
+static bool is_gathered(const struct engine *engine, const struct ticket_queue *queue, int64_t now_ms)
 {
-    const int64_t now_ms = clock_ms();
-    resume_delayed(engine, now_ms);
-    if (!engine->shortage) {
+    return queue->count > 0 && (engine->taken == 0 || queue->count >= GRANT_BATCH_MAX ||
+                                   queue->first->arrived_ms + ENGINE_GATHER_MS <= now_ms);
+}
+
+/* Returns false when there is no lease to grant now. */
+static bool choose_mode(struct engine *engine, int64_t now_ms, enum grant_mode *mode)
+{
+    if (engine->accounts == ACCOUNTS_ENOUGH) {
         *mode = GRANT_CLAIM;
-        return engine->queue.count > 0;
+        return is_gathered(engine, &engine->queue, now_ms);
     }
     if (engine->reclaim_ms != 0 && engine->reclaim_ms <= now_ms)
-        engine->claim_due = true;
-    if (engine->claim_due && !engine->claiming) {
+        engine_accounts_released(engine);
+    if (engine->accounts == ACCOUNTS_CLAIM_DUE) {
         *mode = GRANT_CLAIM_SHARE;
         return true;
     }
@@ -49,21 +54,47 @@ static bool choose_mode(struct engine *engine, enum grant_mode *mode)
     return engine->queue.unchecked > 0;
 }
 
+/* What a worker does next. */
+struct choice {
+    enum ticket_kind kind;
+    enum grant_mode mode; /* of leases */
+};
+
+/* Returns false when there is nothing to do now. */
+static bool choose(struct engine *engine, struct choice *choice)
+{
+    const int64_t now_ms = clock_ms();
+    resume_delayed(engine, now_ms);
+    const bool leases = choose_mode(engine, now_ms, &choice->mode),
+               bumps = is_gathered(engine, &engine->bumps, now_ms);
+    choice->kind = bumps && (!leases || engine->last_kind == TICKET_LEASE) ? TICKET_BUMP : TICKET_LEASE;
+    return leases || bumps;
+}
+
+static void earlier(int64_t *next_ms, int64_t at_ms)
+{
+    if (*next_ms == 0 || at_ms < *next_ms)
+        *next_ms = at_ms;
+}
+
 /* When a worker must look for work without being woken. 0: never. */
 static int64_t next_work_ms(const struct engine *engine)
 {
-    int64_t next_ms = engine->shortage && !engine->claiming ? engine->reclaim_ms : 0;
+    int64_t next_ms = engine->accounts == ACCOUNTS_SHORT ? engine->reclaim_ms : 0;
+    if (engine->accounts == ACCOUNTS_ENOUGH && engine->queue.count > 0)
+        earlier(&next_ms, engine->queue.first->arrived_ms + ENGINE_GATHER_MS);
+    if (engine->bumps.count > 0)
+        earlier(&next_ms, engine->bumps.first->arrived_ms + ENGINE_GATHER_MS);
     for (const struct engine_ticket *ticket = engine->delayed.first; ticket != NULL; ticket = ticket->next)
-        if (next_ms == 0 || ticket->not_before_ms < next_ms)
-            next_ms = ticket->not_before_ms;
+        earlier(&next_ms, ticket->not_before_ms);
     return next_ms;
 }
 
 bool engine_batch_wait(struct engine *engine)
 {
-    enum grant_mode mode;
+    struct choice choice;
     pthread_mutex_lock(&engine->mutex);
-    while (!engine->stopping && !choose_mode(engine, &mode)) {
+    while (!engine->stopping && !choose(engine, &choice)) {
         const int64_t next_ms = next_work_ms(engine);
         const struct timespec next = clock_timespec(next_ms);
         if (next_ms == 0)
@@ -82,42 +113,55 @@ static void fill_sharing(const struct engine *engine, struct engine_batch *batch
     struct grant_sharing *sharing = &batch->sharing;
     const int64_t now_ms = clock_ms();
     sharing->count = 0;
-    for (size_t i = 0; i < batch->grant.count; i++)
+    for (size_t i = 0; i < batch->count; i++)
         sharing->waited_ms[sharing->count++] = now_ms - batch->tickets[i]->arrived_ms;
     for (const struct engine_ticket *ticket = engine->queue.first;
          ticket != NULL && sharing->count < GRANT_SHARING_MAX; ticket = ticket->next)
         sharing->waited_ms[sharing->count++] = now_ms - ticket->arrived_ms;
 }
 
-static void take_tickets(struct engine *engine, struct engine_batch *batch)
+static void take_tickets(struct engine *engine, struct engine_batch *batch, struct ticket_queue *from)
 {
-    struct ticket_queue unchecked = {0}, *from = &engine->queue;
-    if (batch->grant.mode == GRANT_CHECK) {
-        ticket_queue_take_unchecked(&engine->queue, GRANT_BATCH_MAX, &unchecked);
-        from = &unchecked;
-    }
     for (struct engine_ticket *ticket;
-         batch->grant.count < GRANT_BATCH_MAX && (ticket = ticket_queue_take(from)) != NULL;) {
-        batch->grants[batch->grant.count] = &ticket->grant;
-        batch->tickets[batch->grant.count++] = ticket;
+         batch->count < GRANT_BATCH_MAX && (ticket = ticket_queue_take(from)) != NULL;) {
+        if (batch->kind == TICKET_BUMP)
+            batch->bumps[batch->count] = &ticket->bump;
+        else
+            batch->grants[batch->count] = &ticket->grant;
+        batch->tickets[batch->count++] = ticket;
     }
-    engine->taken += batch->grant.count;
+    engine->taken += batch->count;
+}
+
+static void take_leases(struct engine *engine, struct engine_batch *batch, enum grant_mode mode)
+{
+    struct ticket_queue unchecked = {0};
+    batch->grant = (struct grant_batch){.grants = batch->grants, .mode = mode, .sharing = &batch->sharing};
+    batch->sharing.replica = engine->replica;
+    if (mode == GRANT_CHECK)
+        ticket_queue_take_unchecked(&engine->queue, GRANT_BATCH_MAX, &unchecked);
+    take_tickets(engine, batch, mode == GRANT_CHECK ? &unchecked : &engine->queue);
+    batch->grant.count = batch->count;
+    if (mode != GRANT_CLAIM_SHARE)
+        return;
+    engine->accounts = ACCOUNTS_CLAIMING;
+    engine->reclaim_ms = 0;
+    fill_sharing(engine, batch);
 }
 
 bool engine_batch_take(struct engine *engine, struct engine_batch *batch)
 {
-    batch->grant = (struct grant_batch){.grants = batch->grants, .sharing = &batch->sharing};
+    struct choice choice;
     pthread_mutex_lock(&engine->mutex);
-    const bool chosen = choose_mode(engine, &batch->grant.mode);
+    const bool chosen = choose(engine, &choice);
     if (chosen) {
-        batch->sharing.replica = engine->replica;
-        take_tickets(engine, batch);
-    }
-    if (chosen && batch->grant.mode == GRANT_CLAIM_SHARE) {
-        engine->claiming = true;
-        engine->claim_due = false;
-        engine->reclaim_ms = 0;
-        fill_sharing(engine, batch);
+        batch->kind = engine->last_kind = choice.kind;
+        batch->count = 0;
+        if (choice.kind == TICKET_BUMP)
+            take_tickets(engine, batch, &engine->bumps);
+        else
+            take_leases(engine, batch, choice.mode);
+        engine_wake_worker(engine); /* which waits until what is left is worth a batch */
     }
     pthread_mutex_unlock(&engine->mutex);
     return chosen;
@@ -126,8 +170,8 @@ bool engine_batch_take(struct engine *engine, struct engine_batch *batch)
 int64_t engine_batch_deadline_ms(const struct engine_batch *batch)
 {
     /* Tickets are in the order of their arrival. */
-    const int64_t earliest_ms = batch->grant.count > 0 ? batch->tickets[0]->arrived_ms : clock_ms();
-    return earliest_ms + ENGINE_ANSWER_MS;
+    const int64_t earliest_ms = batch->count > 0 ? batch->tickets[0]->arrived_ms : clock_ms();
+    return earliest_ms + (batch->kind == TICKET_BUMP ? ENGINE_BUMP_ANSWER_MS : ENGINE_ANSWER_MS);
 }
 
 /* ---- afterwards; the mutex is held */
@@ -145,14 +189,25 @@ static void plan_reclaim(struct engine *engine, bool granted)
 static void finish_claim(struct engine *engine, const struct engine_batch *batch, size_t decided)
 {
     const struct grant_sharing *sharing = &batch->sharing;
-    engine->claiming = false;
     engine->published = sharing->shortage_over || decided > sharing->count ? 0 : sharing->count - decided;
-    if (sharing->shortage_over || (engine->queue.count == 0 && engine->published == 0))
-        engine->shortage = engine->claim_due = false;
-    else if (decided == GRANT_BATCH_MAX && sharing->share > GRANT_BATCH_MAX)
-        engine->claim_due = true; /* the share is larger than a batch */
+    if (sharing->shortage_over || (engine->queue.count == 0 && engine->published == 0)) {
+        engine->accounts = ACCOUNTS_ENOUGH;
+        return;
+    }
+    engine->accounts = engine->accounts == ACCOUNTS_CLAIMING_DUE ? ACCOUNTS_CLAIM_DUE : ACCOUNTS_SHORT;
+    if (decided == GRANT_BATCH_MAX && sharing->share > GRANT_BATCH_MAX)
+        engine->accounts = ACCOUNTS_CLAIM_DUE; /* the share is larger than a batch */
     else if (sharing->idle > (int64_t)decided)
         plan_reclaim(engine, decided > 0); /* the others are the share of other replicas, or locked by them */
+}
+
+/* A claim outside a shortage found too few accounts. */
+static void begin_shortage(struct engine *engine)
+{
+    if (engine->accounts == ACCOUNTS_ENOUGH)
+        engine->accounts = ACCOUNTS_CLAIM_DUE;
+    else
+        engine_accounts_released(engine);
 }
 
 /* The ticket waits for another batch. */
@@ -179,9 +234,9 @@ struct outcome {
 
 static void sort_by_outcome(const struct engine_batch *batch, struct outcome *outcome)
 {
-    for (size_t i = 0; i < batch->grant.count; i++) {
+    for (size_t i = 0; i < batch->count; i++) {
         struct engine_ticket *ticket = batch->tickets[i];
-        if (ticket->grant.state != GRANT_OPEN) {
+        if (batch->kind == TICKET_BUMP || ticket->grant.state != GRANT_OPEN) {
             ticket_queue_append(&outcome->decided, ticket);
         } else if (ticket->cancelled) {
             ticket_queue_append(&outcome->cancelled, ticket);
@@ -193,22 +248,30 @@ static void sort_by_outcome(const struct engine_batch *batch, struct outcome *ou
     }
 }
 
+/* The mutex is held. */
+static void finish_leases(struct engine *engine, const struct engine_batch *batch, struct outcome *outcome)
+{
+    ticket_queue_merge(&engine->queue, &outcome->waiting);
+    ticket_queue_merge(&engine->delayed, &outcome->delayed);
+    if (batch->grant.mode == GRANT_CLAIM_SHARE)
+        finish_claim(engine, batch, outcome->decided.count);
+    else if (batch->grant.mode == GRANT_CLAIM && outcome->is_short)
+        begin_shortage(engine);
+    /* Other accounts may be idle, or other batches may have skipped an account that this one had locked. */
+    if (outcome->is_faulty || batch->grant.locked_unused)
+        engine_accounts_released(engine);
+    engine_deadline_changed(engine);
+}
+
 void engine_batch_finish(struct engine *engine, struct engine_batch *batch)
 {
     struct outcome outcome = {0};
     pthread_mutex_lock(&engine->mutex);
-    engine->taken -= batch->grant.count;
+    engine->taken -= batch->count;
     sort_by_outcome(batch, &outcome);
-    ticket_queue_merge(&engine->queue, &outcome.waiting);
-    ticket_queue_merge(&engine->delayed, &outcome.delayed);
-    if (batch->grant.mode == GRANT_CLAIM_SHARE)
-        finish_claim(engine, batch, outcome.decided.count);
-    else if (batch->grant.mode == GRANT_CLAIM && outcome.is_short)
-        engine->shortage = engine->claim_due = true;
-    /* Other accounts may be idle, or other batches may have skipped an account that this one had locked. */
-    engine->claim_due |= engine->shortage && (outcome.is_faulty || batch->grant.locked_unused);
-    engine_deadline_changed(engine);
-    pthread_cond_broadcast(&engine->work);
+    if (batch->kind == TICKET_LEASE)
+        finish_leases(engine, batch, &outcome);
+    engine_wake_worker(engine);
     pthread_mutex_unlock(&engine->mutex);
     for (struct engine_ticket *ticket = outcome.decided.first, *next; ticket != NULL; ticket = next) {
         next = ticket->next; /* done may free the ticket */
@@ -220,23 +283,24 @@ void engine_batch_finish(struct engine *engine, struct engine_batch *batch)
 void engine_batch_abandon_claim(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
-    engine->claiming = false;
     engine->replica = engine_replica_number(); /* the row of the old number may still be locked; it expires */
     engine->published = 0;
-    engine->shortage = engine->claim_due = engine->queue.count > 0;
+    engine->accounts = engine->queue.count > 0 ? ACCOUNTS_CLAIM_DUE : ACCOUNTS_ENOUGH;
     pthread_mutex_unlock(&engine->mutex);
 }
 
 void engine_batch_fail(
     struct engine *engine, struct engine_batch *batch, enum err e, const struct detail *detail)
 {
-    if (batch->grant.mode == GRANT_CLAIM_SHARE)
+    const bool leases = batch->kind == TICKET_LEASE;
+    if (leases && batch->grant.mode == GRANT_CLAIM_SHARE)
         engine_batch_abandon_claim(engine);
     pthread_mutex_lock(&engine->mutex);
-    engine->taken -= batch->grant.count;
-    engine->claim_due |= engine->shortage && engine->queue.count > 0; /* its accounts are idle again */
-    pthread_cond_broadcast(&engine->work);
+    engine->taken -= batch->count;
+    if (leases && engine->queue.count > 0)
+        engine_accounts_released(engine); /* its accounts are idle again */
+    engine_wake_worker(engine);
     pthread_mutex_unlock(&engine->mutex);
-    for (size_t i = 0; i < batch->grant.count; i++)
+    for (size_t i = 0; i < batch->count; i++)
         engine_refuse(batch->tickets[i], e, detail);
 }

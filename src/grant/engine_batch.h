@@ -1,5 +1,5 @@
 /*
- * Moves tickets from the engine's queue to a batch and back: which tickets a worker takes, for which kind of
+ * Moves tickets from the engine's queues to a batch and back: which tickets a worker takes, for which kind of
  * grant, and what happens to them afterwards. The functions lock the engine's mutex themselves.
  */
 #ifndef FAIRWAY_GRANT_ENGINE_BATCH_H
@@ -7,9 +7,13 @@
 
 #include "engine_state.h"
 
-/* The tickets of a batch, and their grants in the form that grant_batch_run takes. */
+/* The tickets of a batch, all of one kind, and what they contain in the form that grant_batch_run or
+ * bump_batch_run takes. */
 struct engine_batch {
+    enum ticket_kind kind;
     struct engine_ticket *tickets[GRANT_BATCH_MAX];
+    size_t count;
+    struct bump *bumps[GRANT_BATCH_MAX];
     struct grant *grants[GRANT_BATCH_MAX];
     struct grant_sharing sharing;
     struct grant_batch grant;
@@ -17,7 +21,7 @@ struct engine_batch {
 
 /* Blocks until there may be a batch to take. Returns false when the engine stops. */
 bool engine_batch_wait(struct engine *engine);
-/* Chooses the mode and takes tickets. Returns false when another worker has already taken them. */
+/* Chooses a queue and a mode, and takes tickets. Returns false when another worker has already taken them. */
 bool engine_batch_take(struct engine *engine, struct engine_batch *batch);
 /* The deadline of the batch's oldest ticket, by clock_ms: the limit for all calls to the database. */
 int64_t engine_batch_deadline_ms(const struct engine_batch *batch);

@@ -15,31 +15,45 @@ struct engine_worker {
 
 /*
  * While there are enough accounts, each worker takes what waits and claims accounts for it. A claim that
- * finds fewer idle accounts than it has requests begins a shortage. In a shortage one worker at a time claims
- * (`claiming`), and only this replica's share of the idle accounts. It claims when accounts may have become
- * idle (`claim_due`): when a ledger was committed, when a batch gave accounts back, and at least every
- * ENGINE_SHARE_MS. The other workers only check new requests, so that those that cannot be granted are
- * refused at once. Idle accounts that were the share of another replica are tried again soon (`reclaim_ms`):
- * that replica may have stopped. The shortage ends when nothing waits, or when many more accounts are idle
- * than requests wait.
+ * finds fewer idle accounts than it has requests begins a shortage. In a shortage one worker at a time
+ * claims, and only this replica's share of the idle accounts. It claims when accounts may have become idle:
+ * when a ledger was committed, when a batch gave accounts back, and at least every ENGINE_SHARE_MS. The other
+ * workers only check new requests, so that those that cannot be granted are refused at once. Idle accounts
+ * that were the share of another replica are tried again soon (`reclaim_ms`): that replica may have stopped.
+ * The shortage ends when nothing waits, or when many more accounts are idle than requests wait.
+ *
+ *   ENOUGH --a claim finds too few--> CLAIM_DUE --a worker takes it--> CLAIMING --it ends--> SHORT, or ENOUGH
+ *                                      ^   ^                              | accounts may be idle
+ *        SHORT --accounts may be idle--+   +------------it ends---- CLAIMING_DUE
  */
+enum engine_accounts {
+    ACCOUNTS_ENOUGH,
+    ACCOUNTS_SHORT,       /* a claim would find none */
+    ACCOUNTS_CLAIM_DUE,   /* some may have become idle */
+    ACCOUNTS_CLAIMING,    /* a worker claims the share */
+    ACCOUNTS_CLAIMING_DUE /* the same, and more may have become idle since it began */
+};
+
+#define TICKET_KINDS 2
+
 struct engine {
     struct engine_settings settings;
-    pthread_mutex_t mutex;     /* guards what follows */
-    pthread_cond_t work;       /* wakes the workers */
-    pthread_cond_t deadlines;  /* wakes the deadline thread */
-    int64_t deadline_check_ms; /* when the deadline thread wakes by itself; 0: only when signalled */
-    struct ticket_queue queue, delayed;
-    size_t taken; /* tickets in running batches */
+    pthread_mutex_t mutex;                     /* guards what follows */
+    pthread_cond_t work;                       /* wakes the workers */
+    pthread_cond_t deadlines;                  /* wakes the deadline thread */
+    int64_t deadline_check_ms;                 /* when the deadline thread wakes by itself */
+    struct ticket_queue queue, delayed, bumps; /* the first two are of leases */
+    size_t taken;                              /* tickets in running batches */
     uint64_t arrivals;
     bool stopping;
-    bool shortage, claim_due, claiming;
-    int64_t reclaim_ms; /* when to set claim_due; 0: not planned */
+    enum ticket_kind last_kind; /* of the batch that was taken last */
+    enum engine_accounts accounts;
+    int64_t reclaim_ms; /* when ACCOUNTS_SHORT becomes ACCOUNTS_CLAIM_DUE; 0: not planned */
     int reclaim_delay_ms;
     int64_t replica;    /* the number of this replica in fairway.waiting */
     size_t published;   /* requests in this replica's row of fairway.waiting, as far as is known */
     int64_t replied_ms; /* when the database last replied to a batch */
-    enum err last_error;
+    enum err last_error[TICKET_KINDS]; /* of a batch */
 
     int wake_fd; /* ends the listener's wait */
     struct db *listener_db;
@@ -63,8 +77,13 @@ void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail
 /* The same for all tickets of a list that only the caller has. */
 void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail);
 
-/* Wakes the deadline thread if a ticket now waits whose deadline is earlier than it expects. The mutex is
- * held. */
+/* After tickets were put back: wakes the deadline thread if one has a deadline that is earlier than it
+ * expects. The mutex is held. */
 void engine_deadline_changed(struct engine *engine);
+
+/* In a shortage: accounts may have become idle, so a claim is due. The mutex is held. */
+void engine_accounts_released(struct engine *engine);
+/* Wakes a worker if any ticket waits. The mutex is held. */
+void engine_wake_worker(struct engine *engine);
 
 #endif

@@ -1,4 +1,4 @@
-/* One worker of the lease engine: takes a batch, runs it in the database, and returns its tickets. */
+/* One worker of the engine: takes a batch, runs it in the database, and returns its tickets. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine_batch.h"
@@ -19,29 +19,41 @@ static bool worth_retrying(const struct engine_worker *worker, enum err e, int64
     return e == ERR_DATABASE_UNAVAILABLE && clock_ms() - begun_ms < RETRY_MS;
 }
 
-static enum err grant(struct engine_worker *worker, struct grant_batch *batch, struct detail *detail)
+static enum err run_once(struct engine_worker *worker, struct engine_batch *batch, struct detail *detail)
 {
     const struct engine_settings *settings = &worker->engine->settings;
+    if (batch->kind == TICKET_BUMP)
+        return bump_batch_run(worker->db, settings->keyd, batch->bumps, batch->count, detail);
+    return grant_batch_run(worker->db, settings->keyd, &settings->grant, &batch->grant, detail);
+}
+
+static enum err run_in_database(
+    struct engine_worker *worker, struct engine_batch *batch, struct detail *detail)
+{
     const int64_t begun_ms = clock_ms();
-    enum err e = grant_batch_run(worker->db, settings->keyd, &settings->grant, batch, detail);
+    enum err e = run_once(worker, batch, detail);
     for (int tries = 1; tries < TRIES && worth_retrying(worker, e, begun_ms); tries++)
-        e = grant_batch_run(worker->db, settings->keyd, &settings->grant, batch, detail);
+        e = run_once(worker, batch, detail);
     return e;
 }
 
-/* The database refuses a batch because of one of its items: each item is granted alone, so that only that one
+/* The database refuses a batch because of one of its items: each item is run alone, so that only that one
  * fails. */
-static void grant_one_by_one(struct engine_worker *worker, struct engine_batch *batch)
+static void run_one_by_one(struct engine_worker *worker, struct engine_batch *batch)
 {
     struct engine *engine = worker->engine;
-    if (batch->grant.mode == GRANT_CLAIM_SHARE)
+    if (batch->kind == TICKET_LEASE && batch->grant.mode == GRANT_CLAIM_SHARE)
         engine_batch_abandon_claim(engine);
-    for (size_t i = 0; i < batch->grant.count; i++) {
-        struct engine_batch one = {.tickets = {batch->tickets[i]}, .grants = {batch->grants[i]}};
+    for (size_t i = 0; i < batch->count; i++) {
+        struct engine_batch one = {.kind = batch->kind,
+            .tickets = {batch->tickets[i]},
+            .grants = {batch->grants[i]},
+            .bumps = {batch->bumps[i]},
+            .count = 1};
         struct detail detail = {0};
         one.grant = (struct grant_batch){.grants = one.grants, .count = 1};
         one.grant.mode = batch->grant.mode == GRANT_CHECK ? GRANT_CHECK : GRANT_CLAIM;
-        enum err e = grant(worker, &one.grant, &detail);
+        enum err e = run_in_database(worker, &one, &detail);
         if (e == ERR_OK)
             engine_batch_finish(engine, &one);
         else
@@ -49,19 +61,21 @@ static void grant_one_by_one(struct engine_worker *worker, struct engine_batch *
     }
 }
 
-/* Logs when granting begins to fail, fails for another reason, or works again. */
-static void log_outcome(struct engine *engine, enum err e, const struct detail *detail)
+/* Logs when batches of a kind begin to fail, fail for another reason, or work again. */
+static void log_outcome(struct engine *engine, enum ticket_kind kind, enum err e, const struct detail *detail)
 {
+    static const char *const failing[] = {"no lease can be granted", "no fee bump can be signed"};
+    static const char *const working[] = {"leases are granted again", "fee bumps are signed again"};
     pthread_mutex_lock(&engine->mutex);
     if (e != ERR_DATABASE_UNAVAILABLE && e != ERR_OUTCOME_UNKNOWN)
         engine->replied_ms = clock_ms();
-    if (e != engine->last_error) {
+    if (e != engine->last_error[kind]) {
         if (e == ERR_OK)
-            log_info("leases are granted again", NULL);
+            log_info(working[kind], NULL);
         else
-            log_warn("no lease can be granted", "error=%s detail=\"%s\"", err_code(e), detail->text);
+            log_warn(failing[kind], "error=%s detail=\"%s\"", err_code(e), detail->text);
     }
-    engine->last_error = e;
+    engine->last_error[kind] = e;
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -71,14 +85,14 @@ static void run_batch(
     struct engine *engine = worker->engine;
     db_set_deadline(worker->db, engine_batch_deadline_ms(batch));
     if (e == ERR_OK)
-        e = grant(worker, &batch->grant, detail);
-    bool item_fault = (e == ERR_CONSTRAINT || e == ERR_INTERNAL) && batch->grant.count > 1;
+        e = run_in_database(worker, batch, detail);
+    bool item_fault = (e == ERR_CONSTRAINT || e == ERR_INTERNAL) && batch->count > 1;
     if (!item_fault)
-        log_outcome(engine, e, detail);
+        log_outcome(engine, batch->kind, e, detail);
     if (e == ERR_OK)
         engine_batch_finish(engine, batch);
     else if (item_fault)
-        grant_one_by_one(worker, batch);
+        run_one_by_one(worker, batch);
     else
         engine_batch_fail(engine, batch, e, detail);
 }
@@ -86,7 +100,7 @@ static void run_batch(
 void *engine_worker_run(void *context)
 {
     struct engine_worker *worker = context;
-    struct engine_batch batch;
+    struct engine_batch batch = {0};
     while (engine_batch_wait(worker->engine)) {
         struct detail detail = {0};
         db_set_deadline(worker->db, clock_ms() + CONNECT_MS);

@@ -14,12 +14,21 @@ struct head {
     uint64_t length; /* Content-Length; 0 without one */
 };
 
+/* As the library has them in memory: not copies. */
+struct head_line {
+    const char *method, *target;
+    size_t target_len; /* as sent; the library ends the path with a NUL in front of the query */
+    const char *version;
+};
+
 /*
  * ERR_INVALID_REQUEST when two readers could disagree on where the body ends; some versions of the library
- * accept such heads: Content-Length twice, malformed or beside Transfer-Encoding; any Transfer-Encoding
- * but a single "chunked"; a field name that is not a token, control characters in a value, Host twice
- * (RFC 9112 sections 3.2, 5.1, 6.1 to 6.3). The connection must be closed then.
+ * accept such heads: Content-Length malformed or beside Transfer-Encoding; any Transfer-Encoding but a single
+ * "chunked" in HTTP/1.1; a field name that is not a token, control characters in a value, a NUL or a folded
+ * line (RFC 9112 sections 3.2, 5.1, 5.2, 6.1 to 6.3). The same for two of a field that must be unambiguous,
+ * such as Idempotency-Key: see the list in http/server.h. The connection must be closed then.
  */
-MUST_CHECK enum err head_read(struct MHD_Connection *connection, struct head *head, struct detail *detail);
+MUST_CHECK enum err head_read(struct MHD_Connection *connection, const struct head_line *line,
+    struct head *head, struct detail *detail);
 
 #endif

@@ -3,6 +3,16 @@
 #include "reply.h"
 #include "request.h"
 
+const char *http_method(const struct http_request *request)
+{
+    return request->method;
+}
+
+const char *http_target(const struct http_request *request)
+{
+    return request->target.raw;
+}
+
 struct bytes http_body(const struct http_request *request)
 {
     return buf_bytes(&request->body);
@@ -16,6 +26,16 @@ const char *http_path_parameter(const struct http_request *request)
 const char *http_query(const struct http_request *request, const char *name)
 {
     return target_query(&request->target, name);
+}
+
+void http_keep(struct http_request *request, void *memory)
+{
+    request->kept = memory;
+}
+
+void *http_kept(const struct http_request *request)
+{
+    return request->kept;
 }
 
 const char *http_header(const struct http_request *request, const char *name)

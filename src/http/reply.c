@@ -36,6 +36,8 @@ struct MHD_Response *reply_problem(const char *request_id, enum err e, const str
         snprintf(seconds, sizeof seconds, "%d", retry_after_s);
         set_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     }
+    if (err_status(e) == MHD_HTTP_UNAUTHORIZED) /* RFC 9110 section 11.6.1, RFC 6750 section 3 */
+        set_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     if (allow != NULL)
         set_header(response, MHD_HTTP_HEADER_ALLOW, allow);
     return response;

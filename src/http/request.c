@@ -54,7 +54,7 @@ void request_reply(struct http_request *request, int status, struct MHD_Response
 
 static enum MHD_Result queue(struct http_request *request)
 {
-    if (atomic_load(&request->server->stage) != SERVING)
+    if (request->closes || atomic_load(&request->server->stage) != SERVING)
         MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
     move(request, QUEUED);
     if (!listener_phase(request->server->listener, request->peer, CONNECTION_REPLY))
@@ -116,13 +116,15 @@ static void take_over_id(struct http_request *request)
 }
 
 /* Checks the head. Returns true when the request must be refused before its body is read. */
-static bool check_head(struct http_request *request, const char *method)
+static bool check_head(struct http_request *request, const char *method, const char *version)
 {
     struct detail *detail = &request->refusal_detail;
     struct head head;
-    enum err e = head_read(request->connection, &head, detail);
+    const struct head_line line = {method, request->target_at, strlen(request->target.raw), version};
+    enum err e = head_read(request->connection, &line, &head, detail);
     if (e != ERR_OK) {
         request->refusal = e;
+        request->closes = true;
         return true;
     }
     e = request->refusal;
@@ -159,7 +161,7 @@ static bool take_body(struct http_request *request, const char *data, size_t len
 enum MHD_Result request_continue(void *context, struct MHD_Connection *connection, const char *path,
     const char *method, const char *version, const char *data, size_t *data_len, void **closure)
 {
-    (void)context, (void)connection, (void)path, (void)version;
+    (void)context, (void)connection, (void)path;
     struct http_request *request = *closure;
     if (atomic_load(&request->phase) == REPLIED)
         return queue(request); /* it was suspended and has been resumed */
@@ -169,7 +171,7 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
         if (!listener_phase(request->server->listener, request->peer, CONNECTION_BODY))
             return MHD_NO;
         take_over_id(request);
-        if (!check_head(request, method))
+        if (!check_head(request, method, version))
             return MHD_YES;
         request->peer->linger =
             true; /* the library closes the connection after a reply that comes before the body */
@@ -185,6 +187,18 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
     return run_handler(request);
 }
 
+/*
+ * The library would now split the query too. Each parameter takes 56 bytes of the memory that also holds the
+ * head, and when that is used up, versions before 1.0 close the connection without a reply. We have split the
+ * query, so the library finds an empty one. The text is in its read buffer and may be written to.
+ */
+static void hide_query(const char *target)
+{
+    char *query = strchr(target, '?');
+    if (query != NULL && query[1] != '\0')
+        query[1] = '\0';
+}
+
 void *request_begin(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct http_server *server = context;
@@ -195,7 +209,10 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     request->connection = connection;
     request->began_us = clock_us();
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    request->target_at = target;
     request->refusal = target_parse(&request->target, target == NULL ? "" : target, &request->refusal_detail);
+    if (target != NULL)
+        hide_query(target);
     atomic_fetch_add(&server->in_progress, 1);
     (void)!listener_phase(
         server->listener, request->peer, CONNECTION_HEAD); /* checked when the head is complete */
@@ -235,6 +252,7 @@ void request_end(
     target_wipe(&request->target);
     free(request->match.parameter);
     buf_free(&request->body);
+    free(request->kept);
     free(request);
     *closure = NULL;
     atomic_fetch_sub(&server->in_progress, 1);

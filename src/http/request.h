@@ -41,17 +41,20 @@ struct http_request {
     char method[16]; /* for the log; the rest is cut off */
 
     struct target target;
+    const char *target_at; /* where the library has it; overwritten when the head is complete */
     struct route_match match;
     bool head_seen;
     enum err refusal; /* ERR_OK, or why the server itself refuses it */
     struct detail refusal_detail;
     struct buf body;
     size_t dropped; /* bytes of a refused body that were read */
+    bool closes;    /* the connection, after the reply: where the next request begins is uncertain */
 
     int status; /* with response: written before REPLIED, read after */
     struct MHD_Response *response;
     enum err error; /* for the log: it was replied to with this problem; ERR_OK: with none */
 
+    void *kept; /* the handler's */
     struct hangup hangup;
     bool hangup_watched;
 };

@@ -46,7 +46,7 @@ static enum err add_parameter(struct target *target, char *pair, struct detail *
 
 enum err target_parse(struct target *target, const char *raw, struct detail *detail)
 {
-    *target = (struct target){.path = mem_copy_text(raw)};
+    *target = (struct target){.raw = mem_copy_text(raw), .path = mem_copy_text(raw)};
     char *query = strchr(target->path, '?');
     if (query != NULL)
         *query++ = '\0';
@@ -69,6 +69,7 @@ enum err target_parse(struct target *target, const char *raw, struct detail *det
 
 void target_wipe(struct target *target)
 {
+    free(target->raw);
     free(target->path);
     *target = (struct target){0};
 }

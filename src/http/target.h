@@ -8,6 +8,7 @@
 #define TARGET_QUERY_MAX 16
 
 struct target {
+    char *raw;  /* as sent; never NULL after target_parse */
     char *path; /* as sent, still encoded, without the query; never NULL after target_parse */
     struct {
         const char *name, *value; /* decoded; "" for a name without '=' */

@@ -2,13 +2,16 @@
 #ifndef FAIRWAY_KEYS_HANDLE_H
 #define FAIRWAY_KEYS_HANDLE_H
 
+#include "budget.h"
 #include "ring.h"
 #include "xdr/xdr.h"
 
-/* What WIRE_LOAD has set. */
 struct handle_state {
-    bool loaded;
     struct ring *ring;
+    struct budget budget;
+    int64_t warned_us; /* clock_us() of handle_may_warn */
+    /* set by WIRE_LOAD */
+    bool loaded;
     struct policy_limits limits;
     int64_t max_lease_fee_stroops, max_bump_fee_stroops;
 };
@@ -20,8 +23,11 @@ typedef enum err (*handle_fn)(struct handle_state *state, struct xdr_reader *req
 enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_fee_bump(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+
+/* Whether to log a refusal for clock or budget: once in 10 s, because each request is refused then. */
+bool handle_may_warn(struct handle_state *state);
 
 /* Appends what the answers to fee bump and provisioning have in common: result, detail, hash, envelope (empty
  * unless ERR_OK). */

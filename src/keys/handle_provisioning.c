@@ -1,5 +1,7 @@
 /* The message that signs creations and merges of channel accounts. */
+#include "base/clock.h"
 #include "handle.h"
+#include "own_clock.h"
 #include "stellar/envelope_build.h"
 #include "wire.h"
 
@@ -29,18 +31,22 @@ static enum err read_provisioning(struct xdr_reader *request, uint64_t *now_s,
 }
 
 /* keyd builds the transaction itself from these fields, so nothing else needs a check. */
-static enum err check_provisioning(const struct handle_state *state,
-    const struct provisioning_tx *provisioning, uint64_t now_s, struct detail *detail)
+static enum err check_provisioning(struct handle_state *state, const struct provisioning_tx *provisioning,
+    uint64_t now_s, struct detail *detail)
 {
     if (!public_key_equal(&provisioning->distribution, &state->ring->distribution))
         return detail_set(
             detail, ERR_INVALID_TRANSACTION, "the distribution account is not the one of this key process");
     if (provisioning->fee_stroops > state->max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is above the key process's maximum");
+    enum err e = own_clock_check(now_s, detail);
+    if (e != ERR_OK)
+        return e;
     if (provisioning->max_time_s <= now_s || provisioning->max_time_s - now_s > LEASE_SECONDS_MAX)
         return detail_set(detail, ERR_INVALID_TRANSACTION, "the max time is not within the next %d seconds",
             LEASE_SECONDS_MAX);
-    return ERR_OK;
+    return budget_take(&state->budget, clock_us(), (unsigned)provisioning->account_count + 1,
+        provisioning->fee_stroops, detail);
 }
 
 /* Signs with the distribution account, then with each account in order. *broken is the first account whose
@@ -56,6 +62,7 @@ static enum err sign_provisioning(struct handle_state *state, const struct provi
     *hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
     enum err e = ring_sign_as_distribution(state->ring, hash, &signatures[0]);
     for (uint32_t i = 0; e == ERR_OK && i < provisioning->account_count; i++) {
+        ring_begin(state->ring); /* verifies each: the first one of an account proves its sealed seed */
         signers[i + 1] = provisioning->accounts[i];
         e = ring_sign(state->ring, &provisioning->accounts[i], &sealed[i], hash, &signatures[i + 1]);
         if (e == ERR_SEAL_BROKEN) {

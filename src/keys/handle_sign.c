@@ -2,20 +2,38 @@
  * The messages that sign leases and fee bumps. None takes a hash: each takes the transaction, checks it with
  * the rules of policy.h, computes the hash and signs that.
  */
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "handle.h"
+#include "own_clock.h"
 #include "stellar/envelope_build.h"
 #include "wire.h"
 
 static enum err check_and_sign(struct handle_state *state, uint64_t now_s, const struct lease_signing *item,
     struct hash *hash, struct signature *signature, struct detail *detail)
 {
-    enum err e = policy_check_lease(
-        item->transaction, &item->signer, &state->limits, state->max_lease_fee_stroops, now_s, detail);
-    if (e != ERR_OK)
+    struct envelope transaction;
+    enum err e;
+    if ((e = own_clock_check(now_s, detail)) != ERR_OK ||
+        (e = transaction_decode(item->transaction, &transaction, detail)) != ERR_OK ||
+        (e = policy_check_lease(&transaction, &item->signer, &state->limits, state->max_lease_fee_stroops,
+             now_s, detail)) != ERR_OK ||
+        (e = budget_take(&state->budget, clock_us(), 1, 0, detail)) != ERR_OK)
         return e;
     *hash = transaction_hash(&state->ring->network, item->transaction);
     return ring_sign(state->ring, &item->signer, &item->sealed, hash, signature);
+}
+
+#define WARNING_US 10000000
+
+bool handle_may_warn(struct handle_state *state)
+{
+    const int64_t now_us = clock_us();
+    if (state->warned_us != 0 && now_us - state->warned_us < WARNING_US)
+        return false;
+    state->warned_us = now_us;
+    return true;
 }
 
 /* fairway has checked the same rules before, so a refusal here is logged. */
@@ -24,7 +42,7 @@ static enum err sign_lease(struct handle_state *state, uint64_t now_s, const str
 {
     struct detail detail = {0};
     enum err e = check_and_sign(state, now_s, item, hash, signature, &detail);
-    if (e != ERR_OK) {
+    if (e != ERR_OK && ((e != ERR_KEYD_CLOCK && e != ERR_KEYD_BUDGET) || handle_may_warn(state))) {
         char address[ADDRESS_SIZE];
         address_encode(&item->signer, address);
         log_warn("lease refused", "account=%s error=%s detail=\"%s\"", address, err_code(e), detail.text);
@@ -65,51 +83,75 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
     wire_put_bytes(answer, result == ERR_OK ? envelope : (struct bytes){0});
 }
 
-/* A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
- * keyd has signed exactly this transaction as a lease. */
+/*
+ * A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
+ * keyd has signed exactly this transaction as a lease. It is judged again all the same: an earlier keyd may
+ * have had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
+ * transaction declares, is added.
+ */
 static enum err check_inner(struct handle_state *state, const struct envelope *inner,
     const struct sealed_seed *sealed, int64_t fee_stroops, struct detail *detail)
 {
     const struct hash hash = envelope_hash(&state->ring->network, inner);
     if (inner->form == ENVELOPE_FEE_BUMP)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
-    if (fee_stroops <= 0 || fee_stroops > state->max_bump_fee_stroops)
-        return detail_set(
-            detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is not between 1 and the key process's maximum");
-    if (ring_check_member(state->ring, &inner->source, sealed) != ERR_OK)
-        return detail_set(detail, ERR_SEAL_BROKEN, "the source's sealed seed does not open");
-    if (!envelope_signed_by(inner, &inner->source, &hash))
-        return detail_set(
-            detail, ERR_CHANNEL_SIGNATURE_MISSING, "the channel account's signature is missing");
-    return ERR_OK;
+    enum err e = policy_check_lease(
+        inner, &inner->source, &state->limits, state->max_lease_fee_stroops, own_clock_latest_s(), detail);
+    if (e != ERR_OK)
+        return e;
+    if (fee_stroops <= 0 || fee_stroops - inner->resource_fee_stroops > state->max_bump_fee_stroops)
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+            "the fee is not between 1 and the key process's maximum, with the transaction's resource fee");
+    e = ring_check_signed(state->ring, inner, sealed, &hash);
+    if (e == ERR_SEAL_BROKEN)
+        return detail_set(detail, e, "the source's sealed seed does not open");
+    return e == ERR_OK ? e
+                       : detail_set(detail, e,
+                             "The channel account's signature is missing or invalid. Keep the one in the "
+                             "lease's transactionXdr.");
 }
 
-enum err handle_fee_bump(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, const struct sealed_seed *sealed,
+    int64_t fee_stroops, struct hash *hash, struct buf *envelope, struct detail *detail)
 {
-    struct sealed_seed sealed;
-    struct bytes xdr;
     struct envelope inner;
-    struct buf transaction = {0}, envelope = {0};
-    struct hash hash = {0};
     struct signature signature;
-    struct detail detail = {0};
-    int64_t fee_stroops;
+    struct buf transaction CLEANUP(buf_free) = {0};
     enum err e;
-    if ((e = xdr_i64(request, &fee_stroops)) != ERR_OK || (e = wire_get_sealed(request, &sealed)) != ERR_OK ||
-        (e = wire_get_bytes(request, &xdr)) != ERR_OK)
+    if ((e = envelope_decode(xdr, &inner, detail)) != ERR_OK ||
+        (e = check_inner(state, &inner, sealed, fee_stroops, detail)) != ERR_OK ||
+        (e = budget_take(&state->budget, clock_us(), 1, fee_stroops, detail)) != ERR_OK)
         return e;
-    enum err result = envelope_decode(xdr, &inner, &detail);
-    if (result == ERR_OK)
-        result = check_inner(state, &inner, &sealed, fee_stroops, &detail);
-    if (result == ERR_OK) {
-        fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
-        hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));
-        result = ring_sign_as_distribution(state->ring, &hash, &signature);
+    fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
+    *hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));
+    if ((e = ring_sign_as_distribution(state->ring, hash, &signature)) == ERR_OK)
+        fee_bump_envelope_build(buf_bytes(&transaction), &state->ring->distribution, &signature, envelope);
+    return e;
+}
+
+enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+{
+    uint32_t count;
+    enum err e = xdr_u32(request, &count);
+    if (e != ERR_OK)
+        return e;
+    if (count > SIGN_BATCH_MAX)
+        return ERR_XDR_INVALID;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sealed_seed sealed;
+        struct bytes xdr;
+        struct buf envelope CLEANUP(buf_free) = {0};
+        struct hash hash = {0};
+        struct detail detail = {0};
+        int64_t fee_stroops;
+        if ((e = xdr_i64(request, &fee_stroops)) != ERR_OK ||
+            (e = wire_get_sealed(request, &sealed)) != ERR_OK ||
+            (e = wire_get_bytes(request, &xdr)) != ERR_OK)
+            return e;
+        enum err result = sign_fee_bump(state, xdr, &sealed, fee_stroops, &hash, &envelope, &detail);
+        if (result == ERR_KEYD_BUDGET && handle_may_warn(state))
+            log_warn("fee bump refused", "detail=\"%s\"", detail.text);
+        handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     }
-    if (result == ERR_OK)
-        fee_bump_envelope_build(buf_bytes(&transaction), &state->ring->distribution, &signature, &envelope);
-    handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
-    buf_free(&transaction);
-    buf_free(&envelope);
     return ERR_OK;
 }

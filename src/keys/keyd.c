@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "client.h"
 
+#define MESSAGE_HEAD 12 /* time and count */
+
 /* False when the process has no descriptors left. */
 static bool open_lost_fd(struct keyd *keyd)
 {
@@ -21,11 +23,11 @@ static bool open_lost_fd(struct keyd *keyd)
            epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->child.pidfd, &event) == 0;
 }
 
-enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
-    struct keyd **out, struct detail *detail)
+enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+    const struct keyd_secrets *secrets, struct keyd **out, struct detail *detail)
 {
     struct spawn_child child;
-    enum err e = spawn_keyd(program, mode, secrets, &child, detail);
+    enum err e = spawn_keyd(program, mode, budget, secrets, &child, detail);
     if (e != ERR_OK)
         return e;
     struct keyd *keyd = NEW(struct keyd);
@@ -62,9 +64,9 @@ int keyd_lost_fd(const struct keyd *keyd)
     return keyd->lost_fd;
 }
 
-int keyd_pidfd(const struct keyd *keyd)
+pid_t keyd_pid(const struct keyd *keyd)
 {
-    return keyd->child.pidfd;
+    return keyd->child.pid;
 }
 
 bool keyd_ended(const struct keyd *keyd, struct detail *detail)
@@ -157,27 +159,24 @@ static enum err sign_batch(struct keyd *keyd, uint64_t now_s, struct lease_signi
     return client_end(keyd, e, &answer);
 }
 
-/* Returns how many of the items fit into one message, up to the first that is too large for any. */
-static size_t batch_length(const struct lease_signing items[], size_t count)
+/* Whether one more item fits into a message. Counts its bytes. */
+static bool fits(struct bytes transaction, size_t count, size_t *bytes)
 {
-    const size_t around = sizeof items->signer + sizeof items->sealed + 8;
-    size_t n = 0;
-    for (size_t bytes = 12; n < count && n < SIGN_BATCH_MAX; n++) {
-        bytes += items[n].transaction.len + around;
-        if (items[n].transaction.len > KEYD_TRANSACTION_MAX || bytes > WIRE_PAYLOAD_MAX)
-            break;
-    }
-    return n;
+    const size_t around = sizeof(struct public_key) + sizeof(struct sealed_seed) + 16;
+    *bytes += transaction.len + around;
+    return count < SIGN_BATCH_MAX && transaction.len <= KEYD_TRANSACTION_MAX && *bytes <= WIRE_PAYLOAD_MAX;
 }
 
 enum err keyd_sign_leases(struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count)
 {
     enum err e = ERR_OK;
     for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
-        n = batch_length(items, count);
+        size_t bytes = MESSAGE_HEAD;
+        for (n = 0; n < count && fits(items[n].transaction, n, &bytes); n++)
+            ;
         if (n > 0)
             e = sign_batch(keyd, now_s, items, n);
-        else
+        else /* too large for any message */
             items[n++].result = ERR_INVALID_TRANSACTION_XDR;
     }
     return e;
@@ -196,20 +195,36 @@ static enum err read_signed(struct xdr_reader *answer, enum err *result, struct 
     return e;
 }
 
-enum err keyd_sign_fee_bump(struct keyd *keyd, struct bytes inner, const struct sealed_seed *sealed,
-    int64_t fee_stroops, struct buf *envelope, struct hash *hash, struct detail *detail)
+static enum err sign_bump_batch(struct keyd *keyd, struct bump_signing items[], size_t count)
 {
-    enum err e, result = ERR_OK;
     struct xdr_reader answer;
-    if (inner.len > KEYD_TRANSACTION_MAX)
-        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "The transaction is too large.");
     struct buf *request = client_begin(keyd);
-    buf_add_u64(request, (uint64_t)fee_stroops);
-    wire_put_sealed(request, sealed);
-    wire_put_bytes(request, inner);
-    if ((e = client_exchange(keyd, WIRE_FEE_BUMP, CLIENT_CALL_MS, &answer)) == ERR_OK)
-        e = read_signed(&answer, &result, envelope, hash, detail);
-    return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+    buf_add_u32(request, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        buf_add_u64(request, (uint64_t)items[i].fee_stroops);
+        wire_put_sealed(request, &items[i].sealed);
+        wire_put_bytes(request, items[i].inner);
+    }
+    enum err e = client_exchange(keyd, WIRE_FEE_BUMPS, CLIENT_CALL_MS, &answer);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        e = read_signed(&answer, &items[i].result, items[i].envelope, &items[i].hash, &items[i].detail);
+    return client_end(keyd, e, &answer);
+}
+
+enum err keyd_sign_fee_bumps(struct keyd *keyd, struct bump_signing items[], size_t count)
+{
+    enum err e = ERR_OK;
+    for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
+        size_t bytes = MESSAGE_HEAD;
+        for (n = 0; n < count && fits(items[n].inner, n, &bytes); n++)
+            ;
+        if (n > 0)
+            e = sign_bump_batch(keyd, items, n);
+        else
+            items[n++].result =
+                detail_set(&items->detail, ERR_INVALID_TRANSACTION_XDR, "The transaction is too large.");
+    }
+    return e;
 }
 
 enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct provisioning_tx *provisioning,

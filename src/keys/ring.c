@@ -3,6 +3,8 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "base/log.h"
+
 enum err ring_open(struct ring *ring, struct detail *detail)
 {
     *ring = (struct ring){.secrets = sodium_malloc(sizeof *ring->secrets)};
@@ -107,24 +109,52 @@ static const struct ring_key *find(const struct ring *ring, const char *key_id)
     return NULL;
 }
 
-static enum err open_seed(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
+void ring_begin(struct ring *ring)
 {
-    const struct ring_key *master = find(ring, sealed->key_id);
-    return master == NULL ? ERR_SEAL_BROKEN
-                          : seal_open(master->bytes, &ring->network, key, sealed, &ring->secrets->open);
+    ring->verified = false;
 }
 
-/* A signature with a memory or arithmetic fault in it can reveal the key, so each is verified before use. */
-static enum err sign(
-    const uint8_t *secret, const struct public_key *key, const struct hash *hash, struct signature *out)
+/* Opens the seed, signs and wipes the seed. */
+static enum err open_and_sign(struct ring *ring, const struct public_key *key,
+    const struct sealed_seed *sealed, const struct hash *hash, struct signature *out)
 {
-    crypto_sign_detached(out->bytes, NULL, hash->bytes, sizeof hash->bytes, secret);
-    if (signature_valid(out, hash, key))
-        return ERR_OK;
-    *out = (struct signature){0};
+    struct key_pair *open = &ring->secrets->open;
+    const struct ring_key *master = find(ring, sealed->key_id);
+    enum err e =
+        master == NULL ? ERR_SEAL_BROKEN : seal_open(master->bytes, &ring->network, key, sealed, open);
+    if (e == ERR_OK)
+        crypto_sign_detached(out->bytes, NULL, hash->bytes, sizeof hash->bytes, open->secret);
+    key_pair_wipe(open);
+    return e;
+}
+
+static enum err fault(struct ring *ring, struct signature *signature, const char *found_by)
+{
+    log_error("a signature was computed wrong and is discarded; from now on every signature is verified",
+        "found_by=%s", found_by);
+    ring->faulty = true;
+    *signature = (struct signature){0};
     return ERR_INTERNAL;
 }
 
+/* again: the same signature, made a second time; NULL: verify. */
+static enum err check(struct ring *ring, const struct public_key *key, const struct hash *hash,
+    struct signature *signature, const struct signature *again)
+{
+    const bool good =
+        again == NULL ? signature_valid(signature, hash, key) : memcmp(signature, again, sizeof *again) == 0;
+    if (!good)
+        return fault(ring, signature, again == NULL ? "verification" : "repetition");
+    ring->verified = true;
+    return ERR_OK;
+}
+
+static bool must_verify(const struct ring *ring)
+{
+    return !ring->verified || ring->faulty;
+}
+
+/* A fault here makes no unusable account: the new account signs its own creation, and that is verified. */
 void ring_generate(struct ring *ring, struct generated_key *out)
 {
     struct key_pair *open = &ring->secrets->open;
@@ -138,22 +168,53 @@ void ring_generate(struct ring *ring, struct generated_key *out)
 enum err ring_sign(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed,
     const struct hash *hash, struct signature *signature)
 {
+    struct signature again = {0};
+    const bool verify = must_verify(ring);
     *signature = (struct signature){0};
-    enum err e = open_seed(ring, key, sealed);
-    if (e == ERR_OK)
-        e = sign(ring->secrets->open.secret, key, hash, signature);
-    key_pair_wipe(&ring->secrets->open);
-    return e;
+    enum err e = open_and_sign(ring, key, sealed, hash, signature);
+    if (e != ERR_OK)
+        return e;
+    if (!verify && open_and_sign(ring, key, sealed, hash, &again) != ERR_OK)
+        return fault(ring, signature, "repetition"); /* the seal is not broken: it has opened before */
+    return check(ring, key, hash, signature, verify ? NULL : &again);
+}
+
+/* The public half is compared each time: with a damaged one the signature would reveal the key (seal_open),
+ * and making it twice would not find that. */
+static bool sign_as_distribution(const struct ring *ring, const struct hash *hash, struct signature *out)
+{
+    const uint8_t *secret = ring->secrets->distribution.secret;
+    if (memcmp(secret + SEED_SIZE, ring->distribution.bytes, sizeof ring->distribution) != 0)
+        return false;
+    crypto_sign_detached(out->bytes, NULL, hash->bytes, sizeof hash->bytes, secret);
+    return true;
 }
 
 enum err ring_sign_as_distribution(struct ring *ring, const struct hash *hash, struct signature *signature)
 {
-    return sign(ring->secrets->distribution.secret, &ring->distribution, hash, signature);
+    struct signature again;
+    const bool verify = must_verify(ring);
+    if (!sign_as_distribution(ring, hash, signature) ||
+        (!verify && !sign_as_distribution(ring, hash, &again)))
+        return fault(ring, signature, "public_key");
+    return check(ring, &ring->distribution, hash, signature, verify ? NULL : &again);
 }
 
-enum err ring_check_member(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
+/* Ed25519 signatures are deterministic (RFC 8032 section 5.1.6): to make it again costs a third of verifying
+ * it. It stays secret if the transaction does not have it. */
+enum err ring_check_signed(struct ring *ring, const struct envelope *transaction,
+    const struct sealed_seed *sealed, const struct hash *hash)
 {
-    enum err e = open_seed(ring, key, sealed);
-    key_pair_wipe(&ring->secrets->open);
+    struct signature expected;
+    enum err e = open_and_sign(ring, &transaction->source, sealed, hash, &expected);
+    if (e != ERR_OK)
+        return e;
+    e = ERR_CHANNEL_SIGNATURE_MISSING;
+    for (uint32_t i = 0; i < transaction->signature_count; i++) {
+        const struct bytes given = transaction->signatures[i].signature;
+        if (given.len == sizeof expected && sodium_memcmp(given.data, expected.bytes, sizeof expected) == 0)
+            e = ERR_OK;
+    }
+    sodium_memzero(&expected, sizeof expected);
     return e;
 }

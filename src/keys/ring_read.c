@@ -80,8 +80,11 @@ static enum err read_passphrase(struct ring *ring, int fd, struct detail *detail
         return detail_set(
             detail, ERR_CONFIG, "the passphrase is unreadable or longer than %d bytes", PASSPHRASE_MAX);
     ring->secrets->passphrase_len = without_newline(ring->secrets->passphrase, len);
-    return ring->secrets->passphrase_len > 0 ? ERR_OK
-                                             : detail_set(detail, ERR_CONFIG, "the passphrase is empty");
+    if (ring->secrets->passphrase_len >= PASSPHRASE_MIN)
+        return ERR_OK;
+    return detail_set(detail, ERR_CONFIG,
+        "the passphrase is shorter than %d bytes: who has a copy of the database could guess it",
+        PASSPHRASE_MIN);
 }
 
 enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct detail *detail)

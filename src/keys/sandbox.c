@@ -1,11 +1,7 @@
 #include "sandbox.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <malloc.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,14 +13,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-
-#if defined(__x86_64__)
-#define SANDBOX_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define SANDBOX_ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "the sandbox supports x86_64 and aarch64 only"
-#endif
+#include "bpf.h"
+#include "landlock.h"
 
 static enum err failed(struct detail *detail, const char *what)
 {
@@ -70,59 +60,34 @@ enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail
     return ERR_OK;
 }
 
-/*
- * The rights are given as numbers because the headers of older Debian releases lack the later ones. Landlock
- * denies each right that the rule set handles and no rule grants, so a rule set without rules denies all.
- */
+/* A rule set without rules denies everything. */
 static enum err deny_files_and_network(struct detail *detail)
 {
-    static const uint64_t file_rights[] = {
-        0, (1u << 13) - 1, (1u << 14) - 1, (1u << 15) - 1, (1u << 15) - 1, (1u << 16) - 1};
-    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* ask for the version */);
-    if (version < 1) {
+    const int version = landlock_version();
+    if (version == 0) {
         log_warn("this kernel has no Landlock; only the system call filter restricts the key process", NULL);
         return ERR_OK;
     }
-    const struct {
-        uint64_t files, network, scopes;
-    } denied = {
-        .files = file_rights[version < 5 ? version : 5],
-        .network = version < 4 ? 0 : 3, /* bind and connect of TCP */
-        .scopes = version < 6 ? 0 : 3,  /* abstract UNIX sockets, and signals to other processes */
-    };
-    size_t size = version < 4 ? 8 : version < 6 ? 16 : 24;
-    long rules = syscall(SYS_landlock_create_ruleset, &denied, size, 0u);
-    if (rules < 0 || syscall(SYS_landlock_restrict_self, rules, 0u) != 0)
-        return failed(detail, "Landlock");
-    close((int)rules);
-    return ERR_OK;
+    const int rules = landlock_rules(version, LANDLOCK_DENY_FILES | LANDLOCK_DENY_TCP | LANDLOCK_DENY_SCOPES);
+    return rules < 0 ? failed(detail, "Landlock") : landlock_restrict(rules, detail);
 }
 
 #ifndef FAIRWAY_SANITIZED
 
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
-#define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-#define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
-#define ALLOW_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), ALLOW
-/* The low half of an argument, which holds all of an int: both supported machines are little endian. */
-#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t))
-#define LOAD_ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)ARGUMENT(n))
+#define ALLOW_CALL(name) SKIP_UNLESS(SYS_##name, 1), ALLOW
 /* Allowed when the first argument is this descriptor. */
-#define ALLOW_ON(name, fd)                                                                                   \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD_ARGUMENT(0),                                 \
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(fd), 0, 1), ALLOW, KILL
+#define ALLOW_ON(name, fd) SKIP_UNLESS(SYS_##name, 4), LOAD_ARGUMENT(0), SKIP_UNLESS(fd, 1), ALLOW, KILL
 /* Allowed when the memory is not executable (third argument) and is anonymous (fourth argument). */
 #define ALLOW_MEMORY(name)                                                                                   \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 6), LOAD_ARGUMENT(2),                                 \
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 3, 0), LOAD_ARGUMENT(3),                             \
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1), ALLOW, KILL
+    SKIP_UNLESS(SYS_##name, 6), LOAD_ARGUMENT(2), SKIP_IF_ANY(PROT_EXEC, 3), LOAD_ARGUMENT(3),               \
+        SKIP_UNLESS_ANY(MAP_ANONYMOUS, 1), ALLOW, KILL
 
 static enum err filter_calls(int socket_fd, struct detail *detail)
 {
     /* The numbers of x32 calls are not in the list, so those kill too. */
     const struct sock_filter filter[] = {
         LOAD(arch),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCHITECTURE, 1, 0),
+        SKIP_IF(BPF_ARCHITECTURE, 1),
         KILL,
         LOAD(nr),
         ALLOW_ON(recvfrom, socket_fd),  /* requests */

@@ -63,17 +63,22 @@ void key_pair_wipe(struct key_pair *pair)
     sodium_memzero(pair, sizeof *pair);
 }
 
+/*
+ * The public half of the secret key is not derived again, which would cost as much as a signature, but taken
+ * from the caller. libsodium hashes it into each signature, and two signatures of one message with different
+ * public halves would reveal the key. That cannot happen: the tag authenticates seed and public key together,
+ * so a box opens only with the public key that ring_generate sealed it with, unless somebody has the master
+ * key, who can then read the seed.
+ */
 enum err seal_open(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
     const struct public_key *key, const struct sealed_seed *sealed, struct key_pair *pair)
 {
     const struct associated data = associated_of(network, key, sealed);
-    uint8_t public[crypto_sign_PUBLICKEYBYTES];
-    if (crypto_aead_xchacha20poly1305_ietf_decrypt(pair->seed, NULL, NULL, sealed->box + NONCE_SIZE,
-            SEAL_SIZE - NONCE_SIZE, (const uint8_t *)&data, sizeof data, sealed->box, master) != 0 ||
-        crypto_sign_seed_keypair(public, pair->secret, pair->seed) != 0 ||
-        memcmp(public, key->bytes, sizeof public) != 0) {
+    if (crypto_aead_xchacha20poly1305_ietf_decrypt(pair->secret, NULL, NULL, sealed->box + NONCE_SIZE,
+            SEAL_SIZE - NONCE_SIZE, (const uint8_t *)&data, sizeof data, sealed->box, master) != 0) {
         key_pair_wipe(pair);
         return ERR_SEAL_BROKEN;
     }
+    memcpy(pair->secret + SEED_SIZE, key->bytes, sizeof key->bytes);
     return ERR_OK;
 }

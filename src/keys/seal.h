@@ -38,8 +38,8 @@ void seal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id 
     const struct public_key *key, const uint8_t seed[static SEED_SIZE], struct sealed_seed *sealed);
 
 /*
- * Decrypts and expands a seed. ERR_SEAL_BROKEN: wrong master key, network or public key, altered bytes, or a
- * seed of another public key; *pair is wiped then.
+ * Decrypts a seed into pair->secret; does not write pair->seed. ERR_SEAL_BROKEN: wrong master key, network or
+ * public key, or altered bytes; *pair is wiped then.
  */
 MUST_CHECK enum err seal_open(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
     const struct public_key *key, const struct sealed_seed *sealed, struct key_pair *pair);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/secret_file.h"
 #include "base/text.h"
 
 /* Passes the descriptors of the pipes, one for each secret, to the second execution. */
@@ -29,6 +30,7 @@ enum {
     DISTRIBUTION,
     SECRETS
 };
+_Static_assert(SECRETS == SECRET_FILES_MAX, "each secret may be a file");
 
 static const char *given(const char *variable)
 {
@@ -78,25 +80,19 @@ enum err secrets_hide(char **argv, struct detail *detail)
 
 static enum err open_file(const struct source *source, int *fd, struct detail *detail)
 {
-    struct stat status;
     const char *path = given(source->file);
-    if (path == NULL)
-        return ERR_OK;
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (*fd < 0 || fstat(*fd, &status) != 0)
-        return detail_set(detail, ERR_CONFIG, "%s: cannot read %s: %s", source->file, path, strerror(errno));
-    if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-        return detail_set(detail, ERR_CONFIG, "%s: %s is %s, not a file", source->file, path,
-            S_ISDIR(status.st_mode) ? "a directory" : "a device or socket");
-    if (S_ISREG(status.st_mode) && status.st_size == 0)
-        return detail_set(detail, ERR_CONFIG, "%s: %s is empty", source->file, path);
-    mode_t forbidden = S_IRWXO | S_IRWXG;
-    if (status.st_uid == 0)
-        forbidden &= ~(mode_t)S_IRGRP; /* as containers mount secrets */
-    if ((status.st_mode & forbidden) != 0)
-        return detail_set(detail, ERR_CONFIG, "%s: %s is accessible to other users; set its mode to 0400",
-            source->file, path);
-    return ERR_OK;
+    return path == NULL ? ERR_OK : secret_file_open(source->file, path, fd, detail);
+}
+
+struct secret_files secrets_files(void)
+{
+    struct secret_files files = {0};
+    for (size_t i = 0; i < SECRETS; i++)
+        if (given(sources[i].file) != NULL) {
+            files.variables[files.count] = sources[i].file;
+            files.paths[files.count++] = given(sources[i].file);
+        }
+    return files;
 }
 
 /* Parses the numbers that secrets_hide has set. False unless all of them are pipes. */

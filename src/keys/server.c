@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "handle.h"
@@ -26,7 +27,7 @@ static const struct rule {
     [WIRE_LOAD] = {true, true, true, 4096, handle_load},
     [WIRE_GENERATE] = {false, true, false, 4, handle_generate},
     [WIRE_LEASES] = {true, false, false, WIRE_PAYLOAD_MAX, handle_leases},
-    [WIRE_FEE_BUMP] = {true, false, false, KEYD_TRANSACTION_MAX + 256, handle_fee_bump},
+    [WIRE_FEE_BUMPS] = {true, false, false, WIRE_PAYLOAD_MAX, handle_fee_bumps},
     [WIRE_PROVISIONING] = {false, true, false, 4096, handle_provisioning},
 };
 
@@ -47,6 +48,7 @@ static enum server_violation answer_to(
 {
     struct xdr_reader reader = xdr_reader(buf_bytes(request));
     buf_clear(answer);
+    ring_begin(state->ring);
     enum err e = rules[type].handle(state, &reader, answer);
     sodium_stackzero(STACK_WIPED);
     return e == ERR_OK && xdr_end(&reader) == ERR_OK ? VIOLATION_NONE : VIOLATION_MALFORMED;
@@ -76,9 +78,9 @@ static int handle_one(
     return state->loaded ? -1 : EX_CONFIG;
 }
 
-int server_run(int fd, enum keyd_mode mode, struct ring *ring)
+int server_run(int fd, enum keyd_mode mode, const struct keyd_budget *budget, struct ring *ring)
 {
-    struct handle_state state = {.ring = ring};
+    struct handle_state state = {.ring = ring, .budget = budget_of(budget, clock_us())};
     struct buf request = {0}, answer = {0};
     int code;
     do
@@ -103,7 +105,8 @@ static enum err prepare(
     return sandbox_enter(socket_fd, detail);
 }
 
-int server_main(int socket_fd, enum keyd_mode mode, const struct keyd_secrets *secrets)
+int server_main(
+    int socket_fd, enum keyd_mode mode, const struct keyd_budget *budget, const struct keyd_secrets *secrets)
 {
     struct ring ring;
     struct detail detail = {0};
@@ -116,7 +119,7 @@ int server_main(int socket_fd, enum keyd_mode mode, const struct keyd_secrets *s
         log_error("cannot write to the socket of the key process", "detail=\"%s\"", detail.text);
     if (e != ERR_OK || !sent)
         return e != ERR_OK ? EX_CONFIG : EX_IOERR;
-    int code = server_run(socket_fd, mode, &ring);
+    int code = server_run(socket_fd, mode, budget, &ring);
     ring_close(&ring);
     return code;
 }

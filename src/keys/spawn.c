@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,11 +37,11 @@ static void close_secrets(const struct keyd_secrets *secrets)
             close(fds[i]);
 }
 
-enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_secrets *secrets,
-    struct spawn_child *out, struct detail *detail)
+enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+    const struct keyd_secrets *secrets, struct spawn_child *out, struct detail *detail)
 {
     int pair[2];
-    char numbers[4][12];
+    char numbers[4][12], budgets[2][24];
     if (access(program, X_OK) != 0) {
         close_secrets(secrets);
         return detail_set(detail, ERR_CONFIG, "cannot execute %s: %s", program, strerror(errno));
@@ -53,8 +54,10 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
         pair[1], secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
     for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
         snprintf(numbers[i], sizeof numbers[i], "%d", inherited[i]);
+    snprintf(budgets[0], sizeof budgets[0], "%" PRIu32, budget->signatures_per_second);
+    snprintf(budgets[1], sizeof budgets[1], "%" PRId64, budget->fee_stroops_per_hour);
     char *const argv[] = {"fairway-keyd", mode == KEYD_SERVE ? "serve" : "provision", numbers[0], numbers[1],
-        numbers[2], numbers[3], NULL};
+        numbers[2], numbers[3], budgets[0], budgets[1], NULL};
     pid_t pid = fork();
     if (pid == 0)
         become_keyd(program, argv, inherited, ARRAY_LEN(inherited));

@@ -1,117 +1,219 @@
 #include "pool/fee_bump.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "pool/funds.h"
 
-/* How a lease has ended. */
-#define RESULT_COLUMNS "coalesce(l.result, ''), coalesce(l.ledger, 0), l.max_time"
+/* The items as columns of SQL parameters. Ordinals in results count from 1. */
+struct columns {
+    char address[FEE_BUMPS_MAX][ADDRESS_SIZE];
+    const char *source[FEE_BUMPS_MAX], *client[FEE_BUMPS_MAX];
+    struct bytes lease[FEE_BUMPS_MAX], hash[FEE_BUMPS_MAX];
+    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
+    size_t item[FEE_BUMPS_MAX]; /* which one the row is */
+    size_t count;
+};
 
-/* ERR_OK: the lease is open. */
-static enum err check_open(const struct db_rows *rows, int column, struct detail *detail)
+static void columns_add(struct columns *columns, const struct fee_bump_item items[], size_t item)
 {
-    const char *result = db_text(rows, 0, column);
-    const int64_t ledger = db_i64(rows, 0, column + 1), max_time_s = db_i64(rows, 0, column + 2);
-    if (result[0] == '\0')
-        return ERR_OK;
+    const size_t at = columns->count++;
+    address_encode(&items[item].source, columns->address[at]);
+    columns->source[at] = columns->address[at];
+    columns->client[at] = items[item].client;
+    columns->lease[at] = BYTES_OF(items[item].lease.bytes);
+    columns->hash[at] = BYTES_OF(items[item].hash.bytes);
+    columns->sequence[at] = items[item].sequence;
+    columns->fee[at] = items[item].fee_stroops;
+    columns->item[at] = item;
+}
+
+static struct fee_bump_item *item_of(
+    struct fee_bump_item items[], const struct columns *columns, const struct db_rows *rows, size_t row)
+{
+    return &items[columns->item[db_i64(rows, row, 0) - 1]];
+}
+
+/* How the leases of these hashes and clients have ended; '' when one is open. LATERAL with OFFSET 0: an index
+ * look-up for each item, whatever the statistics say. */
+static const char sql_find_ended[] =
+    "SELECT n.ordinal, coalesce(l.result, ''), coalesce(l.ledger, 0), l.max_time"
+    " FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS n (hash, client, ordinal)"
+    " CROSS JOIN LATERAL (SELECT l.result, l.ledger, l.max_time FROM fairway.leases l"
+    "   WHERE l.hash = n.hash AND l.client = n.client OFFSET 0) l";
+
+static void refuse_ended(struct fee_bump_item *item, const struct db_rows *rows, size_t row)
+{
+    const char *result = db_text(rows, row, 1);
     if (strcmp(result, "expired") == 0)
-        return detail_set(detail, ERR_LEASE_EXPIRED,
+        item->error = detail_set(&item->detail, ERR_LEASE_EXPIRED,
             "No ledger up to the max time %" PRId64
             " has the transaction, and none can include it now. Lease it "
             "again, with a new Idempotency-Key.",
-            max_time_s);
-    return detail_set(detail, ERR_LEASE_SETTLED,
-        "The transaction is %s, since ledger %" PRId64
-        ": a fee bump has no effect now. GET /v1/transactions/{hash} returns its result.",
-        result, ledger);
+            db_i64(rows, row, 3));
+    else if (result[0] != '\0')
+        item->error = detail_set(&item->detail, ERR_LEASE_SETTLED,
+            "The transaction is %s, since ledger %" PRId64
+            ": a fee bump has no effect now. GET /v1/transactions/{hash} returns its result.",
+            result, db_i64(rows, row, 2));
 }
 
-static const char sql_find_lease[] =
-    "SELECT " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE ", " RESULT_COLUMNS " FROM fairway.leases l"
-    " JOIN fairway.channel_accounts a ON a.public_key = l.account"
-    " WHERE l.hash = $1 AND l.client = $2";
-
-/* Whether the account has an open lease of this client. A transaction with an older sequence number than
- * that lease belongs to another one, which was deleted. */
-static const char sql_find_source[] =
-    "SELECT l.hash IS NOT NULL FROM fairway.channel_accounts a"
-    " LEFT JOIN fairway.leases l ON l.account = a.public_key AND l.settled_at IS NULL AND l.client = $2"
-    "   AND l.sequence <= $3"
-    " WHERE a.public_key = $1";
-
-/* No lease of this client has the hash: why. */
-static enum err refuse_unknown(struct db *db, const struct hash *hash, const struct envelope *transaction,
-    const char *client, struct detail *detail)
+/* Gives those of the items in columns whose leases have ended their error. */
+static enum err find_ended(
+    struct db *db, struct fee_bump_item items[], const struct columns *columns, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    char source[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
-    address_encode(&transaction->source, source);
-    hash_encode(hash, hex);
-    enum err e =
-        db_query(db, DB_SQL(sql_find_source, DB_TEXT(source), DB_TEXT(client), DB_I64(transaction->sequence)),
-            &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    if (db_count(rows) == 0)
-        return detail_set(detail, ERR_NOT_ELIGIBLE,
-            "The source %s is not a channel account. Lease the transaction with POST /v1/transactions; send "
-            "the transactionXdr of its reply.",
-            source);
-    if (db_bool(rows, 0, 0))
-        return detail_set(detail, ERR_TRANSACTION_CHANGED,
+    if (columns->count == 0)
+        return ERR_OK;
+    enum err e = db_query(db,
+        DB_SQL(sql_find_ended, DB_BYTEAS(columns->lease, columns->count),
+            DB_TEXTS(columns->client, columns->count)),
+        &rows, detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
+        refuse_ended(item_of(items, columns, rows, row), rows, row);
+    return e;
+}
+
+/* The source accounts, each with its open lease of this client, if it has one. A transaction with an older
+ * sequence number than that lease belongs to another lease, which has ended. */
+static const char sql_find[] =
+    "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
+    ", coalesce(l.hash = n.hash, false), coalesce(l.sequence <= n.sequence, false)"
+    " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
+    "   AS n (source, hash, client, sequence, ordinal)"
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a"
+    " LEFT JOIN LATERAL (SELECT l.hash, l.sequence FROM fairway.leases l"
+    "   WHERE l.account = a.public_key AND l.settled_at IS NULL AND l.client = n.client OFFSET 0) l ON true";
+enum {
+    FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
+    FIND_OPEN,
+    FIND_LATER
+};
+
+static void refuse_source(struct fee_bump_item *item, const char *source)
+{
+    item->error = detail_set(&item->detail, ERR_NOT_ELIGIBLE,
+        "The source %s is not a channel account. Lease the transaction with POST /v1/transactions; send "
+        "the transactionXdr of its reply.",
+        source);
+}
+
+/* The account has no open lease of the transaction. find_ended may replace the error. */
+static void refuse_not_open(struct fee_bump_item *item, const char *source, bool later)
+{
+    char hex[HASH_HEX_SIZE];
+    hash_encode(&item->lease, hex);
+    if (later)
+        item->error = detail_set(&item->detail, ERR_TRANSACTION_CHANGED,
             "The transaction was changed: channel account %s is leased for another hash. Add only signatures "
             "to the leased transactionXdr.",
             source);
-    return detail_set(detail, ERR_LEASE_NOT_FOUND,
-        "No lease has the transaction's hash %s. Lease it with POST /v1/transactions.", hex);
+    else
+        item->error = detail_set(&item->detail, ERR_LEASE_NOT_FOUND,
+            "No lease has the transaction's hash %s. Lease it with POST /v1/transactions.", hex);
 }
 
-enum err fee_bump_find_lease(struct db *db, const struct hash *hash, const struct envelope *transaction,
-    const char *client, struct fee_bump_lease *out, struct detail *detail)
+static enum err read_found(
+    struct fee_bump_item *item, const struct db_rows *rows, size_t row, struct detail *detail)
+{
+    struct public_key account;
+    item->error = ERR_OK;
+    item->spendable_stroops = db_i64(rows, row, FIND_SPENDABLE);
+    if (!db_bool(rows, row, FIND_OPEN))
+        refuse_not_open(item, db_text(rows, row, 1), db_bool(rows, row, FIND_LATER));
+    return account_read_seed(rows, row, 1, &account, &item->sealed, detail);
+}
+
+enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e =
-        db_query(db, DB_SQL(sql_find_lease, DB_BYTEA(BYTES_OF(hash->bytes)), DB_TEXT(client)), &rows, detail);
+    struct columns *all AUTO_FREE = NEW(struct columns);
+    struct columns *not_open AUTO_FREE = NEW(struct columns);
+    for (size_t i = 0; i < count; i++) {
+        columns_add(all, items, i);
+        refuse_source(&items[i], all->source[i]);
+    }
+    enum err e = db_query(db,
+        DB_SQL(sql_find, DB_TEXTS(all->source, count), DB_BYTEAS(all->lease, count),
+            DB_TEXTS(all->client, count), DB_I64S(all->sequence, count)),
+        &rows, detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
+        e = read_found(item_of(items, all, rows, row), rows, row, detail);
+    for (size_t i = 0; i < count; i++)
+        if (items[i].error != ERR_OK && items[i].error != ERR_NOT_ELIGIBLE)
+            columns_add(not_open, items, i);
+    return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
+}
+
+/* The locks keep the leases open until the rows are committed; an item whose lease is open is returned. */
+static const char sql_record[] =
+    "WITH lease AS (SELECT n.ordinal, n.hash, l.hash AS lease_hash, n.fee"
+    "   FROM unnest($1::bytea[], $2::bytea[], $3::int8[]) WITH ORDINALITY AS n (hash, lease, fee, ordinal)"
+    "   CROSS JOIN LATERAL (SELECT l.hash FROM fairway.leases l"
+    "     WHERE l.hash = n.lease AND l.settled_at IS NULL FOR SHARE) l),"
+    " bump AS (INSERT INTO fairway.fee_bumps (hash, lease_hash, fee)"
+    "   SELECT lease.hash, lease.lease_hash, lease.fee FROM lease ON CONFLICT (hash) DO NOTHING)"
+    " SELECT lease.ordinal FROM lease";
+
+struct ordered {
+    char address[ADDRESS_SIZE];
+    const struct fee_bump_item *item;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct ordered *one = a, *other = b;
+    const int by_address = strcmp(one->address, other->address);
+    return by_address != 0 ? by_address
+                           : memcmp(&one->item->hash, &other->item->hash, sizeof one->item->hash);
+}
+
+/* In the order in which every transaction locks accounts; those of one account in the order of their hashes,
+ * so that two sessions that insert the same rows do not wait for each other. */
+static void columns_add_in_order(struct columns *columns, const struct fee_bump_item items[], size_t count)
+{
+    struct ordered order[FEE_BUMPS_MAX];
+    for (size_t i = 0; i < count; i++) {
+        order[i].item = &items[i];
+        address_encode(&items[i].source, order[i].address);
+    }
+    qsort(order, count, sizeof order[0], compare);
+    for (size_t i = 0; i < count; i++)
+        columns_add(columns, items, (size_t)(order[i].item - items));
+}
+
+/* Not recorded: the lease has ended since fee_bumps_find. In a statement of its own, whose snapshot has the
+ * result. */
+static enum err refuse_unrecorded(
+    struct db *db, struct fee_bump_item items[], size_t count, const bool recorded[], struct detail *detail)
+{
+    struct columns *ended AUTO_FREE = NEW(struct columns);
+    for (size_t i = 0; i < count; i++)
+        if (!recorded[i]) {
+            refuse_not_open(&items[i], "", false);
+            columns_add(ended, items, i);
+        }
+    return find_ended(db, items, ended, detail);
+}
+
+enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    bool recorded[FEE_BUMPS_MAX] = {false};
+    struct columns *all AUTO_FREE = NEW(struct columns);
+    if (count == 0)
+        return ERR_OK;
+    columns_add_in_order(all, items, count);
+    enum err e = db_execute(db,
+        DB_SQL(
+            sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count), DB_I64S(all->fee, count)),
+        &rows, detail);
     if (e != ERR_OK)
         return e;
-    if (db_count(rows) == 0)
-        return refuse_unknown(db, hash, transaction, client, detail);
-    if ((e = check_open(rows, ACCOUNT_SEED_COLUMN_COUNT + 1, detail)) != ERR_OK)
-        return e;
-    out->spendable_stroops = db_i64(rows, 0, ACCOUNT_SEED_COLUMN_COUNT);
-    return account_read_seed(rows, 0, 0, &out->account, &out->sealed, detail);
-}
-
-/* The lock keeps the lease open until the fee bump's row is committed. */
-static const char sql_record[] =
-    "WITH lease AS (SELECT l.hash FROM fairway.leases l"
-    "   WHERE l.hash = $2 AND l.settled_at IS NULL FOR SHARE),"
-    " bump AS (INSERT INTO fairway.fee_bumps (hash, lease_hash, fee) SELECT $1, lease.hash, $3 FROM lease"
-    "   ON CONFLICT (hash) DO NOTHING)"
-    " SELECT count(*) FROM lease";
-
-static const char sql_find_result[] = "SELECT " RESULT_COLUMNS " FROM fairway.leases l WHERE l.hash = $1";
-
-/* The lease has ended since fee_bump_find_lease. In a statement of its own, whose snapshot has the result. */
-static enum err refuse_ended(struct db *db, const struct hash *lease, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL(sql_find_result, DB_BYTEA(BYTES_OF(lease->bytes))), &rows, detail);
-    if (e == ERR_OK && db_count(rows) == 1)
-        e = check_open(rows, 0, detail);
-    return e != ERR_OK ? e : detail_set(detail, ERR_LEASE_NOT_FOUND, "The lease has been deleted.");
-}
-
-enum err fee_bump_record(struct db *db, const struct hash *fee_bump, const struct hash *lease,
-    int64_t fee_stroops, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_execute(db,
-        DB_SQL(sql_record, DB_BYTEA(BYTES_OF(fee_bump->bytes)), DB_BYTEA(BYTES_OF(lease->bytes)),
-            DB_I64(fee_stroops)),
-        &rows, detail);
-    return e == ERR_OK && db_i64(rows, 0, 0) == 0 ? refuse_ended(db, lease, detail) : e;
+    for (size_t row = 0; row < db_count(rows); row++)
+        recorded[all->item[db_i64(rows, row, 0) - 1]] = true;
+    return refuse_unrecorded(db, items, count, recorded, detail);
 }

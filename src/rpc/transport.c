@@ -142,10 +142,10 @@ static enum err explain(const struct transport *transport, CURLcode outcome, str
     case CURLE_UNSUPPORTED_PROTOCOL: /* also for an answer without an HTTP status line */
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_URL_MALFORMAT:
-        return detail_set(detail, ERR_CONFIG, "RPC_URL %s",
-            is_http(transport->url) && outcome != CURLE_URL_MALFORMAT
-                ? "leads to a port that does not speak HTTP"
-                : "is not an http or https URL");
+        if (!is_http(transport->url) || outcome == CURLE_URL_MALFORMAT)
+            return detail_set(detail, ERR_CONFIG, "RPC_URL is not an http or https URL");
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "the server of RPC_URL does not answer in HTTP: is its port a Stellar RPC's?");
     case CURLE_GOT_NOTHING:
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
             "the server of RPC_URL closed the connection without an answer: is its port a Stellar RPC's?");

@@ -17,8 +17,8 @@ void transport_free(struct transport *transport); /* NULL is fine */
 
 /*
  * Posts the JSON text. *status is the HTTP status; *body is valid until the next call. ERR_RPC_UNAVAILABLE:
- * no complete response. ERR_CANCELLED. ERR_CONFIG: the URL is not http or https, or its port does not speak
- * HTTP. detail never contains the URL, which may hold an API key.
+ * no complete response, or one that is not HTTP. ERR_CANCELLED. ERR_CONFIG: the URL is not http or https.
+ * detail never contains the URL, which may hold an API key.
  */
 MUST_CHECK enum err transport_post(
     struct transport *transport, const char *json, long *status, struct bytes *body, struct detail *detail);

@@ -34,17 +34,6 @@ enum err address_decode(const char *text, struct public_key *out)
     return strkey_decode(STRKEY_ACCOUNT, text, out->bytes, sizeof out->bytes);
 }
 
-enum err address_resolve(const char *text, struct public_key *out)
-{
-    if (text[0] != 'M')
-        return address_decode(text, out);
-    uint8_t account_and_id[sizeof out->bytes + 8];
-    enum err e = strkey_decode(STRKEY_MUXED, text, account_and_id, sizeof account_and_id);
-    if (e == ERR_OK)
-        memcpy(out->bytes, account_and_id, sizeof out->bytes);
-    return e;
-}
-
 void hash_encode(const struct hash *hash, char out[static HASH_HEX_SIZE])
 {
     hex_encode(hash->bytes, sizeof hash->bytes, out);
@@ -79,7 +68,12 @@ struct network_id network_id_of(const char *passphrase)
     return id;
 }
 
+bool signature_valid_of(const struct signature *signature, struct bytes message, const struct public_key *key)
+{
+    return crypto_sign_verify_detached(signature->bytes, message.data, message.len, key->bytes) == 0;
+}
+
 bool signature_valid(const struct signature *signature, const struct hash *hash, const struct public_key *key)
 {
-    return crypto_sign_verify_detached(signature->bytes, hash->bytes, sizeof hash->bytes, key->bytes) == 0;
+    return signature_valid_of(signature, BYTES_OF(hash->bytes), key);
 }

@@ -110,27 +110,24 @@ enum err policy_refuse_account(const struct envelope *envelope, const struct pol
         "The extra signer %s is a channel account. Use another account.", address);
 }
 
-enum err policy_check_lease(struct bytes transaction, const struct public_key *signer,
+enum err policy_check_lease(const struct envelope *transaction, const struct public_key *signer,
     const struct policy_limits *limits, int64_t max_fee_stroops, uint64_t now_s, struct detail *detail)
 {
-    struct envelope envelope;
     struct named_accounts named;
     enum err e;
-    if ((e = transaction_decode(transaction, &envelope, detail)) != ERR_OK)
-        return e;
-    if (envelope.source_muxed || !public_key_equal(&envelope.source, signer))
+    if (transaction->source_muxed || !public_key_equal(&transaction->source, signer))
         return detail_set(detail, ERR_INVALID_TRANSACTION,
             "The transaction's source is not the channel account that signs.");
-    if ((e = policy_check(&envelope, limits, &named, detail)) != ERR_OK)
+    if ((e = policy_check(transaction, limits, &named, detail)) != ERR_OK)
         return e;
     if (named_has(&named, signer))
         return detail_set(detail, ERR_FORBIDDEN_SIGNER,
             "The transaction would use the authority of the channel account that signs.");
-    if (envelope.fee_stroops > max_fee_stroops)
+    if (transaction->fee_stroops > max_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
-            "The fee of %" PRIu32 " stroops exceeds the maximum of %" PRId64 ".", envelope.fee_stroops,
+            "The fee of %" PRIu32 " stroops exceeds the maximum of %" PRId64 ".", transaction->fee_stroops,
             max_fee_stroops);
-    uint64_t max_time_s = envelope.preconditions.max_time_s;
+    uint64_t max_time_s = transaction->preconditions.max_time_s;
     if (max_time_s == 0 || (max_time_s > now_s && max_time_s - now_s > LEASE_SECONDS_MAX))
         return detail_set(detail, ERR_INVALID_TRANSACTION,
             "The max time of a lease must be set and at most %d seconds away.", LEASE_SECONDS_MAX);

@@ -29,6 +29,7 @@ int main(int argc, char **argv)
     struct keyd_secrets secrets = {.master_key_fd = open(argv[2], O_RDONLY | O_CLOEXEC),
         .passphrase_fd = -1,
         .distribution_fd = open(argv[3], O_RDONLY | O_CLOEXEC)};
+    const struct keyd_budget budget = {1000000, INT64_MAX};
     struct keyd_settings settings = {.network = network_id_of(argv[5]),
         .limits = {.base_fee_stroops = 100},
         .max_lease_fee_stroops = 1000000,
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
     struct master_key_row current;
     struct public_key distribution;
     bool is_new;
-    check(keyd_start(argv[1], KEYD_PROVISION, &secrets, &keyd, &detail), &detail, "key process");
+    check(keyd_start(argv[1], KEYD_PROVISION, &budget, &secrets, &keyd, &detail), &detail, "key process");
     check(keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, &detail), &detail,
         "master key");
     struct db *db = db_new(&(struct db_settings){.url = argv[4], .kind = DB_DIRECT, .name = "seed_pool"});

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { signToken } from '../e2e/token.mjs';
 import { connect, fundIfMissing } from './network.mjs';
 
 const place = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run', 'demo.json');
@@ -9,7 +10,8 @@ if (!fs.existsSync(place)) {
   console.error('fairway is not running. Run `make run` first, wait until it is ready, then try again.');
   process.exit(69);
 }
-const { api, rpc: rpcUrl } = JSON.parse(fs.readFileSync(place, 'utf8'));
+const { api, rpc: rpcUrl, clientSeedFile } = JSON.parse(fs.readFileSync(place, 'utf8'));
+const client = clientSeedFile && Keypair.fromSecret(fs.readFileSync(clientSeedFile, 'utf8').trim());
 const network = connect(rpcUrl);
 
 let number = 0;
@@ -17,9 +19,12 @@ const step = text => console.log(`\n${++number}. ${text}`);
 const show = (name, value) => console.log(`   ${name.padEnd(16)} ${value}`);
 
 async function call(method, path, body) {
+  const sent = body && JSON.stringify(body);
   const answer = await fetch(api + path, {
     method,
-    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    headers: { ...(client && { authorization: `Bearer ${signToken(client, method, path, sent)}` }),
+      ...(sent && { 'content-type': 'application/json' }) },
+    body: sent,
   });
   const json = await answer.json();
   if (!answer.ok)

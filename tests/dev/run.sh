@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 bin=${BUILD:?} node=tests/node_modules/.bin/node dir=${RUN_DIR:-run}
 accounts=${NUM_CHANNEL_ACCOUNTS:-15} ledger_ms=${LEDGER_MS:-2000}
-export PORT="${PORT:-8001}" AUTH="${AUTH:-none}" LISTEN="${LISTEN:-127.0.0.1}"
+export PORT="${PORT:-8001}" LISTEN="${LISTEN:-127.0.0.1}"
 own_database=yes own_network=yes
 [ -z "${DATABASE_URL:-}" ] || own_database=
 [ -z "${RPC_URL:-}" ] || own_network=
@@ -252,6 +252,18 @@ if [ -z "${DISTRIBUTION_ACCOUNT_PRIVATE_KEY:-}${DISTRIBUTION_ACCOUNT_PRIVATE_KEY
     $node tests/dev/fund.mjs "$dir/distribution.seed"
 fi
 
+# Without clients from the environment there is one, for demo.mjs and for the calls of README.md.
+client=
+if [ "${AUTH:-}" != none ] && [ -z "${CLIENT_AUTH_PUBLIC_KEYS:-}${CLIENTS_FILE:-}" ]; then
+    step "client key"
+    client="$dir/client.seed"
+    [ -s "$dir/client.public" ] || rm -f "$client"
+    [ -f "$client" ] || "$bin/fairway" keygen --client "$client" >"$dir/client.public"
+    CLIENT_AUTH_PUBLIC_KEYS=$(cat "$dir/client.public")
+    export CLIENT_AUTH_PUBLIC_KEYS
+    echo "client $CLIENT_AUTH_PUBLIC_KEYS signs its requests with the seed in $client"
+fi
+
 # ---- fairway
 
 step "schema"
@@ -284,7 +296,7 @@ done
 [ -n "$api" ] || fail_serve 69 "fairway serve does not listen"
 [ -n "$ready" ] || fail_serve 69 "fairway is not ready, $api/readyz: $(curl -sS --max-time 5 "$api/readyz" 2>&1)"
 printf '%s\n%s\n' $serve "$api" >"$dir/serve.pid"
-printf '{"api":"%s","rpc":"%s"}\n' "$api" "$RPC_URL" >"$dir/demo.json"
+printf '{"api":"%s","rpc":"%s","clientSeedFile":"%s"}\n' "$api" "$RPC_URL" "${client:+$(realpath "$client")}" >"$dir/demo.json"
 cat <<END
 
 fairway is ready on $api

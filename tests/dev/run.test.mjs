@@ -7,7 +7,9 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { Keypair } from '@stellar/stellar-sdk';
 import { freePort, sleep, until } from '../e2e/harness.mjs';
+import { authorization } from '../e2e/token.mjs';
 import { startLocalnet } from '../localnet/localnet.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -69,7 +71,7 @@ async function assertAllEnded(before, what) {
 /** Runs a target of the Makefile in its own session and process group, as a terminal does. */
 function make(target, settings = {}) {
   const env = Object.fromEntries(Object.entries(process.env)
-    .filter(([name]) => !/^(MAKE|MFLAGS|DATABASE|RPC_URL|FAIRWAY|LISTEN|AUTH|PORT$)/.test(name)));
+    .filter(([name]) => !/^(MAKE|MFLAGS|DATABASE|RPC_URL|FAIRWAY|LISTEN|AUTH|CLIENT|PORT$)/.test(name)));
   const child = spawn('make', [target], { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...env, RUN_DIR: folder, PORT: String(port), NUM_CHANNEL_ACCOUNTS: '3', LEDGER_MS: '500', ...settings } });
   const made = { text: '', child, ended: new Promise(resolve => child.on('close', code => resolve(code))) };
@@ -167,7 +169,9 @@ test('of two make run in one folder, started together, one is refused and the ot
   const [, url] = await run.says(/^fairway is ready on (http:\S+)$/m);
   await sleep(1000);
   assert.equal((await fetch(`${url}/readyz`)).status, 200);
-  assert.equal((await fetch(`${url}/v1/pool`)).status, 200, 'its database runs');
+  const client = Keypair.fromSecret(fs.readFileSync(path.join(folder, 'client.seed'), 'utf8').trim());
+  assert.equal((await fetch(`${url}/v1/pool`)).status, 401, 'requests are authenticated');
+  assert.equal((await fetch(`${url}/v1/pool`, { headers: authorization(client, 'GET', '/v1/pool') })).status, 200, 'its database runs');
   run.signal('SIGINT');
   await assertAllEnded(ours(), 'Ctrl-C');
 });

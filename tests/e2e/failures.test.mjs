@@ -30,12 +30,17 @@ test('RPC unavailable at start: retries with a clear message, then exit 69', asy
 });
 
 for (const [name, env, expected] of [
-  ['no AUTH', { AUTH: '' }, /AUTH=none/],
+  ['no client', { CLIENT_AUTH_PUBLIC_KEYS: '' }, /CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.*AUTH=none/],
+  ['an empty list of clients', { CLIENT_AUTH_PUBLIC_KEYS: ' , ' }, /CLIENT_AUTH_PUBLIC_KEYS: there is no client/],
+  ['clients and AUTH=none', { AUTH: 'none' }, /AUTH=none and client keys/],
+  ['another AUTH', { AUTH: 'off' }, /AUTH must be jwt or none/],
+  ['a missing file of clients', { CLIENTS_FILE: '/nonexistent' }, /CLIENTS_FILE: cannot read/],
   ['no DATABASE_URL', { DATABASE_URL: '' }, /DATABASE_URL/],
   ['no RPC_URL', { RPC_URL: '' }, /RPC_URL/],
   ['another network', { NETWORK_PASSPHRASE: 'Public Global Stellar Network ; September 2015' }, /network/],
   ['no master key', { MASTER_KEY_FILE: '' }, /master key|MASTER_KEY_FILE/],
   ["the old system's base fee", { BASE_FEE: '1000000' }, /BASE_FEE=1000000.*FEE_BUMP_BASE_FEE=10000.*at most 10000/],
+  ['a budget below one fee bump', { KEYD_MAX_FEES_PER_HOUR: '1000000' }, /KEYD_MAX_FEES_PER_HOUR=1000000 is below MAX_FEE \+ MAX_RESOURCE_FEE=52000000/],
   ['a maximum that allows no fee bump', { MAX_FEE: '200' }, /MAX_FEE=200.*FEE_BUMP_BASE_FEE=10000.*at least 20000/],
   ['a fee bump above its maximum', { FEE_BUMP_BASE_FEE: '1000001' }, /MAX_FEE=2000000.*FEE_BUMP_BASE_FEE=1000001.*2000002/],
   ['a warning below the floor', { LOW_BALANCE_PAYMENTS: '99' }, /LOW_BALANCE_PAYMENTS=99.*MIN_BALANCE_PAYMENTS=100/],

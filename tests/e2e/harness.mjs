@@ -8,6 +8,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, rpc } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
+import { authorization } from './token.mjs';
 
 const run = promisify(execFile);
 const root = new URL('../..', import.meta.url).pathname;
@@ -64,7 +65,8 @@ class World {
     this.folder = folder;
     this.localnet = localnet;
     this.network = new rpc.Server(localnet.url, { allowHttp: true });
-    this.env = { PATH: process.env.PATH, RPC_URL: localnet.url, AUTH: 'none', PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1',
+    this.client = Keypair.random();
+    this.env = { PATH: process.env.PATH, RPC_URL: localnet.url, CLIENT_AUTH_PUBLIC_KEYS: this.client.publicKey(), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1',
       LEDGER_SECONDS: '1', INGEST_POLL_MS: '100' };
   }
 
@@ -145,9 +147,9 @@ class World {
     return key;
   }
 
-  /** Starts one more `serve` and waits until it is ready. */
-  async serve(env = {}) {
-    const service = new Service({ ...this.env, ...env });
+  /** Starts one more `serve` and waits until it is ready. prefix: a command that executes it. */
+  async serve(env = {}, prefix = []) {
+    const service = new Service({ ...this.env, ...env }, this.client, prefix);
     this.#services.push(service);
     await service.ready();
     return service;
@@ -172,9 +174,12 @@ class World {
 }
 
 export class Service {
-  constructor(env) {
+  /** client: the keypair that signs requests; without one they have no token. prefix: a command that executes `serve`. */
+  constructor(env, client, prefix = []) {
+    const [program, ...args] = [...prefix, fairway, 'serve'];
+    this.client = client;
     this.log = '';
-    this.process = spawn(fairway, ['serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
     for (const stream of [this.process.stdout, this.process.stderr])
       stream.setEncoding('utf8').on('data', text => {
@@ -210,14 +215,14 @@ export class Service {
     return this.ended;
   }
 
-  /** Sends a request and returns {status, headers, json}. */
+  /** Sends a request, with a token of the client unless headers have another, and returns {status, headers, json}. */
   async request(method, path, body, headers = {}) {
+    const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await fetch(this.url + path, {
       method,
-      ...(body !== undefined && {
-        headers: { 'content-type': 'application/json', ...headers },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-      }),
+      headers: { ...(this.client && authorization(this.client, method, path, sent)),
+        ...(sent !== undefined && { 'content-type': 'application/json' }), ...headers },
+      body: sent,
     });
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };

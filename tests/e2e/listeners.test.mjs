@@ -99,7 +99,7 @@ class Crowd {
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
-  service = await world.serve({ MAX_CONNECTIONS: String(PLACES), LOG_LEVEL: 'debug' });
+  service = await world.serve({ AUTH: 'none', CLIENT_AUTH_PUBLIC_KEYS: '', MAX_CONNECTIONS: String(PLACES), LOG_LEVEL: 'debug' });
   users = await Promise.all([world.newAccount(), world.newAccount()]);
   const leases = await Promise.all(Array.from({ length: ACCOUNTS }, () => ask(`${service.url}/v1/transactions`,
     { method: 'POST', body: { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300 } })));

@@ -1,13 +1,15 @@
 // The three calls of README.md: the first works as it is printed, and each answer has the members that README shows, in that order.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { startWorld, submit } from './harness.mjs';
+import { fairway, startWorld, submit } from './harness.mjs';
 
 const readme = fs.readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
-const blocks = [...readme.matchAll(/```\ncurl ([^]*?)\n(\{"hash"[^]*?)\n```/g)].map(([, call, answer]) => ({ call, answer }));
+const blocks = [...readme.matchAll(/```\n((?:echo|target)[^]*?curl [^]*?)\n(\{"hash"[^]*?)\n```/g)].map(([, call, answer]) => ({ call, answer }));
 const membersOf = text => Object.keys(JSON.parse(text));
 let world, service;
 
@@ -19,9 +21,12 @@ after(() => world?.stop());
 
 test('README: the first call works as it is printed', { timeout: 60_000 }, async () => {
   assert.equal(blocks.length, 3);
-  const body = JSON.parse(/-d '([^]*)'$/.exec(blocks[0].call)[1]);
-  const { status, json } = await service.post('/v1/transactions', body);
-  assert.equal(status, 201, JSON.stringify(json));
+  const seed = path.join(world.folder, 'client.seed');
+  fs.writeFileSync(seed, `${world.client.secret()}\n`, { mode: 0o600 });
+  const call = blocks[0].call.replace('localhost:8001', new URL(service.url).host).replace('build/release/fairway', fairway)
+    .replace('run/client.seed', seed);
+  const { stdout } = await promisify(execFile)('sh', ['-euc', call], { cwd: world.folder });
+  const json = JSON.parse(stdout);
   assert.deepEqual(Object.keys(json), membersOf(blocks[0].answer));
   assert.equal(json.maxTimeSetBy, JSON.parse(blocks[0].answer).maxTimeSetBy);
 });

@@ -23,7 +23,7 @@ after(async () => {
 });
 
 function start(env) {
-  const service = new Service({ ...world.env, ...env });
+  const service = new Service({ ...world.env, ...env }, world.client);
   services.push(service);
   return service;
 }
@@ -77,7 +77,7 @@ test('an RPC that fails now and then during the start is retried', { timeout: 60
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('a connection lost at any statement of the start is reopened', { timeout: 120_000 }, async t => {
+test('a connection lost at any statement of the start is reopened', { timeout: 300_000 }, async t => {
   const stop = new Stop(path.join(world.folder, 'stop'));
   const whole = async () => {
     const service = start(stop.env);

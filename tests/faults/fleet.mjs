@@ -4,7 +4,9 @@ import { Service, sleep } from '../e2e/harness.mjs';
 export class Fleet {
   #stopped = false;
 
-  constructor(env, size, history) {
+  /** client: the keypair that signs requests. */
+  constructor(env, size, history, client) {
+    this.client = client;
     this.env = env;
     this.history = history;
     this.places = Array.from({ length: size }, () => null);
@@ -22,7 +24,7 @@ export class Fleet {
   }
 
   async #begin(place) {
-    const service = new Service(this.env);
+    const service = new Service(this.env, this.client);
     this.places[place] = service;
     service.ended.then(({ code, signal }) => {
       service.isUp = false;

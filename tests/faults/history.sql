@@ -3,6 +3,7 @@
 --   rows    number of leases in the 7 days
 --   old     number of older leases, which the janitor has to delete
 --   stale   number of leases before the last 24 hours that still have a key, which the janitor has to remove
+--   client  name of their client
 --   digest  hex SHA-256 of the request body of leases with an even number; the others have another body
 -- Lease number n, counted from the newest, has the hash sha256('history n') and, if any, the key 'history-n'. Request id: 'history'.
 -- For speed, triggers and foreign keys are off.
@@ -21,7 +22,7 @@ WITH pool AS MATERIALIZED (
 )
 INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, idempotency_key, request_digest, envelope, max_time,
     request_id, granted_at, settled_at, result, result_code, ledger)
-SELECT sha256(convert_to('history ' || n, 'UTF8')), pool.keys[n % pool.size + 1], :rows - n, 1, '',
+SELECT sha256(convert_to('history ' || n, 'UTF8')), pool.keys[n % pool.size + 1], :rows - n, 1, :'client',
     CASE WHEN n < keyed.count THEN 'history-' || n END,
     CASE WHEN n < keyed.count THEN
         CASE n % 2 WHEN 0 THEN decode(:'digest', 'hex') ELSE sha256(convert_to('another body ' || n, 'UTF8')) END END,

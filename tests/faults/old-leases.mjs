@@ -10,12 +10,12 @@ const script = path.join(new URL('.', import.meta.url).pathname, 'history.sql');
 const MARGIN_HOURS = 3;
 
 export class OldLeases {
-  /** body: the request body of every second lease that still has a key. */
-  static async seed(url, sql, rows, body) {
+  /** body: the request body of every second lease that still has a key. client: its name. */
+  static async seed(url, sql, rows, body, client) {
     const leases = new OldLeases();
     const part = Math.ceil(rows / 100), begun = Date.now();
     if (rows > 0)
-      await run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-v', `rows=${rows}`, '-v', `old=${part}`, '-v', `stale=${part}`,
+      await run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-v', `rows=${rows}`, '-v', `old=${part}`, '-v', `stale=${part}`, '-v', `client=${client}`,
         '-v', `digest=${sha256(body).toString('hex')}`, url, '-f', script]);
     const [[seededAt]] = await sql('SELECT clock_timestamp()');
     Object.assign(leases, { sql, seededAt, safeKeys: Math.floor(rows * (24 - MARGIN_HOURS) / (7 * 24)) });

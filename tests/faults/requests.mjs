@@ -3,6 +3,7 @@
 import crypto from 'node:crypto';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import { sleep } from '../e2e/harness.mjs';
+import { authorization, quickSigner } from '../e2e/token.mjs';
 import { coSign, networkId, readFeeBump, readLease } from '../oracle/envelope.mjs';
 
 const SDK_SAMPLE = 0.02, HANG_UP = 0.02;
@@ -21,8 +22,9 @@ export class Requests {
   /** False: undecided requests are given up after the response that they wait for. */
   running = true;
 
-  constructor({ fleet, history, rpcUrl, passphrase }) {
+  constructor({ fleet, history, rpcUrl, passphrase, client }) {
     Object.assign(this, { fleet, history, rpcUrl, passphrase });
+    this.client = quickSigner(client);
     this.network = networkId(passphrase);
     this.count = { leases: 0, noAnswer: 0, hungUp: 0, submitted: 0 };
     /** Number of 503 responses by code. */
@@ -32,9 +34,10 @@ export class Requests {
 
   /** Sends a request to a replica. Returns {status, json}, or null when there is no response within ms. */
   async post(service, path, body, key, ms = ANSWER_MS) {
+    const sent = JSON.stringify(body);
     try {
-      const answer = await fetch(service.url + path, { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(ms),
-        headers: { 'content-type': 'application/json', ...(key && { 'idempotency-key': key }) } });
+      const answer = await fetch(service.url + path, { method: 'POST', body: sent, signal: AbortSignal.timeout(ms),
+        headers: { 'content-type': 'application/json', ...authorization(this.client, 'POST', path, sent), ...(key && { 'idempotency-key': key }) } });
       const text = await answer.text();
       if (key && answer.status === 201)
         this.history.append('keyed_answer', key, digestOf(text));

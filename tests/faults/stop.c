@@ -26,15 +26,18 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <libpq-fe.h>
+#include <linux/landlock.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NAME_SIZE 160
@@ -58,6 +61,27 @@ enum action {
     CUT,
     FAIL
 };
+
+/* A confined fairway could not reach the folder: gives Landlock's rule set a rule for it first. */
+long syscall(long number, ...)
+{
+    long arguments[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    const char *folder = getenv("FAIRWAY_STOP_DIR");
+    if (number == SYS_landlock_restrict_self && folder != NULL) {
+        struct landlock_path_beneath_attr rule = {
+            .allowed_access = (1u << 13) - 1, .parent_fd = open(folder, O_PATH | O_CLOEXEC)};
+        if (NEXT(syscall)(SYS_landlock_add_rule, arguments[0], LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+            abort();
+        close(rule.parent_fd);
+    }
+    return NEXT(syscall)(
+        number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+}
 
 static const char *at_folder(char path[static 256], const char *file)
 {
@@ -278,48 +302,60 @@ static bool is_unix(int fd)
 static const char *message_of(const uint8_t *header, size_t len)
 {
     static const char *const names[] = {
-        NULL, "ready", "load", "generate", "leases", "fee bump", "provisioning"};
+        NULL, "ready", "load", "generate", "leases", "fee bumps", "provisioning"};
     if (len != 8 || header[4] != 0 || header[5] != 0 || header[6] != 0 ||
         header[7] >= sizeof names / sizeof names[0])
         return NULL;
     return names[header[7]];
 }
 
-ssize_t send(int fd, const void *data, size_t len, int flags)
+/* Names what the bytes begin: a message to keyd or the head of a response. False: neither. */
+static bool name_of(int fd, const void *data, size_t len, char name[static NAME_SIZE], bool *response)
 {
-    char name[NAME_SIZE] = "";
     const char *message = is_unix(fd) ? message_of(data, len) : NULL;
     int status;
+    *response = message == NULL;
     if (message != NULL)
-        snprintf(name, sizeof name, "keyd: %s", message);
+        snprintf(name, NAME_SIZE, "keyd: %s", message);
     else if (len > 12 && memcmp(data, "HTTP/1.1 ", 9) == 0 &&
              sscanf((const char *)data + 9, "%3d", &status) == 1)
-        snprintf(name, sizeof name, "reply %d", status);
-    if (name[0] == '\0')
+        snprintf(name, NAME_SIZE, "reply %d", status);
+    else
+        return false;
+    return true;
+}
+
+static void after_response(int fd, char name[static NAME_SIZE])
+{
+    strcat(name, " sent");
+    act(pass(name), fd);
+}
+
+ssize_t send(int fd, const void *data, size_t len, int flags)
+{
+    char name[NAME_SIZE];
+    bool response;
+    if (!name_of(fd, data, len, name, &response))
         return NEXT(send)(fd, data, len, flags);
     act(pass(name), fd);
     ssize_t sent = NEXT(send)(fd, data, len, flags);
-    if (message == NULL) {
-        strcat(name, " sent");
-        act(pass(name), fd);
-    }
+    if (response)
+        after_response(fd, name);
     return sent;
 }
 
-/* libmicrohttpd sends head and body in one call. */
+/* The first part is the header of a message to keyd, or the head of a response. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     char name[NAME_SIZE];
-    const struct iovec *head = message->msg_iov;
-    int status;
-    if (message->msg_iovlen == 0 || head->iov_len <= 12 || memcmp(head->iov_base, "HTTP/1.1 ", 9) != 0 ||
-        sscanf((const char *)head->iov_base + 9, "%3d", &status) != 1)
+    bool response;
+    if (message->msg_iovlen == 0 ||
+        !name_of(fd, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, name, &response))
         return NEXT(sendmsg)(fd, message, flags);
-    snprintf(name, sizeof name, "reply %d", status);
     act(pass(name), fd);
     ssize_t sent = NEXT(sendmsg)(fd, message, flags);
-    strcat(name, " sent");
-    act(pass(name), fd);
+    if (response)
+        after_response(fd, name);
     return sent;
 }
 

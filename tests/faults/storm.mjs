@@ -61,12 +61,14 @@ export class Storm {
   /** The log is read from here on; the state before is read from the tables. */
   async #startFleet(processes, users, leases, habits) {
     const { history, seed } = this;
-    this.fleet = new Fleet(this.env, processes, history);
-    this.requests = new Requests({ fleet: this.fleet, history, rpcUrl: this.network.url, passphrase: this.world.passphrase });
+    this.fleet = new Fleet(this.env, processes, history, this.world.client);
+    this.requests = new Requests({ fleet: this.fleet, history, rpcUrl: this.network.url, passphrase: this.world.passphrase,
+      client: this.world.client });
     this.swarm = new Swarm({ requests: this.requests, users, seed, ...habits });
     this.swarm.pool = (await this.sql('SELECT public_key FROM fairway.channel_accounts')).map(([key]) => key);
     this.operator = new Operator({ env: this.env, sql: this.sql, history, seed, accounts: this.accounts });
-    this.oldLeases = await OldLeases.seed(this.world.env.DATABASE_URL, this.sql, leases, JSON.stringify(this.swarm.body(0)));
+    this.oldLeases = await OldLeases.seed(this.world.env.DATABASE_URL, this.sql, leases, JSON.stringify(this.swarm.body(0)),
+      this.world.client.publicKey());
     this.swarm.oldKeys = this.oldLeases.safeKeys;
     await this.sql('ALTER SYSTEM SET wal_level = logical');
     await run('sh', [postgres, 'stop', this.data]);

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -348,7 +347,7 @@ static void without_the_key_process_nothing_is_signed_and_its_descriptor_becomes
     service_post(&service, &leased, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
     sample_wipe(&sample);
     assert_int_equal(leased.status, 201);
-    assert_int_equal(syscall(SYS_pidfd_send_signal, keyd_pidfd(service.keyd), SIGKILL, NULL, 0), 0);
+    assert_int_equal(kill(keyd_pid(service.keyd), SIGKILL), 0);
     fee_bump(&bumped, &leased);
     assert_refused(&bumped, 503, "SIGNER_UNAVAILABLE");
     struct pollfd lost = {.fd = keyd_lost_fd(service.keyd), .events = POLLIN};

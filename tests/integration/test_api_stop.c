@@ -218,7 +218,7 @@ static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **s
     db_free(holder);
     assert_int_equal(waited, WAITING);
     assert_int_equal(queued, WAITING);
-    assert_in_range(asked, 1, WAITING); /* workers had begun with the others */
+    assert_in_range(asked, 0, WAITING); /* workers had taken the others, or all, as batches */
     assert_in_range(took_ms, 0, 7000);
 }
 

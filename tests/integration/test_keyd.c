@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <sodium.h>
@@ -15,8 +16,7 @@
 #include "stellar/envelope_build.h"
 #include "support/keyd.h"
 
-#define NOW_S 1800000000u
-
+static uint64_t now_s; /* when the tests began; the key process has the clock of this host */
 static struct keyd *serving, *provisioning;
 static struct generated_key accounts[3];
 static struct network_id network;
@@ -24,7 +24,7 @@ static struct network_id network;
 /* A valid lease of accounts[at]; tests make one thing in it invalid. */
 static struct lease_signing good_lease(size_t at, struct buf *transaction)
 {
-    lease_transaction(&accounts[at].public_key, NOW_S + 60, transaction);
+    lease_transaction(&accounts[at].public_key, now_s + 60, transaction);
     return (struct lease_signing){.transaction = buf_bytes(transaction),
         .signer = accounts[at].public_key,
         .sealed = accounts[at].sealed,
@@ -33,7 +33,7 @@ static struct lease_signing good_lease(size_t at, struct buf *transaction)
 
 static void sign(struct lease_signing items[], size_t count)
 {
-    assert_int_equal(keyd_sign_leases(serving, NOW_S, items, count), ERR_OK);
+    assert_int_equal(keyd_sign_leases(serving, now_s, items, count), ERR_OK);
 }
 
 static void G7_G9_a_lease_is_signed_for_its_own_hash(void **state)
@@ -69,7 +69,7 @@ static struct provisioning_tx transaction_of(const struct lease_signing *item)
         .distribution = item->signer,
         .sequence = 1,
         .fee_stroops = 100,
-        .max_time_s = NOW_S + 60,
+        .max_time_s = now_s + 60,
         .account_count = 1,
         .accounts = {{{1, 2, 3}}}};
 }
@@ -116,7 +116,7 @@ static void spoil_fee(struct lease_signing *item, struct buf *transaction)
 static void spoil_max_time(struct lease_signing *item, struct buf *transaction)
 {
     struct provisioning_tx other = transaction_of(item);
-    other.max_time_s = NOW_S + LEASE_SECONDS_MAX + 1;
+    other.max_time_s = now_s + LEASE_SECONDS_MAX + 1;
     replace(item, transaction, &other);
 }
 
@@ -238,11 +238,12 @@ static void signed_lease(size_t at, struct buf *envelope)
 static enum err bump(
     const struct buf *inner, size_t sealed_of, int64_t fee, struct buf *out, struct hash *hash)
 {
-    struct detail detail = {0};
-    enum err e =
-        keyd_sign_fee_bump(serving, buf_bytes(inner), &accounts[sealed_of].sealed, fee, out, hash, &detail);
-    assert_true(e == ERR_OK || detail.text[0] != '\0');
-    return e;
+    struct bump_signing item = {
+        .inner = buf_bytes(inner), .sealed = accounts[sealed_of].sealed, .fee_stroops = fee, .envelope = out};
+    assert_int_equal(keyd_sign_fee_bumps(serving, &item, 1), ERR_OK);
+    assert_true(item.result == ERR_OK || item.detail.text[0] != '\0');
+    *hash = item.hash;
+    return item.result;
 }
 
 static void G7_G9_a_fee_bump_is_paid_by_the_distribution_account(void **state)
@@ -281,7 +282,7 @@ static void G7_bad_fee_bumps_are_refused(void **state)
     assert_int_equal(bump(&inner, 1, 1000, &outer, &hash), ERR_SEAL_BROKEN); /* the seed of another account */
     struct signature forged = {{1}};
     struct buf transaction = {0};
-    lease_transaction(&accounts[0].public_key, NOW_S + 60, &transaction);
+    lease_transaction(&accounts[0].public_key, now_s + 60, &transaction);
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &forged, 1, &unsigned_inner);
     assert_int_equal(bump(&unsigned_inner, 0, 1000, &outer, &hash), ERR_CHANNEL_SIGNATURE_MISSING);
     assert_int_equal(bump(&inner, 0, 1000, &nested, &hash), ERR_OK);
@@ -296,6 +297,40 @@ static void G7_bad_fee_bumps_are_refused(void **state)
     buf_free(&outer);
 }
 
+/* More than one message takes, with items that are refused in between. */
+static void G7_each_fee_bump_of_a_batch_has_its_own_result(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = SIGN_BATCH_MAX + 3
+    };
+    struct bump_signing *items AUTO_FREE = NEW_ARRAY(COUNT, struct bump_signing);
+    struct buf *envelopes AUTO_FREE = NEW_ARRAY(COUNT, struct buf);
+    struct buf inner = {0}, alone = {0};
+    struct hash hash;
+    signed_lease(0, &inner);
+    for (size_t i = 0; i < COUNT; i++)
+        items[i] = (struct bump_signing){.inner = buf_bytes(&inner),
+            .sealed = accounts[i % 7 == 3 ? 1 : 0].sealed,
+            .fee_stroops = 1000 + (int64_t)i,
+            .envelope = &envelopes[i]};
+    items[5].inner.len -= 4;
+    assert_int_equal(keyd_sign_fee_bumps(serving, items, COUNT), ERR_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(items[i].result, i == 5       ? ERR_INVALID_TRANSACTION_XDR
+                                          : i % 7 == 3 ? ERR_SEAL_BROKEN
+                                                       : ERR_OK);
+        assert_int_equal(envelopes[i].len > 0, items[i].result == ERR_OK);
+    }
+    assert_int_equal(bump(&inner, 0, 1000 + COUNT - 1, &alone, &hash), ERR_OK);
+    assert_true(hash_equal(&hash, &items[COUNT - 1].hash));
+    assert_true(bytes_equal(buf_bytes(&alone), buf_bytes(&envelopes[COUNT - 1])));
+    for (size_t i = 0; i < COUNT; i++)
+        buf_free(&envelopes[i]);
+    buf_free(&inner);
+    buf_free(&alone);
+}
+
 /* ---- creation and merge */
 
 static struct provisioning_tx good_transaction(enum provisioning_kind kind)
@@ -304,7 +339,7 @@ static struct provisioning_tx good_transaction(enum provisioning_kind kind)
         .distribution = keyd_distribution(),
         .sequence = 5,
         .fee_stroops = 900,
-        .max_time_s = NOW_S + LEASE_SECONDS_MAX,
+        .max_time_s = now_s + LEASE_SECONDS_MAX,
         .account_count = 3,
         .accounts = {accounts[0].public_key, accounts[1].public_key, accounts[2].public_key}};
 }
@@ -315,7 +350,7 @@ static enum err sign_provisioning(const struct provisioning_tx *transaction,
     uint32_t broken;
     struct detail detail = {0};
     enum err e =
-        keyd_sign_provisioning(provisioning, NOW_S, transaction, sealed, out, hash, &broken, &detail);
+        keyd_sign_provisioning(provisioning, now_s, transaction, sealed, out, hash, &broken, &detail);
     assert_true(e == ERR_OK || detail.text[0] != '\0');
     return e;
 }
@@ -356,7 +391,7 @@ static void bad_provisioning_transactions_are_refused(void **state)
     transaction = good_transaction(PROVISIONING_MERGE);
     transaction.fee_stroops = 100001;
     assert_int_equal(sign_provisioning(&transaction, sealed, &out, &hash), ERR_FEE_EXCEEDS_MAXIMUM);
-    const uint64_t bad_times[] = {0, NOW_S, NOW_S + LEASE_SECONDS_MAX + 1, UINT64_MAX};
+    const uint64_t bad_times[] = {0, now_s, now_s + LEASE_SECONDS_MAX + 1, UINT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(bad_times); i++) {
         transaction = good_transaction(PROVISIONING_CREATION);
         transaction.max_time_s = bad_times[i];
@@ -379,7 +414,7 @@ static void a_provisioning_error_names_the_seed_that_does_not_open(void **state)
         sealed[i].box[SEAL_SIZE - 1] ^= 1;
         sealed[ARRAY_LEN(accounts) - 1].box[0] ^= 1; /* the first one is reported */
         assert_int_equal(
-            keyd_sign_provisioning(provisioning, NOW_S, &transaction, sealed, &out, &hash, &broken, NULL),
+            keyd_sign_provisioning(provisioning, now_s, &transaction, sealed, &out, &hash, &broken, NULL),
             ERR_SEAL_BROKEN);
         assert_int_equal(broken, i);
         assert_int_equal(out.len, 0);
@@ -414,6 +449,7 @@ static void a_batch_of_64_takes_milliseconds(void **state)
 static int set_up(void **state)
 {
     (void)state;
+    now_s = (uint64_t)time(NULL);
     network = network_id_of(KEYD_TEST_PASSPHRASE);
     provisioning = keyd_loaded(KEYD_PROVISION);
     serving = keyd_loaded(KEYD_SERVE);
@@ -437,6 +473,7 @@ int main(void)
         cmocka_unit_test(large_transactions_are_sent_in_several_messages),
         cmocka_unit_test(G7_G9_a_fee_bump_is_paid_by_the_distribution_account),
         cmocka_unit_test(G7_bad_fee_bumps_are_refused),
+        cmocka_unit_test(G7_each_fee_bump_of_a_batch_has_its_own_result),
         cmocka_unit_test(creation_and_merge_carry_every_signature),
         cmocka_unit_test(bad_provisioning_transactions_are_refused),
         cmocka_unit_test(a_provisioning_error_names_the_seed_that_does_not_open),

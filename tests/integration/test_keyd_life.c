@@ -34,7 +34,7 @@
 static enum err start(const struct keyd_secrets *secrets, struct keyd **keyd, struct detail *detail)
 {
     *detail = (struct detail){0};
-    return keyd_start(keyd_program(), KEYD_PROVISION, secrets, keyd, detail);
+    return keyd_start(keyd_program(), KEYD_PROVISION, &keyd_test_budget, secrets, keyd, detail);
 }
 
 static void refuses_to_start(struct keyd_secrets secrets, const char *because)
@@ -63,7 +63,10 @@ static void G10_malformed_secrets_are_refused_at_start(void **state)
     for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
         refuses_to_start((struct keyd_secrets){-1, -1, secret_of_text(seeds[i])},
             "DISTRIBUTION_ACCOUNT_PRIVATE_KEY must be a secret seed");
-    refuses_to_start((struct keyd_secrets){-1, secret_of_text("\n"), -1}, "passphrase is empty");
+    refuses_to_start(
+        (struct keyd_secrets){-1, secret_of_text("\n"), -1}, "the passphrase is shorter than 16 bytes");
+    refuses_to_start((struct keyd_secrets){-1, secret_of_text("fifteen bytes..\n"), -1},
+        "the passphrase is shorter than 16 bytes");
     char *long_passphrase = NEW_ARRAY(1026, char);
     memset(long_passphrase, 'x', 1025);
     refuses_to_start((struct keyd_secrets){-1, secret_of_text(long_passphrase), -1}, "longer than 1024");
@@ -78,10 +81,19 @@ static void another_program_instead_of_the_key_process_is_refused(void **state)
         struct keyd *keyd;
         struct detail detail = {0};
         struct keyd_secrets secrets = keyd_known_secrets();
-        assert_int_equal(keyd_start(programs[i], KEYD_SERVE, &secrets, &keyd, &detail), ERR_CONFIG);
+        assert_int_equal(
+            keyd_start(programs[i], KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail), ERR_CONFIG);
         assert_non_null(strstr(detail.text, i == 0 ? "/nonexistent" : "exit code"));
         assert_int_equal(fcntl(secrets.master_key_fd, F_GETFD), -1); /* closed, also after an error */
     }
+}
+
+static void ends_within(const struct keyd *keyd, int wait_ms, struct detail *how)
+{
+    struct pollfd ended = {.fd = pidfd_open(keyd_pid(keyd), 0), .events = POLLIN};
+    assert_int_equal(poll(&ended, 1, wait_ms), 1);
+    close(ended.fd);
+    assert_true(keyd_ended(keyd, how));
 }
 
 /* ---- loading */
@@ -121,9 +133,7 @@ static void refuses_to_load(struct keyd_secrets secrets, const struct public_key
     if (strstr(loaded.detail.text, because) == NULL)
         fail_msg("\"%s\" does not contain \"%s\"", loaded.detail.text, because);
     assert_int_equal(keyd_generate(loaded.keyd, 1, &key), ERR_KEYD_UNAVAILABLE);
-    struct pollfd ended = {.fd = keyd_pidfd(loaded.keyd), .events = POLLIN};
-    assert_int_equal(poll(&ended, 1, 5000), 1);
-    assert_true(keyd_ended(loaded.keyd, &end));
+    ends_within(loaded.keyd, 5000, &end);
     assert_string_equal(end.text, "exit code 78");
     keyd_stop(loaded.keyd);
 }
@@ -197,25 +207,26 @@ static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
     (void)state;
     struct loaded first, second, both;
     struct generated_key key;
-    assert_int_equal(load(&first, with_passphrase("correct horse", false), NULL, NULL, 0), ERR_OK);
+    assert_int_equal(load(&first, with_passphrase("correct horse battery", false), NULL, NULL, 0), ERR_OK);
     assert_true(first.is_new && first.current.derived);
     assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
     assert_string_equal(key.sealed.key_id, first.current.key_id);
     keyd_stop(first.keyd);
 
     assert_int_equal(
-        load(&second, with_passphrase("correct horse\n", false), NULL, &first.current, 1), ERR_OK);
+        load(&second, with_passphrase("correct horse battery\n", false), NULL, &first.current, 1), ERR_OK);
     assert_false(second.is_new);
     opens_in(second.keyd, &key, ERR_OK);
     keyd_stop(second.keyd);
 
     /* With a key file as well, it still opens the old seeds; the key of the file seals new ones. */
-    assert_int_equal(load(&both, with_passphrase("correct horse", true), NULL, &first.current, 1), ERR_OK);
+    assert_int_equal(
+        load(&both, with_passphrase("correct horse battery", true), NULL, &first.current, 1), ERR_OK);
     assert_true(both.is_new && !both.current.derived);
     opens_in(both.keyd, &key, ERR_OK);
     keyd_stop(both.keyd);
 
-    refuses_to_load(with_passphrase("wrong horse", false), NULL, &first.current, 1,
+    refuses_to_load(with_passphrase("wrong horse battery", false), NULL, &first.current, 1,
         "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
     refuses_to_load(keyd_known_secrets(), NULL, &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
 }
@@ -225,8 +236,9 @@ static void G9_a_seed_sealed_for_another_network_or_key_does_not_open(void **sta
     (void)state;
     struct loaded first, second;
     struct generated_key key;
-    assert_int_equal(load(&first, with_passphrase("one", false), NULL, NULL, 0), ERR_OK);
-    assert_int_equal(load(&second, with_passphrase("one", false), NULL, NULL, 0), ERR_OK); /* another salt */
+    assert_int_equal(load(&first, with_passphrase("the first passphrase", false), NULL, NULL, 0), ERR_OK);
+    assert_int_equal(load(&second, with_passphrase("the first passphrase", false), NULL, NULL, 0),
+        ERR_OK); /* another salt */
     assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
     opens_in(first.keyd, &key, ERR_OK);
     opens_in(second.keyd, &key, ERR_SEAL_BROKEN);
@@ -238,7 +250,7 @@ static void G9_a_seed_sealed_for_another_network_or_key_does_not_open(void **sta
 
 static void signal_to(const struct keyd *keyd, int signal)
 {
-    assert_int_equal(pidfd_send_signal(keyd_pidfd(keyd), signal, NULL, 0), 0);
+    assert_int_equal(kill(keyd_pid(keyd), signal), 0);
 }
 
 static bool is_lost(const struct keyd *keyd, int wait_ms)
@@ -266,9 +278,7 @@ static void a_killed_key_process_is_reported_at_once(void **state)
     int64_t begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
     assert_true(clock_ms() - begun_ms < slower(1000));
-    struct pollfd ended = {.fd = keyd_pidfd(keyd), .events = POLLIN};
-    assert_int_equal(poll(&ended, 1, 1000), 1);
-    assert_true(keyd_ended(keyd, &end));
+    ends_within(keyd, 1000, &end);
     assert_string_equal(end.text, "signal 9");
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
     keyd_stop(keyd);
@@ -307,7 +317,7 @@ static void keyd_stop_ends_it(void **state)
 {
     (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_SERVE);
-    int pidfd = fcntl(keyd_pidfd(keyd), F_DUPFD_CLOEXEC, 0);
+    int pidfd = pidfd_open(keyd_pid(keyd), 0);
     keyd_stop(keyd);
     assert_int_equal(pidfd_send_signal(pidfd, 0, NULL, 0), -1);
     assert_int_equal(errno, ESRCH);
@@ -330,12 +340,7 @@ static int apart(int (*work)(void *context), void *context)
 static int start_and_die(void *context)
 {
     struct keyd *keyd = keyd_loaded(KEYD_SERVE);
-    char line[64];
-    AUTO_FREE char *path = mem_format("/proc/self/fdinfo/%d", keyd_pidfd(keyd));
-    FILE *info = fopen(path, "re");
-    pid_t pid = 0;
-    while (info != NULL && fgets(line, sizeof line, info) != NULL)
-        sscanf(line, "Pid: %d", &pid);
+    const pid_t pid = keyd_pid(keyd);
     if (write(*(int *)context, &pid, sizeof pid) != sizeof pid)
         return 1;
     kill(getpid(), SIGKILL);
@@ -372,7 +377,7 @@ static int start_without_locked_memory(void *context)
     prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0); /* root may lock without limit */
     if (setrlimit(RLIMIT_MEMLOCK, &none) != 0)
         return 2;
-    enum err e = keyd_start(keyd_program(), KEYD_SERVE, &secrets, &keyd, &detail);
+    enum err e = keyd_start(keyd_program(), KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail);
     return e == ERR_CONFIG && strstr(detail.text, "RLIMIT_MEMLOCK") != NULL ? 0 : 1;
 }
 
@@ -394,16 +399,11 @@ static int look_into_it(void *context)
     if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
         return 2;
     prctl(PR_SET_DUMPABLE, 1); /* setuid has cleared it */
-    if (keyd_start(context, KEYD_SERVE, &secrets, &keyd, &detail) != ERR_OK) {
+    if (keyd_start(context, KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail) != ERR_OK) {
         print_error("%s\n", detail.text);
         return 3;
     }
-    char line[64];
-    AUTO_FREE char *path = mem_format("/proc/self/fdinfo/%d", keyd_pidfd(keyd));
-    FILE *info = fopen(path, "re");
-    pid_t pid = 0, open_one = fork();
-    while (info != NULL && fgets(line, sizeof line, info) != NULL)
-        sscanf(line, "Pid: %d", &pid);
+    const pid_t pid = keyd_pid(keyd), open_one = fork();
     if (open_one == 0) {
         pause();
         _exit(0);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <sodium.h>
@@ -19,7 +20,7 @@
 #include "support/keyd.h"
 #include "support/keyd_raw.h"
 
-#define NOW_S 1800000000u
+#define NOW_S ((uint64_t)time(NULL))
 
 struct sought {
     const char *name;
@@ -117,7 +118,7 @@ static struct forms open_account(const struct generated_key *account)
     memset(master, 7, sizeof master);
     assert_int_equal(
         seal_open(master, &settings.network, &account->public_key, &account->sealed, &open), ERR_OK);
-    return forms_of(open.seed);
+    return forms_of(open.secret);
 }
 
 static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/account_read.h"
-#include "pool/fee_bump.h"
+#include "support/fee_bump.h"
 #include "pool/pool_counts.h"
 #include "support/pool_rows.h"
 
@@ -218,49 +218,78 @@ static void a_page_has_the_columns_of_an_account(void **state)
     assert_string_equal(page[0].reason, "its signers changed");
 }
 
+static int64_t recorded(void)
+{
+    return test_db_number(&database, "SELECT count(*) FROM fairway.fee_bumps");
+}
+
 static void an_open_lease_is_found_by_its_own_client_only(void **state)
 {
     (void)state;
     struct hash hash = built_hash(7), unknown = built_hash(8);
-    struct public_key account = built_key(7);
-    struct fee_bump_lease found;
+    struct public_key account = built_key(7), stranger = built_key(8);
+    struct fee_bump_item found;
     uint8_t box[SEAL_SIZE];
     memset(box, 7, sizeof box);
     account_row(&database, 7, "active");
     lease_row(&database, 7, "somebody", 0);
-    struct envelope inner = {.source = account, .sequence = INT64_MAX};
-    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &found, &detail), ERR_OK);
-    assert_true(public_key_equal(&found.account, &account));
+    assert_int_equal(fee_bump_find_one(db, &hash, &account, INT64_MAX, "somebody", &found), ERR_OK);
     assert_string_equal(found.sealed.key_id, POOL_ROWS_KEY_ID);
     assert_memory_equal(found.sealed.box, box, sizeof box);
-    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "", &found, &detail), ERR_LEASE_NOT_FOUND);
+    assert_int_equal(fee_bump_find_one(db, &hash, &account, INT64_MAX, "", &found), ERR_LEASE_NOT_FOUND);
     assert_int_equal(
-        fee_bump_find_lease(db, &unknown, &inner, "somebody", &found, &detail), ERR_TRANSACTION_CHANGED);
-    inner.sequence = 0; /* before the open lease: of one that has ended */
-    assert_int_equal(
-        fee_bump_find_lease(db, &unknown, &inner, "somebody", &found, &detail), ERR_LEASE_NOT_FOUND);
-    inner.source = built_key(8);
-    assert_int_equal(
-        fee_bump_find_lease(db, &unknown, &inner, "somebody", &found, &detail), ERR_NOT_ELIGIBLE);
+        fee_bump_find_one(db, &unknown, &account, INT64_MAX, "somebody", &found), ERR_TRANSACTION_CHANGED);
+    /* a sequence number before the open lease: of one that has ended */
+    assert_int_equal(fee_bump_find_one(db, &unknown, &account, 0, "somebody", &found), ERR_LEASE_NOT_FOUND);
+    assert_int_equal(fee_bump_find_one(db, &unknown, &stranger, 0, "somebody", &found), ERR_NOT_ELIGIBLE);
     lease_row_end(&database, 7, "confirmed", "txSUCCESS");
-    assert_int_equal(fee_bump_find_lease(db, &hash, &inner, "somebody", &found, &detail), ERR_LEASE_SETTLED);
+    assert_int_equal(
+        fee_bump_find_one(db, &hash, &account, INT64_MAX, "somebody", &found), ERR_LEASE_SETTLED);
 }
 
-static int64_t recorded(void)
+/* Items of every kind in one call, two of them the same fee bump. */
+static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
 {
-    return test_db_number(&database, "SELECT count(*) FROM fairway.fee_bumps");
+    (void)state;
+    struct fee_bump_item items[5];
+    for (unsigned n = 0; n < ARRAY_LEN(items); n++) {
+        const unsigned account = n == 4 ? 3 : n;
+        items[n] = (struct fee_bump_item){.lease = built_hash(account),
+            .source = built_key(account),
+            .sequence = INT64_MAX,
+            .client = "",
+            .hash = built_hash(100 + account),
+            .fee_stroops = 400};
+        if (n > 0 && n < 4) {
+            account_row(&database, n, "active");
+            lease_row(&database, n, "", 0);
+        }
+    }
+    lease_row_end(&database, 2, "expired", NULL);
+    assert_int_equal(fee_bumps_find(db, items, ARRAY_LEN(items), &detail), ERR_OK);
+    const enum err found[] = {ERR_NOT_ELIGIBLE, ERR_OK, ERR_LEASE_EXPIRED, ERR_OK, ERR_OK};
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        assert_int_equal(items[i].error, found[i]);
+    items[2].error = items[0].error = ERR_OK;
+    lease_row_end(&database, 1, "confirmed", "txSUCCESS");
+    assert_int_equal(fee_bumps_record(db, items, ARRAY_LEN(items), &detail), ERR_OK);
+    const enum err kept[] = {ERR_LEASE_NOT_FOUND, ERR_LEASE_SETTLED, ERR_LEASE_EXPIRED, ERR_OK, ERR_OK};
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        assert_int_equal(items[i].error, kept[i]);
+    assert_int_equal(recorded(), 1);
 }
 
 static void a_lease_may_have_many_fee_bumps_and_each_is_recorded_once(void **state)
 {
     (void)state;
     struct hash lease = built_hash(1), first = built_hash(100), second = built_hash(101);
+    const struct public_key account = built_key(1);
     account_row(&database, 1, "active");
     lease_row(&database, 1, "", 0);
-    assert_int_equal(fee_bump_record(db, &first, &lease, 400, &detail), ERR_OK);
-    assert_int_equal(fee_bump_record(db, &first, &lease, 400, &detail), ERR_OK);
+    assert_int_equal(fee_bump_record_one(db, &first, &lease, &account, 400), ERR_OK);
+    assert_int_equal(fee_bump_record_one(db, &first, &lease, &account, 400), ERR_OK);
     assert_int_equal(recorded(), 1);
-    assert_int_equal(fee_bump_record(db, &second, &lease, 800, &detail), ERR_OK);
+    assert_int_equal(fee_bump_record_one(db, &second, &lease, &account, 800), ERR_OK);
     assert_int_equal(recorded(), 2);
     assert_int_equal(test_db_number(&database, "SELECT sum(fee)::int8 FROM fairway.fee_bumps"), 1200);
 }
@@ -269,18 +298,20 @@ static void no_fee_bump_is_recorded_after_the_lease_has_ended(void **state)
 {
     (void)state;
     struct hash lease = built_hash(1), unknown = built_hash(2), bump = built_hash(100);
+    const struct public_key account = built_key(1);
     account_row(&database, 1, "active");
     lease_row(&database, 1, "", 0);
     lease_row_end(&database, 1, "expired", NULL);
-    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_LEASE_EXPIRED);
-    assert_int_equal(fee_bump_record(db, &bump, &unknown, 400, &detail), ERR_LEASE_NOT_FOUND);
+    assert_int_equal(fee_bump_record_one(db, &bump, &lease, &account, 400), ERR_LEASE_EXPIRED);
+    assert_int_equal(fee_bump_record_one(db, &bump, &unknown, &account, 400), ERR_LEASE_NOT_FOUND);
     assert_int_equal(recorded(), 0);
 }
 
 static void *record_bump(void *context)
 {
     struct hash lease = built_hash(1), bump = built_hash(100);
-    *(enum err *)context = fee_bump_record(db, &bump, &lease, 400, NULL);
+    const struct public_key account = built_key(1);
+    *(enum err *)context = fee_bump_record_one(db, &bump, &lease, &account, 400);
     return NULL;
 }
 
@@ -342,6 +373,7 @@ int main(void)
         TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it),
         TEST(a_page_has_the_columns_of_an_account),
         TEST(an_open_lease_is_found_by_its_own_client_only),
+        TEST(each_fee_bump_of_a_batch_has_its_own_result),
         TEST(a_lease_may_have_many_fee_bumps_and_each_is_recorded_once),
         TEST(no_fee_bump_is_recorded_after_the_lease_has_ended),
         TEST(a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease),

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "pool/master_keys.h"
 #include "pool/account_read.h"
-#include "pool/fee_bump.h"
+#include "support/fee_bump.h"
 #include "pool/pool_counts.h"
 #include "support/pool_rows.h"
 
@@ -44,15 +44,14 @@ static void S4_an_existing_lease_is_found_and_another_is_not(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    struct fee_bump_lease key;
+    struct fee_bump_item found;
     struct hash unknown = built_hash(1);
     assert_int_equal(
-        fee_bump_find_lease(pool->db, &unknown, &(struct envelope){0}, "", &key, NULL), ERR_NOT_ELIGIBLE);
+        fee_bump_find_one(pool->db, &unknown, &(struct public_key){0}, 1, "", &found), ERR_NOT_ELIGIBLE);
     test_pool_grant_all(pool, &asked, 1);
+    const struct lease *lease = &asked.grant.lease;
     assert_int_equal(
-        fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL),
-        ERR_OK);
-    assert_true(public_key_equal(&key.account, &asked.grant.lease.account));
+        fee_bump_find_one(pool->db, &lease->hash, &lease->account, lease->sequence, "", &found), ERR_OK);
     asked_wipe(&asked);
 }
 

@@ -9,7 +9,7 @@
 #include "../../include/pool/accounts.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pool/fee_bump.h"
+#include "support/fee_bump.h"
 #include "slowness.h"
 
 #define ACCOUNTS 6
@@ -139,7 +139,7 @@ static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
-    struct fee_bump_lease key;
+    struct fee_bump_item found;
     struct account_batch batch;
     test_pool_grant_all(pool, &asked, 1);
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot >= 3"
@@ -152,9 +152,9 @@ static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.leases FOR UPDATE"), NULL, NULL), ERR_OK);
+    const struct lease *lease = &asked.grant.lease;
     assert_int_equal(
-        fee_bump_find_lease(pool->db, &asked.grant.lease.hash, &asked.request.envelope, "", &key, NULL),
-        ERR_OK);
+        fee_bump_find_one(pool->db, &lease->hash, &lease->account, lease->sequence, "", &found), ERR_OK);
     assert_int_equal(accounts_pick(pool->db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, retiring);
     db_free(holder);

@@ -3,7 +3,7 @@
  * synchronous standby may lack. If the wait for the standby is cancelled, PostgreSQL commits all the same and
  * only warns.
  */
-#include "pool/fee_bump.h"
+#include "support/fee_bump.h"
 #include "support/pool.h"
 
 #include <pthread.h>
@@ -181,17 +181,17 @@ static void DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned(void **sta
     struct test_pool *pool = *state;
     const struct hash bump = built_hash(7);
     struct asked asked;
-    struct detail detail = {0};
+    const struct lease *lease = &asked.grant.lease;
     struct canceller canceller;
     test_pool_grant_all(pool, &asked, 1);
     set_standby("nobody");
     cancel_from_now(&canceller);
     for (int tries = 0; tries < 2; tries++) /* the second one finds its row */
         assert_int_equal(
-            fee_bump_record(pool->db, &bump, &asked.grant.lease.hash, 400, &detail), ERR_NOT_REPLICATED);
+            fee_bump_record_one(pool->db, &bump, &lease->hash, &lease->account, 400), ERR_NOT_REPLICATED);
     set_standby("");
     cancel_no_more(&canceller);
-    assert_int_equal(fee_bump_record(pool->db, &bump, &asked.grant.lease.hash, 400, &detail), ERR_OK);
+    assert_int_equal(fee_bump_record_one(pool->db, &bump, &lease->hash, &lease->account, 400), ERR_OK);
     asked_wipe(&asked);
 }
 

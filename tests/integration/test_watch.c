@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
-#include "pool/fee_bump.h"
+#include "support/fee_bump.h"
 #include "grant/watch.h"
 #include "support/ledger_feed.h"
 #include "support/pool_rows.h"
@@ -194,8 +194,9 @@ static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
     (void)state;
     struct waiter waiter;
     struct hash lease = built_hash(1), bump = built_hash(100);
+    const struct public_key account = built_key(1);
     struct db *db = test_db_open(&database, DB_POOLED);
-    assert_int_equal(fee_bump_record(db, &bump, &lease, 400, &detail), ERR_OK);
+    assert_int_equal(fee_bump_record_one(db, &bump, &lease, &account, 400), ERR_OK);
     db_free(db);
     begin(&waiter, 100, 60000);
     lease_row_end(&database, 1, "confirmed", "txSUCCESS");

@@ -65,3 +65,15 @@ for (const page of pages) {
     assert.deepEqual(missing, []);
   });
 }
+
+test('docker/README.md: what a captured front process can have signed is what the test tries', () => {
+  const tried = read('tests/integration/test_keyd_hostile.c'), texts = Object.fromEntries(
+    [...tried.matchAll(/^#define (\w+) "(.*)"$/gm)].map(m => [m[1], m[2]]));
+  const answers = {};
+  for (const [, name, answer] of tried.matchAll(/^    \{(\w+), (ERR_\w+), /gm))
+    answers[texts[name]] = answer === 'ERR_OK' ? 'yes' : 'no';
+  const [, table] = /\| it gets \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)/.exec(read('docker/README.md'));
+  const said = Object.fromEntries([...table.matchAll(/^\| (.*) \| (yes|no) \|$/gm)].map(m => [m[1], m[2]]));
+  delete said['a key, in any form']; // tests/e2e/secrets.test.mjs
+  assert.deepEqual(said, answers);
+});

@@ -65,6 +65,8 @@ struct keyd_settings keyd_test_settings(void)
         .max_bump_fee_stroops = 100000};
 }
 
+const struct keyd_budget keyd_test_budget = {1000000, INT64_MAX};
+
 struct keyd *keyd_loaded(enum keyd_mode mode)
 {
     struct keyd *keyd;
@@ -74,7 +76,7 @@ struct keyd *keyd_loaded(enum keyd_mode mode)
     struct public_key distribution;
     struct detail detail = {0};
     bool is_new;
-    if (keyd_start(keyd_program(), mode, &secrets, &keyd, &detail) != ERR_OK ||
+    if (keyd_start(keyd_program(), mode, &keyd_test_budget, &secrets, &keyd, &detail) != ERR_OK ||
         keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, &detail) != ERR_OK)
         fail_msg("%s: %s", keyd_program(), detail.text);
     return keyd;

@@ -21,7 +21,7 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
     struct wire_header header;
     struct buf ready = {0};
     struct keyd_secrets secrets = keyd_known_secrets();
-    if (spawn_keyd(keyd_program(), mode, &secrets, &child, &detail) != ERR_OK)
+    if (spawn_keyd(keyd_program(), mode, &keyd_test_budget, &secrets, &child, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
     assert_int_equal(header.type, WIRE_READY);

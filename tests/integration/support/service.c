@@ -36,12 +36,13 @@ static struct keyd *start_keyd(struct service *service)
         .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
             .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
         .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
-        .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE + SERVICE_MAX_RESOURCE_FEE};
+        .max_bump_fee_stroops = SERVICE_MAX_BUMP_FEE};
     struct master_key_row row;
     struct detail detail = {0};
     struct keyd *keyd = NULL;
     bool is_new;
-    must(keyd_start(keyd_program(), KEYD_SERVE, &secrets, &keyd, &detail), &detail, keyd_program());
+    must(keyd_start(keyd_program(), KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail), &detail,
+        keyd_program());
     must(keyd_load(keyd, &settings, NULL, 0, &row, &is_new, &service->distribution, &detail), &detail,
         "master key");
     must(master_key_store(service->sql, &row, &detail), &detail, "master key row");

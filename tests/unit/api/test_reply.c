@@ -84,8 +84,8 @@ static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
         const char *retry_after;
     } cases[] = {{ERR_INVALID_REQUEST, NULL}, {ERR_FEE_EXCEEDS_MAXIMUM, NULL},
         {ERR_TRANSACTION_NOT_FOUND, NULL}, {ERR_INTERNAL, NULL}, {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, "5"},
-        {ERR_GRANTS_SUSPENDED, "10"}, {ERR_OVERLOADED, "1"}, {ERR_DATABASE_UNAVAILABLE, "2"},
-        {ERR_OUTCOME_UNKNOWN, "2"}};
+        {ERR_GRANTS_SUSPENDED, "10"}, {ERR_OVERLOADED, "1"}, {ERR_KEYD_CLOCK, "30"}, {ERR_KEYD_BUDGET, "1"},
+        {ERR_DATABASE_UNAVAILABLE, "2"}, {ERR_OUTCOME_UNKNOWN, "2"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct reply reply;
         error = cases[i].e;

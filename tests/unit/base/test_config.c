@@ -5,13 +5,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/config.h"
 #include "base/mem.h"
 
 static const struct config_option options[] = {
-    {"DATABASE_URL", CONFIG_TEXT, NULL, "where", NULL, 0, 0},
+    {"LISTEN", CONFIG_TEXT, NULL, "where", NULL, 0, 0},
     {"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15", "how many", "NUMBER_CHANNEL_ACCOUNTS", 1, 100},
     {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", NULL, 0, 0},
     {"STATE", CONFIG_FLAG, NULL, "which", NULL, 0, 0},
@@ -33,6 +35,7 @@ static int clean_environment(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
         unsetenv(options[i].name);
+    unsetenv("RPC_URL_FILE");
     return unsetenv("NUMBER_CHANNEL_ACCOUNTS");
 }
 
@@ -41,15 +44,15 @@ static void a_flag_overrides_the_environment(void **state)
     (void)state;
     struct config *config;
     struct detail detail;
-    setenv("DATABASE_URL", "from environment", 1);
+    setenv("LISTEN", "from environment", 1);
     assert_int_equal(LOAD(&config, &detail, "10"), ERR_OK);
-    assert_string_equal(config_text(config, "DATABASE_URL"), "from environment");
+    assert_string_equal(config_text(config, "LISTEN"), "from environment");
     assert_int_equal(config_number(config, "NUM_CHANNEL_ACCOUNTS"), 15);
     assert_int_equal(config_argument_count(config), 1);
     assert_string_equal(config_argument(config, 0), "10");
     config_free(config);
-    assert_int_equal(LOAD(&config, &detail, "--database-url", "a", "--num-channel-accounts=7"), ERR_OK);
-    assert_string_equal(config_text(config, "DATABASE_URL"), "a");
+    assert_int_equal(LOAD(&config, &detail, "--listen", "a", "--num-channel-accounts=7"), ERR_OK);
+    assert_string_equal(config_text(config, "LISTEN"), "a");
     assert_int_equal(config_number(config, "NUM_CHANNEL_ACCOUNTS"), 7);
     config_free(config);
 }
@@ -158,8 +161,7 @@ static void unknown_flags_and_values_out_of_range_are_named(void **state)
     static char *const bad[][2] = {{"--num-channel-accounts=0", "NUM_CHANNEL_ACCOUNTS"},
         {"--num-channel-accounts=101", "NUM_CHANNEL_ACCOUNTS"},
         {"--num-channel-accounts=1x", "NUM_CHANNEL_ACCOUNTS"},
-        {"--num-channel-account=1", "--num-channel-account"}, {"--database-url", "--database-url"},
-        {"-x", "-x"}};
+        {"--num-channel-account=1", "--num-channel-account"}, {"--listen", "--listen"}, {"-x", "-x"}};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(LOAD(&config, &detail, bad[i][0]), ERR_CONFIG);
         assert_non_null(strstr(detail.text, bad[i][1]));
@@ -172,6 +174,45 @@ static void a_secret_has_no_flag(void **state)
     struct config *config;
     struct detail detail;
     assert_int_equal(LOAD(&config, &detail, "--private-key=S"), ERR_CONFIG);
+}
+
+static void a_url_has_no_flag_and_the_refusal_does_not_repeat_it(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    assert_int_equal(LOAD(&config, &detail, "--rpc-url=http://user:password@host/"), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "RPC_URL is no flag"));
+    assert_null(strstr(detail.text, "password@"));
+}
+
+static void a_url_may_be_in_a_file_that_only_its_owner_can_read(void **state)
+{
+    (void)state;
+    struct config *config;
+    struct detail detail;
+    char path[] = "/tmp/fairway-url-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_int_equal(write(fd, "http://user:password@host/\n", 27), 27);
+    setenv("RPC_URL_FILE", path, 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+    assert_string_equal(config_text(config, "RPC_URL"), "http://user:password@host/");
+    config_free(config);
+    setenv("RPC_URL", "http://host/", 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
+    assert_string_equal(detail.text, "give RPC_URL or RPC_URL_FILE, not both");
+    unsetenv("RPC_URL");
+    fchmod(fd, 0644);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "is accessible to other users"));
+    fchmod(fd, 0600);
+    assert_int_equal(ftruncate(fd, 5000), 0);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "is no text of at most 4096 bytes"));
+    close(fd);
+    unlink(path);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "RPC_URL_FILE: cannot read /tmp/fairway-url-"));
 }
 
 int main(void)
@@ -189,6 +230,8 @@ int main(void)
         cmocka_unit_test_setup(a_name_and_its_alias_that_differ_are_refused, clean_environment),
         cmocka_unit_test_setup(unknown_flags_and_values_out_of_range_are_named, clean_environment),
         cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
+        cmocka_unit_test_setup(a_url_has_no_flag_and_the_refusal_does_not_repeat_it, clean_environment),
+        cmocka_unit_test_setup(a_url_may_be_in_a_file_that_only_its_owner_can_read, clean_environment),
     };
     return cmocka_run_group_tests_name("base/config", tests, NULL, NULL);
 }

@@ -76,32 +76,81 @@ static void brackets_inside_strings_are_not_depth(void **state)
     assert_true(json_read_has(object, "a"));
 }
 
-static void malicious_sizes_are_refused_quickly(void **state)
+static size_t allocated, allocated_most;
+
+static void *counting_malloc(size_t size)
 {
-    (void)state;
+    size_t *block = malloc(sizeof(size_t) * 2 + size);
+    *block = size;
+    allocated += size;
+    if (allocated > allocated_most)
+        allocated_most = allocated;
+    return block + 2;
+}
+
+static void counting_free(void *data)
+{
+    if (data == NULL)
+        return;
+    size_t *block = (size_t *)data - 2;
+    allocated -= *block;
+    free(block);
+}
+
+/* Repeats a piece of JSON, numbered where it has %, to about 1 MiB. */
+static char *repeated(const char *begin, const char *piece, const char *end)
+{
     enum {
         SIZE = 1 << 20
     };
-    AUTO_FREE char *text = NEW_ARRAY(SIZE + 16, char);
+    char *text = NEW_ARRAY(SIZE + 200, char), *at = text;
+    at += sprintf(at, "%s", begin);
+    for (int i = 0; at < text + SIZE; i++)
+        for (const char *from = piece; *from != '\0'; from++)
+            at += *from == '%' ? sprintf(at, "%d", i) : sprintf(at, "%c", *from);
+    strcpy(at, end);
+    return text;
+}
+
+static void DX3_malicious_sizes_are_refused_in_little_time_and_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *begin, *piece, *end;
+    } bodies[] = {{"", "[", ""}, {"", "{\"a\":", "1"}, {"{\"a\":", "9", "}"}, {"{\"a\":1e", "9", "}"},
+        {"{", "\"a\":1,", "\"b\":1}"}, {"{", "\"a%\":1,", "\"b\":1}"}, {"{", "\"a%\":{},", "\"b\":1}"},
+        {"{\"a\":[", "[],", "1]}"}, {"{\"a\":[", "{},", "1]}"}, {"{\"a\":[", "\"\",", "1]}"},
+        {"{\"a\":\"", "\\u0000", "\"}"}, {"{\"a\":\"", "\xff", "\"}"}, {"{\"a\":\"", "\\ud800", "\"}"},
+        {"{\"", "\\x", "\":1}"}, {"", ",", ""}, {"", "\"", ""}, {"", "]", ""}};
+    json_set_alloc_funcs(counting_malloc, counting_free);
+    int64_t start = clock_ms();
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        json_t *object;
+        struct detail detail;
+        AUTO_FREE char *text = repeated(bodies[i].begin, bodies[i].piece, bodies[i].end);
+        allocated_most = 0;
+        assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
+        if (allocated_most > 4 * strlen(text))
+            fail_msg("%zu bytes for %.20s", allocated_most, text);
+        assert_int_equal(allocated, 0);
+    }
+    assert_true(clock_ms() - start < slower(5000));
+    json_set_alloc_funcs(malloc, free);
+}
+
+static void a_body_may_have_as_many_values_as_are_allowed(void **state)
+{
+    (void)state;
+    char text[1000] = "{\"a\":[0";
+    for (int i = 0; i < JSON_READ_VALUES - 3; i++)
+        strcat(text, ",0");
     json_t *object;
     struct detail detail;
-    int64_t start = clock_ms();
-    memset(text, '[', SIZE);
+    strcat(text, "],\"b\":1}");
     assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
-    for (size_t i = 0; i + 5 <= SIZE; i += 5)
-        memcpy(text + i, "{\"a\":", 6);
-    assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
-    memset(text, '9', SIZE);
-    memcpy(text, "{\"a\":", 5);
-    memcpy(text + SIZE, "}", 2);
-    assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
-    char *at = text;
-    *at++ = '{';
-    for (int i = 0; i < 100000; i++)
-        at += sprintf(at, "\"a\":%d,", 1);
-    strcpy(at - 1, "}");
-    assert_int_equal(read_text(text, &object, &detail), ERR_INVALID_JSON);
-    assert_true(clock_ms() - start < slower(2000));
+    assert_string_equal(detail.text, "The body has more than 64 values.");
+    strcpy(strstr(text, "],\"b\""), "]}");
+    json_decref(object_of(text));
 }
 
 static void unknown_members_are_refused_by_name(void **state)
@@ -190,7 +239,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anything_but_one_strict_object_is_refused),
         cmocka_unit_test(brackets_inside_strings_are_not_depth),
-        cmocka_unit_test(malicious_sizes_are_refused_quickly),
+        cmocka_unit_test(DX3_malicious_sizes_are_refused_in_little_time_and_memory),
+        cmocka_unit_test(a_body_may_have_as_many_values_as_are_allowed),
         cmocka_unit_test(unknown_members_are_refused_by_name),
         cmocka_unit_test(null_counts_as_absent),
         cmocka_unit_test(text_must_be_a_string),

@@ -118,15 +118,11 @@ static void an_unknown_error_code_makes_the_key_process_unavailable(void **state
     (void)state;
     struct talk bad = talk();
     struct buf payload = {0}, envelope = {0};
-    struct sealed_seed sealed = {0};
-    struct hash hash;
-    struct detail detail = {0}, none = {0};
+    struct bump_signing item = {.fee_stroops = 1, .envelope = &envelope};
     buf_add_u32(&payload, 100000);
     buf_add_u32(&payload, 0);
-    answer_with(&bad, WIRE_FEE_BUMP, (uint32_t)payload.len, &payload);
-    assert_int_equal(keyd_sign_fee_bump(&bad.keyd, (struct bytes){0}, &sealed, 1, &envelope, &hash, &detail),
-        ERR_KEYD_UNAVAILABLE);
-    assert_memory_not_equal(&detail, &none, sizeof none);
+    answer_with(&bad, WIRE_FEE_BUMPS, (uint32_t)payload.len, &payload);
+    assert_int_equal(keyd_sign_fee_bumps(&bad.keyd, &item, 1), ERR_KEYD_UNAVAILABLE);
     assert_int_equal(envelope.len, 0);
     buf_free(&payload);
     end(&bad);
@@ -168,9 +164,7 @@ static void a_request_that_is_too_large_is_refused_without_being_sent(void **sta
 {
     (void)state;
     struct talk deaf = talk();
-    struct sealed_seed sealed = {0};
     struct buf large = {0}, envelope = {0};
-    struct hash hash;
     struct detail detail;
     buf_reserve(&large, KEYD_TRANSACTION_MAX + 4);
     memset(large.data, 0, KEYD_TRANSACTION_MAX + 4);
@@ -181,8 +175,9 @@ static void a_request_that_is_too_large_is_refused_without_being_sent(void **sta
     bool is_new;
     assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, &item, 1), ERR_OK);
     assert_int_equal(item.result, ERR_INVALID_TRANSACTION_XDR);
-    assert_int_equal(keyd_sign_fee_bump(&deaf.keyd, item.transaction, &sealed, 1, &envelope, &hash, &detail),
-        ERR_INVALID_TRANSACTION_XDR);
+    struct bump_signing bump = {.inner = item.transaction, .fee_stroops = 1, .envelope = &envelope};
+    assert_int_equal(keyd_sign_fee_bumps(&deaf.keyd, &bump, 1), ERR_OK);
+    assert_int_equal(bump.result, ERR_INVALID_TRANSACTION_XDR);
     assert_int_equal(
         keyd_load(&deaf.keyd, &settings, rows, ARRAY_LEN(rows), &current, &is_new, &distribution, &detail),
         ERR_CONFIG);

@@ -38,10 +38,10 @@ static int set_up(void **state)
     strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
     strcat(text, "\n");
     const struct keyd_secrets secrets = {
-        fd_of(master, sizeof master), fd_of("passphrase", 10), fd_of(text, strlen(text))};
+        fd_of(master, sizeof master), fd_of("a long passphrase", 17), fd_of(text, strlen(text))};
     if (ring_open(&ring, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
-    assert_int_equal(ring.secrets->passphrase_len, 10);
+    assert_int_equal(ring.secrets->passphrase_len, 17);
     ring.network = network_id_of("test");
     if (ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
         return -1;
@@ -78,6 +78,8 @@ static void DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature(void **sta
     uint8_t *secret = ring.secrets->distribution.secret;
     for (size_t bit = 0; bit < SECRET_KEY_SIZE * 8; bit++) {
         struct signature signature;
+        ring_begin(&ring);
+        ring.faulty = false;
         secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (ring_sign_as_distribution(&ring, &hash, &signature) != ERR_INTERNAL)
             fail_msg("bit %zu", bit);
@@ -98,6 +100,16 @@ static void DS2_a_flipped_bit_of_the_expected_key_gives_no_signature(void **stat
     }
 }
 
+/* A transaction of the account that has these signatures; only what ring_check_signed reads. */
+static struct envelope signed_with(
+    const struct public_key *source, const struct signature list[], size_t count)
+{
+    struct envelope transaction = {.source = *source, .signature_count = (uint32_t)count};
+    for (size_t i = 0; i < count; i++)
+        transaction.signatures[i].signature = BYTES_OF(list[i].bytes);
+    return transaction;
+}
+
 static void DS6_no_seed_stays_open_after_use(void **state)
 {
     (void)state;
@@ -105,7 +117,8 @@ static void DS6_no_seed_stays_open_after_use(void **state)
     struct generated_key other;
     assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
     assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
-    assert_int_equal(ring_check_member(&ring, &account.public_key, &account.sealed), ERR_OK);
+    const struct envelope transaction = signed_with(&account.public_key, &signature, 1);
+    assert_int_equal(ring_check_signed(&ring, &transaction, &account.sealed, &hash), ERR_OK);
     assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
     ring_generate(&ring, &other);
     assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
@@ -122,15 +135,35 @@ static void DS6_loading_wipes_passphrase_and_key_file(void **state)
     assert_int_equal(ring.secrets->passphrase_len, 0);
 }
 
-static void membership_is_proved_by_the_seal_alone(void **state)
+static void the_seal_proves_membership_and_the_signature_the_lease(void **state)
 {
     (void)state;
     struct generated_key other;
+    struct signature list[2] = {{{1}}};
     ring_generate(&ring, &other);
-    assert_int_equal(ring_check_member(&ring, &other.public_key, &other.sealed), ERR_OK);
-    assert_int_equal(ring_check_member(&ring, &other.public_key, &account.sealed), ERR_SEAL_BROKEN);
+    assert_int_equal(ring_sign(&ring, &other.public_key, &other.sealed, &hash, &list[1]), ERR_OK);
+    struct envelope transaction = signed_with(&other.public_key, list, 2);
+    assert_int_equal(ring_check_signed(&ring, &transaction, &other.sealed, &hash), ERR_OK);
+    assert_int_equal(ring_check_signed(&ring, &transaction, &account.sealed, &hash), ERR_SEAL_BROKEN);
+    assert_int_equal(ring_check_signed(&ring, &transaction, &other.sealed, &(struct hash){{43}}),
+        ERR_CHANNEL_SIGNATURE_MISSING);
+    for (size_t bit = 0; bit < 8 * sizeof list[1]; bit++) {
+        list[1].bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_int_equal(
+            ring_check_signed(&ring, &transaction, &other.sealed, &hash), ERR_CHANNEL_SIGNATURE_MISSING);
+        list[1].bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    for (size_t len = 0; len < sizeof list[1]; len++) {
+        transaction.signatures[1].signature.len = len;
+        assert_int_equal(
+            ring_check_signed(&ring, &transaction, &other.sealed, &hash), ERR_CHANNEL_SIGNATURE_MISSING);
+    }
+    transaction = signed_with(&other.public_key, list, 1);
+    assert_int_equal(
+        ring_check_signed(&ring, &transaction, &other.sealed, &hash), ERR_CHANNEL_SIGNATURE_MISSING);
+    transaction = signed_with(&other.public_key, list, 2);
     other.sealed.key_id[0] ^= 1;
-    assert_int_equal(ring_check_member(&ring, &other.public_key, &other.sealed), ERR_SEAL_BROKEN);
+    assert_int_equal(ring_check_signed(&ring, &transaction, &other.sealed, &hash), ERR_SEAL_BROKEN);
 }
 
 static void a_secret_longer_than_its_buffer_is_refused(void **state)
@@ -172,7 +205,7 @@ int main(void)
         cmocka_unit_test(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature),
         cmocka_unit_test(DS6_no_seed_stays_open_after_use),
         cmocka_unit_test(DS6_loading_wipes_passphrase_and_key_file),
-        cmocka_unit_test(membership_is_proved_by_the_seal_alone),
+        cmocka_unit_test(the_seal_proves_membership_and_the_signature_the_lease),
         cmocka_unit_test(a_secret_longer_than_its_buffer_is_refused),
         cmocka_unit_test(a_master_key_may_be_raw_or_hexadecimal),
     };

@@ -58,7 +58,7 @@ static struct spawn_child serve(enum keyd_mode mode)
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        exit(server_run(pair[1], mode, &ring));
+        exit(server_run(pair[1], mode, &(struct keyd_budget){1000000, INT64_MAX}, &ring));
     }
     close(pair[1]);
     return (struct spawn_child){.fd = pair[0], .pid = pid, .pidfd = -1};
@@ -165,9 +165,13 @@ static void record_signing(void)
     assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
     envelope_build(buf_bytes(&transaction), &account.public_key, &signature, 1, &envelope);
     keyd = deaf(&other_end);
-    assert_int_equal(
-        keyd_sign_fee_bump(keyd, buf_bytes(&envelope), &account.sealed, 500, &transaction, &hash, NULL),
-        ERR_KEYD_UNAVAILABLE);
+    struct bump_signing bumps[2];
+    for (size_t i = 0; i < ARRAY_LEN(bumps); i++)
+        bumps[i] = (struct bump_signing){.inner = buf_bytes(&envelope),
+            .sealed = account.sealed,
+            .fee_stroops = 500,
+            .envelope = &transaction};
+    assert_int_equal(keyd_sign_fee_bumps(keyd, bumps, ARRAY_LEN(bumps)), ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[FEE_BUMP]);
 
     keyd = deaf(&other_end);

@@ -239,8 +239,10 @@ static enum err check_lease(struct sample *sample, struct lease_case lease)
     struct public_key signer = sample_key(1);
     assert_int_equal(sample_decode(sample, NULL), ERR_OK);
     transaction_build(&sample->view, &lease.head, &transaction);
-    return policy_check_lease(buf_bytes(&transaction), &signer, &sample_limits, lease.max_fee_stroops,
-        lease.now_s, &(struct detail){0});
+    struct envelope decoded;
+    assert_int_equal(transaction_decode(buf_bytes(&transaction), &decoded, NULL), ERR_OK);
+    return policy_check_lease(
+        &decoded, &signer, &sample_limits, lease.max_fee_stroops, lease.now_s, &(struct detail){0});
 }
 
 static void a_lease_within_all_limits_may_be_signed(void **state)
@@ -264,11 +266,11 @@ static void a_lease_has_the_plain_signer_as_source(void **state)
     set_times(&sample, 0, 1300);
     sample.source = MUXED;
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    assert_int_equal(policy_check_lease(sample.view.body, &client, &sample_limits, 100, 1000, NULL),
-        ERR_INVALID_TRANSACTION);
+    assert_int_equal(
+        policy_check_lease(&sample.view, &client, &sample_limits, 100, 1000, NULL), ERR_INVALID_TRANSACTION);
     sample.source = PLAIN;
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    assert_int_equal(policy_check_lease(sample.view.body, &client, &sample_limits, 100, 1000, NULL), ERR_OK);
+    assert_int_equal(policy_check_lease(&sample.view, &client, &sample_limits, 100, 1000, NULL), ERR_OK);
 }
 
 static void a_lease_never_uses_the_authority_of_its_signer(void **state)
@@ -345,8 +347,7 @@ static void a_lease_is_exactly_one_transaction(void **state)
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     transaction_build(&sample.view, &lease.head, &transaction);
     buf_add_u32(&transaction, 0);
-    assert_int_equal(
-        policy_check_lease(buf_bytes(&transaction), &lease.head.source, &sample_limits, 100, 1000, NULL),
+    assert_int_equal(transaction_decode(buf_bytes(&transaction), &(struct envelope){0}, NULL),
         ERR_INVALID_TRANSACTION_XDR);
 }
 

@@ -1,0 +1,73 @@
+/* token: signs the token of one request, as a client does, with the secret seed in a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include "auth/auth.h"
+#include "auth/token_sign.h"
+#include "base/mem.h"
+#include "base/secret_file.h"
+#include "base/text.h"
+#include "commands.h"
+
+enum {
+    BODY_MAX = 1 << 24,
+    SEED_MAX = 100
+};
+
+static int fail(const char *what, const char *path)
+{
+    fprintf(stderr, "fairway token: %s %s: %s\n", what, path, strerror(errno));
+    return EX_NOINPUT;
+}
+
+/* path: "-" is standard input; NULL: no body. */
+static int read_body(const char *path, struct buf *out)
+{
+    if (path == NULL)
+        return EX_OK;
+    FILE *file = text_equal(path, "-") ? stdin : fopen(path, "re");
+    char part[4096];
+    if (file == NULL)
+        return fail("cannot read the body", path);
+    for (size_t got; out->len <= BODY_MAX && (got = fread(part, 1, sizeof part, file)) > 0;)
+        buf_add(out, part, got);
+    const bool failed = ferror(file) != 0 || out->len > BODY_MAX;
+    if (file != stdin)
+        fclose(file);
+    return failed ? fail("cannot read the body", path) : EX_OK;
+}
+
+int cmd_token(const struct config *config)
+{
+    struct buf body CLEANUP(buf_free) = {0};
+    struct detail detail = {0};
+    char *seed = NULL, *token = NULL;
+    struct token_request request = {.method = config_argument(config, 1),
+        .target = config_argument(config, 2),
+        .audience = config_text(config, "AUDIENCE"),
+        .now_s = time(NULL),
+        .valid_s = AUTH_WINDOW_MAX_S};
+    if (request.target == NULL)
+        return command_usage_error("token", "give the KEY_FILE, the METHOD and the TARGET");
+    const int code = read_body(config_argument(config, 3), &body);
+    if (code != EX_OK)
+        return code;
+    request.body = buf_bytes(&body);
+    enum err e = secret_file_read("KEY_FILE", config_argument(config, 0), SEED_MAX, &seed, &detail);
+    if (e == ERR_OK && (e = token_sign(seed, &request, &token)) != ERR_OK)
+        detail_set(&detail, e, "KEY_FILE: %s has no secret seed (S...)", config_argument(config, 0));
+    if (seed != NULL)
+        explicit_bzero(seed, strlen(seed));
+    free(seed);
+    if (e != ERR_OK) {
+        fprintf(stderr, "fairway token: %s\n", detail.text);
+        return EX_CONFIG;
+    }
+    puts(token);
+    free(token);
+    return EX_OK;
+}

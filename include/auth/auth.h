@@ -1,0 +1,76 @@
+/*
+ * Who sent a request. A client signs each request with a Stellar key: it sends a JSON web token (RFC 7519)
+ * with the claims of wallet-backend's clients, which names the method, the target and the body's hash, and is
+ * valid for seconds. Clients and their keys come from an option and from a file, which is read again while
+ * the service runs.
+ */
+#ifndef FAIRWAY_AUTH_AUTH_H
+#define FAIRWAY_AUTH_AUTH_H
+
+#include "stellar/ids.h"
+
+#define AUTH_NAME_SIZE 65    /* a client's name: 1 to 64 of A-Z a-z 0-9 . _ - */
+#define AUTH_WINDOW_MAX_S 15 /* between a token's iat and its exp */
+#define AUTH_SKEW_S 2        /* by which a client's clock may differ from this host's */
+#define AUTH_TOKEN_MAX 4096  /* characters of a token */
+
+/* What a client may do; ORed. */
+enum auth_scope {
+    AUTH_LEASE = 1,    /* POST /v1/transactions */
+    AUTH_FEE_BUMP = 2, /* POST /v1/fee-bumps */
+    AUTH_STATUS = 4,   /* GET /v1/transactions/{hash} */
+    AUTH_POOL = 8,     /* GET /v1/pool and /v1/channel-accounts */
+    AUTH_ALL = 15
+};
+
+struct auth_settings {
+    const char *public_keys;  /* G...,G...: a client each, whose name is its key. NULL: none */
+    const char *clients_file; /* NULL: none */
+    unsigned window_s;        /* at most AUTH_WINDOW_MAX_S */
+    bool audience_required;   /* refuse a token without aud */
+};
+
+/* The authenticated sender of one request. */
+struct auth_client {
+    char name[AUTH_NAME_SIZE];
+    struct hash token; /* SHA-256 of the token: equal only for equal requests of one client */
+};
+
+/* A request as it was received. */
+struct auth_request {
+    const char *method, *target; /* the target is raw, with its query */
+    const char *authorization;   /* the header; NULL: none */
+    struct bytes body;
+    const char *audience; /* what aud must contain: the network's passphrase */
+    enum auth_scope scope;
+    int64_t now_s; /* Unix time of this host */
+};
+
+struct auth;
+
+/*
+ * Reads the clients. ERR_CONFIG: a key or a name is malformed or occurs twice, the file cannot be read or is
+ * not as described in the operator's page, or there is no client at all; detail says where.
+ */
+MUST_CHECK enum err auth_open(const struct auth_settings *settings, struct auth **out, struct detail *detail);
+void auth_free(struct auth *auth); /* NULL is fine */
+/*
+ * Reads the clients again. On an error the earlier ones stay. When it returns ERR_OK, no later auth_check
+ * accepts a key that was removed.
+ */
+MUST_CHECK enum err auth_reload(struct auth *auth, struct detail *detail);
+/* Whether the file has changed since it was last read, by its inode, size and time. The same thread calls it
+ * and auth_reload. */
+bool auth_changed(struct auth *auth);
+size_t auth_key_count(struct auth *auth);
+
+/*
+ * ERR_OK: *out is the client whose key has signed the token for exactly this request. ERR_UNAUTHORIZED: why
+ * has the reason, for the log only; clients get one answer for all reasons. ERR_FORBIDDEN: the client is
+ * known, but not allowed the scope. Checks what is cheap first, then the signature, then the claims about the
+ * request. Never blocks for long. From any thread.
+ */
+MUST_CHECK enum err auth_check(
+    struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why);
+
+#endif

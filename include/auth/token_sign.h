@@ -1,0 +1,25 @@
+/* Signing a token for a request, as a client does: for people and for tests. */
+#ifndef FAIRWAY_AUTH_TOKEN_SIGN_H
+#define FAIRWAY_AUTH_TOKEN_SIGN_H
+
+#include "stellar/ids.h"
+
+struct token_request {
+    const char *method, *target;
+    struct bytes body;
+    const char *audience; /* NULL: no aud */
+    int64_t now_s;
+    unsigned valid_s;
+};
+
+/*
+ * Returns in *out the token, in memory that the caller frees, signed with the key whose secret seed is the
+ * strkey S... ERR_MALFORMED: it is not one. Wipes the secret key that it computes.
+ */
+MUST_CHECK enum err token_sign(const char *seed, const struct token_request *request, char **out);
+/* Makes a new key from the kernel's random numbers: its strkeys S..., of STRKEY_SIZE(32) bytes, and G... */
+void token_key_new(char seed[static ADDRESS_SIZE], char address[static ADDRESS_SIZE]);
+/* The address of a seed. ERR_MALFORMED: it is not one. */
+MUST_CHECK enum err token_key_address(const char *seed, char address[static ADDRESS_SIZE]);
+
+#endif

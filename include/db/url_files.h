@@ -1,0 +1,16 @@
+/* The files that libpq reads when it connects. */
+#ifndef FAIRWAY_DB_URL_FILES_H
+#define FAIRWAY_DB_URL_FILES_H
+
+#include <stddef.h>
+
+#define URL_FILES_MAX 10 /* of one URL */
+
+/*
+ * Returns how many files and directories url, the environment and a service file name: service files,
+ * password files, certificates and keys. out gets their paths, which the caller frees. libpq's defaults in
+ * the home directory are not among them. Sets PGSERVICE for a moment: no other thread may run.
+ */
+size_t url_files(const char *url, char *out[static URL_FILES_MAX]);
+
+#endif

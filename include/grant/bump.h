@@ -1,0 +1,51 @@
+/*
+ * Fee bumps in batches: what all requests of a batch need is read, signed and recorded together. A fee bump
+ * is handed out only after its row is committed. The same request gets the same bytes each time.
+ */
+#ifndef FAIRWAY_GRANT_BUMP_H
+#define FAIRWAY_GRANT_BUMP_H
+
+#include "grant/grant.h"
+
+/* What a client asks for. */
+struct bump_request {
+    struct envelope inner; /* not a fee bump; its spans point into xdr */
+    struct bytes xdr;      /* inner's TransactionEnvelope, in memory that the owner of the request keeps */
+    struct hash inner_hash;
+    int64_t max_fee_stroops; /* 0: not given */
+    const struct policy_limits *limits;
+    char client[CLIENT_SIZE];
+};
+
+/* One request in a batch. */
+struct bump {
+    const struct bump_request *request;
+    enum grant_state state;
+    enum err error;
+    struct detail detail;
+    /* When state is GRANT_DONE: */
+    struct hash hash;
+    int64_t fee_stroops;
+    struct buf envelope; /* the signed TransactionEnvelope; bump_wipe frees it */
+};
+void bump_wipe(struct bump *bump);
+
+#define BUMP_BATCH_MAX GRANT_BATCH_MAX
+
+/*
+ * Decides all bumps (all GRANT_OPEN): each is done or refused with its own error (fee_bump.h, policy_bump_fee
+ * and keyd_sign_fee_bumps have them). On error all are open again: ERR_OUTCOME_UNKNOWN or ERR_NOT_REPLICATED:
+ * fee bumps may have been recorded, but none may be handed out. Any other error: as db_run and
+ * keyd_sign_fee_bumps; nothing was recorded.
+ */
+MUST_CHECK enum err bump_batch_run(
+    struct db *db, struct keyd *keyd, struct bump *const bumps[], size_t count, struct detail *detail);
+
+/* The fee that the request gets, or would get with this max_fee_stroops (0: none). Errors of
+ * policy_bump_fee. */
+MUST_CHECK enum err bump_fee(
+    const struct bump_request *request, int64_t max_fee_stroops, int64_t *fee_stroops, struct detail *detail);
+/* The highest fee that the request may ask for. */
+int64_t bump_fee_maximum(const struct bump_request *request);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Confines fairway itself, the process that reads the network. Code that takes it over can read no secret
+ * file again, even as root or as the file's owner, cannot reach into the key process or any other
+ * process, cannot start a program, write a file or gain a privilege. It still has what fairway needs: its
+ * memory, its sockets, new connections, and the socket to the key process.
+ */
+#ifndef FAIRWAY_KEYS_CONFINE_H
+#define FAIRWAY_KEYS_CONFINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct confine_settings {
+    /* Files and directories that are read later, besides those of the C library, TLS and name resolution
+     * (src/keys/confine_files.h). A path that does not exist is skipped. */
+    const char *const *files;
+    size_t file_count;
+    pid_t keyd; /* may still be signalled; 0: no key process */
+};
+
+struct confine_report {
+    int landlock;  /* its version; 0: this kernel has none, so files are open */
+    size_t files;  /* files and directories that may be read */
+    size_t hidden; /* secret files that are not among them */
+    bool filter;   /* system calls are filtered: always, except in a build with sanitizers */
+};
+
+/* Forbids other processes of the same user to attach or to take descriptors (ptrace(2), pidfd_getfd(2)), and
+ * core dumps. To be called before any secret is read; an execve undoes it. */
+void confine_hide(void);
+
+/*
+ * To be called once, before a second thread starts and after the key process has started: by Landlock's rules
+ * a process outside cannot be attached to. ERR_CONFIG: the kernel refuses a part, or a secret file can be
+ * read nevertheless. ERR_INTERNAL: there are more threads, which would stay outside.
+ */
+MUST_CHECK enum err confine_enter(
+    const struct confine_settings *settings, struct confine_report *report, struct detail *detail);
+
+#endif

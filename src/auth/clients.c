@@ -1,0 +1,167 @@
+#include "clients.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "http/json.h"
+
+static const struct {
+    const char *name;
+    enum auth_scope scope;
+} scope_names[] = {
+    {"lease", AUTH_LEASE}, {"fee-bump", AUTH_FEE_BUMP}, {"status", AUTH_STATUS}, {"pool", AUTH_POOL}};
+
+static enum err add_client(
+    struct clients *clients, const char *name, struct clients_client **out, struct detail *detail)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    const size_t len = strlen(name);
+    if (len == 0 || len >= AUTH_NAME_SIZE || strspn(name, allowed) != len)
+        return detail_set(detail, ERR_CONFIG,
+            "the client's name \"%.64s\" is not 1 to %d characters of A-Z a-z 0-9 . _ -", name,
+            AUTH_NAME_SIZE - 1);
+    for (size_t i = 0; i < clients->count; i++)
+        if (text_equal(clients->list[i].name, name))
+            return detail_set(detail, ERR_CONFIG, "client %s is given twice", name);
+    if (clients->count == CLIENTS_MAX)
+        return detail_set(detail, ERR_CONFIG, "there are more than %d clients", CLIENTS_MAX);
+    clients->list = mem_grow(clients->list, clients->count + 1, sizeof clients->list[0]);
+    *out = &clients->list[clients->count++];
+    **out = (struct clients_client){.scopes = AUTH_ALL};
+    memcpy((*out)->name, name, len + 1);
+    return ERR_OK;
+}
+
+/* The key belongs to the last client. A point of small order would verify signatures that nobody made. */
+static enum err add_key(struct clients *clients, const char *address, struct detail *detail)
+{
+    struct public_key key;
+    const char *name = clients->list[clients->count - 1].name;
+    if (address == NULL || address_decode(address, &key) != ERR_OK ||
+        crypto_core_ed25519_is_valid_point(key.bytes) != 1)
+        return detail_set(detail, ERR_CONFIG,
+            "client %s: \"%.64s\" is not the public key (G...) of an account", name,
+            address == NULL ? "" : address);
+    for (size_t i = 0; i < clients->key_count; i++)
+        if (public_key_equal(&clients->keys[i].key, &key))
+            return detail_set(detail, ERR_CONFIG, "key %s is given twice", address);
+    clients->keys = mem_grow(clients->keys, clients->key_count + 1, sizeof clients->keys[0]);
+    clients->keys[clients->key_count++] = (struct clients_key){key, clients->count - 1};
+    return ERR_OK;
+}
+
+/* Each key of CLIENT_AUTH_PUBLIC_KEYS is a client whose name is the key. */
+static enum err read_list(struct clients *clients, const char *public_keys, struct detail *detail)
+{
+    AUTO_FREE char *list = mem_copy_text(public_keys);
+    struct clients_client *client;
+    char *rest = NULL;
+    enum err e = ERR_OK;
+    for (char *key = strtok_r(list, ", \t\n", &rest); e == ERR_OK && key != NULL;
+         key = strtok_r(NULL, ", \t\n", &rest))
+        if ((e = add_client(clients, key, &client, detail)) == ERR_OK)
+            e = add_key(clients, key, detail);
+    return e;
+}
+
+static enum err read_scopes(struct clients_client *client, const json_t *scopes, struct detail *detail)
+{
+    size_t i;
+    json_t *value;
+    client->scopes = 0;
+    json_array_foreach(scopes, i, value)
+    {
+        size_t k = 0;
+        while (k < ARRAY_LEN(scope_names) && !text_equal(json_string_value(value), scope_names[k].name))
+            k++;
+        if (k == ARRAY_LEN(scope_names))
+            return detail_set(
+                detail, ERR_CONFIG, "client %s: scopes knows lease, fee-bump, status and pool", client->name);
+        client->scopes |= scope_names[k].scope;
+    }
+    if (client->scopes == 0)
+        return detail_set(
+            detail, ERR_CONFIG, "client %s: scopes must be a list of at least one", client->name);
+    return ERR_OK;
+}
+
+static enum err read_client(
+    struct clients *clients, const char *name, const json_t *object, struct detail *detail)
+{
+    static const char *const names[] = {"keys", "scopes"};
+    const json_t *keys = json_object_get(object, "keys"), *scopes = json_object_get(object, "scopes");
+    struct clients_client *client;
+    struct detail why = {0};
+    size_t i;
+    json_t *key;
+    enum err e = add_client(clients, name, &client, detail);
+    if (e != ERR_OK)
+        return e;
+    if (!json_is_object(object) || json_read_only(object, names, ARRAY_LEN(names), &why) != ERR_OK)
+        return detail_set(detail, ERR_CONFIG, "client %s: its members are keys and scopes", name);
+    if (json_array_size(keys) == 0 || json_array_size(keys) > CLIENTS_KEYS_MAX)
+        return detail_set(
+            detail, ERR_CONFIG, "client %s: keys must be a list of 1 to %d", name, CLIENTS_KEYS_MAX);
+    if (scopes != NULL && (e = read_scopes(client, scopes, detail)) != ERR_OK)
+        return e;
+    json_array_foreach(keys, i, key)
+    {
+        if ((e = add_key(clients, json_string_value(key), detail)) != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+static enum err read_file(struct clients *clients, struct bytes text, struct detail *detail)
+{
+    AUTO_JSON json_t *object = NULL;
+    struct detail why = {0};
+    const char *name;
+    json_t *value;
+    if (json_read_object(text, &object, &why) != ERR_OK)
+        return detail_set(detail, ERR_CONFIG, "it is not one JSON object, or has a member twice");
+    json_object_foreach(object, name, value)
+    {
+        enum err e = read_client(clients, name, value, detail);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+enum err clients_read(
+    const char *public_keys, const struct bytes *file, struct clients *out, struct detail *detail)
+{
+    enum err e = ERR_OK;
+    *out = (struct clients){0};
+    if (public_keys != NULL)
+        e = read_list(out, public_keys, detail);
+    if (e == ERR_OK && file != NULL)
+        e = read_file(out, *file, detail);
+    if (e == ERR_OK && out->count == 0)
+        e = detail_set(detail, ERR_CONFIG, "there is no client");
+    if (e != ERR_OK)
+        clients_wipe(out);
+    else
+        qsort(out->keys, out->key_count, sizeof out->keys[0], public_key_compare); /* its first member */
+    return e;
+}
+
+void clients_wipe(struct clients *clients)
+{
+    free(clients->list);
+    free(clients->keys);
+    *clients = (struct clients){0};
+}
+
+const struct clients_client *clients_find(const struct clients *clients, const struct public_key *key)
+{
+    const struct clients_key *found =
+        clients->key_count == 0
+            ? NULL
+            : bsearch(key, clients->keys, clients->key_count, sizeof clients->keys[0], public_key_compare);
+    return found == NULL ? NULL : &clients->list[found->client];
+}

@@ -1,0 +1,40 @@
+/* The clients and their keys, read once; a change makes a new table. */
+#ifndef FAIRWAY_AUTH_CLIENTS_H
+#define FAIRWAY_AUTH_CLIENTS_H
+
+#include <jansson.h>
+
+#include "auth/auth.h"
+
+#define CLIENTS_MAX 1000
+#define CLIENTS_KEYS_MAX 16 /* of one client: more than one while it changes from one key to the next */
+
+struct clients_client {
+    char name[AUTH_NAME_SIZE];
+    unsigned scopes; /* of enum auth_scope */
+};
+
+struct clients_key {
+    struct public_key key;
+    size_t client;
+};
+
+struct clients {
+    struct clients_client *list;
+    size_t count;
+    struct clients_key *keys; /* sorted by key after clients_read */
+    size_t key_count;
+};
+
+/*
+ * Reads a comma-separated list of keys and a file's text (either may be NULL); the file is
+ *     {"NAME": {"keys": ["G..."], "scopes": ["lease", "fee-bump", "status", "pool"]}, ...}
+ * where scopes may be absent: all. ERR_CONFIG with what is wrong; the table is empty then.
+ */
+MUST_CHECK enum err clients_read(
+    const char *public_keys, const struct bytes *file, struct clients *out, struct detail *detail);
+void clients_wipe(struct clients *clients);
+/* NULL: no client has this key. */
+const struct clients_client *clients_find(const struct clients *clients, const struct public_key *key);
+
+#endif

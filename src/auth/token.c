@@ -1,0 +1,137 @@
+#include "token.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "http/json.h"
+
+static enum err refuse(struct detail *why, const char *reason)
+{
+    return detail_set(why, ERR_UNAUTHORIZED, "%s", reason);
+}
+
+/* header.claims.signature */
+struct parts {
+    struct bytes header, claims, signature;
+};
+
+static bool split(const char *text, struct parts *out)
+{
+    const char *first = strchr(text, '.'), *second = first == NULL ? NULL : strchr(first + 1, '.');
+    if (second == NULL || strchr(second + 1, '.') != NULL)
+        return false;
+    out->header = (struct bytes){(const uint8_t *)text, (size_t)(first - text)};
+    out->claims = (struct bytes){(const uint8_t *)first + 1, (size_t)(second - first - 1)};
+    out->signature = (struct bytes){(const uint8_t *)second + 1, strlen(second + 1)};
+    return true;
+}
+
+static enum err read_object(struct bytes part, json_t **out, struct detail *why)
+{
+    struct buf text CLEANUP(buf_free) = {0};
+    struct detail reason = {0};
+    if (base64_url_decode((const char *)part.data, part.len, &text) != ERR_OK)
+        return refuse(why, "header or claims are not canonical base64url");
+    if (json_read_object(buf_bytes(&text), out, &reason) != ERR_OK)
+        return detail_set(why, ERR_UNAUTHORIZED, "header or claims are malformed: %s", reason.text);
+    return ERR_OK;
+}
+
+/* Algorithms other than EdDSA do not exist here, whatever the header says. */
+static enum err check_header(struct bytes part, struct detail *why)
+{
+    static const char *const names[] = {"alg", "typ", "kid"};
+    AUTO_JSON json_t *header = NULL;
+    enum err e = read_object(part, &header, why);
+    if (e != ERR_OK)
+        return e;
+    const json_t *type = json_object_get(header, "typ");
+    if (!text_equal(json_string_value(json_object_get(header, "alg")), "EdDSA"))
+        return refuse(why, "alg is not EdDSA");
+    if (type != NULL && !text_equal(json_string_value(type), "JWT"))
+        return refuse(why, "typ is not JWT");
+    if (json_read_only(header, names, ARRAY_LEN(names), NULL) != ERR_OK)
+        return refuse(why, "the header has a member besides alg, typ and kid");
+    return ERR_OK;
+}
+
+static enum err read_signature(struct bytes part, struct signature *out, struct detail *why)
+{
+    struct buf bytes CLEANUP(buf_free) = {0};
+    if (base64_url_decode((const char *)part.data, part.len, &bytes) != ERR_OK ||
+        bytes.len != sizeof out->bytes)
+        return refuse(why, "the signature is not 64 bytes in canonical base64url");
+    memcpy(out->bytes, bytes.data, bytes.len);
+    return ERR_OK;
+}
+
+static enum err read_time(const json_t *claims, const char *name, int64_t *out, struct detail *why)
+{
+    uint64_t seconds = 0;
+    if (json_read_number(claims, name, 0, INT64_MAX, &seconds, NULL) != ERR_OK)
+        return detail_set(why, ERR_UNAUTHORIZED, "%s is not a whole number of seconds", name);
+    *out = (int64_t)seconds;
+    return ERR_OK;
+}
+
+static enum err read_text(const json_t *claims, const char *name, const char **out, struct detail *why)
+{
+    if (json_read_text(claims, name, out, NULL) != ERR_OK)
+        return detail_set(why, ERR_UNAUTHORIZED, "%s is not a string", name);
+    return ERR_OK;
+}
+
+static enum err read_claims(struct bytes part, struct token *out, struct detail *why)
+{
+    enum err e;
+    if ((e = read_object(part, &out->claims, why)) != ERR_OK ||
+        (e = read_text(out->claims, "sub", &out->subject, why)) != ERR_OK ||
+        (e = read_text(out->claims, "methodAndPath", &out->method_and_path, why)) != ERR_OK ||
+        (e = read_text(out->claims, "bodyHash", &out->body_hash, why)) != ERR_OK ||
+        (e = read_time(out->claims, "iat", &out->issued_at_s, why)) != ERR_OK ||
+        (e = read_time(out->claims, "exp", &out->expires_at_s, why)) != ERR_OK)
+        return e;
+    if (json_object_get(out->claims, "nbf") != NULL &&
+        (e = read_time(out->claims, "nbf", &out->not_before_s, why)) != ERR_OK)
+        return e;
+    out->audience = json_object_get(out->claims, "aud");
+    return ERR_OK;
+}
+
+enum err token_decode(const char *text, struct token *out, struct detail *why)
+{
+    struct parts parts;
+    enum err e;
+    *out = (struct token){0};
+    if (!split(text, &parts))
+        return refuse(why, "the token does not have three parts");
+    if ((e = read_signature(parts.signature, &out->signature, why)) != ERR_OK ||
+        (e = check_header(parts.header, why)) != ERR_OK ||
+        (e = read_claims(parts.claims, out, why)) != ERR_OK)
+        return e;
+    out->signed_part = (struct bytes){parts.header.data, parts.header.len + 1 + parts.claims.len};
+    return ERR_OK;
+}
+
+void token_wipe(struct token *token)
+{
+    json_decref(token->claims);
+    *token = (struct token){0};
+}
+
+bool token_is_for(const struct token *token, const char *audience)
+{
+    size_t i;
+    json_t *value;
+    if (json_is_string(token->audience))
+        return text_equal(json_string_value(token->audience), audience);
+    bool found = false;
+    json_array_foreach(token->audience, i, value)
+    {
+        if (!json_is_string(value))
+            return false;
+        found |= text_equal(json_string_value(value), audience);
+    }
+    return found;
+}

@@ -1,0 +1,161 @@
+#include "grant/bump.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "pool/fee_bump.h"
+
+void bump_wipe(struct bump *bump)
+{
+    buf_free(&bump->envelope);
+}
+
+/* The configured maximum limits the bid, so the resource fee, checked when the lease was granted, is added.
+ */
+int64_t bump_fee_maximum(const struct bump_request *request)
+{
+    return request->limits->max_bump_fee_stroops + request->inner.resource_fee_stroops;
+}
+
+enum err bump_fee(
+    const struct bump_request *request, int64_t max_fee_stroops, int64_t *fee_stroops, struct detail *detail)
+{
+    return policy_bump_fee(&request->inner, request->limits, request->limits->bump_base_fee_stroops,
+        max_fee_stroops, bump_fee_maximum(request), fee_stroops, detail);
+}
+
+static void refuse(struct bump *bump, enum err e, const struct detail *detail)
+{
+    bump->state = GRANT_REFUSED;
+    bump->error = e;
+    bump->detail = *detail;
+}
+
+/* The batch in the form that pool/ and keyd take. What has been refused is left out of each next step. */
+struct bump_batch {
+    struct bump *bumps[BUMP_BATCH_MAX];
+    struct fee_bump_item items[BUMP_BATCH_MAX];
+    struct bump_signing signings[BUMP_BATCH_MAX];
+    size_t count;
+};
+
+static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct bump_request *request = bumps[i]->request;
+        bump_wipe(bumps[i]);
+        bumps[i]->state = GRANT_OPEN;
+        batch->bumps[i] = bumps[i];
+        batch->items[i] = (struct fee_bump_item){.lease = request->inner_hash,
+            .source = request->inner.source,
+            .sequence = request->inner.sequence,
+            .client = request->client};
+    }
+    batch->count = count;
+}
+
+/* Refuses the items that have an error, and moves the others to the front, in their order. */
+static void batch_drop_refused(struct bump_batch *batch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->items[i].error != ERR_OK) {
+            refuse(batch->bumps[i], batch->items[i].error, &batch->items[i].detail);
+            continue;
+        }
+        batch->bumps[kept] = batch->bumps[i];
+        batch->items[kept++] = batch->items[i];
+    }
+    batch->count = kept;
+}
+
+/* How many have signed. That one of them is the channel account is checked by keyd. */
+static enum err check_signatures(const struct envelope *inner, struct detail *detail)
+{
+    if (inner->signature_count == 0)
+        return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
+            "The transaction has no signature. Keep that of the lease's transactionXdr and add the "
+            "client's.");
+    if (policy_client_must_sign(inner) && inner->signature_count < 2)
+        return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
+            "The transaction has one signature. Besides the channel account, the operations' sources and the "
+            "extra signers sign before the fee bump.");
+    return ERR_OK;
+}
+
+static enum err check(const struct bump_request *request, struct fee_bump_item *item)
+{
+    enum err e;
+    if ((e = check_signatures(&request->inner, &item->detail)) != ERR_OK ||
+        (e = bump_fee(request, request->max_fee_stroops, &item->fee_stroops, &item->detail)) != ERR_OK)
+        return e;
+    return funds_check_bump(item->spendable_stroops, item->fee_stroops, &item->detail);
+}
+
+static void check_all(struct bump_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->items[i].error == ERR_OK)
+            batch->items[i].error = check(batch->bumps[i]->request, &batch->items[i]);
+    batch_drop_refused(batch);
+}
+
+static enum err sign_all(struct keyd *keyd, struct bump_batch *batch, struct detail *detail)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        batch->signings[i] = (struct bump_signing){.inner = batch->bumps[i]->request->xdr,
+            .sealed = batch->items[i].sealed,
+            .fee_stroops = batch->items[i].fee_stroops,
+            .envelope = &batch->bumps[i]->envelope};
+    enum err e = keyd_sign_fee_bumps(keyd, batch->signings, batch->count);
+    if (e != ERR_OK)
+        return detail_set(detail, e, "the key process does not answer");
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->items[i].error = batch->signings[i].result;
+        batch->items[i].detail = batch->signings[i].detail;
+        batch->items[i].hash = batch->signings[i].hash;
+    }
+    batch_drop_refused(batch);
+    return ERR_OK;
+}
+
+/* Recording the same fee bumps twice changes nothing, so a COMMIT whose reply was lost is repeated. It is
+ * sent so early that there is time for that before the connection's deadline. */
+static enum err record_all(struct db *db, struct bump_batch *batch, struct detail *detail)
+{
+    const int64_t deadline_ms = db_deadline_ms(db);
+    if (deadline_ms != 0)
+        db_set_deadline(db, deadline_ms - clock_left_ms(deadline_ms) / 3);
+    enum err e = fee_bumps_record(db, batch->items, batch->count, detail);
+    db_set_deadline(db, deadline_ms);
+    if (e == ERR_OUTCOME_UNKNOWN)
+        e = fee_bumps_record(db, batch->items, batch->count, detail);
+    if (e != ERR_OK)
+        return e;
+    batch_drop_refused(batch);
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->bumps[i]->state = GRANT_DONE;
+        batch->bumps[i]->hash = batch->items[i].hash;
+        batch->bumps[i]->fee_stroops = batch->items[i].fee_stroops;
+    }
+    return ERR_OK;
+}
+
+enum err bump_batch_run(
+    struct db *db, struct keyd *keyd, struct bump *const bumps[], size_t count, struct detail *detail)
+{
+    struct bump_batch *batch AUTO_FREE = NEW(struct bump_batch);
+    enum err e;
+    batch_fill(batch, bumps, count);
+    if ((e = fee_bumps_find(db, batch->items, batch->count, detail)) == ERR_OK) {
+        check_all(batch);
+        if ((e = sign_all(keyd, batch, detail)) == ERR_OK)
+            e = record_all(db, batch, detail);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (e != ERR_OK)
+            bumps[i]->state = GRANT_OPEN;
+        if (bumps[i]->state != GRANT_DONE)
+            bump_wipe(bumps[i]);
+    }
+    return e;
+}

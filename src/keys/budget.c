@@ -1,0 +1,41 @@
+#include "budget.h"
+
+#define SECOND_US 1e6
+#define HOUR_US (3600 * SECOND_US)
+
+static struct budget_bucket full(double capacity, double period_us)
+{
+    return (struct budget_bucket){capacity, capacity / period_us, capacity};
+}
+
+struct budget budget_of(const struct keyd_budget *limits, int64_t now_us)
+{
+    return (struct budget){full(limits->signatures_per_second, SECOND_US),
+        full((double)limits->fee_stroops_per_hour, HOUR_US), now_us};
+}
+
+static void fill(struct budget_bucket *bucket, int64_t elapsed_us)
+{
+    bucket->left += bucket->per_us * (double)elapsed_us;
+    if (bucket->left > bucket->capacity)
+        bucket->left = bucket->capacity;
+}
+
+enum err budget_take(
+    struct budget *budget, int64_t now_us, unsigned signatures, int64_t fee_stroops, struct detail *detail)
+{
+    fill(&budget->signatures, now_us - budget->filled_us);
+    fill(&budget->fees, now_us - budget->filled_us);
+    budget->filled_us = now_us;
+    if (signatures > budget->signatures.left)
+        return detail_set(detail, ERR_KEYD_BUDGET,
+            "the key process has made the signatures that KEYD_MAX_SIGNATURES_PER_SECOND=%.0f allows",
+            budget->signatures.capacity);
+    if ((double)fee_stroops > budget->fees.left)
+        return detail_set(detail, ERR_KEYD_BUDGET,
+            "the key process has signed for the fees that KEYD_MAX_FEES_PER_HOUR=%.0f allows",
+            budget->fees.capacity);
+    budget->signatures.left -= signatures;
+    budget->fees.left -= (double)fee_stroops;
+    return ERR_OK;
+}

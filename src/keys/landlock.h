@@ -1,0 +1,29 @@
+/* Landlock (landlock(7)): restricts the calling thread, and all that it starts later. */
+#ifndef FAIRWAY_KEYS_LANDLOCK_H
+#define FAIRWAY_KEYS_LANDLOCK_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* What a rule set denies unless a rule allows it; ORed. A kernel denies as much of it as its version can. */
+enum landlock_denial {
+    LANDLOCK_DENY_FILES = 1,
+    LANDLOCK_DENY_TCP = 2,   /* bind and connect */
+    LANDLOCK_DENY_SCOPES = 4 /* abstract UNIX sockets of other processes, and signals to them */
+};
+
+/* The version that the kernel has; 0: none. */
+int landlock_version(void);
+
+/* Returns a rule set without rules as a descriptor, or -1 with errno set. version is landlock_version's. */
+int landlock_rules(int version, unsigned denials);
+
+/* Adds a rule: the file, or everything beneath the directory, may be read. False with errno set. */
+bool landlock_allow_read(int rules, const char *path);
+
+/* Restricts the calling thread by the rules, and closes them. Needs no new privileges (PR_SET_NO_NEW_PRIVS).
+ * ERR_CONFIG: the kernel refuses. */
+MUST_CHECK enum err landlock_restrict(int rules, struct detail *detail);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * keyd's own view of the time. Each message carries the time that fairway counts from, the later one of the
+ * database's clock and the last close time. A captured fairway could send any, and collect signatures that
+ * are valid for years. So keyd accepts no time that is more than OWN_CLOCK_AHEAD_S ahead of its own clock. An
+ * earlier time is accepted: it only shortens what is signed.
+ */
+#ifndef FAIRWAY_KEYS_OWN_CLOCK_H
+#define FAIRWAY_KEYS_OWN_CLOCK_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+/* Grants accept a database whose clock is up to 90 s off (grants_clock_slack_s, with the longest
+ * LEDGER_SECONDS); 30 s more for the clock of this host. */
+#define OWN_CLOCK_AHEAD_S 120
+
+/* The latest time that is accepted, in Unix seconds. */
+uint64_t own_clock_latest_s(void);
+
+/* ERR_KEYD_CLOCK, with both times in detail: now_s is later than that. */
+MUST_CHECK enum err own_clock_check(uint64_t now_s, struct detail *detail);
+
+#endif

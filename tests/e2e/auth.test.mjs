@@ -1,0 +1,197 @@
+// Authentication end to end: tokens as wallet-backend's clients sign them, a captured request that is sent again, clients that come and
+// go while the service runs, and what each client may see.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
+import { fairway, payment, startWorld, until } from './harness.mjs';
+import { authorization, signToken } from './token.mjs';
+
+const TIMEOUT = { timeout: 120_000 }, ACCOUNTS = 12, LEASES = '/v1/transactions';
+const run = promisify(execFile);
+const wallet = Keypair.random(), other = Keypair.random(), reader = Keypair.random();
+let world, replicas, users, clientsFile;
+
+const writeClients = clients => {
+  fs.writeFileSync(`${clientsFile}.new`, JSON.stringify(clients));
+  fs.renameSync(`${clientsFile}.new`, clientsFile);
+};
+const everyone = {
+  wallet: { keys: [wallet.publicKey()] },
+  other: { keys: [other.publicKey()] },
+  reader: { keys: [reader.publicKey()], scopes: ['status', 'pool'] },
+};
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  clientsFile = path.join(world.folder, 'clients', 'clients.json');
+  fs.mkdirSync(path.dirname(clientsFile));
+  writeClients(everyone);
+  const env = { CLIENTS_FILE: clientsFile };
+  replicas = [await world.serve(env), await world.serve({ ...env, INGEST: 'off' })];
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+});
+after(() => world?.stop());
+
+/** Sends exactly this token. */
+const send = (service, token, method, target, body, headers = {}) =>
+  service.request(method, target, body, { authorization: `Bearer ${token}`, ...headers });
+/** Signs and sends a request of a client. */
+const as = (keypair, service, method, target, body, headers = {}) =>
+  service.request(method, target, body, { ...authorization(keypair, method, target, body), ...headers });
+let bodies = 0;
+/** The body of a payment that no earlier test made. */
+const newBody = () => JSON.stringify({ transactionXdr: payment(world, ...users, String(++bodies)).toXDR(), timeoutSeconds: 30 });
+const leaseCount = async () => Number((await world.sql('SELECT count(*) FROM fairway.leases'))[0][0]);
+
+test('J1 J8 a token of wallet-backend takes a lease, and one that does not fit is refused, all with one answer', TIMEOUT, async () => {
+  const [service] = replicas, body = newBody(), before = await leaseCount();
+  const good = signToken(wallet, 'POST', LEASES, body);
+  const [head, claims, signature] = good.split('.');
+  const wrong = {
+    'no token': undefined,
+    'another key': signToken(Keypair.random(), 'POST', LEASES, body),
+    'another body': signToken(wallet, 'POST', LEASES, `${body} `),
+    'another method': signToken(wallet, 'GET', LEASES, body),
+    'another query': signToken(wallet, 'POST', `${LEASES}?a=1`, body),
+    expired: signToken(wallet, 'POST', LEASES, body, { now: Math.floor(Date.now() / 1000) - 60 }),
+    'too long': signToken(wallet, 'POST', LEASES, body, { seconds: 16 }),
+    'from the future': signToken(wallet, 'POST', LEASES, body, { now: Math.floor(Date.now() / 1000) + 60 }),
+    'another network': signToken(wallet, 'POST', LEASES, body, { claims: { aud: 'Public Global Stellar Network ; September 2015' } }),
+    unsigned: `${Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')}.${claims}.`,
+    'a changed signature': `${head}.${claims}.${signature.slice(0, 20)}${signature[20] === 'A' ? 'B' : 'A'}${signature.slice(21)}`,
+  };
+  const answers = new Set();
+  for (const [name, token] of Object.entries(wrong)) {
+    const { status, json, headers } = await service.request('POST', LEASES, body, { authorization: token === undefined ? '' : `Bearer ${token}` });
+    assert.equal(status, 401, name);
+    assert.equal(headers.get('www-authenticate'), 'Bearer');
+    const { requestId, ...rest } = json;
+    answers.add(JSON.stringify(rest));
+    assert.ok(await until(() => service.log.includes(requestId), 5000, `${name} is logged`));
+  }
+  assert.equal(answers.size, 1, [...answers].join('\n'));
+  assert.equal(JSON.parse([...answers][0]).code, 'UNAUTHORIZED');
+  assert.equal(await leaseCount(), before);
+  const { status, json } = await send(service, good, 'POST', LEASES, body);
+  assert.equal(status, 201, JSON.stringify(json));
+  const aud = { claims: { aud: [world.passphrase] } };
+  assert.equal((await send(service, signToken(wallet, 'GET', '/v1/pool', '', aud), 'GET', '/v1/pool')).status, 200);
+  assert.ok(!replicas.some(({ log }) => log.includes(signature)), 'no token is logged');
+});
+
+test('DA2 one token takes one lease: 200 copies of a request, in parallel, at two replicas', TIMEOUT, async () => {
+  const body = newBody(), before = await leaseCount();
+  const token = signToken(wallet, 'POST', LEASES, body);
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => send(replicas[i % 2], token, 'POST', LEASES, body)));
+  const taken = answers.filter(({ status }) => status === 201);
+  assert.ok(taken.length > 0);
+  assert.equal(new Set(taken.map(({ json }) => json.transactionXdr)).size, 1);
+  assert.deepEqual(answers.filter(({ status }) => status !== 201 && status !== 503), []);
+  assert.equal(await leaseCount(), before + 1);
+  const [{ stored }] = [{ stored: (await world.sql('SELECT string_agg(l::text, \' \') FROM fairway.leases l'))[0][0] }];
+  assert.ok(!stored.includes(token.split('.')[2]), 'only a hash of the token is stored');
+});
+
+test('two tokens for equal requests take two leases', TIMEOUT, async () => {
+  const [service] = replicas, body = newBody(), now = Math.floor(Date.now() / 1000);
+  const hashes = [];
+  for (const issued of [now, now - 1])
+    hashes.push((await send(service, signToken(wallet, 'POST', LEASES, body, { now: issued }), 'POST', LEASES, body)).json.hash);
+  assert.equal(new Set(hashes).size, 2);
+});
+
+test('DA8 a client sees no lease of another: GET, fee bump and Idempotency-Key', TIMEOUT, async () => {
+  const [service] = replicas, body = newBody(), key = { 'idempotency-key': 'shared' };
+  const lease = (await as(wallet, service, 'POST', LEASES, body, key)).json;
+  const target = `${LEASES}/${lease.hash}`;
+  assert.equal((await as(wallet, service, 'GET', target)).status, 200);
+  assert.equal((await as(other, service, 'GET', target)).status, 404);
+  const inner = TransactionBuilder.fromXDR(lease.transactionXdr, world.passphrase);
+  inner.sign(users[0]);
+  const bump = JSON.stringify({ transactionXdr: inner.toXDR() });
+  const refused = await as(other, service, 'POST', '/v1/fee-bumps', bump);
+  assert.ok(refused.status === 400 || refused.status === 404, JSON.stringify(refused.json));
+  const own = await as(other, service, 'POST', LEASES, body, key);
+  assert.equal(own.status, 201);
+  assert.notEqual(own.json.hash, lease.hash);
+  assert.equal((await as(wallet, service, 'POST', '/v1/fee-bumps', bump)).status, 200);
+});
+
+test('a client may do only what its scopes say; probes need no token', TIMEOUT, async () => {
+  const [service] = replicas;
+  const { status, json } = await as(reader, service, 'POST', LEASES, newBody());
+  assert.deepEqual([status, json.code], [403, 'FORBIDDEN']);
+  assert.equal((await as(reader, service, 'GET', '/v1/pool')).status, 200);
+  for (const probe of ['/livez', '/readyz', '/health'])
+    assert.equal((await fetch(service.url + probe)).status, 200, probe);
+  for (const guarded of ['/v1/pool', '/v1/channel-accounts', `${LEASES}/${'0'.repeat(64)}`])
+    assert.equal((await fetch(service.url + guarded)).status, 401, guarded);
+});
+
+test('two Authorization headers are refused, whichever is good', TIMEOUT, async () => {
+  const [service] = replicas, { hostname, port } = new URL(service.url);
+  const good = `Authorization: Bearer ${signToken(wallet, 'GET', '/v1/pool')}\r\n`, bad = 'Authorization: Bearer x\r\n';
+  for (const lines of [good + bad, bad + good, good + good]) {
+    const socket = net.connect(port, hostname);
+    let heard = '';
+    socket.setEncoding('utf8').on('data', data => (heard += data));
+    socket.end(`GET /v1/pool HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}\r\n`);
+    await new Promise(closed => socket.on('close', closed));
+    assert.match(heard, /^HTTP\/1\.1 40[01] /);
+  }
+});
+
+test('DA4 a key is added, exchanged and revoked without a restart, by changing the file', TIMEOUT, async () => {
+  const fresh = Keypair.random();
+  const status = async (keypair, service) => (await as(keypair, service, 'GET', '/v1/pool')).status;
+  const reloaded = async () => {
+    for (const service of replicas)
+      await until(() => service.log.includes('msg="clients read again"'), 10_000, 'the clients are read again');
+    replicas.forEach(service => (service.log = ''));
+  };
+  writeClients({ ...everyone, wallet: { keys: [wallet.publicKey(), fresh.publicKey()] } });
+  await reloaded();
+  for (const service of replicas)
+    assert.deepEqual([await status(wallet, service), await status(fresh, service)], [200, 200]);
+  fs.writeFileSync(clientsFile, '{"wallet":');
+  await until(() => replicas.every(service => service.log.includes('msg="clients not read again')), 10_000, 'a broken file is reported');
+  assert.equal(await status(wallet, replicas[0]), 200);
+  writeClients({ ...everyone, wallet: { keys: [fresh.publicKey()] } });
+  await reloaded();
+  for (const service of replicas)
+    assert.deepEqual([await status(wallet, service), await status(fresh, service)], [401, 200]);
+  writeClients(everyone);
+  await reloaded();
+});
+
+test('fairway keygen --client and fairway token make what serve accepts', TIMEOUT, async () => {
+  const seed = path.join(world.folder, 'new.seed'), bodyFile = path.join(world.folder, 'body.json'), body = newBody();
+  const { stdout } = await run(fairway, ['keygen', '--client', seed]);
+  assert.equal(fs.statSync(seed).mode & 0o777, 0o400);
+  assert.equal(Keypair.fromSecret(fs.readFileSync(seed, 'utf8').trim()).publicKey(), stdout.trim());
+  const service = await world.serve({ CLIENT_AUTH_PUBLIC_KEYS: `${world.client.publicKey()},${stdout.trim()}`, CLIENT_AUTH_AUDIENCE: 'on', INGEST: 'off' });
+  fs.writeFileSync(bodyFile, body);
+  const sign = async (...args) => (await run(fairway, ['token', ...args])).stdout.trim();
+  const signed = await sign('--audience', world.passphrase, seed, 'POST', LEASES, bodyFile);
+  assert.equal((await send(service, signed, 'POST', LEASES, body)).status, 201);
+  assert.equal((await send(service, await sign(seed, 'GET', '/v1/pool'), 'GET', '/v1/pool')).status, 401, 'it names no audience');
+  await assert.rejects(run(fairway, ['token', bodyFile, 'GET', '/v1/pool']), { code: 78 });
+  fs.chmodSync(bodyFile, 0o600);
+  await assert.rejects(run(fairway, ['token', bodyFile, 'GET', '/v1/pool']), { code: 78 });
+  await assert.rejects(run(fairway, ['token', seed, 'GET']), { code: 64 });
+  await assert.rejects(run(fairway, ['keygen', '--client', seed]), { code: 73 });
+});
+
+test('AUTH=none listens on loopback only, unless LISTEN says another address', TIMEOUT, async () => {
+  const open = { AUTH: 'none', CLIENT_AUTH_PUBLIC_KEYS: '', INGEST: 'off' };
+  const service = await world.serve({ ...open, LISTEN: '' });
+  assert.match(service.log, /^listening on http:\/\/127\.0\.0\.1:/m);
+  assert.equal((await fetch(`${service.url}/v1/pool`)).status, 200);
+  const wide = await world.serve({ ...open, LISTEN: '0.0.0.0' });
+  assert.match(wide.log, /^listening on http:\/\/0\.0\.0\.0:/m);
+});

@@ -1,0 +1,50 @@
+// G7: the key process's budget, seen by a client of the service: 503 with Retry-After, a lease is not lost by it, and leases go on while
+// fee bumps are refused.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { assertSettled, payThrough, payment, sleep, startWorld } from './harness.mjs';
+
+const ACCOUNTS = 60, LEAST_FEE = 20_000, MAX_FEE = 200_000;
+let world, from, to;
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  [from, to] = await Promise.all([world.newAccount(), world.newAccount()]);
+});
+after(() => world?.stop());
+
+const lease = service => service.post('/v1/transactions', { transactionXdr: payment(world, from, to).toXDR(), timeoutSeconds: 20 });
+
+function refused(answer, option, service) {
+  assert.equal(answer.status, 503);
+  assert.equal(answer.json.code, 'SIGNER_BUDGET_EXCEEDED');
+  assert.equal(answer.headers.get('retry-after'), '1');
+  assert.match(service.log, option);
+}
+
+test('leases over the signatures of a second get 503, and none is lost', async () => {
+  const service = await world.serve({ KEYD_MAX_SIGNATURES_PER_SECOND: '20' });
+  let answers;
+  for (let tries = 0; tries < 20 && !answers?.some(({ status }) => status === 503); tries++) { // a busy machine asks too slowly
+    answers = await Promise.all(Array.from({ length: ACCOUNTS }, () => lease(service)));
+    await assertSettled(assert, world, service, ACCOUNTS);
+  }
+  assert.ok(answers.filter(({ status }) => status === 201).length >= 20);
+  refused(answers.find(({ status }) => status !== 201), /KEYD_MAX_SIGNATURES_PER_SECOND=20/, service);
+  await sleep(1000);
+  await payThrough(world, service, from, to);
+  await service.kill();
+});
+
+test('fee bumps over the stroops of an hour get 503, and leases go on', async () => {
+  const service = await world.serve({ MAX_FEE: String(MAX_FEE), MAX_RESOURCE_FEE: '0', KEYD_MAX_FEES_PER_HOUR: String(MAX_FEE) });
+  const { json } = await lease(service), inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase);
+  inner.sign(from);
+  const bump = maxFee => service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR(), maxFee: String(maxFee) });
+  assert.equal((await bump(MAX_FEE - LEAST_FEE)).status, 200);
+  refused(await bump(MAX_FEE), /KEYD_MAX_FEES_PER_HOUR=200000/, service);
+  assert.equal((await bump(LEAST_FEE)).status, 200);
+  assert.equal((await lease(service)).status, 201);
+  await assertSettled(assert, world, service, ACCOUNTS);
+});

@@ -1,0 +1,168 @@
+// `serve` is confined after its start: it reaches no file but those that its libraries need. These tests show that it still reconnects to
+// everything, by every way that a configuration can name: names by DNS, TLS with certificates in files, service and password files, UNIX
+// sockets. tests/integration/test_confine.c has what it cannot do.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import dgram from 'node:dgram';
+import fs from 'node:fs';
+import https from 'node:https';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { payThrough, startWorld, until } from './harness.mjs';
+
+const run = promisify(execFile);
+const TIMEOUT = { timeout: 300_000 };
+const isRoot = process.getuid() === 0;
+let world, users;
+
+before(async () => {
+  world = await startWorld({ accounts: 5 });
+  users = [await world.newAccount(), await world.newAccount()];
+});
+after(() => world?.stop());
+
+const at = (...names) => path.join(world.folder, ...names);
+
+/** A DNS server that answers A queries for names under fairway.test with 127.0.0.1. */
+async function startDns(address) {
+  const socket = dgram.createSocket('udp4');
+  let asked = 0;
+  socket.on('message', (query, from) => {
+    asked++;
+    let end = 12;
+    while (query[end] !== 0)
+      end += query[end] + 1;
+    const isA = query.readUInt16BE(end + 1) === 1;
+    const head = Buffer.from([query[0], query[1], 0x81, 0x80, 0, 1, 0, isA ? 1 : 0, 0, 0, 0, 0]);
+    const answer = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1]);
+    socket.send(Buffer.concat([head, query.subarray(12, end + 5), isA ? answer : Buffer.alloc(0)]), from.port, from.address);
+  });
+  await new Promise((bound, failed) => socket.on('error', failed).bind(53, address, bound));
+  return { address, asked: () => asked, close: () => new Promise(closed => socket.close(closed)) };
+}
+
+/** Writes an authority, and a certificate for each name, into folder. */
+async function makeCertificates(folder, names) {
+  fs.mkdirSync(folder);
+  const openssl = (...args) => run('openssl', args, { cwd: folder });
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  await openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.crt', '-days', '2', '-subj', '/CN=tests of fairway');
+  for (const name of names) {
+    await openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
+    fs.writeFileSync(path.join(folder, `${name}.ext`), `subjectAltName=DNS:${name}.fairway.test`);
+    await openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile',
+      `${name}.ext`, '-out', `${name}.crt`);
+  }
+}
+
+/** Lets PostgreSQL accept TLS. */
+async function turnOnTls(certificates) {
+  const data = fs.realpathSync(at('postgres', 'data'));
+  const { uid, gid } = fs.statSync(data);
+  for (const file of ['db.key', 'db.crt']) {
+    fs.copyFileSync(path.join(certificates, file), path.join(data, file));
+    fs.chmodSync(path.join(data, file), 0o600);
+    fs.chownSync(path.join(data, file), uid, gid);
+  }
+  for (const setting of ["ssl_key_file = 'db.key'", "ssl_cert_file = 'db.crt'", 'ssl = on'])
+    await world.sql(`ALTER SYSTEM SET ${setting}`);
+  await world.sql('SELECT pg_reload_conf()');
+}
+
+/** An https server in front of the network's RPC. */
+async function startTlsRpc(certificates) {
+  const read = file => fs.readFileSync(path.join(certificates, file));
+  const server = https.createServer({ key: read('rpc.key'), cert: read('rpc.crt') }, async (request, response) => {
+    const body = Buffer.concat(await Array.fromAsync(request));
+    const answer = await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(Buffer.from(await answer.arrayBuffer()));
+  });
+  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
+  return server;
+}
+
+/** Replaces a file as DHCP clients replace /etc/resolv.conf: by another file. */
+function replace(file, text) {
+  fs.writeFileSync(`${file}.new`, text);
+  fs.renameSync(`${file}.new`, file);
+}
+
+async function pays(service) {
+  const lease = await payThrough(world, service, ...users);
+  const { json } = await service.get(`/v1/transactions/${lease.hash}?wait=60`);
+  assert.equal(json.status, 'confirmed', JSON.stringify(json));
+}
+
+/** A payment after PostgreSQL was restarted. */
+async function paysAfterARestart(service) {
+  await world.postgres('stop', { mode: 'immediate' });
+  await until(async () => (await service.get('/readyz')).status === 503, 30_000, 'the loss is noticed');
+  await world.postgres('start');
+  await until(async () => (await service.get('/readyz')).status === 200, 60_000, `serve reconnects:\n${service.log}`);
+  await pays(service);
+}
+
+function assertConfined(service) {
+  assert.match(service.log, /level=info msg="this process is confined" landlock=\d+ .*system_calls=filtered capabilities=none/);
+  const status = fs.readFileSync(`/proc/${service.process.pid}/status`, 'utf8');
+  for (const line of ['NoNewPrivs:\t1', 'Seccomp:\t2', 'CapInh:\t0+', 'CapPrm:\t0+', 'CapEff:\t0+', 'CapAmb:\t0+', ...(isRoot ? ['CapBnd:\t0+'] : [])])
+    assert.match(status, new RegExp(`^${line}$`, 'm'), status);
+}
+
+test('it reconnects over a UNIX socket', TIMEOUT, async () => {
+  const { hostname, port } = new URL(world.env.DATABASE_URL);
+  fs.mkdirSync(at('sockets'));
+  const server = net.createServer(client => {
+    const upstream = net.connect(Number(port), hostname);
+    client.on('error', () => upstream.destroy()).on('close', () => upstream.destroy()).pipe(upstream);
+    upstream.on('error', () => client.destroy()).on('close', () => client.destroy()).pipe(client);
+  }).listen(at('sockets', '.s.PGSQL.5432'));
+  const url = new URL(world.env.DATABASE_URL);
+  const service = await world.serve({
+    DATABASE_URL: `postgresql://${url.username}:${url.password}@/postgres?host=${encodeURIComponent(at('sockets'))}` });
+  assertConfined(service);
+  await pays(service);
+  await paysAfterARestart(service);
+  await service.kill();
+  server.close();
+});
+
+// A copy of /etc in a mount namespace of its own, with another resolver and another trust store; and port 53.
+test('it reconnects with TLS, by names, after the resolver has changed', { ...TIMEOUT, skip: !isRoot && 'needs root' }, async t => {
+  const network = `127.53.${process.pid % 250}`;
+  const certificates = at('certificates');
+  await makeCertificates(certificates, ['db', 'rpc', 'client']);
+  await turnOnTls(certificates);
+  const tls = await startTlsRpc(certificates);
+  const dns = [await startDns(`${network}.1`), await startDns(`${network}.2`)];
+  t.after(async () => {
+    tls.close().closeAllConnections();
+    await dns[1].close();
+  });
+  await run('cp', ['-a', '/etc', at('etc')]);
+  replace(at('etc', 'resolv.conf'), `nameserver ${dns[0].address}\noptions timeout:1 attempts:2\n`);
+  replace(at('etc', 'nsswitch.conf'), 'hosts: files dns\npasswd: files\ngroup: files\n');
+  replace(at('etc', 'ssl', 'certs', 'ca-certificates.crt'), fs.readFileSync(path.join(certificates, 'ca.crt')));
+  const url = new URL(world.env.DATABASE_URL);
+  fs.writeFileSync(at('passwords'), `*:*:*:*:${url.password}\n`, { mode: 0o600 });
+  fs.writeFileSync(at('services'), `[fairway]\nhost=db.fairway.test\nport=${url.port}\nuser=${url.username}\ndbname=postgres\nsslmode=verify-full\n` +
+    `sslrootcert=${certificates}/ca.crt\nsslcert=${certificates}/client.crt\nsslkey=${certificates}/client.key\npassfile=${at('passwords')}\n`);
+
+  const service = await world.serve(
+    { DATABASE_URL: 'postgresql:///?service=fairway', PGSERVICEFILE: at('services'), RPC_URL: `https://rpc.fairway.test:${tls.address().port}` },
+    ['unshare', '-m', '--propagation', 'private', 'sh', '-c', `mount --bind ${at('etc')} /etc && exec "$@"`, 'sh']);
+  assertConfined(service);
+  assert.ok(dns[0].asked() > 0 && dns[1].asked() === 0);
+  const sessions = await world.sql("SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name LIKE 'fairway%'");
+  assert.deepEqual(sessions, [['t']]);
+  await pays(service);
+
+  replace(at('etc', 'resolv.conf'), `nameserver ${dns[1].address}\noptions timeout:1 attempts:2\n`);
+  await dns[0].close();
+  tls.closeAllConnections();
+  await paysAfterARestart(service);
+  assert.ok(dns[1].asked() > 0);
+  await service.kill();
+});

@@ -1,0 +1,120 @@
+// The two roles of docker/roles.sql: `fairway migrate` runs as the owner of the schema, everything else as a role that owns nothing. All
+// that fairway does must work so, also housekeeping, and the role must not be able to change the schema or its guards.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { fairway, payThrough, sleep, startWorld, until } from './harness.mjs';
+
+const run = promisify(execFile);
+const TIMEOUT = { timeout: 300_000 };
+const ACCOUNTS = 3;
+let world, service, users, superuser, owner;
+
+const psql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, ...args]);
+const asSuperuser = async text => (await psql(superuser.href, '-c', text)).stdout.trim();
+const inRole = (name, password) => Object.assign(new URL(superuser), { username: name, password });
+
+before(async () => {
+  world = await startWorld({ accounts: 0 });
+  // The server's superuser is called fairway, as a role of roles.sql is.
+  const first = new URL(world.env.DATABASE_URL);
+  await psql(first.href, '-c', `CREATE ROLE root SUPERUSER LOGIN PASSWORD '${first.password}'`, '-c', 'CREATE DATABASE separate');
+  superuser = Object.assign(new URL(first), { username: 'root', pathname: '/separate' });
+  await asSuperuser('ALTER ROLE fairway RENAME TO initial');
+  await psql(superuser.href, '-f', new URL('../../docker/roles.sql', import.meta.url).pathname);
+  for (const role of ['fairway', 'fairway_owner'])
+    await asSuperuser(`ALTER ROLE ${role} PASSWORD '${role}'`);
+  owner = inRole('fairway_owner', 'fairway_owner').href;
+  world.env.DATABASE_URL = owner;
+  await world.fairway('migrate');
+  world.env.DATABASE_URL = inRole('fairway', 'fairway').href;
+  await world.fairway('ensure-accounts', String(ACCOUNTS));
+  service = await world.serve();
+  users = [await world.newAccount(), await world.newAccount()];
+});
+after(() => world?.stop());
+
+test('every command but migrate works without owning anything', TIMEOUT, async () => {
+  const lease = await payThrough(world, service, ...users);
+  assert.equal((await service.get(`/v1/transactions/${lease.hash}?wait=60`)).json.status, 'confirmed');
+  const rows = (await world.fairway('accounts')).stdout.trim().split('\n');
+  const [address] = /G[A-Z2-7]{55}/.exec(rows.find(row => row.includes('idle')));
+  await world.fairway('accounts', 'retire', address);
+  await world.fairway('ensure-accounts', String(ACCOUNTS));
+  await world.fairway('hold', 'a test of roles');
+  assert.match((await world.fairway('hold', '--show')).stdout, /a test of roles/);
+  await world.fairway('locks');
+  const ingest = world.start(['ingest']);
+  await sleep(1500);
+  ingest.process.kill('SIGTERM');
+  assert.equal((await ingest.ended).code, 0);
+});
+
+test('housekeeping makes and drops partitions', TIMEOUT, async t => {
+  if (await asSuperuser("SELECT count(*) FROM pg_proc WHERE proname = 'add_partitions' AND pronamespace = 'fairway'::regnamespace") === '0')
+    return t.skip('this schema has no partitions');
+  const partitionsOf = day => asSuperuser(`SELECT count(*) FROM pg_class WHERE relnamespace = 'fairway'::regnamespace AND relkind = 'r'
+    AND relname LIKE '%' || to_char((now() AT TIME ZONE 'UTC')::date + ${day}, '_YYYYMMDD')`);
+  const made = await partitionsOf(3);
+  assert.notEqual(made, '0');
+  await asSuperuser('SELECT fairway.add_partitions(current_date - 40, current_date - 40)');
+  for (const table of (await asSuperuser(`SELECT oid::regclass FROM pg_class WHERE relnamespace = 'fairway'::regnamespace AND relkind = 'r'
+      AND relname LIKE '%' || to_char((now() AT TIME ZONE 'UTC')::date + 3, '_YYYYMMDD')`)).split('\n'))
+    await asSuperuser(`DROP TABLE ${table}`);
+  await until(async () => await partitionsOf(3) === made, 60_000, `the partitions of a day ahead are made:\n${service.log}`);
+  await until(async () => await partitionsOf(-40) === '0', 60_000, `the partitions of an old day are dropped:\n${service.log}`);
+});
+
+test('the role cannot change the schema or turn off its guards', TIMEOUT, async () => {
+  for (const statement of [
+    'CREATE TABLE fairway.more (x int)',
+    'CREATE FUNCTION fairway.more() RETURNS int LANGUAGE sql AS $$ SELECT 1 $$',
+    'ALTER TABLE fairway.channel_accounts DISABLE TRIGGER ALL',
+    'ALTER TABLE fairway.leases ADD COLUMN x int',
+    'DROP TABLE fairway.cursor',
+    'TRUNCATE fairway.channel_accounts CASCADE',
+    'SET session_replication_role = replica',
+    'SET ROLE fairway_owner',
+    'CREATE SCHEMA mine',
+  ])
+    await assert.rejects(psql(world.env.DATABASE_URL, '-c', statement),
+      ({ stderr }) => /permission denied|must be owner/.test(stderr), statement);
+});
+
+test('a database with one role is separated as docker/README.md says', TIMEOUT, async () => {
+  const page = fs.readFileSync(new URL('../../docker/README.md', import.meta.url), 'utf8');
+  const [, commands] = /\n## Two roles\n[^]*?\n\n((?: {4}.*\n)+)/.exec(page);
+  await asSuperuser("CREATE ROLE old LOGIN PASSWORD 'old'");
+  await asSuperuser('CREATE DATABASE combined');
+  await asSuperuser('GRANT CREATE ON DATABASE combined TO old');
+  const at = (role, password) => Object.assign(inRole(role, password), { pathname: '/combined' }).href;
+  const asRole = (role, ...args) => run(fairway, args, { env: { ...world.env, DATABASE_URL: at(role, role) } });
+  await asRole('old', 'migrate');
+  const { hostname, port, password } = superuser;
+  // The roles exist in this cluster and have their passwords; roles.sql then only grants.
+  await run('sh', ['-euc', commands.replaceAll('-d fairway', '-Xqd combined').replace(/.*password.*\n/, '')], {
+    cwd: new URL('../..', import.meta.url), env: { ...process.env, PGHOST: hostname, PGPORT: port, PGUSER: 'root', PGPASSWORD: password } });
+  await asRole('fairway_owner', 'migrate');
+  for (const role of ['old', 'fairway']) {
+    await asRole(role, 'accounts');
+    await psql(at(role, role), '-c', 'UPDATE fairway.channel_accounts SET state = state');
+    await assert.rejects(psql(at(role, role), '-c', 'ALTER TABLE fairway.channel_accounts DISABLE TRIGGER ALL'), /must be owner/);
+  }
+});
+
+test('functions that run with the rights of the owner have a fixed search_path', TIMEOUT, async () => {
+  assert.equal(await asSuperuser(`SELECT proname FROM pg_proc WHERE pronamespace = 'fairway'::regnamespace AND prosecdef
+    AND NOT coalesce(array_to_string(proconfig, ' '), '') ~ 'search_path=pg_catalog, (fairway, )?pg_temp'`), '');
+});
+
+test('no statement of fairway was refused', TIMEOUT, async () => {
+  await sleep(11_000); // a round of housekeeping
+  assert.doesNotMatch(service.log, /permission denied|must be owner|housekeeping failed/);
+  const log = fs.readFileSync(path.join(world.folder, 'postgres', 'log'), 'utf8');
+  const refused = [...log.matchAll(/ERROR: +(?:permission denied|must be owner).*\n.*STATEMENT: +(.*)/g)].map(([, statement]) => statement);
+  for (const statement of refused) // those that a test above expects
+    assert.match(statement, /^(CREATE|ALTER|DROP|TRUNCATE|SET) /, statement);
+});

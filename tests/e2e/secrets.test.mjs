@@ -1,0 +1,116 @@
+// G8, DS6: after payments, refusals and a broken seed, no secret is in the memory of fairway, in its log, in a response, or in a file of
+// the database, in any usual form; and in the key process only the master key and the distribution seed are, in guarded pages.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { assertSettled, payThrough, payment, startWorld, until } from './harness.mjs';
+import { unseal } from './unseal.mjs';
+
+const ACCOUNTS = 3;
+let world, service, heard = '', secrets;
+
+/** The forms in which a secret of 32 bytes could be found. The address form's ends depend on its kind and checksum. */
+function formsOf(seed, strkey) {
+  return {
+    raw: seed,
+    hex: Buffer.from(seed.toString('hex')),
+    HEX: Buffer.from(seed.toString('hex').toUpperCase()),
+    base64: Buffer.from(seed.toString('base64').slice(0, 42)),
+    ...(strkey && { base32: Buffer.from(strkey.slice(4, 52)) }),
+  };
+}
+
+async function ask(method, route, body) {
+  const answer = await service.request(method, route, body);
+  heard += JSON.stringify(answer.json) + JSON.stringify([...answer.headers]);
+  return answer;
+}
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  service = await world.serve();
+  const master = fs.readFileSync(world.env.MASTER_KEY_FILE), networkId = crypto.createHash('sha256').update(world.passphrase).digest();
+  const rows = await world.sql("SELECT public_key, key_id, encode(sealed_seed, 'hex') FROM fairway.channel_accounts");
+  secrets = { 'the master key': formsOf(master.length === 32 ? master : Buffer.from(master.toString().trim(), 'hex')),
+    'the distribution seed': formsOf(world.distribution.rawSecretKey(), world.distribution.secret()) };
+  for (const [publicKey, keyId, box] of rows) {
+    const key = unseal({ masterKey: secrets['the master key'].raw, publicKey, keyId, box: Buffer.from(box, 'hex'), networkId });
+    secrets[`the seed of ${publicKey}`] = formsOf(key.rawSecretKey(), key.secret());
+  }
+  const [from, to] = [await world.newAccount(), await world.newAccount()];
+  for (let i = 0; i < 2 * ACCOUNTS; i++)
+    heard += JSON.stringify(await payThrough(world, service, from, to));
+  await assertSettled(assert, world, service, ACCOUNTS);
+  for (const body of ['{', '{}', { transactionXdr: 'AAAA' }, { transactionXdr: payment(world, from, to).toXDR(), timeoutSeconds: 1 }])
+    for (const route of ['/v1/transactions', '/v1/fee-bumps'])
+      assert.equal((await ask('POST', route, body)).status, 400);
+  await world.sql('UPDATE fairway.channel_accounts SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1)');
+  await ask('POST', '/v1/transactions', { transactionXdr: payment(world, from, to).toXDR() });
+  await until(async () => (await service.get('/v1/pool')).json.accounts.quarantined === ACCOUNTS, 20_000, 'the broken accounts are found');
+  for (const route of ['/v1/pool', '/v1/channel-accounts', '/readyz', '/nowhere'])
+    await ask('GET', route);
+});
+after(() => world?.stop());
+
+/** Calls found(what, form) for each secret that the bytes contain. */
+function search(bytes, found) {
+  for (const [what, forms] of Object.entries(secrets))
+    for (const [form, needle] of Object.entries(forms))
+      if (bytes.includes(needle))
+        found(what, form);
+}
+
+/** The readable parts of a process's memory, one at a time: [bytes, whether the pages are locked and not in core dumps]. */
+function* memory(pid) {
+  const file = fs.openSync(`/proc/${pid}/mem`, 'r');
+  const parts = fs.readFileSync(`/proc/${pid}/smaps`, 'latin1').split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
+  for (const part of parts) {
+    const [, from, to, readable] = /^([0-9a-f]+)-([0-9a-f]+) (.)/.exec(part);
+    if (readable !== 'r' || /\[v(var|syscall|dso)/.test(part))
+      continue;
+    const bytes = Buffer.alloc(Number(BigInt(`0x${to}`) - BigInt(`0x${from}`)));
+    try {
+      yield [bytes.subarray(0, fs.readSync(file, bytes, 0, bytes.length, Number(`0x${from}`))), /^VmFlags:.* lo\b/m.test(part) && /^VmFlags:.* dd\b/m.test(part)];
+    } catch {} // guard pages
+  }
+  fs.closeSync(file);
+}
+
+test('G8 no secret is in the log or in a response', () => {
+  search(Buffer.from(service.log + heard), (what, form) => assert.fail(`${what} as ${form}`));
+  assert.ok(heard.length > 1000 && service.log.length > 1000);
+});
+
+test('G8 no secret is in a file of the database', async () => {
+  await world.sql('CHECKPOINT');
+  const folder = path.join(world.folder, 'postgres');
+  let searched = 0;
+  for (const entry of fs.readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile())
+      continue;
+    const bytes = fs.readFileSync(path.join(entry.parentPath, entry.name));
+    searched += bytes.length;
+    search(bytes, (what, form) => assert.fail(`${what} as ${form} in ${path.join(entry.parentPath, entry.name)}`));
+  }
+  assert.ok(searched > 20e6, `${searched} bytes`);
+});
+
+const root = { skip: process.geteuid() !== 0 && 'only root can read the memory of these processes' };
+
+test('DS6 no secret is in the memory of fairway', root, () => {
+  let searched = 0;
+  for (const [bytes] of memory(service.process.pid)) {
+    searched += bytes.length;
+    search(bytes, (what, form) => assert.fail(`${what} as ${form}`));
+  }
+  assert.ok(searched > 1e6, `${searched} bytes`);
+});
+
+test('DS6 the memory of the key process has its own two secrets, in guarded pages and in no other form', root, () => {
+  const found = new Set();
+  for (const [bytes, guarded] of memory(service.keydPid))
+    search(bytes, (what, form) => found.add(`${what} as ${form}${guarded ? '' : ' in ordinary memory'}`));
+  assert.deepEqual([...found].sort(), ['the distribution seed as raw', 'the master key as raw']);
+});

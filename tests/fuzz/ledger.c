@@ -1,0 +1,33 @@
+/* The metadata of a ledger. The input is a LedgerCloseMeta. */
+#include "fuzz/fuzz.h"
+#include "fuzz/xdr_mutator.h"
+#include "stellar/ledger.h"
+#include "xdr/xdr.h"
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return xdr_mutate(XDR_LedgerCloseMeta, data, size, max, seed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct bytes xdr = {data, size};
+    const struct network_id network = network_id_of("fuzz");
+    struct ledger ledger;
+    struct detail detail = {0};
+    xdr_count_arms(XDR_LedgerCloseMeta, data, size);
+    enum err e = ledger_decode(xdr, &network, &ledger, &detail);
+    if (e != ERR_OK) {
+        RULE(ledger.transactions == NULL && ledger.accounts == NULL);
+        return 0;
+    }
+    RULE(xdr_check(XDR_LedgerCloseMeta, xdr) == ERR_OK);
+    for (size_t i = 1; i < ledger.account_count; i++)
+        RULE(public_key_compare(&ledger.accounts[i - 1].key, &ledger.accounts[i].key) < 0);
+    for (size_t i = 0; i < ledger.account_count; i++)
+        RULE(ledger_account(&ledger, &ledger.accounts[i].key) == &ledger.accounts[i]);
+    for (size_t i = 0; i < ledger.transaction_count; i++)
+        RULE(ledger.set_proved || !ledger.transactions[i].consumed);
+    ledger_free(&ledger);
+    return 0;
+}

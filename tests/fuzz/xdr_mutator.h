@@ -1,0 +1,19 @@
+/*
+ * Mutations of XDR by the schema: a value stays one of its type, so inputs get past the decoder, which random
+ * bytes never do. And the arms of unions as counters for libFuzzer, which sees only one branch in the
+ * table-driven walker, whatever the arm.
+ */
+#ifndef FAIRWAY_TESTS_FUZZ_XDR_MUTATOR_H
+#define FAIRWAY_TESTS_FUZZ_XDR_MUTATOR_H
+
+#include "xdr/types.h"
+#include "fuzz/fuzz.h"
+
+/* Counts each union arm and enum value of a value of the type, as far as it can be read. */
+void xdr_count_arms(enum xdr_type type, const uint8_t *data, size_t size);
+
+/* As LLVMFuzzerCustomMutator, for a value of the type: replaces, copies or changes a part of it. Sometimes
+ * changes bytes regardless of the schema. */
+size_t xdr_mutate(enum xdr_type type, uint8_t *data, size_t size, size_t max, unsigned seed);
+
+#endif

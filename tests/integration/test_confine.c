@@ -1,0 +1,774 @@
+/*
+ * DS7: what code that has taken fairway over can and cannot do. Each deed runs twice in a process of its own:
+ * as it is, and confined, with a real key process beside it. The first shows that the second is refused by
+ * the confinement. Root has every deed; an ordinary user, who owns the key file and runs the key process,
+ * those that need no privilege. README.md has the same table.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "keys/confine.h"
+#include "support/keyd.h"
+
+#define ORDINARY_USER 65534
+#define SETUP_FAILED 250
+#define CONFINE_REFUSED 251
+
+/* What a deed uses, made before it is confined */
+static struct {
+    char folder[32], key_file[64], link[64], other_file[64], program[64], socket[64];
+    int folder_fd, listener;
+    struct keyd *keyd;
+    pid_t victim; /* another process of the same user, which lets itself be debugged */
+} world;
+
+/* ---- deeds: 0, or the errno of the call that refused */
+
+static int result(long value)
+{
+    return value < 0 ? errno : 0;
+}
+
+static int read_the_key_file_again(void)
+{
+    return result(open(world.key_file, O_RDONLY | O_CLOEXEC));
+}
+
+static int read_it_through_an_open_folder(void)
+{
+    return result(openat(world.folder_fd, "key", O_RDONLY | O_CLOEXEC));
+}
+
+static int read_it_through_proc(void)
+{
+    AUTO_FREE char *path = mem_format("/proc/self/root%s", world.key_file);
+    return result(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static int read_a_copy_by_its_handle(void)
+{
+    union {
+        struct file_handle handle;
+        char space[sizeof(struct file_handle) + 128];
+    } file = {.handle.handle_bytes = 128};
+    int mount_id;
+    if (name_to_handle_at(AT_FDCWD, world.key_file, &file.handle, &mount_id, 0) != 0)
+        return errno;
+    return result(open_by_handle_at(world.folder_fd, &file.handle, O_RDONLY | O_CLOEXEC));
+}
+
+static int read_another_file_of_its_user(void)
+{
+    return result(open(world.other_file, O_RDONLY | O_CLOEXEC));
+}
+
+static int debug_the_key_process(void)
+{
+    return result(ptrace(PTRACE_SEIZE, keyd_pid(world.keyd), NULL, NULL));
+}
+
+static int open_in_proc(pid_t pid, const char *file)
+{
+    AUTO_FREE char *path = mem_format("/proc/%d/%s", pid, file);
+    return result(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static int open_the_memory_of_the_key_process(void)
+{
+    return open_in_proc(keyd_pid(world.keyd), "mem");
+}
+
+static int list_the_mappings_of_the_key_process(void)
+{
+    return open_in_proc(keyd_pid(world.keyd), "maps");
+}
+
+static int read_memory_of(pid_t pid)
+{
+    char byte;
+    struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)&world, 1};
+    const ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+    return n < 0 && errno == EFAULT ? 0
+                                    : result(n); /* the address is not mapped there, but it was looked up */
+}
+
+static int read_the_memory_of_the_key_process(void)
+{
+    return read_memory_of(keyd_pid(world.keyd));
+}
+
+static int take_a_descriptor_of(pid_t pid)
+{
+    int pidfd = pidfd_open(pid, 0);
+    return pidfd < 0 ? errno : result(syscall(SYS_pidfd_getfd, pidfd, STDERR_FILENO, 0));
+}
+
+static int take_a_descriptor_of_the_key_process(void)
+{
+    return take_a_descriptor_of(keyd_pid(world.keyd));
+}
+
+static int limit_another_process(void)
+{
+    return result(prlimit(world.victim, RLIMIT_NOFILE, &(struct rlimit){1, 1}, NULL));
+}
+
+static int debug_another_process(void)
+{
+    return result(ptrace(PTRACE_SEIZE, world.victim, NULL, NULL));
+}
+
+static int open_the_memory_of_another_process(void)
+{
+    return open_in_proc(world.victim, "mem");
+}
+
+static int read_the_memory_of_another_process(void)
+{
+    return read_memory_of(world.victim);
+}
+
+static int take_a_descriptor_of_another_process(void)
+{
+    return take_a_descriptor_of(world.victim);
+}
+
+static int end_another_process(void)
+{
+    return result(kill(world.victim, 0));
+}
+
+static int end_another_process_by_its_pidfd(void)
+{
+    return result(syscall(SYS_pidfd_send_signal, pidfd_open(world.victim, 0), 0, NULL, 0));
+}
+
+static int execute_a_program(void)
+{
+    char *const none[] = {NULL};
+    execve("/bin/true", (char *const[]){"true", NULL}, none); /* ends with 0 */
+    return errno;
+}
+
+static int execute_a_program_from_memory(void)
+{
+    int program = open("/bin/true", O_RDONLY | O_CLOEXEC), fd = (int)syscall(SYS_memfd_create, "x", 0u);
+    struct stat status;
+    if (program < 0 || fd < 0 || fstat(program, &status) != 0)
+        return errno;
+    AUTO_FREE char *bytes = mem_new((size_t)status.st_size, 1);
+    if (read(program, bytes, (size_t)status.st_size) != status.st_size ||
+        write(fd, bytes, (size_t)status.st_size) != status.st_size)
+        return EIO;
+    syscall(SYS_execveat, fd, "", (char *const[]){"true", NULL}, (char *const[]){NULL}, AT_EMPTY_PATH);
+    return errno;
+}
+
+static int start_a_process(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    return result(pid);
+}
+
+static int start_a_process_by_clone(void)
+{
+    long pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0)
+        _exit(0);
+    return result(pid);
+}
+
+static int create_a_file(void)
+{
+    AUTO_FREE char *path = mem_format("%s/created", world.folder);
+    const int e = result(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    unlink(path);
+    return e;
+}
+
+static int write_a_file(void)
+{
+    return result(open(world.other_file, O_WRONLY | O_CLOEXEC));
+}
+
+static int make_a_folder(void)
+{
+    AUTO_FREE char *path = mem_format("%s/made", world.folder);
+    const int e = result(mkdir(path, 0700));
+    rmdir(path);
+    return e;
+}
+
+static int remove_the_key_file(void)
+{
+    AUTO_FREE char *path = mem_format("%s/removed", world.folder);
+    const int e = result(rename(world.key_file, path));
+    if (e == 0 && rename(path, world.key_file) != 0)
+        return SETUP_FAILED;
+    return e;
+}
+
+static int truncate_a_file(void)
+{
+    return result(truncate(world.other_file, 0));
+}
+
+static int list_a_folder(void)
+{
+    return result(open(world.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int let_itself_be_debugged(void)
+{
+    return result(prctl(PR_SET_DUMPABLE, 1));
+}
+
+static int change_its_user(void)
+{
+    return result(setresuid(1, 1, 1));
+}
+
+static int use_a_capability(void)
+{
+    const int e = result(chown(world.other_file, 1, 1));
+    return e == 0 ? result(chown(world.other_file, 0, 0)) : e;
+}
+
+static int make_a_user_namespace(void)
+{
+    return result(unshare(CLONE_NEWUSER));
+}
+
+static int enter_a_namespace(void)
+{
+    return result(setns(pidfd_open(world.victim, 0), CLONE_NEWNET));
+}
+
+static int mount_a_file_system(void)
+{
+    const int e = result(mount("none", world.folder, "tmpfs", 0, NULL));
+    return e == 0 ? result(umount2(world.folder, MNT_DETACH)) : e;
+}
+
+static int load_a_bpf_program(void)
+{
+    union bpf_attr attributes = {
+        .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+    return result(syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof attributes));
+}
+
+static int use_io_uring(void)
+{
+    char parameters[120] = {0};
+    return result(syscall(SYS_io_uring_setup, 1, parameters));
+}
+
+static int handle_page_faults(void)
+{
+    return result(syscall(SYS_userfaultfd, O_CLOEXEC));
+}
+
+static int count_events(void)
+{
+    struct perf_event_attr attributes = {
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof attributes, .config = PERF_COUNT_SW_CPU_CLOCK};
+    return result(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0));
+}
+
+static int read_a_kernel_key(void)
+{
+    return result(syscall(SYS_keyctl, 0 /* KEYCTL_GET_KEYRING_ID */, -2, 1));
+}
+
+static int call_by_the_numbers_of_x32(void)
+{
+    errno = 0;
+    return syscall(0x40000000 + SYS_getpid) < 0 && errno != ENOSYS ? errno : 0;
+}
+
+/* ---- deeds that fairway needs */
+
+static void *nothing(void *context)
+{
+    return context;
+}
+
+static int start_a_thread(void)
+{
+    pthread_t thread;
+    int e = pthread_create(&thread, NULL, nothing, NULL);
+    return e != 0 ? e : pthread_join(thread, NULL);
+}
+
+static int connect_to_tcp(void)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof address;
+    if (getsockname(world.listener, (struct sockaddr *)&address, &size) != 0)
+        return errno;
+    return result(connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&address, size));
+}
+
+static int connect_to_a_unix_socket(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", world.socket);
+    return result(connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address, sizeof address));
+}
+
+static int resolve_a_name(void)
+{
+    struct addrinfo *found = NULL;
+    const int e = getaddrinfo("localhost", "80", NULL, &found);
+    freeaddrinfo(found);
+    return e == 0 ? 0 : EIO;
+}
+
+static int read_certificates(void)
+{
+    return result(open("/etc/passwd", O_RDONLY | O_CLOEXEC)) +
+           result(open("/usr/lib", O_RDONLY | O_DIRECTORY));
+}
+
+static int use_the_key_process(void)
+{
+    struct generated_key key;
+    return keyd_generate(world.keyd, 1, &key) == ERR_OK ? 0 : EIO;
+}
+
+static int end_the_key_process(void)
+{
+    return result(kill(keyd_pid(world.keyd), 0));
+}
+
+/* ---- the table */
+
+enum {
+    ALONE = 1,        /* an ordinary user can do it when it is not confined; root can do everything */
+    NEEDED = 2,       /* still works in a confined fairway */
+    MAYBE_MISSING = 4 /* some kernels do not have it at all */
+};
+
+static const struct deed {
+    const char *name;
+    int (*run)(void);
+    unsigned traits;
+} deeds[] = {
+#define DEED(function, traits)                                                                               \
+    {                                                                                                        \
+#function, function, traits                                                                          \
+    }
+    DEED(read_the_key_file_again, ALONE),
+    DEED(read_it_through_an_open_folder, ALONE),
+    DEED(read_it_through_proc, ALONE),
+    DEED(read_a_copy_by_its_handle, 0),
+    DEED(read_another_file_of_its_user, ALONE),
+    DEED(debug_the_key_process, 0),
+    DEED(open_the_memory_of_the_key_process, 0),
+    DEED(list_the_mappings_of_the_key_process, 0),
+    DEED(read_the_memory_of_the_key_process, 0),
+    DEED(take_a_descriptor_of_the_key_process, 0),
+    DEED(debug_another_process, ALONE),
+    DEED(open_the_memory_of_another_process, ALONE),
+    DEED(read_the_memory_of_another_process, ALONE),
+    DEED(take_a_descriptor_of_another_process, ALONE),
+    DEED(limit_another_process, ALONE),
+    DEED(end_another_process, ALONE),
+    DEED(end_another_process_by_its_pidfd, ALONE),
+    DEED(execute_a_program, ALONE),
+    DEED(execute_a_program_from_memory, ALONE),
+    DEED(start_a_process, ALONE),
+    DEED(start_a_process_by_clone, ALONE),
+    DEED(create_a_file, ALONE),
+    DEED(write_a_file, ALONE),
+    DEED(make_a_folder, ALONE),
+    DEED(remove_the_key_file, ALONE),
+    DEED(truncate_a_file, ALONE),
+    DEED(list_a_folder, ALONE),
+    DEED(let_itself_be_debugged, ALONE),
+    DEED(change_its_user, 0),
+    DEED(use_a_capability, 0),
+    DEED(make_a_user_namespace, ALONE),
+    DEED(enter_a_namespace, 0),
+    DEED(mount_a_file_system, 0),
+    DEED(load_a_bpf_program, MAYBE_MISSING),
+    DEED(use_io_uring, ALONE | MAYBE_MISSING),
+    DEED(handle_page_faults, MAYBE_MISSING),
+    DEED(count_events, MAYBE_MISSING),
+    DEED(read_a_kernel_key, ALONE | MAYBE_MISSING),
+#if defined(__x86_64__)
+    DEED(call_by_the_numbers_of_x32, ALONE),
+#endif
+    DEED(start_a_thread, ALONE | NEEDED),
+    DEED(connect_to_tcp, ALONE | NEEDED),
+    DEED(connect_to_a_unix_socket, ALONE | NEEDED),
+    DEED(resolve_a_name, ALONE | NEEDED),
+    DEED(read_certificates, ALONE | NEEDED),
+    DEED(use_the_key_process, ALONE | NEEDED),
+    DEED(end_the_key_process, ALONE | NEEDED),
+#undef DEED
+};
+
+/* ---- */
+
+static enum err confine(const char *const files[], size_t count, struct confine_report *report)
+{
+    struct detail detail = {0};
+    const struct confine_settings settings = {
+        .files = files, .file_count = count, .keyd = world.keyd != NULL ? keyd_pid(world.keyd) : 0};
+    confine_hide();
+    enum err e = confine_enter(&settings, report, &detail);
+    if (e != ERR_OK)
+        print_message("%s\n", detail.text);
+    return e;
+}
+
+/* Returns the exit code of a process that runs this. */
+static int apart(int (*work)(const void *context), const void *context)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(work(context));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+static int do_it(const void *deed)
+{
+    return ((const struct deed *)deed)->run();
+}
+
+static int do_it_confined(const void *deed)
+{
+    struct confine_report report;
+    return confine(NULL, 0, &report) != ERR_OK ? CONFINE_REFUSED : do_it(deed);
+}
+
+static bool is_refusal(int e)
+{
+    return e == EACCES || e == EPERM || e == ESRCH;
+}
+
+static unsigned check_deed(const struct deed *deed, bool is_root)
+{
+    const int alone = apart(do_it, deed), confined = apart(do_it_confined, deed);
+    const bool possible = is_root || (deed->traits & ALONE) != 0;
+    const bool missing = (deed->traits & MAYBE_MISSING) != 0 && alone != 0;
+    if (possible && !missing && alone != 0) {
+        print_error("%s fails unconfined: %s\n", deed->name, strerror(alone));
+        return 1;
+    }
+    if ((deed->traits & NEEDED) != 0 ? confined != 0 : !is_refusal(confined)) {
+        print_error("%s, confined: %d (%s)\n", deed->name, confined, strerror(confined));
+        return 1;
+    }
+    return 0;
+}
+
+static pid_t start_victim(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_DUMPABLE, 1); /* setuid has cleared it */
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static int listen_on(int family, const void *address, socklen_t size)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return bind(fd, address, size) == 0 && listen(fd, 8) == 0 ? fd : -1;
+}
+
+/* Makes the world as the user that runs this. */
+static bool make_world(void)
+{
+    struct sockaddr_un unix_address = {.sun_family = AF_UNIX};
+    const struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int key = open(world.key_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+    int other = open(world.other_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    snprintf(unix_address.sun_path, sizeof unix_address.sun_path, "%s", world.socket);
+    if (key < 0 || write(key, "key", 3) != 3 || other < 0 || write(other, "other", 5) != 5)
+        return false;
+    close(key);
+    close(other);
+    world.folder_fd = open(world.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    world.listener = listen_on(AF_INET, &loopback, sizeof loopback);
+    setenv("MASTER_KEY_FILE", world.key_file, 1);
+    return world.folder_fd >= 0 && world.listener >= 0 &&
+           listen_on(AF_UNIX, &unix_address, sizeof unix_address) >= 0;
+}
+
+static bool become_ordinary(void)
+{
+    if (geteuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0 ||
+            setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0))
+        return false;
+    return prctl(PR_SET_DUMPABLE, 1) == 0; /* setuid has cleared it */
+}
+
+/* The process that is fairway here: it starts the key process, then each deed runs in a child of it. */
+static int run_table(const void *as_root)
+{
+    const bool is_root = *(const bool *)as_root;
+    unsigned wrong = 0;
+    if ((!is_root && !become_ordinary()) || !make_world())
+        return SETUP_FAILED;
+    setenv("FAIRWAY_KEYD", world.program, 1);
+    world.victim = start_victim(); /* first: it must not inherit the socket to the key process */
+    world.keyd = keyd_loaded(KEYD_PROVISION);
+    for (size_t i = 0; i < ARRAY_LEN(deeds); i++)
+        wrong += check_deed(&deeds[i], is_root);
+    keyd_stop(world.keyd);
+    kill(world.victim, SIGKILL);
+    return (int)wrong;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    snprintf(world.folder, sizeof world.folder, "/tmp/fairway-confine-XXXXXX");
+    if (mkdtemp(world.folder) == NULL || chmod(world.folder, 0777) != 0)
+        return -1;
+    snprintf(world.key_file, sizeof world.key_file, "%s/key", world.folder);
+    snprintf(world.link, sizeof world.link, "%s/link", world.folder);
+    snprintf(world.other_file, sizeof world.other_file, "%s/other", world.folder);
+    snprintf(world.socket, sizeof world.socket, "%s/socket", world.folder);
+    snprintf(world.program, sizeof world.program, "%s/fairway-keyd", world.folder);
+    AUTO_FREE char *command =
+        mem_format("cp '%s' '%s' && chmod 755 '%s'", keyd_program(), world.program, world.program);
+    return system(command) == 0 ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    AUTO_FREE char *command = mem_format("rm -rf '%s'", world.folder);
+    return system(command) == 0 ? 0 : -1;
+}
+
+static void table_holds(bool as_root)
+{
+#ifdef FAIRWAY_SANITIZED
+    (void)as_root;
+    skip(); /* such a build filters no system calls */
+#endif
+    if (as_root && geteuid() != 0)
+        skip();
+    assert_int_equal(apart(run_table, &as_root), 0);
+}
+
+static void DS7_as_root_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
+{
+    (void)state;
+    table_holds(true);
+}
+
+static void DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
+{
+    (void)state;
+    table_holds(false);
+}
+
+/* ---- other processes of its user */
+
+static int reach_into_a_confined_process(const void *unused)
+{
+    (void)unused;
+    struct confine_report report;
+    int ready[2];
+    char byte;
+    if (!become_ordinary() || pipe(ready) != 0)
+        return SETUP_FAILED;
+    pid_t open_one = start_victim(), confined = fork();
+    if (confined == 0) {
+        if (confine(NULL, 0, &report) != ERR_OK || write(ready[1], "x", 1) != 1)
+            _exit(CONFINE_REFUSED);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    if (read(ready[0], &byte, 1) != 1)
+        return CONFINE_REFUSED;
+    int wrong = 0;
+    int (*const reaches[])(void) = {open_the_memory_of_another_process, read_the_memory_of_another_process,
+        take_a_descriptor_of_another_process, debug_another_process};
+    for (size_t i = 0; i < ARRAY_LEN(reaches); i++) {
+        world.victim = open_one;
+        wrong += reaches[i]() != 0;
+        world.victim = confined;
+        wrong += !is_refusal(reaches[i]());
+    }
+    kill(open_one, SIGKILL);
+    kill(confined, SIGKILL);
+    return wrong;
+}
+
+static void DS7_another_process_of_its_user_cannot_take_its_socket_to_the_key_process(void **state)
+{
+    (void)state;
+    assert_int_equal(apart(reach_into_a_confined_process, NULL), 0);
+}
+
+/* ---- which files */
+
+struct reading {
+    const char *files[2];
+    size_t count;
+    bool reads_key, reads_other;
+};
+
+static int read_confined(const void *context)
+{
+    const struct reading *reading = context;
+    struct confine_report report;
+    if (confine(reading->files, reading->count, &report) != ERR_OK)
+        return CONFINE_REFUSED;
+    if (report.landlock == 0)
+        return 0;
+    if ((read_the_key_file_again() == 0) != reading->reads_key)
+        return 1;
+    return (read_another_file_of_its_user() == 0) != reading->reads_other ? 2 : report.hidden != 1;
+}
+
+static void files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not(void **state)
+{
+    (void)state;
+    const struct reading readings[] = {
+        {{NULL}, 0, false, false},
+        {{world.other_file}, 1, false, true},
+        {{"/nonexistent", world.other_file}, 2, false, true},
+        {{world.folder}, 1, false, true}, /* entry by entry: the key is beneath it */
+        {{"/tmp"}, 1, false, true},
+        {{world.key_file}, 1, false, false},
+    };
+    world.keyd = NULL;
+    assert_true(make_world());
+    for (size_t i = 0; i < ARRAY_LEN(readings); i++)
+        if (apart(read_confined, &readings[i]) != 0)
+            fail_msg("case %zu", i);
+}
+
+/* Kubernetes: link -> data/file, where data is a link that is switched to a new folder. */
+static int read_a_switched_file(const void *context)
+{
+    (void)context;
+    struct confine_report report;
+    const char *const files[] = {world.link};
+    if (confine(files, 1, &report) != ERR_OK)
+        return CONFINE_REFUSED;
+    /* the parent switches now: see below */
+    char byte;
+    if (read(STDIN_FILENO, &byte, 1) != 1)
+        return SETUP_FAILED;
+    return report.landlock == 0 ? 0 : result(open(world.link, O_RDONLY | O_CLOEXEC));
+}
+
+static void a_file_behind_a_link_may_be_replaced(void **state)
+{
+    (void)state;
+    int ends[2], status;
+    AUTO_FREE char *made =
+        mem_format("mkdir '%s/mount' && cd '%s/mount' && mkdir 1 && echo 1 >1/file && ln -s 1 data"
+                   " && ln -s data/file link",
+            world.folder, world.folder);
+    AUTO_FREE char *switched =
+        mem_format("cd '%s/mount' && mkdir 2 && echo 2 >2/file && ln -sfn 2 data && rm -r 1", world.folder);
+    assert_int_equal(system(made), 0);
+    snprintf(world.link, sizeof world.link, "%s/mount/link", world.folder);
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        _exit(read_a_switched_file(NULL));
+    }
+    assert_int_equal(system(switched), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void *wait_for_ever(void *context)
+{
+    for (;;)
+        pause();
+    return context;
+}
+
+static int confine_with_two_threads(const void *context)
+{
+    (void)context;
+    pthread_t thread;
+    struct confine_report report;
+    if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+        return SETUP_FAILED;
+    return confine(NULL, 0, &report) == ERR_INTERNAL ? 0 : 1;
+}
+
+static void a_process_with_two_threads_is_not_confined(void **state)
+{
+    (void)state;
+#ifdef FAIRWAY_SANITIZED
+    skip(); /* a sanitizer has threads of its own */
+#endif
+    assert_int_equal(apart(confine_with_two_threads, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            DS7_as_root_a_confined_fairway_can_do_what_it_needs_and_no_more, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(
+            DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_and_no_more, make_folder,
+            remove_folder),
+        cmocka_unit_test(DS7_another_process_of_its_user_cannot_take_its_socket_to_the_key_process),
+        cmocka_unit_test_setup_teardown(
+            files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not, make_folder,
+            remove_folder),
+        cmocka_unit_test_setup_teardown(a_file_behind_a_link_may_be_replaced, make_folder, remove_folder),
+        cmocka_unit_test(a_process_with_two_threads_is_not_confined),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

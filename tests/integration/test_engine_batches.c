@@ -1,0 +1,327 @@
+/*
+ * What the lease engine puts into one batch: requests that come while another batch runs, but none that would
+ * have to wait for long; and fee bumps, in batches of their own, each with its own result.
+ */
+#include "support/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "stellar/envelope_build.h"
+
+#define SOON_MS 3000
+#define FEE 1000
+
+static int64_t count_of(const struct test_engine *engine, const char *sql)
+{
+    return test_db_number(&engine->pool.test, sql);
+}
+
+/* Their rows have the same xmin, the transaction that inserted them. On a busy machine some may come late. */
+static void requests_that_come_while_a_batch_runs_become_one_batch(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    int64_t fewest = INT64_MAX;
+    test_engine_open(&engine, 40, 2);
+    for (int round = 0; round < 6; round++) {
+        struct client clients[6] = {0};
+        struct db *holder = block_grants(&engine);
+        client_submit(&engine, &clients[0]);
+        await_taken(&engine);
+        for (size_t i = 1; i < ARRAY_LEN(clients); i++)
+            client_submit(&engine, &clients[i]);
+        await_taken(&engine);
+        unblock_grants(holder);
+        for (size_t i = 0; i < ARRAY_LEN(clients); i++)
+            client_lease(&clients[i], SOON_MS);
+        AUTO_FREE char *sql = mem_format("SELECT count(DISTINCT l.xmin::text) FROM (SELECT xmin FROM "
+                                         "fairway.leases ORDER BY granted_at DESC LIMIT %zu) l",
+            ARRAY_LEN(clients));
+        const int64_t batches = count_of(&engine, sql);
+        fewest = batches < fewest ? batches : fewest;
+        clients_wipe(clients, ARRAY_LEN(clients));
+    }
+    assert_int_equal(fewest, 2);
+    test_engine_close(&engine);
+}
+
+/* The batch that runs is blocked: it cannot end before the other is taken. */
+static void a_request_does_not_wait_long_for_others(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[2] = {0};
+    test_engine_open(&engine, 2, 2);
+    struct db *holder = block_grants(&engine);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        client_submit(&engine, &clients[i]);
+        await_taken(&engine);
+    }
+    unblock_grants(holder);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++)
+        client_lease(&clients[i], SOON_MS);
+    test_engine_close(&engine);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+/* ---- fee bumps */
+
+/* A lease, signed by its client too, and a request for its fee bump. */
+struct bumper {
+    struct client lease, bump; /* bump is first submitted by bump_submit */
+    struct buf xdr;
+    struct bump_request request;
+};
+
+static const struct policy_limits limits = {.base_fee_stroops = 100,
+    .max_resource_fee_stroops = 1000000,
+    .bump_base_fee_stroops = FEE,
+    .max_bump_fee_stroops = 100000};
+
+/* keyd verifies the channel account's signature only. */
+static void add_signature(struct buf *xdr)
+{
+    static const uint8_t signature[4 + 64] = {1, 2, 3, 4};
+    struct envelope envelope;
+    assert_int_equal(envelope_decode(buf_bytes(xdr), &envelope, NULL), ERR_OK);
+    be32_put(xdr->data + (envelope.signature_list.data - xdr->data), envelope.signature_count + 1);
+    buf_add(xdr, signature, 4);
+    buf_add_u32(xdr, sizeof signature - 4);
+    buf_add(xdr, signature + 4, sizeof signature - 4);
+}
+
+static void bumper_open(struct test_engine *engine, struct bumper *bumper)
+{
+    *bumper = (struct bumper){0};
+    client_submit(engine, &bumper->lease);
+    const struct lease *lease = client_lease(&bumper->lease, SOON_MS);
+    buf_add_bytes(&bumper->xdr, buf_bytes(&lease->envelope));
+    add_signature(&bumper->xdr);
+    bumper->request =
+        (struct bump_request){.xdr = buf_bytes(&bumper->xdr), .inner_hash = lease->hash, .limits = &limits};
+    assert_int_equal(envelope_decode(bumper->request.xdr, &bumper->request.inner, NULL), ERR_OK);
+}
+
+static void bump_submit(struct test_engine *engine, struct bumper *bumper)
+{
+    bump_wipe(&bumper->bump.ticket.bump);
+    bumper->bump = (struct client){.ticket.kind = TICKET_BUMP, .ticket.bump.request = &bumper->request};
+    client_submit(engine, &bumper->bump);
+}
+
+static const struct bump *bump_done(struct bumper *bumper)
+{
+    const struct bump *bump = &bumper->bump.ticket.bump;
+    client_wait(&bumper->bump, SOON_MS);
+    if (bump->state != GRANT_DONE)
+        fail_msg("%s %s", err_code(bump->error), bump->detail.text);
+    return bump;
+}
+
+static void bump_refused(struct bumper *bumper, enum err e)
+{
+    client_wait(&bumper->bump, SOON_MS);
+    assert_int_equal(bumper->bump.ticket.bump.state, GRANT_REFUSED);
+    assert_string_equal(err_code(bumper->bump.ticket.bump.error), err_code(e));
+    assert_int_equal(bumper->bump.ticket.bump.envelope.len, 0);
+}
+
+static void bumper_wipe(struct bumper *bumper)
+{
+    clients_wipe(&bumper->lease, 1);
+    bump_wipe(&bumper->bump.ticket.bump);
+    buf_free(&bumper->xdr);
+}
+
+#define BUMPERS 12
+
+static void open_all(struct test_engine *engine, struct bumper bumpers[BUMPERS], unsigned threads)
+{
+    test_engine_open(engine, BUMPERS, threads);
+    for (size_t i = 0; i < BUMPERS; i++)
+        bumper_open(engine, &bumpers[i]);
+}
+
+static void close_all(struct test_engine *engine, struct bumper bumpers[BUMPERS])
+{
+    test_engine_close(engine);
+    for (size_t i = 0; i < BUMPERS; i++)
+        bumper_wipe(&bumpers[i]);
+}
+
+/* Blocks the engine's worker with a request for a lease, so that what is submitted next becomes one batch. */
+static struct db *block_worker(struct test_engine *engine, struct client *client)
+{
+    struct db *holder = block_grants(engine);
+    client_submit(engine, client);
+    await_taken(engine);
+    return holder;
+}
+
+static void DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct bumper bumpers[BUMPERS];
+    struct client blocked = {0};
+    open_all(&engine, bumpers, 1);
+    bumpers[3].request.max_fee_stroops = 1;                              /* below the least fee */
+    bumpers[5].request.inner_hash.bytes[0] ^= 1;                         /* changed */
+    bumpers[7].xdr.data[bumpers[7].xdr.len - 2 * (4 + 4 + 64) + 9] ^= 1; /* the channel account's signature */
+    struct db *holder = block_worker(&engine, &blocked);
+    for (size_t i = 0; i < BUMPERS; i++)
+        bump_submit(&engine, &bumpers[i]);
+    unblock_grants(holder);
+    for (size_t i = 0; i < BUMPERS; i++)
+        if (i == 3)
+            bump_refused(&bumpers[i], ERR_FEE_BELOW_MINIMUM);
+        else if (i == 5)
+            bump_refused(&bumpers[i], ERR_TRANSACTION_CHANGED);
+        else if (i == 7)
+            bump_refused(&bumpers[i], ERR_CHANNEL_SIGNATURE_MISSING);
+        else
+            assert_int_equal(bump_done(&bumpers[i])->fee_stroops, 2 * FEE);
+    assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), BUMPERS - 3);
+    assert_int_equal(count_of(&engine, "SELECT count(DISTINCT xmin::text) FROM fairway.fee_bumps"), 1);
+    close_all(&engine, bumpers);
+    clients_wipe(&blocked, 1);
+}
+
+static void DL10_the_same_fee_bump_gets_the_same_bytes_each_time(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct bumper bumper, twin;
+    struct buf first CLEANUP(buf_free) = {0};
+    test_engine_open(&engine, 1, 1);
+    bumper_open(&engine, &bumper);
+    bump_submit(&engine, &bumper);
+    buf_add_bytes(&first, buf_bytes(&bump_done(&bumper)->envelope));
+    const struct hash hash = bumper.bump.ticket.bump.hash;
+    twin = (struct bumper){.request = bumper.request};
+    struct db *holder = block_grants(&engine);
+    struct client blocked = {0};
+    client_submit(&engine, &blocked);
+    await_taken(&engine);
+    bump_submit(&engine, &bumper); /* both in one batch */
+    bump_submit(&engine, &twin);
+    unblock_grants(holder);
+    assert_true(bytes_equal(buf_bytes(&bump_done(&bumper)->envelope), buf_bytes(&first)));
+    assert_true(bytes_equal(buf_bytes(&bump_done(&twin)->envelope), buf_bytes(&first)));
+    assert_true(hash_equal(&bump_done(&twin)->hash, &hash));
+    assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), 1);
+    test_engine_close(&engine);
+    bumper_wipe(&bumper);
+    bumper_wipe(&twin);
+    clients_wipe(&blocked, 1);
+}
+
+static void T6_a_fee_bump_that_the_database_refuses_fails_alone(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct bumper bumpers[BUMPERS];
+    struct client blocked = {0};
+    open_all(&engine, bumpers, 1);
+    test_db_exec(
+        &engine.pool.test, "ALTER TABLE fairway.fee_bumps ADD CONSTRAINT planted CHECK (fee <> 4711)");
+    bumpers[5].request.max_fee_stroops = 4711;
+    struct db *holder = block_worker(&engine, &blocked);
+    for (size_t i = 0; i < BUMPERS; i++)
+        bump_submit(&engine, &bumpers[i]);
+    unblock_grants(holder);
+    for (size_t i = 0; i < BUMPERS; i++)
+        if (i == 5)
+            bump_refused(&bumpers[i], ERR_CONSTRAINT);
+        else
+            bump_done(&bumpers[i]);
+    assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), BUMPERS - 1);
+    close_all(&engine, bumpers);
+    clients_wipe(&blocked, 1);
+}
+
+/* A shortage of accounts delays requests for leases only. */
+static void fee_bumps_do_not_wait_for_accounts(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct bumper bumpers[BUMPERS];
+    struct client short_of_accounts[8] = {0};
+    open_all(&engine, bumpers, 2);
+    for (size_t i = 0; i < ARRAY_LEN(short_of_accounts); i++)
+        client_submit(&engine, &short_of_accounts[i]);
+    clock_sleep_ms(50);
+    for (size_t i = 0; i < BUMPERS; i++) {
+        bump_submit(&engine, &bumpers[i]);
+        bump_done(&bumpers[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(short_of_accounts); i++)
+        assert_false(client_answered(&short_of_accounts[i]));
+    close_all(&engine, bumpers);
+    for (size_t i = 0; i < ARRAY_LEN(short_of_accounts); i++)
+        client_refused(&short_of_accounts[i], ERR_SHUTTING_DOWN, 0);
+}
+
+static void H9_a_fee_bump_of_a_client_that_left_is_not_signed(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct bumper bumpers[BUMPERS];
+    struct client blocked = {0};
+    open_all(&engine, bumpers, 1);
+    struct db *holder = block_worker(&engine, &blocked);
+    for (size_t i = 0; i < BUMPERS; i++)
+        bump_submit(&engine, &bumpers[i]);
+    engine_cancel(engine.engine, &bumpers[4].bump.ticket);
+    bump_refused(&bumpers[4], ERR_CANCELLED);
+    unblock_grants(holder);
+    for (size_t i = 0; i < BUMPERS; i++)
+        if (i != 4)
+            bump_done(&bumpers[i]);
+    assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), BUMPERS - 1);
+    close_all(&engine, bumpers);
+    clients_wipe(&blocked, 1);
+}
+
+static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        struct test_engine engine;
+        struct bumper bumpers[BUMPERS];
+        int64_t done = 0;
+        open_all(&engine, bumpers, 2);
+        for (size_t i = 0; i < BUMPERS; i++)
+            bump_submit(&engine, &bumpers[i]);
+        clock_sleep_ms(round); /* after another time in each round */
+        engine_stop(engine.engine);
+        engine.engine = NULL;
+        for (size_t i = 0; i < BUMPERS; i++) {
+            assert_int_equal(bumpers[i].bump.answers, 1);
+            if (bumpers[i].bump.ticket.bump.state == GRANT_DONE)
+                done++;
+            else
+                bump_refused(&bumpers[i], ERR_SHUTTING_DOWN);
+        }
+        assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), done);
+        close_all(&engine, bumpers);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_that_come_while_a_batch_runs_become_one_batch),
+        cmocka_unit_test(a_request_does_not_wait_long_for_others),
+        cmocka_unit_test(DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result),
+        cmocka_unit_test(DL10_the_same_fee_bump_gets_the_same_bytes_each_time),
+        cmocka_unit_test(T6_a_fee_bump_that_the_database_refuses_fails_alone),
+        cmocka_unit_test(fee_bumps_do_not_wait_for_accounts),
+        cmocka_unit_test(H9_a_fee_bump_of_a_client_that_left_is_not_signed),
+        cmocka_unit_test(DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded),
+    };
+    return cmocka_run_group_tests_name("engine batches", tests, test_pg_start, test_pg_stop);
+}

@@ -1,0 +1,318 @@
+/*
+ * A captured fairway: what it can have signed by the real key process, and what not. The table below equals
+ * the one in docker/README.md. test_keyd_walls.c has the messages that end the key process, test_keyd.c the
+ * damaged ones.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "../../src/keys/seal.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "stellar/envelope_build.h"
+#include "support/keyd.h"
+#include "unit/stellar/sample.h"
+
+#define YEAR_2100_S 4102444800
+#define NONE INT64_MIN
+#define MAX_FEE 100000 /* keyd_test_settings */
+#define LEASE_FEE 10000
+
+static struct keyd *serving, *provisioning;
+static struct generated_key accounts[2];
+static struct network_id network;
+
+enum form {
+    LEASE,
+    BUMP,          /* of a transaction that the channel account has signed, however that came about */
+    BUMP_UNSIGNED, /* of one that it has not signed */
+    CREATION,
+    MERGE
+};
+
+/* Whose operation the transaction has. */
+enum authority {
+    CLIENTS,
+    NOBODYS, /* no source: it acts for the channel account */
+    OWN,     /* the channel account's */
+};
+
+struct attempt {
+    const char *what;
+    enum err answer; /* ERR_OK: it can */
+    enum form form;
+    int64_t now_s, max_time_s; /* in seconds from now, or a year as Unix time; NONE: no max time */
+    int64_t fee;
+    enum authority authority;
+    int64_t resource_fee; /* of a Soroban transaction; 0: classic */
+    bool other_seed;      /* the sealed seed of another account */
+};
+
+/* The texts are the rows of the table in docker/README.md; tests/lint/readme.test.mjs compares them. */
+#define ANY_LEASE "leases for any account of the pool, leased or not, valid for up to 420 s"
+#define ANY_BUMP "fee bumps of these, each for up to MAX_FEE and the transaction's resource fee"
+#define PROVISIONING "creations and merges of channel accounts, only in ensure-accounts"
+#define LONGER "anything that is valid for longer"
+#define AUTHORITY "anything that uses the authority of a channel account"
+#define HIGHER "an inner fee, resource fee, bump or creation with a higher fee"
+#define UNKNOWN_INNER "a fee bump for what the key process has not signed"
+#define FOREIGN "anything with the sealed seed of another account, network or master key"
+
+static const struct attempt attempts[] = {
+    {ANY_LEASE, ERR_OK, LEASE, 0, 300, .fee = 100},
+    {ANY_LEASE, ERR_OK, LEASE, 110, 410, .fee = 100},
+    {ANY_LEASE, ERR_OK, LEASE, 0, 60, .fee = LEASE_FEE},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 410, .fee = MAX_FEE},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE + 5000, .resource_fee = 5000},
+    {PROVISIONING, ERR_OK, CREATION, 110, 410, .fee = MAX_FEE},
+    {PROVISIONING, ERR_OK, MERGE, 0, 300, .fee = MAX_FEE},
+
+    {LONGER, ERR_INVALID_TRANSACTION, LEASE, 0, YEAR_2100_S, .fee = 100},
+    {LONGER, ERR_KEYD_CLOCK, LEASE, YEAR_2100_S - 60, YEAR_2100_S, .fee = 100},
+    {LONGER, ERR_KEYD_CLOCK, LEASE, 900, 1000, .fee = 100},
+    {LONGER, ERR_INVALID_TRANSACTION, LEASE, 0, NONE, .fee = 100},
+    {LONGER, ERR_INVALID_TRANSACTION, BUMP, 0, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, BUMP, 0, 1000, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, BUMP, 0, NONE, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, CREATION, 0, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_KEYD_CLOCK, CREATION, YEAR_2100_S - 60, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_KEYD_CLOCK, MERGE, YEAR_2100_S - 60, YEAR_2100_S, .fee = 1000},
+    {LONGER, ERR_INVALID_TRANSACTION, MERGE, 0, NONE, .fee = 1000},
+
+    {AUTHORITY, ERR_INVALID_OPERATION_STRUCTURE, LEASE, 0, 60, .fee = 100, .authority = NOBODYS},
+    {AUTHORITY, ERR_FORBIDDEN_SIGNER, LEASE, 0, 60, .fee = 100, .authority = OWN},
+    {AUTHORITY, ERR_INVALID_OPERATION_STRUCTURE, BUMP, 0, 60, .fee = 1000, .authority = NOBODYS},
+    {AUTHORITY, ERR_FORBIDDEN_SIGNER, BUMP, 0, 60, .fee = 1000, .authority = OWN},
+
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = LEASE_FEE + 1},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = 100, .resource_fee = 1000001},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = MAX_FEE + 1},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = MAX_FEE + 5001, .resource_fee = 5000},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = 1000, .resource_fee = 1000001},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = INT64_MAX, .resource_fee = 5000},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, BUMP, 0, 60, .fee = -1},
+    {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, CREATION, 0, 60, .fee = MAX_FEE + 1},
+
+    {UNKNOWN_INNER, ERR_CHANNEL_SIGNATURE_MISSING, BUMP_UNSIGNED, 0, 60, .fee = 1000},
+    {FOREIGN, ERR_SEAL_BROKEN, LEASE, 0, 60, .fee = 100, .other_seed = true},
+    {FOREIGN, ERR_SEAL_BROKEN, BUMP, 0, 60, .fee = 1000, .other_seed = true},
+};
+
+static uint64_t time_of(int64_t at_s)
+{
+    if (at_s == NONE)
+        return 0;
+    return (uint64_t)(at_s < YEAR_2100_S - 60 ? time(NULL) + at_s : at_s);
+}
+
+/* Replaces the key of sample_key(3). */
+static void set_operation_source(struct buf *transaction, const struct public_key *key)
+{
+    const struct public_key three = sample_key(3);
+    uint8_t *at = memmem(transaction->data, transaction->len, three.bytes, sizeof three.bytes);
+    assert_non_null(at);
+    memcpy(at, key->bytes, sizeof key->bytes);
+}
+
+static void build(const struct attempt *attempt, struct buf *out)
+{
+    struct sample sample CLEANUP(sample_wipe) = SAMPLE;
+    const struct transaction_head head = {.source = accounts[0].public_key,
+        .fee_stroops = attempt->form == LEASE ? (uint32_t)attempt->fee : 100,
+        .sequence = 9,
+        .max_time_s = time_of(attempt->max_time_s)};
+    if (attempt->resource_fee != 0)
+        add_extend(&sample, PLAIN, 3);
+    else
+        add_payment(&sample, attempt->authority == NOBODYS ? NO_SOURCE : PLAIN, 3);
+    sample.resource_fee_stroops = attempt->resource_fee;
+    set_times(&sample, 0, 0); /* a max time of 0 is kept as PRECOND_TIME */
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    transaction_build(&sample.view, &head, out);
+    if (attempt->authority == OWN)
+        set_operation_source(out, &accounts[0].public_key);
+}
+
+/* As the channel account: the key process would not have signed most of these. */
+static struct signature signature_of(struct bytes transaction)
+{
+    uint8_t master[MASTER_KEY_SIZE];
+    struct key_pair pair;
+    struct signature signature;
+    const struct hash hash = transaction_hash(&network, transaction);
+    memset(master, 7, sizeof master);
+    assert_int_equal(
+        seal_open(master, &network, &accounts[0].public_key, &accounts[0].sealed, &pair), ERR_OK);
+    crypto_sign_detached(signature.bytes, NULL, hash.bytes, sizeof hash.bytes, pair.secret);
+    return signature;
+}
+
+static enum err lease(const struct attempt *attempt)
+{
+    struct buf transaction CLEANUP(buf_free) = {0};
+    build(attempt, &transaction);
+    struct lease_signing item = {.transaction = buf_bytes(&transaction),
+        .signer = accounts[0].public_key,
+        .sealed = accounts[attempt->other_seed].sealed};
+    assert_int_equal(keyd_sign_leases(serving, time_of(attempt->now_s), &item, 1), ERR_OK);
+    return item.result;
+}
+
+static enum err bump(struct keyd *keyd, const struct attempt *attempt)
+{
+    struct buf transaction CLEANUP(buf_free) = {0}, inner CLEANUP(buf_free) = {0},
+                           out CLEANUP(buf_free) = {0};
+    build(attempt, &transaction);
+    const struct signature forged = {{1}},
+                           signature = attempt->form == BUMP ? signature_of(buf_bytes(&transaction)) : forged;
+    envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &signature, 1, &inner);
+    struct bump_signing item = {.inner = buf_bytes(&inner),
+        .sealed = accounts[attempt->other_seed].sealed,
+        .fee_stroops = attempt->fee,
+        .envelope = &out};
+    assert_int_equal(keyd_sign_fee_bumps(keyd, &item, 1), ERR_OK);
+    assert_true((item.result == ERR_OK) == (out.len != 0));
+    assert_true((item.result == ERR_OK) == (item.detail.text[0] == '\0'));
+    return item.result;
+}
+
+static enum err provision(const struct attempt *attempt)
+{
+    struct buf out CLEANUP(buf_free) = {0};
+    struct hash hash;
+    uint32_t broken;
+    const struct provisioning_tx transaction = {
+        .kind = attempt->form == CREATION ? PROVISIONING_CREATION : PROVISIONING_MERGE,
+        .distribution = keyd_distribution(),
+        .sequence = 5,
+        .fee_stroops = (uint32_t)attempt->fee,
+        .max_time_s = time_of(attempt->max_time_s),
+        .account_count = 1,
+        .accounts = {accounts[0].public_key}};
+    return keyd_sign_provisioning(
+        provisioning, time_of(attempt->now_s), &transaction, &accounts[0].sealed, &out, &hash, &broken, NULL);
+}
+
+static enum err answer_to(const struct attempt *attempt)
+{
+    switch (attempt->form) {
+    case LEASE:
+        return lease(attempt);
+    case BUMP:
+    case BUMP_UNSIGNED:
+        return bump(serving, attempt);
+    case CREATION:
+    case MERGE:
+    default:
+        return provision(attempt);
+    }
+}
+
+static void G7_G9_what_a_captured_fairway_can_and_cannot_have_signed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
+        enum err e = answer_to(&attempts[i]);
+        if (e != attempts[i].answer)
+            fail_msg("%s (attempt %zu): %s instead of %s", attempts[i].what, i, err_code(e),
+                err_code(attempts[i].answer));
+    }
+}
+
+/* ---- the budget */
+
+static struct keyd *with_budget(const struct keyd_budget *budget)
+{
+    struct keyd *keyd;
+    const struct keyd_secrets secrets = keyd_known_secrets();
+    const struct keyd_settings settings = keyd_test_settings();
+    struct master_key_row current;
+    struct public_key distribution;
+    bool is_new;
+    assert_int_equal(keyd_start(keyd_program(), KEYD_SERVE, budget, &secrets, &keyd, NULL), ERR_OK);
+    assert_int_equal(keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, NULL), ERR_OK);
+    return keyd;
+}
+
+/* The budget fills while the test runs; 20 signatures a second are few beside how fast it can ask. */
+static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(void **state)
+{
+    (void)state;
+    enum {
+        ASKED = SIGN_BATCH_MAX
+    };
+    const struct attempt good = {"", ERR_OK, LEASE, 0, 60, .fee = 100};
+    const struct keyd_budget budget = {20, INT64_MAX};
+    struct keyd *keyd = with_budget(&budget);
+    struct buf transaction CLEANUP(buf_free) = {0};
+    struct lease_signing items[ASKED];
+    build(&good, &transaction);
+    for (size_t i = 0; i < ASKED; i++)
+        items[i] = (struct lease_signing){.transaction = buf_bytes(&transaction),
+            .signer = accounts[0].public_key,
+            .sealed = accounts[0].sealed};
+    const int64_t begun_ms = clock_ms();
+    assert_int_equal(keyd_sign_leases(keyd, time_of(0), items, ASKED), ERR_OK);
+    const int64_t most = 20 + (clock_ms() - begun_ms) * 20 / 1000 + 1;
+    int64_t count = 0;
+    for (size_t i = 0; i < ASKED; i++) {
+        assert_true(items[i].result == ERR_OK || items[i].result == ERR_KEYD_BUDGET);
+        count += items[i].result == ERR_OK;
+    }
+    assert_in_range(count, 20, most);
+    clock_sleep_ms(200);
+    assert_int_equal(keyd_sign_leases(keyd, time_of(0), items, 1), ERR_OK);
+    assert_int_equal(items[0].result, ERR_OK);
+    keyd_stop(keyd);
+}
+
+static void fees_over_the_budget_are_refused_and_leases_are_not(void **state)
+{
+    (void)state;
+    const struct attempt dear = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE},
+                         good = {"", ERR_OK, LEASE, 0, 60, .fee = 100};
+    const struct keyd_budget budget = {1000, 2 * MAX_FEE + MAX_FEE / 2};
+    struct keyd *keyd = with_budget(&budget), *other = serving;
+    assert_int_equal(bump(keyd, &dear), ERR_OK);
+    assert_int_equal(bump(keyd, &dear), ERR_OK);
+    assert_int_equal(bump(keyd, &dear), ERR_KEYD_BUDGET);
+    serving = keyd;
+    assert_int_equal(lease(&good), ERR_OK);
+    serving = other;
+    keyd_stop(keyd);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    network = network_id_of(KEYD_TEST_PASSPHRASE);
+    provisioning = keyd_loaded(KEYD_PROVISION);
+    serving = keyd_loaded(KEYD_SERVE);
+    return keyd_generate(provisioning, ARRAY_LEN(accounts), accounts) == ERR_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    keyd_stop(serving);
+    keyd_stop(provisioning);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(G7_G9_what_a_captured_fairway_can_and_cannot_have_signed),
+        cmocka_unit_test(signatures_over_the_budget_are_refused_one_by_one_and_later_made),
+        cmocka_unit_test(fees_over_the_budget_are_refused_and_leases_are_not),
+    };
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd hostile", tests, set_up, tear_down);
+}

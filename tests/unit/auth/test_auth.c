@@ -1,0 +1,674 @@
+/* Rules of auth/auth.h: the matrix DA1 of tokens, of which exactly those that are meant may pass. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "auth/auth.h"
+#include "auth/token_sign.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "stellar/strkey.h"
+
+#define NOW 1800000000
+#define NOW_TEXT "1800000000"
+#define PASSPHRASE "auth test"
+#define TARGET "/v1/transactions?a=1&b=2"
+#define BODY "{\"transactionXdr\":\"AAAA\"}"
+#define HEADER "{\"alg\":\"EdDSA\",\"typ\":\"JWT\"}"
+
+struct key {
+    uint8_t secret[crypto_sign_SECRETKEYBYTES];
+    struct public_key public;
+    char address[ADDRESS_SIZE];
+};
+
+static struct key alice, mallory;
+static struct auth *auth;
+
+static struct bytes text_bytes(const char *text)
+{
+    return (struct bytes){(const uint8_t *)text, strlen(text)};
+}
+
+static void make_key(struct key *key, uint8_t first)
+{
+    uint8_t seed[crypto_sign_SEEDBYTES] = {first};
+    crypto_sign_seed_keypair(key->public.bytes, key->secret, seed);
+    address_encode(&key->public, key->address);
+}
+
+/* Returns header.claims.signature; the header and the claims are any text. The caller frees it. */
+static char *sign_token(const struct key *key, const char *header, const char *claims)
+{
+    struct signature signature;
+    AUTO_FREE char *first = base64_url_encode(text_bytes(header)),
+                   *second = base64_url_encode(text_bytes(claims));
+    AUTO_FREE char *signed_part = mem_format("%s.%s", first, second);
+    crypto_sign_detached(signature.bytes, NULL, (uint8_t *)signed_part, strlen(signed_part), key->secret);
+    AUTO_FREE char *third = base64_url_encode(BYTES_OF(signature.bytes));
+    return mem_format("%s.%s", signed_part, third);
+}
+
+static const char *body_hash(void)
+{
+    static char text[HASH_HEX_SIZE];
+    const struct hash hash = sha256(text_bytes(BODY));
+    hash_encode(&hash, text);
+    return text;
+}
+
+/* Claims for the request, with these times; rest is inserted at the end. */
+static char *claims_with(const char *subject, const char *issued, const char *expires, const char *rest)
+{
+    return mem_format("{\"sub\":\"%s\",\"iat\":%s,\"exp\":%s,\"methodAndPath\":\"POST " TARGET
+                      "\",\"bodyHash\":\"%s\"%s}",
+        subject, issued, expires, body_hash(), rest);
+}
+
+static const struct auth_request request_of_alice = {.method = "POST",
+    .target = TARGET,
+    .body = {(const uint8_t *)BODY, sizeof BODY - 1},
+    .audience = PASSPHRASE,
+    .scope = AUTH_LEASE,
+    .now_s = NOW};
+
+static enum err check_with(
+    struct auth_request request, const char *scheme, const char *token, struct detail *why)
+{
+    struct auth_client client;
+    AUTO_FREE char *header = mem_format("%s%s", scheme, token);
+    request.authorization = header;
+    const enum err e = auth_check(auth, &request, &client, why);
+    if (e == ERR_OK)
+        assert_string_equal(client.name, alice.address);
+    return e;
+}
+
+static enum err check(const char *token)
+{
+    return check_with(request_of_alice, "Bearer ", token, NULL);
+}
+
+static void refused(const char *what, const char *token)
+{
+    struct detail why = {0};
+    const enum err e = check_with(request_of_alice, "Bearer ", token, &why);
+    if (e != ERR_UNAUTHORIZED)
+        fail_msg("%s: %s", what, err_code(e));
+    if (why.text[0] == '\0')
+        fail_msg("%s: no reason for the log", what);
+}
+
+static char *good_claims(void)
+{
+    return claims_with(alice.address, NOW_TEXT, "1800000015", "");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    make_key(&alice, 1);
+    make_key(&mallory, 2);
+    struct detail detail = {0};
+    const struct auth_settings settings = {.public_keys = alice.address, .window_s = AUTH_WINDOW_MAX_S};
+    if (auth_open(&settings, &auth, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    auth_free(auth);
+    return 0;
+}
+
+static void J1_a_token_for_exactly_this_request_passes(void **state)
+{
+    (void)state;
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+    assert_int_equal(check(token), ERR_OK);
+    assert_int_equal(check_with(request_of_alice, "bearer ", token, NULL), ERR_OK);
+    /* as wallet-backend's clients and this program's own sign it */
+    char seed[STRKEY_SIZE(32)], *ours;
+    strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
+    const struct token_request request = {"POST", TARGET, text_bytes(BODY), PASSPHRASE, NOW, 15};
+    assert_int_equal(token_sign(seed, &request, &ours), ERR_OK);
+    assert_int_equal(check(ours), ERR_OK);
+    free(ours);
+}
+
+static void J1_a_token_without_a_body_has_the_hash_of_no_bytes(void **state)
+{
+    (void)state;
+    char seed[STRKEY_SIZE(32)], *token;
+    strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
+    const struct token_request request = {"GET", "/v1/pool", {0}, NULL, NOW, 5};
+    assert_int_equal(token_sign(seed, &request, &token), ERR_OK);
+    struct auth_request get = request_of_alice;
+    get.method = "GET";
+    get.target = "/v1/pool";
+    get.body = (struct bytes){0};
+    assert_int_equal(check_with(get, "Bearer ", token, NULL), ERR_OK);
+    free(token);
+}
+
+/* ---- DA1: headers and claims, each signed by the client's own key: only their content is wrong */
+
+static void DA1_a_header_that_names_another_algorithm_is_refused(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {
+        "{\"alg\":\"none\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"None\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"HS256\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"ES256\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"RS256\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"Ed25519\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"eddsa\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"EDDSA\",\"typ\":\"JWT\"}",
+        "{\"alg\":\"EdDSA \",\"typ\":\"JWT\"}",
+        "{\"ALG\":\"EdDSA\",\"typ\":\"JWT\"}",
+        "{\"alg\":[\"EdDSA\"],\"typ\":\"JWT\"}",
+        "{\"alg\":null}",
+        "{\"typ\":\"JWT\"}",
+        "{}",
+        "[]",
+        "",
+        "null",
+        "\"EdDSA\"",
+        "{\"alg\":\"EdDSA\",\"alg\":\"none\"}",
+        "{\"alg\":\"none\",\"alg\":\"EdDSA\"}",
+        "{\"alg\":\"EdDSA\",\"typ\":\"JWE\"}",
+        "{\"alg\":\"EdDSA\",\"typ\":1}",
+        "{\"alg\":\"EdDSA\",\"typ\":null}",
+        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"crit\":[\"exp\"]}",
+        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"b64\":false}",
+        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"jwk\":{\"kty\":\"OKP\"}}",
+        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"zip\":\"DEF\"}",
+        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\"}x",
+        "{\"alg\":\"EdDSA\\u0000\"}",
+        "{\"alg\":\"EdDSA\",\"kid\":\"\xff\"}",
+    };
+    AUTO_FREE char *claims = good_claims();
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+        AUTO_FREE char *token = sign_token(&alice, headers[i], claims);
+        refused(headers[i], token);
+    }
+}
+
+static void DA1_times_outside_the_window_and_of_another_form_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *issued, *expires;
+    } times[] = {
+        {NOW_TEXT, "1800000016"}, /* longer than 15 s */
+        {"1799999999", "1800000015"},
+        {"1799999980", "1799999995"}, /* expired */
+        {"1799999983", "1799999997"},
+        {"1800000003", "1800000010"}, /* from the future */
+        {"1800000060", "1800000075"},
+        {"1800000010", NOW_TEXT}, /* exchanged */
+        {NOW_TEXT, NOW_TEXT},
+        {NOW_TEXT, "\"1800000015\""}, /* other types */
+        {"\"" NOW_TEXT "\"", "1800000015"},
+        {NOW_TEXT, "1800000015.0"},
+        {NOW_TEXT, "1.8e9"},
+        {"1800000000.5", "1800000015"},
+        {NOW_TEXT, "null"},
+        {"null", "1800000015"},
+        {"true", "1800000015"},
+        {NOW_TEXT, "[1800000015]"},
+        {NOW_TEXT, "{}"},
+        {"-1", "14"},
+        {"0", "15"},
+        {NOW_TEXT, "-1800000015"},
+        {NOW_TEXT, "9007199254740992"},
+        {"9007199254740992", "9007199254740993"},
+        {NOW_TEXT, "9223372036854775807"},
+        {"9223372036854775800", "9223372036854775807"},
+        {NOW_TEXT, "9223372036854775808"},
+        {NOW_TEXT, "18446744073709551616"},
+        {NOW_TEXT, "1e400"},
+        {"-9223372036854775808", "9223372036854775807"},
+        {"01800000000", "1800000015"},
+        {"+1800000000", "1800000015"},
+        {"0x6b49d200", "1800000015"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        AUTO_FREE char *claims = claims_with(alice.address, times[i].issued, times[i].expires, "");
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+        refused(claims, token);
+    }
+}
+
+static void J3_the_window_s_edges_pass(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *issued, *expires;
+    } times[] = {
+        {NOW_TEXT, "1800000015"}, {NOW_TEXT, "1800000001"},
+        {"1800000002", "1800000017"}, /* a clock that is 2 s fast */
+        {"1799999983", "1799999998"}, /* one that is 2 s slow, and a token as old as it may be */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        AUTO_FREE char *claims = claims_with(alice.address, times[i].issued, times[i].expires, "");
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+        if (check(token) != ERR_OK)
+            fail_msg("%s", claims);
+    }
+}
+
+static void J7_a_claim_that_is_missing_doubled_or_of_another_type_is_refused(void **state)
+{
+    (void)state;
+    AUTO_FREE char *good = good_claims();
+    static const char *const members[] = {"sub", "iat", "exp", "methodAndPath", "bodyHash"};
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        /* renamed, as its first character in upper case: names are case-sensitive */
+        AUTO_FREE char *renamed = mem_copy_text(good);
+        AUTO_FREE char *name = mem_format("\"%s\"", members[i]);
+        strstr(renamed, name)[1] ^= 0x20;
+        AUTO_FREE char *token = sign_token(&alice, HEADER, renamed);
+        refused(renamed, token);
+        AUTO_FREE char *twice = mem_format("{\"%s\":1,%s", members[i], good + 1);
+        AUTO_FREE char *token_twice = sign_token(&alice, HEADER, twice);
+        refused(twice, token_twice);
+    }
+    static const char *const claims[] = {"", "{}", "[]", "null", "1", "{", "{\"sub\":1}", "{\"sub\":null}"};
+    for (size_t i = 0; i < ARRAY_LEN(claims); i++) {
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims[i]);
+        refused(claims[i], token);
+    }
+    AUTO_FREE char *trailing = mem_format("%s{}", good),
+                   *nul = claims_with(alice.address, NOW_TEXT, "1800000015", ",\"x\":\"\\u0000\"");
+    AUTO_FREE char *trailing_token = sign_token(&alice, HEADER, trailing),
+                   *nul_token = sign_token(&alice, HEADER, nul);
+    refused(trailing, trailing_token);
+    refused(nul, nul_token);
+}
+
+static void J7_other_claims_are_ignored_and_nbf_is_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rest;
+        bool passes;
+    } cases[] = {
+        {",\"jti\":\"7\",\"iss\":\"x\",\"extra\":{\"a\":[1]}", true},
+        {",\"nbf\":1800000002", true},
+        {",\"nbf\":1800000003", false},
+        {",\"nbf\":\"1\"", false},
+        {",\"nbf\":null", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *claims = claims_with(alice.address, NOW_TEXT, "1800000015", cases[i].rest);
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+        if ((check(token) == ERR_OK) != cases[i].passes)
+            fail_msg("%s", claims);
+    }
+}
+
+static void J4_a_token_of_another_subject_or_key_is_refused(void **state)
+{
+    (void)state;
+    AUTO_FREE char *hers = good_claims();
+    AUTO_FREE char *forged = sign_token(&mallory, HEADER, hers);
+    refused("the client's name, another's signature", forged);
+    AUTO_FREE char *own = claims_with(mallory.address, NOW_TEXT, "1800000015", "");
+    AUTO_FREE char *unknown = sign_token(&mallory, HEADER, own);
+    refused("an unknown key", unknown);
+    AUTO_FREE char *exchanged = sign_token(&alice, HEADER, own);
+    refused("another's name, the client's signature", exchanged);
+    static const char *const subjects[] = {"", "G", "alice",
+        "SBU2RRGLXH3E5CQHTD3ODLDF2BWDCYUSSBLLZ5GNW7JXHDIYKXZWHXL7",
+        "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ"};
+    for (size_t i = 0; i < ARRAY_LEN(subjects); i++) {
+        AUTO_FREE char *claims = claims_with(subjects[i], NOW_TEXT, "1800000015", "");
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+        refused(claims, token);
+    }
+}
+
+static void DA1_aud_must_name_this_network(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rest;
+        bool passes;
+    } cases[] = {
+        {",\"aud\":\"" PASSPHRASE "\"", true},
+        {",\"aud\":[\"" PASSPHRASE "\"]", true},
+        {",\"aud\":[\"other\",\"" PASSPHRASE "\"]", true},
+        {",\"aud\":\"other\"", false},
+        {",\"aud\":\"Auth test\"", false},
+        {",\"aud\":[\"other\"]", false},
+        {",\"aud\":[]", false},
+        {",\"aud\":[[\"" PASSPHRASE "\"]]", false},
+        {",\"aud\":[1,\"" PASSPHRASE "\"]", false},
+        {",\"aud\":\"\"", false},
+        {",\"aud\":1", false},
+        {",\"aud\":null", false},
+        {",\"aud\":{\"a\":\"" PASSPHRASE "\"}", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *claims = claims_with(alice.address, NOW_TEXT, "1800000015", cases[i].rest);
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+        if ((check(token) == ERR_OK) != cases[i].passes)
+            fail_msg("%s", claims);
+    }
+}
+
+static void DA1_aud_may_be_required(void **state)
+{
+    (void)state;
+    struct auth *usual = auth;
+    const struct auth_settings settings = {
+        .public_keys = alice.address, .window_s = 15, .audience_required = true};
+    assert_int_equal(auth_open(&settings, &auth, NULL), ERR_OK);
+    AUTO_FREE char *without = good_claims(),
+                   *with = claims_with(alice.address, NOW_TEXT, "1800000015", ",\"aud\":\"" PASSPHRASE "\"");
+    AUTO_FREE char *refused_token = sign_token(&alice, HEADER, without),
+                   *token = sign_token(&alice, HEADER, with);
+    refused("no aud", refused_token);
+    assert_int_equal(check(token), ERR_OK);
+    auth_free(auth);
+    auth = usual;
+}
+
+/* ---- DA1: the request differs from what the token was signed for */
+
+static void J9_another_method_path_query_or_body_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *target;
+    } others[] = {
+        {"GET", TARGET},
+        {"post", TARGET},
+        {"POST", "/v1/transactions"},
+        {"POST", "/v1/transactions?a=1"},
+        {"POST", "/v1/transactions?a=1&b=3"},
+        {"POST", "/v1/transactions?a=1&b=2&c=3"},
+        {"POST", "/v1/transactions?b=2&a=1"},
+        {"POST", "/v1/transactions?a=1&b=%32"},
+        {"POST", "/v1/transactions/?a=1&b=2"},
+        {"POST", "/v1/%74ransactions?a=1&b=2"},
+        {"POST", "//v1/transactions?a=1&b=2"},
+        {"POST", "/v1/fee-bumps?a=1&b=2"},
+        {"POST", "http://x/v1/transactions?a=1&b=2"},
+        {"POST ", TARGET},
+        {"POST", ""},
+    };
+    static const char *const bodies[] = {"", "{\"transactionXdr\":\"AAAB\"}",
+        "{\"transactionXdr\":\"AAAA\"} ", "{\"transactionXdr\":\"AAAA\"", " {\"transactionXdr\":\"AAAA\"}"};
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        struct auth_request request = request_of_alice;
+        request.method = others[i].method;
+        request.target = others[i].target;
+        if (check_with(request, "Bearer ", token, NULL) != ERR_UNAUTHORIZED)
+            fail_msg("%s %s", request.method, request.target);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct auth_request request = request_of_alice;
+        request.body = text_bytes(bodies[i]);
+        if (check_with(request, "Bearer ", token, NULL) != ERR_UNAUTHORIZED)
+            fail_msg("%s", bodies[i]);
+    }
+}
+
+static void J8_no_token_and_other_schemes_are_refused(void **state)
+{
+    (void)state;
+    static const char *const schemes[] = {
+        "", "Basic ", "Bearer", "Bearer  ", "Bearer\t", " Bearer ", "Token ", "DPoP ", "Bearer Bearer "};
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (check_with(request_of_alice, schemes[i], token, NULL) != ERR_UNAUTHORIZED)
+            fail_msg("\"%s\"", schemes[i]);
+    struct auth_client client;
+    assert_int_equal(auth_check(auth, &request_of_alice, &client, NULL), ERR_UNAUTHORIZED);
+    assert_int_equal(check(""), ERR_UNAUTHORIZED);
+}
+
+/* ---- DA1: encodings of a token that would be good */
+
+static void DA1_a_token_in_another_spelling_is_refused(void **state)
+{
+    (void)state;
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *good = sign_token(&alice, HEADER, claims);
+    const size_t len = strlen(good);
+    static const char *const suffixes[] = {"=", "==", " ", "\n", "\t", ".", ".x", "A", ",", "%3D"};
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        AUTO_FREE char *token = mem_format("%s%s", good, suffixes[i]);
+        refused(suffixes[i], token);
+    }
+    /* any character changed, to any other of the alphabet: also those of unused bits */
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
+    AUTO_FREE char *token = mem_copy_text(good);
+    for (size_t i = 0; i < len; i++) {
+        for (const char *c = alphabet; *c != '\0'; c++) {
+            token[i] = *c;
+            if (*c != good[i])
+                refused(token, token);
+        }
+        token[i] = good[i];
+    }
+    /* cut anywhere */
+    for (size_t i = 0; i < len; i++) {
+        AUTO_FREE char *cut = mem_format("%.*s", (int)i, good);
+        refused("cut", cut);
+    }
+    assert_int_equal(check(good), ERR_OK);
+}
+
+static void DA1_an_unsigned_token_is_refused(void **state)
+{
+    (void)state;
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *good = sign_token(&alice, HEADER, claims);
+    const int signed_len = (int)(strrchr(good, '.') - good);
+    AUTO_FREE char *without = mem_format("%.*s", signed_len, good),
+                   *empty = mem_format("%.*s.", signed_len, good);
+    refused("two parts", without);
+    refused("no signature", empty);
+    /* HMAC-SHA-256 with the public key as the secret, as a verifier that believes alg would check it */
+    uint8_t mac[crypto_auth_hmacsha256_BYTES];
+    crypto_auth_hmacsha256_state hmac;
+    crypto_auth_hmacsha256_init(&hmac, alice.public.bytes, sizeof alice.public.bytes);
+    crypto_auth_hmacsha256_update(&hmac, (uint8_t *)good, (unsigned long long)signed_len);
+    crypto_auth_hmacsha256_final(&hmac, mac);
+    AUTO_FREE char *mac_text = base64_url_encode(BYTES_OF(mac));
+    AUTO_FREE char *token = mem_format("%.*s.%s", signed_len, good, mac_text);
+    refused("HMAC", token);
+}
+
+static void DA1_a_signature_with_a_larger_S_is_refused(void **state)
+{
+    (void)state;
+    static const uint8_t order[32] = {0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2,
+        0xde, 0xf9, 0xde, 0x14, [31] = 0x10};
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *good = sign_token(&alice, HEADER, claims);
+    const char *last = strrchr(good, '.') + 1;
+    struct buf signature CLEANUP(buf_free) = {0};
+    assert_int_equal(base64_url_decode(last, strlen(last), &signature), ERR_OK);
+    unsigned carry = 0;
+    for (size_t i = 0; i < 32; i++) {
+        carry += (unsigned)signature.data[32 + i] + order[i];
+        signature.data[32 + i] = (uint8_t)carry;
+        carry >>= 8;
+    }
+    AUTO_FREE char *changed = base64_url_encode(buf_bytes(&signature));
+    AUTO_FREE char *token = mem_format("%.*s%s", (int)(last - good), good, changed);
+    refused("S + L", token);
+}
+
+static void DA1_a_token_longer_than_the_cap_is_refused_before_it_is_decoded(void **state)
+{
+    (void)state;
+    AUTO_FREE char *filler = NEW_ARRAY(AUTH_TOKEN_MAX + 1, char);
+    memset(filler, 'x', AUTH_TOKEN_MAX);
+    AUTO_FREE char *rest = mem_format(",\"x\":\"%s\"", filler);
+    AUTO_FREE char *claims = claims_with(alice.address, NOW_TEXT, "1800000015", rest);
+    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+    struct detail why = {0};
+    assert_int_equal(check_with(request_of_alice, "Bearer ", token, &why), ERR_UNAUTHORIZED);
+    assert_string_equal(why.text, "the token is too long");
+}
+
+/* What is cheap is checked first: one who has no client's key causes no signature check. */
+static void DA1_an_unknown_key_or_time_is_refused_before_the_signature(void **state)
+{
+    (void)state;
+    AUTO_FREE char *unknown_claims = claims_with(mallory.address, NOW_TEXT, "1800000015", ""),
+                   *old_claims = claims_with(alice.address, "1", "15", "");
+    AUTO_FREE char *unknown = sign_token(&alice, HEADER, unknown_claims),
+                   *old = sign_token(&mallory, HEADER, old_claims);
+    struct detail why = {0};
+    assert_int_equal(check_with(request_of_alice, "Bearer ", unknown, &why), ERR_UNAUTHORIZED);
+    assert_string_equal(why.text, "sub is not a client's key");
+    assert_int_equal(check_with(request_of_alice, "Bearer ", old, &why), ERR_UNAUTHORIZED);
+    assert_non_null(strstr(why.text, "the token expired"));
+}
+
+/* ---- clients */
+
+static void write_clients(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void DA4_a_key_is_added_and_revoked_while_the_service_runs(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/fairway-clients-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    AUTO_FREE char *both = mem_format("{\"%s\":{\"keys\":[\"%s\"]},\"m\":{\"keys\":[\"%s\"],\"scopes\":"
+                                      "[\"pool\"]}}",
+                       alice.address, alice.address, mallory.address),
+                   *only = mem_format("{\"m\":{\"keys\":[\"%s\"]}}", mallory.address);
+    struct auth *usual = auth;
+    struct detail detail = {0};
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+    write_clients(path, both);
+    const struct auth_settings settings = {.clients_file = path, .window_s = 15};
+    assert_int_equal(auth_open(&settings, &auth, &detail), ERR_OK);
+    assert_int_equal(auth_key_count(auth), 2);
+    assert_false(auth_changed(auth));
+    assert_int_equal(check(token), ERR_OK);
+
+    write_clients(path, "{\"m\":{\"keys\":[\"G\"]}}");
+    assert_true(auth_changed(auth));
+    assert_int_equal(auth_reload(auth, &detail), ERR_CONFIG);
+    assert_int_equal(check(token), ERR_OK); /* the clients before the mistake stay */
+    assert_false(auth_changed(auth));
+
+    write_clients(path, only);
+    assert_true(auth_changed(auth));
+    assert_int_equal(auth_reload(auth, &detail), ERR_OK);
+    assert_int_equal(check(token), ERR_UNAUTHORIZED);
+    unlink(path);
+    assert_false(auth_changed(auth)); /* it is being replaced */
+    auth_free(auth);
+    auth = usual;
+}
+
+static void a_client_may_do_only_what_its_scopes_say(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/fairway-clients-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    AUTO_FREE char *text = mem_format(
+        "{\"%s\":{\"keys\":[\"%s\"],\"scopes\":[\"status\",\"pool\"]}}", alice.address, alice.address);
+    write_clients(path, text);
+    struct auth *usual = auth;
+    const struct auth_settings settings = {.clients_file = path, .window_s = 15};
+    assert_int_equal(auth_open(&settings, &auth, NULL), ERR_OK);
+    AUTO_FREE char *claims = good_claims();
+    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+    struct auth_request request = request_of_alice;
+    static const enum auth_scope scopes[] = {AUTH_LEASE, AUTH_FEE_BUMP, AUTH_STATUS, AUTH_POOL};
+    for (size_t i = 0; i < ARRAY_LEN(scopes); i++) {
+        request.scope = scopes[i];
+        assert_int_equal(check_with(request, "Bearer ", token, NULL), i < 2 ? ERR_FORBIDDEN : ERR_OK);
+    }
+    chmod(path, 0666);
+    struct detail why = {0};
+    assert_int_equal(auth_reload(auth, &why), ERR_CONFIG);
+    assert_non_null(strstr(why.text, "0644"));
+    unlink(path);
+    auth_free(auth);
+    auth = usual;
+}
+
+static void equal_tokens_have_equal_hashes(void **state)
+{
+    (void)state;
+    AUTO_FREE char *claims = good_claims(),
+                   *later = claims_with(alice.address, "1800000001", "1800000015", "");
+    AUTO_FREE char *a = sign_token(&alice, HEADER, claims), *b = sign_token(&alice, HEADER, later);
+    struct auth_client first, again, other;
+    AUTO_FREE char *header_a = mem_format("Bearer %s", a), *header_b = mem_format("bearer %s", a),
+                   *header_c = mem_format("Bearer %s", b);
+    struct auth_request request = request_of_alice;
+    request.authorization = header_a;
+    assert_int_equal(auth_check(auth, &request, &first, NULL), ERR_OK);
+    request.authorization = header_b; /* another spelling of the scheme makes no other token */
+    assert_int_equal(auth_check(auth, &request, &again, NULL), ERR_OK);
+    request.authorization = header_c;
+    assert_int_equal(auth_check(auth, &request, &other, NULL), ERR_OK);
+    assert_true(hash_equal(&first.token, &again.token));
+    assert_false(hash_equal(&first.token, &other.token));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(J1_a_token_for_exactly_this_request_passes),
+        cmocka_unit_test(J1_a_token_without_a_body_has_the_hash_of_no_bytes),
+        cmocka_unit_test(DA1_a_header_that_names_another_algorithm_is_refused),
+        cmocka_unit_test(DA1_times_outside_the_window_and_of_another_form_are_refused),
+        cmocka_unit_test(J3_the_window_s_edges_pass),
+        cmocka_unit_test(J7_a_claim_that_is_missing_doubled_or_of_another_type_is_refused),
+        cmocka_unit_test(J7_other_claims_are_ignored_and_nbf_is_kept),
+        cmocka_unit_test(J4_a_token_of_another_subject_or_key_is_refused),
+        cmocka_unit_test(DA1_aud_must_name_this_network),
+        cmocka_unit_test(DA1_aud_may_be_required),
+        cmocka_unit_test(J9_another_method_path_query_or_body_is_refused),
+        cmocka_unit_test(J8_no_token_and_other_schemes_are_refused),
+        cmocka_unit_test(DA1_a_token_in_another_spelling_is_refused),
+        cmocka_unit_test(DA1_an_unsigned_token_is_refused),
+        cmocka_unit_test(DA1_a_signature_with_a_larger_S_is_refused),
+        cmocka_unit_test(DA1_a_token_longer_than_the_cap_is_refused_before_it_is_decoded),
+        cmocka_unit_test(DA1_an_unknown_key_or_time_is_refused_before_the_signature),
+        cmocka_unit_test(DA4_a_key_is_added_and_revoked_while_the_service_runs),
+        cmocka_unit_test(a_client_may_do_only_what_its_scopes_say),
+        cmocka_unit_test(equal_tokens_have_equal_hashes),
+    };
+    return cmocka_run_group_tests_name("auth/auth", tests, set_up, tear_down);
+}

@@ -1,0 +1,151 @@
+/* Rules of src/auth/clients.h: how the clients are given, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sodium.h>
+#include <string.h>
+
+#include "auth/token_sign.h"
+#include "base/mem.h"
+#include "clients.h"
+
+static char a[ADDRESS_SIZE], b[ADDRESS_SIZE];
+
+static int set_up(void **state)
+{
+    (void)state;
+    char seed[ADDRESS_SIZE], again[ADDRESS_SIZE];
+    token_key_new(seed, a);
+    assert_int_equal(token_key_address(seed, again), ERR_OK);
+    assert_string_equal(a, again);
+    token_key_new(seed, b);
+    return 0;
+}
+
+static enum err read(const char *list, const char *file, struct clients *out, struct detail *detail)
+{
+    const struct bytes text = {(const uint8_t *)file, file == NULL ? 0 : strlen(file)};
+    return clients_read(list, file == NULL ? NULL : &text, out, detail);
+}
+
+static const char *name_of(const struct clients *clients, const char *address)
+{
+    struct public_key key;
+    assert_int_equal(address_decode(address, &key), ERR_OK);
+    const struct clients_client *client = clients_find(clients, &key);
+    return client == NULL ? NULL : client->name;
+}
+
+static void J6_every_key_of_the_list_is_a_client_of_its_own_name(void **state)
+{
+    (void)state;
+    struct clients clients;
+    AUTO_FREE char *list = mem_format(" %s,\n%s,", a, b);
+    assert_int_equal(read(list, NULL, &clients, NULL), ERR_OK);
+    assert_int_equal(clients.count, 2);
+    assert_string_equal(name_of(&clients, a), a);
+    assert_string_equal(name_of(&clients, b), b);
+    clients_wipe(&clients);
+}
+
+static void J6_a_client_of_the_file_has_a_name_keys_and_scopes(void **state)
+{
+    (void)state;
+    struct clients clients;
+    AUTO_FREE char *file = mem_format(
+        "{\"wallet.eu_1\": {\"keys\": [\"%s\", \"%s\"], \"scopes\": [\"lease\", \"status\"]}}", a, b);
+    assert_int_equal(read(NULL, file, &clients, NULL), ERR_OK);
+    assert_int_equal(clients.count, 1);
+    assert_string_equal(name_of(&clients, a), "wallet.eu_1");
+    assert_string_equal(name_of(&clients, b), "wallet.eu_1");
+    assert_int_equal(clients.list[0].scopes, AUTH_LEASE | AUTH_STATUS);
+    clients_wipe(&clients);
+}
+
+static void J6_list_and_file_add_up(void **state)
+{
+    (void)state;
+    struct clients clients;
+    AUTO_FREE char *file = mem_format("{\"wallet\": {\"keys\": [\"%s\"]}}", b);
+    assert_int_equal(read(a, file, &clients, NULL), ERR_OK);
+    assert_string_equal(name_of(&clients, a), a);
+    assert_string_equal(name_of(&clients, b), "wallet");
+    assert_int_equal(clients.list[1].scopes, AUTH_ALL);
+    clients_wipe(&clients);
+}
+
+static void J5_what_is_no_client_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    AUTO_FREE char *twice = mem_format("%s,%s", a, a);
+    const struct {
+        const char *list, *file, *says;
+    } cases[] = {
+        {NULL, NULL, "there is no client"},
+        {"", NULL, "there is no client"},
+        {" , ,", NULL, "there is no client"},
+        {NULL, "{}", "there is no client"},
+        {twice, NULL, "given twice"},
+        {"G", NULL, "not the public key"},
+        {"SBU2RRGLXH3E5CQHTD3ODLDF2BWDCYUSSBLLZ5GNW7JXHDIYKXZWHXL7", NULL, "not the public key"},
+        {NULL, "", "not one JSON object"},
+        {NULL, "[]", "not one JSON object"},
+        {NULL, "{\"x\": {}}", "keys must be a list"},
+        {NULL, "{\"x\": []}", "members are keys and scopes"},
+        {NULL, "{\"x\": {\"keys\": []}}", "keys must be a list"},
+        {NULL, "{\"x\": {\"keys\": \"G\"}}", "keys must be a list"},
+        {NULL, "{\"x\": {\"keys\": [7]}}", "not the public key"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"], \"limit\": 1}}", "members are keys and scopes"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": []}}", "at least one"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": \"lease\"}}", "at least one"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": [\"admin\"]}}", "scopes knows"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"]}, \"x\": {\"keys\": [\"G\"]}}", "member twice"},
+        {NULL, "{\"\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
+        {NULL, "{\"a b\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
+        {NULL, "{\"\u00e9\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct clients clients;
+        struct detail detail = {0};
+        assert_int_equal(read(cases[i].list, cases[i].file, &clients, &detail), ERR_CONFIG);
+        if (strstr(detail.text, cases[i].says) == NULL)
+            fail_msg("%zu: %s", i, detail.text);
+        assert_null(clients.list);
+    }
+    AUTO_FREE char *file = mem_format("{\"x\": {\"keys\": [\"%s\"]}}", a);
+    struct clients clients;
+    assert_int_equal(read(a, file, &clients, NULL), ERR_CONFIG);
+}
+
+/* A key in whose group others can sign: of small order, or with a part of small order. */
+static void DA1_a_key_outside_the_main_group_is_no_client(void **state)
+{
+    (void)state;
+    static const struct public_key eighth = {
+        {0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
+            0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05}};
+    struct public_key keys[] = {{{0}}, {{1}}, eighth, {{2}}, {{0}}};
+    assert_int_equal(address_decode(a, &keys[4]), ERR_OK);
+    assert_int_equal(crypto_core_ed25519_add(keys[4].bytes, keys[4].bytes, eighth.bytes), 0);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        char address[ADDRESS_SIZE];
+        struct clients clients;
+        address_encode(&keys[i], address);
+        assert_int_equal(read(address, NULL, &clients, NULL), ERR_CONFIG);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(J6_every_key_of_the_list_is_a_client_of_its_own_name),
+        cmocka_unit_test(J6_a_client_of_the_file_has_a_name_keys_and_scopes),
+        cmocka_unit_test(J6_list_and_file_add_up),
+        cmocka_unit_test(J5_what_is_no_client_is_refused_with_its_place),
+        cmocka_unit_test(DA1_a_key_outside_the_main_group_is_no_client),
+    };
+    return cmocka_run_group_tests_name("auth/clients", tests, set_up, NULL);
+}

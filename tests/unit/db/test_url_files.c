@@ -1,0 +1,90 @@
+/* Rules of db/url_files.h: a confined process is told of every file that libpq will read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "db/url_files.h"
+
+static const char *const variables[] = {"PGSERVICE", "PGSERVICEFILE", "PGSYSCONFDIR", "PGPASSFILE",
+    "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL", "PGSSLCRLDIR"};
+
+static int clean_environment(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+        unsetenv(variables[i]);
+    return 0;
+}
+
+/* files: the expected paths, each followed by a space. */
+static void expect(const char *url, const char *files)
+{
+    char *found[URL_FILES_MAX], text[512] = "";
+    const size_t count = url_files(url, found);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", found[i]);
+        free(found[i]);
+    }
+    assert_string_equal(text, files);
+}
+
+static void files_of_the_url_override_those_of_the_environment(void **state)
+{
+    (void)state;
+    setenv("PGSSLROOTCERT", "/e/root", 1);
+    setenv("PGPASSFILE", "/e/pass", 1);
+    expect("postgresql://u@h/d", "/e/pass /e/root ");
+    expect("postgresql://u@h/d?sslrootcert=/u/root&sslcert=/u/cert&sslkey=/u/key&sslcrl=/u/crl&sslcrldir=/u/"
+           "crls",
+        "/e/pass /u/cert /u/key /u/root /u/crl /u/crls ");
+    expect("host=h passfile='/u/a b'", "/u/a b /e/root ");
+    setenv("PGSYSCONFDIR", "/s", 1);
+    expect("postgresql://u@h/d", "/e/pass /e/root /s/pg_service.conf ");
+}
+
+static void files_that_a_service_names_are_found(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/fairway-service-XXXXXX", files[128];
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    fputs("[one]\nsslrootcert=/one/root\n[two]\npassfile=/two/pass\nsslrootcert=/two/root\n", file);
+    fclose(file);
+    setenv("PGSERVICEFILE", path, 1);
+    snprintf(files, sizeof files, "/one/root %s ", path);
+    expect("postgresql:///?service=one", files);
+    snprintf(files, sizeof files, "/two/pass /two/root %s ", path);
+    expect("service=two", files);
+    setenv("PGSERVICE", "one", 1);
+    expect("service=two", files);
+    assert_string_equal(getenv("PGSERVICE"), "one");
+    unsetenv("PGSERVICE");
+    expect("service=two", files);
+    assert_null(getenv("PGSERVICE"));
+    snprintf(files, sizeof files, "%s ", path);
+    expect("service=three", files);
+    unlink(path);
+}
+
+static void a_malformed_url_names_no_file(void **state)
+{
+    (void)state;
+    expect("postgresql://u@h:port:port/d?sslcert", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(files_of_the_url_override_those_of_the_environment, clean_environment),
+        cmocka_unit_test_setup(files_that_a_service_names_are_found, clean_environment),
+        cmocka_unit_test_setup(a_malformed_url_names_no_file, clean_environment),
+    };
+    return cmocka_run_group_tests_name("db/url_files", tests, NULL, NULL);
+}
