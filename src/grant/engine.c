@@ -241,6 +241,7 @@ static bool needs_worker(const struct engine *engine, const struct ticket_queue 
 enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
 {
     struct ticket_queue *queue = ticket->kind == TICKET_BUMP ? &engine->bumps : &engine->queue;
+    bool wake = false;
     pthread_mutex_lock(&engine->mutex);
     enum err e = ticket->cancelled                                     ? ERR_CANCELLED
                  : engine->stopping                                    ? ERR_SHUTTING_DOWN
@@ -250,10 +251,11 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
         ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
         ticket_queue_append(queue, ticket);
-        if (needs_worker(engine, queue))
-            pthread_cond_signal(&engine->work);
+        wake = needs_worker(engine, queue);
     }
     pthread_mutex_unlock(&engine->mutex);
+    if (wake) /* after unlocking: the worker would only wait for the mutex */
+        pthread_cond_signal(&engine->work);
     return e;
 }
 
