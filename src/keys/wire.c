@@ -31,11 +31,12 @@ static int blocking_flag(int64_t deadline_ms)
     return deadline_ms < 0 ? 0 : MSG_DONTWAIT;
 }
 
-/* Reads len bytes. WIRE_CLOSED: the peer closed the socket before the first. */
-static enum wire_reads read_all(int fd, uint8_t *at, size_t len, int64_t deadline_ms)
+/* Reads len bytes. there: they probably have arrived, so the first try does not poll. WIRE_CLOSED: the peer
+ * closed the socket before the first. */
+static enum wire_reads read_all(int fd, uint8_t *at, size_t len, bool there, int64_t deadline_ms)
 {
-    for (size_t got = 0; got < len;) {
-        if (!wait_for(fd, POLLIN, deadline_ms))
+    for (size_t got = 0; got < len; there = false) {
+        if (!there && !wait_for(fd, POLLIN, deadline_ms))
             return WIRE_TIMEOUT;
         ssize_t n = recv(fd, at + got, len - got, blocking_flag(deadline_ms));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -50,7 +51,7 @@ static enum wire_reads read_all(int fd, uint8_t *at, size_t len, int64_t deadlin
 enum wire_reads wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms)
 {
     uint8_t bytes[WIRE_HEADER_SIZE];
-    enum wire_reads result = read_all(fd, bytes, sizeof bytes, deadline_ms);
+    enum wire_reads result = read_all(fd, bytes, sizeof bytes, false, deadline_ms);
     if (result == WIRE_READ)
         *header = (struct wire_header){be32_get(bytes), be32_get(bytes + 4)};
     return result;
@@ -60,7 +61,7 @@ enum wire_reads wire_read_payload(int fd, uint32_t len, struct buf *payload, int
 {
     buf_clear(payload);
     buf_reserve(payload, len);
-    enum wire_reads result = read_all(fd, payload->data, len, deadline_ms);
+    enum wire_reads result = read_all(fd, payload->data, len, true, deadline_ms);
     payload->len = result == WIRE_READ ? len : 0;
     return result == WIRE_CLOSED ? WIRE_TORN : result;
 }
@@ -85,8 +86,8 @@ bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms
     be32_put(header + 4, type);
     struct iovec parts[] = {{header, sizeof header}, {(void *)payload.data, payload.len}};
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
-    while (parts[0].iov_len + parts[1].iov_len > 0) {
-        if (!wait_for(fd, POLLOUT, deadline_ms))
+    for (bool room = true; parts[0].iov_len + parts[1].iov_len > 0; room = false) {
+        if (!room && !wait_for(fd, POLLOUT, deadline_ms))
             return false;
         ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL | blocking_flag(deadline_ms));
         if (n < 0 && errno != EINTR && errno != EAGAIN)
