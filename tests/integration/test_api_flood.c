@@ -306,7 +306,7 @@ static void DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_g
 /* The envelope of a lease that has just been granted, with a second signature; and its hash. */
 static struct buf signed_lease(struct hash *hash)
 {
-    AUTO_FREE char *body = payment(PLAIN, SIGNER, "");
+    AUTO_FREE char *body = payment(PLAIN, SIGNER + 1, "");
     struct api_reply reply = api_post(port(), "/v1/transactions", body);
     struct buf xdr = {0};
     const char *text = api_text(&reply, "transactionXdr");
@@ -314,7 +314,7 @@ static struct buf signed_lease(struct hash *hash)
     assert_int_equal(hash_decode(api_text(&reply, "hash"), hash), ERR_OK);
     assert_int_equal(base64_decode(text, strlen(text), &xdr), ERR_OK);
     api_reply_wipe(&reply);
-    fixture_sign(&xdr, hash, SIGNER);
+    fixture_sign(&xdr, hash, SIGNER + 1);
     return xdr;
 }
 
