@@ -240,6 +240,12 @@ soak: install-test
 	@$(PARALLEL) build
 	@$(TEST_ENV) $(NODE) tests/faults/soak.mjs
 
+# What attacks on the HTTP interface cost an honest client; tests/faults/attack.mjs describes the settings.
+.PHONY: attack
+attack: install-test
+	@$(PARALLEL) build
+	@$(TEST_ENV) $(NODE) tests/faults/attack.mjs
+
 .PHONY: lint format
 FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format
 FORMATTED = $(shell find src cmd include tests -name '*.[ch]' -not -path '*/node_modules/*' -not -name 'schema.*' -not -name types.h)
