@@ -43,7 +43,7 @@ static const char *const home_files[] = {".pgpass", ".pg_service.conf", ".postgr
 
 static bool is_beneath(const char *path, const char *directory)
 {
-    const size_t len = strlen(directory);
+    const size_t len = text_equal(directory, "/") ? 0 : strlen(directory);
     return strncmp(path, directory, len) == 0 && path[len] == '/';
 }
 
@@ -55,7 +55,8 @@ static void allow_entries(struct rules *rules, const char *directory)
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") || entry->d_type == DT_LNK)
             continue;
-        AUTO_FREE char *path = mem_format("%s/%s", directory, entry->d_name);
+        AUTO_FREE char *path =
+            mem_format("%s/%s", text_equal(directory, "/") ? "" : directory, entry->d_name);
         allow_tree(rules, path);
     }
     if (entries != NULL)

@@ -698,6 +698,7 @@ static void files_that_the_configuration_names_stay_readable_and_secrets_beside_
         {{"/nonexistent", world.other_file}, 2, false, true},
         {{world.folder}, 1, false, true}, /* entry by entry: the key is beneath it */
         {{"/tmp"}, 1, false, true},
+        {{"/"}, 1, false, true},
         {{world.key_file}, 1, false, false},
     };
     world.keyd = NULL;
