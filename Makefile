@@ -149,7 +149,7 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 endef
 $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 
-TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
+TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_FAIL_SO=$(FAIL) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
@@ -171,7 +171,13 @@ $(FULL_DISK): tests/faults/full_disk.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
-test-programs: $(STOP) $(FULL_DISK) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
+# A library that tests preload into fairway, to make an allocation or a system call fail.
+FAIL := $(BUILD)/tests/faults/fail.so
+$(FAIL): tests/faults/fail.c
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE -fPIC -shared -o $@ $<
+test-programs: $(STOP) $(FULL_DISK) $(FAIL) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
 # Compiles every source, for its warnings; links nothing.
 .PHONY: compile
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
@@ -225,7 +231,7 @@ fuzz-all:
 fuzz-run:
 	@$(PARALLEL) $(BUILD)/tests/fuzz/$(T)
 	@mkdir -p $(BUILD)/found/$(T)
-	$(BUILD)/tests/fuzz/$(T) -max_total_time=$(SECONDS) -timeout=5 -malloc_limit_mb=64 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+	$(BUILD)/tests/fuzz/$(T) -max_total_time=$(SECONDS) -timeout=20 -malloc_limit_mb=64 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
 	    -verbosity=0 -artifact_prefix=$(BUILD)/$(T)- $(BUILD)/found/$(T) tests/fuzz/corpus/$(T)
 
 # The kill storm at full size; tests/faults/soak.mjs describes how to replay a run and how to make it smaller.
@@ -243,7 +249,18 @@ lint: install-test
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
 	@$(PARALLEL) BUILD=build/clang CC=clang compile
-	@echo "lint: layers, names, formatting, generated schema, clang: no problem found"
+	@$(PARALLEL) BUILD=build/analyzer CC=gcc CFLAGS=-fanalyzer analyze
+	@cppcheck $(CPPCHECK) src cmd
+	@echo $(ANALYZED) | xargs -P$(shell nproc) -n16 sh tests/lint/tidy.sh
+	@echo "lint: layers, names, formatting, generated schema, clang, gcc's analyzer, cppcheck, clang-tidy: no problem found"
+# Compiles what is shipped, for gcc's analyzer. The generated schema is one large table.
+ANALYZED := $(filter-out src/xdr/schema.c,$(wildcard cmd/*/*.c src/*/*.c))
+.PHONY: analyze
+analyze: $(call objects,$(ANALYZED))
+# cppcheck 2.10 does not parse some initializers, and takes an array that a called function fills for uninitialized, and _Noreturn functions
+# for such that return. gcc's analyzer checks these two.
+CPPCHECK := --quiet --std=c17 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 -j$(shell nproc) -Iinclude \
+    --suppress=missingIncludeSystem --suppress=internalAstError --suppress=uninitvar --suppress=nullPointerRedundantCheck
 format:
 	$(FORMAT) -i $(FORMATTED)
 

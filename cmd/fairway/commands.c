@@ -118,7 +118,9 @@ int command_usage_error(const char *name, const char *format, ...)
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
-    print_usage(command_find(name), stderr);
+    const struct command *command = command_find(name);
+    if (command != NULL)
+        print_usage(command, stderr);
     return EX_USAGE;
 }
 

@@ -2,12 +2,15 @@
  * fairway: leases channel accounts to transactions, signs them, and ends each lease by the ledger that
  * decides it. This file reads the command line and runs the subcommand.
  */
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "commands.h"
 #include "keys/secrets.h"
 #include "keys/confine.h"
@@ -51,10 +54,17 @@ static int unexpected(const char *argument)
     return EX_USAGE;
 }
 
+/* Out of memory ends the process. jansson would return an error, and a reply would lack a member. */
+static void *json_memory(size_t size)
+{
+    return mem_grow(NULL, size, 1);
+}
+
 int main(int argc, char **argv)
 {
     struct detail detail = {0};
     confine_hide();
+    json_set_alloc_funcs(json_memory, free);
     signal(SIGPIPE, SIG_IGN); /* write(2) reports a closed connection instead */
     if (secrets_hide(argv, &detail) != ERR_OK) {
         fprintf(stderr, "fairway: %s\n", detail.text);

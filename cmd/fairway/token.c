@@ -29,14 +29,15 @@ static int read_body(const char *path, struct buf *out)
 {
     if (path == NULL)
         return EX_OK;
-    FILE *file = text_equal(path, "-") ? stdin : fopen(path, "re");
+    const bool opens = !text_equal(path, "-");
+    FILE *file = opens ? fopen(path, "re") : stdin;
     char part[4096];
     if (file == NULL)
         return fail("cannot read the body", path);
     for (size_t got; out->len <= BODY_MAX && (got = fread(part, 1, sizeof part, file)) > 0;)
         buf_add(out, part, got);
     const bool failed = ferror(file) != 0 || out->len > BODY_MAX;
-    if (file != stdin)
+    if (opens)
         fclose(file);
     return failed ? fail("cannot read the body", path) : EX_OK;
 }

@@ -113,8 +113,15 @@ struct detail {
     char text[200];
 };
 
-/* Writes the formatted sentence to *detail (may be NULL) and returns e. */
-enum err detail_set(struct detail *detail, enum err e, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Writes the formatted sentence to *detail (may be NULL). */
+void detail_write(struct detail *detail, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline enum err detail_result(enum err e)
+{
+    return e;
+}
+
+/* detail_write, and returns e. A macro, so that an analyzer sees which error it returns. */
+#define detail_set(detail, e, ...) (detail_write((detail), __VA_ARGS__), detail_result(e))
 
 #endif

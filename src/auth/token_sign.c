@@ -35,7 +35,7 @@ static char *claims_text(const struct token_request *request, const struct publi
     address_encode(key, subject);
     hash_encode(&hash, body_hash);
     json_t *claims = json_pack("{s:s, s:I, s:I, s:s, s:s}", "sub", subject, "iat", (json_int_t)request->now_s,
-        "exp", (json_int_t)(request->now_s + request->valid_s), "methodAndPath", method_and_path, "bodyHash",
+        "exp", (json_int_t)request->now_s + request->valid_s, "methodAndPath", method_and_path, "bodyHash",
         body_hash);
     if (claims == NULL)
         return NULL; /* the target is not UTF-8 */

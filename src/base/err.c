@@ -35,13 +35,12 @@ const char *err_text(enum err e)
     return registry[known(e)].text;
 }
 
-enum err detail_set(struct detail *detail, enum err e, const char *format, ...)
+void detail_write(struct detail *detail, const char *format, ...)
 {
     if (detail == NULL)
-        return e;
+        return;
     va_list args;
     va_start(args, format);
     vsnprintf(detail->text, sizeof detail->text, format, args);
     va_end(args);
-    return e;
 }

@@ -140,7 +140,7 @@ bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grant
 
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
-    const struct grant *first[GRANT_BATCH_MAX];
+    const struct grant *first[GRANT_BATCH_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         const struct idempotency_key *key = keys->of[i];
         if (key == NULL || key->found || !key->locked)
@@ -148,6 +148,8 @@ void idempotency_share(struct idempotency_keys *keys, struct grant *const grants
         const size_t n = (size_t)(key - keys->keys);
         if (key->request == grants[i]->request)
             first[n] = grants[i];
+        else if (first[n] == NULL)
+            continue;
         else if (first[n]->state == GRANT_DONE)
             decide(grants[i], &first[n]->lease, &first[n]->request->digest);
         else if (first[n]->state == GRANT_REFUSED &&

@@ -141,7 +141,7 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
             .lock_timeout_ms = LOCK_TIMEOUT_MS}),
         .jobs = {{"settled leases", RETENTION_LEASES, settings->retention_s, STEP_ROWS_FIRST},
             {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
-            {"idempotency keys", RETENTION_KEYS, IDEMPOTENCY_KEY_HOURS * 3600, STEP_ROWS_FIRST}},
+            {"idempotency keys", RETENTION_KEYS, IDEMPOTENCY_KEY_HOURS * INT64_C(3600), STEP_ROWS_FIRST}},
         .stop = settings->stop,
     };
     int error = pthread_create(&janitor->thread, NULL, run, janitor);

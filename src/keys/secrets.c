@@ -39,19 +39,18 @@ static const char *given(const char *variable)
 }
 
 /* Writes the value to a pipe, whose read end stays open across exec. */
-static enum err into_pipe(const struct source *source, int *fd, struct detail *detail)
+static enum err into_pipe(const char *name, const char *value, int *fd, struct detail *detail)
 {
     int ends[2];
-    const char *value = given(source->value);
     size_t len = strlen(value);
     if (len > PIPE_BUF)
-        return detail_set(detail, ERR_CONFIG, "%s is longer than %d bytes", source->value, PIPE_BUF);
+        return detail_set(detail, ERR_CONFIG, "%s is longer than %d bytes", name, PIPE_BUF);
     if (pipe(ends) != 0)
         return detail_set(detail, ERR_CONFIG, "pipe: %s", strerror(errno));
     bool written = write(ends[1], value, len) == (ssize_t)len;
     close(ends[1]);
     *fd = ends[0];
-    return written ? ERR_OK : detail_set(detail, ERR_CONFIG, "cannot write %s to a pipe", source->value);
+    return written ? ERR_OK : detail_set(detail, ERR_CONFIG, "cannot write %s to a pipe", name);
 }
 
 enum err secrets_hide(char **argv, struct detail *detail)
@@ -59,12 +58,13 @@ enum err secrets_hide(char **argv, struct detail *detail)
     int pipes[SECRETS] = {-1, -1, -1};
     bool found = false;
     for (size_t i = 0; i < SECRETS; i++) {
-        if (given(sources[i].value) == NULL)
+        const char *value = given(sources[i].value);
+        if (value == NULL)
             continue;
         if (given(sources[i].file) != NULL)
             return detail_set(
                 detail, ERR_CONFIG, "give %s or %s, not both", sources[i].value, sources[i].file);
-        enum err e = into_pipe(&sources[i], &pipes[i], detail);
+        enum err e = into_pipe(sources[i].value, value, &pipes[i], detail);
         if (e != ERR_OK)
             return e;
         unsetenv(sources[i].value);

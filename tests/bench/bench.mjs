@@ -1,6 +1,6 @@
 // `make bench`: signed responses a second over HTTP. PostgreSQL runs with fsync on; load generator, service, ledger feed and database share
-// one machine. Prints the tables of the README and writes the same figures to build/bench.json.
-//   BENCH            parts to run: pools, in_use, keys, history, decoding (default: all)
+// one machine. Prints the tables of the README and the goals beside what was reached, and writes the same figures to build/bench.json.
+//   BENCH            parts to run: pools, lives, in_use, keys, history, decoding (default: all)
 //   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
 //   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
 //   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
@@ -34,7 +34,7 @@ function table(title, first, last) {
 const named = by => Object.assign({}, ...Object.entries(by).map(([c, m]) => ({ [`rate${c}`]: m.rate, [`p50_ms${c}`]: m.p50_ms,
   [`p99_ms${c}`]: m.p99_ms, [`refused${c}`]: m.refused, [`cpu_us${c}`]: m.cpu_us })));
 
-/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, header, before()}. */
+/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, kind, header, before()}. */
 async function compare(cases, times = rounds) {
   const request = body(), taken = cases.map(() => ({}));
   for (let round = 0; round < times; round++) {
@@ -42,7 +42,7 @@ async function compare(cases, times = rounds) {
     for (const i of order) {
       await cases[i].before?.();
       for (const c of connections)
-        (taken[i][c] ??= []).push(await measure(cases[i].service, c, { body: request, header: cases[i].header }));
+        (taken[i][c] ??= []).push(await measure(cases[i].service, c, { kind: cases[i].kind, body: request, header: cases[i].header }));
       await cases[i].after?.();
     }
   }
@@ -70,12 +70,29 @@ async function pools() {
     const [by] = await compare([{ service }], 1);
     await service.stop();
     figures.pools[pool] = { plain_best: best, plain_rate1: p[1].rate, plain_rate32: p[32].rate, plain_mean_ms: p[1].ms,
-      lone_p50_ms: by[1].p50_ms, ...named(by) };
+      lone_p50_ms: by[1].p50_ms, cpu_us: by[128].cpu_us, ...named(by) };
     row([fmt(pool), `${fmt(p[1].rate)}/s, mean ${p[1].ms.toFixed(2)} ms`, `${fmt(p[32].rate)}/s`, ...connections.map(c => cell(by[c])),
       (by[128].rate / best).toFixed(1), ...cpuCells(by)]);
     const hot = sql(service.url, '-c', "SELECT round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1), 1) FROM pg_stat_user_tables WHERE relname = 'channel_accounts'");
     console.error(`# pool ${pool}: ${hot} % HOT updates of channel_accounts`);
   }
+}
+
+/** What surrounds a lease: fee bumps alone, whole lives (lease, user's signature, fee bump; each life is two requests), half of the load. */
+async function lives() {
+  const pool = 2000, p = plain(pool), best = Math.max(p[1].rate, p[32].rate), service = await Service.start(cluster, 'lives', pool);
+  table(`Fee bumps and whole lives (lease, user's signature, fee bump), a pool of ${fmt(pool)}; p50 / p99 of one request.`, ['what'],
+    ['128 / plain best', ...CPU]);
+  const all = await compare(['leases', 'bumps', 'lives'].map(kind => ({ service, kind })));
+  const [leases, bumps, whole] = all, top = leases[128];
+  const half = together([await measure(service, 128, { body: body(), pauseMs: 128e3 / (top.rate / 2) - top.p50_ms / 2 })]);
+  await service.stop();
+  for (const [i, what] of ['leases', 'fee bumps', 'lives'].entries())
+    row([what, ...connections.map(c => cell(all[i][c])), (all[i][128].rate / best).toFixed(1), ...cpuCells(all[i])]);
+  console.log(`\nAt ${Math.round(100 * half.rate / top.rate)} % of the highest rate of leases: ${cell(half)}`);
+  figures.lives = { [pool]: { plain_best: best, leases: named(leases), bumps: named(bumps), lives: named(whole),
+    half: { rate: half.rate, p50_ms: half.p50_ms, p99_ms: half.p99_ms, cpu_us: half.cpu_us } } };
+  Object.assign((figures.pools ??= {})[pool] ??= {}, { bumps128: bumps[128].rate, lives128: whole[128].rate });
 }
 
 async function inUse() {
@@ -85,7 +102,7 @@ async function inUse() {
   figures.in_use = {};
   for (const pool of list('BENCH_IN_USE_POOLS', '2000,20000').map(Number)) {
     const service = await Service.start(cluster, `in_use_${pool}`, pool);
-    service.startFeed();
+    await service.startFeed();
     const all = await compare(shares.map(share => ({ service, before: () => service.hold(Math.round(pool * share / 100)) })));
     await service.stop();
     figures.in_use[pool] = Object.fromEntries(shares.map((share, i) => [share, named(all[i])]));
@@ -134,7 +151,39 @@ function decoding() {
   console.log(`\n${run(`${build}/tests/bench/decode`, ['200', ...files]).trim()}`);
 }
 
-const parts = { pools, in_use: inUse, keys, history, decoding };
+/** The goals whose parts have run, beside what was reached. */
+function goals() {
+  const { pools: p = {}, lives: l = {}, in_use: u = {}, keys: k = {}, history: h = {} } = figures, rows = [];
+  const goal = (what, wanted, reached, met) => rows.push([what, wanted, reached, met ? 'yes' : '**no**']);
+  const times = (what, wanted, ratio) => goal(what, `${wanted} x plain best`, `${ratio.toFixed(1)} x`, ratio >= wanted);
+  const within = (what, percent, rate, of) => goal(what, `within ${percent} %`, `${(100 * rate / of - 100).toFixed(1)} %`, rate >= of * (1 - percent / 100));
+  for (const [pool, wanted] of [[2000, 5], [10000, 20]])
+    if (p[pool]?.rate128)
+      times(`leases at 128 connections, ${fmt(pool)} accounts`, wanted, p[pool].rate128 / p[pool].plain_best);
+  for (const [pool, m] of Object.entries(p))
+    if (m.lone_p50_ms)
+      goal(`a lone request's p50, ${fmt(pool)} accounts`, `under ${m.plain_mean_ms.toFixed(2)} ms, plain's mean`, `${m.lone_p50_ms.toFixed(2)} ms`, m.lone_p50_ms < m.plain_mean_ms);
+  for (const { plain_best: best, leases, bumps, lives: whole, half } of Object.values(l)) {
+    goal('fee bumps at 128 connections', `${fmt(leases.rate128)}/s, as leases`, `${fmt(bumps.rate128)}/s`, bumps.rate128 >= leases.rate128);
+    times('whole lives at 128 connections', 3, whole.rate128 / best);
+    goal('p99 at half of the highest rate', 'under 20 ms', `${half.p99_ms.toFixed(1)} ms`, half.p99_ms < 20);
+  }
+  for (const [pool, shares] of Object.entries(u))
+    for (const share of ['80', '95'].filter(share => shares[share] && shares['10']))
+      within(`${share} % of ${fmt(pool)} accounts in use, beside 10 %`, 20, shares[share].rate128, shares['10'].rate128);
+  for (const { without, with: keyed } of Object.values(k))
+    within('with keys, beside without', 20, keyed.rate128, without.rate128);
+  for (const { 0: none, ...others } of Object.values(h))
+    for (const [leases, m] of Object.entries(others))
+      within(`over ${fmt(leases)} settled leases, beside none`, 20, m.rate128, none.rate128);
+  if (rows.length > 0) {
+    console.log('\nGoals\n');
+    [['goal', 'wanted', 'reached', 'met'], ['---', '---:', '---:', '---'], ...rows].forEach(row);
+  }
+  figures.goals = rows.map(([what, wanted, reached, met]) => ({ what, wanted, reached, met: met === 'yes' }));
+}
+
+const parts = { pools, lives, in_use: inUse, keys, history, decoding };
 try {
   const chosen = list('BENCH', Object.keys(parts).join(',')), unknown = chosen.find(name => !parts[name]);
   if (unknown)
@@ -147,6 +196,7 @@ try {
     `ledger feed and database on the same cores; ${seconds} s each; load of the machine at the beginning ${figures.about.load.toFixed(1)}`);
   for (const name of chosen)
     await parts[name]();
+  goals();
   fs.writeFileSync(path.join(root, 'build/bench.json'), `${JSON.stringify(figures, null, 2)}\n`);
 } finally {
   await cluster.stop();

@@ -1,7 +1,7 @@
 /*
- * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS: the network of a benchmark. Until SIGTERM, every LEDGER_MS
- * it builds a ledger that includes every open lease except those of hold.sql, and commits it by the real
- * ingestion code.
+ * feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS leased|bumped: the network of a benchmark. Until SIGTERM,
+ * every LEDGER_MS it builds a ledger that includes every open lease except those of hold.sql (bumped: only
+ * those with a fee bump, as a real network does), and commits it by the real ingestion code.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@
 struct source {
     struct db *db;
     int ledger_ms;
+    bool bumped;
     int64_t due_ms;
 };
 
@@ -27,7 +28,8 @@ static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.curso
 /* Leaves out the leases of hold.sql, which stay open: reading them would take time. */
 static const char sql_open[] =
     "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL"
-    " AND l.account > (SELECT h.up_to FROM public.bench_held h)";
+    " AND l.account > (SELECT h.up_to FROM public.bench_held h)"
+    " AND (NOT $1 OR EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.lease_hash = l.hash))";
 
 static void include_leases(const struct db_rows *open, struct built_ledger *ledger,
     struct built_transaction *transactions, struct built_account *accounts)
@@ -50,7 +52,7 @@ static enum err build(
     AUTO_ROWS open = NULL;
     enum err e = db_query(source->db, DB_SQL0(sql_cursor), &cursor, detail);
     if (e == ERR_OK)
-        e = db_query(source->db, DB_SQL0(sql_open), &open, detail);
+        e = db_query(source->db, DB_SQL(sql_open, DB_BOOL(source->bumped)), &open, detail);
     if (e != ERR_OK)
         return e;
     struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(db_count(open), struct built_transaction);
@@ -92,8 +94,8 @@ static enum err no_accounts(void *source, const struct public_key keys[], size_t
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: feed_ledgers DATABASE_URL PASSPHRASE LEDGER_MS leased|bumped\n");
         return 64;
     }
     sigset_t stop;
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
     struct source source = {
         .db = db_new(&(struct db_settings){.url = argv[1], .kind = DB_DIRECT, .name = "feed_ledgers"}),
         .ledger_ms = atoi(argv[3]),
+        .bumped = strcmp(argv[4], "bumped") == 0,
     };
     const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
     const struct ingest_settings settings = {.database_direct_url = argv[1],

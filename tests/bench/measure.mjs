@@ -43,19 +43,42 @@ function cpuTimes(service) {
   };
 }
 
-/**
- * Once the pool is settled, posts for some seconds over this many connections. header: a request header that gets a new value each
- * time. Returns {connections, answers, refused, us, p50us, p99us, cpu: {postgres, ledgers, fairway, keyd} in us}.
- */
-export async function measure(service, connections, { body, header }) {
-  service.startFeed();
+const here = path.join(root, 'tests/bench');
+const wrk = (connections, script, url, env) => {
+  const out = run('wrk', ['-t', connections === 1 ? '1' : '2', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s', '--latency',
+    '-s', path.join(here, script), url], { BENCH_COMMON: path.join(here, 'common.lua'), ...env });
+  return JSON.parse(/^BENCH (.*)$/m.exec(out)[1]);
+};
+
+const settled = async service => {
+  await service.startFeed();
   await service.settled();
+};
+
+/** The kinds of load: which script of wrk runs, on which path, with which environment; and what happens before and after it. */
+const loads = {
+  leases: { script: 'post.lua', path: '/v1/transactions', before: settled,
+    env: ({ body, header, pauseMs = 0 }) => ({ BENCH_BODY: body, BENCH_PAUSE_MS: String(Math.round(pauseMs)), ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }) }) },
+  lives: { script: 'life.lua', path: '/v1/transactions', 
+    before: async service => { await settled(service); await service.startFeed('bumped'); },
+    env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps' }) },
+  bumps: { script: 'bump.lua', path: '/v1/fee-bumps', before: async (service, { body }) => { await service.stopFeed(); await service.leaseAndSign(body); },
+    env: (_, service) => ({ BENCH_FILE: service.signedFile }) },
+};
+
+/**
+ * Applies a kind of load for some seconds over this many connections. Leases and lives begin when the pool is settled, and ledgers end their
+ * leases; for fee bumps, leases of the whole pool stay open. header: a request header that gets a new value each time. pauseMs: the mean
+ * pause of a connection before each request, for a rate below the highest. Returns
+ * {connections, answers, refused, us, p50us, p99us, cpu: {postgres, ledgers, fairway, keyd} in us}.
+ */
+export async function measure(service, connections, { kind = 'leases', ...what }) {
+  const load = loads[kind];
+  await load.before(service, what);
   const before = cpuTimes(service);
-  const out = run('wrk', ['-t', connections === 1 ? '1' : '2', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s',
-    '--latency', '-s', path.join(root, 'tests/bench/post.lua'), `${service.api}/v1/transactions`],
-  { BENCH_BODY: body, ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }) });
-  const after = cpuTimes(service), b = JSON.parse(/^BENCH (.*)$/m.exec(out)[1]);
-  return { connections, answers: b.requests - b.refused, refused: b.refused + b.errors, us: b.us, p50us: b.p50us, p99us: b.p99us,
+  const b = wrk(connections, load.script, service.api + load.path, load.env(what, service));
+  const after = cpuTimes(service);
+  return { connections, answers: b.good, refused: b.refused + b.errors, us: b.us, p50us: b.p50us, p99us: b.p99us,
     cpu: Object.fromEntries(Object.keys(after).map(name => [name, after[name] - before[name]])) };
 }
 

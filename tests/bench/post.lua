@@ -1,16 +1,10 @@
--- wrk: posts the same transaction each time, and counts responses other than 201. BENCH_HEADER: a header that gets a new value with every
--- request (BENCH_RUN makes it differ from those of other runs). measure.mjs reads the last line.
-local body, header, run = os.getenv('BENCH_BODY'), os.getenv('BENCH_HEADER'), os.getenv('BENCH_RUN')
-local threads = {}
-function setup(thread)
-    table.insert(threads, thread)
-    thread:set('number', #threads)
-end
+-- wrk: posts the same transaction (BENCH_BODY) each time. BENCH_HEADER: a header that gets a new value with every request (BENCH_RUN makes
+-- it differ from those of other runs). BENCH_PAUSE_MS: a pause of 0 to twice as long before each request of a connection.
+dofile(os.getenv('BENCH_COMMON'))
+local header, run = os.getenv('BENCH_HEADER'), os.getenv('BENCH_RUN')
 function init()
-    refused, sent = 0, 0
-    wrk.method = 'POST'
-    wrk.body = body
-    wrk.headers['Content-Type'] = 'application/json'
+    begin()
+    wrk.body = os.getenv('BENCH_BODY')
 end
 if header then
     function request()
@@ -19,14 +13,10 @@ if header then
         return wrk.format()
     end
 end
-function response(status)
-    if status ~= 201 then refused = refused + 1 end
+local pause = tonumber(os.getenv('BENCH_PAUSE_MS') or '0')
+if pause > 0 then
+    function delay() return math.random(0, 2 * pause) end
 end
-function done(summary, latency)
-    local all = 0
-    for _, thread in ipairs(threads) do all = all + thread:get('refused') end
-    local e = summary.errors
-    io.write(string.format('BENCH {"requests":%d,"refused":%d,"errors":%d,"us":%d,"p50us":%d,"p99us":%d}\n',
-        summary.requests, all, e.connect + e.read + e.write + e.timeout, summary.duration,
-        latency:percentile(50), latency:percentile(99)))
+function response(status)
+    if status == 201 then good = good + 1 else refused = refused + 1 end
 end

@@ -23,6 +23,13 @@ export function body() {
   return JSON.stringify({ transactionXdr: transaction.toXDR() });
 }
 
+/** The envelope with a second signature. fairway counts signatures; only the network verifies those of users. */
+function withUserSignature(xdr) {
+  const envelope = Buffer.from(xdr, 'base64'), one = envelope.length - 76; // count, hint, length, 64 bytes
+  envelope.writeUInt32BE(2, one);
+  return Buffer.concat([envelope, Buffer.from('hint\0\0\0\x40'), Buffer.alloc(64, 's')]).toString('base64');
+}
+
 export class Cluster {
   #children = new Set();
 
@@ -83,15 +90,18 @@ export class Service {
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
     Object.assign(service, { cluster, url, pool, held: 0 });
     service.process = cluster.start(`${build}/fairway`, ['serve'], { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, INGEST: 'off',
-      AUTH: 'none', PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', ...keys });
+      AUTH: 'none', PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
     service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??
       (service.process.exitCode !== null && (() => { throw new Error(service.process.text); })()), 30_000,
     `serve: ${service.process.text}`);
     return service;
   }
 
-  startFeed() {
-    this.feed ??= this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(ledgerMs)]);
+  /** which: 'leased', every ledger includes all open leases; 'bumped', only those with a fee bump. */
+  async startFeed(which = 'leased') {
+    if (this.feed?.which !== which)
+      await this.stopFeed();
+    this.feed ??= Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(ledgerMs), which]), { which });
   }
 
   async stopFeed() {
@@ -106,13 +116,28 @@ export class Service {
       `all but ${this.held} of ${this.pool} accounts are idle: ${this.feed?.text}${this.process.text}`);
   }
 
+  /** Leases the whole pool by the API, adds a user's signature to each, and writes them to the file `signedFile`, one a line. */
+  async leaseAndSign(body) {
+    this.signedFile = path.join(this.cluster.folder, 'signed');
+    const signed = [], request = { method: 'POST', headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...JSON.parse(body), timeoutSeconds: 300 }) };
+    const lease = async () => {
+      for (let answer; (answer = await fetch(`${this.api}/v1/transactions`, request)).status === 201;)
+        signed.push((await answer.json()).transactionXdr);
+    };
+    if (Number(sql(this.url, '-c', `SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NULL`)) > 0)
+      await Promise.all(Array.from({ length: 32 }, lease));
+    if (signed.length > 0)
+      fs.writeFileSync(this.signedFile, signed.map(withUserSignature).join('\n'));
+  }
+
   /** Occupies this many accounts with leases that do not end. */
   async hold(count) {
     await this.settled();
     await this.stopFeed();
     sql(this.url, '-v', `held=${count}`, '-f', path.join(here, 'hold.sql'));
     this.held = count;
-    this.startFeed();
+    await this.startFeed();
   }
 
   /** Inserts settled leases of the last 7 days; those of the last day have idempotency keys. */

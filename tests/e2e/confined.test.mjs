@@ -129,6 +129,14 @@ test('it reconnects over a UNIX socket', TIMEOUT, async () => {
   server.close();
 });
 
+test('it holds no capability, so a privileged port is refused with the reason', TIMEOUT, async t => {
+  if (Number(fs.readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8')) <= 7)
+    return t.skip('no port is privileged here');
+  const { code, out } = await world.start(['serve'], { PORT: '7' }).ended;
+  assert.equal(code, 78, out);
+  assert.match(out, /cannot listen on 127\.0\.0\.1:7: Permission denied \(fairway holds no capability: see net\.ipv4\.ip_unprivileged_port_start\)/);
+});
+
 // A copy of /etc in a mount namespace of its own, with another resolver and another trust store; and port 53.
 test('it reconnects with TLS, by names, after the resolver has changed', { ...TIMEOUT, skip: !isRoot && 'needs root' }, async t => {
   const network = `127.53.${process.pid % 250}`;

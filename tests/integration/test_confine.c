@@ -38,6 +38,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "keys/bpf.h"
 #include "keys/confine.h"
 #include "support/keyd.h"
 
@@ -728,6 +729,42 @@ static void a_file_behind_a_link_may_be_replaced(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* As on a kernel without Landlock. */
+static bool refuse_landlock(void)
+{
+    const struct sock_filter filter[] = {
+        LOAD(nr), SKIP_UNLESS(SYS_landlock_create_ruleset, 1), FAIL(ENOSYS), ALLOW};
+    const struct sock_fprog program = {ARRAY_LEN(filter), (struct sock_filter *)filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static int confine_without_landlock(const void *context)
+{
+    (void)context;
+    struct confine_report report;
+    world.victim = start_victim();
+    if (!refuse_landlock() || confine(NULL, 0, &report) != ERR_OK || report.landlock != 0)
+        return SETUP_FAILED;
+    int (*const refused[])(void) = {read_the_memory_of_another_process, take_a_descriptor_of_another_process,
+        debug_another_process, execute_a_program, start_a_process, let_itself_be_debugged, use_a_capability};
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        if (!is_refusal(refused[i]()))
+            return (int)i + 1;
+    return read_the_key_file_again(); /* what the log warns of */
+}
+
+static void without_landlock_the_rest_stands(void **state)
+{
+    (void)state;
+#ifdef FAIRWAY_SANITIZED
+    skip(); /* such a build filters no system calls */
+#endif
+    world.keyd = NULL;
+    assert_true(make_world());
+    assert_int_equal(apart(confine_without_landlock, NULL), 0);
+}
+
 static void *wait_for_ever(void *context)
 {
     for (;;)
@@ -767,6 +804,7 @@ int main(void)
             files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not, make_folder,
             remove_folder),
         cmocka_unit_test_setup_teardown(a_file_behind_a_link_may_be_replaced, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(without_landlock_the_rest_stands, make_folder, remove_folder),
         cmocka_unit_test(a_process_with_two_threads_is_not_confined),
     };
     signal(SIGPIPE, SIG_IGN);

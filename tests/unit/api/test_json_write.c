@@ -1,0 +1,82 @@
+/* Objects that are written straight into text are JSON, and say the same as a tree would. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json_write.h"
+
+static void every_kind_of_member_is_read_back(void **state)
+{
+    (void)state;
+    struct json_write out = {0};
+    const struct hash hash = {{0xab, [31] = 1}};
+    const struct public_key key = {{0}};
+    json_write_begin(&out, 1);
+    json_write_number(&out, "number", INT64_MIN);
+    json_write_decimal(&out, "decimal", INT64_MAX);
+    json_write_hash(&out, "hash", &hash);
+    json_write_address(&out, "address", &key);
+    json_write_base64(&out, "bytes", (struct bytes){(const uint8_t *)"ab", 2});
+    json_write_base64(&out, "none", (struct bytes){0});
+    json_write_text(&out, "text", "plain");
+    AUTO_FREE char *text = json_write_end(&out);
+    assert_string_equal(text,
+        "{\"number\":-9223372036854775808,\"decimal\":\"9223372036854775807\",\"hash\":"
+        "\"ab00000000000000000000000000000000000000000000000000000000000001\",\"address\":"
+        "\"GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF\",\"bytes\":\"YWI=\",\"none\":\"\","
+        "\"text\":\"plain\"}");
+}
+
+static void an_object_without_members_is_empty(void **state)
+{
+    (void)state;
+    struct json_write out = {0};
+    json_write_begin(&out, 0);
+    AUTO_FREE char *text = json_write_end(&out);
+    assert_string_equal(text, "{}");
+}
+
+/* Every byte before, between and after others. jansson is the judge: what it refuses is not written, and what
+ * it accepts is read back. */
+static void any_text_is_escaped_or_found_not_to_be_UTF8(void **state)
+{
+    (void)state;
+    unsigned accepted = 0;
+    for (unsigned pair = 0; pair < 256u * 256u * 4u; pair++) {
+        static const char *const after[] = {"", "x", "\x80\x80", "\xbf"};
+        const char text[] = {'a', (char)(pair >> 2 & 255), (char)(pair >> 10), '\0'};
+        AUTO_FREE char *all = mem_format("%s%s", text, after[pair & 3]);
+        json_t *expected = json_string(all);
+        struct json_write out = {0};
+        json_write_begin(&out, 16);
+        json_write_text(&out, "t", all);
+        AUTO_FREE char *object = json_write_end(&out);
+        assert_int_equal(object != NULL, expected != NULL);
+        accepted += expected != NULL;
+        if (expected != NULL) {
+            json_t *read = json_loads(object, JSON_REJECT_DUPLICATES, NULL);
+            assert_non_null(read);
+            assert_string_equal(json_string_value(json_object_get(read, "t")), all);
+            json_decref(read);
+        }
+        json_decref(expected);
+    }
+    assert_in_range(accepted, 1000, 256u * 256u * 4u - 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_member_is_read_back),
+        cmocka_unit_test(an_object_without_members_is_empty),
+        cmocka_unit_test(any_text_is_escaped_or_found_not_to_be_UTF8),
+    };
+    return cmocka_run_group_tests_name("api/json_write", tests, NULL, NULL);
+}
