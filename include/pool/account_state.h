@@ -43,22 +43,44 @@ struct account_row {
     enum account_state state;
     bool known; /* sequence and sequence_ledger are set */
     int64_t sequence, sequence_ledger;
-    const char *reason; /* set when this ledger quarantines it: a constant; else NULL */
+    int64_t lease_sequence; /* of its open lease, if the ledger did not confirm it; 0: none */
+    const char *reason;     /* set when this ledger quarantines it: a constant; else NULL */
+};
+
+/* What is known about an account after a ledger. */
+struct account_news {
+    uint32_t ledger;
+    bool on_hold; /* the database may have forgotten leases and retirements */
+    /* Proved by the ledger's hash: */
+    int64_t consumed; /* the highest sequence number that a transaction of the account consumed; 0: none */
+    bool ours;        /* fairway signed that transaction */
+    bool submitted;   /* the pending submission names the account and succeeded in this ledger */
+    /* Claimed by the metadata, NULL: nothing; and what a read as of read_ledger (this ledger or a later one)
+     * says about that, NULL: not read. */
+    const struct ledger_account *seen, *read;
+    uint32_t read_ledger;
+};
+
+enum account_verdict {
+    ACCOUNT_SAME,
+    ACCOUNT_CHANGED,
+    ACCOUNT_DOUBTFUL, /* the metadata claims what proofs do not explain, and nothing was read */
+    ACCOUNT_REFUTED,  /* the read contradicts the metadata */
 };
 
 /*
- * Changes the row by a ledger that changed the account. signed_by_us: the ledger has a transaction of this
- * account whose sequence number is the account's last and whose hash is a lease's. on_hold: the database may
- * have forgotten leases and retirements, so a sequence number that an unknown transaction consumed, or a
- * removal, is attributed to one of those. Returns false, with nothing changed, if the ledger is not above
- * sequence_ledger or the account is retired.
+ * Changes the row by a ledger. Takes over what is proved; what only the metadata claims has to be read. A
+ * transaction that fairway did not sign, changed signers and a removal quarantine the account; on hold, the
+ * first and the last of these are attributed to what the database may have forgotten. ACCOUNT_SAME, with
+ * nothing changed, also if the ledger is not above sequence_ledger or the account is retired. After
+ * ACCOUNT_DOUBTFUL the row must not be used; ACCOUNT_REFUTED: the proved part may have changed it.
  */
-bool account_state_after_ledger(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
-    bool signed_by_us, bool on_hold);
+enum account_verdict account_state_after_ledger(struct account_row *row, const struct account_news *news);
 
 /*
- * The same for an account as of a ledger whose predecessors are lost. signed_by_us: its last sequence number
- * is that of an open lease. A missing account that is still to be created is left unchanged: returns false.
+ * Changes the row by a read as of a ledger whose predecessors are lost. signed_by_us: its last sequence
+ * number is that of an open lease. Returns false, with nothing changed, if the ledger is not above
+ * sequence_ledger, the account is retired, or it is missing and still to be created.
  */
 bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold);

@@ -16,21 +16,32 @@ struct settled {
     size_t created, retired, quarantined;                    /* accounts that changed to this state */
 };
 
+/* What else is known when a ledger is settled. */
+struct settle_terms {
+    bool on_hold;                     /* the database may have forgotten leases and retirements */
+    bool submitted;                   /* the pending submission is in this ledger and succeeded */
+    const struct settle_reads *reads; /* that confirm the metadata; NULL: none yet */
+};
+
 /*
  * In this order:
  *   1. each open lease whose hash is in the ledger, with a result that consumed the sequence number, ends as
  *      confirmed or failed;
- *   2. each account of the pool that the ledger changed takes over the ledger's sequence number, signers and
- *      existence, if the ledger is above its sequence_ledger; its open lease, if the sequence number has
- *      passed it, ends as superseded;
+ *   2. each open lease whose sequence number another transaction of the ledger consumed ends as superseded;
  *   3. each open lease that no later ledger can include ends as expired;
- *   4. accounts that changed in a way that fairway did not cause, or that the network froze, are quarantined.
- * on_hold: the database may have forgotten leases and retirements, so changes that these explain quarantine
- * nothing.
+ *   4. each account of the pool whose sequence number a transaction consumed takes it over, and is
+ *      quarantined if fairway did not sign that transaction;
+ *   5. what the metadata claims about accounts beyond that has to be in the reads; then accounts that were
+ *      created or removed change their state, and those that changed in another way are quarantined.
+ * Leases follow from what the hash of the ledger covers, and from nothing else.
+ *
+ * ERR_NOT_YET with *doubts: the metadata claims what was not read. The caller rolls back, reads it and begins
+ * again. The caller frees *doubts with settle_doubts_free, which is empty in all other cases.
  * Notifies ACCOUNTS_CHANNEL at COMMIT if any lease ended or any account changed.
  */
-MUST_CHECK enum err settle_ledger(
-    struct db *db, const struct ledger *ledger, bool on_hold, struct settled *out, struct detail *detail);
+MUST_CHECK enum err settle_ledger(struct db *db, const struct ledger *ledger,
+    const struct settle_terms *terms, struct settled *out, struct settle_doubts *doubts,
+    struct detail *detail);
 
 /*
  * The same for a ledger whose predecessors are lost. The reads must have every account that is not retired,

@@ -77,7 +77,8 @@ struct submission_fate {
     const char *state;       /* of fairway.provisioning; NULL: still pending */
     const char *result_code; /* NULL: it is not in the ledger */
 };
-/* Decides the submission by a ledger. */
+bool submission_succeeded(const struct submission_fate *fate);
+/* Decides the submission by the transactions of a ledger. */
 struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger);
 
 /* What was read from the network after a gap in the ledgers; the submission may be in a lost one. */

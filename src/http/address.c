@@ -138,8 +138,10 @@ static enum err listen_host(
         int reason = errno;
         AUTO_FREE char *which = text_of(failed);
         bool literal = text_equal(which, address);
-        e = detail_set(detail, ERR_CONFIG, "cannot listen on %s%s%s%s: %s", address, literal ? "" : " (",
-            literal ? "" : which, literal ? "" : ")", strerror(reason));
+        e = detail_set(detail, ERR_CONFIG, "cannot listen on %s%s%s%s: %s%s", address, literal ? "" : " (",
+            literal ? "" : which, literal ? "" : ")", strerror(reason),
+            reason == EACCES ? " (fairway holds no capability: see net.ipv4.ip_unprivileged_port_start)"
+                             : "");
     }
     freeaddrinfo(found);
     return e;

@@ -10,7 +10,8 @@ static enum err mismatch(struct detail *detail, const struct ledger *ledger, con
     return detail_set(detail, ERR_LEDGER_MISMATCH, "ledger %u: %s", ledger->sequence, what);
 }
 
-/* Without the results check, a provider that leaves transactions out could make a confirmed lease expire. */
+/* Without the checks of results and set, a provider that leaves transactions out could make a confirmed lease
+ * expire, and one that invents them could end a live one. */
 static enum err check_hashes(
     const struct rpc_ledger *received, const struct ledger *ledger, struct detail *detail)
 {
@@ -20,6 +21,9 @@ static enum err check_hashes(
         return mismatch(detail, ledger, "its hash is not the one in Stellar RPC's answer");
     if (!ledger->results_proved)
         return mismatch(detail, ledger, "its transaction results do not have the hash in its header");
+    if (!ledger->set_proved)
+        return mismatch(detail, ledger,
+            "its transactions do not have the hash in its header, or are not those of its results");
     return ERR_OK;
 }
 

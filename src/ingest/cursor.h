@@ -21,7 +21,7 @@ struct cursor {
 #define CURSOR_RESET "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
 
 /*
- * Checks that the ledger is the next one, that its header and its transaction results have the hashes that
+ * Checks that the ledger is the next one, that its header, transactions and results have the hashes that
  * they must have, and that number and hash are those of the RPC's answer. While the cursor is not known, any
  * number is accepted and no link is checked. ERR_LEDGER_MISMATCH: detail says what does not match.
  */

@@ -32,3 +32,16 @@ struct feed feed_of_rpc(struct rpc *rpc)
 {
     return (struct feed){ledgers, network, accounts, frozen, transaction, rpc};
 }
+
+struct account_snapshot feed_snapshot(
+    const struct public_key *key, const struct rpc_account *answer, uint32_t ledger)
+{
+    return (struct account_snapshot){.account = {.key = *key,
+                                         .removed = !answer->found,
+                                         .sequence = answer->sequence,
+                                         .own_authority = answer->own_authority,
+                                         .balance_stroops = answer->balance_stroops,
+                                         .reserves = answer->reserves,
+                                         .selling_stroops = answer->selling_stroops},
+        .ledger = ledger};
+}

@@ -5,6 +5,7 @@
 #ifndef FAIRWAY_INGEST_FEED_H
 #define FAIRWAY_INGEST_FEED_H
 
+#include "pool/settle_evidence.h"
 #include "rpc/rpc.h"
 
 /* Each member has the contract of the function rpc_MEMBER in rpc/rpc.h. */
@@ -22,5 +23,9 @@ struct feed {
 
 /* rpc is borrowed. */
 struct feed feed_of_rpc(struct rpc *rpc);
+
+/* One answer of accounts. */
+struct account_snapshot feed_snapshot(
+    const struct public_key *key, const struct rpc_account *answer, uint32_t ledger);
 
 #endif

@@ -20,14 +20,7 @@ static enum err read_account(const struct feed *feed, const struct public_key *k
     uint32_t ledger;
     enum err e = feed->accounts(feed->source, key, 1, &account, &ledger, detail);
     if (e == ERR_OK)
-        *out = (struct account_snapshot){.account = {.key = *key,
-                                             .removed = !account.found,
-                                             .sequence = account.sequence,
-                                             .own_authority = account.own_authority,
-                                             .balance_stroops = account.balance_stroops,
-                                             .reserves = account.reserves,
-                                             .selling_stroops = account.selling_stroops},
-            .ledger = ledger};
+        *out = feed_snapshot(key, &account, ledger);
     return e;
 }
 

@@ -67,12 +67,7 @@ static enum err read_some(struct reading *reading, const struct public_key keys[
     if (e == ERR_OK)
         e = read_as_of(reading, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
-        out[i] = (struct account_snapshot){.account = {.key = keys[i],
-                                               .removed = !answers[i].found,
-                                               .sequence = answers[i].sequence,
-                                               .own_authority = answers[i].own_authority,
-                                               .balance_stroops = answers[i].balance_stroops},
-            .ledger = ledger};
+        out[i] = feed_snapshot(&keys[i], &answers[i], ledger);
     return e;
 }
 
@@ -187,8 +182,11 @@ static enum err read_fate(
     if (e != ERR_OK || found.status == RPC_TRANSACTION_NOT_FOUND ||
         found.ledger <= reading->cursor->sequence || found.ledger > as_of)
         return e;
-    reads->fates[reads->fate_count++] =
-        (struct lease_fate){.hash = account->lease, .code = found.code, .ledger = found.ledger};
+    reads->fates[reads->fate_count++] = (struct lease_fate){.hash = account->lease,
+        .account = account->key,
+        .sequence = account->lease_sequence,
+        .code = found.code,
+        .ledger = found.ledger};
     return ERR_OK;
 }
 

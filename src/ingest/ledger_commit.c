@@ -1,6 +1,7 @@
 #include "ledger_commit.h"
 
 #include "base/mem.h"
+#include "confirm.h"
 #include "db/server.h"
 #include "funds_step.h"
 #include "pool/grants_allowed.h"
@@ -10,8 +11,11 @@ struct ledger_tx {
     const struct ledger *ledger;
     const struct gap_evidence *gap;              /* NULL: the ledger follows from the cursor */
     const struct account_snapshot *distribution; /* NULL: not read */
+    const struct settle_reads *reads;            /* NULL: nothing was read to confirm the metadata */
+    struct settle_doubts *doubts;                /* what to read; not after a gap */
     struct submission submission;
-    struct funds funds;   /* before this ledger */
+    struct submission_fate fate; /* of the submission */
+    struct funds funds;          /* before this ledger */
     bool on_hold;         /* before this ledger, which may therefore have transactions of forgotten leases */
     int64_t hold_until_s; /* after this ledger; 0: not on hold */
     struct ledger_committed *out;
@@ -82,8 +86,11 @@ static enum err begin(struct ledger_tx *tx, struct detail *detail)
 static enum err settle(struct ledger_tx *tx, struct detail *detail)
 {
     struct settled *settled = &tx->out->settled;
-    if (tx->gap == NULL)
-        return settle_ledger(tx->lead->db, tx->ledger, tx->on_hold, settled, detail);
+    if (tx->gap == NULL) {
+        const struct settle_terms terms = {
+            .on_hold = tx->on_hold, .submitted = submission_succeeded(&tx->fate), .reads = tx->reads};
+        return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, tx->doubts, detail);
+    }
     if (tx->submission.id != tx->gap->submission_id)
         return detail_set(
             detail, ERR_NOT_YET, "the submission of ensure-accounts changed while the accounts were read");
@@ -123,11 +130,6 @@ static enum err finish(struct ledger_tx *tx, struct detail *detail)
 {
     const struct ledger *ledger = tx->ledger;
     const struct settled *settled = &tx->out->settled;
-    struct submission_fate fate = {NULL, NULL};
-    if (tx->gap != NULL)
-        fate = tx->gap->fate;
-    else if (tx->submission.any)
-        fate = submission_judge(&tx->submission, ledger);
     const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
                           close_time = DB_I64((int64_t)ledger->close_time_s), term = DB_I64(tx->lead->term);
     const struct db_statement statements[] = {
@@ -137,10 +139,10 @@ static enum err finish(struct ledger_tx *tx, struct detail *detail)
         DB_SQL(sql_ledger, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
             DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
             DB_I32((int32_t)settled->released)),
-        DB_SQL(submission_decide_sql, DB_I64(tx->submission.id), DB_TEXT(fate.state),
-            DB_TEXT(fate.result_code), sequence),
+        DB_SQL(submission_decide_sql, DB_I64(tx->submission.id), DB_TEXT(tx->fate.state),
+            DB_TEXT(tx->fate.result_code), sequence),
     };
-    size_t count = ARRAY_LEN(statements) - (fate.state == NULL);
+    size_t count = ARRAY_LEN(statements) - (tx->fate.state == NULL);
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = db_run_commit(tx->lead->db, statements, count, rows, detail);
     if (e == ERR_OK)
@@ -150,9 +152,19 @@ static enum err finish(struct ledger_tx *tx, struct detail *detail)
     return e;
 }
 
+static void judge_submission(struct ledger_tx *tx)
+{
+    if (tx->gap != NULL)
+        tx->fate = tx->gap->fate;
+    else if (tx->submission.any)
+        tx->fate = submission_judge(&tx->submission, tx->ledger);
+}
+
 static enum err run(struct ledger_tx *tx, struct detail *detail)
 {
     enum err e = begin(tx, detail);
+    if (e == ERR_OK)
+        judge_submission(tx);
     if (e == ERR_OK)
         e = settle(tx, detail);
     if (e == ERR_OK)
@@ -166,7 +178,26 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
     return e;
 }
 
-enum err ledger_commit(struct lead *lead, const struct rpc_ledger *received,
+/* Twice, if the first transaction finds that accounts have to be read. Accounts that are stored in between
+ * may need another read: the next step of ingestion begins again. */
+static enum err run_confirmed(const struct ledger_tx *tx, const struct feed *feed, struct detail *detail)
+{
+    struct settle_doubts doubts CLEANUP(settle_doubts_free) = {0}, later CLEANUP(settle_doubts_free) = {0};
+    struct settle_reads reads CLEANUP(settle_reads_free) = {0};
+    struct ledger_tx first = *tx, second = *tx;
+    first.doubts = &doubts;
+    enum err e = run(&first, detail);
+    if (e != ERR_NOT_YET || (doubts.count == 0 && !doubts.frozen))
+        return e;
+    if ((e = confirm_read(feed, tx->ledger->sequence, &doubts, &reads, detail)) != ERR_OK)
+        return e;
+    *tx->out = (struct ledger_committed){0};
+    second.doubts = &later;
+    second.reads = &reads;
+    return run(&second, detail);
+}
+
+enum err ledger_commit(struct lead *lead, const struct feed *feed, const struct rpc_ledger *received,
     const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail)
 {
     struct ledger ledger CLEANUP(ledger_free) = {0};
@@ -175,9 +206,9 @@ enum err ledger_commit(struct lead *lead, const struct rpc_ledger *received,
     if (e == ERR_OK)
         e = cursor_check(&lead->cursor, received, &ledger, detail);
     if (e == ERR_OK)
-        e = run(
+        e = run_confirmed(
             &(struct ledger_tx){.lead = lead, .ledger = &ledger, .distribution = distribution, .out = out},
-            detail);
+            feed, detail);
     return e;
 }
 

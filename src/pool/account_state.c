@@ -77,51 +77,117 @@ static void quarantine(struct account_row *row, const char *reason)
     row->reason = reason;
 }
 
+static const char reason_foreign[] =
+    "its sequence number was consumed by a transaction that fairway did not sign";
+
+/* While its lease is open, an account cannot be retired. */
 static void remove_account(struct account_row *row, bool on_hold, const char *reason)
 {
-    if (row->state == ACCOUNT_RETIRING || on_hold)
+    if ((row->state == ACCOUNT_RETIRING || on_hold) && row->lease_sequence == 0)
         row->state = ACCOUNT_RETIRED;
     else
         quarantine(row, reason);
 }
 
-static bool follow(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
-    bool signed_by_us, bool on_hold, const char *removed_reason)
+static void take_sequence(struct account_row *row, int64_t sequence, uint32_t ledger)
 {
-    if (row->state == ACCOUNT_RETIRED || (row->known && row->sequence_ledger >= ledger))
-        return false;
-    if (seen->removed) {
-        remove_account(row, on_hold, removed_reason);
-        return true;
-    }
-    bool recreated = row->known && seen->sequence < row->sequence;
-    bool foreign = row->known && seen->sequence > row->sequence && !signed_by_us;
     row->known = true;
-    row->sequence = seen->sequence;
+    row->sequence = sequence;
     row->sequence_ledger = ledger;
     if (row->state == ACCOUNT_CREATING)
         row->state = ACCOUNT_ACTIVE;
-    if (!seen->own_authority)
+}
+
+/* Takes over the account as the network has it. */
+static void take(struct account_row *row, const struct ledger_account *read, uint32_t ledger,
+    bool signed_by_us, bool on_hold)
+{
+    bool recreated = row->known && read->sequence < row->sequence;
+    bool foreign = row->known && read->sequence > row->sequence && !signed_by_us;
+    take_sequence(row, read->sequence, ledger);
+    if (!read->own_authority)
         quarantine(row, "its signers or thresholds were changed");
     else if (recreated)
         quarantine(row, "its sequence number went back: it is another account under the same key");
     else if (foreign && !on_hold && row->state != ACCOUNT_RETIRING)
-        quarantine(row, "its sequence number was consumed by a transaction that fairway did not sign");
+        quarantine(row, reason_foreign);
+}
+
+static bool is_newer(const struct account_row *row, uint32_t ledger)
+{
+    return row->state == ACCOUNT_RETIRED || (row->known && row->sequence_ledger >= ledger);
+}
+
+/* An account begins with the number of the ledger that creates it in the upper half (stellar-core,
+ * getStartingSequenceNumber). */
+static bool take_proof(struct account_row *row, const struct account_news *news)
+{
+    bool created = news->submitted && row->state == ACCOUNT_CREATING;
+    bool merged = news->submitted && row->state == ACCOUNT_RETIRING;
+    if (created)
+        take_sequence(row, (int64_t)news->ledger << 32, news->ledger);
+    if (merged)
+        remove_account(row, news->on_hold, "the network removed the account");
+    if (news->consumed == 0 || row->state == ACCOUNT_RETIRED)
+        return created || merged;
+    take_sequence(row, news->consumed, news->ledger);
+    if (!news->ours && !news->on_hold && row->state != ACCOUNT_RETIRING)
+        quarantine(row, reason_foreign);
     return true;
 }
 
-bool account_state_after_ledger(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
-    bool signed_by_us, bool on_hold)
+static bool expected(const struct account_row *row, const struct ledger_account *seen)
 {
-    return follow(row, seen, ledger, signed_by_us, on_hold, "the network removed the account");
+    if (row->state == ACCOUNT_CREATING || seen->removed)
+        return row->state == ACCOUNT_CREATING && seen->removed;
+    return row->known && seen->own_authority && seen->sequence == row->sequence;
+}
+
+/*
+ * The read may be as of a later ledger, which may have the transaction of the open lease. Its sequence number
+ * is therefore no evidence of anything else.
+ */
+static enum account_verdict take_read(struct account_row *row, const struct account_news *news)
+{
+    const struct ledger_account *read = news->read;
+    bool leased = !read->removed && read->own_authority && row->lease_sequence != 0 &&
+                  read->sequence == row->lease_sequence;
+    if (expected(row, read) || leased)
+        return ACCOUNT_REFUTED;
+    if (read->removed)
+        remove_account(row, news->on_hold, "the network removed the account");
+    else
+        take(row, read, news->read_ledger, false, news->on_hold);
+    return ACCOUNT_CHANGED;
+}
+
+/* Whether no claim can change the account any more. On hold, a removal ends the account's part in it. */
+static bool is_settled(const struct account_row *row, const struct account_news *news)
+{
+    bool ends_hold = news->on_hold && news->seen->removed;
+    return row->state == ACCOUNT_RETIRED || (row->state == ACCOUNT_QUARANTINED && !ends_hold);
+}
+
+enum account_verdict account_state_after_ledger(struct account_row *row, const struct account_news *news)
+{
+    if (is_newer(row, news->ledger))
+        return ACCOUNT_SAME;
+    bool changed = take_proof(row, news);
+    if (news->seen == NULL || is_settled(row, news) || expected(row, news->seen))
+        return changed ? ACCOUNT_CHANGED : ACCOUNT_SAME;
+    return news->read != NULL ? take_read(row, news) : ACCOUNT_DOUBTFUL;
 }
 
 bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold)
 {
-    if (seen->removed && row->state == ACCOUNT_CREATING)
+    if (is_newer(row, ledger) || (seen->removed && row->state == ACCOUNT_CREATING))
         return false;
-    return follow(row, seen, ledger, signed_by_us, on_hold, "it is missing on the network");
+    if (seen->removed)
+        remove_account(row, on_hold, "it is missing on the network");
+    else
+        take(row, seen, ledger, signed_by_us, on_hold);
+    return true;
 }
 
 bool account_state_freeze(struct account_row *row)

@@ -5,11 +5,13 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "pool/submission.h"
 #include "settle_write.h"
 
 struct settlement {
     const struct settle_evidence *evidence;
-    bool on_hold;
+    const struct settle_terms *terms;
+    struct settle_doubts *doubts;
     struct settled *out;
     struct db_rows *signed_by_us; /* account and sequence number, sorted by account */
     struct db_rows *ended[3];     /* account and result of leases that ended: by hash, passed, expired */
@@ -44,7 +46,10 @@ static const char sql_settle[] =
     " WHERE l.hash = r.hash AND l.settled_at IS NULL RETURNING l.account, l.result";
 
 /* Locks the accounts, so that none is leased before the COMMIT. Grants skip locked rows: no deadlock. */
-static const char sql_lock[] = "SELECT n.ordinal - 1, a.state, a.sequence, a.sequence_ledger"
+static const char sql_lock[] = "SELECT n.ordinal - 1, a.state, a.sequence, a.sequence_ledger,"
+                               " coalesce((SELECT l.sequence FROM fairway.leases l"
+                               "   WHERE l.account = a.public_key AND l.settled_at IS NULL), 0),"
+                               " " SUBMISSION_KIND " IS NOT NULL"
                                " FROM unnest($1::text[]) WITH ORDINALITY AS n (public_key, ordinal)"
                                " JOIN fairway.channel_accounts a ON a.public_key = n.public_key"
                                " WHERE a.state <> 'retired' ORDER BY a.public_key COLLATE \"C\""
@@ -65,6 +70,9 @@ static enum err read_accounts(
             account->row.sequence = db_i64(rows, i, 2);
             account->row.sequence_ledger = db_i64(rows, i, 3);
         }
+        if (!settlement->evidence->gap) /* there, a lease that the reads have passed ends too */
+            account->row.lease_sequence = db_i64(rows, i, 4);
+        account->submitted = db_bool(rows, i, 5);
     }
     return ERR_OK;
 }
@@ -129,26 +137,98 @@ static bool signed_by_us(const struct db_rows *rows, const char *address, int64_
     return false;
 }
 
-static void change_account(struct settlement *settlement, struct settle_account *account)
+static bool follow_gap(struct settlement *settlement, struct settle_account *account)
+{
+    const struct account_snapshot *read = account->evidence->read;
+    bool ours = signed_by_us(settlement->signed_by_us, account->evidence->address, read->account.sequence);
+    return account_state_after_gap(
+        &account->row, &read->account, read->ledger, ours, settlement->terms->on_hold);
+}
+
+static void doubt(struct settlement *settlement, const struct public_key *key)
+{
+    struct settle_doubts *doubts = settlement->doubts;
+    if (doubts->keys == NULL)
+        doubts->keys = NEW_ARRAY(settlement->account_count, struct public_key);
+    doubts->keys[doubts->count++] = *key;
+}
+
+static void log_refuted(const struct settlement *settlement, const struct account_evidence *evidence)
+{
+    log_error("the metadata of a ledger claims a change of a channel account that was not there when the "
+              "account was read: nothing is changed",
+        "account=%s ledger=%u", evidence->address, settlement->evidence->sequence);
+}
+
+static bool follow_ledger(struct settlement *settlement, struct settle_account *account)
 {
     const struct account_evidence *evidence = account->evidence;
-    enum account_state before = account->row.state;
-    if (evidence->seen != NULL) {
-        bool ours = signed_by_us(settlement->signed_by_us, evidence->address, evidence->seen->sequence);
-        account->followed =
-            (settlement->evidence->gap ? account_state_after_gap : account_state_after_ledger)(
-                &account->row, evidence->seen, evidence->ledger, ours, settlement->on_hold);
+    struct account_news news = {.ledger = settlement->evidence->sequence,
+        .on_hold = settlement->terms->on_hold,
+        .consumed = evidence->consumed,
+        .ours = signed_by_us(settlement->signed_by_us, evidence->address, evidence->consumed),
+        .submitted = settlement->terms->submitted && account->submitted,
+        .seen = evidence->seen};
+    if (evidence->read != NULL) {
+        news.read = &evidence->read->account;
+        news.read_ledger = evidence->read->ledger;
     }
-    bool frozen = evidence->frozen && account_state_freeze(&account->row);
+    enum account_verdict verdict = account_state_after_ledger(&account->row, &news);
+    if (verdict == ACCOUNT_DOUBTFUL)
+        doubt(settlement, &evidence->key);
+    if (verdict == ACCOUNT_REFUTED)
+        log_refuted(settlement, evidence);
+    return verdict == ACCOUNT_CHANGED || (verdict == ACCOUNT_REFUTED && evidence->consumed != 0);
+}
+
+/* The list of frozen keys is part of the metadata too. */
+static bool is_frozen(struct settlement *settlement, const struct account_evidence *evidence)
+{
+    const struct settle_reads *reads = settlement->terms->reads;
+    if (!evidence->frozen || settlement->evidence->gap)
+        return evidence->frozen;
+    if (reads == NULL || !reads->frozen_read) {
+        settlement->doubts->frozen = true;
+        return false;
+    }
+    return frozen_has(&reads->frozen, &evidence->key);
+}
+
+static void change_account(struct settlement *settlement, struct settle_account *account)
+{
+    enum account_state before = account->row.state;
+    account->followed = (settlement->evidence->gap ? follow_gap : follow_ledger)(settlement, account);
+    bool frozen = is_frozen(settlement, account->evidence) && account_state_freeze(&account->row);
     account->changed = account->followed || frozen;
     if (account->row.state == before)
         return;
     settlement->out->created += account->row.state == ACCOUNT_ACTIVE;
     settlement->out->retired += account->row.state == ACCOUNT_RETIRED;
     settlement->out->quarantined += account->row.state == ACCOUNT_QUARANTINED;
-    if (account->row.state == ACCOUNT_QUARANTINED)
-        log_error("channel account quarantined", "account=%s ledger=%u reason=\"%s\"", evidence->address,
-            evidence->ledger, account->row.reason);
+}
+
+static void log_quarantined(const struct settlement *settlement)
+{
+    for (size_t i = 0; i < settlement->account_count; i++) {
+        const struct settle_account *account = &settlement->accounts[i];
+        if (account->row.reason != NULL)
+            log_error("channel account quarantined", "account=%s ledger=%u reason=\"%s\"",
+                account->evidence->address, settlement->evidence->sequence, account->row.reason);
+    }
+}
+
+static enum err change_accounts(struct settlement *settlement, struct detail *detail)
+{
+    struct settle_doubts *doubts = settlement->doubts;
+    for (size_t i = 0; i < settlement->account_count; i++)
+        change_account(settlement, &settlement->accounts[i]);
+    if (doubts->count > 0) /* the rows came in the order of addresses */
+        qsort(doubts->keys, doubts->count, sizeof doubts->keys[0], public_key_compare);
+    if (doubts->count > 0 || doubts->frozen)
+        return detail_set(detail, ERR_NOT_YET, "the metadata of ledger %u claims changes that were not read",
+            settlement->evidence->sequence);
+    log_quarantined(settlement);
+    return ERR_OK;
 }
 
 /* ---- leases that are settled by sequence number and time */
@@ -167,6 +247,17 @@ static const char sql_expire[] =
     " WHERE l.settled_at IS NULL AND (l.max_time < $2 OR l.max_ledger <= $1 + 1)"
     " RETURNING l.account, l.result";
 
+/* The sequence number up to which the account's are consumed: proved by the ledger, or read after a gap. */
+static int64_t passed(const struct settlement *settlement, const struct settle_account *account)
+{
+    const struct account_snapshot *read = account->evidence->read;
+    if (!settlement->evidence->gap)
+        return account->evidence->consumed;
+    if (!account->followed)
+        return 0;
+    return read->account.removed ? INT64_MAX : read->account.sequence;
+}
+
 static enum err settle_by_state(struct settlement *settlement, struct db *db, struct detail *detail)
 {
     const struct settle_evidence *evidence = settlement->evidence;
@@ -174,12 +265,11 @@ static enum err settle_by_state(struct settlement *settlement, struct db *db, st
     int64_t *sequences AUTO_FREE = NEW_ARRAY(settlement->account_count, int64_t);
     size_t count = 0;
     for (size_t i = 0; i < settlement->account_count; i++) {
-        const struct settle_account *account = &settlement->accounts[i];
-        if (!account->followed)
+        const int64_t sequence = passed(settlement, &settlement->accounts[i]);
+        if (sequence == 0)
             continue;
-        const struct ledger_account *seen = account->evidence->seen;
-        accounts[count] = account->evidence->address;
-        sequences[count++] = seen->removed ? INT64_MAX : seen->sequence;
+        accounts[count] = settlement->accounts[i].evidence->address;
+        sequences[count++] = sequence;
     }
     const struct db_statement statements[] = {
         DB_SQL(sql_pass, DB_TEXTS(accounts, count), DB_I64S(sequences, count), DB_I64(evidence->sequence),
@@ -222,38 +312,43 @@ static struct settle_ended ended_of(const struct settlement *settlement)
     return ended;
 }
 
-static enum err settle(struct db *db, const struct settle_evidence *evidence, bool on_hold,
-    struct settled *out, struct detail *detail)
+static enum err settle(struct settlement *settlement, struct db *db, struct detail *detail)
 {
-    *out = (struct settled){0};
-    struct settlement settlement CLEANUP(settlement_free) = {
-        .evidence = evidence, .on_hold = on_hold, .out = out};
-    enum err e = settle_by_hash(&settlement, db, detail);
+    enum err e = settle_by_hash(settlement, db, detail);
     if (e == ERR_OK)
-        e = check_all_read(evidence, db, detail);
-    if (e == ERR_OK) {
-        for (size_t i = 0; i < settlement.account_count; i++)
-            change_account(&settlement, &settlement.accounts[i]);
-        e = settle_by_state(&settlement, db, detail);
-    }
+        e = check_all_read(settlement->evidence, db, detail);
+    if (e == ERR_OK)
+        e = change_accounts(settlement, detail);
+    if (e == ERR_OK)
+        e = settle_by_state(settlement, db, detail);
     if (e != ERR_OK)
         return e;
-    struct settle_ended ended = ended_of(&settlement);
-    e = settle_write(db, settlement.accounts, settlement.account_count, &ended, detail);
+    struct settle_ended ended = ended_of(settlement);
+    e = settle_write(db, settlement->accounts, settlement->account_count, &ended, detail);
     free(ended.accounts);
     return e;
 }
 
-enum err settle_ledger(
-    struct db *db, const struct ledger *ledger, bool on_hold, struct settled *out, struct detail *detail)
+enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct settle_terms *terms,
+    struct settled *out, struct settle_doubts *doubts, struct detail *detail)
 {
-    struct settle_evidence evidence CLEANUP(settle_evidence_free) = settle_evidence_of_ledger(ledger);
-    return settle(db, &evidence, on_hold, out, detail);
+    struct settle_evidence evidence CLEANUP(settle_evidence_free) =
+        settle_evidence_of_ledger(ledger, terms->reads);
+    *out = (struct settled){0};
+    *doubts = (struct settle_doubts){0};
+    struct settlement settlement CLEANUP(settlement_free) = {
+        .evidence = &evidence, .terms = terms, .out = out, .doubts = doubts};
+    return settle(&settlement, db, detail);
 }
 
 enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads, bool on_hold,
     struct settled *out, struct detail *detail)
 {
     struct settle_evidence evidence CLEANUP(settle_evidence_free) = settle_evidence_of_gap(ledger, reads);
-    return settle(db, &evidence, on_hold, out, detail);
+    const struct settle_terms terms = {.on_hold = on_hold};
+    struct settle_doubts none = {0}; /* everything was read */
+    *out = (struct settled){0};
+    struct settlement settlement CLEANUP(settlement_free) = {
+        .evidence = &evidence, .terms = &terms, .out = out, .doubts = &none};
+    return settle(&settlement, db, detail);
 }

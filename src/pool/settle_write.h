@@ -10,7 +10,8 @@
 struct settle_account {
     const struct account_evidence *evidence;
     struct account_row row;
-    bool followed; /* the row took over what the network has */
+    bool submitted; /* the pending submission names it */
+    bool followed;  /* the row took over what the network has */
     bool changed;
 };
 

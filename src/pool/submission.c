@@ -160,13 +160,29 @@ static struct submission_fate included(int32_t code)
     return (struct submission_fate){text_equal(name, "txSUCCESS") ? "succeeded" : "failed", name};
 }
 
+/* Whether another transaction of the distribution account took the sequence number. */
+static bool superseded(const struct submission *submission, const struct ledger *ledger)
+{
+    for (size_t i = 0; i < ledger->transaction_count; i++) {
+        const struct ledger_transaction *transaction = &ledger->transactions[i];
+        if (transaction->consumed && transaction->sequence >= submission->sequence &&
+            public_key_equal(&transaction->source, &submission->source))
+            return true;
+    }
+    return false;
+}
+
+bool submission_succeeded(const struct submission_fate *fate)
+{
+    return text_equal(fate->state, "succeeded");
+}
+
 struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger)
 {
     const struct ledger_transaction *found = find(ledger, &submission->hash);
     if (found != NULL)
         return included(found->fee_bump ? found->inner_code : found->code);
-    const struct ledger_account *source = ledger_account(ledger, &submission->source);
-    if (source != NULL && (source->removed || source->sequence >= submission->sequence))
+    if (superseded(submission, ledger))
         return (struct submission_fate){"superseded", NULL};
     if (submission->max_time_s < (int64_t)ledger->close_time_s)
         return (struct submission_fate){"expired", NULL};

@@ -19,6 +19,7 @@
 
 struct source {
     struct db *db;
+    struct network_id network;
     int ledger_ms;
     bool bumped;
     int64_t due_ms;
@@ -27,7 +28,7 @@ struct source {
 static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.cursor c";
 /* Leaves out the leases of hold.sql, which stay open: reading them would take time. */
 static const char sql_open[] =
-    "SELECT l.hash, l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL"
+    "SELECT l.hash, l.account, l.sequence, l.envelope FROM fairway.leases l WHERE l.settled_at IS NULL"
     " AND l.account > (SELECT h.up_to FROM public.bench_held h)"
     " AND (NOT $1 OR EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.lease_hash = l.hash))";
 
@@ -36,6 +37,7 @@ static void include_leases(const struct db_rows *open, struct built_ledger *ledg
 {
     for (size_t i = 0; i < db_count(open); i++) {
         memcpy(transactions[i].hash.bytes, db_bytea(open, i, 0).data, sizeof transactions[i].hash.bytes);
+        transactions[i].envelope = db_bytea(open, i, 3);
         if (address_decode(db_text(open, i, 1), &accounts[i].key) != ERR_OK)
             abort();
         accounts[i].sequence = db_i64(open, i, 2);
@@ -57,7 +59,7 @@ static enum err build(
         return e;
     struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(db_count(open), struct built_transaction);
     struct built_account *accounts AUTO_FREE = NEW_ARRAY(db_count(open), struct built_account);
-    struct built_ledger ledger = {.meta_version = 2, .sequence = sequence};
+    struct built_ledger ledger = {.meta_version = 2, .sequence = sequence, .network = &source->network};
     int64_t last_close_time_s = db_i64(cursor, 0, 1), now_s = time(NULL);
     memcpy(ledger.previous_hash.bytes, db_bytea(cursor, 0, 0).data, sizeof ledger.previous_hash.bytes);
     ledger.close_time_s = (uint64_t)(now_s > last_close_time_s ? now_s : last_close_time_s);
@@ -107,13 +109,14 @@ int main(int argc, char **argv)
         return 70;
     struct source source = {
         .db = db_new(&(struct db_settings){.url = argv[1], .kind = DB_DIRECT, .name = "feed_ledgers"}),
+        .network = network_id_of(argv[2]),
         .ledger_ms = atoi(argv[3]),
         .bumped = strcmp(argv[4], "bumped") == 0,
     };
     const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
     const struct ingest_settings settings = {.database_direct_url = argv[1],
         .feed = &feed,
-        .network = network_id_of(argv[2]),
+        .network = source.network,
         .poll_ms = 5,
         .ledger_seconds = 5,
         .retention_s = 86400};

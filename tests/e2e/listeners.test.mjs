@@ -9,6 +9,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
 import { fairway, payment, sleep, startWorld, until } from './harness.mjs';
+import { authorization } from './token.mjs';
 
 const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
 let world, service, users, lease, signed;
@@ -227,7 +228,9 @@ test('more connections than descriptors fail the start, which reports both numbe
 
 test('while the service stops, the admin listener reports it as not ready', async () => {
   const replica = await world.serve({ INGEST: 'off' });
-  const busy = ask(`${replica.url}/v1/transactions`, { method: 'POST', body: { transactionXdr: payment(world, ...users).toXDR() } });
+  const body = { transactionXdr: payment(world, ...users).toXDR() };
+  const busy = ask(`${replica.url}/v1/transactions`,
+    { method: 'POST', body, headers: authorization(world.client, 'POST', '/v1/transactions', JSON.stringify(body)) });
   await sleep(300);
   replica.process.kill('SIGTERM');
   await until(async () => (await ask(`${replica.adminUrl}/readyz`)).status === 503, 2000, 'not ready');

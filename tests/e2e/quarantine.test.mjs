@@ -41,14 +41,19 @@ async function channelKey(address) {
     networkId: crypto.createHash('sha256').update(world.passphrase).digest() });
 }
 
-/** Submits a transaction of the channel account that fairway did not sign; a user pays for it and sponsors what it adds. */
-async function misuse(address, ...operations) {
+/** Submits a transaction of the channel account that fairway did not sign; a user pays for it. */
+const misuse = (address, ...operations) => submit(address, address, operations);
+
+/** Submits a transaction of a user with operations of the channel account: no sequence number of the account is consumed. */
+const misuseFromAfar = (address, ...operations) => submit(users[0].publicKey(), address, operations);
+
+async function submit(source, address, operations) {
   const [payer] = users;
-  const builder = new TransactionBuilder(await world.network.getAccount(address), { fee: '1000', networkPassphrase: world.passphrase });
+  const builder = new TransactionBuilder(await world.network.getAccount(source), { fee: '1000', networkPassphrase: world.passphrase });
   operations.forEach(operation => builder.addOperation(operation));
   const inner = builder.setTimeout(60).build();
   inner.sign(await channelKey(address));
-  if (inner.operations.some(({ source }) => source === payer.publicKey()))
+  if (source === payer.publicKey())
     inner.sign(payer);
   const bump = TransactionBuilder.buildFeeBumpTransaction(payer, '1000', inner, world.passphrase);
   bump.sign(payer);
@@ -96,9 +101,10 @@ test('P9 accounts lists all accounts by key with state, sequence and ledger, and
 
 test('each change that fairway did not cause quarantines the account, which is listed with its reason and not leased', { timeout: 60_000 }, async () => {
   await misuse(consumed, Operation.bumpSequence({ bumpTo: '0' }));
-  await misuse(signers, Operation.beginSponsoringFutureReserves({ sponsoredId: signers, source: users[0].publicKey() }),
-    Operation.setOptions({ signer: { ed25519PublicKey: users[1].publicKey(), weight: 1 } }), Operation.endSponsoringFutureReserves({}));
-  await misuse(merged, Operation.accountMerge({ destination: users[0].publicKey() }));
+  await misuseFromAfar(signers, Operation.beginSponsoringFutureReserves({ sponsoredId: signers }),
+    Operation.setOptions({ source: signers, signer: { ed25519PublicKey: users[1].publicKey(), weight: 1 } }),
+    Operation.endSponsoringFutureReserves({ source: signers }));
+  await misuseFromAfar(merged, Operation.accountMerge({ source: merged, destination: users[0].publicKey() }));
   await quarantine(missing, 'missing on the network');
   await quarantine(frozen, 'frozen by the network');
   seal = (await world.sql(`SELECT encode(sealed_seed, 'hex') FROM fairway.channel_accounts WHERE public_key = '${broken}'`))[0][0];

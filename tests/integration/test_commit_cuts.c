@@ -68,7 +68,7 @@ static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t seq
     struct ledger_committed committed;
     struct detail detail = {0};
     struct rpc_ledger named = ledger_feed_ledger(feed, sequence);
-    return ledger_commit(lead, &named, NULL, &committed, &detail);
+    return ledger_feed_commit(feed, lead, &named, &committed, &detail);
 }
 
 /* Opens a new session, which reads the cursor, as ingestion does after any error. */
@@ -86,8 +86,9 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
     struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *url = url_through(&test, proxy);
-    const struct network_id network = network_id_of("cut test");
+    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
     struct lead lead = {.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
+        .network = network,
         .locks = lock_numbers_of(&network),
         .ledger_seconds = 5};
     unsigned happened = 0, count = cuts();

@@ -56,7 +56,7 @@ static void refused(struct gap_world *world, const struct rpc_ledger *named, con
     struct ledger_committed committed;
     struct detail detail = {0};
     int64_t before = gap_fingerprint(world);
-    enum err e = ledger_commit(&world->lead, named, NULL, &committed, &detail);
+    enum err e = ledger_feed_commit(world->feed, &world->lead, named, &committed, &detail);
     if (e != ERR_LEDGER_MISMATCH || strstr(detail.text, word) == NULL)
         fail_msg("%s: \"%s\" does not contain \"%s\"", err_code(e), detail.text, word);
     assert_true(gap_fingerprint(world) == before);
@@ -66,7 +66,7 @@ static void accepted(struct gap_world *world, const struct rpc_ledger *named)
 {
     struct ledger_committed committed;
     struct detail detail = {0};
-    if (ledger_commit(&world->lead, named, NULL, &committed, &detail) != ERR_OK)
+    if (ledger_feed_commit(world->feed, &world->lead, named, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 

@@ -41,7 +41,7 @@ static struct ingest *start(struct world *world)
     const struct feed feed = ledger_feed_source(world->feed);
     const struct ingest_settings settings = {.database_direct_url = world->db.url,
         .feed = &feed,
-        .network = network_id_of("ingest test"),
+        .network = network_id_of(BUILT_PASSPHRASE),
         .poll_ms = 20,
         .ledger_seconds = 5,
         .funds = {.payment_stroops = 20000, .low_payments = 1000, .min_payments = 100},
@@ -57,9 +57,10 @@ static int set_up(void **state)
     char address[ADDRESS_SIZE];
     address_encode(&ours, address);
     world->db = test_db_new(TEST_DB_MIGRATED);
-    AUTO_FREE char *sql = mem_format(
-        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('ingest test', '%s')",
-        address);
+    AUTO_FREE char *sql =
+        mem_format("INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" BUILT_PASSPHRASE
+                   "', '%s')",
+            address);
     test_db_exec(&world->db, sql);
     world->feed = ledger_feed_new(FIRST, 20);
     ledger_feed_on_read(world->feed, on_read, NULL);

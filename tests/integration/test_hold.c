@@ -36,7 +36,7 @@ static enum err commit(struct world *world)
 {
     struct ledger_committed committed;
     const struct rpc_ledger ledger = next_ledger(world);
-    enum err e = ledger_commit(&world->lead, &ledger, NULL, &committed, NULL);
+    enum err e = ledger_feed_commit(world->feed, &world->lead, &ledger, &committed, NULL);
     world->next += e == ERR_OK;
     return e;
 }
@@ -49,6 +49,7 @@ static int set_up(void **state)
     world->next = POOL_SEED_LEDGER;
     world->feed = ledger_feed_new(world->next, 0);
     world->lead = (struct lead){.db = test_db_open(&world->pool.test, DB_DIRECT),
+        .network = world->pool.settings.network,
         .locks = lock_numbers_of(&world->pool.settings.network),
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);

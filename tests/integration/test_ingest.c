@@ -175,7 +175,7 @@ static void DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to
     await_not_ready(world->ingest, "stopped: Stellar RPC serves another network, \"another\": set RPC_URL");
     assert_int_equal(test_db_number(&world->db, sql_allowed), 0);
     assert_int_equal(cursor_of(world), FIRST);
-    ledger_feed_passphrase(world->feed, "ingest test");
+    ledger_feed_passphrase(world->feed, BUILT_PASSPHRASE);
     await_cursor(world, FIRST + 10);
     await_ready(world->ingest);
 }

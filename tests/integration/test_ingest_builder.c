@@ -12,11 +12,12 @@
 
 static struct ledger decode(const struct built_ledger *built, struct hash *hash)
 {
+    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
     struct buf meta = {0};
     struct ledger ledger;
     struct detail detail = {0};
     ledger_build(built, &meta, hash);
-    enum err e = ledger_decode(buf_bytes(&meta), NULL, &ledger, &detail);
+    enum err e = ledger_decode(buf_bytes(&meta), &network, &ledger, &detail);
     buf_free(&meta);
     if (e != ERR_OK)
         fail_msg("metadata %u: %s", built->meta_version, detail.text);
@@ -37,7 +38,7 @@ static void a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata(vo
         assert_int_equal(ledger.protocol, 28);
         assert_true(hash_equal(&ledger.hash, &hash));
         assert_true(hash_equal(&ledger.previous_hash, &previous));
-        assert_true(ledger.hash_proved && ledger.results_proved);
+        assert_true(ledger.hash_proved && ledger.results_proved && ledger.set_proved);
         ledger_free(&ledger);
     }
 }
@@ -67,7 +68,7 @@ static void a_built_ledger_has_the_given_transactions_and_accounts(void **state)
                 .accounts = accounts,
                 .account_count = ARRAY_LEN(accounts)};
             struct ledger ledger = decode(&built, &hash);
-            assert_true(ledger.hash_proved && ledger.results_proved);
+            assert_true(ledger.hash_proved && ledger.results_proved && ledger.set_proved);
             assert_int_equal(ledger.transaction_count, count);
             if (count != 0) {
                 assert_true(hash_equal(&ledger.transactions[0].hash, &transactions[0].hash));

@@ -34,8 +34,10 @@ static struct network_id network;
 
 static struct lead new_lead(const struct world *world)
 {
-    return (struct lead){
-        .db = test_db_open(&world->db, DB_DIRECT), .locks = lock_numbers_of(&network), .ledger_seconds = 5};
+    return (struct lead){.db = test_db_open(&world->db, DB_DIRECT),
+        .network = network,
+        .locks = lock_numbers_of(&network),
+        .ledger_seconds = 5};
 }
 
 static enum err commit(struct world *world, uint32_t sequence)
@@ -43,13 +45,13 @@ static enum err commit(struct world *world, uint32_t sequence)
     struct ledger_committed committed;
     struct detail detail = {0};
     struct rpc_ledger named = ledger_feed_ledger(world->feed, sequence);
-    return ledger_commit(&world->lead, &named, NULL, &committed, &detail);
+    return ledger_feed_commit(world->feed, &world->lead, &named, &committed, &detail);
 }
 
 static int set_up(void **state)
 {
     struct world *world = NEW(struct world);
-    network = network_id_of("commit test");
+    network = network_id_of(BUILT_PASSPHRASE);
     world->db = test_db_new(TEST_DB_MIGRATED);
     world->feed = ledger_feed_new(FIRST, 0);
     world->lead = new_lead(world);
@@ -278,17 +280,19 @@ static void DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing(void **sta
     assert_int_equal(commit(world, FIRST + 2), ERR_LEDGER_MISMATCH); /* not the next one */
     for (size_t i = 0; i < HASHED_BYTES; i++) {
         meta->data[i] ^= 0x40;
-        if (ledger_commit(&world->lead, &named, NULL, &committed, &detail) == ERR_OK)
+        if (ledger_feed_commit(world->feed, &world->lead, &named, &committed, &detail) == ERR_OK)
             fail_msg("a change of byte %zu is not noticed", i);
         meta->data[i] ^= 0x40;
     }
     for (size_t cut = 1; cut < meta->len; cut += 7) {
         struct rpc_ledger part = named;
         part.meta.len -= cut;
-        assert_int_not_equal(ledger_commit(&world->lead, &part, NULL, &committed, &detail), ERR_OK);
+        assert_int_not_equal(
+            ledger_feed_commit(world->feed, &world->lead, &part, &committed, &detail), ERR_OK);
     }
     named.hash.bytes[0] ^= 1;
-    assert_int_equal(ledger_commit(&world->lead, &named, NULL, &committed, &detail), ERR_LEDGER_MISMATCH);
+    assert_int_equal(
+        ledger_feed_commit(world->feed, &world->lead, &named, &committed, &detail), ERR_LEDGER_MISMATCH);
     assert_int_equal(cursor(world), FIRST);
     assert_int_equal(leased(world), 1);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
@@ -382,7 +386,7 @@ static void submit(struct world *world, uint64_t n, uint64_t max_time_s)
     address_encode(&source, address);
     hash_encode(&hash, hex);
     exec(world,
-        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('commit test', '%s')"
+        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" BUILT_PASSPHRASE "', '%s')"
         " ON CONFLICT DO NOTHING;"
         "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
         " VALUES ('creation', '{G}', '\\x%s', '', 7, %llu)",
@@ -400,7 +404,8 @@ static void the_submission_is_decided_in_the_ledger_transaction(void **state)
 {
     struct world *world = *state;
     const struct built_transaction included = {.hash = built_hash(11)},
-                                   refused = {.hash = built_hash(12), .code = TX_FAILED};
+                                   refused = {.hash = built_hash(12), .code = TX_FAILED},
+                                   other = {.hash = built_foreign(1)};
     const struct built_account used = {.key = built_key(1000), .sequence = 7};
     submit(world, 11, UINT32_MAX);
     ledger_feed_close(world->feed, NULL);
@@ -418,7 +423,9 @@ static void the_submission_is_decided_in_the_ledger_transaction(void **state)
     assert_int_equal(commit(world, FIRST + 3), ERR_OK);
     assert_int_equal(count_in(world, "failed"), 1);
     submit(world, 13, UINT32_MAX);
-    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &used, .account_count = 1});
+    ledger_feed_close(world->feed,
+        &(struct built_ledger){
+            .transactions = &other, .transaction_count = 1, .accounts = &used, .account_count = 1});
     assert_int_equal(commit(world, FIRST + 4), ERR_OK);
     assert_int_equal(count_in(world, "superseded"), 1);
     submit(world, 14, 1);

@@ -150,10 +150,11 @@ static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_reads_the_c
                             .kind = DB_DIRECT,
                             .name = "synchronous",
                             .statement_timeout_ms = TIMEOUT_MS}),
+        .network = pool->settings.network,
         .locks = lock_numbers_of(&pool->settings.network),
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
-    assert_int_equal(ledger_commit(&lead, &named, NULL, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_feed_commit(feed, &lead, &named, &committed, NULL), ERR_OK);
     assert_false(
         committed.standby_known); /* else its absence would be the state from which changes are logged */
     ledger_feed_close(feed, NULL);
@@ -161,7 +162,7 @@ static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_reads_the_c
     struct canceller canceller;
     set_standby("nobody");
     cancel_from_now(&canceller);
-    assert_int_equal(ledger_commit(&lead, &named, NULL, &committed, NULL), ERR_NOT_REPLICATED);
+    assert_int_equal(ledger_feed_commit(feed, &lead, &named, &committed, NULL), ERR_NOT_REPLICATED);
     assert_true(committed.standby_known && committed.synchronous_standby);
     assert_int_equal(lead.cursor.sequence, POOL_SEED_LEDGER); /* not moved */
     lead_drop(&lead);

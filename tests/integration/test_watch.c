@@ -342,7 +342,7 @@ static void commit_next(struct chain *chain)
 {
     struct ledger_committed committed;
     struct rpc_ledger ledger = ledger_feed_ledger(chain->feed, chain->sequence++);
-    if (ledger_commit(&chain->lead, &ledger, NULL, &committed, &detail) != ERR_OK)
+    if (ledger_feed_commit(chain->feed, &chain->lead, &ledger, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
@@ -358,10 +358,11 @@ static int compare_i64(const void *a, const void *b)
 static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state)
 {
     (void)state;
-    const struct network_id network = network_id_of("watch test");
+    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
     struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
     int64_t took_us[ROUNDS];
-    chain.lead = (struct lead){.db = test_db_open(&database, DB_DIRECT), .locks = lock_numbers_of(&network)};
+    chain.lead = (struct lead){
+        .db = test_db_open(&database, DB_DIRECT), .network = network, .locks = lock_numbers_of(&network)};
     assert_int_equal(lead_take(&chain.lead, &detail), ERR_OK);
     commit_next(&chain);
     for (unsigned i = 0; i < ROUNDS; i++) {

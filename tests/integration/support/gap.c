@@ -20,7 +20,7 @@ struct gap_world *gap_world_new(void)
         .locks = lock_numbers_of(&world->network)};
     struct rpc_ledger first = ledger_feed_ledger(world->feed, GAP_CURSOR);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
-    assert_int_equal(ledger_commit(&world->lead, &first, NULL, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_feed_commit(world->feed, &world->lead, &first, &committed, NULL), ERR_OK);
     return world;
 }
 
@@ -115,7 +115,7 @@ enum err gap_world_follow(struct gap_world *world)
 {
     struct ledger_committed committed;
     struct rpc_ledger next = ledger_feed_ledger(world->feed, world->lead.cursor.sequence + 1);
-    enum err e = ledger_commit(&world->lead, &next, NULL, &committed, &world->detail);
+    enum err e = ledger_feed_commit(world->feed, &world->lead, &next, &committed, &world->detail);
     world->settled = committed.settled;
     return e;
 }

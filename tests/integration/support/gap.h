@@ -10,7 +10,7 @@
 #include "pool_rows.h"
 
 #define GAP_CURSOR POOL_ROWS_LEDGER
-#define GAP_NETWORK "ingest test"
+#define GAP_NETWORK BUILT_PASSPHRASE
 
 struct gap_world {
     struct test_db db;

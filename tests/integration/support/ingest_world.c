@@ -37,7 +37,7 @@ struct ingest_settings ingest_world_settings(const struct ingest_world *world)
 {
     return (struct ingest_settings){.database_direct_url = world->db.url,
         .feed = &world->source,
-        .network = network_id_of("ingest test"),
+        .network = network_id_of(BUILT_PASSPHRASE),
         .poll_ms = POLL_MS,
         .ledger_seconds = 5,
         .stale_ms = STALE_MS,

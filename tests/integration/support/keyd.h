@@ -7,7 +7,7 @@
 
 #include "keys/keyd.h"
 
-#define KEYD_TEST_PASSPHRASE "fairway tests"
+#define KEYD_TEST_PASSPHRASE "fairway tests" /* also BUILT_PASSPHRASE */
 
 /* The program under test: FAIRWAY_KEYD, else build/release/fairway-keyd. */
 const char *keyd_program(void);

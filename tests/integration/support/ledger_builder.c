@@ -1,5 +1,10 @@
 #include "ledger_builder.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "ledger_envelopes.h"
+
 #define FEE_STROOPS 100
 #define TX_FEE_BUMP_INNER_SUCCESS 1
 #define TX_FEE_BUMP_INNER_FAILED (-13)
@@ -106,6 +111,65 @@ static void add_meta(struct buf *out, uint32_t ledger_meta_version, const struct
         add_zeros(out, 3); /* sorobanMeta, events, diagnosticEvents */
 }
 
+/* ---- the transaction set */
+
+/* The envelope of transaction i as submitted; the hashes of *transaction become those of the envelope. */
+static void add_envelope(struct buf *out, const struct built_ledger *ledger, size_t i,
+    const struct network_id *network, struct built_transaction *transaction)
+{
+    struct buf inner = {0};
+    struct hash *hash = transaction->has_inner ? &transaction->inner_hash : &transaction->hash;
+    if (transaction->envelope.len != 0) {
+        buf_add_bytes(&inner, transaction->envelope);
+    } else if (!envelope_find(hash, &inner)) {
+        const struct built_account changed =
+            i < ledger->account_count ? ledger->accounts[i] : (struct built_account){.sequence = 1};
+        envelope_make(&changed.key, changed.sequence, hash, &inner);
+        *hash = envelope_hash_of(network, buf_bytes(&inner));
+    }
+    size_t start = out->len;
+    if (transaction->has_inner)
+        envelope_wrap(buf_bytes(&inner), out);
+    else
+        buf_add_bytes(out, buf_bytes(&inner));
+    if (transaction->has_inner)
+        transaction->hash = envelope_hash_of(network, (struct bytes){out->data + start, out->len - start});
+    buf_free(&inner);
+}
+
+/* A classic phase with one component, or a TransactionSet. The hash of the latter leaves out the count. */
+static struct buf build_set(
+    const struct built_ledger *ledger, struct built_transaction *transactions, struct hash *hash)
+{
+    const struct network_id tests = network_id_of(BUILT_PASSPHRASE);
+    const struct network_id *network = ledger->network != NULL ? ledger->network : &tests;
+    struct buf set = {0}, envelopes = {0};
+    for (size_t i = 0; i < ledger->transaction_count; i++)
+        add_envelope(&envelopes, ledger, i, network, &transactions[i]);
+    if (ledger->meta_version > 0)
+        buf_add_u32(&set, 1); /* GeneralizedTransactionSet V1 */
+    add_hash(&set, &ledger->previous_hash);
+    if (ledger->meta_version > 0) {
+        buf_add_u32(&set, 1);
+        add_zeros(&set, 1); /* V0 components */
+        buf_add_u32(&set, 1);
+        add_zeros(&set, 2); /* transactions without a base fee */
+    }
+    const struct bytes head = {set.data, set.len};
+    if (ledger->meta_version == 0)
+        *hash = sha256_parts((const struct bytes[]){head, buf_bytes(&envelopes)}, 2);
+    buf_add_u32(&set, (uint32_t)ledger->transaction_count);
+    buf_add_bytes(&set, buf_bytes(&envelopes));
+    if (ledger->meta_version > 0)
+        *hash = sha256(buf_bytes(&set));
+    if (ledger->invented)
+        hash->bytes[0] ^= 1;
+    buf_free(&envelopes);
+    return set;
+}
+
+/* ---- the ledger */
+
 static void add_transactions(struct buf *out, const struct built_ledger *ledger)
 {
     size_t next = 0;
@@ -135,13 +199,14 @@ static struct hash result_set_hash(const struct built_ledger *ledger)
     return hash;
 }
 
-static void add_header(struct buf *out, const struct built_ledger *ledger, struct hash *hash)
+static void add_header(
+    struct buf *out, const struct built_ledger *ledger, const struct hash *set_hash, struct hash *hash)
 {
     struct buf header = {0};
     struct hash results = result_set_hash(ledger);
     buf_add_u32(&header, ledger->protocol != 0 ? ledger->protocol : BUILT_PROTOCOL);
     add_hash(&header, &ledger->previous_hash);
-    add_zeros(&header, 8); /* txSetHash */
+    add_hash(&header, set_hash);
     buf_add_u64(&header, ledger->close_time_s);
     add_zeros(&header, 2); /* upgrades, ext: STELLAR_VALUE_BASIC */
     add_hash(&header, &results);
@@ -192,16 +257,14 @@ static void add_upgrades(struct buf *out, const struct built_ledger *ledger)
         add_freeze(out, ledger);
 }
 
-void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash)
+static void build(const struct built_ledger *ledger, struct bytes set, const struct hash *set_hash,
+    struct buf *out, struct hash *hash)
 {
     buf_add_u32(out, ledger->meta_version);
     if (ledger->meta_version > 0)
         buf_add_u32(out, 0); /* ext */
-    add_header(out, ledger, hash);
-    if (ledger->meta_version > 0)
-        buf_add_u32(out, 1); /* GeneralizedTransactionSet V1 */
-    add_hash(out, &ledger->previous_hash);
-    buf_add_u32(out, 0); /* no transactions in the set: the decoder does not read it */
+    add_header(out, ledger, set_hash, hash);
+    buf_add_bytes(out, set);
     add_transactions(out, ledger);
     add_upgrades(out, ledger);
     add_zeros(out, 1); /* scpInfo */
@@ -211,7 +274,21 @@ void ledger_build(const struct built_ledger *ledger, struct buf *out, struct has
         add_zeros(out, 1); /* unused */
 }
 
-struct hash built_hash(uint64_t number)
+void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash)
+{
+    struct built_ledger hashed = *ledger;
+    struct built_transaction *transactions AUTO_FREE =
+        NEW_ARRAY(ledger->transaction_count, struct built_transaction);
+    for (size_t i = 0; i < ledger->transaction_count; i++)
+        transactions[i] = ledger->transactions[i];
+    struct hash set_hash;
+    struct buf set = build_set(ledger, transactions, &set_hash);
+    hashed.transactions = transactions;
+    build(&hashed, buf_bytes(&set), &set_hash, out, hash);
+    buf_free(&set);
+}
+
+static struct hash hash_of_number(uint64_t number)
 {
     uint8_t bytes[8];
     be64_put(bytes, number);
@@ -221,8 +298,26 @@ struct hash built_hash(uint64_t number)
 struct public_key built_key(uint64_t number)
 {
     struct public_key key;
-    struct hash hash = built_hash(~number);
+    struct hash hash = hash_of_number(~number);
     for (size_t i = 0; i < sizeof key.bytes; i++)
         key.bytes[i] = hash.bytes[i];
     return key;
+}
+
+struct hash built_foreign(uint64_t number)
+{
+    return hash_of_number(number ^ 1ULL << 60); /* else its made envelope would be that of built_hash */
+}
+
+struct hash built_hash(uint64_t number)
+{
+    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
+    const struct public_key source = built_key(number);
+    const struct hash salt = hash_of_number(number);
+    struct buf envelope = {0};
+    envelope_make(&source, BUILT_SEQUENCE, &salt, &envelope);
+    const struct hash hash = envelope_hash_of(&network, buf_bytes(&envelope));
+    envelope_add(&hash, buf_bytes(&envelope));
+    buf_free(&envelope);
+    return hash;
 }

@@ -1,21 +1,29 @@
 /*
- * Builds LedgerCloseMeta for tests and benchmarks: small ledgers with the hashes of real ones (header, result
- * set, link to the ledger before). Encodes by hand, so that it does not depend on the decoder that it tests.
+ * Builds LedgerCloseMeta for tests and benchmarks: small ledgers with the hashes of real ones (header,
+ * transaction set, result set, link to the ledger before). Encodes by hand, so that it does not depend on the
+ * decoder that it tests.
  */
 #ifndef FAIRWAY_TESTS_LEDGER_BUILDER_H
 #define FAIRWAY_TESTS_LEDGER_BUILDER_H
 
 #include "stellar/ids.h"
 
+#define BUILT_PASSPHRASE "fairway tests" /* of the network, unless a ledger names another */
 #define BUILT_PROTOCOL 28
 #define BUILT_BASE_RESERVE 5000000 /* stroops */
 
-/* A processed transaction. With has_inner it is a fee bump, and code is the inner transaction's. */
+/*
+ * A processed transaction. With has_inner it is a fee bump, and code is the inner transaction's. If hash (of
+ * a fee bump, inner_hash) is that of a known envelope, the set has that envelope, and the hash of a fee bump
+ * is computed. Else the set has a made one, with another hash: its source is the account that the transaction
+ * changes, and it consumes the sequence number that the account has afterwards.
+ */
 struct built_transaction {
     struct hash hash;
     bool has_inner;
     struct hash inner_hash;
-    int32_t code; /* TransactionResultCode */
+    int32_t code;          /* TransactionResultCode */
+    struct bytes envelope; /* not empty: the known envelope of hash or inner_hash */
 };
 
 /* How the ledger leaves an account. */
@@ -25,6 +33,7 @@ struct built_account {
     bool created;        /* LEDGER_ENTRY_CREATED instead of UPDATED */
     bool removed;        /* LEDGER_ENTRY_REMOVED: sequence is not used */
     bool foreign_signer; /* it has a second signer */
+    bool invented;       /* the metadata lies: the network has no such change */
     int64_t balance_stroops;
 };
 
@@ -33,6 +42,7 @@ struct built_ledger {
     uint32_t protocol;     /* 0: 28 */
     uint32_t base_reserve; /* stroops; 0: 5,000,000 */
     uint32_t sequence;
+    const struct network_id *network; /* NULL: of BUILT_PASSPHRASE */
     struct hash previous_hash;
     uint64_t close_time_s;
     const struct built_transaction *transactions;
@@ -46,13 +56,19 @@ struct built_ledger {
     const struct public_key *frozen;
     size_t frozen_count;
     bool frozen_changed;
+    bool frozen_invented; /* the metadata lies about the list */
+    bool invented;        /* another set than the header names */
 };
 
 /* Appends the XDR LedgerCloseMeta; *hash is the hash of its header. */
 void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash);
 
-/* A hash and a public key for each number. Nobody has the secret key. */
-struct hash built_hash(uint64_t number);
+/* A public key for each number. Nobody has the secret key. */
 struct public_key built_key(uint64_t number);
+/* The hash of a known transaction of built_key(number), which consumes this sequence number. */
+#define BUILT_SEQUENCE 51
+struct hash built_hash(uint64_t number);
+/* The hash of no known transaction. */
+struct hash built_foreign(uint64_t number);
 
 #endif

@@ -57,7 +57,7 @@ struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
     struct ledger_feed *feed = NEW(struct ledger_feed);
     pthread_mutex_init(&feed->mutex, NULL);
     feed->first = feed->oldest = first;
-    feed->passphrase = "ingest test";
+    feed->passphrase = BUILT_PASSPHRASE;
     feed->protocol = BUILT_PROTOCOL;
     feed->close_time_s = (uint64_t)time(NULL) - age_s - 1;
     ledger_feed_close(feed, NULL);
@@ -84,10 +84,11 @@ static void add_event(struct ledger_feed *feed, const struct event *event)
 static void add_history(struct ledger_feed *feed, const struct built_ledger *ledger)
 {
     for (size_t i = 0; i < ledger->account_count; i++)
-        add_event(feed, &(struct event){ledger->sequence, false, ledger->accounts[i]});
-    for (size_t i = 0; i < ledger->frozen_count; i++)
+        if (!ledger->accounts[i].invented)
+            add_event(feed, &(struct event){ledger->sequence, false, ledger->accounts[i]});
+    for (size_t i = 0; i < ledger->frozen_count && !ledger->frozen_invented; i++)
         add_event(feed, &(struct event){ledger->sequence, true, {.key = ledger->frozen[i]}});
-    if (ledger->frozen_count > 0 || ledger->frozen_changed) {
+    if ((ledger->frozen_count > 0 && !ledger->frozen_invented) || ledger->frozen_changed) {
         feed->frozen_from = mem_grow(feed->frozen_from, feed->frozen_count + 1, sizeof feed->frozen_from[0]);
         feed->frozen_from[feed->frozen_count++] = ledger->sequence;
     }
@@ -257,11 +258,11 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
     for (size_t i = 0; e == ERR_OK && i < feed->event_count; i++)
         if (feed->events[i].frozen && feed->events[i].ledger == from) {
             out->keys = mem_grow(out->keys, out->count + 1, sizeof out->keys[0]);
-            out->keys[out->count++] =
-                feed->events[i]
-                    .account.key; /* in ascending order, because tests freeze one or give them sorted */
+            out->keys[out->count++] = feed->events[i].account.key;
         }
     pthread_mutex_unlock(&feed->mutex);
+    if (out->count > 0)
+        qsort(out->keys, out->count, sizeof out->keys[0], public_key_compare);
     return with_detail(detail, e);
 }
 
@@ -290,6 +291,13 @@ static enum err transaction(
 struct feed ledger_feed_source(struct ledger_feed *feed)
 {
     return (struct feed){ledgers, network, accounts, frozen, transaction, feed};
+}
+
+enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const struct rpc_ledger *named,
+    struct ledger_committed *out, struct detail *detail)
+{
+    const struct feed source = ledger_feed_source(feed);
+    return ledger_commit(lead, &source, named, NULL, out, detail);
 }
 
 void ledger_feed_fail_once(struct ledger_feed *feed, unsigned nth, enum err e)

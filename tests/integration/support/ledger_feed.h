@@ -6,6 +6,7 @@
 #define FAIRWAY_TESTS_LEDGER_FEED_H
 
 #include "../../../src/ingest/feed.h"
+#include "../../../src/ingest/ledger_commit.h"
 #include "ingest/ingest.h"
 #include "ledger_builder.h"
 
@@ -27,6 +28,10 @@ struct rpc_ledger ledger_feed_ledger(struct ledger_feed *feed, uint32_t sequence
 /* The ledger's metadata, which the test may change. */
 struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence);
 
+/* Commits a ledger with ledger_commit, which confirms by reads from the feed. */
+enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const struct rpc_ledger *named,
+    struct ledger_committed *out, struct detail *detail);
+
 /* The feed as the interface that ingestion reads. */
 struct feed ledger_feed_source(struct ledger_feed *feed);
 /* Drops the ledgers below oldest. */
@@ -42,7 +47,7 @@ void ledger_feed_put(struct ledger_feed *feed, const struct built_account *accou
 void ledger_feed_lag(struct ledger_feed *feed, const unsigned lags[], size_t count);
 /* From now on transactions of dropped ledgers are found too. */
 void ledger_feed_keep_transactions(struct ledger_feed *feed);
-/* Changes the network that it serves, at first "ingest test". passphrase is borrowed. */
+/* Changes the network that it serves, at first BUILT_PASSPHRASE. passphrase is borrowed. */
 void ledger_feed_passphrase(struct ledger_feed *feed, const char *passphrase);
 /* Changes the protocol that it reports; below 26 it refuses requests for frozen keys. */
 void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol);

@@ -72,8 +72,7 @@ static void happen(struct reference *reference, size_t n, enum event event)
             account->state = "quarantined";
         break;
     case REMOVED:
-        end(lease, "superseded");
-        account->state = is(account, "retiring") ? "retired" : "quarantined";
+        account->state = is(account, "retiring") && lease == NULL ? "retired" : "quarantined";
         return;
     case CREATED:
         account->sequence = (int64_t)reference->tip << 32;

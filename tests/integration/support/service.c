@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "keyd.h"
+#include "settle_honest.h"
 #include "pool/master_keys.h"
 #include "pool/settle.h"
 #include "unit/http/client.h"
@@ -215,7 +216,7 @@ static void commit_ledger(struct service *service, struct ledger *ledger)
         &detail, "cursor");
     ledger->sequence = (uint32_t)db_i64(cursor, 0, 0);
     ledger->close_time_s = (uint64_t)db_i64(cursor, 0, 1);
-    must(settle_ledger(service->sql, ledger, false, &settled, &detail), &detail, "settle");
+    must(settle_honest(service->sql, ledger, &settled, &detail), &detail, "settle");
     run(service, DB_SQL("INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time,"
                         " transaction_count, settled_count) VALUES ($1, $2, $2, 28, $3, 0, 0)",
                      DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
@@ -242,6 +243,9 @@ void service_include(
             .fee_bump = true,
             .inner_hash = *lease,
             .inner_code = result_code};
+    transaction.source = account.key;
+    transaction.sequence = account.sequence;
+    transaction.consumed = true;
     commit_ledger(service,
         &(struct ledger){
             .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});

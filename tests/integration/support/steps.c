@@ -223,9 +223,9 @@ static void build_use(struct run *run, struct built *built, size_t n, enum event
 {
     const struct reference_account *account = &run->reference.accounts[n];
     const struct reference_lease *lease = reference_open_lease(&run->reference, n);
-    built->transactions[built->transactions_count++] = (struct built_transaction){
-        .hash = event == FOREIGN_USE ? built_hash(1000000 + run->counter++) : lease->hash,
-        .code = event == INCLUDED_FAILED ? -1 : 0};
+    built->transactions[built->transactions_count++] =
+        (struct built_transaction){.hash = event == FOREIGN_USE ? built_foreign(run->counter++) : lease->hash,
+            .code = event == INCLUDED_FAILED ? -1 : 0};
     built->accounts[built->accounts_count++] =
         (struct built_account){.key = run->pool.accounts[n], .sequence = account->sequence + 1};
 }

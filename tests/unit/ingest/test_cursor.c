@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "cursor.h"
 
 static struct hash hash_of(uint8_t fill)
@@ -34,7 +35,8 @@ static struct fixture good(void)
             .hash = hash_of(2),
             .previous_hash = hash_of(1),
             .hash_proved = true,
-            .results_proved = true},
+            .results_proved = true,
+            .set_proved = true},
     };
 }
 
@@ -76,11 +78,13 @@ static void DR4_a_ledger_with_another_number_is_refused(void **state)
 static void DR4_a_ledger_with_a_wrong_hash_is_refused(void **state)
 {
     (void)state;
-    struct fixture header = good(), results = good(), answer = good();
+    struct fixture header = good(), results = good(), set = good(), answer = good();
     header.ledger.hash_proved = false;
     assert_refused(&header, "header");
     results.ledger.results_proved = false;
     assert_refused(&results, "results");
+    set.ledger.set_proved = false;
+    assert_refused(&set, "its transactions");
     answer.received.hash = hash_of(3);
     assert_refused(&answer, "Stellar RPC's answer");
 }
@@ -118,6 +122,9 @@ static void the_first_ledger_needs_no_link_but_the_right_hashes(void **state)
     fixture.received.sequence = 10;
     fixture.ledger.results_proved = false;
     assert_refused(&fixture, "results");
+    fixture.ledger.results_proved = true;
+    fixture.ledger.set_proved = false;
+    assert_refused(&fixture, "its transactions");
 }
 
 static enum err check_after_gap(const struct fixture *fixture, uint32_t requested, struct detail *detail)
@@ -132,8 +139,8 @@ static void DR4_after_a_gap_everything_but_the_link_is_checked(void **state)
     unlinked.ledger.previous_hash = hash_of(77);
     assert_int_equal(check_after_gap(&unlinked, 10, NULL), ERR_OK);
     assert_int_equal(check_after_gap(&unlinked, 11, NULL), ERR_LEDGER_MISMATCH); /* not the requested one */
-    struct fixture bad[8];
-    for (size_t i = 0; i < 8; i++)
+    struct fixture bad[9];
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         bad[i] = unlinked;
     bad[0].ledger.hash_proved = false;
     bad[1].ledger.results_proved = false;
@@ -143,7 +150,8 @@ static void DR4_after_a_gap_everything_but_the_link_is_checked(void **state)
     bad[5].ledger.close_time_s = 99;
     bad[6].ledger.protocol = 26;
     bad[7].cursor.sequence = 10;
-    for (size_t i = 0; i < 8; i++)
+    bad[8].ledger.set_proved = false;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         if (check_after_gap(&bad[i], 10, NULL) != ERR_LEDGER_MISMATCH)
             fail_msg("case %zu is accepted", i);
 }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "pool/account_state.h"
 
 static struct account_row row_of(enum account_state state)
@@ -19,15 +20,38 @@ static struct ledger_account seen(int64_t sequence)
     return (struct ledger_account){.sequence = sequence, .own_authority = true};
 }
 
+/* Ledger 101, which the metadata says left the account as seen. */
+static struct account_news claim(const struct ledger_account *seen)
+{
+    return (struct account_news){.ledger = 101, .seen = seen};
+}
+
+/* A claim that a read as of ledger 103 confirms. */
+static struct account_news confirmed(const struct ledger_account *seen)
+{
+    return (struct account_news){.ledger = 101, .seen = seen, .read = seen, .read_ledger = 103};
+}
+
+static enum account_verdict apply(struct account_row *row, struct account_news news)
+{
+    return account_state_after_ledger(row, &news);
+}
+
+/* ---- what a ledger proves */
+
 static void a_confirmed_lease_changes_the_sequence_number_only(void **state)
 {
     (void)state;
-    struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(41);
-    assert_true(account_state_after_ledger(&row, &account, 101, true, false));
-    assert_int_equal(row.state, ACCOUNT_ACTIVE);
-    assert_int_equal(row.sequence, 41);
-    assert_int_equal(row.sequence_ledger, 101);
+    struct account_news news = {.ledger = 101, .consumed = 41, .ours = true};
+    for (int with_metadata = 0; with_metadata <= 1; with_metadata++) {
+        struct account_row row = row_of(ACCOUNT_ACTIVE);
+        news.seen = with_metadata ? &account : NULL;
+        assert_int_equal(apply(&row, news), ACCOUNT_CHANGED);
+        assert_int_equal(row.state, ACCOUNT_ACTIVE);
+        assert_int_equal(row.sequence, 41);
+        assert_int_equal(row.sequence_ledger, 101);
+    }
 }
 
 static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
@@ -35,95 +59,192 @@ static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
     (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(90);
-    assert_false(account_state_after_ledger(&row, &account, 100, false, false));
-    assert_false(account_state_after_ledger(&row, &account, 99, false, false));
+    for (uint32_t ledger = 99; ledger <= 100; ledger++) {
+        struct account_news news = {.ledger = ledger, .consumed = 90, .seen = &account};
+        assert_int_equal(apply(&row, news), ACCOUNT_SAME);
+    }
     assert_int_equal(row.sequence, 40);
     assert_int_equal(row.state, ACCOUNT_ACTIVE);
-}
-
-/* A payment to the account. */
-static void a_change_without_a_sequence_number_only_moves_the_ledger(void **state)
-{
-    (void)state;
-    struct account_row row = row_of(ACCOUNT_ACTIVE);
-    struct ledger_account account = seen(40);
-    assert_true(account_state_after_ledger(&row, &account, 101, false, false));
-    assert_int_equal(row.state, ACCOUNT_ACTIVE);
-    assert_int_equal(row.sequence_ledger, 101);
 }
 
 static void a_sequence_number_that_a_foreign_transaction_consumed_quarantines(void **state)
 {
     (void)state;
-    struct account_row row = row_of(ACCOUNT_ACTIVE);
-    struct ledger_account account = seen(41);
-    assert_true(account_state_after_ledger(&row, &account, 101, false, false));
+    struct account_row row = row_of(ACCOUNT_ACTIVE), retiring = row_of(ACCOUNT_RETIRING);
+    const struct account_news news = {.ledger = 101, .consumed = 41};
+    assert_int_equal(apply(&row, news), ACCOUNT_CHANGED);
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
     assert_non_null(row.reason);
+    assert_int_equal(row.sequence, 41);
+    assert_int_equal(apply(&retiring, news), ACCOUNT_CHANGED);
+    assert_int_equal(retiring.state, ACCOUNT_RETIRING);
+}
+
+static void a_submission_that_succeeded_creates_and_merges_its_accounts(void **state)
+{
+    (void)state;
+    struct account_row creating = {.state = ACCOUNT_CREATING}, retiring = row_of(ACCOUNT_RETIRING),
+                       active = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account created = seen((int64_t)101 << 32), gone = {.removed = true};
+    struct account_news news = {.ledger = 101, .submitted = true, .seen = &created};
+    assert_int_equal(apply(&creating, news), ACCOUNT_CHANGED);
+    assert_int_equal(creating.state, ACCOUNT_ACTIVE);
+    assert_true(creating.known && creating.sequence == (int64_t)101 << 32);
+    news.seen = &gone;
+    assert_int_equal(apply(&retiring, news), ACCOUNT_CHANGED);
+    assert_int_equal(retiring.state, ACCOUNT_RETIRED);
+    news.seen = NULL;
+    assert_int_equal(apply(&active, news), ACCOUNT_SAME);
+}
+
+/* ---- what the metadata claims */
+
+/* A payment to the account, or sponsorship. */
+static void a_claim_of_what_is_known_changes_nothing(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE), creating = {.state = ACCOUNT_CREATING};
+    struct ledger_account account = seen(40), gone = {.removed = true};
+    assert_int_equal(apply(&row, claim(&account)), ACCOUNT_SAME);
+    assert_int_equal(apply(&creating, claim(&gone)), ACCOUNT_SAME);
+    assert_int_equal(row.sequence_ledger, 100);
+}
+
+static void other_claims_have_to_be_read_and_count_for_nothing_when_the_read_refutes_them(void **state)
+{
+    (void)state;
+    const struct ledger_account same = seen(40),
+                                changes[] = {seen(39), seen(41), {.sequence = 40}, {.removed = true}};
+    static const enum account_state states[] = {ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
+    for (size_t s = 0; s < ARRAY_LEN(states); s++)
+        for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+            struct account_row row = row_of(states[s]), before = row;
+            assert_int_equal(apply(&row, claim(&changes[i])), ACCOUNT_DOUBTFUL);
+            row = before;
+            struct account_news news = confirmed(&changes[i]);
+            news.read = &same;
+            assert_int_equal(apply(&row, news), ACCOUNT_REFUTED);
+            assert_memory_equal(&row, &before, sizeof row);
+        }
+}
+
+static void a_claim_beside_a_proved_transaction_has_to_be_read_too(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account bumped = seen(99), honest = seen(41);
+    struct account_news news = confirmed(&bumped);
+    news.consumed = 41;
+    news.ours = true;
+    news.read = NULL;
+    assert_int_equal(apply(&row, news), ACCOUNT_DOUBTFUL);
+    row = row_of(ACCOUNT_ACTIVE);
+    news.read = &honest;
+    assert_int_equal(apply(&row, news), ACCOUNT_REFUTED);
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+    assert_int_equal(row.sequence, 41); /* proved */
+    row = row_of(ACCOUNT_ACTIVE);
+    news.read = &bumped;
+    assert_int_equal(apply(&row, news), ACCOUNT_CHANGED);
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+}
+
+/* The network may be ahead: the read may have the transaction of the open lease. */
+static void the_sequence_number_of_the_open_lease_confirms_nothing(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(41), higher = seen(42);
+    row.lease_sequence = 41;
+    assert_int_equal(apply(&row, confirmed(&account)), ACCOUNT_REFUTED);
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+    assert_int_equal(row.sequence, 40);
+    assert_int_equal(apply(&row, confirmed(&higher)), ACCOUNT_CHANGED);
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+}
+
+static void a_confirmed_change_quarantines(void **state)
+{
+    (void)state;
+    const struct {
+        struct ledger_account seen;
+        const char *reason;
+    } cases[] = {
+        {seen(41), "consumed by a transaction that fairway did not sign"},
+        {seen(39), "went back"}, /* merged and created again, or another network */
+        {{.sequence = 40}, "signers or thresholds"},
+        {{.removed = true}, "the network removed the account"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct account_row row = row_of(ACCOUNT_ACTIVE);
+        assert_int_equal(apply(&row, confirmed(&cases[i].seen)), ACCOUNT_CHANGED);
+        assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+        assert_non_null(strstr(row.reason, cases[i].reason));
+        assert_int_equal(row.sequence, cases[i].seen.removed ? 40 : cases[i].seen.sequence);
+    }
+}
+
+/* After the database has forgotten the submission. */
+static void a_confirmed_creation_activates_an_account_with_its_sequence_number(void **state)
+{
+    (void)state;
+    struct account_row row = {.state = ACCOUNT_CREATING}, absent = row;
+    struct ledger_account account = seen((int64_t)101 << 32), gone = {.removed = true};
+    assert_int_equal(apply(&row, claim(&account)), ACCOUNT_DOUBTFUL);
+    row = absent;
+    assert_int_equal(apply(&row, confirmed(&account)), ACCOUNT_CHANGED);
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+    assert_true(row.known && row.sequence == (int64_t)101 << 32);
+    struct account_news news = confirmed(&account);
+    news.read = &gone;
+    assert_int_equal(apply(&absent, news), ACCOUNT_REFUTED);
+    assert_int_equal(absent.state, ACCOUNT_CREATING);
+}
+
+static void a_confirmed_removal_retires_a_retiring_account_unless_it_is_leased(void **state)
+{
+    (void)state;
+    struct ledger_account gone = {.removed = true};
+    struct account_row row = row_of(ACCOUNT_RETIRING), leased = row;
+    assert_int_equal(apply(&row, confirmed(&gone)), ACCOUNT_CHANGED);
+    assert_int_equal(row.state, ACCOUNT_RETIRED);
+    leased.lease_sequence = 41;
+    assert_int_equal(apply(&leased, confirmed(&gone)), ACCOUNT_CHANGED);
+    assert_int_equal(leased.state, ACCOUNT_QUARANTINED);
+}
+
+static void a_quarantined_account_keeps_its_first_reason_and_needs_no_read(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_QUARANTINED);
+    struct ledger_account account = {.sequence = 90};
+    struct account_news news = claim(&account);
+    assert_int_equal(apply(&row, news), ACCOUNT_SAME);
+    news.consumed = 41;
+    assert_int_equal(apply(&row, news), ACCOUNT_CHANGED);
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+    assert_null(row.reason);
     assert_int_equal(row.sequence, 41);
 }
 
 static void DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quarantine_nothing(void **state)
 {
     (void)state;
-    struct account_row used = row_of(ACCOUNT_ACTIVE), removed = row_of(ACCOUNT_ACTIVE), foreign = used;
-    struct ledger_account account = seen(41), gone = seen(40), taken = seen(41);
-    gone.removed = true;
-    taken.own_authority = false;
-    assert_true(account_state_after_ledger(&used, &account, 101, false, true));
+    struct account_row used = row_of(ACCOUNT_ACTIVE), removed = used, foreign = used;
+    struct ledger_account gone = {.removed = true}, taken = {.sequence = 40};
+    struct account_news news = {.ledger = 101, .on_hold = true, .consumed = 41};
+    assert_int_equal(apply(&used, news), ACCOUNT_CHANGED);
     assert_int_equal(used.state, ACCOUNT_ACTIVE);
     assert_int_equal(used.sequence, 41);
-    assert_true(account_state_after_ledger(&removed, &gone, 101, false, true));
+    news = confirmed(&gone);
+    news.on_hold = true;
+    assert_int_equal(apply(&removed, news), ACCOUNT_CHANGED);
     assert_int_equal(removed.state, ACCOUNT_RETIRED);
-    assert_true(account_state_after_ledger(&foreign, &taken, 101, false, true));
+    news = confirmed(&taken);
+    news.on_hold = true;
+    assert_int_equal(apply(&foreign, news), ACCOUNT_CHANGED);
     assert_int_equal(
         foreign.state, ACCOUNT_QUARANTINED); /* others can sign for it: no lease may be granted */
-}
-
-static void changed_signers_quarantine(void **state)
-{
-    (void)state;
-    struct account_row row = row_of(ACCOUNT_ACTIVE);
-    struct ledger_account account = seen(40);
-    account.own_authority = false;
-    assert_true(account_state_after_ledger(&row, &account, 101, true, false));
-    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
-}
-
-static void the_ledger_that_creates_an_account_activates_it_with_its_sequence_number(void **state)
-{
-    (void)state;
-    struct account_row row = {.state = ACCOUNT_CREATING};
-    struct ledger_account account = seen((int64_t)101 << 32);
-    assert_true(account_state_after_ledger(&row, &account, 101, false, false));
-    assert_int_equal(row.state, ACCOUNT_ACTIVE);
-    assert_true(row.known);
-    assert_true(row.sequence == (int64_t)101 << 32);
-}
-
-static void removal_retires_a_retiring_account_and_quarantines_others(void **state)
-{
-    (void)state;
-    struct ledger_account account = {.removed = true};
-    struct account_row row = row_of(ACCOUNT_RETIRING);
-    assert_true(account_state_after_ledger(&row, &account, 101, false, false));
-    assert_int_equal(row.state, ACCOUNT_RETIRED);
-    row = row_of(ACCOUNT_ACTIVE);
-    assert_true(account_state_after_ledger(&row, &account, 101, false, false));
-    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
-    assert_int_equal(row.sequence, 40);
-}
-
-static void a_quarantined_account_keeps_its_first_reason(void **state)
-{
-    (void)state;
-    struct account_row row = row_of(ACCOUNT_QUARANTINED);
-    struct ledger_account account = seen(41);
-    account.own_authority = false;
-    assert_true(account_state_after_ledger(&row, &account, 101, false, false));
-    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
-    assert_null(row.reason);
-    assert_int_equal(row.sequence, 41);
 }
 
 static void every_status_has_one_name_and_one_state(void **state)
@@ -149,18 +270,6 @@ static void every_state_has_one_name(void **state)
         assert_int_equal(parsed, s);
     }
     assert_int_equal(account_state_parse("idle", &parsed), ERR_MALFORMED);
-}
-
-/* The account was merged and created again, or this is another network. */
-static void a_lower_sequence_number_quarantines(void **state)
-{
-    (void)state;
-    struct account_row row = row_of(ACCOUNT_ACTIVE);
-    struct ledger_account account = seen(39);
-    assert_true(account_state_after_ledger(&row, &account, 101, true, false));
-    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
-    assert_non_null(strstr(row.reason, "went back"));
-    assert_int_equal(row.sequence, 39);
 }
 
 static void after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be_created(void **state)
@@ -216,16 +325,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_confirmed_lease_changes_the_sequence_number_only),
         cmocka_unit_test(a_ledger_that_is_not_above_the_rows_changes_nothing),
-        cmocka_unit_test(a_change_without_a_sequence_number_only_moves_the_ledger),
         cmocka_unit_test(a_sequence_number_that_a_foreign_transaction_consumed_quarantines),
+        cmocka_unit_test(a_submission_that_succeeded_creates_and_merges_its_accounts),
+        cmocka_unit_test(a_claim_of_what_is_known_changes_nothing),
+        cmocka_unit_test(other_claims_have_to_be_read_and_count_for_nothing_when_the_read_refutes_them),
+        cmocka_unit_test(a_claim_beside_a_proved_transaction_has_to_be_read_too),
+        cmocka_unit_test(the_sequence_number_of_the_open_lease_confirms_nothing),
+        cmocka_unit_test(a_confirmed_change_quarantines),
+        cmocka_unit_test(a_confirmed_creation_activates_an_account_with_its_sequence_number),
+        cmocka_unit_test(a_confirmed_removal_retires_a_retiring_account_unless_it_is_leased),
+        cmocka_unit_test(a_quarantined_account_keeps_its_first_reason_and_needs_no_read),
         cmocka_unit_test(DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quarantine_nothing),
-        cmocka_unit_test(changed_signers_quarantine),
-        cmocka_unit_test(the_ledger_that_creates_an_account_activates_it_with_its_sequence_number),
-        cmocka_unit_test(removal_retires_a_retiring_account_and_quarantines_others),
-        cmocka_unit_test(a_quarantined_account_keeps_its_first_reason),
         cmocka_unit_test(every_state_has_one_name),
         cmocka_unit_test(every_status_has_one_name_and_one_state),
-        cmocka_unit_test(a_lower_sequence_number_quarantines),
         cmocka_unit_test(after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be_created),
         cmocka_unit_test(after_a_gap_an_existing_account_takes_over_the_networks_sequence_number),
         cmocka_unit_test(a_frozen_account_is_quarantined_and_keeps_an_earlier_reason),

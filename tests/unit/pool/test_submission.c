@@ -56,15 +56,25 @@ static void in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
 static void a_sequence_number_that_another_transaction_consumed_supersedes_it(void **state)
 {
     (void)state;
-    struct ledger_account source = {.key = sent.source, .sequence = 49};
-    struct ledger_account accounts[] = {source};
-    struct ledger ledger = {.close_time_s = 10, .accounts = accounts, .account_count = 1};
-    assert_null(submission_judge(&sent, &ledger).state);
-    accounts[0].sequence = 50;
-    assert_string_equal(submission_judge(&sent, &ledger).state, "superseded");
-    assert_null(submission_judge(&sent, &ledger).result_code);
-    accounts[0] = (struct ledger_account){.key = sent.source, .removed = true};
-    assert_string_equal(submission_judge(&sent, &ledger).state, "superseded");
+    struct ledger_transaction other = {
+        .hash = {{8}}, .source = sent.source, .sequence = 49, .consumed = true};
+    assert_null(judge(&other, 10).state);
+    other.sequence = 50;
+    assert_string_equal(judge(&other, 10).state, "superseded");
+    assert_null(judge(&other, 10).result_code);
+    other.consumed = false;
+    assert_null(judge(&other, 10).state);
+}
+
+static void what_the_metadata_claims_about_the_distribution_account_supersedes_nothing(void **state)
+{
+    (void)state;
+    struct ledger_account claims[] = {
+        {.key = sent.source, .sequence = 50}, {.key = sent.source, .removed = true}};
+    for (size_t i = 0; i < ARRAY_LEN(claims); i++) {
+        const struct ledger ledger = {.close_time_s = 10, .accounts = &claims[i], .account_count = 1};
+        assert_null(submission_judge(&sent, &ledger).state);
+    }
 }
 
 static void it_expires_with_a_ledger_that_closed_after_its_max_time(void **state)
@@ -117,6 +127,7 @@ int main(void)
         cmocka_unit_test(a_ledger_with_its_hash_decides_by_its_result),
         cmocka_unit_test(in_a_fee_bump_the_inner_hash_and_result_decide),
         cmocka_unit_test(a_sequence_number_that_another_transaction_consumed_supersedes_it),
+        cmocka_unit_test(what_the_metadata_claims_about_the_distribution_account_supersedes_nothing),
         cmocka_unit_test(it_expires_with_a_ledger_that_closed_after_its_max_time),
         cmocka_unit_test(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet),
         cmocka_unit_test(DR5_after_a_gap_without_a_result_the_accounts_decide),

@@ -1,0 +1,53 @@
+#include "confirm.h"
+
+#include "base/mem.h"
+
+static enum err check_as_of(uint32_t as_of, uint32_t ledger, struct detail *detail)
+{
+    if (as_of >= ledger)
+        return ERR_OK;
+    return detail_set(detail, ERR_RPC_UNAVAILABLE,
+        "Stellar RPC answers as of ledger %u, but what changed in ledger %u has to be confirmed", as_of,
+        ledger);
+}
+
+static enum err read_accounts(const struct feed *feed, uint32_t ledger, const struct settle_doubts *doubts,
+    struct settle_reads *out, struct detail *detail)
+{
+    struct rpc_account answers[RPC_ENTRIES_MAX];
+    enum err e = ERR_OK;
+    out->accounts = NEW_ARRAY(doubts->count, struct account_snapshot);
+    while (e == ERR_OK && out->account_count < doubts->count) {
+        const struct public_key *keys = doubts->keys + out->account_count;
+        size_t left = doubts->count - out->account_count,
+               count = left < RPC_ENTRIES_MAX ? left : RPC_ENTRIES_MAX;
+        uint32_t as_of;
+        e = feed->accounts(feed->source, keys, count, answers, &as_of, detail);
+        if (e == ERR_OK)
+            e = check_as_of(as_of, ledger, detail);
+        for (size_t i = 0; e == ERR_OK && i < count; i++)
+            out->accounts[out->account_count++] = feed_snapshot(&keys[i], &answers[i], as_of);
+    }
+    return e;
+}
+
+static enum err read_frozen(
+    const struct feed *feed, uint32_t ledger, struct settle_reads *out, struct detail *detail)
+{
+    uint32_t as_of;
+    enum err e = feed->frozen(feed->source, &out->frozen, &as_of, detail);
+    if (e == ERR_OK)
+        e = check_as_of(as_of, ledger, detail);
+    out->frozen_read = e == ERR_OK;
+    return e;
+}
+
+enum err confirm_read(const struct feed *feed, uint32_t ledger, const struct settle_doubts *doubts,
+    struct settle_reads *out, struct detail *detail)
+{
+    *out = (struct settle_reads){0};
+    enum err e = doubts->count > 0 ? read_accounts(feed, ledger, doubts, out, detail) : ERR_OK;
+    if (e == ERR_OK && doubts->frozen)
+        e = read_frozen(feed, ledger, out, detail);
+    return e;
+}
