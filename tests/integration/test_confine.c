@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -33,6 +34,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -49,7 +51,7 @@
 /* What a deed uses, made before it is confined */
 static struct {
     char folder[32], key_file[64], link[64], other_file[64], program[64], socket[64];
-    int folder_fd, listener;
+    int folder_fd, listener, terminal;
     struct keyd *keyd;
     pid_t victim; /* another process of the same user, which lets itself be debugged */
 } world;
@@ -175,6 +177,35 @@ static int end_another_process_by_its_pidfd(void)
     return result(syscall(SYS_pidfd_send_signal, pidfd_open(world.victim, 0), 0, NULL, 0));
 }
 
+static int have_another_process_signalled(void)
+{
+    return result(fcntl(world.listener, F_SETOWN, world.victim));
+}
+
+static int have_another_process_signalled_by_its_thread(void)
+{
+    const struct f_owner_ex owner = {F_OWNER_PID, world.victim};
+    return result(fcntl(world.listener, F_SETOWN_EX, &owner));
+}
+
+static int have_another_process_signalled_by_ioctl(void)
+{
+    return result(ioctl(world.listener, FIOSETOWN, &world.victim));
+}
+
+static int have_another_process_signalled_by_its_group(void)
+{
+    return result(ioctl(world.listener, SIOCSPGRP, &world.victim));
+}
+
+static int type_into_the_terminal(void)
+{
+    setsid();
+    if (ioctl(world.terminal, TIOCSCTTY, 0) != 0)
+        return errno;
+    return result(ioctl(world.terminal, TIOCSTI, "x"));
+}
+
 static int execute_a_program(void)
 {
     char *const none[] = {NULL};
@@ -245,6 +276,35 @@ static int remove_the_key_file(void)
 static int truncate_a_file(void)
 {
     return result(truncate(world.other_file, 0));
+}
+
+static int show_the_key_file_to_others(void)
+{
+    const int e = result(chmod(world.key_file, 0444));
+    chmod(world.key_file, 0400);
+    return e;
+}
+
+static int show_it_through_an_open_folder(void)
+{
+    const int e = result(fchmodat(world.folder_fd, "key", 0444, 0));
+    chmod(world.key_file, 0400);
+    return e;
+}
+
+static int show_an_open_file_to_others(void)
+{
+    return result(fchmod(world.folder_fd, 0777));
+}
+
+static int add_an_attribute_to_a_file(void)
+{
+    return result(setxattr(world.other_file, "user.fairway", "x", 1, 0));
+}
+
+static int give_a_file_away(void)
+{
+    return result(chown(world.other_file, geteuid(), getegid()));
 }
 
 static int list_a_folder(void)
@@ -409,6 +469,11 @@ static const struct deed {
     DEED(limit_another_process, ALONE),
     DEED(end_another_process, ALONE),
     DEED(end_another_process_by_its_pidfd, ALONE),
+    DEED(have_another_process_signalled, ALONE),
+    DEED(have_another_process_signalled_by_its_thread, ALONE),
+    DEED(have_another_process_signalled_by_ioctl, ALONE),
+    DEED(have_another_process_signalled_by_its_group, ALONE),
+    DEED(type_into_the_terminal, ALONE | MAYBE_MISSING),
     DEED(execute_a_program, ALONE),
     DEED(execute_a_program_from_memory, ALONE),
     DEED(start_a_process, ALONE),
@@ -418,6 +483,11 @@ static const struct deed {
     DEED(make_a_folder, ALONE),
     DEED(remove_the_key_file, ALONE),
     DEED(truncate_a_file, ALONE),
+    DEED(show_the_key_file_to_others, ALONE),
+    DEED(show_it_through_an_open_folder, ALONE),
+    DEED(show_an_open_file_to_others, 0),
+    DEED(add_an_attribute_to_a_file, ALONE | MAYBE_MISSING),
+    DEED(give_a_file_away, ALONE),
     DEED(list_a_folder, ALONE),
     DEED(let_itself_be_debugged, ALONE),
     DEED(change_its_user, 0),
@@ -519,6 +589,15 @@ static int listen_on(int family, const void *address, socklen_t size)
     return bind(fd, address, size) == 0 && listen(fd, 8) == 0 ? fd : -1;
 }
 
+/* -1: this system has none. */
+static int open_terminal(void)
+{
+    const int other_end = posix_openpt(O_RDWR | O_NOCTTY);
+    if (other_end < 0 || unlockpt(other_end) != 0)
+        return -1;
+    return open(ptsname(other_end), O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
 /* Makes the world as the user that runs this. */
 static bool make_world(void)
 {
@@ -533,6 +612,7 @@ static bool make_world(void)
     close(other);
     world.folder_fd = open(world.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     world.listener = listen_on(AF_INET, &loopback, sizeof loopback);
+    world.terminal = open_terminal();
     setenv("MASTER_KEY_FILE", world.key_file, 1);
     return world.folder_fd >= 0 && world.listener >= 0 &&
            listen_on(AF_UNIX, &unix_address, sizeof unix_address) >= 0;
