@@ -86,7 +86,7 @@ enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail 
         /* The kernel signals the owner of a descriptor, which may be any process of this user. */
         SKIP_UNLESS(SYS_fcntl, 5), LOAD_ARGUMENT(1), SKIP_IF(F_SETOWN, 1), SKIP_UNLESS(F_SETOWN_EX, 1),
         FAIL(EPERM), ALLOW,
-        /* The same, and typing into the terminal from which fairway was started */
+        /* The same, and input to its terminal, for the shell that started it */
         SKIP_UNLESS(SYS_ioctl, 7), LOAD_ARGUMENT(1), SKIP_IF(FIOSETOWN, 3), SKIP_IF(SIOCSPGRP, 2),
         SKIP_IF(TIOCSTI, 1), SKIP_UNLESS(TIOCLINUX, 1), FAIL(EPERM), ALLOW,
         /* Limits of its own; 0 means itself */

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "support/fixture.h"
-#include "unit/stellar/sample.h"
 #include "slowness.h"
 
 #define WAITERS 100
@@ -16,7 +15,7 @@ static struct hash lease(void)
 {
     AUTO_RESPONSE response = {0};
     struct sample sample = SAMPLE;
-    add_invoke(&sample, NO_SOURCE, 0, 0, NULL); /* nobody else must sign it, so it can be bumped as it is */
+    add_payment(&sample, PLAIN, 9);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     service_post(&service, &response, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
     sample_wipe(&sample);
@@ -94,13 +93,8 @@ static void a_fee_bumps_hash_finds_its_lease(void **state)
 {
     (void)state;
     AUTO_RESPONSE leased = {0}, bumped = {0}, pending = {0}, ended = {0};
-    struct sample sample = SAMPLE;
-    add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
-    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    service_post(&service, &leased, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
-    sample_wipe(&sample);
-    json_t *body = json_pack("{s:s}", "transactionXdr", response_text(&leased, "transactionXdr"));
-    service_post(&service, &bumped, "/v1/fee-bumps", body);
+    fixture_post_payment(&leased);
+    fixture_bump(&bumped, &leased);
     struct hash inner = response_hash(&leased, "hash"), outer = response_hash(&bumped, "hash");
     get_transaction(&pending, &outer, "");
     assert_string_equal(response_text(&pending, "hash"), response_text(&leased, "hash"));

@@ -198,14 +198,6 @@ static int have_another_process_signalled_by_its_group(void)
     return result(ioctl(world.listener, SIOCSPGRP, &world.victim));
 }
 
-static int type_into_the_terminal(void)
-{
-    setsid();
-    if (ioctl(world.terminal, TIOCSCTTY, 0) != 0)
-        return errno;
-    return result(ioctl(world.terminal, TIOCSTI, "x"));
-}
-
 static int execute_a_program(void)
 {
     char *const none[] = {NULL};
@@ -374,6 +366,12 @@ static int read_a_kernel_key(void)
     return result(syscall(SYS_keyctl, 0 /* KEYCTL_GET_KEYRING_ID */, -2, 1));
 }
 
+/* For the shell that started it, which reads it after fairway has ended. */
+static int type_into_its_terminal(void)
+{
+    return result(ioctl(world.terminal, TIOCSTI, "x"));
+}
+
 static int call_by_the_numbers_of_x32(void)
 {
     errno = 0;
@@ -473,7 +471,6 @@ static const struct deed {
     DEED(have_another_process_signalled_by_its_thread, ALONE),
     DEED(have_another_process_signalled_by_ioctl, ALONE),
     DEED(have_another_process_signalled_by_its_group, ALONE),
-    DEED(type_into_the_terminal, ALONE | MAYBE_MISSING),
     DEED(execute_a_program, ALONE),
     DEED(execute_a_program_from_memory, ALONE),
     DEED(start_a_process, ALONE),
@@ -500,6 +497,7 @@ static const struct deed {
     DEED(handle_page_faults, MAYBE_MISSING),
     DEED(count_events, MAYBE_MISSING),
     DEED(read_a_kernel_key, ALONE | MAYBE_MISSING),
+    DEED(type_into_its_terminal, ALONE | MAYBE_MISSING),
 #if defined(__x86_64__)
     DEED(call_by_the_numbers_of_x32, ALONE),
 #endif
@@ -589,15 +587,6 @@ static int listen_on(int family, const void *address, socklen_t size)
     return bind(fd, address, size) == 0 && listen(fd, 8) == 0 ? fd : -1;
 }
 
-/* -1: this system has none. */
-static int open_terminal(void)
-{
-    const int other_end = posix_openpt(O_RDWR | O_NOCTTY);
-    if (other_end < 0 || unlockpt(other_end) != 0)
-        return -1;
-    return open(ptsname(other_end), O_RDWR | O_NOCTTY | O_CLOEXEC);
-}
-
 /* Makes the world as the user that runs this. */
 static bool make_world(void)
 {
@@ -612,7 +601,6 @@ static bool make_world(void)
     close(other);
     world.folder_fd = open(world.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     world.listener = listen_on(AF_INET, &loopback, sizeof loopback);
-    world.terminal = open_terminal();
     setenv("MASTER_KEY_FILE", world.key_file, 1);
     return world.folder_fd >= 0 && world.listener >= 0 &&
            listen_on(AF_UNIX, &unix_address, sizeof unix_address) >= 0;
@@ -627,12 +615,22 @@ static bool become_ordinary(void)
     return prctl(PR_SET_DUMPABLE, 1) == 0; /* setuid has cleared it */
 }
 
+/* Gives this process a session with a terminal, as a shell does. */
+static bool open_terminal(void)
+{
+    const int other_end = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (setsid() < 0 || other_end < 0 || grantpt(other_end) != 0 || unlockpt(other_end) != 0)
+        return false;
+    world.terminal = open(ptsname(other_end), O_RDWR | O_CLOEXEC);
+    return world.terminal >= 0;
+}
+
 /* The process that is fairway here: it starts the key process, then each deed runs in a child of it. */
 static int run_table(const void *as_root)
 {
     const bool is_root = *(const bool *)as_root;
     unsigned wrong = 0;
-    if ((!is_root && !become_ordinary()) || !make_world())
+    if (!open_terminal() || (!is_root && !become_ordinary()) || !make_world())
         return SETUP_FAILED;
     setenv("FAIRWAY_KEYD", world.program, 1);
     world.victim = start_victim(); /* first: it must not inherit the socket to the key process */
@@ -760,6 +758,7 @@ static void files_that_the_configuration_names_stay_readable_and_secrets_beside_
         {{"/nonexistent", world.other_file}, 2, false, true},
         {{world.folder}, 1, false, true}, /* entry by entry: the key is beneath it */
         {{"/tmp"}, 1, false, true},
+        {{"/"}, 1, false, true},
         {{world.key_file}, 1, false, false},
     };
     world.keyd = NULL;
@@ -767,6 +766,32 @@ static void files_that_the_configuration_names_stay_readable_and_secrets_beside_
     for (size_t i = 0; i < ARRAY_LEN(readings); i++)
         if (apart(read_confined, &readings[i]) != 0)
             fail_msg("case %zu", i);
+}
+
+static int mount_twice_and_confine(const void *context)
+{
+    (void)context;
+    struct confine_report report;
+    AUTO_FREE char *second = mem_format("%s-again", world.folder);
+    const char *const files[] = {second};
+    if (mkdir(second, 0700) != 0 || mount(world.folder, second, NULL, MS_BIND, NULL) != 0)
+        return SETUP_FAILED;
+    const enum err e = confine(files, 1, &report);
+    return report.landlock == 0 ? ERR_CONFIG : (int)e;
+}
+
+static void a_directory_that_shows_a_secret_under_another_name_is_refused(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* an ordinary user cannot mount */
+    world.keyd = NULL;
+    assert_true(make_world());
+    AUTO_FREE char *second = mem_format("%s-again", world.folder);
+    const int e = apart(mount_twice_and_confine, NULL);
+    umount2(second, MNT_DETACH);
+    rmdir(second);
+    assert_int_equal(e, ERR_CONFIG);
 }
 
 /* Kubernetes: link -> data/file, where data is a link that is switched to a new folder. */
@@ -883,6 +908,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not, make_folder,
             remove_folder),
+        cmocka_unit_test_setup_teardown(
+            a_directory_that_shows_a_secret_under_another_name_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_behind_a_link_may_be_replaced, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(without_landlock_the_rest_stands, make_folder, remove_folder),
         cmocka_unit_test(a_process_with_two_threads_is_not_confined),
