@@ -15,7 +15,7 @@ struct rpc;
 struct rpc_settings {
     const char *url; /* copied */
     int timeout_ms;  /* 0: 15,000 */
-    size_t max_body; /* 0: 256 MiB */
+    size_t max_body; /* 0: the limit of each method, at most 64 MiB */
     int cancel_fd;   /* while it is readable, calls return ERR_CANCELLED; -1: none */
 };
 

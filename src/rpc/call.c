@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "field.h"
+#include "limits.h"
 
 /* Whether the error is about the server, not the request: internal errors, and the codes that JSON-RPC
  * reserves for implementations (queue full, processing limit, panic, cancelled, deadline). */
@@ -67,6 +68,9 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     json_t **result, struct call_error *error, struct detail *detail)
 {
     json_error_t fault;
+    struct detail why = {""};
+    if (limits_check(limits_of(method), body, &why) != ERR_OK)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: %s", method, why.text);
     bool readable = status == 200 || (status >= 400 && status < 500 && status != 429);
     AUTO_JSON answer =
         readable ? json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES, &fault) : NULL;
@@ -98,7 +102,7 @@ enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **resu
     *error = (struct call_error){0};
     *result = NULL;
     AUTO_FREE char *request = write_request(rpc, method, params);
-    enum err e = transport_post(rpc->transport, request, &status, &body, &why);
+    enum err e = transport_post(rpc->transport, request, limits_of(method)->bytes, &status, &body, &why);
     if (e != ERR_OK)
         return detail_set(detail, e, "%s: %s", method, why.text);
     return read_answer(rpc, method, status, body, result, error, detail);
