@@ -129,7 +129,7 @@ $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)
 	$(Q)$(test_link) $(LIBS_fairway)
 # A fuzz harness: with libFuzzer when the build has it (`make fuzz`), else with a program that replays its corpus.
-FUZZ := envelope ledger json base64 strkey target rpc keyd keyd_client
+FUZZ := envelope ledger json jwt base64 strkey target rpc keyd keyd_client
 FUZZ_PROGRAMS := $(FUZZ:%=$(BUILD)/tests/fuzz/%)
 FUZZ_MAIN := $(if $(findstring fuzzer,$(SANITIZE)),,$(BUILD)/tests/fuzz/test_corpus.o)
 $(FUZZ_PROGRAMS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/xdr_mutator.o $(FUZZ_MAIN) $(LIBRARIES)
@@ -239,6 +239,12 @@ fuzz-run:
 soak: install-test
 	@$(PARALLEL) build
 	@$(TEST_ENV) $(NODE) tests/faults/soak.mjs
+
+# What attacks on the HTTP interface cost an honest client; tests/faults/attack.mjs describes the settings.
+.PHONY: attack
+attack: install-test
+	@$(PARALLEL) build
+	@$(TEST_ENV) $(NODE) tests/faults/attack.mjs
 
 .PHONY: lint format
 FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format

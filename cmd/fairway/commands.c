@@ -47,7 +47,8 @@ static const struct command commands[] = {
         "of\n"
         "a new client's key, and prints the public key for CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.",
         1, cmd_keygen, NULL},
-    {"token", FOR_TOKEN, {" [--audience PASSPHRASE] KEY_FILE METHOD TARGET [BODY_FILE]"},
+    {"token", FOR_TOKEN,
+        {" [--audience PASSPHRASE] [--idempotency-key KEY] KEY_FILE METHOD TARGET [BODY_FILE]"},
         "signs a request as a client",
         "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
         "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",

@@ -153,6 +153,7 @@ static const struct {
         FOR_KEYGEN},
     {{"AUDIENCE", CONFIG_FLAG, NULL, "passphrase of the network for which the token is", NULL, 0, 0},
         FOR_TOKEN},
+    {{"IDEMPOTENCY_KEY", CONFIG_FLAG, NULL, "the request's Idempotency-Key", NULL, 0, 0}, FOR_TOKEN},
     /* all commands */
     {{"START_TIMEOUT", CONFIG_NUMBER, "60", "seconds to wait at start for database and RPC", NULL, 1, 3600},
         WITH_DATABASE & ~(unsigned)FOR_LOCKS},

@@ -50,6 +50,7 @@ int cmd_token(const struct config *config)
     struct token_request request = {.method = config_argument(config, 1),
         .target = config_argument(config, 2),
         .audience = config_text(config, "AUDIENCE"),
+        .idempotency_key = config_text(config, "IDEMPOTENCY_KEY"),
         .now_s = time(NULL),
         .valid_s = AUTH_WINDOW_MAX_S};
     if (request.target == NULL)

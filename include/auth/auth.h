@@ -40,6 +40,7 @@ struct auth_client {
 struct auth_request {
     const char *method, *target; /* the target is raw, with its query */
     const char *authorization;   /* the header; NULL: none */
+    const char *idempotency_key; /* the header; NULL: none */
     struct bytes body;
     const char *audience; /* what aud must contain: the network's passphrase */
     enum auth_scope scope;

@@ -7,7 +7,8 @@
 struct token_request {
     const char *method, *target;
     struct bytes body;
-    const char *audience; /* NULL: no aud */
+    const char *audience;        /* NULL: no aud */
+    const char *idempotency_key; /* NULL: the request has no Idempotency-Key */
     int64_t now_s;
     unsigned valid_s;
 };

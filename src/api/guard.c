@@ -62,6 +62,7 @@ void api_guard(struct http_request *request, void *api_guarded)
     const struct auth_request asked = {.method = http_method(request),
         .target = http_target(request),
         .authorization = http_header(request, "Authorization"),
+        .idempotency_key = http_header(request, "Idempotency-Key"),
         .body = http_body(request),
         .audience = route->api->settings.passphrase,
         .scope = route->scope,

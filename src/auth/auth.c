@@ -181,7 +181,16 @@ static enum err check_audience(
     return ERR_OK;
 }
 
-/* The claims about this request: method, target and body. */
+/* A header that is not signed could be changed by one who has captured the request, and each new key would
+ * take another lease. */
+static bool idempotency_key_fits(const struct token *token, const char *header)
+{
+    if (token->idempotency_key == NULL || header == NULL)
+        return token->idempotency_key == header;
+    return text_equal(token->idempotency_key, header);
+}
+
+/* The claims about this request: method, target, idempotency key and body. */
 static enum err check_request(
     const struct token *token, const struct auth_request *request, struct detail *why)
 {
@@ -189,6 +198,8 @@ static enum err check_request(
     char body_hash[HASH_HEX_SIZE];
     if (!text_equal(token->method_and_path, method_and_path))
         return refuse(why, "methodAndPath is another request's");
+    if (!idempotency_key_fits(token, request->idempotency_key))
+        return refuse(why, "the claim idempotencyKey is not the header Idempotency-Key");
     const struct hash hash = sha256(request->body);
     hash_encode(&hash, body_hash);
     if (!text_equal(token->body_hash, body_hash))

@@ -95,6 +95,9 @@ static enum err read_claims(struct bytes part, struct token *out, struct detail 
     if (json_object_get(out->claims, "nbf") != NULL &&
         (e = read_time(out->claims, "nbf", &out->not_before_s, why)) != ERR_OK)
         return e;
+    if (json_object_get(out->claims, "idempotencyKey") != NULL &&
+        (e = read_text(out->claims, "idempotencyKey", &out->idempotency_key, why)) != ERR_OK)
+        return e;
     out->audience = json_object_get(out->claims, "aud");
     return ERR_OK;
 }

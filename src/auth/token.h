@@ -15,7 +15,8 @@ struct token {
     int64_t issued_at_s, expires_at_s, not_before_s; /* not_before_s: 0 without nbf */
     /* Strings of the claims: they live as long as the token. */
     const char *subject, *method_and_path, *body_hash;
-    const json_t *audience; /* a string or an array of strings; NULL: none */
+    const char *idempotency_key; /* NULL: none */
+    const json_t *audience;      /* a string or an array of strings; NULL: none */
     json_t *claims;
 };
 

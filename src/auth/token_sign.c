@@ -41,6 +41,8 @@ static char *claims_text(const struct token_request *request, const struct publi
         return NULL; /* the target is not UTF-8 */
     if (request->audience != NULL)
         json_object_set_new(claims, "aud", json_string(request->audience));
+    if (request->idempotency_key != NULL)
+        json_object_set_new(claims, "idempotencyKey", json_string(request->idempotency_key));
     char *text = json_dumps(claims, JSON_COMPACT);
     json_decref(claims);
     return text;

@@ -11,15 +11,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine_state.h"
-#include "pool/accounts.h"
-
-/* A pause after the listener's connection has failed, and the longest call of the listener to the database.
- */
-#define PAUSE_MS 50
-#define LISTEN_MS 2000
-/* When the database has replied to no batch for so long, requests that time out are told that it is
- * unavailable. */
-#define SILENCE_MS 2000
 
 int64_t engine_replica_number(void)
 {
@@ -59,123 +50,6 @@ static void wake_listener(struct engine *engine)
         log_error("eventfd_write failed", NULL);
 }
 
-static bool is_stopping(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->mutex);
-    bool stopping = engine->stopping;
-    pthread_mutex_unlock(&engine->mutex);
-    return stopping;
-}
-
-/* ---- the listener: wakes the workers when accounts may have become idle */
-
-void engine_accounts_released(struct engine *engine)
-{
-    if (engine->accounts == ACCOUNTS_SHORT)
-        engine->accounts = ACCOUNTS_CLAIM_DUE;
-    else if (engine->accounts == ACCOUNTS_CLAIMING)
-        engine->accounts = ACCOUNTS_CLAIMING_DUE;
-}
-
-void engine_wake_worker(struct engine *engine)
-{
-    if (engine->queue.count + engine->delayed.count + engine->bumps.count > 0)
-        pthread_cond_signal(&engine->work);
-}
-
-static void accounts_released(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->mutex);
-    engine_accounts_released(engine);
-    if (engine->accounts == ACCOUNTS_CLAIM_DUE)
-        pthread_cond_broadcast(&engine->work);
-    pthread_mutex_unlock(&engine->mutex);
-}
-
-static void *listen_for_releases(void *context)
-{
-    struct engine *engine = context;
-    struct db *db = engine->listener_db;
-    struct detail detail = {0};
-    db_set_deadline(db, clock_ms() + LISTEN_MS);
-    if (db_listen(db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
-        log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
-    for (int64_t next_poll_ms = 0; !is_stopping(engine);) {
-        bool notified = false;
-        db_set_deadline(db, clock_ms() + LISTEN_MS);
-        if (db_wait_notify(db, ENGINE_SHARE_MS, engine->wake_fd, &notified, &detail) != ERR_OK) {
-            log_debug("no notifications", "detail=\"%s\"", detail.text);
-            clock_sleep_ms(PAUSE_MS);
-        }
-        if (notified || clock_ms() >= next_poll_ms) {
-            accounts_released(engine);
-            next_poll_ms = clock_ms() + ENGINE_SHARE_MS;
-        }
-    }
-    return NULL;
-}
-
-/* ---- the deadline thread: refuses tickets that have waited too long. It never waits for the database. */
-
-static void take_earlier(int64_t *earliest_ms, const struct ticket_queue *queue, int wait_ms)
-{
-    if (queue->first != NULL && queue->first->arrived_ms + wait_ms < *earliest_ms)
-        *earliest_ms = queue->first->arrived_ms + wait_ms;
-}
-
-/* The first deadline of all tickets that wait now or are submitted later. The mutex is held. */
-static int64_t first_deadline_ms(const struct engine *engine)
-{
-    int64_t first_ms = clock_ms() + ENGINE_BUMP_WAIT_MS;
-    take_earlier(&first_ms, &engine->queue, ENGINE_WAIT_MS);
-    take_earlier(&first_ms, &engine->delayed, ENGINE_WAIT_MS);
-    take_earlier(&first_ms, &engine->bumps, ENGINE_BUMP_WAIT_MS);
-    return first_ms;
-}
-
-void engine_deadline_changed(struct engine *engine)
-{
-    if (first_deadline_ms(engine) < engine->deadline_check_ms)
-        pthread_cond_signal(&engine->deadlines);
-}
-
-/* The mutex is held; it is released while done is called. */
-static void refuse_late(struct engine *engine)
-{
-    static const struct detail silence = {"the database has not replied to any batch for seconds"};
-    const int64_t now_ms = clock_ms();
-    const bool silent = now_ms - engine->replied_ms > SILENCE_MS;
-    const enum err busy = silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
-    const enum err none =
-        silent || engine->accounts == ACCOUNTS_ENOUGH ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
-    const struct detail *detail = silent ? &silence : NULL;
-    struct ticket_queue leases = {0}, bumps = {0};
-    ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &leases);
-    ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &leases);
-    ticket_queue_take_arrived(&engine->bumps, now_ms - ENGINE_BUMP_WAIT_MS, &bumps);
-    pthread_mutex_unlock(&engine->mutex);
-    engine_refuse_all(&leases, none, detail);
-    engine_refuse_all(&bumps, busy, detail);
-    pthread_mutex_lock(&engine->mutex);
-}
-
-static void *watch_deadlines(void *context)
-{
-    struct engine *engine = context;
-    pthread_mutex_lock(&engine->mutex);
-    while (!engine->stopping) {
-        const struct timespec first = clock_timespec(engine->deadline_check_ms = first_deadline_ms(engine));
-        if (engine->deadline_check_ms > clock_ms())
-            pthread_cond_timedwait(&engine->deadlines, &engine->mutex, &first);
-        else
-            refuse_late(engine);
-    }
-    pthread_mutex_unlock(&engine->mutex);
-    return NULL;
-}
-
-/* ---- */
-
 static void start_thread(pthread_t *thread, void *(*run)(void *), void *context)
 {
     if (pthread_create(thread, NULL, run, context) != 0)
@@ -211,8 +85,8 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     const bool same = text_equal(settings->database_url, settings->database_direct_url);
     const enum db_kind kind = same ? DB_DIRECT : DB_POOLED;
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);
-    start_thread(&engine->listener_thread, listen_for_releases, engine);
-    start_thread(&engine->deadline_thread, watch_deadlines, engine);
+    start_thread(&engine->listener_thread, engine_listen, engine);
+    start_thread(&engine->deadline_thread, engine_watch_deadlines, engine);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;

@@ -1,6 +1,7 @@
 #include "engine_batch.h"
 
 #include "base/clock.h"
+#include "engine_choice.h"
 
 /* Between attempts at a request whose idempotency key another transaction has locked; first, as long as a
  * grant takes. */
@@ -15,87 +16,12 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* ---- taking; the mutex is held */
-
-static void resume_delayed(struct engine *engine, int64_t now_ms)
-{
-    struct ticket_queue ready = {0};
-    for (struct engine_ticket *ticket = engine->delayed.first, *next; ticket != NULL; ticket = next) {
-        next = ticket->next;
-        if (ticket->not_before_ms > now_ms)
-            continue;
-        ticket_queue_remove(&engine->delayed, ticket);
-        ticket_queue_append(&ready, ticket);
-    }
-    ticket_queue_merge(&engine->queue, &ready);
-}
-
-/* Whether a batch of this queue is worth its cost now: while another batch runs, more tickets may come. */
-static bool is_gathered(const struct engine *engine, const struct ticket_queue *queue, int64_t now_ms)
-{
-    return queue->count > 0 && (engine->taken == 0 || queue->count >= GRANT_BATCH_MAX ||
-                                   queue->first->arrived_ms + ENGINE_GATHER_MS <= now_ms);
-}
-
-/* Returns false when there is no lease to grant now. */
-static bool choose_mode(struct engine *engine, int64_t now_ms, enum grant_mode *mode)
-{
-    if (engine->accounts == ACCOUNTS_ENOUGH) {
-        *mode = GRANT_CLAIM;
-        return is_gathered(engine, &engine->queue, now_ms);
-    }
-    if (engine->reclaim_ms != 0 && engine->reclaim_ms <= now_ms)
-        engine_accounts_released(engine);
-    if (engine->accounts == ACCOUNTS_CLAIM_DUE) {
-        *mode = GRANT_CLAIM_SHARE;
-        return true;
-    }
-    *mode = GRANT_CHECK;
-    return engine->queue.unchecked > 0;
-}
-
-/* What a worker does next. */
-struct choice {
-    enum ticket_kind kind;
-    enum grant_mode mode; /* of leases */
-};
-
-/* Returns false when there is nothing to do now. */
-static bool choose(struct engine *engine, struct choice *choice)
-{
-    const int64_t now_ms = clock_ms();
-    resume_delayed(engine, now_ms);
-    const bool leases = choose_mode(engine, now_ms, &choice->mode),
-               bumps = is_gathered(engine, &engine->bumps, now_ms);
-    choice->kind = bumps && (!leases || engine->last_kind == TICKET_LEASE) ? TICKET_BUMP : TICKET_LEASE;
-    return leases || bumps;
-}
-
-static void earlier(int64_t *next_ms, int64_t at_ms)
-{
-    if (*next_ms == 0 || at_ms < *next_ms)
-        *next_ms = at_ms;
-}
-
-/* When a worker must look for work without being woken. 0: never. */
-static int64_t next_work_ms(const struct engine *engine)
-{
-    int64_t next_ms = engine->accounts == ACCOUNTS_SHORT ? engine->reclaim_ms : 0;
-    if (engine->accounts == ACCOUNTS_ENOUGH && engine->queue.count > 0)
-        earlier(&next_ms, engine->queue.first->arrived_ms + ENGINE_GATHER_MS);
-    if (engine->bumps.count > 0)
-        earlier(&next_ms, engine->bumps.first->arrived_ms + ENGINE_GATHER_MS);
-    for (const struct engine_ticket *ticket = engine->delayed.first; ticket != NULL; ticket = ticket->next)
-        earlier(&next_ms, ticket->not_before_ms);
-    return next_ms;
-}
-
 bool engine_batch_wait(struct engine *engine)
 {
-    struct choice choice;
+    struct engine_choice choice;
     pthread_mutex_lock(&engine->mutex);
-    while (!engine->stopping && !choose(engine, &choice)) {
-        const int64_t next_ms = next_work_ms(engine);
+    while (!engine->stopping && !engine_choose(engine, &choice)) {
+        const int64_t next_ms = engine_choose_again_ms(engine);
         const struct timespec next = clock_timespec(next_ms);
         if (next_ms == 0)
             pthread_cond_wait(&engine->work, &engine->mutex);
@@ -151,9 +77,9 @@ static void take_leases(struct engine *engine, struct engine_batch *batch, enum 
 
 bool engine_batch_take(struct engine *engine, struct engine_batch *batch)
 {
-    struct choice choice;
+    struct engine_choice choice;
     pthread_mutex_lock(&engine->mutex);
-    const bool chosen = choose(engine, &choice);
+    const bool chosen = engine_choose(engine, &choice);
     if (chosen) {
         batch->kind = engine->last_kind = choice.kind;
         batch->count = 0;

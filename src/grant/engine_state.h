@@ -1,5 +1,5 @@
-/* What the threads of the lease engine share: the workers (engine_worker.c, engine_batch.c), the deadline
- * thread and the listener for released accounts (engine.c). */
+/* What the threads of the lease engine share: the workers (engine_worker.c, engine_batch.c, engine_choice.c),
+ * the deadline thread and the listener for released accounts (engine_threads.c). */
 #ifndef FAIRWAY_GRANT_ENGINE_STATE_H
 #define FAIRWAY_GRANT_ENGINE_STATE_H
 
@@ -65,8 +65,12 @@ struct engine {
  * 2 s. */
 #define ENGINE_SHARE_MS 500
 
-/* A worker's thread: grants until the engine stops. */
+/* The threads; each runs until the engine stops. A worker grants; the listener wakes the workers when
+ * accounts may have become idle; the deadline thread refuses tickets that have waited too long, and never
+ * waits for the database. */
 void *engine_worker_run(void *worker);
+void *engine_listen(void *engine);
+void *engine_watch_deadlines(void *engine);
 
 /* Returns a random number for engine.replica. */
 int64_t engine_replica_number(void);
@@ -80,10 +84,5 @@ void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct de
 /* After tickets were put back: wakes the deadline thread if one has a deadline that is earlier than it
  * expects. The mutex is held. */
 void engine_deadline_changed(struct engine *engine);
-
-/* In a shortage: accounts may have become idle, so a claim is due. The mutex is held. */
-void engine_accounts_released(struct engine *engine);
-/* Wakes a worker if any ticket waits. The mutex is held. */
-void engine_wake_worker(struct engine *engine);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,6 +65,9 @@ enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail 
         SKIP_UNLESS(SYS_clone3, 1), FAIL(ENOSYS),                                                      //
         SKIP_UNLESS(SYS_clone, 4), LOAD_ARGUMENT(0), SKIP_IF_ANY(CLONE_THREAD, 1), FAIL(EPERM), ALLOW, //
         SKIP_UNLESS(SYS_prctl, 5), LOAD_ARGUMENT(0), SKIP_IF(PR_SET_DUMPABLE, 1), SKIP_UNLESS(PTRACER, 1),
+        FAIL(EPERM), ALLOW,
+        /* Input to its terminal, for the shell that started it */
+        SKIP_UNLESS(SYS_ioctl, 5), LOAD_ARGUMENT(1), SKIP_IF(TIOCSTI, 1), SKIP_UNLESS(TIOCLINUX, 1),
         FAIL(EPERM), ALLOW,
         /* Signals to itself (abort) and to the key process (which it ends when that does not answer) */
         SKIP_IF(SYS_kill, 1), SKIP_UNLESS(SYS_tgkill, 5), LOAD_ARGUMENT(0), SKIP_IF(self, 2),

@@ -43,7 +43,7 @@ static const char *const home_files[] = {".pgpass", ".pg_service.conf", ".postgr
 
 static bool is_beneath(const char *path, const char *directory)
 {
-    const size_t len = strlen(directory);
+    const size_t len = text_equal(directory, "/") ? 0 : strlen(directory);
     return strncmp(path, directory, len) == 0 && path[len] == '/';
 }
 
@@ -55,7 +55,8 @@ static void allow_entries(struct rules *rules, const char *directory)
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") || entry->d_type == DT_LNK)
             continue;
-        AUTO_FREE char *path = mem_format("%s/%s", directory, entry->d_name);
+        AUTO_FREE char *path =
+            mem_format("%s/%s", text_equal(directory, "/") ? "" : directory, entry->d_name);
         allow_tree(rules, path);
     }
     if (entries != NULL)
@@ -76,27 +77,31 @@ static void allow_tree(struct rules *rules, const char *path)
     rules->count += landlock_allow_read(rules->fd, path);
 }
 
-/* Kubernetes updates a mounted file by switching a link, which is in the file's own directory; a resolver
- * replaces the file that /etc/resolv.conf links to. So the directory of a link's target is allowed too. */
-static void allow_link(struct rules *rules, const char *path, const char *real)
-{
-    char parent[PATH_MAX], target[PATH_MAX];
-    AUTO_FREE char *copy = mem_copy_text(path);
-    if (realpath(dirname(copy), parent) == NULL)
-        return;
-    snprintf(target, sizeof target, "%s", real);
-    allow_tree(rules, is_beneath(real, parent) ? parent : dirname(target));
-}
-
-static void allow(struct rules *rules, const char *path)
+/* path: absolute or not, and possibly a link. Allows what it leads to. */
+static void allow_target(struct rules *rules, const char *path)
 {
     char real[PATH_MAX];
-    struct stat status;
-    if (path == NULL || path[0] == '\0' || realpath(path, real) == NULL)
+    if (path != NULL && path[0] != '\0' && realpath(path, real) != NULL)
+        allow_tree(rules, real);
+}
+
+/*
+ * As allow_target. A file behind a link may be replaced: Kubernetes switches a link between the mounted link
+ * and the file, in the same directory; a resolver replaces the file that /etc/resolv.conf links to. So one
+ * more directory is allowed: that of the link when the file is beneath it, else that of the file.
+ */
+static void allow_file(struct rules *rules, const char *path)
+{
+    char real[PATH_MAX], parent[PATH_MAX];
+    struct stat link, file;
+    allow_target(rules, path);
+    if (path == NULL || lstat(path, &link) != 0 || !S_ISLNK(link.st_mode) || stat(path, &file) != 0 ||
+        !S_ISREG(file.st_mode))
         return;
-    allow_tree(rules, real);
-    if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode))
-        allow_link(rules, path, real);
+    AUTO_FREE char *copy = mem_copy_text(path);
+    if (realpath(path, real) == NULL || realpath(dirname(copy), parent) == NULL)
+        return;
+    allow_tree(rules, !text_equal(parent, "/") && is_beneath(real, parent) ? parent : dirname(real));
 }
 
 /* Where glibc looks for the modules that it loads late, for example for name resolution. */
@@ -105,17 +110,15 @@ static int allow_library(struct dl_phdr_info *library, size_t size, void *contex
     (void)size;
     AUTO_FREE char *path = mem_copy_text(library->dlpi_name);
     if (path[0] == '/')
-        allow(context, dirname(path));
+        allow_target(context, dirname(path));
     return 0;
 }
 
 static void allow_home(struct rules *rules, const char *home)
 {
     for (size_t i = 0; home != NULL && i < ARRAY_LEN(home_files); i++) {
-        char real[PATH_MAX];
         AUTO_FREE char *path = mem_format("%s/%s", home, home_files[i]);
-        if (realpath(path, real) != NULL)
-            allow_tree(rules, real); /* not by `allow`: a link there must not open the whole home directory */
+        allow_target(rules, path); /* allow_file would open the whole home directory for a link */
     }
 }
 
@@ -123,16 +126,16 @@ static void allow_all(struct rules *rules, const struct confine_settings *settin
 {
     const struct passwd *user = getpwuid(geteuid());
     for (size_t i = 0; i < ARRAY_LEN(system_directories); i++)
-        allow(rules, system_directories[i]);
+        allow_target(rules, system_directories[i]);
     for (size_t i = 0; i < ARRAY_LEN(system_files); i++)
-        allow(rules, system_files[i]);
+        allow_file(rules, system_files[i]);
     for (size_t i = 0; i < ARRAY_LEN(variables); i++)
-        allow(rules, getenv(variables[i]));
+        allow_file(rules, getenv(variables[i]));
     dl_iterate_phdr(allow_library, rules);
     allow_home(rules, getenv("HOME"));
     allow_home(rules, user != NULL ? user->pw_dir : NULL);
     for (size_t i = 0; i < settings->file_count; i++)
-        allow(rules, settings->files[i]);
+        allow_file(rules, settings->files[i]);
 }
 
 /* A hard link or a second mount of a secret file is not found by its path. */

@@ -42,7 +42,7 @@ const send = (service, token, method, target, body, headers = {}) =>
   service.request(method, target, body, { authorization: `Bearer ${token}`, ...headers });
 /** Signs and sends a request of a client. */
 const as = (keypair, service, method, target, body, headers = {}) =>
-  service.request(method, target, body, { ...authorization(keypair, method, target, body), ...headers });
+  service.request(method, target, body, { ...authorization(keypair, method, target, body, headers['idempotency-key']), ...headers });
 let bodies = 0;
 /** The body of a payment that no earlier test made. */
 const newBody = () => JSON.stringify({ transactionXdr: payment(world, ...users, String(++bodies)).toXDR(), timeoutSeconds: 30 });
@@ -95,6 +95,17 @@ test('DA2 one token takes one lease: 200 copies of a request, in parallel, at tw
   assert.equal(await leaseCount(), before + 1);
   const [{ stored }] = [{ stored: (await world.sql('SELECT string_agg(l::text, \' \') FROM fairway.leases l'))[0][0] }];
   assert.ok(!stored.includes(token.split('.')[2]), 'only a hash of the token is stored');
+});
+
+test('DA2 a captured request takes no second lease with another Idempotency-Key, without its own, or with a new one', TIMEOUT, async () => {
+  const [service] = replicas, body = newBody(), before = await leaseCount();
+  const plain = signToken(wallet, 'POST', LEASES, body);
+  const keyed = signToken(wallet, 'POST', LEASES, body, { claims: { idempotencyKey: 'captured' } });
+  const status = async (token, key) => (await send(service, token, 'POST', LEASES, body, key && { 'idempotency-key': key })).status;
+  assert.deepEqual([await status(plain), await status(keyed, 'captured')], [201, 201]);
+  assert.deepEqual([await status(plain, 'new'), await status(keyed), await status(keyed, 'other')], [401, 401, 401]);
+  assert.deepEqual([await status(plain), await status(keyed, 'captured')], [201, 201]);
+  assert.equal(await leaseCount(), before + 2);
 });
 
 test('two tokens for equal requests take two leases', TIMEOUT, async () => {

@@ -2,7 +2,7 @@
 // everything, by every way that a configuration can name: names by DNS, TLS with certificates in files, service and password files, UNIX
 // sockets. tests/integration/test_confine.c has what it cannot do.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import dgram from 'node:dgram';
 import fs from 'node:fs';
 import https from 'node:https';
@@ -10,7 +10,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { payThrough, startWorld, until } from './harness.mjs';
+import { fairway, payThrough, startWorld, until } from './harness.mjs';
 
 const run = promisify(execFile);
 const TIMEOUT = { timeout: 300_000 };
@@ -127,6 +127,27 @@ test('it reconnects over a UNIX socket', TIMEOUT, async () => {
   await paysAfterARestart(service);
   await service.kill();
   server.close();
+});
+
+test('DS7 from its start on, its user can look into neither process', { ...TIMEOUT, skip: !isRoot && 'needs root' }, async () => {
+  const folder = at('programs'), nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+  fs.mkdirSync(folder);
+  for (const program of ['fairway', 'fairway-keyd'])
+    fs.copyFileSync(path.join(path.dirname(fairway), program), path.join(folder, program));
+  // It waits for a database that does not come.
+  const child = spawn(nobody[0], [...nobody.slice(1), path.join(folder, 'fairway'), 'serve'], { stdio: ['ignore', 'ignore', 'pipe'], env: {
+    ...world.env, MASTER_KEY_FILE: '', DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: '', CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE: 'a passphrase of this test',
+    DISTRIBUTION_ACCOUNT_PRIVATE_KEY: world.distribution.secret(), DATABASE_URL: 'postgresql://user@127.0.0.1:1/none' } });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', text => (log += text));
+  await until(() => log.includes('cannot start yet'), 30_000, `it waits for the database:\n${log}`);
+  const keyd = fs.readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim();
+  const reads = file => run(nobody[0], [...nobody.slice(1), 'cat', file]).then(() => true, () => false);
+  for (const pid of [child.pid, keyd])
+    for (const file of ['environ', 'maps', 'mem', 'auxv'])
+      assert.equal(await reads(`/proc/${pid}/${file}`), false, `${pid} ${file}`);
+  assert.equal(await reads('/proc/self/environ'), true, 'the control');
+  child.kill('SIGKILL');
 });
 
 test('it holds no capability, so a privileged port is refused with the reason', TIMEOUT, async t => {

@@ -220,7 +220,7 @@ export class Service {
     const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await fetch(this.url + path, {
       method,
-      headers: { ...(this.client && authorization(this.client, method, path, sent)),
+      headers: { ...(this.client && authorization(this.client, method, path, sent, headers['idempotency-key'])),
         ...(sent !== undefined && { 'content-type': 'application/json' }), ...headers },
       body: sent,
     });

@@ -14,9 +14,11 @@ export function signToken(keypair, method, target, body = '', { claims = {}, sec
   return `${signed}.${encode(keypair.sign(Buffer.from(signed)))}`;
 }
 
-/** The Authorization header of one request. Its token is unlike all others: requests that are equal get leases of their own. */
-export function authorization(keypair, method, target, body = '') {
-  return { authorization: `Bearer ${signToken(keypair, method, target, body, { claims: { jti: crypto.randomUUID() } })}` };
+/** The Authorization header of one request, and its Idempotency-Key when it has a key. Its token is unlike all others: requests that are
+ * equal get leases of their own. */
+export function authorization(keypair, method, target, body = '', key) {
+  const claims = { jti: crypto.randomUUID(), ...(key !== undefined && { idempotencyKey: key }) };
+  return { authorization: `Bearer ${signToken(keypair, method, target, body, { claims })}`, ...(key !== undefined && { 'idempotency-key': key }) };
 }
 
 /** The same keypair, with a sign() that takes microseconds where the SDK's takes milliseconds. */

@@ -37,7 +37,7 @@ export class Requests {
     const sent = JSON.stringify(body);
     try {
       const answer = await fetch(service.url + path, { method: 'POST', body: sent, signal: AbortSignal.timeout(ms),
-        headers: { 'content-type': 'application/json', ...authorization(this.client, 'POST', path, sent), ...(key && { 'idempotency-key': key }) } });
+        headers: { 'content-type': 'application/json', ...authorization(this.client, 'POST', path, sent, key) } });
       const text = await answer.text();
       if (key && answer.status === 201)
         this.history.append('keyed_answer', key, digestOf(text));

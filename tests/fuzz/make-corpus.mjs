@@ -72,6 +72,19 @@ const texts = {
     brackets: '\x08' + '[],'.repeat(200),
   },
 };
+const claims = '"sub":"$G","iat":1000000,"exp":1000010,"methodAndPath":"POST /v1/transactions?a=b%20c","bodyHash":"$H"';
+texts.jwt = {
+  right: `1{${claims}}`,
+  audience: `1{${claims},"aud":["x","fuzz"],"nbf":1000000}`,
+  'other-audience': `1{${claims},"aud":"test"}`,
+  'idempotency-key': `1{${claims},"idempotencyKey":"k"}`,
+  twice: `1{${claims},"iat":1}`,
+  expired: `1{${claims.replaceAll('10000', '9999')}}`,
+  'far-apart': `1{${claims.replace('1000000', '-9223372036854775807').replace('1000010', '9223372036854775807')}}`,
+  nested: `1{${claims},"x":[[[{}]]]}`,
+  unsigned: '0eyJhbGciOiJub25lIn0.e30.',
+  parts: '0eyJhbGciOiJFZERTQSJ9.e30.' + 'A'.repeat(86),
+};
 for (const [harness, files] of Object.entries(texts))
   for (const [name, text] of Object.entries(files)) write(harness, name, Buffer.from(text, 'latin1'));
 

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -49,7 +50,7 @@
 /* What a deed uses, made before it is confined */
 static struct {
     char folder[32], key_file[64], link[64], other_file[64], program[64], socket[64];
-    int folder_fd, listener;
+    int folder_fd, listener, terminal;
     struct keyd *keyd;
     pid_t victim; /* another process of the same user, which lets itself be debugged */
 } world;
@@ -314,6 +315,12 @@ static int read_a_kernel_key(void)
     return result(syscall(SYS_keyctl, 0 /* KEYCTL_GET_KEYRING_ID */, -2, 1));
 }
 
+/* For the shell that started it, which reads it after fairway has ended. */
+static int type_into_its_terminal(void)
+{
+    return result(ioctl(world.terminal, TIOCSTI, "x"));
+}
+
 static int call_by_the_numbers_of_x32(void)
 {
     errno = 0;
@@ -430,6 +437,7 @@ static const struct deed {
     DEED(handle_page_faults, MAYBE_MISSING),
     DEED(count_events, MAYBE_MISSING),
     DEED(read_a_kernel_key, ALONE | MAYBE_MISSING),
+    DEED(type_into_its_terminal, ALONE | MAYBE_MISSING),
 #if defined(__x86_64__)
     DEED(call_by_the_numbers_of_x32, ALONE),
 #endif
@@ -547,12 +555,22 @@ static bool become_ordinary(void)
     return prctl(PR_SET_DUMPABLE, 1) == 0; /* setuid has cleared it */
 }
 
+/* Gives this process a session with a terminal, as a shell does. */
+static bool open_terminal(void)
+{
+    const int other_end = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (setsid() < 0 || other_end < 0 || grantpt(other_end) != 0 || unlockpt(other_end) != 0)
+        return false;
+    world.terminal = open(ptsname(other_end), O_RDWR | O_CLOEXEC);
+    return world.terminal >= 0;
+}
+
 /* The process that is fairway here: it starts the key process, then each deed runs in a child of it. */
 static int run_table(const void *as_root)
 {
     const bool is_root = *(const bool *)as_root;
     unsigned wrong = 0;
-    if ((!is_root && !become_ordinary()) || !make_world())
+    if (!open_terminal() || (!is_root && !become_ordinary()) || !make_world())
         return SETUP_FAILED;
     setenv("FAIRWAY_KEYD", world.program, 1);
     world.victim = start_victim(); /* first: it must not inherit the socket to the key process */
@@ -680,6 +698,7 @@ static void files_that_the_configuration_names_stay_readable_and_secrets_beside_
         {{"/nonexistent", world.other_file}, 2, false, true},
         {{world.folder}, 1, false, true}, /* entry by entry: the key is beneath it */
         {{"/tmp"}, 1, false, true},
+        {{"/"}, 1, false, true},
         {{world.key_file}, 1, false, false},
     };
     world.keyd = NULL;
@@ -687,6 +706,32 @@ static void files_that_the_configuration_names_stay_readable_and_secrets_beside_
     for (size_t i = 0; i < ARRAY_LEN(readings); i++)
         if (apart(read_confined, &readings[i]) != 0)
             fail_msg("case %zu", i);
+}
+
+static int mount_twice_and_confine(const void *context)
+{
+    (void)context;
+    struct confine_report report;
+    AUTO_FREE char *second = mem_format("%s-again", world.folder);
+    const char *const files[] = {second};
+    if (mkdir(second, 0700) != 0 || mount(world.folder, second, NULL, MS_BIND, NULL) != 0)
+        return SETUP_FAILED;
+    const enum err e = confine(files, 1, &report);
+    return report.landlock == 0 ? ERR_CONFIG : (int)e;
+}
+
+static void a_directory_that_shows_a_secret_under_another_name_is_refused(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* an ordinary user cannot mount */
+    world.keyd = NULL;
+    assert_true(make_world());
+    AUTO_FREE char *second = mem_format("%s-again", world.folder);
+    const int e = apart(mount_twice_and_confine, NULL);
+    umount2(second, MNT_DETACH);
+    rmdir(second);
+    assert_int_equal(e, ERR_CONFIG);
 }
 
 /* Kubernetes: link -> data/file, where data is a link that is switched to a new folder. */
@@ -803,6 +848,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not, make_folder,
             remove_folder),
+        cmocka_unit_test_setup_teardown(
+            a_directory_that_shows_a_secret_under_another_name_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_behind_a_link_may_be_replaced, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(without_landlock_the_rest_stands, make_folder, remove_folder),
         cmocka_unit_test(a_process_with_two_threads_is_not_confined),

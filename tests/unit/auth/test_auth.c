@@ -142,7 +142,7 @@ static void J1_a_token_for_exactly_this_request_passes(void **state)
     /* as wallet-backend's clients and this program's own sign it */
     char seed[STRKEY_SIZE(32)], *ours;
     strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
-    const struct token_request request = {"POST", TARGET, text_bytes(BODY), PASSPHRASE, NOW, 15};
+    const struct token_request request = {"POST", TARGET, text_bytes(BODY), PASSPHRASE, NULL, NOW, 15};
     assert_int_equal(token_sign(seed, &request, &ours), ERR_OK);
     assert_int_equal(check(ours), ERR_OK);
     free(ours);
@@ -153,7 +153,7 @@ static void J1_a_token_without_a_body_has_the_hash_of_no_bytes(void **state)
     (void)state;
     char seed[STRKEY_SIZE(32)], *token;
     strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
-    const struct token_request request = {"GET", "/v1/pool", {0}, NULL, NOW, 5};
+    const struct token_request request = {"GET", "/v1/pool", {0}, NULL, NULL, NOW, 5};
     assert_int_equal(token_sign(seed, &request, &token), ERR_OK);
     struct auth_request get = request_of_alice;
     get.method = "GET";
@@ -431,6 +431,37 @@ static void J9_another_method_path_query_or_body_is_refused(void **state)
     }
 }
 
+static void DA2_the_token_names_the_idempotency_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *claim, *header;
+        bool passes;
+    } cases[] = {
+        {"", NULL, true},
+        {",\"idempotencyKey\":\"order 7\"", "order 7", true},
+        {",\"idempotencyKey\":\"order 7\"", "order 8", false},
+        {",\"idempotencyKey\":\"order 7\"", "Order 7", false},
+        {",\"idempotencyKey\":\"order 7\"", "order 7 ", false},
+        {",\"idempotencyKey\":\"order 7\"", "", false},
+        {",\"idempotencyKey\":\"order 7\"", NULL, false},
+        {",\"idempotencyKey\":\"\"", NULL, false},
+        {",\"idempotencyKey\":null", NULL, false},
+        {",\"idempotencyKey\":7", "7", false},
+        {",\"idempotencykey\":\"order 7\"", "order 7", false},
+        {"", "order 7", false},
+        {"", "", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct auth_request request = request_of_alice;
+        request.idempotency_key = cases[i].header;
+        AUTO_FREE char *claims = claims_with(alice.address, NOW_TEXT, "1800000015", cases[i].claim);
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+        if ((check_with(request, "Bearer ", token, NULL) == ERR_OK) != cases[i].passes)
+            fail_msg("%s with %s", claims, cases[i].header == NULL ? "none" : cases[i].header);
+    }
+}
+
 static void J8_no_token_and_other_schemes_are_refused(void **state)
 {
     (void)state;
@@ -660,6 +691,7 @@ int main(void)
         cmocka_unit_test(DA1_aud_must_name_this_network),
         cmocka_unit_test(DA1_aud_may_be_required),
         cmocka_unit_test(J9_another_method_path_query_or_body_is_refused),
+        cmocka_unit_test(DA2_the_token_names_the_idempotency_key),
         cmocka_unit_test(J8_no_token_and_other_schemes_are_refused),
         cmocka_unit_test(DA1_a_token_in_another_spelling_is_refused),
         cmocka_unit_test(DA1_an_unsigned_token_is_refused),

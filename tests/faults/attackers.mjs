@@ -1,0 +1,86 @@
+// A hostile client of the HTTP interface, as a process of its own: attackers.mjs NAME PORT. Repeats its attack until it is killed. Requests
+// that are to be parsed have a token: their client is known (its seed is ATTACK_CLIENT), and hostile.
+import crypto from 'node:crypto';
+import net from 'node:net';
+import { Keypair } from '@stellar/stellar-sdk';
+import { authorization } from '../e2e/token.mjs';
+
+const RATE = Number(process.env.ATTACK_RATE ?? 200); // requests a second of the attacks that send whole requests
+const HOST = 'Host: x\r\n', JSON_TYPE = 'Content-Type: application/json\r\n', POST = `POST /v1/transactions HTTP/1.1\r\n${HOST}${JSON_TYPE}`;
+const BODY = 64 << 10; // less than the cap of the path, so that it is read and parsed
+
+const client = process.env.ATTACK_CLIENT && Keypair.fromSecret(process.env.ATTACK_CLIENT);
+const token = (...request) => client ? `Authorization: ${Object.values(authorization(client, ...request))[0]}\r\n` : '';
+const post = body => `${POST}${token('POST', '/v1/transactions', body)}Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
+const get = path => `GET ${path} HTTP/1.1\r\n${HOST}${token('GET', path)}\r\n`;
+const [, , name, port] = process.argv;
+
+/** Opens a connection again whenever it is closed. begin(socket) is called for each; it returns a timer, or nothing. */
+function keep(begin) {
+  const socket = net.connect(Number(port), '127.0.0.1');
+  let timer;
+  socket.on('connect', () => (timer = begin(socket)));
+  socket.on('error', () => {});
+  socket.on('data', () => {});
+  socket.on('close', () => {
+    clearInterval(timer);
+    setTimeout(keep, 1000 + Math.random() * 1000, begin);
+  });
+}
+
+const times = (count, begin) => () => {
+  for (let i = 0; i < count; i++) setTimeout(keep, Math.random() * 1000, begin);
+};
+
+/** One byte of the text a second, then the connection is held. */
+const drip = text => socket => {
+  let at = 0;
+  return setInterval(() => socket.write(text[at++ % text.length]), 1000);
+};
+
+/** Calls make at most every 5 s: a token is valid for some seconds. */
+function renewed(make) {
+  let text, made = -Infinity;
+  return () => {
+    if (performance.now() - made > 5000) [text, made] = [make(), performance.now()];
+    return text;
+  };
+}
+
+/** Whole requests at RATE, over 8 connections. */
+function flood(make) {
+  const text = renewed(make);
+  return times(8, socket => setInterval(() => socket.writableLength < 1e6 && socket.write(text(), 'latin1'), 8000 / RATE));
+}
+
+/** Each request on a connection of its own. */
+const dialFlood = text => () => setInterval(() => {
+  const socket = net.connect(Number(port), '127.0.0.1', () => socket.write(text, 'latin1'));
+  socket.on('data', () => {}).on('error', () => {});
+  setTimeout(() => socket.destroy(), 500);
+}, 1000 / RATE);
+
+const keys = Array.from({ length: BODY / 12 }, (_, i) => `"k${i}":${i % 10}`).join(',');
+
+export const attacks = {
+  'idle connections': times(2000, () => {}),
+  'slow heads': times(500, drip(`${POST}X-Slow: ${'a'.repeat(5000)}`)),
+  'slow bodies': times(500, socket => (socket.write(`${POST}Content-Length: 5000\r\n\r\n`), drip('{"transactionXdr":"AAAA')(socket))),
+  'replies not read': times(100, socket => void socket.pause().write(get('/v1/channel-accounts?limit=100').repeat(3))),
+  'pipelined requests': flood(() => get('/livez').repeat(20)),
+  'truncated requests': dialFlood(`${POST}Content-Length: 50\r\n\r\n{"transactionXdr":`),
+  'malformed heads': dialFlood('GET /livez\0 HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'smuggled requests': dialFlood(`${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /livez HTTP/1.1\r\n${HOST}\r\n`),
+  'oversized heads': dialFlood(`GET /livez HTTP/1.1\r\n${HOST}X-Big: ${'a'.repeat(60_000)}\r\n\r\n`),
+  'oversized bodies': dialFlood(`${POST}Content-Length: 100000000\r\n\r\n${'a'.repeat(200_000)}`),
+  'endless chunks': times(20, socket => (socket.write(`${POST}Transfer-Encoding: chunked\r\n\r\n`),
+    setInterval(() => socket.write(`8000\r\n${' '.repeat(0x8000)}\r\n`), 100))),
+  'queries of 250 parameters': flood(() => get('/livez?' + Array.from({ length: 250 }, (_, i) => `p${i}=1`).join('&'))),
+  'JSON of many keys': flood(() => post(`{${keys}}`)),
+  'JSON of deep nesting': flood(() => post('{"a":'.repeat(BODY / 5))),
+  'JSON of empty arrays': flood(() => post(`{"a":[${'[],'.repeat(BODY / 3)}1]}`)),
+  'base64 that is no transaction': flood(() => post(JSON.stringify({ transactionXdr: 'AAAA'.repeat(BODY / 4) }))),
+  'hashes that are unknown': flood(() => get(`/v1/transactions/${crypto.randomBytes(32).toString('hex')}`)),
+};
+
+if (name) attacks[name]();
