@@ -81,7 +81,7 @@ static const struct policy_limits limits = {.base_fee_stroops = 100,
     .bump_base_fee_stroops = FEE,
     .max_bump_fee_stroops = 100000};
 
-/* keyd verifies the channel account's signature only. */
+/* The engine takes the word of bump_request.authority; keyd verifies the channel account's signature only. */
 static void add_signature(struct buf *xdr)
 {
     static const uint8_t signature[4 + 64] = {1, 2, 3, 4};
@@ -100,8 +100,10 @@ static void bumper_open(struct test_engine *engine, struct bumper *bumper)
     const struct lease *lease = client_lease(&bumper->lease, SOON_MS);
     buf_add_bytes(&bumper->xdr, buf_bytes(&lease->envelope));
     add_signature(&bumper->xdr);
-    bumper->request =
-        (struct bump_request){.xdr = buf_bytes(&bumper->xdr), .inner_hash = lease->hash, .limits = &limits};
+    bumper->request = (struct bump_request){.xdr = buf_bytes(&bumper->xdr),
+        .inner_hash = lease->hash,
+        .authority = AUTHORITY_PROVED,
+        .limits = &limits};
     assert_int_equal(envelope_decode(bumper->request.xdr, &bumper->request.inner, NULL), ERR_OK);
 }
 
