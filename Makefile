@@ -106,7 +106,7 @@ INCLUDE_fairway = -I$(BUILD)
 
 UNIT := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*/test_*.c)))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/integration/test_*.c)))
-JUDGES := $(BUILD)/tests/xdr/xdr_judge
+JUDGES := $(BUILD)/tests/xdr/xdr_judge $(BUILD)/tests/fuzz/mutants
 up_to = $(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call up_to,$(1),$(wordlist 2,$(words $(2)),$(2))))
 libraries_to = $(foreach m,$(call reverse,$(filter $(call up_to,$(1),$(MODULES)),$(PRESENT))),$(call library,$(m)))
 libs_of = -lsodium $(if $(filter base xdr stellar keys,$(1)),,$(LIBS_fairway))
@@ -135,6 +135,8 @@ FUZZ_MAIN := $(if $(findstring fuzzer,$(SANITIZE)),,$(BUILD)/tests/fuzz/test_cor
 $(FUZZ_PROGRAMS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/xdr_mutator.o $(FUZZ_MAIN) $(LIBRARIES)
 	$(call say,LINK)
 	$(Q)$(test_link) $(if $(FUZZ_MAIN),-lcmocka,-fsanitize=fuzzer) $(LIBS_fairway)
+$(BUILD)/tests/fuzz/mutants: $(BUILD)/tests/fuzz/mutants.o $(BUILD)/tests/fuzz/xdr_mutator.o $(call libraries_to,stellar)
+	$(Q)$(test_link) -lsodium
 $(BUILD)/tests/%.o: tests/%.c | compiler
 	@mkdir -p $(@D)
 	$(call say,CC  )
@@ -149,7 +151,7 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 endef
 $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 
-TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_FAIL_SO=$(FAIL) FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
+TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_FAIL_SO=$(FAIL) FAIRWAY_MUTANTS=$(BUILD)/tests/fuzz/mutants FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
@@ -158,7 +160,7 @@ test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
 	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
-	    tests/xdr/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) $(FUZZ_PROGRAMS) tests/defects/patches.test.mjs tests/lint/*.test.mjs
+	    tests/xdr/*.test.mjs tests/fuzz/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) $(FUZZ_PROGRAMS) tests/defects/patches.test.mjs tests/lint/*.test.mjs
 # A library that tests preload into fairway, to stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c

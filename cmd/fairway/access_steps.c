@@ -105,6 +105,7 @@ static enum err load_keyd(struct access_steps *steps, struct detail *detail)
     enum err e = keyd_load(out->keyd, &out->limits, out->keys, out->key_count, &steps->current,
         &steps->is_new, &out->distribution, detail);
     out->limits.distribution = NULL;
+    out->limits.limits.distribution = out->distribution;
     steps->keys_loaded = e == ERR_OK;
     if (e == ERR_OK && steps->is_new)
         out->keys[out->key_count++] = steps->current;

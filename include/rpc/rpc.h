@@ -83,6 +83,11 @@ struct rpc_account {
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail);
 
+/* The same, with the LedgerEntryData of each account in entries[i], empty when it does not exist. The caller
+ * has zeroed entries, and frees each. */
+MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct buf entries[], uint32_t *ledger, struct detail *detail);
+
 /* Reads the accounts that are frozen as of *ledger; none before protocol 26. The caller frees *out with
  * frozen_accounts_free. Retries as rpc_accounts. */
 MUST_CHECK enum err rpc_frozen(
@@ -117,5 +122,19 @@ struct rpc_transaction {
  * latest_ledger. */
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
+
+struct rpc_simulation {
+    bool succeeds;
+    int64_t resource_fee_stroops; /* the least that the transaction has to declare; only when it succeeds */
+    char error[120];              /* why it does not: the server's words, the first line, cut to fit */
+};
+/*
+ * Runs the one Soroban operation of the envelope on the server's latest ledger. Signatures of the envelope
+ * are not needed. enforce_auth: authorization entries are checked as on the network, where the default would
+ * be to record the missing ones; the server takes it for InvokeHostFunction only. ERR_OK also when the
+ * operation fails.
+ */
+MUST_CHECK enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth,
+    struct rpc_simulation *out, struct detail *detail);
 
 #endif
