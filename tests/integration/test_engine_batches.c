@@ -102,8 +102,10 @@ static void bumper_open(struct test_engine *engine, struct bumper *bumper)
     const struct lease *lease = client_lease(&bumper->lease, SOON_MS);
     buf_add_bytes(&bumper->xdr, buf_bytes(&lease->envelope));
     add_signature(&bumper->xdr);
-    bumper->request =
-        (struct bump_request){.xdr = buf_bytes(&bumper->xdr), .inner_hash = lease->hash, .limits = &limits};
+    bumper->request = (struct bump_request){.xdr = buf_bytes(&bumper->xdr),
+        .inner_hash = lease->hash,
+        .authority = AUTHORITY_PROVED,
+        .limits = &limits};
     assert_int_equal(envelope_decode(bumper->request.xdr, &bumper->request.inner, NULL), ERR_OK);
 }
 
