@@ -18,6 +18,8 @@ struct api_settings {
     struct keyd *keyd;
     const char *database_url; /* may lead through a transaction pooler */
     unsigned workers;         /* threads with a database connection each; 0: 2 */
+    const char *rpc_url;      /* NULL: none; Soroban transactions are then refused */
+    unsigned rpc_workers;     /* threads with a connection to the RPC each; 0: 8 */
     unsigned connections;     /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
     const char *passphrase;
     struct network_id network;
@@ -43,7 +45,7 @@ struct api *api_start_admin(const struct api_settings *settings);
 const struct http_route *api_routes(const struct api *api, size_t *count);
 /* From now on /readyz replies that the service is stopping. */
 void api_stopping(struct api *api);
-/* Ends the database workers; requests that wait for one get ERR_SHUTTING_DOWN. Call it after
+/* Ends the workers for database and RPC; requests that wait for one get ERR_SHUTTING_DOWN. Call it after
  * http_server_drain, which ends new requests. */
 void api_drain(struct api *api);
 /* Call it after api_drain, engine_stop, watch_stop and http_server_free: until then replies that need the api

@@ -27,6 +27,8 @@
     X(FEE_BELOW_MINIMUM, "FEE_BELOW_MINIMUM", 400, "The fee is below the minimum.")                          \
     X(NO_SIGNATURES_PROVIDED, "NO_SIGNATURES_PROVIDED", 400,                                                 \
         "The transaction lacks the client's signature.")                                                     \
+    X(CLIENT_SIGNATURE_INVALID, "CLIENT_SIGNATURE_INVALID", 400,                                             \
+        "No signature of the client is valid for this transaction on this network.")                         \
     X(CHANNEL_SIGNATURE_MISSING, "CHANNEL_SIGNATURE_MISSING", 400,                                           \
         "The transaction lacks the channel account's signature.")                                            \
     X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400,                                         \

@@ -6,12 +6,14 @@
 #define FAIRWAY_GRANT_BUMP_H
 
 #include "grant/grant.h"
+#include "stellar/authority.h"
 
 /* What a client asks for. */
 struct bump_request {
     struct envelope inner; /* not a fee bump; its spans point into xdr */
     struct bytes xdr;      /* inner's TransactionEnvelope, in memory that the owner of the request keeps */
     struct hash inner_hash;
+    enum authority authority; /* with AUTHORITY_UNKNOWN no signer of the sources has signed either */
     int64_t max_fee_stroops; /* 0: not given */
     const struct policy_limits *limits;
     char client[CLIENT_SIZE];

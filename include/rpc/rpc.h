@@ -12,10 +12,14 @@
 
 struct rpc;
 
+#define RPC_ADDRESSES_MAX 8
+
 struct rpc_settings {
-    const char *url; /* copied */
+    const char *url; /* copied; one address, or several with commas between them: when one fails, a call uses
+                        the next */
+    unsigned only;   /* 0: all addresses; else this one alone, counted from 1 */
     int timeout_ms;  /* 0: 15,000 */
-    size_t max_body; /* 0: 256 MiB */
+    size_t max_body; /* 0: the limit of each method, at most 64 MiB */
     int cancel_fd;   /* while it is readable, calls return ERR_CANCELLED; -1: none */
 };
 
@@ -23,6 +27,14 @@ struct rpc_settings {
  */
 struct rpc *rpc_new(const struct rpc_settings *settings);
 void rpc_free(struct rpc *rpc); /* NULL is fine */
+
+/* The number of addresses in a url, at most RPC_ADDRESSES_MAX: rpc_new uses no more. */
+size_t rpc_address_count(const char *url);
+/* Whether one of them is http, not https, and leads beyond this host: whoever is on the way can change what
+ * the RPC says. */
+bool rpc_is_plain(const char *url);
+/* The address, counted from 1, that the next call uses. */
+unsigned rpc_address(const struct rpc *rpc);
 
 /*
  * Errors of all calls. ERR_RPC_UNAVAILABLE, where a retry may help: no connection, timeout, HTTP 429, 5xx or
@@ -83,6 +95,11 @@ struct rpc_account {
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail);
 
+/* The same, with the LedgerEntryData of each account in entries[i], empty when it does not exist. The caller
+ * has zeroed entries, and frees each. */
+MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct buf entries[], uint32_t *ledger, struct detail *detail);
+
 /* Reads the accounts that are frozen as of *ledger; none before protocol 26. The caller frees *out with
  * frozen_accounts_free. Retries as rpc_accounts. */
 MUST_CHECK enum err rpc_frozen(
@@ -117,5 +134,19 @@ struct rpc_transaction {
  * latest_ledger. */
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
+
+struct rpc_simulation {
+    bool succeeds;
+    int64_t resource_fee_stroops; /* the least that the transaction has to declare; only when it succeeds */
+    char error[120];              /* why it does not: the server's words, the first line, cut to fit */
+};
+/*
+ * Runs the one Soroban operation of the envelope on the server's latest ledger. Signatures of the envelope
+ * are not needed. enforce_auth: authorization entries are checked as on the network, where the default would
+ * be to record the missing ones; the server takes it for InvokeHostFunction only. ERR_OK also when the
+ * operation fails.
+ */
+MUST_CHECK enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth,
+    struct rpc_simulation *out, struct detail *detail);
 
 #endif

@@ -41,9 +41,11 @@ struct envelope {
     struct preconditions preconditions;
     bool has_memo;
     uint32_t operation_count;
-    struct bytes operations;      /* operations<100>, count included */
-    struct bytes tail;            /* memo, operations, ext: transaction_build copies it */
-    bool soroban;                 /* SorobanTransactionData present */
+    struct bytes operations;  /* operations<100>, count included */
+    struct bytes tail;        /* memo, operations, ext: transaction_build copies it */
+    bool soroban;             /* SorobanTransactionData present */
+    uint32_t read_only_count; /* entries in its footprint */
+    uint32_t read_write_count;
     int64_t resource_fee_stroops; /* declared in it, else 0 */
     struct bytes body;           /* XDR Transaction; for V0 the TransactionV0, whose source has no key type */
     struct bytes signature_list; /* signatures<20>, count included; empty when there is no envelope */

@@ -22,6 +22,9 @@ struct transaction_head {
  */
 void transaction_build(const struct envelope *client, const struct transaction_head *head, struct buf *out);
 
+/* The bytes of the envelope that a lease of this transaction becomes, with this many signatures. */
+size_t envelope_built_size(const struct envelope *client, size_t signature_count);
+
 /* SHA-256 of the TransactionSignaturePayload of an XDR Transaction. */
 struct hash transaction_hash(const struct network_id *network, struct bytes transaction);
 

@@ -20,9 +20,21 @@
 #define LEDGERS_PER_SECOND_MAX 1
 
 /*
- * The accounts whose authority a transaction uses: operation sources, addresses with Soroban credentials
- * (kinds 1, 2 and 3 with all nested delegates), deployers of contracts, and the keys of extra signers. A
- * muxed account counts as its account. None of them may be a channel account. Sorted, each once.
+ * The largest envelopes that the network takes, in bytes. Soroban: txMaxSizeBytes, a setting on which the
+ * network votes (132,096 since SLP-4; TransactionFrame::checkSorobanResources). Classic:
+ * MAX_CLASSIC_TX_SIZE_BYTES of stellar-core's overlay.
+ */
+#define SOROBAN_ENVELOPE_MAX 132096
+#define CLASSIC_ENVELOPE_MAX (100 * 1024)
+
+/* A declared resource fee may be at most this many times what a simulation finds. */
+#define RESOURCE_FEE_FACTOR_MAX 2
+
+/*
+ * The accounts whose authority a transaction uses or extends: operation sources, addresses with Soroban
+ * credentials (kinds 1, 2 and 3 with all nested delegates), deployers of contracts, the keys of extra
+ * signers, and keys that SetOptions adds as signers. A muxed account counts as its account. None of them may
+ * be a channel account or the distribution account. Sorted, each once.
  */
 struct named_accounts {
     size_t count;
@@ -32,6 +44,7 @@ struct named_accounts {
 struct policy_limits {
     uint32_t base_fee_stroops;        /* per operation, of the inner transaction */
     int64_t max_resource_fee_stroops; /* the most that a Soroban transaction may declare */
+    struct public_key distribution;   /* the distribution account, which must not be named */
     /* For the check that a fee bump of the lease is possible. 0 in keyd, which does not make that check. */
     int64_t bump_base_fee_stroops; /* of fee bumps, per operation */
     int64_t max_bump_fee_stroops;  /* of a fee bump, without the resource fee; 0: not checked */
@@ -42,20 +55,20 @@ struct policy_limits {
  * Of a fee bump, checks the inner transaction. Allocates nothing.
  *
  * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), an operation of an unknown
- * kind, or a classic operation without a source.
+ * kind, or one without a source, which would act for the channel account.
  *
  * ERR_INVALID_SOROBAN_TRANSACTION: more than one operation, SorobanTransactionData missing or not allowed, a
- * memo or a muxed source with InvokeHostFunction, a negative resource fee, or an unknown kind of credentials
- * or address.
+ * memo or a muxed source with InvokeHostFunction, a footprint that the operation cannot have, a negative
+ * resource fee, or an unknown kind of host function, credentials, address or contract id.
  *
- * ERR_FORBIDDEN_SIGNER: source-account credentials in an operation without a source, which would be the
- * channel account's. With a source they are that source's, which is in *named.
+ * ERR_FORBIDDEN_SIGNER: the distribution account is in *named.
  *
  * ERR_FEE_EXCEEDS_MAXIMUM: the resource fee, the inner fee, or the least fee of a fee bump is above its
  * maximum. A lease that cannot be paid for would only occupy its account.
  *
- * ERR_INVALID_TRANSACTION: minSeqNum, minSeqAge or minSeqLedgerGap, bounds that no ledger can meet, or extra
- * signers that the protocol calls malformed. A muxed source of the transaction is allowed: it is replaced.
+ * ERR_INVALID_TRANSACTION: minSeqNum, minSeqAge or minSeqLedgerGap, bounds that no ledger can meet, extra
+ * signers that the protocol calls malformed or that nobody can satisfy, or an envelope that is larger than
+ * the network takes. A muxed source of the transaction is allowed: it is replaced.
  */
 MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail);
@@ -65,14 +78,18 @@ MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct p
 MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
     const struct public_key *account, struct detail *detail);
 
-/* Whether the transaction needs signatures besides the channel account's: an operation has a source, or there
- * are extra signers. */
-bool policy_client_must_sign(const struct envelope *envelope);
+/* Whether the first operation is InvokeHostFunction, the only kind that has authorization entries. */
+bool policy_invokes(const struct envelope *envelope);
 
 /* The inner fee: base fee x operations + declared resource fee. ERR_FEE_EXCEEDS_MAXIMUM when it does not fit
  * uint32, or the resource fee is above its limit. ERR_INVALID_SOROBAN_TRANSACTION: that fee is negative. */
 MUST_CHECK enum err policy_fee(const struct envelope *envelope, const struct policy_limits *limits,
     uint32_t *fee_stroops, struct detail *detail);
+
+/* Compares the declared resource fee with the least fee that a simulation of the transaction has found.
+ * ERR_FEE_EXCEEDS_MAXIMUM: it is more than RESOURCE_FEE_FACTOR_MAX times as high. */
+MUST_CHECK enum err policy_check_simulated_fee(
+    const struct envelope *envelope, int64_t simulated_stroops, struct detail *detail);
 
 /*
  * The max time of the signed transaction: the earliest of the client's (0: none), now + timeout_s (0: none)

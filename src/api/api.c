@@ -42,6 +42,7 @@ static void add_probes(struct api *api)
 struct api *api_start(const struct api_settings *settings)
 {
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
+    api->rpc_workers = rpc_workers_start(settings->rpc_url, settings->rpc_workers);
     add_guarded(api, AUTH_LEASE, "POST", "/v1/transactions", settings->max_body, api_post_transaction);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
     add_guarded(api, AUTH_FEE_BUMP, "POST", "/v1/fee-bumps", settings->max_body, api_post_fee_bump);
@@ -72,6 +73,9 @@ void api_stopping(struct api *api)
 
 void api_drain(struct api *api)
 {
+    if (api->rpc_workers != NULL)
+        rpc_workers_stop(api->rpc_workers);
+    api->rpc_workers = NULL;
     db_workers_stop(api->workers);
     api->workers = NULL;
 }

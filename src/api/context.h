@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "connection_shares.h"
 #include "db_workers.h"
+#include "rpc_workers.h"
 
 #define ROUTES_MAX 12
 
@@ -20,6 +21,7 @@ struct api_guarded {
 struct api {
     struct api_settings settings;
     struct db_workers *workers;
+    struct rpc_workers *rpc_workers; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
     atomic_bool stopping; /* /readyz reports it */
     struct api_guarded guarded[ROUTES_MAX];

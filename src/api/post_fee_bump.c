@@ -7,11 +7,13 @@
 #include "context.h"
 #include "http/json.h"
 #include "reply.h"
+#include "rpc_checks.h"
 #include "stellar/envelope_build.h"
 
 /* A request on its way through the engine. */
 struct bump_job {
     struct engine_ticket ticket; /* first: the engine returns it */
+    struct rpc_work signers;
     struct api *api;
     struct http_request *http;
     struct bump_request request;
@@ -98,9 +100,33 @@ static enum err read_request(struct bump_job *job, struct detail *detail)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED,
             "transactionXdr is a fee bump. Send its inner transaction, with its signatures.");
     request->inner_hash = envelope_hash(&job->api->settings.network, &request->inner);
+    request->authority = authority_of(&request->inner, &request->inner_hash);
     request->limits = &job->api->settings.limits;
     snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     return ERR_OK;
+}
+
+static void read_signers(struct rpc_work *work, enum err e, struct rpc *rpc)
+{
+    struct bump_job *job = work->context;
+    struct bump_request *request = &job->request;
+    struct detail detail = {0};
+    if (e == ERR_OK)
+        e = rpc_checks_signers(rpc, &request->inner, &request->inner_hash, &request->authority, &detail);
+    if (e == ERR_OK)
+        e = engine_submit(job->api->settings.engine, &job->ticket);
+    if (e != ERR_OK)
+        job_refuse(job, e, &detail);
+}
+
+/* Only a client of several signers may have signed with none of the keys that the transaction tells. */
+static enum err submit(struct bump_job *job)
+{
+    http_on_client_gone(job->http, job_cancel, job);
+    if (job->request.authority != AUTHORITY_UNKNOWN)
+        return engine_submit(job->api->settings.engine, &job->ticket);
+    job->signers = (struct rpc_work){.run = read_signers, .context = job};
+    return rpc_workers_submit(job->api->rpc_workers, &job->signers);
 }
 
 void api_post_fee_bump(struct http_request *request, void *context)
@@ -113,10 +139,8 @@ void api_post_fee_bump(struct http_request *request, void *context)
     job->ticket.done = job_done;
     job->ticket.bump.request = &job->request;
     enum err e = read_request(job, &detail);
-    if (e == ERR_OK) {
-        http_on_client_gone(request, job_cancel, job);
-        e = engine_submit(job->api->settings.engine, &job->ticket);
-    }
+    if (e == ERR_OK)
+        e = submit(job);
     if (e != ERR_OK)
         job_refuse(job, e, &detail);
 }

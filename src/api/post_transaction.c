@@ -1,7 +1,7 @@
 /*
  * POST /v1/transactions: leases a channel account for a transaction. What can be refused without the database
- * is refused here. The rest waits in the lease engine. A retry with the same Idempotency-Key gets the lease
- * of the first request.
+ * is refused here; a Soroban transaction is simulated first. The rest waits in the lease engine. A retry with
+ * the same Idempotency-Key gets the lease of the first request.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,12 @@
 #include "context.h"
 #include "http/json.h"
 #include "reply.h"
+#include "rpc_checks.h"
 
 /* A request on its way through the engine. */
 struct lease_job {
     struct engine_ticket ticket; /* first: the engine returns it */
+    struct rpc_work simulation;
     struct api *api;
     struct http_request *http;
     struct lease_request request;
@@ -144,13 +146,12 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
 }
 
 /*
- * A request with an Idempotency-Key goes to the engine even if policy refuses it: it may be the retry of a
- * lease that was granted under another configuration. Soroban transactions are not simulated.
+ * Submits the request to the engine, unless e says that it is refused. A request with an Idempotency-Key goes
+ * there nevertheless: it may be the retry of a lease that was granted before.
  */
-static enum err submit(struct lease_job *job, struct detail *detail)
+static enum err enqueue(struct lease_job *job, enum err e, const struct detail *detail)
 {
     struct lease_request *request = &job->request;
-    enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, detail);
     if (e != ERR_OK && request->idempotency_key[0] == '\0')
         return e;
     if (e != ERR_OK) {
@@ -158,8 +159,32 @@ static enum err submit(struct lease_job *job, struct detail *detail)
         request->refusal_detail = *detail;
         request->named.count = 0;
     }
-    http_on_client_gone(job->http, job_cancel, job);
     return engine_submit(job->api->settings.engine, &job->ticket);
+}
+
+static void simulate(struct rpc_work *work, enum err e, struct rpc *rpc)
+{
+    struct lease_job *job = work->context;
+    struct detail detail = {0};
+    if (e == ERR_OK)
+        e = rpc_checks_simulate(rpc, &job->request.envelope, &detail);
+    e = enqueue(job, e, &detail);
+    if (e != ERR_OK)
+        job_refuse(job, e, &detail);
+}
+
+static enum err submit(struct lease_job *job, struct detail *detail)
+{
+    struct lease_request *request = &job->request;
+    enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, detail);
+    http_on_client_gone(job->http, job_cancel, job);
+    if (e == ERR_OK && request->envelope.soroban) {
+        job->simulation = (struct rpc_work){.run = simulate, .context = job};
+        e = rpc_workers_submit(job->api->rpc_workers, &job->simulation);
+        if (e == ERR_OK)
+            return ERR_OK;
+    }
+    return enqueue(job, e, detail);
 }
 
 void api_post_transaction(struct http_request *request, void *context)

@@ -68,24 +68,36 @@ static void batch_drop_refused(struct bump_batch *batch)
     batch->count = kept;
 }
 
-/* How many have signed. That one of them is the channel account is checked by keyd. */
-static enum err check_signatures(const struct envelope *inner, struct detail *detail)
+/* keyd examines the channel account's signature again. */
+static enum err check_signatures(enum authority authority, struct detail *detail)
 {
-    if (inner->signature_count == 0)
+    switch (authority) {
+    case AUTHORITY_UNSIGNED:
         return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
             "The transaction has no signature. Keep that of the lease's transactionXdr and add the "
             "client's.");
-    if (policy_client_must_sign(inner) && inner->signature_count < 2)
+    case AUTHORITY_CHANNEL_MISSING:
+        return detail_set(detail, ERR_CHANNEL_SIGNATURE_MISSING,
+            "The channel account's signature is missing or invalid. Keep the one in the lease's "
+            "transactionXdr.");
+    case AUTHORITY_CHANNEL_ONLY:
         return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
-            "The transaction has one signature. Besides the channel account, the operations' sources and the "
-            "extra signers sign before the fee bump.");
+            "Only the channel account has signed. The operations' sources and the extra signers sign before "
+            "the fee bump.");
+    case AUTHORITY_UNKNOWN:
+        return detail_set(detail, ERR_CLIENT_SIGNATURE_INVALID,
+            "No signature is a valid one of an operation's source, of a signer of it, or of an extra signer. "
+            "Sign the lease's transactionXdr for the lease's networkPassphrase.");
+    case AUTHORITY_PROVED:
+        break;
+    }
     return ERR_OK;
 }
 
 static enum err check(const struct bump_request *request, struct fee_bump_item *item)
 {
     enum err e;
-    if ((e = check_signatures(&request->inner, &item->detail)) != ERR_OK ||
+    if ((e = check_signatures(request->authority, &item->detail)) != ERR_OK ||
         (e = bump_fee(request, request->max_fee_stroops, &item->fee_stroops, &item->detail)) != ERR_OK)
         return e;
     return funds_check_bump(item->spendable_stroops, item->fee_stroops, &item->detail);

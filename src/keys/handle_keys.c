@@ -47,6 +47,7 @@ enum err handle_load(struct handle_state *state, struct xdr_reader *request, str
     enum err result = check_distribution(state->ring, configured, &distribution, &detail);
     if (result == ERR_OK)
         result = ring_load(state->ring, rows, count, &is_new, &detail);
+    state->limits.distribution = state->ring->distribution;
     state->loaded = result == ERR_OK; /* else the process ends after this answer */
     wire_put_result(answer, result, &detail);
     wire_put_row(answer, result == ERR_OK ? &state->ring->current->row : &none);

@@ -26,7 +26,7 @@ static enum err call_with_retries(struct rpc *rpc, json_t *params, json_t **resu
         enum err e = call(rpc, "getLedgerEntries", json_incref(params), result, &error, detail);
         if (e != ERR_RPC_UNAVAILABLE || error.code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)
             return e;
-        e = transport_pause(rpc->transport, pause_ms);
+        e = transport_pause(rpc->transports[rpc->current], pause_ms);
         if (e != ERR_OK)
             return detail_set(detail, e, "getLedgerEntries: cancelled");
     }
@@ -63,63 +63,74 @@ static json_t *ledger_keys(const struct public_key keys[], size_t count, char *t
 }
 
 static enum err decode_account(
-    const json_t *item, const struct public_key *key, struct ledger_account *account, struct detail *detail)
+    struct bytes entry, const struct public_key *key, struct ledger_account *account, struct detail *detail)
 {
-    struct buf entry = {0};
-    enum err e = field_xdr(item, "xdr", &entry, detail);
-    if (e == ERR_OK) {
-        e = account_entry_decode(buf_bytes(&entry), account);
-        if (e == ERR_XDR_UNKNOWN_ARM)
-            e = detail_set(detail, e,
-                "getLedgerEntries: an account entry is of a newer protocol than this fairway knows");
-        else if (e != ERR_OK || !public_key_equal(&account->key, key))
-            e = detail_set(detail, ERR_RPC_REFUSED,
-                "getLedgerEntries: an entry does not belong to the account that its key names");
-    }
-    buf_free(&entry);
-    return e;
+    enum err e = account_entry_decode(entry, account);
+    if (e == ERR_XDR_UNKNOWN_ARM)
+        return detail_set(
+            detail, e, "getLedgerEntries: an account entry is of a newer protocol than this fairway knows");
+    if (e != ERR_OK || !public_key_equal(&account->key, key))
+        return detail_set(detail, ERR_RPC_REFUSED,
+            "getLedgerEntries: an entry does not belong to the account that its key names");
+    return ERR_OK;
 }
 
 /* No rule says that entries come in the order of the request, so they are matched by key. */
-static enum err read_account_entry(const json_t *item, const struct public_key keys[], char *const texts[],
-    size_t count, struct rpc_account out[], struct detail *detail)
+static enum err find_account(const json_t *item, char *const texts[], const struct buf entries[],
+    size_t count, size_t *out, struct detail *detail)
 {
     const char *key;
-    struct ledger_account account;
-    size_t i = 0;
     enum err e = field_text(item, "key", &key, detail);
     if (e != ERR_OK)
         return e;
-    while (i < count && (out[i].found || strcmp(texts[i], key) != 0))
-        i++;
-    if (i == count)
-        return detail_set(
-            detail, ERR_RPC_REFUSED, "getLedgerEntries returned an entry that was not requested");
-    e = decode_account(item, &keys[i], &account, detail);
-    if (e == ERR_OK)
-        out[i] = (struct rpc_account){.found = true,
-            .sequence = account.sequence,
-            .own_authority = account.own_authority,
-            .balance_stroops = account.balance_stroops,
-            .reserves = account.reserves,
-            .selling_stroops = account.selling_stroops};
+    for (*out = 0; *out < count; (*out)++)
+        if (entries[*out].len == 0 && strcmp(texts[*out], key) == 0)
+            return ERR_OK;
+    return detail_set(detail, ERR_RPC_REFUSED, "getLedgerEntries returned an entry that was not requested");
+}
+
+enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct buf entries[], uint32_t *ledger, struct detail *detail)
+{
+    char *texts[RPC_ENTRIES_MAX];
+    if (count == 0 || count > RPC_ENTRIES_MAX)
+        return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
+    for (size_t i = 0; i < count; i++)
+        buf_clear(&entries[i]);
+    AUTO_JSON result = NULL;
+    const json_t *items;
+    enum err e = read_entries(rpc, ledger_keys(keys, count, texts), &result, ledger, &items, detail);
+    for (size_t i = 0, at = 0; e == ERR_OK && i < json_array_size(items); i++) {
+        struct ledger_account account;
+        const json_t *item = json_array_get(items, i);
+        if ((e = find_account(item, texts, entries, count, &at, detail)) == ERR_OK &&
+            (e = field_xdr(item, "xdr", &entries[at], detail)) == ERR_OK)
+            e = decode_account(buf_bytes(&entries[at]), &keys[at], &account, detail);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
     return e;
 }
 
 enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count, struct rpc_account out[],
     uint32_t *ledger, struct detail *detail)
 {
-    char *texts[RPC_ENTRIES_MAX];
-    if (count == 0 || count > RPC_ENTRIES_MAX)
-        return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
-    memset(out, 0, count * sizeof out[0]);
-    AUTO_JSON result = NULL;
-    const json_t *entries;
-    enum err e = read_entries(rpc, ledger_keys(keys, count, texts), &result, ledger, &entries, detail);
-    for (size_t i = 0; e == ERR_OK && i < json_array_size(entries); i++)
-        e = read_account_entry(json_array_get(entries, i), keys, texts, count, out, detail);
-    for (size_t i = 0; i < count; i++)
-        free(texts[i]);
+    struct buf entries[RPC_ENTRIES_MAX] = {0};
+    enum err e = rpc_account_entries(rpc, keys, count, entries, ledger, detail);
+    for (size_t i = 0; e == ERR_OK && i < count; i++) {
+        struct ledger_account account;
+        out[i] = (struct rpc_account){.found = entries[i].len != 0};
+        if (out[i].found &&
+            (e = decode_account(buf_bytes(&entries[i]), &keys[i], &account, detail)) == ERR_OK)
+            out[i] = (struct rpc_account){.found = true,
+                .sequence = account.sequence,
+                .own_authority = account.own_authority,
+                .balance_stroops = account.balance_stroops,
+                .reserves = account.reserves,
+                .selling_stroops = account.selling_stroops};
+    }
+    for (size_t i = 0; i < count && i < RPC_ENTRIES_MAX; i++)
+        buf_free(&entries[i]);
     return e;
 }
 

@@ -84,13 +84,25 @@ static enum err read_operations(struct xdr_reader *in, struct envelope *out)
     return e;
 }
 
+/* The LedgerFootprint that SorobanResources begins with. */
+static enum err read_footprint(struct bytes resources, struct envelope *out)
+{
+    struct xdr_reader in = xdr_reader(resources);
+    enum err e = xdr_count(&in, UINT32_MAX, &out->read_only_count);
+    for (uint32_t i = 0; e == ERR_OK && i < out->read_only_count; i++)
+        e = xdr_take(&in, XDR_LedgerKey, NULL);
+    return e != ERR_OK ? e : xdr_count(&in, UINT32_MAX, &out->read_write_count);
+}
+
 static enum err read_ext(struct xdr_reader *in, struct envelope *out)
 {
+    struct bytes resources;
     enum err e = xdr_bool(in, &out->soroban);
     if (e != ERR_OK || !out->soroban)
         return e;
     if ((e = xdr_take(in, XDR_SorobanTransactionDataExt, NULL)) != ERR_OK ||
-        (e = xdr_take(in, XDR_SorobanResources, NULL)) != ERR_OK)
+        (e = xdr_take(in, XDR_SorobanResources, &resources)) != ERR_OK ||
+        (e = read_footprint(resources, out)) != ERR_OK)
         return e;
     return xdr_i64(in, &out->resource_fee_stroops);
 }

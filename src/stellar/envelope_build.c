@@ -45,6 +45,24 @@ void transaction_build(const struct envelope *client, const struct transaction_h
     buf_add_bytes(out, client->tail);
 }
 
+/* The bytes that preconditions_add appends. */
+static size_t preconditions_size(const struct preconditions *client)
+{
+    const size_t time_bounds = 16, head = 4;
+    bool ledger_bounds = client->min_ledger != 0 || client->max_ledger != 0;
+    if (!ledger_bounds && client->extra_signer_count == 0)
+        return head + time_bounds;
+    return head + 4 + time_bounds + 4 + (ledger_bounds ? 8 : 0) + 4 + 8 + 4 +
+           (client->extra_signer_count == 0 ? 4 : client->extra_signers.len);
+}
+
+size_t envelope_built_size(const struct envelope *client, size_t signature_count)
+{
+    const size_t type = 4, source = 36, fee = 4, sequence = 8, decorated = 4 + 4 + 64;
+    return type + source + fee + sequence + preconditions_size(&client->preconditions) + client->tail.len +
+           4 + signature_count * decorated;
+}
+
 /* signatures<20> */
 static void signatures_add(
     struct buf *out, const struct public_key signers[], const struct signature signatures[], size_t count)

@@ -2,15 +2,41 @@
 
 #include "stellar/account.h"
 
-enum {
-    LIQUIDITY_POOL_WITHDRAW = 23, /* the last classic kind; they begin at 0 without a gap */
-};
-
 enum operation_family operation_family(uint32_t kind)
 {
-    if (kind <= LIQUIDITY_POOL_WITHDRAW)
+    switch (kind) {
+    case CREATE_ACCOUNT:
+    case PAYMENT:
+    case PATH_PAYMENT_STRICT_RECEIVE:
+    case MANAGE_SELL_OFFER:
+    case CREATE_PASSIVE_SELL_OFFER:
+    case SET_OPTIONS:
+    case CHANGE_TRUST:
+    case ALLOW_TRUST:
+    case ACCOUNT_MERGE:
+    case INFLATION:
+    case MANAGE_DATA:
+    case BUMP_SEQUENCE:
+    case MANAGE_BUY_OFFER:
+    case PATH_PAYMENT_STRICT_SEND:
+    case CREATE_CLAIMABLE_BALANCE:
+    case CLAIM_CLAIMABLE_BALANCE:
+    case BEGIN_SPONSORING_FUTURE_RESERVES:
+    case END_SPONSORING_FUTURE_RESERVES:
+    case REVOKE_SPONSORSHIP:
+    case CLAWBACK:
+    case CLAWBACK_CLAIMABLE_BALANCE:
+    case SET_TRUST_LINE_FLAGS:
+    case LIQUIDITY_POOL_DEPOSIT:
+    case LIQUIDITY_POOL_WITHDRAW:
         return OPERATION_CLASSIC;
-    return kind <= RESTORE_FOOTPRINT ? OPERATION_SOROBAN : OPERATION_UNKNOWN;
+    case INVOKE_HOST_FUNCTION:
+    case EXTEND_FOOTPRINT_TTL:
+    case RESTORE_FOOTPRINT:
+        return OPERATION_SOROBAN;
+    default:
+        return OPERATION_UNKNOWN;
+    }
 }
 
 static enum err read_operation(struct xdr_reader *in, struct operation *out)

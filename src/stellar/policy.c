@@ -6,7 +6,9 @@
 #include "operation.h"
 #include "policy_fee.h"
 #include "preconditions.h"
+#include "signer_key.h"
 #include "soroban.h"
+#include "stellar/envelope_build.h"
 
 struct check {
     const struct envelope *envelope;
@@ -15,39 +17,66 @@ struct check {
     struct detail *detail;
 };
 
-static enum err check_classic(const struct check *check, const struct operation *operation)
+/* A key that becomes a signer of the operation's source: later its signature of a lease would count for that
+ * account too. Weight 0 removes a signer. */
+static enum err found_signer(struct bytes signer, void *context)
 {
+    const struct check *check = context;
+    struct signer_key key;
+    struct public_key account;
+    enum err e = signer_key_read(signer, &key);
+    if (e != ERR_OK || be32_get(signer.data + signer.len - 4) == 0 || !signer_key_account(&key, &account))
+        return e;
+    return named_add(check->named, &account, check->detail);
+}
+
+static enum err check_classic(struct check *check, const struct operation *operation)
+{
+    struct xdr_reader in = xdr_reader(operation->span);
     if (check->envelope->soroban)
         return detail_set(check->detail, ERR_INVALID_SOROBAN_TRANSACTION,
             "The transaction has SorobanTransactionData, but operations[%" PRIu32
             "] is not a Soroban operation.",
             operation->index);
-    if (!operation->has_source)
+    if (operation->kind != SET_OPTIONS)
+        return ERR_OK;
+    return xdr_each(&in, XDR_Operation, XDR_Signer, found_signer, check);
+}
+
+static enum err check_family(struct check *check, const struct operation *operation)
+{
+    switch (operation_family(operation->kind)) {
+    case OPERATION_CLASSIC:
+        return check_classic(check, operation);
+    case OPERATION_SOROBAN:
+        return soroban_check(check->envelope, operation, check->limits, check->named, check->detail);
+    case OPERATION_UNKNOWN:
+    default:
         return detail_set(check->detail, ERR_INVALID_OPERATION_STRUCTURE,
-            "operations[%" PRIu32 "] has no source account; it would act for the channel account.",
-            operation->index);
-    return ERR_OK;
+            "operations[%" PRIu32 "] is of the unknown kind %" PRIu32 ".", operation->index, operation->kind);
+    }
 }
 
 static enum err check_operation(const struct operation *operation, void *context)
 {
-    const struct check *check = context;
-    enum err e;
-    switch (operation_family(operation->kind)) {
-    case OPERATION_CLASSIC:
-        e = check_classic(check, operation);
-        break;
-    case OPERATION_SOROBAN:
-        e = soroban_check(check->envelope, operation, check->limits, check->named, check->detail);
-        break;
-    case OPERATION_UNKNOWN:
-    default:
-        e = detail_set(check->detail, ERR_INVALID_OPERATION_STRUCTURE,
-            "operations[%" PRIu32 "] is of the unknown kind %" PRIu32 ".", operation->index, operation->kind);
-    }
-    if (e != ERR_OK || !operation->has_source)
-        return e;
-    return named_add(check->named, &operation->source, check->detail);
+    struct check *check = context;
+    if (!operation->has_source)
+        return detail_set(check->detail, ERR_INVALID_OPERATION_STRUCTURE,
+            "operations[%" PRIu32 "] has no source account; it would act for the channel account.",
+            operation->index);
+    enum err e = check_family(check, operation);
+    return e != ERR_OK ? e : named_add(check->named, &operation->source, check->detail);
+}
+
+/* The envelope of the lease, with the signatures of the channel account and of one client. */
+static enum err check_size(const struct envelope *envelope, struct detail *detail)
+{
+    const size_t max = envelope->soroban ? SOROBAN_ENVELOPE_MAX : CLASSIC_ENVELOPE_MAX;
+    const size_t size = envelope_built_size(envelope, 2);
+    if (size <= max)
+        return ERR_OK;
+    return detail_set(detail, ERR_INVALID_TRANSACTION,
+        "The transaction takes %zu bytes with two signatures; the network takes at most %zu.", size, max);
 }
 
 enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
@@ -60,28 +89,30 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
     if (envelope->operation_count == 0)
         return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
     if ((e = operation_each(envelope, check_operation, &check)) != ERR_OK ||
-        (e = preconditions_check(&envelope->preconditions, named, detail)) != ERR_OK)
+        (e = preconditions_check(&envelope->preconditions, named, detail)) != ERR_OK ||
+        (e = check_size(envelope, detail)) != ERR_OK)
         return e;
+    if (named_has(named, &limits->distribution))
+        return policy_refuse_account(envelope, limits, &limits->distribution, detail);
     return policy_fee_check_bump(envelope, limits, detail);
 }
 
-static enum err found_source(const struct operation *operation, void *context)
+static enum err found_invocation(const struct operation *operation, void *context)
 {
-    *(bool *)context |= operation->has_source;
+    *(bool *)context |= operation->index == 0 && operation->kind == INVOKE_HOST_FUNCTION;
     return ERR_OK;
 }
 
-bool policy_client_must_sign(const struct envelope *envelope)
+bool policy_invokes(const struct envelope *envelope)
 {
-    bool has_source = false;
-    enum err e = operation_each(envelope, found_source, &has_source);
-    return e != ERR_OK || has_source || envelope->preconditions.extra_signer_count != 0;
+    bool invokes = false;
+    return operation_each(envelope, found_invocation, &invokes) == ERR_OK && invokes;
 }
 
 struct account_use {
     struct check check;
     const struct public_key *account;
-    uint32_t operation; /* the index of the first that uses the account */
+    uint32_t operation; /* the index of the first that names the account */
 };
 
 static enum err find_use(const struct operation *operation, void *context)
@@ -100,14 +131,15 @@ enum err policy_refuse_account(const struct envelope *envelope, const struct pol
 {
     struct named_accounts named;
     struct account_use use = {{envelope, limits, &named, NULL}, account, 0};
+    const char *role = public_key_equal(account, &limits->distribution) ? "the distribution" : "a channel";
     char address[ADDRESS_SIZE];
     address_encode(account, address);
     if (operation_each(envelope, find_use, &use) == ERR_FORBIDDEN_SIGNER)
         return detail_set(detail, ERR_FORBIDDEN_SIGNER,
-            "operations[%" PRIu32 "] would use the authority of the channel account %s. Use another account.",
-            use.operation, address);
-    return detail_set(detail, ERR_FORBIDDEN_SIGNER,
-        "The extra signer %s is a channel account. Use another account.", address);
+            "operations[%" PRIu32 "] needs, or gives, the authority of %s account (%s). Use another account.",
+            use.operation, role, address);
+    return detail_set(detail, ERR_FORBIDDEN_SIGNER, "The extra signer %s is %s account. Use another account.",
+        address, role);
 }
 
 enum err policy_check_lease(const struct envelope *transaction, const struct public_key *signer,

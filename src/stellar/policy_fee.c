@@ -17,6 +17,19 @@ enum err policy_fee_check_resource(
     return ERR_OK;
 }
 
+enum err policy_check_simulated_fee(
+    const struct envelope *envelope, int64_t simulated_stroops, struct detail *detail)
+{
+    int64_t max;
+    if (__builtin_mul_overflow(simulated_stroops, (int64_t)RESOURCE_FEE_FACTOR_MAX, &max) ||
+        envelope->resource_fee_stroops <= max)
+        return ERR_OK;
+    return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+        "The transaction's resource fee of %" PRId64 " stroops is more than %d times the %" PRId64
+        " that its simulation needs. Simulate it again.",
+        envelope->resource_fee_stroops, RESOURCE_FEE_FACTOR_MAX, simulated_stroops);
+}
+
 enum err policy_fee(const struct envelope *envelope, const struct policy_limits *limits,
     uint32_t *fee_stroops, struct detail *detail)
 {

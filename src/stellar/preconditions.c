@@ -1,12 +1,13 @@
 #include "preconditions.h"
 
+#include <inttypes.h>
+
 #include "named.h"
+#include "signer_key.h"
 #include "xdr/xdr.h"
 
 enum {
-    SIGNER_KEY_ED25519 = 0,
-    SIGNER_KEY_ED25519_SIGNED_PAYLOAD = 3,
-    EXTRA_SIGNERS_MAX = 2,
+    EXTRA_SIGNERS_MAX = 2
 };
 
 /* These conditions are about the sequence number of the client's source account, which is replaced. */
@@ -35,24 +36,30 @@ static enum err check_bounds(const struct preconditions *given, struct detail *d
 }
 
 /* Adds the key of an extra signer that requires an Ed25519 signature. */
-static enum err name_extra_signer(
-    struct bytes signer_key, struct named_accounts *named, struct detail *detail)
+static enum err check_extra_signer(struct bytes xdr, struct named_accounts *named, struct detail *detail)
 {
-    struct xdr_reader in = xdr_reader(signer_key);
+    struct signer_key signer;
     struct public_key key;
-    uint32_t kind, payload_len;
-    enum err e;
-    if ((e = xdr_u32(&in, &kind)) != ERR_OK || (e = xdr_opaque(&in, key.bytes, sizeof key.bytes)) != ERR_OK)
+    enum err e = signer_key_read(xdr, &signer);
+    if (e != ERR_OK)
         return e;
-    if (kind == SIGNER_KEY_ED25519)
-        return named_add(named, &key, detail);
-    if (kind != SIGNER_KEY_ED25519_SIGNED_PAYLOAD)
-        return ERR_OK;
-    if ((e = xdr_u32(&in, &payload_len)) != ERR_OK)
-        return e;
-    if (payload_len == 0) /* txMALFORMED */
-        return detail_set(detail, ERR_INVALID_TRANSACTION, "The payload of an extra signer is empty.");
-    return named_add(named, &key, detail);
+    switch (signer.kind) {
+    case SIGNER_ED25519_SIGNED_PAYLOAD:
+        if (signer.payload.len == 0) /* txMALFORMED */
+            return detail_set(detail, ERR_INVALID_TRANSACTION, "The payload of an extra signer is empty.");
+        break;
+    case SIGNER_PRE_AUTH_TX:
+        return detail_set(detail, ERR_INVALID_TRANSACTION,
+            "An extra signer is a pre-authorized transaction, but no transaction contains its own hash. "
+            "Remove it.");
+    case SIGNER_ED25519:
+    case SIGNER_HASH_X:
+        break;
+    default:
+        return detail_set(detail, ERR_INVALID_TRANSACTION,
+            "An extra signer is of the unknown kind %" PRIu32 ".", signer.kind);
+    }
+    return signer_key_account(&signer, &key) ? named_add(named, &key, detail) : ERR_OK;
 }
 
 static enum err check_extra_signers(
@@ -66,7 +73,7 @@ static enum err check_extra_signers(
     enum err e = xdr_count(&in, EXTRA_SIGNERS_MAX, &count);
     for (uint32_t i = 0; e == ERR_OK && i < count; i++)
         if ((e = xdr_take(&in, XDR_SignerKey, &signers[i])) == ERR_OK)
-            e = name_extra_signer(signers[i], named, detail);
+            e = check_extra_signer(signers[i], named, detail);
     if (e == ERR_OK && count == 2 && bytes_equal(signers[0], signers[1])) /* txMALFORMED */
         e = detail_set(detail, ERR_INVALID_TRANSACTION, "The transaction's two extra signers are the same.");
     return e;

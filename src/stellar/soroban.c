@@ -13,11 +13,18 @@ enum {
     SC_ADDRESS_LIQUIDITY_POOL = 4,
 };
 
-enum {
-    CREDENTIALS_SOURCE_ACCOUNT = 0,
-    CREDENTIALS_ADDRESS = 1,
-    CREDENTIALS_ADDRESS_V2 = 2,             /* CAP-71-02 */
-    CREDENTIALS_ADDRESS_WITH_DELEGATES = 3, /* CAP-71-01 */
+/*
+ * Credentials 0 are those of the operation's source, which is named; 1 and 2 (CAP-71-02) have an address; 3
+ * (CAP-71-01) has an address and delegates. Host functions are 0 invoke, 1 and 3 create contract, 2 upload
+ * Wasm; authorized functions 0 invoke, 1 and 2 create contract. A contract id comes from an address (0),
+ * whose authority is needed, or from an asset (1).
+ */
+const struct soroban_union soroban_unions[SOROBAN_UNION_COUNT] = {
+    {XDR_SorobanCredentials, 4, "credentials"},
+    {XDR_HostFunction, 4, "host function"},
+    {XDR_SorobanAuthorizedFunction, 3, "authorized function"},
+    {XDR_ContractIdPreimage, 2, "contract id"},
+    {XDR_ContractExecutable, 3, "executable"},
 };
 
 enum err soroban_address_account(
@@ -48,46 +55,38 @@ enum err soroban_address_account(
     return e != ERR_OK ? e : xdr_opaque(&in, account->bytes, sizeof account->bytes);
 }
 
-enum err soroban_credentials_check(
-    struct bytes credentials, const struct operation *operation, struct detail *detail)
+enum err soroban_check_arm(const struct soroban_union *covered, struct bytes value, struct detail *detail)
 {
-    struct xdr_reader in = xdr_reader(credentials);
-    uint32_t kind;
-    enum err e = xdr_u32(&in, &kind);
-    if (e != ERR_OK)
+    struct xdr_reader in = xdr_reader(value);
+    uint32_t arm;
+    enum err e = xdr_u32(&in, &arm);
+    if (e != ERR_OK || arm < covered->arms)
         return e;
-    switch (kind) {
-    case CREDENTIALS_SOURCE_ACCOUNT:
-        /* The operation's source authorizes: it is named when it is set, else it is the channel account. */
-        if (operation->has_source)
-            return ERR_OK;
-        return detail_set(detail, ERR_FORBIDDEN_SIGNER,
-            "operations[%" PRIu32
-            "] has an authorization entry with source-account credentials but no source, "
-            "so that the channel account would authorize it.",
-            operation->index);
-    case CREDENTIALS_ADDRESS:
-    case CREDENTIALS_ADDRESS_V2:
-    case CREDENTIALS_ADDRESS_WITH_DELEGATES:
-        return ERR_OK;
-    default:
-        return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
-            "operations[%" PRIu32 "] has an authorization entry with credentials of the unknown kind %" PRIu32
-            ".",
-            operation->index, kind);
-    }
+    return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
+        "The transaction has a value (%s) of the unknown kind %" PRIu32 ".", covered->name, arm);
 }
 
 struct search {
-    const struct operation *operation;
+    const struct soroban_union *covered;
     struct named_accounts *named;
     struct detail *detail;
 };
 
-static enum err found_credentials(struct bytes credentials, void *context)
+static enum err found_union(struct bytes value, void *context)
 {
     const struct search *search = context;
-    return soroban_credentials_check(credentials, search->operation, search->detail);
+    return soroban_check_arm(search->covered, value, search->detail);
+}
+
+static enum err check_unions(const struct operation *operation, struct detail *detail)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < SOROBAN_UNION_COUNT; i++) {
+        struct xdr_reader in = xdr_reader(operation->span);
+        struct search search = {.covered = &soroban_unions[i], .detail = detail};
+        e = xdr_each(&in, XDR_Operation, soroban_unions[i].type, found_union, &search);
+    }
+    return e;
 }
 
 /* Each type that name_authorizers searches for begins with its address. */
@@ -107,20 +106,13 @@ static enum err found_address(struct bytes span, void *context)
 static enum err name_authorizers(
     const struct operation *operation, struct named_accounts *named, struct detail *detail)
 {
-    static const struct {
-        enum xdr_type type;
-        xdr_found found;
-    } wanted[] = {
-        {XDR_SorobanCredentials, found_credentials},
-        {XDR_SorobanAddressCredentials, found_address},
-        {XDR_SorobanDelegateSignature, found_address},
-        {XDR_ContractIdPreimageFromAddress, found_address},
-    };
-    struct search search = {operation, named, detail};
+    static const enum xdr_type wanted[] = {
+        XDR_SorobanAddressCredentials, XDR_SorobanDelegateSignature, XDR_ContractIdPreimageFromAddress};
+    struct search search = {.named = named, .detail = detail};
     enum err e = ERR_OK;
     for (size_t i = 0; e == ERR_OK && i < sizeof wanted / sizeof wanted[0]; i++) {
         struct xdr_reader in = xdr_reader(operation->span);
-        e = xdr_each(&in, XDR_Operation, wanted[i].type, wanted[i].found, &search);
+        e = xdr_each(&in, XDR_Operation, wanted[i], found_address, &search);
     }
     return e;
 }
@@ -132,11 +124,25 @@ static enum err check_invocation(
     if (envelope->has_memo)
         return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
             "A transaction that invokes a host function must not have a memo.");
-    if (operation->has_source && operation->source_muxed)
+    if (operation->source_muxed)
         return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
             "operations[%" PRIu32 "] invokes a host function; its source cannot be a muxed account.",
             operation->index);
     return ERR_OK;
+}
+
+/* What stellar-core calls malformed (ExtendFootprintTTLOpFrame and RestoreFootprintOpFrame,
+ * doCheckValidForSoroban): to extend entries is to read them, to restore them is to write them. */
+static enum err check_footprint(
+    const struct envelope *envelope, const struct operation *operation, struct detail *detail)
+{
+    const bool extends = operation->kind == EXTEND_FOOTPRINT_TTL;
+    const uint32_t wrong = extends ? envelope->read_write_count : envelope->read_only_count;
+    if (operation->kind == INVOKE_HOST_FUNCTION || wrong == 0)
+        return ERR_OK;
+    return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
+        "operations[%" PRIu32 "] %s entries; its footprint must not have %s entries.", operation->index,
+        extends ? "extends" : "restores", extends ? "read-write" : "read-only");
 }
 
 enum err soroban_check(const struct envelope *envelope, const struct operation *operation,
@@ -154,7 +160,9 @@ enum err soroban_check(const struct envelope *envelope, const struct operation *
     if (operation->kind == INVOKE_HOST_FUNCTION &&
         (e = check_invocation(envelope, operation, detail)) != ERR_OK)
         return e;
-    if ((e = policy_fee_check_resource(envelope, limits, detail)) != ERR_OK)
+    if ((e = check_footprint(envelope, operation, detail)) != ERR_OK ||
+        (e = policy_fee_check_resource(envelope, limits, detail)) != ERR_OK ||
+        (e = check_unions(operation, detail)) != ERR_OK)
         return e;
     return name_authorizers(operation, named, detail);
 }

@@ -17,11 +17,17 @@ MUST_CHECK enum err soroban_check(const struct envelope *envelope, const struct 
 MUST_CHECK enum err soroban_address_account(
     struct bytes address, bool *is_account, struct public_key *account, struct detail *detail);
 
-/*
- * Checks one SorobanCredentials of operation. ERR_FORBIDDEN_SIGNER: it uses the authority of the
- * transaction's source. ERR_INVALID_SOROBAN_TRANSACTION: a kind that these rules do not cover.
- */
-MUST_CHECK enum err soroban_credentials_check(
-    struct bytes credentials, const struct operation *operation, struct detail *detail);
+/* The unions in which a new arm may need a new rule. */
+struct soroban_union {
+    enum xdr_type type;
+    uint32_t arms; /* the rules cover the arms from 0 to arms - 1 */
+    const char *name;
+};
+#define SOROBAN_UNION_COUNT 5
+extern const struct soroban_union soroban_unions[SOROBAN_UNION_COUNT];
+
+/* ERR_INVALID_SOROBAN_TRANSACTION when the arm of a value is not covered, even if the schema has it. */
+MUST_CHECK enum err soroban_check_arm(
+    const struct soroban_union *covered, struct bytes value, struct detail *detail);
 
 #endif

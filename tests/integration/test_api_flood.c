@@ -16,7 +16,7 @@
 #include "unit/stellar/sample.h"
 #include "slowness.h"
 
-#define OURS 250 /* sample_key(OURS) stands for a pool account until the sample is encoded */
+#define OURS 240 /* sample_key(OURS) stands for a pool account until the sample is encoded */
 
 static unsigned port(void)
 {
@@ -72,7 +72,7 @@ static char *soroban(enum sample_address address, uint32_t credentials, uint8_t 
     struct sample sample = SAMPLE;
     struct buf auth = {0};
     add_address_entry(&auth, credentials, address, of);
-    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    add_invoke(&sample, PLAIN, 9, 1, &auth);
     sample.resource_fee_stroops = resource_fee;
     buf_free(&auth);
     return body_of(&sample, "");
@@ -306,7 +306,7 @@ static void DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_g
 /* The envelope of a lease that has just been granted, with a second signature; and its hash. */
 static struct buf signed_lease(struct hash *hash)
 {
-    AUTO_FREE char *body = payment(PLAIN, 9, "");
+    AUTO_FREE char *body = payment(PLAIN, SIGNER + 1, "");
     struct api_reply reply = api_post(port(), "/v1/transactions", body);
     struct buf xdr = {0};
     const char *text = api_text(&reply, "transactionXdr");
@@ -314,12 +314,7 @@ static struct buf signed_lease(struct hash *hash)
     assert_int_equal(hash_decode(api_text(&reply, "hash"), hash), ERR_OK);
     assert_int_equal(base64_decode(text, strlen(text), &xdr), ERR_OK);
     api_reply_wipe(&reply);
-    /* the envelope ends with the number of signatures, 1, and the 4 + 4 + 64 bytes of ours */
-    be32_put(xdr.data + xdr.len - 76, 2);
-    buf_add(&xdr,
-        "hint\0\0\0\4"
-        "sign",
-        12);
+    fixture_sign(&xdr, hash, SIGNER + 1);
     return xdr;
 }
 

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "support/fixture.h"
-#include "unit/stellar/sample.h"
 
 #define PATIENCE_MS 15000
 
@@ -330,25 +329,15 @@ static void DX7_a_wait_that_ends_during_an_outage_does_not_return_pending(void *
     assert_refused(&response, 503, "DATABASE_UNAVAILABLE");
 }
 
-static void fee_bump(struct response *response, const struct response *leased)
-{
-    service_post(&service, response, "/v1/fee-bumps",
-        json_pack("{s:s}", "transactionXdr", response_text(leased, "transactionXdr")));
-}
-
 /* The last test: the key process is not started again. */
 static void without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readable(void **state)
 {
     (void)state;
     AUTO_RESPONSE leased = {0}, bumped = {0}, refused = {0}, live = {0};
-    struct sample sample = SAMPLE;
-    add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
-    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    service_post(&service, &leased, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
-    sample_wipe(&sample);
+    fixture_post_payment(&leased);
     assert_int_equal(leased.status, 201);
     assert_int_equal(kill(keyd_pid(service.keyd), SIGKILL), 0);
-    fee_bump(&bumped, &leased);
+    fixture_bump(&bumped, &leased);
     assert_refused(&bumped, 503, "SIGNER_UNAVAILABLE");
     struct pollfd lost = {.fd = keyd_lost_fd(service.keyd), .events = POLLIN};
     assert_int_equal(poll(&lost, 1, 0), 1);

@@ -65,13 +65,12 @@ static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_
     AUTO_RESPONSE retry = {0};
     AUTO_RESPONSE another = {0};
     struct sample sample = SAMPLE;
-    add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
-    sample.resource_fee_stroops = 1000;
+    add_payment(&sample, PLAIN, 9);
     AUTO_FREE char *body = body_of(&sample, 60);
     post_keyed(&first, "order 7", body);
     assert_int_equal(first.status, 201);
     struct policy_limits lower = service_limits;
-    lower.max_resource_fee_stroops = 999;
+    lower.max_bump_fee_stroops = 2 * SERVICE_BUMP_BASE_FEE - 1;
     service_restart_api(&service, &lower);
     post_keyed(&retry, "order 7", body);
     post_keyed(&another, "order 8", body);

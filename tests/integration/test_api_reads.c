@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "support/fixture.h"
-#include "unit/stellar/sample.h"
 #include "slowness.h"
 
 #define WAITERS 100
@@ -16,7 +15,7 @@ static struct hash lease(void)
 {
     AUTO_RESPONSE response = {0};
     struct sample sample = SAMPLE;
-    add_invoke(&sample, NO_SOURCE, 0, 0, NULL); /* nobody else must sign it, so it can be bumped as it is */
+    add_payment(&sample, PLAIN, 9);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     service_post(&service, &response, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
     sample_wipe(&sample);
@@ -83,7 +82,7 @@ static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
         "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", NULL};
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
-    test_db_exec(&service.db, "UPDATE fairway.leases SET max_time = 1");
+    test_db_exec(&service.db, TEST_CHANGE_LEASES("max_time = 1"));
     service_close_ledger(&service);
     get_transaction(&response, &hash, "");
     assert_json_members(response.json, members);
@@ -94,13 +93,8 @@ static void a_fee_bumps_hash_finds_its_lease(void **state)
 {
     (void)state;
     AUTO_RESPONSE leased = {0}, bumped = {0}, pending = {0}, ended = {0};
-    struct sample sample = SAMPLE;
-    add_invoke(&sample, NO_SOURCE, 0, 0, NULL);
-    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    service_post(&service, &leased, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
-    sample_wipe(&sample);
-    json_t *body = json_pack("{s:s}", "transactionXdr", response_text(&leased, "transactionXdr"));
-    service_post(&service, &bumped, "/v1/fee-bumps", body);
+    fixture_post_payment(&leased);
+    fixture_bump(&bumped, &leased);
     struct hash inner = response_hash(&leased, "hash"), outer = response_hash(&bumped, "hash");
     get_transaction(&pending, &outer, "");
     assert_string_equal(response_text(&pending, "hash"), response_text(&leased, "hash"));
@@ -127,7 +121,7 @@ static void DA8_another_clients_hash_is_unknown(void **state)
     (void)state;
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
-    test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
+    test_db_exec(&service.db, TEST_CHANGE_LEASES("client = 'somebody'"));
     get_transaction(&response, &hash, "");
     assert_refused(&response, 404, "TRANSACTION_NOT_FOUND");
 }
@@ -261,8 +255,8 @@ static void the_pool_is_returned_as_counts_by_state(void **state)
     static const char *const cursor[] = {"sequence", "closeTime", "lagSeconds", NULL};
     AUTO_RESPONSE response = {0};
     lease();
-    test_db_exec(&service.db, "UPDATE fairway.leases SET granted_at = granted_at - interval '100 s';"
-                              "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '100 s'");
+    test_db_exec(&service.db,
+        TEST_UNCHECKED("UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '100 s'"));
     service_get(&service, &response, "/v1/pool");
     assert_int_equal(response.status, 200);
     assert_json_members(response.json, members);

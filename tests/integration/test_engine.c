@@ -177,27 +177,38 @@ static void T12_a_request_that_cannot_be_granted_is_refused_at_once_when_no_acco
         asked_wipe(&asked[i]);
 }
 
+/* A retry that waited for the next claim would get its lease within 500 ms too. The first one is not
+ * measured: the others come when that claim has just been. */
 static void DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle(void **state)
 {
     (void)state;
     struct test_engine engine;
-    struct client first = {0}, waiting = {0}, retry = {0};
+    struct client first = {0}, waiting = {0};
     struct asked asked;
+    int64_t fastest_ms = INT64_MAX;
     test_engine_open(&engine, 1, 2);
     ask(&engine.pool, &asked);
     snprintf(asked.request.idempotency_key, sizeof asked.request.idempotency_key, "key");
-    first.ticket.grant.request = retry.ticket.grant.request = &asked.request;
+    first.ticket.grant.request = &asked.request;
     client_submit(&engine, &first);
     client_lease(&first, SOON_MS);
     client_submit(&engine, &waiting);
     clock_sleep_ms(100);
-    client_submit(&engine, &retry);
-    assert_memory_equal(client_lease(&retry, SOON_MS)->hash.bytes, first.ticket.grant.lease.hash.bytes, 32);
-    assert_true(retry.answered_ms - retry.submitted_ms < WOKEN_MS);
+    for (int tries = 0; tries < 6; tries++) {
+        struct client retry = {.ticket.grant.request = &asked.request};
+        client_submit(&engine, &retry);
+        assert_memory_equal(
+            client_lease(&retry, SOON_MS)->hash.bytes, first.ticket.grant.lease.hash.bytes, 32);
+        const int64_t took_ms = retry.answered_ms - retry.submitted_ms;
+        if (tries > 0 && took_ms < fastest_ms)
+            fastest_ms = took_ms;
+        clients_wipe(&retry, 1);
+    }
+    print_message("the fastest of 5 retries took %d ms\n", (int)fastest_ms);
+    assert_true(fastest_ms < WOKEN_MS / 2);
     assert_false(client_answered(&waiting));
     test_engine_close(&engine);
     clients_wipe(&first, 1);
-    clients_wipe(&retry, 1);
     asked_wipe(&asked);
 }
 

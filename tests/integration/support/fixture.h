@@ -4,6 +4,7 @@
 #define FAIRWAY_TESTS_FIXTURE_H
 
 #include "service.h"
+#include "unit/stellar/sample.h"
 
 #define FIXTURE_ACCOUNTS 4
 
@@ -19,6 +20,10 @@ int fixture_reset(void **state);
 
 /* The body of a request for a lease: one payment, whose source is a client's account. */
 json_t *fixture_payment(void);
+/* Adds to an envelope the signature of sample_key(n), SIGNER or above, for this hash. */
+void fixture_sign(struct buf *envelope, const struct hash *hash, uint8_t n);
+/* Asks for a fee bump of a leased payment of sample_key(SIGNER), signed by it. */
+void fixture_bump(struct response *response, const struct response *leased);
 /* Posts fixture_payment() to /v1/transactions. */
 void fixture_post_payment(struct response *response);
 

@@ -13,6 +13,7 @@
 #include "pool/master_keys.h"
 #include "pool/settle.h"
 #include "unit/http/client.h"
+#include "unit/rpc/fake_rpc.h"
 
 #define FIRST_LEDGER 1000
 #define WAIT_MS 20000
@@ -102,12 +103,33 @@ static void start_engine(struct service *service)
     must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
 }
 
+void service_set_rpc(struct service *service)
+{
+    fake_set_reply(service->rpc, 0,
+        (struct fake_reply){.method = "simulateTransaction",
+            .body = FAKE_RESULT("{\"minResourceFee\":\"5000000\",\"latestLedger\":1000}")});
+    fake_set_reply(service->rpc, 1,
+        (struct fake_reply){
+            .method = "getLedgerEntries", .body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":1000}")});
+}
+
+static char *rpc_url(const struct service *service)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    assert_int_equal(getsockname(service->rpc->listener, (struct sockaddr *)&address, &len), 0);
+    return mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
+}
+
 static void start_api(struct service *service, const struct policy_limits *limits)
 {
-    const struct api_settings settings = {.engine = service->engine,
+    AUTO_FREE char *url = rpc_url(service);
+    struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = service->keyd,
         .database_url = service->db.url,
+        .rpc_url = url,
+        .rpc_workers = 1, /* the fake RPC serves one connection at a time */
         .passphrase = SERVICE_PASSPHRASE,
         .network = service->network,
         .distribution = service->distribution,
@@ -118,6 +140,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .ledger_seconds = 5,
         .ingest_ready = ingest_ready,
         .ingest_context = service};
+    settings.limits.distribution = service->distribution;
     service->api = api_start(&settings);
     service->admin = api_start_admin(&settings);
     struct http_server_settings http = {0}, admin_http = {0};
@@ -151,6 +174,8 @@ void service_start(struct service *service, size_t accounts)
         " extract(epoch FROM clock_timestamp())::int8, 0, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
         " FROM fairway.ledgers");
+    assert_int_equal(fake_start((void **)&service->rpc), 0);
+    service_set_rpc(service);
     start_engine(service);
     start_api(service, &service_limits);
 }
@@ -174,6 +199,7 @@ void service_stop(struct service *service)
     watch_stop(service->watch);
     http_server_free(service->http);
     api_free(service->api);
+    fake_stop((void **)&service->rpc);
     keyd_stop(service->keyd);
     db_free(service->sql);
     test_db_drop(&service->db);
@@ -182,10 +208,10 @@ void service_stop(struct service *service)
 
 void service_reset(struct service *service)
 {
+    service_set_rpc(service);
     test_db_exec(&service->db, TEST_DELETE_LEASES
         "DELETE FROM fairway.funds;"
-        "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
-        " locked_at = NULL, locked_until = NULL;"
+        "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL;"
         "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"
         " grants_allowed = true, grants_reason = NULL, held_until = NULL, hold_reason = NULL;"
         "NOTIFY fairway_pool");
@@ -230,7 +256,7 @@ void service_include(
     struct detail detail = {0};
     AUTO_ROWS rows = NULL;
     must(db_query(service->sql,
-             DB_SQL("SELECT l.account, l.sequence FROM fairway.leases l WHERE l.hash = $1",
+             DB_SQL("SELECT l.account, l.sequence FROM fairway.lease_history l WHERE l.hash = $1",
                  DB_BYTEA(BYTES_OF(lease->bytes))),
              &rows, &detail),
         &detail, "lease");

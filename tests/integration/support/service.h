@@ -25,6 +25,8 @@
 #define SERVICE_MAX_BUMP_FEE 1000000
 #define SERVICE_MAX_BODY 65536
 
+struct fake_rpc;
+
 struct service {
     struct test_db db;
     struct db *sql; /* the test's own connection */
@@ -35,6 +37,7 @@ struct service {
     struct http_server *http;
     struct api *admin; /* of the admin listener */
     struct http_server *admin_http;
+    struct fake_rpc *rpc; /* tests that set its replies include unit/rpc/fake_rpc.h */
     struct network_id network;
     struct public_key distribution;
     struct public_key *accounts; /* of the pool */
@@ -44,6 +47,9 @@ struct service {
     struct detail ingestion_error; /* the reason why it does not */
 };
 
+/* The fake RPC's replies: a simulation that needs SERVICE_MAX_RESOURCE_FEE, and no account. service_reset
+ * sets them too. */
+void service_set_rpc(struct service *service);
 /* Starts the service; test_pg_start must have started the server. */
 void service_start(struct service *service, size_t accounts);
 void service_stop(struct service *service);

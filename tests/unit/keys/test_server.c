@@ -150,7 +150,7 @@ static void record_signing(void)
     /* any transaction that the policy accepts can be the lease */
     struct provisioning_tx lease = merge_with_source(&account.public_key),
                            merge = merge_with_source(&ring.distribution);
-    lease.accounts[0] = ring.distribution;
+    lease.accounts[0] = (struct public_key){{7}}; /* the operation's source */
     provisioning_tx_build(&lease, &transaction);
     struct lease_signing leases[3];
     for (size_t i = 0; i < ARRAY_LEN(leases); i++)

@@ -2,6 +2,7 @@
 #ifndef FAIRWAY_TESTS_STELLAR_SAMPLE_H
 #define FAIRWAY_TESTS_STELLAR_SAMPLE_H
 
+#include <sodium.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -30,6 +31,7 @@ struct sample {
     struct buf operations; /* without the count */
     bool soroban;
     int64_t resource_fee_stroops;
+    uint32_t read_only_count, read_write_count; /* entries in the footprint */
     struct buf xdr;
     struct envelope view; /* of xdr */
 };
@@ -47,16 +49,32 @@ static inline void sample_wipe(struct sample *sample)
     buf_free(&sample->xdr);
 }
 
+enum {
+    CLIENT = 7,  /* sample_key(CLIENT) is the source of sample transactions */
+    SIGNER = 250 /* from here on sample_key(n) is the public key of a seed, so that sample_sign can sign */
+};
+
 static inline struct public_key sample_key(uint8_t n)
 {
     struct public_key key;
+    uint8_t secret[crypto_sign_SECRETKEYBYTES], seed[crypto_sign_SEEDBYTES];
     memset(key.bytes, n, sizeof key.bytes);
+    memset(seed, n, sizeof seed);
+    if (n >= SIGNER)
+        crypto_sign_seed_keypair(key.bytes, secret, seed);
     return key;
 }
 
-enum {
-    CLIENT = 7 /* sample_key(CLIENT) is the source of sample transactions */
-};
+static inline struct signature sample_sign(uint8_t n, struct bytes message)
+{
+    struct signature signature;
+    struct public_key key;
+    uint8_t secret[crypto_sign_SECRETKEYBYTES], seed[crypto_sign_SEEDBYTES];
+    memset(seed, n, sizeof seed);
+    crypto_sign_seed_keypair(key.bytes, secret, seed);
+    crypto_sign_detached(signature.bytes, NULL, message.data, message.len, secret);
+    return signature;
+}
 
 static inline void add_key(struct buf *out, uint8_t n)
 {
@@ -82,12 +100,65 @@ static inline void add_operation(struct sample *sample, enum sample_source sourc
     buf_add_u32(&sample->operations, kind);
 }
 
+static inline void add_payment_body(struct sample *sample, uint8_t to)
+{
+    add_muxed_account(&sample->operations, PLAIN, to);
+    buf_add_u32(&sample->operations, 0); /* native */
+    buf_add_u64(&sample->operations, 1);
+}
+
 static inline void add_payment(struct sample *sample, enum sample_source source, uint8_t n)
 {
     add_operation(sample, source, n, 1);
-    add_muxed_account(&sample->operations, PLAIN, 200);
-    buf_add_u32(&sample->operations, 0); /* native */
-    buf_add_u64(&sample->operations, 1);
+    add_payment_body(sample, 200);
+}
+
+static inline void add_payment_to(struct sample *sample, uint8_t from, uint8_t to)
+{
+    add_operation(sample, PLAIN, from, 1);
+    add_payment_body(sample, to);
+}
+
+/* SetOptions of sample_key(n) that sets a signer: a SignerKey of this kind, with sample_key(signer). */
+static inline void add_set_signer(
+    struct sample *sample, uint8_t n, uint32_t kind, uint8_t signer, uint32_t weight)
+{
+    add_operation(sample, PLAIN, n, 5);
+    for (int i = 0; i < 8; i++) /* the other options are absent */
+        buf_add_u32(&sample->operations, 0);
+    buf_add_u32(&sample->operations, 1);
+    buf_add_u32(&sample->operations, kind);
+    add_key(&sample->operations, signer);
+    if (kind == 3) {
+        buf_add_u32(&sample->operations, 4);
+        buf_add_u32(&sample->operations, 5);
+    }
+    buf_add_u32(&sample->operations, weight);
+}
+
+/* CreateClaimableBalance with the ten claimants that it can have, each with predicates four deep. */
+static inline void add_large_claimable_balance(struct sample *sample, uint8_t n)
+{
+    struct buf *out = &sample->operations;
+    add_operation(sample, PLAIN, n, 14);
+    buf_add_u32(out, 0); /* native */
+    buf_add_u64(out, 1);
+    buf_add_u32(out, 10);
+    for (int i = 0; i < 10; i++) {
+        buf_add_u32(out, 0); /* claimant V0 */
+        buf_add_u32(out, 0);
+        add_key(out, (uint8_t)i);
+        buf_add_u32(out, 1); /* and: two of { or: two times } */
+        buf_add_u32(out, 2);
+        for (int k = 0; k < 2; k++) {
+            buf_add_u32(out, 2);
+            buf_add_u32(out, 2);
+            for (int l = 0; l < 2; l++) {
+                buf_add_u32(out, 5); /* before a relative time */
+                buf_add_u64(out, 60);
+            }
+        }
+    }
 }
 
 static inline void add_extend(struct sample *sample, enum sample_source source, uint8_t n)
@@ -150,12 +221,13 @@ static inline void add_deployer(struct buf *out, enum sample_address kind, uint8
     add_key(out, 203);
 }
 
-/* InvokeHostFunction that creates a contract: function 1, or 3 with constructor arguments. */
+/* InvokeHostFunction, with the source sample_key(1), that creates a contract: function 1, or 3 with
+ * constructor arguments. */
 static inline void add_create_contract(
     struct sample *sample, uint32_t function, enum sample_address deployer, uint8_t n)
 {
     sample->soroban = true;
-    add_operation(sample, NO_SOURCE, 0, 24);
+    add_operation(sample, PLAIN, 1, 24);
     buf_add_u32(&sample->operations, function);
     add_deployer(&sample->operations, deployer, n);
     if (function == 3)
@@ -203,6 +275,16 @@ static inline void add_delegate(struct buf *auth, enum sample_address address, u
     buf_add_u32(auth, nested);
 }
 
+/* LedgerKeys of contract code. */
+static inline void add_entries(struct buf *out, uint32_t count)
+{
+    buf_add_u32(out, count);
+    for (uint32_t i = 0; i < count; i++) {
+        buf_add_u32(out, 7);
+        add_key(out, (uint8_t)i);
+    }
+}
+
 static inline void add_transaction(struct sample *sample, struct buf *out)
 {
     if (sample->form == ENVELOPE_V0)
@@ -221,8 +303,11 @@ static inline void add_transaction(struct sample *sample, struct buf *out)
     buf_add_bytes(out, buf_bytes(&sample->operations));
     buf_add_u32(out, sample->soroban);
     if (sample->soroban) {
-        static const uint8_t resources[4 + 4 + 4 + 12] = {0}; /* ext, two footprints, limits */
-        buf_add(out, resources, sizeof resources);
+        static const uint8_t limits[12] = {0};
+        buf_add_u32(out, 0); /* ext */
+        add_entries(out, sample->read_only_count);
+        add_entries(out, sample->read_write_count);
+        buf_add(out, limits, sizeof limits);
         buf_add_u64(out, (uint64_t)sample->resource_fee_stroops);
     }
 }

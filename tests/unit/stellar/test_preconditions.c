@@ -99,10 +99,20 @@ static void extra_signers_that_are_hashes_name_no_account(void **state)
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF signers = {0};
     add_payment(&sample, PLAIN, 3);
-    add_signer(&signers, 1, 5);
     add_signer(&signers, 2, 5);
-    set_v2(&sample, (struct sample_v2){.signer_count = 2, .signers = &signers});
+    set_v2(&sample, (struct sample_v2){.signer_count = 1, .signers = &signers});
     NAMES(&sample, 3);
+}
+
+static void an_extra_signer_that_nobody_can_be_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF signers = {0};
+    add_payment(&sample, PLAIN, 3);
+    add_signer(&signers, 1, 5);
+    set_v2(&sample, (struct sample_v2){.signer_count = 1, .signers = &signers});
+    assert_refused(&sample, ERR_INVALID_TRANSACTION, "no transaction contains its own hash");
 }
 
 static void extra_signers_that_the_network_calls_malformed_are_refused(void **state)
@@ -130,6 +140,7 @@ int main(void)
         cmocka_unit_test(ledger_bounds_that_admit_no_ledger_are_refused),
         cmocka_unit_test(DA5_keys_of_extra_signers_are_named),
         cmocka_unit_test(extra_signers_that_are_hashes_name_no_account),
+        cmocka_unit_test(an_extra_signer_that_nobody_can_be_is_refused),
         cmocka_unit_test(extra_signers_that_the_network_calls_malformed_are_refused),
     };
     return cmocka_run_group_tests_name("stellar/preconditions", tests, NULL, NULL);

@@ -7,20 +7,10 @@
 
 #include "judge.h"
 #include "soroban.h"
+#include "stellar/envelope_build.h"
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
-
-static void T11_extend_and_restore_pass_and_name_no_account(void **state)
-{
-    (void)state;
-    AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
-    add_extend(&extend, NO_SOURCE, 0);
-    NAMES_NOBODY(&extend);
-    add_restore(&restore, NO_SOURCE, 0);
-    restore.memo = true;
-    NAMES_NOBODY(&restore);
-}
 
 static void T11_sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
 {
@@ -29,7 +19,62 @@ static void T11_sources_of_extend_and_restore_are_named_muxed_or_not(void **stat
     add_extend(&extend, PLAIN, 3);
     NAMES(&extend, 3);
     add_restore(&restore, MUXED, 4);
+    restore.memo = true;
     NAMES(&restore, 4);
+}
+
+static void T11_entries_are_extended_by_reading_and_restored_by_writing_them(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE, invoke = SAMPLE;
+    add_extend(&extend, PLAIN, 3);
+    extend.read_only_count = 2;
+    NAMES(&extend, 3);
+    extend.read_write_count = 1;
+    assert_refused(&extend, ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-write entries");
+    add_restore(&restore, PLAIN, 4);
+    restore.read_write_count = 2;
+    NAMES(&restore, 4);
+    restore.read_only_count = 1;
+    assert_refused(&restore, ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-only entries");
+    add_invoke(&invoke, PLAIN, 5, 0, NULL);
+    invoke.read_only_count = invoke.read_write_count = 1;
+    NAMES(&invoke, 5);
+}
+
+/* Without a source of its own the operation would act for the channel account, and nobody else would have to
+ * sign for it. */
+static void a_soroban_operation_without_source_is_refused(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
+    add_invoke(&invoke, NO_SOURCE, 0, 0, NULL);
+    add_extend(&extend, NO_SOURCE, 0);
+    add_restore(&restore, NO_SOURCE, 0);
+    struct sample *const samples[] = {&invoke, &extend, &restore};
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++)
+        assert_refused(samples[i], ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
+}
+
+/* 132,096 bytes of envelope, two signatures included. */
+static void the_largest_soroban_transaction_of_the_network_passes(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    const uint32_t wasm = SOROBAN_ENVELOPE_MAX - 320;
+    sample.soroban = true;
+    add_operation(&sample, PLAIN, 3, 24);
+    buf_add_u32(&sample.operations, 2); /* upload Wasm */
+    buf_add_u32(&sample.operations, wasm);
+    size_t length = sample.operations.len - 4;
+    for (uint32_t i = 0; i < wasm; i += 4)
+        buf_add_u32(&sample.operations, i);
+    buf_add_u32(&sample.operations, 0); /* auth */
+    NAMES(&sample, 3);
+    assert_int_equal(envelope_built_size(&sample.view, 2), SOROBAN_ENVELOPE_MAX);
+    be32_put(sample.operations.data + length, wasm + 4);
+    buf_add_u32(&sample.operations, 0);
+    assert_refused(&sample, ERR_INVALID_TRANSACTION, "the network takes at most 132096");
 }
 
 static void T14_one_soroban_operation_among_others_is_refused(void **state)
@@ -99,15 +144,11 @@ static void a_muxed_source_on_invoke_is_refused(void **state)
 static void A2_T16_source_account_credentials_of_the_channel_account_are_refused(void **state)
 {
     (void)state;
-    AUTO_SAMPLE sample = SAMPLE, second = SAMPLE;
-    AUTO_BUF auth = {0}, two = {0};
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF auth = {0};
     add_source_account_entry(&auth);
     add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-    assert_refused(&sample, ERR_FORBIDDEN_SIGNER, "source-account credentials");
-    add_address_entry(&two, 1, ACCOUNT, 3);
-    add_source_account_entry(&two);
-    add_invoke(&second, NO_SOURCE, 0, 2, &two);
-    assert_refused(&second, ERR_FORBIDDEN_SIGNER, "operations[0]");
+    assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
 }
 
 static void A3_source_account_credentials_of_an_operations_own_source_pass_and_name_it(void **state)
@@ -129,8 +170,8 @@ static void T10_T16_addresses_of_every_kind_of_credentials_are_named(void **stat
         add_address_entry(&auth, kind, ACCOUNT, 4);
         add_address_entry(&auth, kind, CONTRACT, 5);
         add_address_entry(&auth, kind, ACCOUNT, 3);
-        add_invoke(&sample, NO_SOURCE, 0, 3, &auth);
-        NAMES(&sample, 3, 4);
+        add_invoke(&sample, PLAIN, 1, 3, &auth);
+        NAMES(&sample, 1, 3, 4);
     }
 }
 
@@ -141,8 +182,8 @@ static void A5_H11_muxed_addresses_are_named_by_their_account(void **state)
         AUTO_SAMPLE sample = SAMPLE;
         AUTO_BUF auth = {0};
         add_address_entry(&auth, kind, MUXED_ACCOUNT, 4);
-        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-        NAMES(&sample, 4);
+        add_invoke(&sample, PLAIN, 1, 1, &auth);
+        NAMES(&sample, 1, 4);
     }
 }
 
@@ -154,8 +195,8 @@ static void addresses_that_have_no_key_are_not_named(void **state)
         AUTO_SAMPLE sample = SAMPLE;
         AUTO_BUF auth = {0};
         add_address_entry(&auth, 1, keyless[i], 4);
-        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-        NAMES_NOBODY(&sample);
+        add_invoke(&sample, PLAIN, 1, 1, &auth);
+        NAMES(&sample, 1);
     }
 }
 
@@ -172,8 +213,8 @@ static void T16_delegates_are_named_at_every_depth(void **state)
     add_delegate(&auth, ACCOUNT, 4, 0);
     add_delegate(&auth, CONTRACT, 9, 0);
     add_invocation(&auth);
-    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-    NAMES(&sample, 4, 5, 6);
+    add_invoke(&sample, PLAIN, 1, 1, &auth);
+    NAMES(&sample, 1, 4, 5, 6);
 }
 
 static void T16_a_delegate_is_named_below_hundreds_of_others(void **state)
@@ -187,8 +228,8 @@ static void T16_a_delegate_is_named_below_hundreds_of_others(void **state)
         add_delegate(&auth, CONTRACT, 9, 1);
     add_delegate(&auth, ACCOUNT, 4, 0);
     add_invocation(&auth);
-    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-    NAMES(&sample, 4);
+    add_invoke(&sample, PLAIN, 1, 1, &auth);
+    NAMES(&sample, 1, 4);
 }
 
 static void deployers_are_named(void **state)
@@ -198,11 +239,11 @@ static void deployers_are_named(void **state)
     for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
         AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, contract = SAMPLE;
         add_create_contract(&plain, functions[i], ACCOUNT, 4);
-        NAMES(&plain, 4);
+        NAMES(&plain, 1, 4);
         add_create_contract(&muxed, functions[i], MUXED_ACCOUNT, 5);
-        NAMES(&muxed, 5);
+        NAMES(&muxed, 1, 5);
         add_create_contract(&contract, functions[i], CONTRACT, 6);
-        NAMES_NOBODY(&contract);
+        NAMES(&contract, 1);
     }
 }
 
@@ -218,8 +259,8 @@ static void deployers_inside_authorized_invocations_are_named(void **state)
     buf_add_u32(&auth, 1); /* create contract */
     add_deployer(&auth, ACCOUNT, 4);
     buf_add_u32(&auth, 0);
-    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-    NAMES(&sample, 4);
+    add_invoke(&sample, PLAIN, 1, 1, &auth);
+    NAMES(&sample, 1, 4);
 }
 
 static void accounts_that_are_only_arguments_are_not_named(void **state)
@@ -238,7 +279,8 @@ static void accounts_that_are_only_arguments_are_not_named(void **state)
     NAMES(&sample, 3);
 }
 
-/* Two entries for each of count accounts, which differ in the first four bytes of their keys. */
+/* A source, and two entries for each of count more accounts, which differ in the first four bytes of their
+ * keys. */
 static enum err judge_many(uint32_t count, struct judgement *judgement)
 {
     AUTO_SAMPLE sample = SAMPLE;
@@ -248,7 +290,7 @@ static enum err judge_many(uint32_t count, struct judgement *judgement)
         add_address_entry(&auth, 1, ACCOUNT, 4);
         be32_put(auth.data + start + 12, i / 2); /* after the kinds of credentials, address and key */
     }
-    add_invoke(&sample, NO_SOURCE, 0, 2 * count, &auth);
+    add_invoke(&sample, PLAIN, 4, 2 * count, &auth);
     return judge(&sample, judgement);
 }
 
@@ -256,9 +298,9 @@ static void more_accounts_than_can_be_named_are_refused(void **state)
 {
     (void)state;
     struct judgement judgement;
-    assert_int_equal(judge_many(POLICY_NAMED_MAX, &judgement), ERR_OK);
+    assert_int_equal(judge_many(POLICY_NAMED_MAX - 1, &judgement), ERR_OK);
     assert_int_equal(judgement.named.count, POLICY_NAMED_MAX);
-    assert_int_equal(judge_many(POLICY_NAMED_MAX + 1, &judgement), ERR_INVALID_SOROBAN_TRANSACTION);
+    assert_int_equal(judge_many(POLICY_NAMED_MAX, &judgement), ERR_INVALID_SOROBAN_TRANSACTION);
     assert_non_null(strstr(judgement.detail.text, "more than 256 accounts"));
 }
 
@@ -289,19 +331,16 @@ static void T18_a_negative_resource_fee_is_refused(void **state)
 }
 
 /* The schema refuses these first. The rules must refuse them too when a newer schema has them. */
-static void A4_credentials_newer_than_the_rules_are_refused(void **state)
+static void A4_DA6_arms_newer_than_the_rules_are_refused(void **state)
 {
     (void)state;
-    struct operation with_source = {.has_source = true}, without = {0};
-    for (uint32_t kind = 0; kind < 6; kind++) {
-        AUTO_BUF credentials = {0};
-        buf_add_u32(&credentials, kind);
-        enum err expected = kind > 3 ? ERR_INVALID_SOROBAN_TRANSACTION : ERR_OK;
-        assert_int_equal(soroban_credentials_check(buf_bytes(&credentials), &with_source, NULL), expected);
-        if (kind == 0)
-            expected = ERR_FORBIDDEN_SIGNER;
-        assert_int_equal(soroban_credentials_check(buf_bytes(&credentials), &without, NULL), expected);
-    }
+    for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
+        for (uint32_t arm = 0; arm < 8; arm++) {
+            AUTO_BUF value = {0};
+            buf_add_u32(&value, arm);
+            assert_int_equal(soroban_check_arm(&soroban_unions[i], buf_bytes(&value), NULL),
+                arm < soroban_unions[i].arms ? ERR_OK : ERR_INVALID_SOROBAN_TRANSACTION);
+        }
 }
 
 static void A4_addresses_newer_than_the_rules_are_refused(void **state)
@@ -323,8 +362,10 @@ static void A4_addresses_newer_than_the_rules_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T11_extend_and_restore_pass_and_name_no_account),
         cmocka_unit_test(T11_sources_of_extend_and_restore_are_named_muxed_or_not),
+        cmocka_unit_test(T11_entries_are_extended_by_reading_and_restored_by_writing_them),
+        cmocka_unit_test(a_soroban_operation_without_source_is_refused),
+        cmocka_unit_test(the_largest_soroban_transaction_of_the_network_passes),
         cmocka_unit_test(T14_one_soroban_operation_among_others_is_refused),
         cmocka_unit_test(T14_several_soroban_operations_are_refused),
         cmocka_unit_test(T15_missing_soroban_data_is_refused),
@@ -344,7 +385,7 @@ int main(void)
         cmocka_unit_test(more_accounts_than_can_be_named_are_refused),
         cmocka_unit_test(T18_resource_fee_at_the_cap_passes_and_above_is_refused),
         cmocka_unit_test(T18_a_negative_resource_fee_is_refused),
-        cmocka_unit_test(A4_credentials_newer_than_the_rules_are_refused),
+        cmocka_unit_test(A4_DA6_arms_newer_than_the_rules_are_refused),
         cmocka_unit_test(A4_addresses_newer_than_the_rules_are_refused),
     };
     return cmocka_run_group_tests_name("stellar/soroban", tests, NULL, NULL);

@@ -1,0 +1,34 @@
+/*
+ * Who has signed a leased transaction besides the channel account. A signature that is valid for this
+ * network's hash, by a key that counts for an account whose authority the operations need, shows that the
+ * user has signed this transaction and for this network. Whether the signatures reach all thresholds is left
+ * to the network.
+ *
+ * A transaction alone tells some of these keys: the master keys of its operation sources, and its extra
+ * signers. The other signers of the sources are in their account entries.
+ */
+#ifndef FAIRWAY_STELLAR_AUTHORITY_H
+#define FAIRWAY_STELLAR_AUTHORITY_H
+
+#include "stellar/envelope.h"
+
+enum authority {
+    AUTHORITY_UNSIGNED,        /* there is no signature at all */
+    AUTHORITY_CHANNEL_MISSING, /* the source, the channel account, has not signed */
+    AUTHORITY_CHANNEL_ONLY,    /* nobody else has signed */
+    AUTHORITY_UNKNOWN,         /* others have signed, none with a key that the transaction tells */
+    AUTHORITY_PROVED,          /* one of them with such a key */
+};
+
+/* hash is the transaction's. Of an extra signer, a signature of its payload or the preimage of its hash
+ * counts. With AUTHORITY_PROVED the channel account's signature has not been examined. */
+enum authority authority_of(const struct envelope *envelope, const struct hash *hash);
+
+/* The accounts of the operations' sources, each once. Returns their count. */
+size_t authority_sources(const struct envelope *envelope, struct public_key out[static OPERATIONS_MAX]);
+
+/* Whether a signer in this LedgerEntryData of an account, one of the sources, has signed. */
+bool authority_proved_by(
+    const struct envelope *envelope, const struct hash *hash, struct bytes account_entry);
+
+#endif

@@ -1,0 +1,125 @@
+#include "rpc_workers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define THREADS_DEFAULT 8
+/* A simulation returns the events and changes of the transaction. */
+#define ANSWER_MAX ((size_t)8 << 20)
+
+struct worker {
+    struct rpc_workers *workers;
+    struct rpc *rpc;
+    pthread_t thread;
+};
+
+struct rpc_workers {
+    pthread_mutex_t mutex; /* guards the members down to stopping */
+    pthread_cond_t arrived;
+    struct rpc_work *first, *last;
+    size_t queued;
+    bool stopping;
+    int stop_fd; /* an eventfd that cancels running calls */
+    unsigned count;
+    struct worker *threads;
+};
+
+/* Returns NULL when the workers stop. */
+static struct rpc_work *take(struct rpc_workers *workers)
+{
+    pthread_mutex_lock(&workers->mutex);
+    while (workers->first == NULL && !workers->stopping)
+        pthread_cond_wait(&workers->arrived, &workers->mutex);
+    struct rpc_work *work = workers->stopping ? NULL : workers->first;
+    if (work != NULL) {
+        workers->first = work->next;
+        workers->queued--;
+    }
+    pthread_mutex_unlock(&workers->mutex);
+    return work;
+}
+
+static void *run(void *context)
+{
+    struct worker *worker = context;
+    for (struct rpc_work *work; (work = take(worker->workers)) != NULL;) {
+        const bool late = clock_ms() > work->begin_ms;
+        work->run(work, late ? ERR_OVERLOADED : ERR_OK, late ? NULL : worker->rpc);
+    }
+    return NULL;
+}
+
+struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
+{
+    struct rpc_workers *workers = NEW(struct rpc_workers);
+    pthread_mutex_init(&workers->mutex, NULL);
+    pthread_cond_init(&workers->arrived, NULL);
+    workers->stop_fd = eventfd(0, EFD_CLOEXEC);
+    workers->count = url == NULL ? 0 : count != 0 ? count : THREADS_DEFAULT;
+    workers->threads = NEW_ARRAY(workers->count, struct worker);
+    if (workers->stop_fd < 0)
+        log_fatal(EX_OSERR, "cannot create an eventfd", NULL);
+    for (unsigned i = 0; i < workers->count; i++) {
+        struct worker *worker = &workers->threads[i];
+        worker->workers = workers;
+        worker->rpc = rpc_new(&(struct rpc_settings){.url = url,
+            .timeout_ms = RPC_WORKERS_CALL_MS,
+            .max_body = ANSWER_MAX,
+            .cancel_fd = workers->stop_fd});
+        if (pthread_create(&worker->thread, NULL, run, worker) != 0)
+            log_fatal(EX_OSERR, "cannot create a thread", NULL);
+    }
+    return workers;
+}
+
+enum err rpc_workers_submit(struct rpc_workers *workers, struct rpc_work *work)
+{
+    work->next = NULL;
+    work->begin_ms = clock_ms() + RPC_WORKERS_WAIT_MS;
+    pthread_mutex_lock(&workers->mutex);
+    enum err e = workers->count == 0                        ? ERR_RPC_UNAVAILABLE
+                 : workers->stopping                        ? ERR_SHUTTING_DOWN
+                 : workers->queued >= RPC_WORKERS_QUEUE_MAX ? ERR_OVERLOADED
+                                                            : ERR_OK;
+    if (e == ERR_OK) {
+        if (workers->first == NULL)
+            workers->first = work;
+        else
+            workers->last->next = work;
+        workers->last = work;
+        workers->queued++;
+        pthread_cond_signal(&workers->arrived);
+    }
+    pthread_mutex_unlock(&workers->mutex);
+    return e;
+}
+
+void rpc_workers_stop(struct rpc_workers *workers)
+{
+    pthread_mutex_lock(&workers->mutex);
+    workers->stopping = true;
+    pthread_cond_broadcast(&workers->arrived);
+    pthread_mutex_unlock(&workers->mutex);
+    if (eventfd_write(workers->stop_fd, 1) != 0)
+        log_error("eventfd_write failed", NULL);
+    for (unsigned i = 0; i < workers->count; i++) {
+        pthread_join(workers->threads[i].thread, NULL);
+        rpc_free(workers->threads[i].rpc);
+    }
+    for (struct rpc_work *work = workers->first, *next; work != NULL; work = next) {
+        next = work->next;
+        work->run(work, ERR_SHUTTING_DOWN, NULL);
+    }
+    close(workers->stop_fd);
+    pthread_cond_destroy(&workers->arrived);
+    pthread_mutex_destroy(&workers->mutex);
+    free(workers->threads);
+    free(workers);
+}

@@ -1,0 +1,148 @@
+#include "stellar/authority.h"
+
+#include <string.h>
+
+#include "operation.h"
+#include "signer_key.h"
+#include "xdr/xdr.h"
+
+static bool same_hint(const struct decorated_signature *signature, const uint8_t hint[static 4])
+{
+    return memcmp(signature->hint, hint, sizeof signature->hint) == 0;
+}
+
+/* The preimage of a hash takes the place of the signature, and the hint is the hash's end (CAP-21). */
+static bool has_preimage(const struct envelope *envelope, const struct signer_key *signer)
+{
+    for (uint32_t i = 0; i < envelope->signature_count; i++) {
+        const struct hash hash = sha256(envelope->signatures[i].signature);
+        if (memcmp(hash.bytes, signer->bytes, sizeof hash.bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* CAP-40: the payload itself is signed. The hint is the key's, combined with the payload's last bytes by
+ * exclusive or; a shorter payload is padded with zeros. */
+static bool has_payload_signature(const struct envelope *envelope, const struct signer_key *signer)
+{
+    const struct bytes payload = signer->payload;
+    uint8_t end[4] = {0}, hint[4];
+    const size_t tail = payload.len < sizeof end ? payload.len : sizeof end;
+    struct public_key key;
+    memcpy(key.bytes, signer->bytes, sizeof key.bytes);
+    memcpy(end, payload.data + payload.len - tail, tail);
+    for (size_t i = 0; i < sizeof hint; i++)
+        hint[i] = key.bytes[sizeof key.bytes - sizeof hint + i] ^ end[i];
+    for (uint32_t i = 0; i < envelope->signature_count; i++) {
+        const struct decorated_signature *decorated = &envelope->signatures[i];
+        struct signature signature;
+        if (!same_hint(decorated, hint) || decorated->signature.len != sizeof signature.bytes)
+            continue;
+        memcpy(signature.bytes, decorated->signature.data, sizeof signature.bytes);
+        if (signature_valid_of(&signature, payload, &key))
+            return true;
+    }
+    return false;
+}
+
+static bool signed_by(
+    const struct envelope *envelope, const struct hash *hash, const struct signer_key *signer)
+{
+    struct public_key key;
+    switch (signer->kind) {
+    case SIGNER_ED25519:
+        memcpy(key.bytes, signer->bytes, sizeof key.bytes);
+        return !public_key_equal(&key, &envelope->source) && envelope_signed_by(envelope, &key, hash);
+    case SIGNER_HASH_X:
+        return has_preimage(envelope, signer);
+    case SIGNER_ED25519_SIGNED_PAYLOAD:
+        return has_payload_signature(envelope, signer);
+    case SIGNER_PRE_AUTH_TX: /* needs no signature: of an account that approves exactly this transaction */
+        return memcmp(hash->bytes, signer->bytes, sizeof hash->bytes) == 0;
+    default:
+        return false;
+    }
+}
+
+struct search {
+    const struct envelope *envelope;
+    const struct hash *hash;
+    bool found;
+};
+
+static enum err try_signer(struct bytes xdr, void *context)
+{
+    struct search *search = context;
+    struct signer_key signer;
+    enum err e = signer_key_read(xdr, &signer);
+    if (e == ERR_OK && !search->found)
+        search->found = signed_by(search->envelope, search->hash, &signer);
+    return e;
+}
+
+static bool signed_by_source(const struct envelope *envelope, const struct hash *hash)
+{
+    struct public_key sources[OPERATIONS_MAX];
+    const size_t count = authority_sources(envelope, sources);
+    for (size_t i = 0; i < count; i++)
+        if (!public_key_equal(&sources[i], &envelope->source) &&
+            envelope_signed_by(envelope, &sources[i], hash))
+            return true;
+    return false;
+}
+
+static bool signed_by_extra_signer(const struct envelope *envelope, const struct hash *hash)
+{
+    struct search search = {envelope, hash, false};
+    struct xdr_reader in = xdr_reader(envelope->preconditions.extra_signers);
+    uint32_t count;
+    if (envelope->preconditions.extra_signer_count == 0)
+        return false;
+    enum err e = xdr_u32(&in, &count);
+    for (struct bytes signer; e == ERR_OK && count > 0; count--)
+        if ((e = xdr_take(&in, XDR_SignerKey, &signer)) == ERR_OK)
+            e = try_signer(signer, &search);
+    return e == ERR_OK && search.found;
+}
+
+enum authority authority_of(const struct envelope *envelope, const struct hash *hash)
+{
+    if (envelope->signature_count == 0)
+        return AUTHORITY_UNSIGNED;
+    if (envelope->signature_count > 1 &&
+        (signed_by_source(envelope, hash) || signed_by_extra_signer(envelope, hash)))
+        return AUTHORITY_PROVED;
+    if (!envelope_signed_by(envelope, &envelope->source, hash))
+        return AUTHORITY_CHANNEL_MISSING;
+    return envelope->signature_count == 1 ? AUTHORITY_CHANNEL_ONLY : AUTHORITY_UNKNOWN;
+}
+
+struct sources {
+    struct public_key *keys;
+    size_t count;
+};
+
+static enum err add_source(const struct operation *operation, void *context)
+{
+    struct sources *sources = context;
+    for (size_t i = 0; i < sources->count; i++)
+        if (public_key_equal(&sources->keys[i], &operation->source))
+            return ERR_OK;
+    if (operation->has_source)
+        sources->keys[sources->count++] = operation->source;
+    return ERR_OK;
+}
+
+size_t authority_sources(const struct envelope *envelope, struct public_key out[static OPERATIONS_MAX])
+{
+    struct sources sources = {out, 0};
+    return operation_each(envelope, add_source, &sources) == ERR_OK ? sources.count : 0;
+}
+
+bool authority_proved_by(const struct envelope *envelope, const struct hash *hash, struct bytes account_entry)
+{
+    struct search search = {envelope, hash, false};
+    struct xdr_reader in = xdr_reader(account_entry);
+    return xdr_each(&in, XDR_LedgerEntryData, XDR_Signer, try_signer, &search) == ERR_OK && search.found;
+}

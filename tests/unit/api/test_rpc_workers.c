@@ -1,0 +1,126 @@
+/* The threads that ask Stellar RPC for the API: each work is run once, and within bounded time whatever the
+ * RPC does. */
+#include "unit/rpc/fake_rpc.h"
+
+#include <stdatomic.h>
+
+#include "rpc_workers.h"
+#include "slowness.h"
+
+struct job {
+    struct rpc_work work;
+    atomic_uint runs;
+    enum err e, called;
+};
+
+static void run(struct rpc_work *work, enum err e, struct rpc *rpc)
+{
+    struct job *job = work->context;
+    struct rpc_health health;
+    struct detail detail;
+    job->e = e;
+    assert_int_equal(e == ERR_OK, rpc != NULL);
+    job->called = rpc == NULL ? ERR_OK : rpc_health(rpc, &health, &detail);
+    atomic_fetch_add(&job->runs, 1);
+}
+
+static struct rpc_workers *start(const struct fake_rpc *fake, unsigned count)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    assert_int_equal(getsockname(fake->listener, (struct sockaddr *)&address, &len), 0);
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
+    return rpc_workers_start(url, count);
+}
+
+static enum err submit(struct rpc_workers *workers, struct job *job)
+{
+    job->work.run = run;
+    job->work.context = job;
+    return rpc_workers_submit(workers, &job->work);
+}
+
+static void await_runs(struct job *job)
+{
+    for (int64_t end_ms = clock_ms() + slower(20000); atomic_load(&job->runs) == 0 && clock_ms() < end_ms;)
+        clock_sleep_ms(5);
+    assert_int_equal(atomic_load(&job->runs), 1);
+}
+
+static void work_is_run_with_a_client_of_the_rpc(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_workers *workers = start(fake, 1);
+    struct job jobs[3] = {0};
+    fake_says(fake, FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2,\"oldestLedger\":1}"));
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        assert_int_equal(submit(workers, &jobs[i]), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        await_runs(&jobs[i]);
+        assert_int_equal(jobs[i].e, ERR_OK);
+        assert_int_equal(jobs[i].called, ERR_OK);
+    }
+    rpc_workers_stop(workers);
+}
+
+static void without_a_url_nothing_is_taken(void **state)
+{
+    (void)state;
+    struct rpc_workers *workers = rpc_workers_start(NULL, 0);
+    struct job job = {0};
+    assert_int_equal(submit(workers, &job), ERR_RPC_UNAVAILABLE);
+    rpc_workers_stop(workers);
+    assert_int_equal(job.runs, 0);
+}
+
+/* The first waits for the RPC until its timeout; the others have waited too long by then. */
+static void DX7_an_rpc_that_never_answers_holds_nothing_for_long(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_workers *workers = start(fake, 1);
+    struct job jobs[RPC_WORKERS_QUEUE_MAX + 2] = {0};
+    size_t taken = 0;
+    fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
+    const int64_t begun_ms = clock_ms();
+    assert_int_equal(submit(workers, &jobs[taken++]), ERR_OK);
+    while (taken < ARRAY_LEN(jobs) && submit(workers, &jobs[taken]) == ERR_OK)
+        taken++;
+    assert_in_range(taken, RPC_WORKERS_QUEUE_MAX, RPC_WORKERS_QUEUE_MAX + 1);
+    for (size_t i = 0; i < taken; i++)
+        await_runs(&jobs[i]);
+    assert_true(clock_ms() - begun_ms < slower(2 * RPC_WORKERS_CALL_MS));
+    assert_int_equal(jobs[0].called, ERR_RPC_UNAVAILABLE);
+    for (size_t i = 1; i < taken; i++)
+        assert_int_equal(jobs[i].e, ERR_OVERLOADED);
+    rpc_workers_stop(workers);
+}
+
+static void DO1_stopping_cancels_calls_and_ends_queued_work(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_workers *workers = start(fake, 1);
+    struct job jobs[3] = {0};
+    fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
+    assert_int_equal(submit(workers, &jobs[0]), ERR_OK);
+    for (int64_t end_ms = clock_ms() + slower(5000); fake_requests(fake) == 0 && clock_ms() < end_ms;)
+        clock_sleep_ms(5);
+    assert_int_equal(submit(workers, &jobs[1]), ERR_OK);
+    assert_int_equal(submit(workers, &jobs[2]), ERR_OK);
+    rpc_workers_stop(workers);
+    assert_int_equal(jobs[0].called, ERR_CANCELLED);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        assert_int_equal(jobs[i].runs, 1);
+    for (size_t i = 1; i < ARRAY_LEN(jobs); i++)
+        assert_int_equal(jobs[i].e, ERR_SHUTTING_DOWN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAKE_TEST(work_is_run_with_a_client_of_the_rpc),
+        FAKE_TEST(without_a_url_nothing_is_taken),
+        FAKE_TEST(DX7_an_rpc_that_never_answers_holds_nothing_for_long),
+        FAKE_TEST(DO1_stopping_cancels_calls_and_ends_queued_work),
+    };
+    return cmocka_run_group_tests_name("api/rpc_workers", tests, NULL, NULL);
+}

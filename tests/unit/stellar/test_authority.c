@@ -1,0 +1,266 @@
+/* F3: which signatures show that the user has signed this transaction for this network. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sample.h"
+#include "stellar/authority.h"
+
+#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
+#define AUTO_BUF CLEANUP(buf_free) struct buf
+
+enum {
+    CHANNEL = 251, /* sample keys from SIGNER on can sign */
+    USER = 252,
+    COSIGNER = 253,
+};
+
+/* A leased transaction with the signatures that were added to it. */
+struct leased {
+    struct envelope envelope;
+    struct hash hash;
+    struct signature signatures[SIGNATURES_MAX];
+};
+
+static struct leased lease_of(struct sample *sample)
+{
+    struct leased leased = {0};
+    assert_int_equal(sample_decode(sample, NULL), ERR_OK);
+    leased.envelope = sample->view;
+    leased.envelope.source = sample_key(CHANNEL);
+    leased.hash = sha256(leased.envelope.body);
+    return leased;
+}
+
+static void add_bytes(struct leased *leased, struct public_key key, struct bytes signature)
+{
+    struct decorated_signature *decorated = &leased->envelope.signatures[leased->envelope.signature_count++];
+    memcpy(decorated->hint, key.bytes + 28, 4);
+    decorated->signature = signature;
+}
+
+static void sign(struct leased *leased, uint8_t n)
+{
+    struct signature *signature = &leased->signatures[leased->envelope.signature_count];
+    *signature = sample_sign(n, BYTES_OF(leased->hash.bytes));
+    add_bytes(leased, sample_key(n), BYTES_OF(signature->bytes));
+}
+
+static void assert_authority(const struct leased *leased, enum authority expected)
+{
+    assert_int_equal(authority_of(&leased->envelope, &leased->hash), expected);
+}
+
+static void F3_somebody_besides_the_channel_account_must_have_signed(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, USER);
+    struct leased leased = lease_of(&sample);
+    assert_authority(&leased, AUTHORITY_UNSIGNED);
+    sign(&leased, CHANNEL);
+    assert_authority(&leased, AUTHORITY_CHANNEL_ONLY);
+    sign(&leased, USER);
+    assert_authority(&leased, AUTHORITY_PROVED);
+    struct leased foreign = lease_of(&sample);
+    sign(&foreign, COSIGNER);
+    assert_authority(&foreign, AUTHORITY_CHANNEL_MISSING);
+    sign(&foreign, COSIGNER);
+    assert_authority(&foreign, AUTHORITY_CHANNEL_MISSING);
+}
+
+static void F3_the_source_of_any_operation_may_have_signed(void **state)
+{
+    (void)state;
+    for (enum sample_source form = PLAIN; form <= MUXED; form++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        add_payment(&sample, PLAIN, 3);
+        add_payment(&sample, PLAIN, 3);
+        add_payment(&sample, form, USER);
+        struct leased leased = lease_of(&sample);
+        sign(&leased, CHANNEL);
+        sign(&leased, USER);
+        assert_authority(&leased, AUTHORITY_PROVED);
+    }
+}
+
+/* The hint is right, and the key is, but another hash was signed. */
+static void F3_a_signature_for_another_network_proves_nothing(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, USER);
+    struct leased leased = lease_of(&sample);
+    const struct hash other = sha256(BYTES_OF(leased.hash.bytes));
+    const struct signature signature = sample_sign(USER, BYTES_OF(other.bytes));
+    sign(&leased, CHANNEL);
+    add_bytes(&leased, sample_key(USER), BYTES_OF(signature.bytes));
+    assert_authority(&leased, AUTHORITY_UNKNOWN);
+}
+
+static void F3_no_other_bytes_prove_anything(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[64];
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, USER);
+    for (size_t len = 0; len <= sizeof zeros; len += 16) {
+        struct leased leased = lease_of(&sample);
+        sign(&leased, CHANNEL);
+        add_bytes(&leased, sample_key(USER), (struct bytes){zeros, len});
+        assert_authority(&leased, AUTHORITY_UNKNOWN);
+    }
+    struct leased stranger = lease_of(&sample), twice = lease_of(&sample);
+    sign(&stranger, CHANNEL);
+    sign(&stranger, COSIGNER);
+    assert_authority(&stranger, AUTHORITY_UNKNOWN);
+    sign(&twice, CHANNEL);
+    sign(&twice, CHANNEL);
+    assert_authority(&twice, AUTHORITY_UNKNOWN);
+}
+
+/* A SignerKey; the payload of kind 3 is "payload". */
+static void add_signer_key(struct buf *out, uint32_t kind, struct bytes key)
+{
+    buf_add_u32(out, kind);
+    buf_add_bytes(out, key);
+    if (kind == 3) {
+        buf_add_u32(out, 7);
+        buf_add(out, "payload", 8);
+    }
+}
+
+/* Adds what satisfies a signer of this kind, and returns the key in it. */
+static struct public_key satisfy(struct leased *leased, uint32_t kind)
+{
+    static const uint8_t preimage[] = "secret words";
+    struct public_key key = sample_key(COSIGNER), hint = key;
+    struct signature *signature = &leased->signatures[leased->envelope.signature_count];
+    struct hash hash;
+    switch (kind) {
+    case 0:
+        sign(leased, COSIGNER);
+        break;
+    case 1:
+        memcpy(key.bytes, leased->hash.bytes, sizeof key.bytes);
+        break;
+    case 2:
+        hash = sha256(BYTES_OF(preimage));
+        memcpy(key.bytes, hash.bytes, sizeof key.bytes);
+        add_bytes(leased, key, BYTES_OF(preimage));
+        break;
+    default:
+        *signature = sample_sign(COSIGNER, (struct bytes){(const uint8_t *)"payload", 7});
+        for (size_t i = 0; i < 4; i++)
+            hint.bytes[28 + i] ^= (uint8_t) "load"[i];
+        add_bytes(leased, hint, BYTES_OF(signature->bytes));
+    }
+    return key;
+}
+
+static void F3_an_extra_signer_of_every_kind_may_have_signed(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[] = {0, 2, 3}; /* no transaction has its own hash (1) */
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        AUTO_BUF signers = {0};
+        struct leased none = {0};
+        add_payment(&sample, PLAIN, 3);
+        add_signer_key(&signers, kinds[i], BYTES_OF(satisfy(&none, kinds[i]).bytes));
+        set_v2(&sample, (struct sample_v2){.signer_count = 1, .signers = &signers});
+        struct leased leased = lease_of(&sample);
+        sign(&leased, CHANNEL);
+        (void)satisfy(&leased, kinds[i]);
+        assert_authority(&leased, AUTHORITY_PROVED);
+        leased.envelope.signature_count = 1;
+        sign(&leased, USER);
+        assert_authority(&leased, AUTHORITY_UNKNOWN);
+    }
+}
+
+/* LedgerEntryData of an account with one signer. */
+static void add_account_with_signer(struct buf *out, uint32_t kind, struct bytes key)
+{
+    static const uint8_t zeros[32];
+    buf_add_u32(out, 0); /* ACCOUNT */
+    buf_add_u32(out, 0); /* key type */
+    add_key(out, USER);
+    buf_add(out, zeros, 20); /* balance, sequence, numSubEntries */
+    buf_add(out, zeros, 12); /* inflationDest, flags, homeDomain */
+    buf_add(out, zeros, 4);  /* thresholds */
+    buf_add_u32(out, 1);
+    add_signer_key(out, kind, key);
+    buf_add_u32(out, 1); /* weight */
+    buf_add_u32(out, 0); /* ext */
+}
+
+static void F3_a_signer_of_an_operations_source_may_have_signed(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 0; kind <= 3; kind++) {
+        AUTO_SAMPLE sample = SAMPLE;
+        AUTO_BUF account = {0}, other = {0};
+        add_payment(&sample, PLAIN, USER);
+        struct leased leased = lease_of(&sample);
+        sign(&leased, CHANNEL);
+        const struct public_key key = satisfy(&leased, kind), stranger = sample_key(3);
+        if (kind == 1) /* approved before, which needs no signature */
+            sign(&leased, 254);
+        assert_authority(&leased, AUTHORITY_UNKNOWN);
+        add_account_with_signer(&account, kind, BYTES_OF(key.bytes));
+        add_account_with_signer(&other, kind, BYTES_OF(stranger.bytes));
+        assert_true(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&account)));
+        assert_false(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&other)));
+        assert_false(authority_proved_by(
+            &leased.envelope, &leased.hash, (struct bytes){account.data, account.len - 1}));
+        assert_false(authority_proved_by(&leased.envelope, &leased.hash, (struct bytes){0}));
+    }
+}
+
+/* An account of which the channel account is a signer: what fairway has signed is not the user's consent. */
+static void F3_the_channel_accounts_own_signature_never_counts(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF account = {0};
+    const struct public_key channel = sample_key(CHANNEL);
+    add_payment(&sample, PLAIN, USER);
+    struct leased leased = lease_of(&sample);
+    sign(&leased, CHANNEL);
+    sign(&leased, COSIGNER);
+    add_account_with_signer(&account, 0, BYTES_OF(channel.bytes));
+    assert_false(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&account)));
+}
+
+static void sources_are_listed_once(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    struct public_key sources[OPERATIONS_MAX];
+    for (int i = 0; i < 99; i++)
+        add_payment(&sample, i % 2 == 0 ? PLAIN : MUXED, (uint8_t)(i % 3));
+    struct leased leased = lease_of(&sample);
+    assert_int_equal(authority_sources(&leased.envelope, sources), 3);
+    for (uint8_t i = 0; i < 3; i++) {
+        const struct public_key key = sample_key(i);
+        assert_true(public_key_equal(&sources[i], &key));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(F3_somebody_besides_the_channel_account_must_have_signed),
+        cmocka_unit_test(F3_the_source_of_any_operation_may_have_signed),
+        cmocka_unit_test(F3_a_signature_for_another_network_proves_nothing),
+        cmocka_unit_test(F3_no_other_bytes_prove_anything),
+        cmocka_unit_test(F3_an_extra_signer_of_every_kind_may_have_signed),
+        cmocka_unit_test(F3_a_signer_of_an_operations_source_may_have_signed),
+        cmocka_unit_test(F3_the_channel_accounts_own_signature_never_counts),
+        cmocka_unit_test(sources_are_listed_once),
+    };
+    return cmocka_run_group_tests_name("stellar/authority", tests, NULL, NULL);
+}
