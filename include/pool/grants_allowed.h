@@ -18,9 +18,7 @@
 
 /* SQL conditions for statements that name fairway.cursor c: whether this is the database in which the row was
  * last trusted; whether grants are on hold, or will be as soon as ingestion compares the identity. */
-#define GRANTS_SAME_DATABASE                                                                                 \
-    "(c.system_identifier, c.timeline, c.home) ="                                                            \
-    " (SELECT i.system_identifier, i.timeline, i.home FROM fairway.identity() i)"
+#define GRANTS_SAME_DATABASE "fairway.same_database(c.tableoid, c.system_identifier, c.timeline, c.home)"
 #define GRANTS_ON_HOLD "(c.held_until IS NOT NULL OR NOT (" GRANTS_SAME_DATABASE "))"
 
 /* ---- for a grant transaction */

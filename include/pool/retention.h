@@ -1,26 +1,31 @@
-/* Housekeeping: deletes what is no longer needed, in steps of bounded size. */
+/* Housekeeping: makes partitions for the days to come, and removes what is no longer needed, in short steps.
+ */
 #ifndef FAIRWAY_POOL_RETENTION_H
 #define FAIRWAY_POOL_RETENTION_H
 
 #include "db/db.h"
 
-#define IDEMPOTENCY_KEY_HOURS 24 /* how long a key is remembered */
-
 enum retention {
-    RETENTION_LEASES,  /* deletes leases that have ended, with their fee bumps; age since their end */
-    RETENTION_LEDGERS, /* deletes ledgers, but the cursor's; age since their commit */
-    RETENTION_KEYS,    /* removes idempotency keys from leases; age since the grant */
+    RETENTION_PARTITIONS, /* makes the partitions of the next RETENTION_DAYS_AHEAD days */
+    RETENTION_HISTORY,    /* drops the leases of whole days, with their results and fee bumps, and the
+                             idempotency keys of the days before yesterday; age since the grant */
+    RETENTION_LEDGERS,    /* deletes ledgers, but the cursor's; age since their commit */
 };
 
+#define RETENTION_DAYS_AHEAD 7
+
 /*
- * One step and one transaction: changes the oldest rows that are older than keep_seconds, at most limit. How
- * many rows it reads depends on limit alone, not on the size of the tables or the planner's statistics. While
- * another replica runs a step, it changes nothing instead of waiting.
+ * One step and one transaction. RETENTION_HISTORY drops one day: nothing of it is younger than keep_seconds,
+ * and no lease of it is open. RETENTION_LEDGERS deletes at most limit rows. How much a step reads does not
+ * depend on the size of the tables or the planner's statistics. While another replica runs a step, it changes
+ * nothing instead of waiting.
  *
- * db is a DB_DIRECT session outside a transaction. *rows is the number of rows changed (0 on error); fewer
- * than limit: nothing is left to do for now. Errors as db_run; then nothing was changed.
+ * db is a DB_DIRECT session outside a transaction. *changed is the number of tables made or dropped, or of
+ * rows deleted (0 on error). Nothing is left to do for now when it is 0 or, for RETENTION_LEDGERS, less than
+ * limit. Errors as db_run; then nothing was changed. A table is dropped under a lock that excludes all its
+ * users, and grants queue behind the step that waits for it: the session's lock_timeout must be short.
  */
 MUST_CHECK enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds, int64_t limit,
-    size_t *rows, struct detail *detail);
+    size_t *changed, struct detail *detail);
 
 #endif

@@ -1,34 +1,23 @@
 #include "grant_record.h"
 
+#include <inttypes.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* max_ledger 0 means none. The accounts were locked when they were claimed, so the join finds all of them. */
-static const char sql_record[] =
-    "WITH granted AS MATERIALIZED ("
-    "   SELECT * FROM unnest($1::bytea[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::bytea[],"
-    "   $7::int8[], $8::int8[], $9::text[], $10::text[], $11::bytea[])"
-    "   AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id,"
-    "   idempotency_key, request_digest)),"
-    " recorded AS ("
-    "   INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time,"
-    "   max_ledger, request_id, idempotency_key, request_digest)"
-    "   SELECT hash, account, sequence, sequence_ledger, client, envelope, max_time, nullif(max_ledger, 0),"
-    "   request_id, idempotency_key, request_digest FROM granted)"
-    " UPDATE fairway.channel_accounts a"
-    " SET lease_hash = g.hash, locked_at = clock_timestamp(), locked_until = to_timestamp(g.max_time)"
-    " FROM granted g WHERE a.public_key = g.account AND a.state = 'active' AND a.lease_hash IS NULL";
+/* max_ledger 0 means none. Returns how many accounts were still idle: all, because they were locked when they
+ * were claimed. */
+static const char sql_record[] = "SELECT fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
 /* The array has the order of grant_sharing.waited_ms: the requests of the batch come first. */
 static const char sql_publish_rest[] =
     "UPDATE fairway.waiting w SET since = w.since[$2 + 1 :] WHERE w.replica = $1";
 
 /* The transaction id alone is no proof: after a failover it may be that of another transaction. */
-static const char sql_outcome[] =
-    "SELECT pg_xact_status($1::text::xid8),"
-    " (SELECT count(*) FROM fairway.leases l WHERE l.hash = ANY ($2)) = cardinality($2)";
+static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8),"
+                                  " (SELECT count(*) FROM fairway.find_leases($2)) = cardinality($2)";
 
 /* How long the outcome of a lost COMMIT is looked up when the connection has no deadline. When it has one: a
  * third of the time that is left when COMMIT is sent, and at most OUTCOME_SHARE_MS. */
@@ -164,15 +153,15 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     }
     struct db_rows *rows[2] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);
-    size_t affected = rows[0] != NULL ? db_affected(rows[0]) : 0;
+    const int64_t leased = e == ERR_OK ? db_i64(rows[0], 0, 0) : 0;
     for (size_t i = 0; i < statement_count; i++)
         db_rows_free(rows[i]);
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
         db_rollback(db);
         return find_outcome(db, record->terms->transaction_id, columns->hash, count, detail);
     }
-    if (e == ERR_OK && affected != count) /* the deferred constraint fails such a commit before this */
+    if (e == ERR_OK && leased != (int64_t)count) /* the check of fairway.leases fails it before this */
         return detail_set(
-            detail, ERR_INTERNAL, "%zu of %zu leases are set on their accounts", affected, count);
+            detail, ERR_INTERNAL, "%" PRId64 " of %zu leases are set on their accounts", leased, count);
     return e;
 }

@@ -7,28 +7,18 @@
 
 /* It never waits: a replica that hangs in its transaction must not block the batches of others. */
 static const char sql_lock[] =
-    "SELECT k.ordinal FROM unnest($1::int8[]) WITH ORDINALITY AS k (number, ordinal)"
-    " WHERE pg_try_advisory_xact_lock(k.number)";
+    "SELECT k.ordinal FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (client, key, ordinal)"
+    " WHERE pg_try_advisory_xact_lock(fairway.key_lock(k.client, k.key))";
 
 /* A statement of its own after the locks, so that its snapshot sees what any earlier holder of a lock has
  * committed. */
 static const char sql_find[] =
     "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time, f.envelope,"
-    " f.request_digest FROM fairway.find_keys($1, $2) f";
+    " f.digest FROM fairway.find_keys($1, $2) f";
 
 static bool same_key(const struct lease_request *a, const struct lease_request *b)
 {
     return strcmp(a->client, b->client) == 0 && strcmp(a->idempotency_key, b->idempotency_key) == 0;
-}
-
-/* Two keys may have the same number: their requests are then granted one after the other. */
-static int64_t lock_number(const struct lease_request *request)
-{
-    struct buf name CLEANUP(buf_free) = {0};
-    buf_add(&name, "idempotency", sizeof "idempotency");
-    buf_add(&name, request->client, strlen(request->client) + 1);
-    buf_add(&name, request->idempotency_key, strlen(request->idempotency_key));
-    return (int64_t)be64_get(sha256(buf_bytes(&name)).bytes);
 }
 
 static struct idempotency_key *key_of(struct idempotency_keys *keys, const struct lease_request *request)
@@ -36,7 +26,6 @@ static struct idempotency_key *key_of(struct idempotency_keys *keys, const struc
     for (size_t i = 0; i < keys->count; i++)
         if (same_key(keys->keys[i].request, request))
             return &keys->keys[i];
-    keys->locks[keys->count] = lock_number(request);
     keys->clients[keys->count] = request->client;
     keys->texts[keys->count] = request->idempotency_key;
     keys->keys[keys->count].request = request;
@@ -48,9 +37,8 @@ void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[
     for (size_t i = 0; i < count; i++)
         if (grants[i]->request->idempotency_key[0] != '\0')
             keys->of[i] = key_of(keys, grants[i]->request);
-    keys->lock_params[0] = DB_I64S(keys->locks, keys->count);
-    keys->find_params[0] = DB_TEXTS(keys->clients, keys->count);
-    keys->find_params[1] = DB_TEXTS(keys->texts, keys->count);
+    keys->params[0] = DB_TEXTS(keys->clients, keys->count);
+    keys->params[1] = DB_TEXTS(keys->texts, keys->count);
 }
 
 void idempotency_wipe(struct idempotency_keys *keys)
@@ -65,8 +53,8 @@ void idempotency_statements(
     out[0] = out[1] = (struct db_statement){0};
     if (keys->count == 0)
         return;
-    out[0] = (struct db_statement){sql_lock, keys->lock_params, ARRAY_LEN(keys->lock_params)};
-    out[1] = (struct db_statement){sql_find, keys->find_params, ARRAY_LEN(keys->find_params)};
+    out[0] = (struct db_statement){sql_lock, keys->params, ARRAY_LEN(keys->params)};
+    out[1] = (struct db_statement){sql_find, keys->params, ARRAY_LEN(keys->params)};
 }
 
 static enum err read_lease(

@@ -1,7 +1,7 @@
 /*
- * Idempotency keys: a client that repeats a request with the same key gets the lease of the first one. The
- * lease's row is the only record of a key. A batch locks the keys of its requests first, so that of all
- * requests with one key, in any replica, one takes a lease and the others find it.
+ * Idempotency keys: a client that repeats a request with the same key gets the lease of the first one, on
+ * the day (UTC) of that lease and on the next one. A batch locks the keys of its requests first, so that of
+ * all requests with one key, in any replica, one takes a lease and the others find it.
  */
 #ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
 #define FAIRWAY_GRANT_IDEMPOTENCY_H
@@ -23,9 +23,8 @@ struct idempotency_keys {
     struct idempotency_key *of[GRANT_BATCH_MAX]; /* by grant; NULL: it carries none */
     bool any_found;
     /* what the statements' parameters point to */
-    int64_t locks[GRANT_BATCH_MAX];
     const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
-    struct db_param lock_params[1], find_params[2];
+    struct db_param params[2];
 };
 
 /* *keys is zeroed before. */

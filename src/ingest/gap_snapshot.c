@@ -6,10 +6,8 @@
 #include "base/mem.h"
 
 static const char sql_snapshot[] =
-    "SELECT a.public_key, a.state = 'active', " SUBMISSION_KIND ", l.hash, l.sequence"
-    " FROM fairway.channel_accounts a"
-    " LEFT JOIN fairway.leases l ON l.account = a.public_key AND l.settled_at IS NULL"
-    " WHERE a.state <> 'retired' ORDER BY a.slot";
+    "SELECT a.public_key, a.state = 'active', " SUBMISSION_KIND ", a.lease_hash, a.lease_sequence"
+    " FROM fairway.channel_accounts a WHERE a.state <> 'retired' ORDER BY a.slot";
 
 static enum err read_row(
     const struct db_rows *rows, size_t row, struct gap_account *out, struct detail *detail)

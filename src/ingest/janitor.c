@@ -16,15 +16,15 @@
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
 
-/* A step locks its rows until it commits, and a ledger may have to settle one of them. So the number of rows
- * of a step is adapted until it takes STEP_MS at most. The lock timeout is below deadlock_timeout, so that in
- * a deadlock the janitor fails and not a ledger. */
+/* The number of rows of a step is adapted until it takes STEP_MS at most. The lock timeout is below
+ * deadlock_timeout, so that in a deadlock the janitor fails and not a ledger; and it is short, because grants
+ * queue behind a step that waits to drop a table. */
 #define STEP_MS 100
 #define STEP_ROWS_FIRST 200
 #define STEP_ROWS_MIN 20
 #define STEP_ROWS_MAX 2000
 #define LOCK_TIMEOUT_MS 200
-#define STATEMENT_TIMEOUT_MS 2000
+#define STATEMENT_TIMEOUT_MS 1000 /* below the lock timeout of others: they may wait for the step */
 #define CONNECT_TIMEOUT_S 2
 
 struct job {
@@ -59,7 +59,7 @@ static enum err run_step(struct janitor *janitor, struct job *job, bool *more, s
     size_t rows;
     enum err e = retention_step(janitor->db, job->kind, job->keep_s, limit, &rows, detail);
     const int64_t took_ms = clock_ms() - start_ms;
-    const bool full = e == ERR_OK && (int64_t)rows == limit;
+    const bool full = e == ERR_OK && (job->kind == RETENTION_LEDGERS ? (int64_t)rows == limit : rows > 0);
     if (e != ERR_OK)
         job->limit = clamp_rows(limit / 4);
     else if (took_ms > STEP_MS)
@@ -68,7 +68,8 @@ static enum err run_step(struct janitor *janitor, struct job *job, bool *more, s
         job->limit = clamp_rows(limit * 2);
     *more |= full;
     if (rows > 0)
-        log_debug("housekeeping step", "what=\"%s\" rows=%zu ms=%lld", job->what, rows, (long long)took_ms);
+        log_debug(
+            "housekeeping step", "what=\"%s\" changed=%zu ms=%lld", job->what, rows, (long long)took_ms);
     return e;
 }
 
@@ -139,9 +140,9 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
             .connect_timeout_s = CONNECT_TIMEOUT_S,
             .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
             .lock_timeout_ms = LOCK_TIMEOUT_MS}),
-        .jobs = {{"settled leases", RETENTION_LEASES, settings->retention_s, STEP_ROWS_FIRST},
-            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
-            {"idempotency keys", RETENTION_KEYS, IDEMPOTENCY_KEY_HOURS * INT64_C(3600), STEP_ROWS_FIRST}},
+        .jobs = {{"partitions", RETENTION_PARTITIONS, 0, STEP_ROWS_FIRST},
+            {"history", RETENTION_HISTORY, settings->retention_s, STEP_ROWS_FIRST},
+            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST}},
         .stop = settings->stop,
     };
     int error = pthread_create(&janitor->thread, NULL, run, janitor);

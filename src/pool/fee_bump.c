@@ -37,13 +37,10 @@ static struct fee_bump_item *item_of(
     return &items[columns->item[db_i64(rows, row, 0) - 1]];
 }
 
-/* How the leases of these hashes and clients have ended; '' when one is open. LATERAL with OFFSET 0: an index
- * look-up for each item, whatever the statistics say. */
+/* How the leases of these hashes and clients have ended; '' when one is open. */
 static const char sql_find_ended[] =
-    "SELECT n.ordinal, coalesce(l.result, ''), coalesce(l.ledger, 0), l.max_time"
-    " FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS n (hash, client, ordinal)"
-    " CROSS JOIN LATERAL (SELECT l.result, l.ledger, l.max_time FROM fairway.leases l"
-    "   WHERE l.hash = n.hash AND l.client = n.client OFFSET 0) l";
+    "SELECT l.ordinal, coalesce(l.result, ''), coalesce(l.ledger, 0), l.max_time"
+    " FROM fairway.find_leases($1) l WHERE l.client = ($2::text[])[l.ordinal]";
 
 static void refuse_ended(struct fee_bump_item *item, const struct db_rows *rows, size_t row)
 {
@@ -77,16 +74,15 @@ static enum err find_ended(
     return e;
 }
 
-/* The source accounts, each with its open lease of this client, if it has one. A transaction with an older
+/* The source accounts, and whether their open lease is this client's. A transaction with an older
  * sequence number than that lease belongs to another lease, which has ended. */
 static const char sql_find[] =
     "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
-    ", coalesce(l.hash = n.hash, false), coalesce(l.sequence <= n.sequence, false)"
+    ", coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
+    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false)"
     " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
     "   AS n (source, hash, client, sequence, ordinal)"
-    " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a"
-    " LEFT JOIN LATERAL (SELECT l.hash, l.sequence FROM fairway.leases l"
-    "   WHERE l.account = a.public_key AND l.settled_at IS NULL AND l.client = n.client OFFSET 0) l ON true";
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,
@@ -150,12 +146,13 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
 
 /* The locks keep the leases open until the rows are committed; an item whose lease is open is returned. */
 static const char sql_record[] =
-    "WITH lease AS (SELECT n.ordinal, n.hash, l.hash AS lease_hash, n.fee"
-    "   FROM unnest($1::bytea[], $2::bytea[], $3::int8[]) WITH ORDINALITY AS n (hash, lease, fee, ordinal)"
-    "   CROSS JOIN LATERAL (SELECT l.hash FROM fairway.leases l"
-    "     WHERE l.hash = n.lease AND l.settled_at IS NULL FOR SHARE) l),"
-    " bump AS (INSERT INTO fairway.fee_bumps (hash, lease_hash, fee)"
-    "   SELECT lease.hash, lease.lease_hash, lease.fee FROM lease ON CONFLICT (hash) DO NOTHING)"
+    "WITH lease AS (SELECT n.ordinal, n.hash, a.lease_hash, a.locked_at, n.fee"
+    "   FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::text[]) WITH ORDINALITY"
+    "     AS n (hash, lease, fee, source, ordinal)"
+    "   CROSS JOIN LATERAL (SELECT a.lease_hash, a.locked_at FROM fairway.channel_accounts a"
+    "     WHERE a.public_key = n.source AND a.lease_hash = n.lease FOR SHARE) a),"
+    " bump AS (INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
+    "   SELECT lease.hash, lease.lease_hash, lease.locked_at, lease.fee FROM lease ON CONFLICT DO NOTHING)"
     " SELECT lease.ordinal FROM lease";
 
 struct ordered {
@@ -208,8 +205,8 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
         return ERR_OK;
     columns_add_in_order(all, items, count);
     enum err e = db_execute(db,
-        DB_SQL(
-            sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count), DB_I64S(all->fee, count)),
+        DB_SQL(sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
+            DB_I64S(all->fee, count), DB_TEXTS(all->source, count)),
         &rows, detail);
     if (e != ERR_OK)
         return e;

@@ -7,13 +7,10 @@
 
 /* The ordinal says to which lookup a row belongs. */
 static const char sql_lookup[] =
-    "SELECT n.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(l.result, 'pending'),"
+    "SELECT l.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(l.result, 'pending'),"
     " coalesce(l.result_code, ''), coalesce(l.ledger, 0), coalesce(g.close_time, 0)"
-    " FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS n (hash, client, ordinal)"
-    " LEFT JOIN fairway.fee_bumps b ON b.hash = n.hash"
-    " JOIN fairway.leases l ON l.hash = coalesce(b.lease_hash, n.hash)"
-    " AND l.client = n.client"
-    " LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger";
+    " FROM fairway.find_leases($1) l LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger"
+    " WHERE l.client = ($2::text[])[l.ordinal]";
 
 static struct lease_status read_status(const struct db_rows *rows, size_t row)
 {

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "pool/submission.h"
+#include "settle_read.h"
 #include "settle_write.h"
 
 struct settlement {
@@ -13,90 +13,109 @@ struct settlement {
     const struct settle_terms *terms;
     struct settle_doubts *doubts;
     struct settled *out;
-    struct db_rows *signed_by_us; /* account and sequence number, sorted by account */
-    struct db_rows *ended[3];     /* account and result of leases that ended: by hash, passed, expired */
-    struct settle_account *accounts;
-    size_t account_count;
+    struct settle_accounts accounts;
+    const struct bytes **hashes; /* those of the evidence, sorted */
+    struct db_rows *history;     /* account and sequence number of leases, sorted by account; may be NULL */
 };
 
 static void settlement_free(struct settlement *settlement)
 {
-    db_rows_free(settlement->signed_by_us);
-    for (size_t i = 0; i < ARRAY_LEN(settlement->ended); i++)
-        db_rows_free(settlement->ended[i]);
-    free(settlement->accounts);
+    settle_accounts_free(&settlement->accounts);
+    free(settlement->hashes);
+    db_rows_free(settlement->history);
 }
 
-/* ---- leases that are settled by their hash */
+/* ---- leases that end by their hash */
 
-/* Which of the ledger's transactions fairway signed, with open leases or ended ones. */
-static const char sql_signed[] = "SELECT l.account, l.sequence FROM unnest($1::bytea[]) AS r (hash)"
-                                 " JOIN fairway.leases l ON l.hash = r.hash ORDER BY l.account COLLATE \"C\"";
-
-/* After a gap the transactions are not known one by one. No lease has ended since the cursor stopped, so only
- * an open one can have consumed a sequence number. */
-static const char sql_signed_in_gap[] =
-    "SELECT l.account, l.sequence FROM fairway.leases l WHERE l.settled_at IS NULL"
-    " ORDER BY l.account COLLATE \"C\"";
-
-static const char sql_settle[] =
-    "UPDATE fairway.leases l SET settled_at = clock_timestamp(), ledger = r.ledger, result_code = r.code,"
-    " result = CASE r.code WHEN 'txSUCCESS' THEN 'confirmed' ELSE 'failed' END"
-    " FROM unnest($1::bytea[], $2::text[], $3::int8[]) AS r (hash, code, ledger)"
-    " WHERE l.hash = r.hash AND l.settled_at IS NULL RETURNING l.account, l.result";
-
-/* Locks the accounts, so that none is leased before the COMMIT. Grants skip locked rows: no deadlock. */
-static const char sql_lock[] = "SELECT n.ordinal - 1, a.state, a.sequence, a.sequence_ledger,"
-                               " coalesce((SELECT l.sequence FROM fairway.leases l"
-                               "   WHERE l.account = a.public_key AND l.settled_at IS NULL), 0),"
-                               " " SUBMISSION_KIND " IS NOT NULL"
-                               " FROM unnest($1::text[]) WITH ORDINALITY AS n (public_key, ordinal)"
-                               " JOIN fairway.channel_accounts a ON a.public_key = n.public_key"
-                               " WHERE a.state <> 'retired' ORDER BY a.public_key COLLATE \"C\""
-                               " FOR UPDATE OF a";
-
-static enum err read_accounts(
-    struct settlement *settlement, const struct db_rows *rows, struct detail *detail)
+static int compare_hashes(const void *a, const void *b)
 {
-    settlement->accounts = NEW_ARRAY(db_count(rows), struct settle_account);
-    for (size_t i = 0; i < db_count(rows); i++) {
-        struct settle_account *account = &settlement->accounts[settlement->account_count++];
-        account->evidence = &settlement->evidence->accounts[db_i64(rows, i, 0)];
-        if (account_state_parse(db_text(rows, i, 1), &account->row.state) != ERR_OK)
-            return detail_set(
-                detail, ERR_INTERNAL, "account %s has an unknown state", account->evidence->address);
-        account->row.known = !db_is_null(rows, i, 2);
-        if (account->row.known) {
-            account->row.sequence = db_i64(rows, i, 2);
-            account->row.sequence_ledger = db_i64(rows, i, 3);
-        }
-        if (!settlement->evidence->gap) /* there, a lease that the reads have passed ends too */
-            account->row.lease_sequence = db_i64(rows, i, 4);
-        account->submitted = db_bool(rows, i, 5);
-    }
-    return ERR_OK;
+    const struct bytes *const *first = a, *const *second = b;
+    return memcmp((*first)->data, (*second)->data, (*first)->len);
 }
 
-static enum err settle_by_hash(struct settlement *settlement, struct db *db, struct detail *detail)
+static void sort_hashes(struct settlement *settlement)
 {
     const struct settle_evidence *evidence = settlement->evidence;
-    const struct db_param hashes = DB_BYTEAS(evidence->hashes, evidence->count),
-                          addresses = DB_TEXTS(evidence->addresses, evidence->account_count);
-    const struct db_statement statements[] = {
-        evidence->gap ? DB_SQL0(sql_signed_in_gap) : (struct db_statement){sql_signed, &hashes, 1},
-        DB_SQL(sql_settle, hashes, DB_TEXTS(evidence->codes, evidence->count),
-            DB_I64S(evidence->ledgers, evidence->count)),
-        {sql_lock, &addresses, 1},
-    };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
-    settlement->signed_by_us = rows[0];
-    settlement->ended[0] = rows[1];
-    if (e == ERR_OK)
-        e = read_accounts(settlement, rows[2], detail);
-    db_rows_free(rows[2]);
-    return e;
+    settlement->hashes = NEW_ARRAY(evidence->count, const struct bytes *);
+    for (size_t i = 0; i < evidence->count; i++)
+        settlement->hashes[i] = &evidence->hashes[i];
+    qsort(settlement->hashes, evidence->count, sizeof settlement->hashes[0], compare_hashes);
 }
+
+static void end_by_hash(const struct settlement *settlement, struct settle_account *account)
+{
+    const struct settle_evidence *evidence = settlement->evidence;
+    const struct bytes hash = BYTES_OF(account->lease.hash.bytes), *key = &hash;
+    const struct bytes **found = evidence->count == 0 ? NULL
+                                                      : bsearch(&key, settlement->hashes, evidence->count,
+                                                            sizeof settlement->hashes[0], compare_hashes);
+    if (!account->leased || found == NULL)
+        return;
+    const size_t i = (size_t)(*found - evidence->hashes);
+    account->end =
+        (struct settle_end){.result = strcmp(evidence->codes[i], "txSUCCESS") == 0 ? "confirmed" : "failed",
+            .code = evidence->codes[i],
+            .ledger = evidence->ledgers[i]};
+    account->row.lease_sequence = 0;
+}
+
+/* ---- who consumed a sequence number */
+
+/* The lease of the account that the ledger confirmed. After a gap, transactions are not known one by one; no
+ * lease has ended since the cursor stopped, so only the open one can have consumed a sequence number. */
+static bool consumed_by_lease(
+    const struct settlement *settlement, const struct settle_account *account, int64_t sequence)
+{
+    return account->leased && account->lease.sequence == sequence &&
+           (settlement->evidence->gap || account->end.result != NULL);
+}
+
+/* Whether a transaction of a lease that has ended consumed exactly this sequence number. A ledger includes
+ * one transaction of a source, so an account is in the rows at most once. */
+static bool consumed_by_ended_lease(const struct db_rows *rows, const char *address, int64_t sequence)
+{
+    for (size_t low = 0, high = db_count(rows); low < high;) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(address, db_text(rows, middle, 0));
+        if (order == 0)
+            return db_i64(rows, middle, 1) == sequence;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+static bool signed_by_us(
+    const struct settlement *settlement, const struct settle_account *account, int64_t sequence)
+{
+    return consumed_by_lease(settlement, account, sequence) ||
+           (settlement->history != NULL &&
+               consumed_by_ended_lease(settlement->history, account->address, sequence));
+}
+
+static const char sql_signed[] = "SELECT l.account, l.sequence FROM fairway.find_leases($1) l"
+                                 " ORDER BY l.account COLLATE \"C\"";
+
+/* Reads which of the ledger's transactions fairway signed, with leases that have ended. That is rare, so the
+ * history is read only when an open lease does not explain a sequence number. */
+static enum err read_history(struct settlement *settlement, struct db *db, struct detail *detail)
+{
+    const struct settle_evidence *evidence = settlement->evidence;
+    bool unexplained = false;
+    for (size_t i = 0; i < settlement->accounts.count && !unexplained; i++) {
+        const struct settle_account *account = &settlement->accounts.items[i];
+        unexplained = account->evidence != NULL && account->evidence->consumed != 0 &&
+                      !consumed_by_lease(settlement, account, account->evidence->consumed);
+    }
+    if (!unexplained || evidence->gap)
+        return ERR_OK;
+    return db_query(
+        db, DB_SQL(sql_signed, DB_BYTEAS(evidence->hashes, evidence->count)), &settlement->history, detail);
+}
+
+/* ---- the accounts */
 
 static const char sql_unread[] =
     "SELECT a.public_key FROM fairway.channel_accounts a WHERE a.state <> 'retired'"
@@ -118,29 +137,10 @@ static enum err check_all_read(const struct settle_evidence *evidence, struct db
     return e;
 }
 
-/* ---- the accounts */
-
-/* Whether a transaction of ours consumed exactly this sequence number of the account. A ledger includes one
- * transaction of a source, so an account is in the rows at most once. */
-static bool signed_by_us(const struct db_rows *rows, const char *address, int64_t sequence)
-{
-    for (size_t low = 0, high = db_count(rows); low < high;) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(address, db_text(rows, middle, 0));
-        if (order == 0)
-            return db_i64(rows, middle, 1) == sequence;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return false;
-}
-
 static bool follow_gap(struct settlement *settlement, struct settle_account *account)
 {
     const struct account_snapshot *read = account->evidence->read;
-    bool ours = signed_by_us(settlement->signed_by_us, account->evidence->address, read->account.sequence);
+    bool ours = signed_by_us(settlement, account, read->account.sequence);
     return account_state_after_gap(
         &account->row, &read->account, read->ledger, ours, settlement->terms->on_hold);
 }
@@ -149,7 +149,7 @@ static void doubt(struct settlement *settlement, const struct public_key *key)
 {
     struct settle_doubts *doubts = settlement->doubts;
     if (doubts->keys == NULL)
-        doubts->keys = NEW_ARRAY(settlement->account_count, struct public_key);
+        doubts->keys = NEW_ARRAY(settlement->accounts.count, struct public_key);
     doubts->keys[doubts->count++] = *key;
 }
 
@@ -166,7 +166,7 @@ static bool follow_ledger(struct settlement *settlement, struct settle_account *
     struct account_news news = {.ledger = settlement->evidence->sequence,
         .on_hold = settlement->terms->on_hold,
         .consumed = evidence->consumed,
-        .ours = signed_by_us(settlement->signed_by_us, evidence->address, evidence->consumed),
+        .ours = signed_by_us(settlement, account, evidence->consumed),
         .submitted = settlement->terms->submitted && account->submitted,
         .seen = evidence->seen};
     if (evidence->read != NULL) {
@@ -209,19 +209,20 @@ static void change_account(struct settlement *settlement, struct settle_account 
 
 static void log_quarantined(const struct settlement *settlement)
 {
-    for (size_t i = 0; i < settlement->account_count; i++) {
-        const struct settle_account *account = &settlement->accounts[i];
+    for (size_t i = 0; i < settlement->accounts.count; i++) {
+        const struct settle_account *account = &settlement->accounts.items[i];
         if (account->row.reason != NULL)
-            log_error("channel account quarantined", "account=%s ledger=%u reason=\"%s\"",
-                account->evidence->address, settlement->evidence->sequence, account->row.reason);
+            log_error("channel account quarantined", "account=%s ledger=%u reason=\"%s\"", account->address,
+                settlement->evidence->sequence, account->row.reason);
     }
 }
 
 static enum err change_accounts(struct settlement *settlement, struct detail *detail)
 {
     struct settle_doubts *doubts = settlement->doubts;
-    for (size_t i = 0; i < settlement->account_count; i++)
-        change_account(settlement, &settlement->accounts[i]);
+    for (size_t i = 0; i < settlement->accounts.count; i++)
+        if (settlement->accounts.items[i].evidence != NULL)
+            change_account(settlement, &settlement->accounts.items[i]);
     if (doubts->count > 0) /* the rows came in the order of addresses */
         qsort(doubts->keys, doubts->count, sizeof doubts->keys[0], public_key_compare);
     if (doubts->count > 0 || doubts->frozen)
@@ -231,25 +232,13 @@ static enum err change_accounts(struct settlement *settlement, struct detail *de
     return ERR_OK;
 }
 
-/* ---- leases that are settled by sequence number and time */
-
-/* An open lease whose sequence number is consumed can never be included. */
-static const char sql_pass[] =
-    "UPDATE fairway.leases l SET settled_at = clock_timestamp(), ledger = $3, result = $4"
-    " FROM unnest($1::text[], $2::int8[]) AS n (account, sequence)"
-    " WHERE l.account = n.account AND l.settled_at IS NULL AND l.sequence <= n.sequence"
-    " RETURNING l.account, l.result";
-
-/* A max time strictly below the close time is safe for every protocol (CAP-88). Max ledger is exclusive
- * (CAP-21). */
-static const char sql_expire[] =
-    "UPDATE fairway.leases l SET settled_at = clock_timestamp(), ledger = $1, result = 'expired'"
-    " WHERE l.settled_at IS NULL AND (l.max_time < $2 OR l.max_ledger <= $1 + 1)"
-    " RETURNING l.account, l.result";
+/* ---- leases that end by sequence number and time */
 
 /* The sequence number up to which the account's are consumed: proved by the ledger, or read after a gap. */
 static int64_t passed(const struct settlement *settlement, const struct settle_account *account)
 {
+    if (account->evidence == NULL)
+        return 0;
     const struct account_snapshot *read = account->evidence->read;
     if (!settlement->evidence->gap)
         return account->evidence->consumed;
@@ -258,30 +247,31 @@ static int64_t passed(const struct settlement *settlement, const struct settle_a
     return read->account.removed ? INT64_MAX : read->account.sequence;
 }
 
-static enum err settle_by_state(struct settlement *settlement, struct db *db, struct detail *detail)
+/* An open lease whose sequence number is consumed can never be included. */
+static void end_by_sequence(const struct settlement *settlement, struct settle_account *account)
+{
+    const int64_t sequence = passed(settlement, account);
+    if (account->leased && account->end.result == NULL && sequence != 0 &&
+        account->lease.sequence <= sequence)
+        account->end = (struct settle_end){.result = settlement->evidence->gap ? "consumed" : "superseded",
+            .ledger = settlement->evidence->sequence};
+}
+
+/* A max time strictly below the close time is safe for every protocol (CAP-88). Max ledger is exclusive
+ * (CAP-21). */
+static void end_by_time(const struct settlement *settlement, struct settle_account *account)
 {
     const struct settle_evidence *evidence = settlement->evidence;
-    const char **accounts AUTO_FREE = NEW_ARRAY(settlement->account_count, const char *);
-    int64_t *sequences AUTO_FREE = NEW_ARRAY(settlement->account_count, int64_t);
-    size_t count = 0;
-    for (size_t i = 0; i < settlement->account_count; i++) {
-        const int64_t sequence = passed(settlement, &settlement->accounts[i]);
-        if (sequence == 0)
-            continue;
-        accounts[count] = settlement->accounts[i].evidence->address;
-        sequences[count++] = sequence;
-    }
-    const struct db_statement statements[] = {
-        DB_SQL(sql_pass, DB_TEXTS(accounts, count), DB_I64S(sequences, count), DB_I64(evidence->sequence),
-            DB_TEXT(evidence->gap ? "consumed" : "superseded")),
-        DB_SQL(sql_expire, DB_I64(evidence->sequence), DB_I64((int64_t)evidence->close_time_s)),
-    };
-    return db_run(db, statements, ARRAY_LEN(statements), &settlement->ended[1], detail);
+    const struct settle_lease *lease = &account->lease;
+    const bool late = lease->max_time_s < (int64_t)evidence->close_time_s,
+               beyond = lease->max_ledger != 0 && lease->max_ledger <= (int64_t)evidence->sequence + 1;
+    if (account->leased && account->end.result == NULL && (late || beyond))
+        account->end = (struct settle_end){.result = "expired", .ledger = evidence->sequence};
 }
 
 /* ---- all steps */
 
-static void count_result(struct settled *out, const char *result)
+static void count_end(struct settled *out, const char *result)
 {
     out->released++;
     out->confirmed += strcmp(result, "confirmed") == 0;
@@ -291,42 +281,34 @@ static void count_result(struct settled *out, const char *result)
     out->consumed += strcmp(result, "consumed") == 0;
 }
 
-static int compare_texts(const void *a, const void *b)
+static void end_leases(struct settlement *settlement)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The texts belong to settlement->ended. */
-static struct settle_ended ended_of(const struct settlement *settlement)
-{
-    size_t total = 0;
-    for (size_t i = 0; i < ARRAY_LEN(settlement->ended); i++)
-        total += db_count(settlement->ended[i]);
-    struct settle_ended ended = {NEW_ARRAY(total, const char *), 0};
-    for (size_t i = 0; i < ARRAY_LEN(settlement->ended); i++)
-        for (size_t row = 0; row < db_count(settlement->ended[i]); row++) {
-            ended.accounts[ended.count++] = db_text(settlement->ended[i], row, 0);
-            count_result(settlement->out, db_text(settlement->ended[i], row, 1));
-        }
-    qsort(ended.accounts, ended.count, sizeof ended.accounts[0], compare_texts);
-    return ended;
+    for (size_t i = 0; i < settlement->accounts.count; i++) {
+        struct settle_account *account = &settlement->accounts.items[i];
+        end_by_sequence(settlement, account);
+        end_by_time(settlement, account);
+        if (account->end.result != NULL)
+            count_end(settlement->out, account->end.result);
+    }
 }
 
 static enum err settle(struct settlement *settlement, struct db *db, struct detail *detail)
 {
-    enum err e = settle_by_hash(settlement, db, detail);
+    const struct settle_evidence *evidence = settlement->evidence;
+    sort_hashes(settlement);
+    enum err e = settle_read(db, evidence, &settlement->accounts, detail);
     if (e == ERR_OK)
-        e = check_all_read(settlement->evidence, db, detail);
+        e = check_all_read(evidence, db, detail);
+    for (size_t i = 0; e == ERR_OK && i < settlement->accounts.count; i++)
+        end_by_hash(settlement, &settlement->accounts.items[i]);
+    if (e == ERR_OK)
+        e = read_history(settlement, db, detail);
     if (e == ERR_OK)
         e = change_accounts(settlement, detail);
-    if (e == ERR_OK)
-        e = settle_by_state(settlement, db, detail);
     if (e != ERR_OK)
         return e;
-    struct settle_ended ended = ended_of(settlement);
-    e = settle_write(db, settlement->accounts, settlement->account_count, &ended, detail);
-    free(ended.accounts);
-    return e;
+    end_leases(settlement);
+    return settle_write(db, &settlement->accounts, detail);
 }
 
 enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct settle_terms *terms,

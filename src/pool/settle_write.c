@@ -1,36 +1,51 @@
 #include "settle_write.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* One UPDATE a row: the state after the ledger, and the end of its lease. sequence_ledger 0: the sequence
- * number is still unknown. */
-static const char sql_change[] =
-    "UPDATE fairway.channel_accounts a SET state = n.state,"
+/* A column of the account that is cleared when its lease ends. */
+#define LEASE(column) " " column " = CASE WHEN n.result IS NULL THEN a." column " END"
+
+/* The results and the accounts in one statement, because the checks of both tables see both. sequence_ledger
+ * 0: the sequence number is still unknown. */
+static const char sql_write[] =
+    "WITH news AS MATERIALIZED (SELECT * FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[],"
+    "   $5::text[], $6::text[], $7::text[], $8::int8[]) AS n (public_key, state, sequence, sequence_ledger,"
+    "   reason, result, result_code, ledger)),"
+    " ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)"
+    "   SELECT b.lease_hash, b.locked_at, n.result, n.result_code, n.ledger FROM news n"
+    "   JOIN fairway.channel_accounts b ON b.public_key = n.public_key WHERE n.result IS NOT NULL)"
+    " UPDATE fairway.channel_accounts a SET state = n.state,"
     " sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,"
     " sequence_ledger = nullif(n.sequence_ledger, 0),"
     " slot = CASE n.state WHEN 'retired' THEN NULL ELSE a.slot END,"
-    " quarantine_reason = CASE n.state WHEN 'quarantined' THEN coalesce(n.reason, a.quarantine_reason) END,"
-    " lease_hash = CASE WHEN n.released THEN NULL ELSE a.lease_hash END,"
-    " locked_at = CASE WHEN n.released THEN NULL ELSE a.locked_at END,"
-    " locked_until = CASE WHEN n.released THEN NULL ELSE a.locked_until END"
-    " FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::bool[])"
-    " AS n (public_key, state, sequence, sequence_ledger, reason, released)"
-    " WHERE a.public_key = n.public_key";
+    " quarantine_reason = CASE n.state WHEN 'quarantined' THEN coalesce(n.reason, a.quarantine_reason) "
+    "END," LEASE("lease_hash") "," LEASE("lease_client") "," LEASE("lease_sequence") "," LEASE(
+        "lease_max_time") "," LEASE("lease_max_ledger") "," LEASE("locked_at") "," LEASE("locked_until") " FR"
+                                                                                                         "OM "
+                                                                                                         "new"
+                                                                                                         "s "
+                                                                                                         "n "
+                                                                                                         "WHE"
+                                                                                                         "RE "
+                                                                                                         "a."
+                                                                                                         "pub"
+                                                                                                         "lic"
+                                                                                                         "_ke"
+                                                                                                         "y "
+                                                                                                         "= "
+                                                                                                         "n."
+                                                                                                         "pub"
+                                                                                                         "lic"
+                                                                                                         "_ke"
+                                                                                                         "y";
 
-/* Accounts of which only the lease changes. */
-static const char sql_release[] =
-    "UPDATE fairway.channel_accounts a SET lease_hash = NULL, locked_at = NULL, locked_until = NULL"
-    " WHERE a.public_key = ANY ($1::text[])";
-
-/* The parameters of sql_change. */
+/* The parameters of sql_write. */
 struct columns {
-    const char **accounts, **states, **reasons;
-    int64_t *sequences, *ledgers;
-    bool *released;
+    const char **accounts, **states, **reasons, **results, **codes;
+    int64_t *sequences, *sequence_ledgers, *ledgers;
     size_t count;
 };
 
@@ -39,64 +54,47 @@ static void columns_free(struct columns *columns)
     free(columns->accounts);
     free(columns->states);
     free(columns->reasons);
+    free(columns->results);
+    free(columns->codes);
     free(columns->sequences);
+    free(columns->sequence_ledgers);
     free(columns->ledgers);
-    free(columns->released);
 }
 
-static int compare_texts(const void *a, const void *b)
+static struct columns columns_of(const struct settle_accounts *accounts)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool has(const char *const accounts[], size_t count, const char *account)
-{
-    return bsearch(&account, accounts, count, sizeof accounts[0], compare_texts) != NULL;
-}
-
-static struct columns columns_of(
-    const struct settle_account accounts[], size_t count, const struct settle_ended *ended)
-{
-    struct columns columns = {NEW_ARRAY(count, const char *), NEW_ARRAY(count, const char *),
-        NEW_ARRAY(count, const char *), NEW_ARRAY(count, int64_t), NEW_ARRAY(count, int64_t),
-        NEW_ARRAY(count, bool), 0};
-    for (size_t i = 0; i < count; i++) {
-        const char *address = accounts[i].evidence->address;
-        const struct account_row *row = &accounts[i].row;
-        if (!accounts[i].changed)
+    const size_t most = accounts->count;
+    struct columns columns = {NEW_ARRAY(most, const char *), NEW_ARRAY(most, const char *),
+        NEW_ARRAY(most, const char *), NEW_ARRAY(most, const char *), NEW_ARRAY(most, const char *),
+        NEW_ARRAY(most, int64_t), NEW_ARRAY(most, int64_t), NEW_ARRAY(most, int64_t), 0};
+    for (size_t i = 0; i < accounts->count; i++) {
+        const struct settle_account *account = &accounts->items[i];
+        if (!account->changed && account->end.result == NULL)
             continue;
-        columns.accounts[columns.count] = address;
-        columns.states[columns.count] = account_state_name(row->state);
-        columns.reasons[columns.count] = row->reason;
-        columns.sequences[columns.count] = row->sequence;
-        columns.ledgers[columns.count] = row->sequence_ledger;
-        columns.released[columns.count++] = has(ended->accounts, ended->count, address);
+        const size_t n = columns.count++;
+        columns.accounts[n] = account->address;
+        columns.states[n] = account_state_name(account->row.state);
+        columns.reasons[n] = account->row.reason;
+        columns.sequences[n] = account->row.sequence;
+        columns.sequence_ledgers[n] = account->row.sequence_ledger;
+        columns.results[n] = account->end.result;
+        columns.codes[n] = account->end.code;
+        columns.ledgers[n] = account->end.ledger;
     }
     return columns;
 }
 
-/* Moves the accounts that sql_change does not write to the front of ended, and returns how many they are. */
-static size_t only_released(const struct columns *columns, struct settle_ended *ended)
+enum err settle_write(struct db *db, const struct settle_accounts *accounts, struct detail *detail)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < ended->count; i++)
-        if (!has(columns->accounts, columns->count, ended->accounts[i]))
-            ended->accounts[kept++] = ended->accounts[i];
-    return kept;
-}
-
-enum err settle_write(struct db *db, const struct settle_account accounts[], size_t count,
-    struct settle_ended *ended, struct detail *detail)
-{
-    struct columns columns CLEANUP(columns_free) = columns_of(accounts, count, ended);
-    size_t rest = only_released(&columns, ended);
-    if (columns.count + rest == 0)
+    struct columns columns CLEANUP(columns_free) = columns_of(accounts);
+    const size_t count = columns.count;
+    if (count == 0)
         return ERR_OK;
     const struct db_statement statements[] = {
-        DB_SQL(sql_change, DB_TEXTS(columns.accounts, columns.count), DB_TEXTS(columns.states, columns.count),
-            DB_I64S(columns.sequences, columns.count), DB_I64S(columns.ledgers, columns.count),
-            DB_TEXTS(columns.reasons, columns.count), DB_BOOLS(columns.released, columns.count)),
-        DB_SQL(sql_release, DB_TEXTS(ended->accounts, rest)),
+        DB_SQL(sql_write, DB_TEXTS(columns.accounts, count), DB_TEXTS(columns.states, count),
+            DB_I64S(columns.sequences, count), DB_I64S(columns.sequence_ledgers, count),
+            DB_TEXTS(columns.reasons, count), DB_TEXTS(columns.results, count),
+            DB_TEXTS(columns.codes, count), DB_I64S(columns.ledgers, count)),
         DB_SQL0(ACCOUNTS_NOTIFY_SQL),
     };
     return db_run(db, statements, ARRAY_LEN(statements), NULL, detail);

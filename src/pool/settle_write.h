@@ -1,29 +1,12 @@
-/* The end of settling: writes each account's row at most once. */
+/* The end of settling: one statement for all accounts and leases that change. */
 #ifndef FAIRWAY_POOL_SETTLE_WRITE_H
 #define FAIRWAY_POOL_SETTLE_WRITE_H
 
-#include "db/db.h"
-#include "pool/account_state.h"
-#include "pool/settle_evidence.h"
+#include "settle_read.h"
 
-/* An account of the pool about which there is evidence; its row is locked. */
-struct settle_account {
-    const struct account_evidence *evidence;
-    struct account_row row;
-    bool submitted; /* the pending submission names it */
-    bool followed;  /* the row took over what the network has */
-    bool changed;
-};
-
-/* The accounts of the leases that ended, sorted; the texts are borrowed. */
-struct settle_ended {
-    const char **accounts;
-    size_t count;
-};
-
-/* Writes the accounts that changed, clears the lease of those whose lease ended, and notifies
- * ACCOUNTS_CHANNEL if it wrote anything. Reorders ended. */
-MUST_CHECK enum err settle_write(struct db *db, const struct settle_account accounts[], size_t count,
-    struct settle_ended *ended, struct detail *detail);
+/* Writes the rows that changed, inserts the results of the leases that end and clears them from their
+ * accounts, and notifies ACCOUNTS_CHANNEL if it wrote anything. */
+MUST_CHECK enum err settle_write(
+    struct db *db, const struct settle_accounts *accounts, struct detail *detail);
 
 #endif

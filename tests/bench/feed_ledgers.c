@@ -28,9 +28,11 @@ struct source {
 static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.cursor c";
 /* Leaves out the leases of hold.sql, which stay open: reading them would take time. */
 static const char sql_open[] =
-    "SELECT l.hash, l.account, l.sequence, l.envelope FROM fairway.leases l WHERE l.settled_at IS NULL"
-    " AND l.account > (SELECT h.up_to FROM public.bench_held h)"
-    " AND (NOT $1 OR EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.lease_hash = l.hash))";
+    "SELECT l.hash, l.account, l.sequence, l.envelope FROM fairway.channel_accounts a"
+    " JOIN fairway.leases l ON l.hash = a.lease_hash AND l.granted_at = a.locked_at"
+    " WHERE a.lease_hash IS NOT NULL AND a.public_key > (SELECT h.up_to FROM public.bench_held h)"
+    " AND (NOT $1 OR EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.lease_hash = a.lease_hash"
+    "   AND b.granted_at = a.locked_at))";
 
 static void include_leases(const struct db_rows *open, struct built_ledger *ledger,
     struct built_transaction *transactions, struct built_account *accounts)

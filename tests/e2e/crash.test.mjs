@@ -13,11 +13,11 @@ after(() => world?.stop());
 
 /** Checks in the service's own rows that leases of one account never overlap in time. */
 async function assertNoDoubleLease() {
-  const overlaps = await world.sql(`SELECT a.hash, b.hash FROM fairway.leases a JOIN fairway.leases b
+  const overlaps = await world.sql(`SELECT a.hash, b.hash FROM fairway.lease_history a JOIN fairway.lease_history b
     ON a.account = b.account AND a.hash < b.hash
     AND a.granted_at < coalesce(b.settled_at, 'infinity') AND b.granted_at < coalesce(a.settled_at, 'infinity')`);
   assert.deepEqual(overlaps, []);
-  const twice = await world.sql(`SELECT account, sequence FROM fairway.leases
+  const twice = await world.sql(`SELECT account, sequence FROM fairway.lease_history
     WHERE result IN ('confirmed', 'failed') GROUP BY account, sequence HAVING count(*) > 1`);
   assert.deepEqual(twice, [], 'no sequence number consumed by two leases');
 }

@@ -148,7 +148,7 @@ test('DR10 promotion of a standby that lags: forgotten transactions are followed
   const clients = pester(service, other);
   await databases.promote(primary = standby);
   await noticed();
-  assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL"), [['0']]);
+  assert.deepEqual(await databases.sql(primary, "SELECT count(*) FROM fairway.lease_history WHERE settled_at IS NULL"), [['0']]);
   const [until_s, clock] = await cursor('held_until, floor(extract(epoch FROM clock_timestamp()))');
   assert.ok(until_s > Math.max(...forgotten.map(({ maxTime }) => Number(maxTime))), 'held until all of them are dead');
   assert.ok(until_s <= Number(clock) + HOLD_SECONDS);

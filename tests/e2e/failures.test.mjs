@@ -93,7 +93,7 @@ test('bad requests: each gets its 4xx and code, nothing is leased, and the proce
     assert.equal(answer.json.code, code);
     assert.equal(answer.json.requestId, answer.headers.get('x-request-id'));
   }
-  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases'), [['0']]);
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history'), [['0']]);
   await payThrough(world, service, users[0], users[1]);
   await assertSettled(assert, world, service, ACCOUNTS);
 });

@@ -43,7 +43,7 @@ test('DX7 with a full disk /readyz fails, and nothing that cannot be written is 
     return answer.status !== 201 && answer;
   }, 60_000, 'a lease needs a new page');
   assert.equal(refused.status, 503);
-  const [[open, leased]] = await world.sql(`SELECT (SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL),
+  const [[open, leased]] = await world.sql(`SELECT (SELECT count(*) FROM fairway.lease_history WHERE settled_at IS NULL),
     (SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NOT NULL)`);
   assert.equal(open, leased);
   fs.rmSync(flag);

@@ -294,7 +294,7 @@ export async function assertSettled(assert, world, service, accounts) {
     return json.accounts.idle === accounts && json;
   }, 150_000, `all ${accounts} accounts idle`);
   assert.deepEqual(idle.accounts, { idle: accounts, leased: 0, creating: 0, retiring: 0, quarantined: 0 });
-  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL'), [['0']]);
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history WHERE settled_at IS NULL'), [['0']]);
   const rows = await world.sql("SELECT public_key, sequence FROM fairway.channel_accounts WHERE state = 'active'");
   for (const [key, sequence] of rows) {
     const account = await world.network.getAccount(key);

@@ -184,7 +184,7 @@ test('grants, ledgers, resizing, retire, release and readers at once: no deadloc
   assert.ok(counts.every(count => count > 0), `each did something: ${counts}`);
   const ensured = await run('ensure-accounts', '12');
   assert.equal(ensured.code, 0, ensured.out);
-  await until(async () => (await rows('SELECT 1 FROM fairway.leases WHERE settled_at IS NULL')).length === 0, 60_000, 'every lease ends');
+  await until(async () => (await rows('SELECT 1 FROM fairway.lease_history WHERE settled_at IS NULL')).length === 0, 60_000, 'every lease ends');
   assert.deepEqual(await rows("SELECT state, count(*) FROM fairway.channel_accounts WHERE state <> 'retired' GROUP BY 1"), ['active|12']);
   for (const line of await rows("SELECT public_key || '|' || sequence FROM fairway.channel_accounts WHERE state = 'active'")) {
     const [key, sequence] = line.split('|');

@@ -96,7 +96,7 @@ test('below the minimum no lease is granted, earlier leases are still paid, and 
   assert.equal(refused.json.code, 'DISTRIBUTION_ACCOUNT_UNDERFUNDED');
   assert.match(refused.json.detail, /fund/);
   assert.equal(refused.headers.get('retry-after'), '30');
-  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL'), [['1']]);
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history WHERE settled_at IS NULL'), [['1']]);
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
   inner.sign(user);
   const dear = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR(), maxFee: String(9n * PAYMENT + 1n) });

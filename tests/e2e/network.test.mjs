@@ -152,7 +152,7 @@ function assertNoOverlap(rows) {
 async function leaseRows() {
   const rows = await world.sql(`SELECT encode(hash, 'hex'), account, sequence, result, ledger,
     (extract(epoch FROM granted_at) * 1000000)::int8, (extract(epoch FROM settled_at) * 1000000)::int8
-    FROM fairway.leases ORDER BY granted_at`);
+    FROM fairway.lease_history ORDER BY granted_at`);
   return rows.map(([hash, account, sequence, result, ledger, grantedAt, settledAt]) =>
     ({ hash, account, sequence: BigInt(sequence), result, ledger: Number(ledger), grantedAt: BigInt(grantedAt), settledAt: BigInt(settledAt) }));
 }
@@ -167,7 +167,7 @@ test('DR8 DR9 over a faulty network each lease ends when a ledger proves it, non
       await swarm(isLong ? 15 : 4);
     }
     await Promise.all(underway);
-    const open = async () => Number((await world.sql('SELECT count(*) FROM fairway.leases WHERE settled_at IS NULL'))[0][0]);
+    const open = async () => Number((await world.sql('SELECT count(*) FROM fairway.lease_history WHERE settled_at IS NULL'))[0][0]);
     await until(async () => await open() === 0, 90_000, 'every lease ends while the network is still faulty');
     const { fired } = world.localnet.faults;
     world.localnet.faults.configure({ reset: true });

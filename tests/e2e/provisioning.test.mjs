@@ -188,7 +188,7 @@ test('DP3 H7 Z5: leased accounts are merged only after their leases have ended',
     assert.ok(await exists(key), 'a leased account is never merged');
   const { code, out } = await run.ended;
   assert.equal(code, 0, out);
-  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.leases'), [['3']], 'provisioning takes no lease');
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history'), [['3']], 'provisioning takes no lease');
   for (const { json } of leases)
     assert.equal((await service.get(`/v1/transactions/${json.hash}`)).json.status, 'expired');
   await service.kill();

@@ -31,7 +31,7 @@ const quarantine = (address, reason) => world.sql(`UPDATE fairway.channel_accoun
   quarantine_reason = '${reason}' WHERE public_key = '${address}'`);
 const lease = () => service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 20 });
 
-const allSettled = () => until(async () => (await world.sql('SELECT 1 FROM fairway.leases WHERE settled_at IS NULL')).length === 0,
+const allSettled = () => until(async () => (await world.sql('SELECT 1 FROM fairway.lease_history WHERE settled_at IS NULL')).length === 0,
   60_000, 'every lease has ended');
 
 async function channelKey(address) {
@@ -204,7 +204,7 @@ test('retire and ensure-accounts: quarantined accounts are replaced, and a lease
   const ensured = await run('ensure-accounts', String(ACCOUNTS));
   assert.equal(ensured.code, 0, ensured.out);
   assert.deepEqual((await Promise.all([leased, consumed, broken].map(row))).map(([state]) => state), ['retired', 'retired', 'quarantined']);
-  const [[result, ended]] = await world.sql(`SELECT result, ledger FROM fairway.leases WHERE account = '${leased}' ORDER BY ledger DESC`);
+  const [[result, ended]] = await world.sql(`SELECT result, ledger FROM fairway.lease_history WHERE account = '${leased}' ORDER BY ledger DESC`);
   assert.equal(result, 'expired');
   const [[gone]] = await world.sql(`SELECT max(ledger) FROM fairway.provisioning WHERE kind = 'merge' AND '${leased}' = ANY (accounts)`);
   assert.ok(Number(gone) > Number(ended), `merged in ledger ${gone}, its lease ended in ${ended}`);

@@ -53,7 +53,7 @@ const latest = async () => (await world.network.getLatestLedger()).sequence;
 async function look(hash, ledger) {
   const [[closed, idle, row, cursor]] = await world.sql(`SELECT l.settled_at IS NOT NULL, a.lease_hash IS DISTINCT FROM l.hash,
     EXISTS (SELECT FROM fairway.ledgers WHERE sequence = ${ledger}), c.sequence
-    FROM fairway.leases l JOIN fairway.channel_accounts a ON a.public_key = l.account, fairway.cursor c
+    FROM fairway.lease_history l JOIN fairway.channel_accounts a ON a.public_key = l.account, fairway.cursor c
     WHERE l.hash = '\\x${hash}'`);
   assert.equal(closed, idle, 'lease and account');
   assert.equal(closed, row, 'lease and ledger row');
@@ -80,7 +80,7 @@ function watch(hash, ledger) {
 const settled = (hash, ledger) => until(async () => (await look(hash, ledger)).closed, 20_000, `lease ${hash} is closed`);
 
 async function endedOnce(hash, ledger) {
-  assert.deepEqual(await world.sql(`SELECT result, ledger FROM fairway.leases WHERE hash = '\\x${hash}'`), [['confirmed', String(ledger)]]);
+  assert.deepEqual(await world.sql(`SELECT result, ledger FROM fairway.lease_history WHERE hash = '\\x${hash}'`), [['confirmed', String(ledger)]]);
   const numbers = (await world.sql('SELECT sequence FROM fairway.ledgers ORDER BY sequence')).map(([n]) => Number(n));
   assert.deepEqual(numbers, Array.from(numbers, (_, i) => numbers[0] + i), 'no ledger skipped');
 }

@@ -15,7 +15,7 @@ let world, user, stop, service, watcher, lines;
 // One statement, and so one snapshot.
 const LOOK = `SELECT c.sequence, (SELECT max(sequence) FROM fairway.ledgers),
   coalesce((SELECT string_agg(encode(l.hash, 'hex') || ':' || coalesce(l.ledger::text, '-') || ':' || (a.lease_hash IS NULL)::text, ' ')
-    FROM fairway.leases l JOIN fairway.channel_accounts a ON a.public_key = l.account AND (a.lease_hash = l.hash OR a.lease_hash IS NULL)), '')
+    FROM fairway.lease_history l JOIN fairway.channel_accounts a ON a.public_key = l.account AND (a.lease_hash = l.hash OR a.lease_hash IS NULL)), '')
   FROM fairway.cursor c;\n`;
 
 /** A session that polls again as soon as it has a response. */
@@ -107,7 +107,7 @@ function assertSameTransaction(seen, { hash, ledger }, where) {
 
 async function assertReleasedOnce({ hash, ledger }, where) {
   const rows = await world.sql(`SELECT l.result, l.ledger, n.settled_count, (SELECT count(*) FROM fairway.ledgers)
-    - (SELECT max(sequence) - min(sequence) + 1 FROM fairway.ledgers) FROM fairway.leases l
+    - (SELECT max(sequence) - min(sequence) + 1 FROM fairway.ledgers) FROM fairway.lease_history l
     JOIN fairway.ledgers n ON n.sequence = l.ledger WHERE l.hash = '\\x${hash}'`);
   assert.deepEqual(rows, [['confirmed', String(ledger), '1', '0']], where);
 }

@@ -27,10 +27,10 @@ const heard = request => request.catch(() => undefined);
 /** Hashes of all leases. Fails unless exactly the accounts of open leases are leased. One statement, and so one snapshot. */
 async function leases() {
   const [[bad, all]] = await world.sql(`SELECT
-    (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.leases WHERE settled_at IS NULL) l
+    (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.lease_history WHERE settled_at IS NULL) l
       ON l.account = a.public_key AND l.hash = a.lease_hash AND octet_length(l.envelope) > 0
       WHERE (a.lease_hash IS NOT NULL OR a.public_key IS NULL) AND (l.hash IS NULL OR a.public_key IS NULL)),
-    coalesce((SELECT string_agg(encode(hash, 'hex'), ' ') FROM fairway.leases), '')`);
+    coalesce((SELECT string_agg(encode(hash, 'hex'), ' ') FROM fairway.lease_history), '')`);
   assert.equal(bad, '0', 'an account is leased exactly when an open lease row names it');
   return new Set(all.split(' ').filter(hash => hash !== ''));
 }
@@ -186,7 +186,7 @@ async function stallEverywhere() {
 
 test('DL3 a process stopped after its claim until the account is leased again cannot record, return a live signature or release',
   { timeout: 300_000 }, async t => {
-    const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.leases WHERE settled_at IS NULL');
+    const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.lease_history WHERE settled_at IS NULL');
     await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the max time of every lease has passed');
     await assertSettled(assert, world, keeper, ACCOUNTS);
     const again = await Promise.all(Array.from({ length: ACCOUNTS }, () => ask(keeper)));
@@ -201,7 +201,7 @@ test('DL3 a process stopped after its claim until the account is leased again ca
     }
     await sleep(300);
     assert.deepEqual(fresh(await leases(), held), [], 'nothing was recorded late');
-    const open = new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.leases WHERE settled_at IS NULL")).flat());
+    const open = new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.lease_history WHERE settled_at IS NULL")).flat());
     assert.deepEqual([...open].sort(), again.map(({ json }) => json.hash).sort(), 'nothing was released late');
     for (const { point, service } of stalled) {
       assert.equal((await heard(service.get('/livez')))?.status, 200, `${point}: the service continues`);

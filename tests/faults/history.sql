@@ -32,5 +32,5 @@ SELECT sha256(convert_to('history ' || n, 'UTF8')), pool.keys[n % pool.size + 1]
     CASE WHEN n % 20 = 0 THEN NULL WHEN n % 50 = 1 THEN 'txFAILED' ELSE 'txSUCCESS' END, 1
 FROM made, pool, keyed;
 INSERT INTO fairway.fee_bumps (hash, lease_hash, fee, signed_at)
-SELECT sha256(l.hash), l.hash, 20000, l.granted_at FROM fairway.leases l WHERE l.request_id = 'history' AND l.result <> 'expired';
+SELECT sha256(l.hash), l.hash, 20000, l.granted_at FROM fairway.lease_history l WHERE l.request_id = 'history' AND l.result <> 'expired';
 COMMIT;

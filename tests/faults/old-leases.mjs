@@ -31,7 +31,7 @@ export class OldLeases {
         count(*) FILTER (WHERE idempotency_key IS NOT NULL AND granted_at > ${at} - interval '${24 - MARGIN_HOURS} hours'),
         count(*) FILTER (WHERE settled_at < ${at} - interval '7 days'),
         count(*) FILTER (WHERE idempotency_key IS NOT NULL AND granted_at < ${at} - interval '24 hours')
-      FROM fairway.leases WHERE request_id = 'history'`);
+      FROM fairway.lease_history WHERE request_id = 'history'`);
   }
 
   /** Whether the janitor has deleted everything that was too old at the beginning. */

@@ -166,7 +166,7 @@ export class Storm {
     const append = (table, rows) => rows.forEach(row => this.history.append(table, ...row.map(text => text === '' ? null : text)));
     append('final_pool', [[this.accounts]]);
     append('final_history', [await this.oldLeases.left()]);
-    append('final_lease', await this.sql(`SELECT encode(hash, 'hex'), account, result, ledger FROM fairway.leases
+    append('final_lease', await this.sql(`SELECT encode(hash, 'hex'), account, result, ledger FROM fairway.lease_history
       WHERE request_id <> 'history'`));
     append('final_account', await this.sql(
       "SELECT public_key, state, sequence, encode(lease_hash, 'hex') FROM fairway.channel_accounts"));

@@ -210,7 +210,7 @@ static void F1_F6_an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_ke
     (void)state;
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
-    test_db_exec(&service.db, "UPDATE fairway.leases SET max_time = 1");
+    test_db_exec(&service.db, TEST_CHANGE_LEASES("max_time = 1"));
     service_close_ledger(&service);
     refused_with(&leased, NULL, 409, "LEASE_EXPIRED", "with a new Idempotency-Key");
 }
@@ -233,7 +233,7 @@ static void DA8_another_clients_lease_is_not_found(void **state)
     AUTO_RESPONSE theirs = {0}, none = {0};
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
-    test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
+    test_db_exec(&service.db, TEST_CHANGE_LEASES("client = 'somebody'"));
     bump(&theirs, &leased, NULL);
     test_db_exec(&service.db, TEST_DELETE_LEASES);
     bump(&none, &leased, NULL);

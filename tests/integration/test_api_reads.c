@@ -82,7 +82,7 @@ static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
         "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", NULL};
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
-    test_db_exec(&service.db, "UPDATE fairway.leases SET max_time = 1");
+    test_db_exec(&service.db, TEST_CHANGE_LEASES("max_time = 1"));
     service_close_ledger(&service);
     get_transaction(&response, &hash, "");
     assert_json_members(response.json, members);
@@ -121,7 +121,7 @@ static void DA8_another_clients_hash_is_unknown(void **state)
     (void)state;
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
-    test_db_exec(&service.db, "UPDATE fairway.leases SET client = 'somebody'");
+    test_db_exec(&service.db, TEST_CHANGE_LEASES("client = 'somebody'"));
     get_transaction(&response, &hash, "");
     assert_refused(&response, 404, "TRANSACTION_NOT_FOUND");
 }
@@ -255,8 +255,8 @@ static void the_pool_is_returned_as_counts_by_state(void **state)
     static const char *const cursor[] = {"sequence", "closeTime", "lagSeconds", NULL};
     AUTO_RESPONSE response = {0};
     lease();
-    test_db_exec(&service.db, "UPDATE fairway.leases SET granted_at = granted_at - interval '100 s';"
-                              "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '100 s'");
+    test_db_exec(&service.db,
+        TEST_UNCHECKED("UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '100 s'"));
     service_get(&service, &response, "/v1/pool");
     assert_int_equal(response.status, 200);
     assert_json_members(response.json, members);

@@ -182,12 +182,16 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
 static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **state)
 {
     (void)state;
-    static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
+    static const char sql_lock[] =
+        "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
     struct db *holder = db_new(&(struct db_settings){
         .url = service.db.url, .kind = DB_DIRECT, .name = "holder", .idle_transaction_timeout_ms = 30000});
-    AUTO_RESPONSE leased = {0};
+    AUTO_RESPONSE leased = {0}, ended = {0};
     unsigned waited = 0, queued = 0, asked = 0;
     int fds[3 * WAITING];
+    fixture_post_payment(&ended);
+    const struct hash hash = response_hash(&ended, "hash");
+    service_include(&service, &hash, NULL, 0);
     for (size_t i = 0; i < FIXTURE_ACCOUNTS; i++) {
         fixture_post_payment(&leased);
         assert_int_equal(leased.status, 201);
@@ -202,7 +206,7 @@ static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **s
     assert_int_equal(db_query(holder, DB_SQL0(sql_lock), NULL, NULL), ERR_OK);
     for (size_t i = 2 * WAITING; i < 3 * WAITING; i++)
         fds[i] = service_send(&service, "POST", "/v1/fee-bumps",
-            json_pack("{s:s}", "transactionXdr", response_text(&leased, "transactionXdr")));
+            json_pack("{s:s}", "transactionXdr", response_text(&ended, "transactionXdr")));
     clock_sleep_ms(200);
     int64_t begun_ms = clock_ms();
     service_stop(&service);

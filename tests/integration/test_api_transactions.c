@@ -139,7 +139,8 @@ static void S2_the_lease_row_and_its_account_name_each_other_and_the_request(voi
     assert_int_equal(response.status, 201);
     assert_int_equal(
         service_number(&service,
-            "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a ON a.lease_hash = l.hash"
+            "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a ON a.lease_hash = "
+            "l.hash"
             " WHERE l.hash = decode('%s', 'hex') AND l.account = '%s' AND a.public_key = l.account"
             " AND l.request_id = '%s' AND l.client = '' AND l.settled_at IS NULL"
             " AND l.max_time = %s AND l.sequence = %s AND a.locked_until = to_timestamp(l.max_time)",

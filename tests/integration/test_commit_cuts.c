@@ -44,12 +44,9 @@ static void lease(const struct test_db *test, uint64_t n)
         "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
         " sequence_ledger, state) VALUES ('%s', %d, decode(repeat('00', 72), 'hex'), '00000000000000aa', 50,"
         " %d, 'active');"
-        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
-        " VALUES ('\\x%s', '%s', 51, '', '', extract(epoch FROM now())::int8 + 300, 'r');"
-        "UPDATE fairway.channel_accounts SET lease_hash = '\\x%s', locked_at = now(), locked_until = now()"
-        " WHERE public_key = '%s';"
-        "COMMIT",
-        address, (int)n, FIRST, hex, address, hex, address);
+        "SELECT" TEST_LEASE("'\\x%s'::bytea", "'%s'", "51", "''") ";"
+                                                                  "COMMIT",
+        address, (int)n, FIRST, hex, address);
     test_db_exec(test, sql);
 }
 
@@ -115,7 +112,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
     assert_int_equal(test_db_number(&test, "SELECT count(*) FROM fairway.ledgers"), count + 1);
     assert_int_equal(test_db_number(&test, "SELECT sum(settled_count)::int8 FROM fairway.ledgers"), count);
     assert_int_equal(
-        test_db_number(&test, "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a"
+        test_db_number(&test, "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a"
                               " ON a.public_key = l.account AND a.lease_hash IS NULL AND a.sequence = 51"
                               " WHERE l.result = 'confirmed' AND l.ledger = a.sequence_ledger"
                               " AND a.slot = l.ledger - 100"),
@@ -131,7 +128,7 @@ static bool recorded(const struct test_pool *pool, const struct hash *hash)
 {
     char hex[HASH_HEX_SIZE], sql[200];
     hash_encode(hash, hex);
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM fairway.leases WHERE hash = '\\x%s'", hex);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM fairway.lease_history WHERE hash = '\\x%s'", hex);
     return test_db_number(&pool->test, sql) == 1;
 }
 
@@ -152,7 +149,7 @@ static void DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_i
         ask(&pool, &asked);
         pool.db = through;
         assert_int_equal(db_connect(through, &detail), ERR_OK);
-        proxy_arm(proxy, fault, "INSERT INTO fairway.leases");
+        proxy_arm(proxy, fault, "fairway.record_leases");
         enum err e = test_pool_grant(&pool, &asked, 1, &detail);
         pool.db = mine;
         assert_int_equal(e, fault == PROXY_CUT_AFTER ? ERR_OK : ERR_SERIALIZATION);

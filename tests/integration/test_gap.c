@@ -87,14 +87,14 @@ static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_inclu
         gap_leased(world, n);
     gap_drop_ledgers(world, 10, 2);
     test_db_execf(&world->db,
-        "UPDATE fairway.leases SET max_time = (SELECT close_time + 10 FROM fairway.cursor)"
-        " WHERE account = (SELECT public_key FROM fairway.channel_accounts WHERE slot = 1);"
-        "UPDATE fairway.leases SET max_time = (SELECT close_time + 9 FROM fairway.cursor)"
-        " WHERE account = (SELECT public_key FROM fairway.channel_accounts WHERE slot = 2);"
-        "UPDATE fairway.leases SET max_ledger = 112"
-        " WHERE account = (SELECT public_key FROM fairway.channel_accounts WHERE slot = 3);"
-        "UPDATE fairway.leases SET max_ledger = 111"
-        " WHERE account = (SELECT public_key FROM fairway.channel_accounts WHERE slot = 4);");
+        TEST_CHANGE_LEASES("max_time = (SELECT close_time + 10 FROM fairway.cursor) WHERE account = (SELECT "
+                           "public_key FROM fairway.channel_accounts WHERE slot = 1)")
+            TEST_CHANGE_LEASES("max_time = (SELECT close_time + 9 FROM fairway.cursor) WHERE account = "
+                               "(SELECT public_key FROM fairway.channel_accounts WHERE slot = 2)")
+                TEST_CHANGE_LEASES("max_ledger = 112 WHERE account = (SELECT public_key FROM "
+                                   "fairway.channel_accounts WHERE slot = 3)")
+                    TEST_CHANGE_LEASES("max_ledger = 111 WHERE account = (SELECT public_key FROM "
+                                       "fairway.channel_accounts WHERE slot = 4)"));
     recover(world); /* ledger 110 closed 10 s after 100 */
     assert_int_equal(gap_cursor(world), 110);
     assert_true(is(world, 1,

@@ -28,8 +28,8 @@ static int set_up(void **state)
         gap_leased(world, n);
     gap_account(world, 5, "active");
     const struct built_account gone = {.key = built_key(5), .removed = true};
-    test_db_exec(&world->db, "UPDATE fairway.leases SET max_ledger = 105 WHERE account = (SELECT public_key"
-                             " FROM fairway.channel_accounts WHERE slot = 3)");
+    test_db_exec(&world->db, TEST_CHANGE_LEASES("max_ledger = 105 WHERE account = (SELECT public_key"
+                                                " FROM fairway.channel_accounts WHERE slot = 3)"));
     gap_close_ledger(world, 1, 51, BY_NOBODY);
     ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
     gap_drop_ledgers(world, 8, 1);
@@ -262,7 +262,7 @@ static void DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(vo
     struct gap_world *world = *state;
     static const struct {
         const char *table, *event;
-    } faults[] = {{"leases", "UPDATE"}, {"channel_accounts", "UPDATE"}, {"ledgers", "INSERT"}};
+    } faults[] = {{"lease_results", "INSERT"}, {"channel_accounts", "UPDATE"}, {"ledgers", "INSERT"}};
     test_db_exec(&world->db, "CREATE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql AS"
                              " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$");
     for (size_t i = 0; i < 2 * ARRAY_LEN(faults); i++) {

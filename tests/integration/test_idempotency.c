@@ -260,7 +260,7 @@ static void DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_leas
         mem_format("%.*s:%u%s", (int)(port - pool->test.url), pool->test.url, proxy_port(proxy), path);
     struct test_pool replica = *pool;
     replica.db = db_new(&(struct db_settings){.url = through, .kind = DB_POOLED, .name = "through a proxy"});
-    proxy_arm(proxy, PROXY_CUT_AFTER, "recorded"); /* in one packet with COMMIT */
+    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
     ask_keyed(pool, &asked, "a", "body");
     enum err e = test_pool_grant(&replica, &asked, 1, &detail);
     assert_true(e == ERR_OK || e == ERR_OUTCOME_UNKNOWN);
@@ -322,20 +322,27 @@ static void DL9_a_retry_that_would_be_refused_now_still_gets_its_lease(void **st
     asked_wipe(&fresh);
 }
 
-static void DL9_a_key_expires_after_24_hours_and_not_before(void **state)
+/* Moves the lease of a key, and the key, to an earlier day. */
+static void age_key(struct test_pool *pool, const char *key, int days)
+{
+    AUTO_FREE char *sql =
+        mem_format("SELECT fairway.add_partitions(current_date - 7, current_date);" TEST_CHANGE_LEASES(
+                       "granted_at = granted_at - interval '%d days'"
+                       " WHERE hash = (SELECT lease_hash FROM fairway.idempotency_keys WHERE key = '%s')")
+                       TEST_UNCHECKED("UPDATE fairway.idempotency_keys k SET granted_at = l.granted_at"
+                                      " FROM fairway.leases l WHERE l.hash = k.lease_hash"),
+            days, key);
+    test_db_exec(&pool->test, sql);
+}
+
+static void DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later(void **state)
 {
     struct test_pool *pool = *state;
     struct asked old, young, again;
-    size_t forgotten;
     grant_keyed(pool, &old, "old", "body");
     grant_keyed(pool, &young, "young", "body");
-    test_db_exec(&pool->test, "UPDATE fairway.leases SET granted_at = granted_at - interval '24 hours 1 "
-                              "second' WHERE idempotency_key = 'old';"
-                              "UPDATE fairway.leases SET granted_at = granted_at - interval '23 hours 59 "
-                              "minutes' WHERE idempotency_key = 'young'");
-    assert_int_equal(
-        retention_step(pool->db, RETENTION_KEYS, IDEMPOTENCY_KEY_HOURS * 3600, 10, &forgotten, NULL), ERR_OK);
-    assert_int_equal(forgotten, 1);
+    age_key(pool, "old", 2);
+    age_key(pool, "young", 1);
     grant_keyed(pool, &again, "young", "body");
     assert_same_lease(&again.grant.lease, &young.grant.lease);
     asked_wipe(&again);
@@ -346,6 +353,26 @@ static void DL9_a_key_expires_after_24_hours_and_not_before(void **state)
     asked_wipe(&old);
     asked_wipe(&young);
     asked_wipe(&again);
+}
+
+/* By whatever code: on the same day the primary key refuses it, across midnight the check of the table. */
+static void DL9_a_key_of_today_or_yesterday_cannot_take_a_second_lease(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    static const char sql_second[] =
+        "INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)"
+        " SELECT '', 'a', sha256('b'), l.hash, l.granted_at FROM fairway.leases l"
+        " ORDER BY l.granted_at DESC LIMIT 1";
+    grant_keyed(pool, &asked, "a", "body");
+    asked_wipe(&asked);
+    test_pool_grant_all(pool, &asked, 1);
+    assert_int_equal(db_query(pool->db, DB_SQL0(sql_second), NULL, NULL), ERR_CONSTRAINT);
+    age_key(pool, "a", 1);
+    assert_int_equal(db_query(pool->db, DB_SQL0(sql_second), NULL, NULL), ERR_CONSTRAINT);
+    age_key(pool, "a", 1);
+    assert_int_equal(db_query(pool->db, DB_SQL0(sql_second), NULL, NULL), ERR_OK);
+    asked_wipe(&asked);
 }
 
 /* ---- replicas that race for one key */
@@ -432,7 +459,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             DL9_a_retry_that_would_be_refused_now_still_gets_its_lease, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
-            DL9_a_key_expires_after_24_hours_and_not_before, set_up, test_pool_tear_down),
+            DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later, set_up,
+            test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(
+            DL9_a_key_of_today_or_yesterday_cannot_take_a_second_lease, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it,
             set_up, test_pool_tear_down),
     };

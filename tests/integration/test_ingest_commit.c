@@ -95,12 +95,9 @@ static void lease(struct world *world, uint64_t n)
         "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, "
         "sequence_ledger,"
         " state) VALUES ('%s', %d, decode(repeat('00', 72), 'hex'), '00000000000000aa', 50, %d, 'active');"
-        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
-        " VALUES ('\\x%s', '%s', 51, '', '', extract(epoch FROM now())::int8 + 300, 'r');"
-        "UPDATE fairway.channel_accounts SET lease_hash = '\\x%s', locked_at = now(), locked_until = now()"
-        " WHERE public_key = '%s';"
-        "COMMIT",
-        address, (int)n, FIRST, hex, address, hex, address);
+        "SELECT" TEST_LEASE("'\\x%s'::bytea", "'%s'", "51", "''") ";"
+                                                                  "COMMIT",
+        address, (int)n, FIRST, hex, address);
 }
 
 /* Closes a ledger with the leased transactions 1 to count. */
@@ -130,17 +127,19 @@ static int64_t ledgers(struct world *world)
 
 static int64_t leased(struct world *world)
 {
-    return test_db_number(&world->db, "SELECT count(*) FROM fairway.channel_accounts a JOIN fairway.leases l"
-                                      " ON l.hash = a.lease_hash AND l.account = a.public_key"
-                                      " WHERE l.settled_at IS NULL");
+    return test_db_number(&world->db,
+        "SELECT count(*) FROM fairway.channel_accounts a JOIN fairway.lease_history l"
+        " ON l.hash = a.lease_hash AND l.account = a.public_key"
+        " WHERE l.settled_at IS NULL");
 }
 
 static int64_t settled(struct world *world)
 {
-    return test_db_number(&world->db, "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a"
-                                      " ON a.public_key = l.account WHERE l.result = 'confirmed'"
-                                      " AND l.ledger = (SELECT sequence FROM fairway.cursor)"
-                                      " AND a.lease_hash IS NULL AND a.sequence = 51");
+    return test_db_number(&world->db,
+        "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a"
+        " ON a.public_key = l.account WHERE l.result = 'confirmed'"
+        " AND l.ledger = (SELECT sequence FROM fairway.cursor)"
+        " AND a.lease_hash IS NULL AND a.sequence = 51");
 }
 
 static void an_empty_database_begins_with_the_first_committed_ledger(void **state)
@@ -180,8 +179,8 @@ static const struct fault {
     {"ledgers", "INSERT", true},
     {"cursor", "UPDATE", false},
     {"cursor", "UPDATE", true},
-    {"leases", "UPDATE", false},
-    {"leases", "UPDATE", true},
+    {"lease_results", "INSERT", false},
+    {"lease_results", "INSERT", true},
     {"channel_accounts", "UPDATE", false},
     {"channel_accounts", "UPDATE", true},
 };
@@ -213,11 +212,11 @@ static void I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_e
             0);
         exec(world, "DROP TRIGGER fault ON fairway.%s", faults[i].table);
     }
-    /* from here on every update of a lease is counted */
+    /* from here on every end of a lease is counted */
     exec(world, "CREATE TABLE public.released (hash bytea);"
                 "CREATE FUNCTION public.count_release() RETURNS trigger LANGUAGE plpgsql AS"
                 " $$ BEGIN INSERT INTO public.released VALUES (NEW.hash); RETURN NULL; END $$;"
-                "CREATE TRIGGER count AFTER UPDATE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION "
+                "CREATE TRIGGER count AFTER INSERT ON fairway.lease_results FOR EACH ROW EXECUTE FUNCTION "
                 "public.count_release()");
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
     assert_int_equal(cursor(world), FIRST + 1);
@@ -234,14 +233,14 @@ static void a_session_that_ends_in_the_ledger_transaction_keeps_its_leases(void 
     struct world *world = *state;
     lease(world, 1);
     close_with(world, 1);
-    exec(world,
-        "CREATE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;"
-        "CREATE TRIGGER fault AFTER UPDATE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.die()");
+    exec(world, "CREATE FUNCTION public.die() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;"
+                "CREATE TRIGGER fault AFTER INSERT ON fairway.lease_results FOR EACH ROW EXECUTE FUNCTION "
+                "public.die()");
     assert_int_equal(commit(world, FIRST + 1), ERR_DATABASE_UNAVAILABLE);
     assert_int_equal(leased(world), 1);
     assert_int_equal(cursor(world), FIRST);
-    exec(world, "DROP TRIGGER fault ON fairway.leases");
+    exec(world, "DROP TRIGGER fault ON fairway.lease_results");
     /* the new session does not have the lock: nothing may be committed before it is taken again */
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
     assert_int_equal(leased(world), 1);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "support/pool_rows.h"
 
-/* Leases 1 to 3, settled a day ago. */
+/* Leases 1 to 3, settled ten days ago. */
 static void seed_old_leases(struct ingest_world *world)
 {
     ledger_row(&world->db, 1);
@@ -13,7 +13,10 @@ static void seed_old_leases(struct ingest_world *world)
         lease_row(&world->db, n, "", 0);
         lease_row_end(&world->db, n, "expired", NULL);
     }
-    test_db_exec(&world->db, "UPDATE fairway.leases SET settled_at = settled_at - interval '1 day'");
+    test_db_exec(&world->db,
+        "SELECT fairway.add_partitions(current_date - 10, current_date - 10);" TEST_CHANGE_LEASES(
+            "granted_at = granted_at - interval '10 days'")
+            TEST_UNCHECKED("UPDATE fairway.lease_results SET granted_at = granted_at - interval '10 days'"));
     test_db_exec(&world->db,
         "SET session_replication_role = replica; DELETE FROM fairway.cursor; DELETE FROM fairway.ledgers");
 }
@@ -69,25 +72,25 @@ static void run_with_fault(struct ingest_world *world, const char *install, cons
     await_number(world, "SELECT count(*) FROM fairway.leases", 0);
 }
 
+/* At each DROP TABLE. */
 #define FAULTY(body)                                                                                         \
-    "CREATE SEQUENCE public.met; CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$"      \
-    " BEGIN PERFORM nextval('public.met'); " body " RETURN OLD; END $$;"
-#define AT_DELETE                                                                                            \
-    "CREATE TRIGGER fault BEFORE DELETE ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.fault()"
-#define NO_FAULT "DROP TRIGGER fault ON fairway.leases"
+    "CREATE SEQUENCE public.met; CREATE FUNCTION public.fault() RETURNS event_trigger LANGUAGE plpgsql AS"   \
+    " $$ BEGIN PERFORM nextval('public.met'); " body " END $$;"                                              \
+    "CREATE EVENT TRIGGER fault ON sql_drop EXECUTE FUNCTION public.fault()"
+#define NO_FAULT "DROP EVENT TRIGGER fault"
 
 static void a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers(void **state)
 {
-    run_with_fault(*state, FAULTY("RAISE EXCEPTION 'injected';") AT_DELETE, NO_FAULT);
+    run_with_fault(*state, FAULTY("RAISE EXCEPTION 'injected';"), NO_FAULT);
 }
 
 static void a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers(
     void **state)
 {
-    run_with_fault(*state, FAULTY("PERFORM pg_sleep(60);") AT_DELETE, NO_FAULT);
+    run_with_fault(*state, FAULTY("PERFORM pg_sleep(60);"), NO_FAULT);
 }
 
-static void a_janitor_whose_rows_are_locked_neither_ends_the_lead_nor_delays_ledgers(void **state)
+static void a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers(void **state)
 {
     struct ingest_world *world = *state;
     struct db *holder = test_db_open(&world->db, DB_DIRECT);
@@ -116,7 +119,7 @@ int main(void)
         WORLD(only_the_leader_has_a_janitor),
         WORLD(a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers),
         WORLD(a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers),
-        WORLD(a_janitor_whose_rows_are_locked_neither_ends_the_lead_nor_delays_ledgers),
+        WORLD(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers),
     };
     return cmocka_run_group_tests_name("janitor", tests, test_pg_start, test_pg_stop);
 }

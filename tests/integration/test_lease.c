@@ -43,7 +43,8 @@ static void G6_S2_a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_
     assert_int_equal(lease->sequence_ledger, 1000);
     assert_int_equal(
         test_db_number(&pool->test,
-            "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a ON a.lease_hash = l.hash"
+            "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a ON a.lease_hash = "
+            "l.hash"
             " AND a.public_key = l.account AND l.sequence = a.sequence + 1 AND l.settled_at IS NULL"
             " AND extract(epoch FROM a.locked_until) = l.max_time AND l.max_ledger IS NULL"
             " AND a.locked_at BETWEEN now() - interval '5 s' AND now()"
@@ -53,7 +54,8 @@ static void G6_S2_a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("SELECT hash, envelope FROM fairway.leases"), &rows, &detail), ERR_OK);
+        db_query(pool->db, DB_SQL0("SELECT hash, envelope FROM fairway.lease_history"), &rows, &detail),
+        ERR_OK);
     assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(lease->hash.bytes)));
     assert_true(bytes_equal(db_bytea(rows, 0, 1), buf_bytes(&lease->envelope)));
     asked_wipe(&asked);
@@ -103,7 +105,7 @@ static void bounds_of_the_client_are_kept_and_recorded(void **state)
     assert_int_equal(envelope.preconditions.min_ledger, 900);
     assert_int_equal(envelope.preconditions.max_ledger, 1050);
     assert_true(bytes_equal(envelope.operations, asked.sample.view.operations));
-    assert_int_equal(test_db_number(&pool->test, "SELECT max_ledger FROM fairway.leases"), 1050);
+    assert_int_equal(test_db_number(&pool->test, "SELECT max_ledger FROM fairway.lease_history"), 1050);
     asked_wipe(&asked);
 }
 
@@ -295,7 +297,7 @@ static void DL4_T12_every_lease_ends_within_its_bound_and_an_expired_request_tak
         good++;
     }
     assert_int_equal(leased_accounts(pool), good);
-    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.leases l JOIN"
+    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.lease_history l JOIN"
                                                  " fairway.channel_accounts a ON a.lease_hash = l.hash"
                                                  " AND a.locked_until = to_timestamp(l.max_time)"),
         good);
@@ -468,7 +470,7 @@ static void H18_now_is_the_later_of_clock_and_last_close_time(void **state)
     test_db_exec(&pool->test, "UPDATE fairway.cursor SET close_time = extract(epoch FROM now())::int8 + 20");
     assert_granted(pool);
     assert_int_equal(test_db_number(&pool->test,
-                         "SELECT l.max_time - c.close_time FROM fairway.leases l, fairway.cursor c"),
+                         "SELECT l.max_time - c.close_time FROM fairway.lease_history l, fairway.cursor c"),
         60);
 }
 
@@ -529,7 +531,8 @@ static void DL11_DL12_H3_hostile_defaults_change_nothing(void **state)
             const struct lease *lease = &asked.grant.lease;
             assert_int_equal(
                 test_db_number(&pool->test,
-                    "SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a ON a.lease_hash ="
+                    "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a ON "
+                    "a.lease_hash ="
                     " l.hash AND a.locked_until = to_timestamp(l.max_time) AND l.max_time BETWEEN"
                     " extract(epoch FROM now()) + 55 AND extract(epoch FROM now()) + 61"),
                 1);

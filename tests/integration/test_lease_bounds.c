@@ -253,9 +253,8 @@ static void DL4_a_grant_signs_exactly_those_bounds_and_a_refusal_takes_no_accoun
     print_message("%zu leases, %zu refusals, each by the rule\n", tally.granted, tally.refused);
     assert_true(tally.granted > wanted / 20 && tally.refused > wanted / 20);
     assert_int_equal(lease_rows(&pool), tally.granted);
-    assert_int_equal(
-        test_db_number(&pool.test,
-            "SELECT count(*) FROM fairway.leases WHERE max_time > extract(epoch FROM granted_at) + 301"),
+    assert_int_equal(test_db_number(&pool.test, "SELECT count(*) FROM fairway.lease_history WHERE max_time > "
+                                                "extract(epoch FROM granted_at) + 301"),
         0);
     test_pool_close(&pool);
 }

@@ -28,7 +28,7 @@ static const char sql_accounts[] =
     "SELECT a.public_key, a.state, coalesce(a.sequence, 0), coalesce(a.sequence_ledger, 0), a.lease_hash"
     " FROM fairway.channel_accounts a JOIN public.seeded s USING (public_key) ORDER BY s.slot";
 
-static const char sql_leases[] = "SELECT l.hash, coalesce(l.result, 'open') FROM fairway.leases l"
+static const char sql_leases[] = "SELECT l.hash, coalesce(l.result, 'open') FROM fairway.lease_history l"
                                  " JOIN unnest($1::bytea[]) WITH ORDINALITY AS n (hash, ordinal) USING (hash)"
                                  " ORDER BY n.ordinal";
 

@@ -68,15 +68,9 @@ static void ten_active(struct world *world, int leased)
     store(world, 1, 10);
     test_db_exec(&world->db,
         "UPDATE fairway.channel_accounts SET state = 'active', sequence = 1, sequence_ledger = 1");
-    AUTO_FREE char *sql = mem_format(
-        "BEGIN;"
-        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
-        " SELECT sha256(public_key::bytea), public_key, 2, '', '', 9, 'r' FROM fairway.channel_accounts"
-        " WHERE slot < %d;"
-        "UPDATE fairway.channel_accounts SET lease_hash = sha256(public_key::bytea), locked_at = now(),"
-        " locked_until = now() WHERE slot < %d;"
-        "COMMIT",
-        leased, leased);
+    AUTO_FREE char *sql = mem_format("SELECT" TEST_LEASE("sha256(public_key::text::bytea)", "public_key", "2",
+                                         "''") " FROM fairway.channel_accounts WHERE slot < %d",
+        leased);
     test_db_exec(&world->db, sql);
 }
 

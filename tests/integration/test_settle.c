@@ -113,9 +113,10 @@ static void close_with(struct fixture *f, unsigned n, int32_t code, int64_t sequ
 
 static int64_t count(struct fixture *f, const char *where)
 {
-    AUTO_FREE char *sql = mem_format("SELECT count(*) FROM fairway.leases l JOIN fairway.channel_accounts a"
-                                     " ON a.public_key = l.account WHERE %s",
-        where);
+    AUTO_FREE char *sql =
+        mem_format("SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a"
+                   " ON a.public_key = l.account WHERE %s",
+            where);
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
     /* a connection identifies a prepared statement by the address of its text, so a text on the heap needs a
@@ -211,7 +212,7 @@ static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(voi
 {
     struct fixture *f = *state;
     leased(f, 1);
-    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.leases");
+    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.lease_history");
     close_ledger(f, NEXT, max_time_s, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.expired, 0); /* another ledger may close in the same second and include it */
     close_ledger(f, NEXT + 1, max_time_s + 1, NULL, 0, NULL, 0);
@@ -229,10 +230,12 @@ static void H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock(v
 {
     struct fixture *f = *state;
     leased(f, 1);
-    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.leases");
-    test_db_exec(&f->test, "UPDATE fairway.leases SET granted_at = granted_at - interval '1 day';"
-                           "UPDATE fairway.channel_accounts SET locked_at = locked_at - interval '1 day',"
-                           " locked_until = locked_until - interval '1 day' WHERE lease_hash IS NOT NULL");
+    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.lease_history");
+    test_db_exec(
+        &f->test, "SELECT fairway.add_partitions(current_date - 2, current_date);" TEST_CHANGE_LEASES(
+                      "granted_at = granted_at - interval '1 day'"));
+    test_db_exec(
+        &f->test, "UPDATE fairway.channel_accounts SET locked_until = locked_until - interval '1 day'");
     close_ledger(f, NEXT, max_time_s - 1, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.released, 0);
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
@@ -244,7 +247,7 @@ static void a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expire
 {
     struct fixture *f = *state;
     leased(f, 1);
-    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.leases");
+    uint64_t max_time_s = (uint64_t)test_db_number(&f->test, "SELECT max_time FROM fairway.lease_history");
     const struct built_transaction transaction = {.hash = built_hash(1)};
     const struct built_account account = {.key = built_key(1), .sequence = 51};
     close_ledger(f, NEXT, max_time_s + 5, &transaction, 1, &account, 1);
@@ -256,7 +259,7 @@ static void max_ledger_is_exclusive(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
-    test_db_exec(&f->test, "UPDATE fairway.leases SET max_ledger = 103");
+    test_db_exec(&f->test, TEST_CHANGE_LEASES("max_ledger = 103"));
     close_ledger(f, 101, now_s(f), NULL, 0, NULL, 0);
     assert_int_equal(f->settled.expired, 0); /* ledger 102 may have it */
     close_ledger(f, 102, now_s(f), NULL, 0, NULL, 0);
@@ -400,60 +403,72 @@ static enum err attempt(struct fixture *f, struct db_statement first, struct db_
     return e;
 }
 
+/* An open lease on account 2, for which nothing is recorded. */
+#define NAMED_BY_ACCOUNT(hash, locked_at)                                                                    \
+    "UPDATE fairway.channel_accounts a SET lease_hash = " hash ", lease_client = '', lease_sequence = 51,"   \
+    " lease_max_time = 1, locked_at = " locked_at ", locked_until = now() WHERE a.sealed_seed = decode("     \
+    "repeat('02', 72), 'hex')"
+#define LEASE_ROW(hash, account, granted_at)                                                                 \
+    "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id,"           \
+    " granted_at) SELECT " hash ", " account ", 51, '', '', 1, 'r', " granted_at " FROM fairway.leases l"
+
 static void S3_nothing_commits_unless_account_and_open_lease_name_each_other(void **state)
 {
     struct fixture *f = *state;
-    const struct db_statement none = {0};
+    static const struct {
+        const char *what, *sql;
+    } refused[] = {
+        {"released, but its lease is open",
+            "UPDATE fairway.channel_accounts SET " TEST_NO_LEASE " WHERE lease_hash IS NOT NULL"},
+        {"ended, but its account is leased",
+            "INSERT INTO fairway.lease_results (hash, granted_at, result, ledger)"
+            " SELECT hash, granted_at, 'expired', 101 FROM fairway.leases"},
+        {"ended, but there is no such lease",
+            "INSERT INTO fairway.lease_results (hash, granted_at, result, ledger)"
+            " SELECT sha256('no'), granted_at, 'expired', 101 FROM fairway.leases"},
+        {"leased to nothing", NAMED_BY_ACCOUNT("sha256('no')", "now()")},
+        {"leased to the lease of another account",
+            NAMED_BY_ACCOUNT("(SELECT hash FROM fairway.leases)", "(SELECT granted_at FROM fairway.leases)")},
+        {"two open leases on one account", LEASE_ROW("sha256('2')", "l.account", "l.granted_at")},
+        {"a lease on an account that does not exist", LEASE_ROW("sha256('2')", "'G'", "l.granted_at")},
+        {"an open lease is replaced by another",
+            "WITH l AS (" LEASE_ROW("sha256('2')", "l.account",
+                "l.granted_at") " RETURNING *)"
+                                " UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_max_time "
+                                "= l.max_time FROM l"
+                                " WHERE a.public_key = l.account"},
+        {"the account has another max time than its lease",
+            "UPDATE fairway.channel_accounts SET lease_max_time = lease_max_time - 1"},
+        {"the account has another max ledger than its lease",
+            "UPDATE fairway.channel_accounts SET lease_max_ledger = 1 WHERE lease_hash IS NOT NULL"},
+        {"the account has another time than its lease",
+            "UPDATE fairway.channel_accounts SET locked_at = locked_at + interval '1 ms'"},
+        {"a fee bump of a lease that does not exist",
+            "INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
+            " SELECT sha256('b'), sha256('no'), granted_at, 1 FROM fairway.leases"},
+        {"a key of a lease that does not exist",
+            "INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)"
+            " SELECT '', 'k', sha256(''), sha256('no'), granted_at FROM fairway.leases"},
+    };
     leased(f, 1);
     account_row(&f->test, 2, "active");
-    assert_int_equal(attempt(f,
-                         DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL,"
-                                 " locked_until = NULL WHERE lease_hash IS NOT NULL"),
-                         none),
-        ERR_CONSTRAINT); /* released, but its lease is open */
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        if (attempt(f, (struct db_statement){refused[i].sql, NULL, 0}, (struct db_statement){0}) !=
+            ERR_CONSTRAINT)
+            fail_msg("not refused: %s", refused[i].what);
     assert_int_equal(
-        attempt(f, DB_SQL0("UPDATE fairway.leases SET settled_at = now(), result = 'expired', ledger = 101"),
-            none),
-        ERR_CONSTRAINT); /* settled, but its account is leased */
-    assert_int_equal(
-        attempt(f,
-            DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = decode(repeat('ab', 32), 'hex'),"
-                    " locked_at = now(), locked_until = now() WHERE lease_hash IS NULL"),
-            none),
-        ERR_CONSTRAINT); /* leased to nothing */
-    assert_int_equal(
-        attempt(f,
-            DB_SQL0("INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time,"
-                    " request_id) SELECT decode(repeat('cd', 32), 'hex'), account, 51, '', '', 1, 'r'"
-                    " FROM fairway.leases"),
-            none),
-        ERR_CONSTRAINT); /* two open leases on one account */
-    assert_int_equal(
-        attempt(f, DB_SQL0("UPDATE fairway.leases SET settled_at = now(), result = 'expired', ledger = 101"),
-            DB_SQL0("UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL,"
-                    " locked_until = NULL")),
+        attempt(f, DB_SQL0(TEST_END_LEASES("'expired'", "NULL", "101", "true")), (struct db_statement){0}),
         ERR_OK);
-}
-
-static void settled_leases_are_deleted_in_bounded_steps_and_open_ones_never(void **state)
-{
-    struct fixture *f = *state;
-    struct detail detail = {0};
-    size_t deleted;
-    for (unsigned n = 1; n <= 4; n++) {
-        leased(f, n);
-        if (n <= 3)
-            lease_row_end(&f->test, n, "expired", NULL);
-    }
-    test_db_exec(&f->test,
-        "UPDATE fairway.leases SET settled_at = now() - interval '100 seconds' WHERE settled_at IS NOT NULL");
-    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 200, 10, &deleted, &detail), ERR_OK);
-    assert_int_equal(deleted, 0);
-    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 50, 2, &deleted, &detail), ERR_OK);
-    assert_int_equal(deleted, 2);
-    assert_int_equal(retention_step(f->db, RETENTION_LEASES, 50, 2, &deleted, &detail), ERR_OK);
-    assert_int_equal(deleted, 1);
-    assert_int_equal(count(f, "true"), 1);
+    static const char *const again[] = {"INSERT INTO fairway.lease_results (hash, granted_at, result, ledger)"
+                                        " SELECT hash, granted_at, 'failed', 101 FROM fairway.leases",
+        "UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_client = '', lease_sequence = 51,"
+        " lease_max_time = l.max_time, locked_at = l.granted_at, locked_until = now() FROM fairway.leases l"
+        " WHERE l.account = a.public_key",
+        "INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
+        " SELECT sha256('b'), hash, granted_at, 1 FROM fairway.leases"};
+    for (size_t i = 0; i < ARRAY_LEN(again); i++)
+        if (attempt(f, (struct db_statement){again[i], NULL, 0}, (struct db_statement){0}) != ERR_CONSTRAINT)
+            fail_msg("after its end: %s", again[i]);
 }
 
 int main(void)
@@ -477,7 +492,6 @@ int main(void)
         TEST(a_creation_activates_and_a_merge_retires),
         TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody),
         TEST(S3_nothing_commits_unless_account_and_open_lease_name_each_other),
-        TEST(settled_leases_are_deleted_in_bounded_steps_and_open_ones_never),
     };
     return cmocka_run_group_tests_name("pool/settle", tests, test_pg_start, test_pg_stop);
 }

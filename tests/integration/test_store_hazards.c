@@ -33,7 +33,7 @@ static void H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone(void **s
         test_pool_grant_all(pool, &asked[i], 1);
         /* read in a session with another time zone */
         AUTO_FREE char *look =
-            mem_format("SET timezone = '%s'; DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.leases l"
+            mem_format("SET timezone = '%s'; DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.lease_history l"
                        " JOIN fairway.channel_accounts a ON a.lease_hash = l.hash AND a.locked_until ="
                        " to_timestamp(l.max_time) AND a.locked_at <= clock_timestamp()"
                        " AND a.locked_at > clock_timestamp() - interval '1 minute') = %zu; END $$",
@@ -175,7 +175,7 @@ static void *watch_rows(void *context)
     while (!__atomic_load_n(&watcher->over, __ATOMIC_SEQ_CST)) {
         AUTO_ROWS rows = NULL;
         if (db_query(db,
-                DB_SQL0("SELECT count(*) FROM fairway.leases l FULL JOIN fairway.channel_accounts a"
+                DB_SQL0("SELECT count(*) FROM fairway.lease_history l FULL JOIN fairway.channel_accounts a"
                         " ON a.public_key = l.account AND a.lease_hash = l.hash"
                         " WHERE (l.settled_at IS NULL AND l.hash IS NOT NULL AND a.public_key IS NULL)"
                         " OR (a.lease_hash IS NOT NULL AND (l.hash IS NULL OR l.settled_at IS NOT NULL))"),

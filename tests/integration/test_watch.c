@@ -149,7 +149,7 @@ static void a_lease_that_has_ended_is_reported_at_once(void **state)
     assert_int_equal(status->ledger, POOL_ROWS_LEDGER);
     assert_int_equal(status->closed_at_s, test_db_number(&database, "SELECT close_time FROM fairway.cursor"));
     assert_int_equal(status->max_time_s,
-        test_db_number(&database, "SELECT max_time FROM fairway.leases WHERE settled_at IS NOT NULL"));
+        test_db_number(&database, "SELECT max_time FROM fairway.lease_history WHERE settled_at IS NOT NULL"));
 }
 
 static void a_result_without_its_ledgers_row_is_still_a_result(void **state)

@@ -66,13 +66,9 @@ void gap_leased_many(struct gap_world *world, unsigned count)
                " SELECT k.key, k.n, decode(repeat('00', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
                " 'active' FROM unnest($1::text[]) WITH ORDINALITY AS k (key, n)",
             DB_TEXTS(texts, count)),
-        DB_SQL("INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
-               " SELECT l.hash, l.account, 51, '', '', extract(epoch FROM now())::int8 + 60, 'r'"
-               " FROM unnest($1::bytea[], $2::text[]) AS l (hash, account)",
+        DB_SQL("SELECT" TEST_LEASE("l.hash", "l.account", "51",
+                   "''") " FROM unnest($1::bytea[], $2::text[]) AS l (hash, account)",
             DB_BYTEAS(spans, count), DB_TEXTS(texts, count)),
-        DB_SQL0("UPDATE fairway.channel_accounts a SET lease_hash = l.hash, locked_at = now(),"
-                " locked_until = to_timestamp(l.max_time) FROM fairway.leases l"
-                " WHERE l.account = a.public_key"),
     };
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     struct db *db = test_db_open(&world->db, DB_DIRECT);
@@ -123,7 +119,7 @@ enum err gap_world_follow(struct gap_world *world)
 int64_t gap_count(struct gap_world *world, const char *where)
 {
     AUTO_FREE char *sql =
-        mem_format("SELECT count(*) FROM fairway.channel_accounts a LEFT JOIN fairway.leases"
+        mem_format("SELECT count(*) FROM fairway.channel_accounts a LEFT JOIN fairway.lease_history"
                    " l ON l.account = a.public_key WHERE %s",
             where);
     return test_db_number(&world->db, sql);
@@ -144,7 +140,8 @@ int64_t gap_fingerprint(struct gap_world *world)
     return test_db_number(&world->db,
         "SELECT hashtextextended(coalesce((SELECT string_agg(a::text, ',' ORDER BY a.public_key)"
         " FROM fairway.channel_accounts a), '') || coalesce((SELECT string_agg(l::text, ',' ORDER BY l.hash)"
-        " FROM fairway.leases l), '') || coalesce((SELECT string_agg(p::text, ',' ORDER BY p.id)"
+        " FROM fairway.leases l), '') || coalesce((SELECT string_agg(r::text, ',' ORDER BY r.hash)"
+        " FROM fairway.lease_results r), '') || coalesce((SELECT string_agg(p::text, ',' ORDER BY p.id)"
         " FROM fairway.provisioning p), '') || (SELECT count(*) FROM fairway.ledgers)"
         " || (SELECT sequence FROM fairway.cursor), 0)");
 }

@@ -35,10 +35,37 @@ void test_db_drop(struct test_db *db);
 struct db *test_db_open(const struct test_db *db, enum db_kind kind);
 /* Runs SQL of any number of statements in a connection of its own, whose search_path is pg_catalog. */
 void test_db_exec(const struct test_db *db, const char *sql);
-/* SQL that deletes all leases and fee bumps, also open leases: the triggers that forbid it do not fire. */
+/* SQL that runs with none of the triggers that check and protect leases. */
+#define TEST_UNCHECKED(sql)                                                                                  \
+    "SET session_replication_role = replica; " sql "; SET session_replication_role = origin;"
+/* The assignments that clear an account's lease. */
+#define TEST_NO_LEASE                                                                                        \
+    "lease_hash = NULL, lease_client = NULL, lease_sequence = NULL, lease_max_time = NULL,"                  \
+    " lease_max_ledger = NULL, locked_at = NULL, locked_until = NULL"
+/* Deletes all leases, also open ones, with all that belongs to them. */
 #define TEST_DELETE_LEASES                                                                                   \
-    "SET session_replication_role = replica; DELETE FROM fairway.fee_bumps; DELETE FROM fairway.leases;"     \
-    " SET session_replication_role = origin;"
+    TEST_UNCHECKED("DELETE FROM fairway.fee_bumps; DELETE FROM fairway.lease_results;"                       \
+                   " DELETE FROM fairway.idempotency_keys; DELETE FROM fairway.leases;"                      \
+                   " UPDATE fairway.channel_accounts SET " TEST_NO_LEASE " WHERE lease_hash IS NOT NULL")
+/* Changes rows of fairway.leases and the copies in the accounts' rows; changes: what follows SET. */
+#define TEST_CHANGE_LEASES(changes)                                                                          \
+    TEST_UNCHECKED("UPDATE fairway.leases SET " changes "; UPDATE fairway.channel_accounts a SET"            \
+                   " lease_client = l.client, lease_sequence = l.sequence, lease_max_time = l.max_time,"     \
+                   " lease_max_ledger = l.max_ledger, locked_at = l.granted_at FROM fairway.leases l"        \
+                   " WHERE l.hash = a.lease_hash")
+/* SELECTs that record a lease of 60 s, with neither key nor envelope, and end one; the account and the hash
+ * are SQL. */
+#define TEST_LEASE(hash, account, sequence, client)                                                          \
+    " fairway.record_leases(ARRAY[" hash "], ARRAY[" account "]::text[], ARRAY[" sequence "],"               \
+    " ARRAY[NULL::bigint], ARRAY[" client "], ARRAY[''::bytea],"                                             \
+    " ARRAY[floor(extract(epoch FROM now()))::bigint + 60], ARRAY[0], ARRAY['r'], ARRAY[NULL],"              \
+    " ARRAY[NULL::bytea])"
+/* Ends the open leases of accounts a; the result and its code are SQL. */
+#define TEST_END_LEASES(result, code, ledger, where)                                                         \
+    "WITH ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)"       \
+    " SELECT a.lease_hash, a.locked_at, " result ", " code ", " ledger " FROM fairway.channel_accounts a"    \
+    " WHERE a.lease_hash IS NOT NULL AND " where ")"                                                         \
+    " UPDATE fairway.channel_accounts a SET " TEST_NO_LEASE " WHERE a.lease_hash IS NOT NULL AND " where
 /* Returns the one number (int8) of a query, which runs in a connection of its own. */
 int64_t test_db_number(const struct test_db *db, const char *sql);
 

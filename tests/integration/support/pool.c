@@ -91,12 +91,8 @@ void asked_wipe_all(struct asked asked[], size_t count)
 
 void test_lock_key(struct db *db)
 {
-    uint8_t name[] = "idempotency\0\0key"; /* purpose, client and key */
-    const struct hash number = sha256((struct bytes){name, sizeof name - 1});
     assert_int_equal(
-        db_query(db,
-            DB_SQL("SELECT pg_advisory_xact_lock($1)::text", DB_I64((int64_t)be64_get(number.bytes))), NULL,
-            NULL),
+        db_query(db, DB_SQL0("SELECT pg_advisory_xact_lock(fairway.key_lock('', 'key'))::text"), NULL, NULL),
         ERR_OK);
 }
 

@@ -59,25 +59,24 @@ void lease_row(const struct test_db *db, unsigned n, const char *client, int age
 {
     struct names names = names_of(n);
     test_db_execf(db,
-        "BEGIN;"
-        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id)"
-        " VALUES ('\\x%s', '%s', 51, '%s', '', floor(extract(epoch FROM now()))::int8 + 60 - %d, 'r');"
-        "UPDATE fairway.channel_accounts a SET lease_hash = l.hash, locked_until = to_timestamp(l.max_time),"
-        " locked_at = to_timestamp(l.max_time - 60) FROM fairway.leases l"
-        " WHERE l.account = a.public_key AND a.public_key = '%s';"
-        "COMMIT",
-        names.hash, names.address, client, age_s, names.address);
+        "WITH l AS (INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time,"
+        "   request_id, granted_at) VALUES ('\\x%s', '%s', 51, '%s', '',"
+        "   floor(extract(epoch FROM now()))::int8 + 60, 'r', now()) RETURNING *)"
+        " UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_client = l.client,"
+        " lease_sequence = l.sequence, lease_max_time = l.max_time, locked_at = l.granted_at,"
+        " locked_until = to_timestamp(l.max_time) FROM l WHERE a.public_key = l.account",
+        names.hash, names.address, client);
+    if (age_s == 0)
+        return;
+    test_db_execf(db,
+        "SELECT fairway.add_partitions((now() - interval '%d s')::date, current_date);" TEST_CHANGE_LEASES(
+            "granted_at = granted_at - interval '%d s', max_time = max_time - %d WHERE hash = '\\x%s'"),
+        age_s, age_s, age_s, names.hash);
 }
 
 void lease_row_end(const struct test_db *db, unsigned n, const char *result, const char *code)
 {
     struct names names = names_of(n);
-    test_db_execf(db,
-        "BEGIN;"
-        "UPDATE fairway.leases SET settled_at = now(), ledger = %d, result = '%s',"
-        " result_code = nullif('%s', '') WHERE hash = '\\x%s';"
-        "UPDATE fairway.channel_accounts SET lease_hash = NULL, locked_at = NULL, locked_until = NULL"
-        " WHERE public_key = '%s';"
-        "COMMIT",
-        POOL_ROWS_LEDGER, result, code == NULL ? "" : code, names.hash, names.address);
+    test_db_execf(db, TEST_END_LEASES("'%s'", "nullif('%s', '')", "%d", "a.public_key = '%s'"), result,
+        code == NULL ? "" : code, POOL_ROWS_LEDGER, names.address, names.address);
 }

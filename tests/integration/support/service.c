@@ -211,8 +211,7 @@ void service_reset(struct service *service)
     service_set_rpc(service);
     test_db_exec(&service->db, TEST_DELETE_LEASES
         "DELETE FROM fairway.funds;"
-        "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL, lease_hash = NULL,"
-        " locked_at = NULL, locked_until = NULL;"
+        "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL;"
         "UPDATE fairway.cursor SET close_time = extract(epoch FROM clock_timestamp())::int8,"
         " grants_allowed = true, grants_reason = NULL, held_until = NULL, hold_reason = NULL;"
         "NOTIFY fairway_pool");
@@ -257,7 +256,7 @@ void service_include(
     struct detail detail = {0};
     AUTO_ROWS rows = NULL;
     must(db_query(service->sql,
-             DB_SQL("SELECT l.account, l.sequence FROM fairway.leases l WHERE l.hash = $1",
+             DB_SQL("SELECT l.account, l.sequence FROM fairway.lease_history l WHERE l.hash = $1",
                  DB_BYTEA(BYTES_OF(lease->bytes))),
              &rows, &detail),
         &detail, "lease");

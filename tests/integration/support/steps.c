@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "pool_rows.h"
 
 #define ITEMS_MAX 4
 #define CREATING_FROM 6 /* this account and later ones do not exist at first */
@@ -21,9 +22,8 @@ unsigned draw(unsigned *random, unsigned below)
 /* ---- the beginning of a sequence */
 
 static const char sql_reset[] =
-    "BEGIN; " TEST_DELETE_LEASES
-    "UPDATE fairway.channel_accounts a SET lease_hash = NULL, locked_at = NULL, locked_until = NULL,"
-    " quarantine_reason = NULL, slot = s.slot, state = CASE WHEN s.slot < 6 THEN 'active' ELSE 'creating' "
+    "BEGIN; " TEST_DELETE_LEASES "UPDATE fairway.channel_accounts a SET quarantine_reason = NULL, slot = "
+    "s.slot, state = CASE WHEN s.slot < 6 THEN 'active' ELSE 'creating' "
     "END,"
     " sequence = CASE WHEN s.slot < 6 THEN s.sequence END,"
     " sequence_ledger = CASE WHEN s.slot < 6 THEN s.sequence_ledger END"
@@ -277,8 +277,10 @@ static void run_sql(struct run *run, struct db_statement statement)
 /* Moves the times of the leases into the past instead of waiting. */
 static void pass_time(struct run *run, unsigned seconds)
 {
-    run_sql(run, DB_SQL("UPDATE fairway.leases SET max_time = max_time - $1 WHERE settled_at IS NULL",
-                     DB_I64(seconds)));
+    test_db_execf(&run->pool.test,
+        TEST_CHANGE_LEASES("max_time = max_time - %u WHERE hash IN"
+                           " (SELECT lease_hash FROM fairway.channel_accounts)"),
+        seconds);
     for (size_t i = 0; i < run->reference.lease_count; i++)
         if (strcmp(run->reference.leases[i].result, "open") == 0)
             run->reference.leases[i].max_time_s -= seconds;

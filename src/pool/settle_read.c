@@ -1,0 +1,99 @@
+#include "settle_read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "pool/submission.h"
+
+void settle_accounts_free(struct settle_accounts *accounts)
+{
+    free(accounts->items);
+    *accounts = (struct settle_accounts){0};
+}
+
+/* One scan of the pool finds the leases that may expire: an index on what a lease changes would make each
+ * grant write it. Grants skip locked rows, so this cannot deadlock with them. */
+static const char sql_lock[] =
+    "SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash, a.lease_sequence,"
+    " a.lease_max_time, coalesce(a.lease_max_ledger, 0), " SUBMISSION_KIND
+    " IS NOT NULL FROM fairway.channel_accounts a"
+    " WHERE a.state <> 'retired' AND a.public_key = ANY (ARRAY(SELECT n FROM unnest($1::text[]) n"
+    "   UNION ALL SELECT b.public_key::text FROM fairway.channel_accounts b"
+    "     WHERE b.lease_max_time < $2 OR b.lease_max_ledger <= $3))"
+    " ORDER BY a.public_key COLLATE \"C\" FOR UPDATE";
+
+static int compare_evidence(const void *a, const void *b)
+{
+    const struct account_evidence *const *first = a, *const *second = b;
+    return strcmp((*first)->address, (*second)->address);
+}
+
+static enum err read_lease(
+    const struct db_rows *rows, size_t row, struct settle_account *account, struct detail *detail)
+{
+    const struct bytes hash = db_bytea(rows, row, 4);
+    account->leased = hash.data != NULL;
+    if (!account->leased)
+        return ERR_OK;
+    if (hash.len != sizeof account->lease.hash.bytes)
+        return detail_set(detail, ERR_INTERNAL, "account %s has a malformed lease", account->address);
+    memcpy(account->lease.hash.bytes, hash.data, hash.len);
+    account->lease.sequence = db_i64(rows, row, 5);
+    account->lease.max_time_s = db_i64(rows, row, 6);
+    account->lease.max_ledger = db_i64(rows, row, 7);
+    return ERR_OK;
+}
+
+static enum err read_account(
+    const struct db_rows *rows, size_t row, struct settle_account *account, struct detail *detail)
+{
+    snprintf(account->address, sizeof account->address, "%s", db_text(rows, row, 0));
+    if (account_state_parse(db_text(rows, row, 1), &account->row.state) != ERR_OK)
+        return detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", account->address);
+    account->row.known = !db_is_null(rows, row, 2);
+    if (account->row.known) {
+        account->row.sequence = db_i64(rows, row, 2);
+        account->row.sequence_ledger = db_i64(rows, row, 3);
+    }
+    account->submitted = db_bool(rows, row, 8);
+    return read_lease(rows, row, account, detail);
+}
+
+/* Rows and evidence are in the same order, so one pass over both finds the evidence of each row. */
+static enum err read_accounts(const struct db_rows *rows, const struct settle_evidence *evidence,
+    struct settle_accounts *out, struct detail *detail)
+{
+    const struct account_evidence **sorted AUTO_FREE =
+        NEW_ARRAY(evidence->account_count, const struct account_evidence *);
+    size_t next = 0;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < evidence->account_count; i++)
+        sorted[i] = &evidence->accounts[i];
+    qsort(sorted, evidence->account_count, sizeof sorted[0], compare_evidence);
+    out->items = NEW_ARRAY(db_count(rows), struct settle_account);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
+        struct settle_account *account = &out->items[out->count++];
+        e = read_account(rows, row, account, detail);
+        if (!evidence->gap) /* there, a lease that the reads have passed ends too */
+            account->row.lease_sequence = account->lease.sequence;
+        while (next < evidence->account_count && strcmp(sorted[next]->address, account->address) < 0)
+            next++;
+        if (next < evidence->account_count && strcmp(sorted[next]->address, account->address) == 0)
+            account->evidence = sorted[next];
+    }
+    return e;
+}
+
+enum err settle_read(
+    struct db *db, const struct settle_evidence *evidence, struct settle_accounts *out, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    *out = (struct settle_accounts){0};
+    enum err e = db_query(db,
+        DB_SQL(sql_lock, DB_TEXTS(evidence->addresses, evidence->account_count),
+            DB_I64((int64_t)evidence->close_time_s), DB_I64((int64_t)evidence->sequence + 1)),
+        &rows, detail);
+    return e == ERR_OK ? read_accounts(rows, evidence, out, detail) : e;
+}

@@ -1,0 +1,48 @@
+/* The start of settling: locks and reads the accounts that a ledger may change. */
+#ifndef FAIRWAY_POOL_SETTLE_READ_H
+#define FAIRWAY_POOL_SETTLE_READ_H
+
+#include "db/db.h"
+#include "pool/account_state.h"
+#include "pool/settle_evidence.h"
+
+struct settle_lease {
+    struct hash hash;
+    int64_t sequence;
+    int64_t max_time_s;
+    int64_t max_ledger; /* exclusive; 0: none */
+};
+
+/* How a lease ends. */
+struct settle_end {
+    const char *result; /* NULL: it stays open */
+    const char *code;   /* NULL: no ledger has the transaction, or none that is known */
+    int64_t ledger;
+};
+
+/* A locked account, and what settling changes of it. */
+struct settle_account {
+    char address[ADDRESS_SIZE];
+    const struct account_evidence *evidence; /* NULL: only its lease can have expired */
+    struct account_row row;
+    bool leased; /* lease is set */
+    struct settle_lease lease;
+    struct settle_end end;
+    bool submitted; /* the pending submission names it */
+    bool followed;  /* the row took over what the network has */
+    bool changed;   /* the row */
+};
+
+struct settle_accounts {
+    struct settle_account *items; /* in the order of their addresses */
+    size_t count;
+};
+void settle_accounts_free(struct settle_accounts *accounts);
+
+/* Locks all accounts of the pool about which there is evidence or whose lease may expire with this ledger,
+ * except retired ones, in the order of their addresses, so that none is leased before the COMMIT. The caller
+ * frees *out, also after an error. */
+MUST_CHECK enum err settle_read(struct db *db, const struct settle_evidence *evidence,
+    struct settle_accounts *out, struct detail *detail);
+
+#endif
