@@ -184,8 +184,7 @@ static enum err check_audience(
 /* A token that names a key is for the request with that key. */
 static bool idempotency_key_fits(const struct token *token, const char *header)
 {
-    return token->idempotency_key == NULL ||
-           (header != NULL && text_equal(token->idempotency_key, header));
+    return token->idempotency_key == NULL || (header != NULL && text_equal(token->idempotency_key, header));
 }
 
 /* The claims about this request: method, target, idempotency key and body. */
