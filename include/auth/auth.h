@@ -34,6 +34,7 @@ struct auth_settings {
 struct auth_client {
     char name[AUTH_NAME_SIZE];
     struct hash token; /* SHA-256 of the token: equal only for equal requests of one client */
+    bool key_signed;   /* the token names the Idempotency-Key of the request */
 };
 
 /* A request as it was received. */

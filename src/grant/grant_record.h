@@ -16,6 +16,7 @@ struct grant_record {
     const struct grant_terms *terms;
     const struct grant_record_item *items;
     size_t count;
+    const struct idempotency_tokens *tokens;
     const struct public_key *faults; /* accounts whose sealed seeds do not open: they are quarantined */
     size_t fault_count;
 };
