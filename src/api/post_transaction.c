@@ -68,7 +68,7 @@ static void job_reply(struct lease_job *job, const struct lease *lease)
 static void job_refuse(struct lease_job *job, enum err e, const struct detail *detail)
 {
     connection_shares_give(&job->api->shares, SHARE_LEASE);
-    api_refuse(job->http, e, detail);
+    api_refuse_with(job->http, e, detail, api_json_limit(e, job->ticket.grant.limit));
     job_free(job);
 }
 
@@ -97,8 +97,9 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
 }
 
 /*
- * A request that is captured and sent again has the same token, so the token's hash is the key of a request
- * that has no other. The token itself is neither stored nor logged.
+ * A request that is captured and sent again has the same token, so the token's hash is a key too: the only
+ * one of a request without an Idempotency-Key, which the token does not sign. The token itself is neither
+ * stored nor logged.
  */
 static void take_token_as_key(struct lease_job *job)
 {
@@ -107,7 +108,11 @@ static void take_token_as_key(struct lease_job *job)
     if (client == NULL)
         return;
     hash_encode(&client->token, token);
-    snprintf(job->request.idempotency_key, sizeof job->request.idempotency_key, "token:%s", token);
+    snprintf(job->request.token_key, sizeof job->request.token_key, "token:%s", token);
+    if (job->request.idempotency_key[0] != '\0')
+        return;
+    memcpy(job->request.idempotency_key, job->request.token_key, sizeof job->request.token_key);
+    job->request.token_key[0] = '\0';
 }
 
 /* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
@@ -116,10 +121,8 @@ static enum err read_key(struct lease_job *job, struct detail *detail)
     const char *key = http_header(job->http, "Idempotency-Key");
     size_t len = 0;
     job->request.digest = sha256(http_body(job->http));
-    if (key == NULL) {
-        take_token_as_key(job);
+    if (key == NULL)
         return ERR_OK;
-    }
     while (key[len] >= ' ' && key[len] <= '~')
         len++;
     if (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key)
@@ -140,6 +143,10 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
         (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = envelope_decode(buf_bytes(&job->xdr), &request->envelope, detail)) != ERR_OK)
         return e;
+    take_token_as_key(job);
+    const struct auth_limits *limits = api_limits(job->http);
+    request->limits =
+        (struct lease_limits){limits->open_leases, limits->leases_per_second, limits->pool_percent};
     snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     snprintf(request->request_id, sizeof request->request_id, "%s", http_request_id(job->http));
     return ERR_OK;

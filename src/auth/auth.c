@@ -226,6 +226,7 @@ static enum err check_token(const struct auth *auth, const struct token *token,
         (e = check_request(token, request, why)) != ERR_OK)
         return e;
     memcpy(out->name, client->name, sizeof out->name);
+    out->limits = client->limits;
     if ((client->scopes & request->scope) == 0)
         return detail_set(why, ERR_FORBIDDEN, "The client %s may not use this path.", client->name);
     return ERR_OK;
