@@ -1,4 +1,4 @@
--- Clients: what those with limits use, counted for all replicas together, and tokens as keys beside Idempotency-Keys.
+-- What clients with limits use, counted for all replicas together.
 
 -- One row for each client that has had a limit on its leases. A client without limits has none and costs nothing.
 CREATE TABLE fairway.client_usage (
@@ -98,28 +98,3 @@ BEGIN
         WHERE CASE f.day WHEN excluded.day THEN f.stroops ELSE 0 END + excluded.stroops <= day_max;
     RETURN FOUND;
 END $$;
-
--- A request that has an Idempotency-Key and a token keeps both: of_keys have or have just taken a lease, tokens become keys of the
--- same one. So a request that is captured and sent again without its Idempotency-Key takes no second lease.
-CREATE FUNCTION fairway.link_keys(clients text[], tokens text[], of_keys text[]) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
-DECLARE
-    first constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
-    last constant timestamptz := first + interval '3 days';
-BEGIN
-    INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)
-        SELECT n.client, n.token, k.digest, k.lease_hash, k.granted_at
-        FROM unnest(clients, tokens, of_keys) n (client, token, key)
-        CROSS JOIN LATERAL (SELECT * FROM fairway.idempotency_keys i
-            WHERE i.client = n.client AND i.key = n.key AND i.granted_at >= first AND i.granted_at < last LIMIT 1) k
-        ON CONFLICT DO NOTHING;
-END $$;
-
--- For people: a lease with the key that its client chose, and its end.
-CREATE OR REPLACE VIEW fairway.lease_history AS
-    SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.key AS idempotency_key, l.envelope, l.max_time, l.max_ledger,
-        l.request_id, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger
-    FROM fairway.all_leases l
-    LEFT JOIN fairway.all_lease_results r ON r.hash = l.hash AND r.granted_at = l.granted_at
-    LEFT JOIN fairway.all_idempotency_keys k ON k.lease_hash = l.hash AND k.granted_at = l.granted_at AND k.key NOT LIKE 'token:%';

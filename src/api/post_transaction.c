@@ -97,9 +97,8 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
 }
 
 /*
- * A request that is captured and sent again has the same token, so the token's hash is a key too: the only
- * one of a request without an Idempotency-Key, which the token does not sign. The token itself is neither
- * stored nor logged.
+ * A request that is captured and sent again has the same token, so the token's hash is the key of a request
+ * that has no other. The token itself is neither stored nor logged.
  */
 static void take_token_as_key(struct lease_job *job)
 {
@@ -108,11 +107,7 @@ static void take_token_as_key(struct lease_job *job)
     if (client == NULL)
         return;
     hash_encode(&client->token, token);
-    snprintf(job->request.token_key, sizeof job->request.token_key, "token:%s", token);
-    if (job->request.idempotency_key[0] != '\0')
-        return;
-    memcpy(job->request.idempotency_key, job->request.token_key, sizeof job->request.token_key);
-    job->request.token_key[0] = '\0';
+    snprintf(job->request.idempotency_key, sizeof job->request.idempotency_key, "token:%s", token);
 }
 
 /* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
@@ -121,8 +116,10 @@ static enum err read_key(struct lease_job *job, struct detail *detail)
     const char *key = http_header(job->http, "Idempotency-Key");
     size_t len = 0;
     job->request.digest = sha256(http_body(job->http));
-    if (key == NULL)
+    if (key == NULL) {
+        take_token_as_key(job);
         return ERR_OK;
+    }
     while (key[len] >= ' ' && key[len] <= '~')
         len++;
     if (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key)
@@ -143,7 +140,6 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
         (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = envelope_decode(buf_bytes(&job->xdr), &request->envelope, detail)) != ERR_OK)
         return e;
-    take_token_as_key(job);
     const struct auth_limits *limits = api_limits(job->http);
     request->limits =
         (struct lease_limits){limits->open_leases, limits->leases_per_second, limits->pool_percent};

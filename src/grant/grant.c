@@ -193,11 +193,8 @@ static void reopen(struct grant *const grants[], size_t count)
 /* No lease is new. Leases that repeated requests found must be durable before they are handed out. */
 static enum err end_without_leases(struct db *db, const struct grant_claim *claim, struct detail *detail)
 {
-    const struct db_statement link = idempotency_link_statement(claim->keys);
-    enum err e = link.sql == NULL ? ERR_OK : db_query(db, link, NULL, detail);
-    if (e != ERR_OK)
-        ;
-    else if (claim->keys->any_found)
+    enum err e = ERR_OK;
+    if (claim->keys->any_found)
         e = db_commit_durably(db, detail);
     else if (claim->batch->mode == GRANT_CLAIM_SHARE)
         e = grant_record_sharing(db, claim->batch, detail);
@@ -218,13 +215,10 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
     if (result->count + result->fault_count == 0)
         return end_without_leases(db, claim, detail);
     const struct lease_request *requests[GRANT_BATCH_MAX];
-    for (size_t i = 0; i < result->count; i++) {
+    for (size_t i = 0; i < result->count; i++)
         requests[i] = result->items[i].request;
-        idempotency_link(claim->keys, requests[i]);
-    }
     const struct grant_record record = {.batch = claim->batch,
-        .after = {usage_use_statement(claim->usage, requests, result->count),
-            idempotency_link_statement(claim->keys)},
+        .after = usage_use_statement(claim->usage, requests, result->count),
         .terms = &claim->terms,
         .items = result->items,
         .count = result->count,

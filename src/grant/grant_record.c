@@ -138,17 +138,16 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
     fill(columns, record->items, count);
-    struct db_statement statements[2 + ARRAY_LEN(record->after)] = {DB_SQL(sql_record,
-        DB_BYTEAS(columns->hash, count), DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
+    struct db_statement statements[3] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+        DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
         DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
         DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
         DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
         DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count))};
     struct db_param leave[2];
     size_t statement_count = 1;
-    for (size_t i = 0; i < ARRAY_LEN(record->after); i++)
-        if (record->after[i].sql != NULL)
-            statements[statement_count++] = record->after[i];
+    if (record->after.sql != NULL)
+        statements[statement_count++] = record->after;
     if (record->batch->mode == GRANT_CLAIM_SHARE) {
         leave[0] = DB_I64(record->batch->sharing->replica);
         leave[1] = DB_I32(decided_count(record->batch, count));

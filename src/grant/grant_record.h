@@ -14,7 +14,7 @@ struct grant_record_item {
 struct grant_record {
     const struct grant_batch *batch;
     const struct grant_terms *terms;
-    struct db_statement after[2]; /* to be run after the leases are recorded; text NULL: none */
+    struct db_statement after; /* to be run after the leases are recorded; text NULL: none */
     const struct grant_record_item *items;
     size_t count;
     const struct public_key *faults; /* accounts whose sealed seeds do not open: they are quarantined */

@@ -16,29 +16,27 @@ static const char sql_find[] =
     "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time, f.envelope,"
     " f.digest FROM fairway.find_keys($1, $2) f";
 
-static const char sql_link[] = "SELECT fairway.link_keys($1, $2, $3)";
-
-static struct idempotency_key *key_of(
-    struct idempotency_keys *keys, const struct lease_request *request, const char *text)
+static bool same_key(const struct lease_request *a, const struct lease_request *b)
 {
-    if (text[0] == '\0')
-        return NULL;
+    return strcmp(a->client, b->client) == 0 && strcmp(a->idempotency_key, b->idempotency_key) == 0;
+}
+
+static struct idempotency_key *key_of(struct idempotency_keys *keys, const struct lease_request *request)
+{
     for (size_t i = 0; i < keys->count; i++)
-        if (strcmp(keys->clients[i], request->client) == 0 && strcmp(keys->texts[i], text) == 0)
+        if (same_key(keys->keys[i].request, request))
             return &keys->keys[i];
     keys->clients[keys->count] = request->client;
-    keys->texts[keys->count] = text;
-    keys->keys[keys->count] = (struct idempotency_key){.text = text, .request = request};
+    keys->texts[keys->count] = request->idempotency_key;
+    keys->keys[keys->count].request = request;
     return &keys->keys[keys->count++];
 }
 
 void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct lease_request *request = grants[i]->request;
-        keys->of[i] = key_of(keys, request, request->idempotency_key);
-        keys->token_of[i] = key_of(keys, request, request->token_key);
-    }
+    for (size_t i = 0; i < count; i++)
+        if (grants[i]->request->idempotency_key[0] != '\0')
+            keys->of[i] = key_of(keys, grants[i]->request);
     keys->params[0] = DB_TEXTS(keys->clients, keys->count);
     keys->params[1] = DB_TEXTS(keys->texts, keys->count);
 }
@@ -116,94 +114,39 @@ static void decide(struct grant *grant, const struct lease *lease, const struct 
         grant->lease = copy_of(lease);
 }
 
-/* Whether the token took a lease that is not its key's. */
-static bool token_used_otherwise(const struct idempotency_key *key, const struct idempotency_key *token)
-{
-    return token != NULL && token->found && !(key->found && hash_equal(&token->lease.hash, &key->lease.hash));
-}
-
-static bool unknown(const struct idempotency_key *key)
-{
-    return key != NULL && !key->found && !key->locked;
-}
-
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)
 {
-    const struct idempotency_key *key = keys->of[i], *token = keys->token_of[i];
-    struct grant *grant = grants[i];
+    const struct idempotency_key *key = keys->of[i];
     if (key == NULL)
         return true;
-    if (token_used_otherwise(key, token)) {
-        grant->state = GRANT_REFUSED;
-        grant->error = detail_set(&grant->detail, ERR_IDEMPOTENCY_CONFLICT,
-            "This token took a lease with another Idempotency-Key, or with none. Sign a new token: one of "
-            "another second, "
-            "or with a claim of its own (jti).");
-        return false;
-    }
-    if (unknown(key) || unknown(token)) {
-        grant->open = OPEN_KEY_LOCKED;
-        return false;
-    }
-    if (key->found) {
-        decide(grant, &key->lease, &key->digest);
-        if (grant->state == GRANT_DONE && token != NULL && !token->found)
-            idempotency_link(keys, grant->request);
-        return false;
-    }
-    if (key->request == grant->request && token != NULL && token->request != grant->request) {
-        grant->open = OPEN_KEY_LOCKED; /* another grant of the batch has the token and another key */
-        return false;
-    }
-    return key->request == grant->request;
-}
-
-void idempotency_link(struct idempotency_keys *keys, const struct lease_request *request)
-{
-    if (request->token_key[0] == '\0')
-        return;
-    keys->link_clients[keys->link_count] = request->client;
-    keys->link_tokens[keys->link_count] = request->token_key;
-    keys->link_keys[keys->link_count++] = request->idempotency_key;
-}
-
-struct db_statement idempotency_link_statement(struct idempotency_keys *keys)
-{
-    if (keys->link_count == 0)
-        return (struct db_statement){0};
-    keys->link_params[0] = DB_TEXTS(keys->link_clients, keys->link_count);
-    keys->link_params[1] = DB_TEXTS(keys->link_tokens, keys->link_count);
-    keys->link_params[2] = DB_TEXTS(keys->link_keys, keys->link_count);
-    return (struct db_statement){sql_link, keys->link_params, ARRAY_LEN(keys->link_params)};
-}
-
-/* The grant has the key of another one of the batch, which was decided. */
-static void share(struct grant *grant, const struct grant *first)
-{
-    if (first->state == GRANT_DONE)
-        decide(grant, &first->lease, &first->request->digest);
-    else if (first->state == GRANT_REFUSED && hash_equal(&grant->request->digest, &first->request->digest)) {
-        grant->state = GRANT_REFUSED;
-        grant->error = first->error;
-        grant->detail = first->detail;
-        grant->limit = first->limit;
-    } else if (first->state == GRANT_REFUSED)
-        grant->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
+    if (key->found)
+        decide(grants[i], &key->lease, &key->digest);
+    else if (!key->locked)
+        grants[i]->open = OPEN_KEY_LOCKED;
+    return !key->found && key->locked && key->request == grants[i]->request;
 }
 
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
-    size_t first[2 * GRANT_BATCH_MAX] = {0};
+    const struct grant *first[GRANT_BATCH_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         const struct idempotency_key *key = keys->of[i];
         if (key == NULL || key->found || !key->locked)
             continue;
         const size_t n = (size_t)(key - keys->keys);
         if (key->request == grants[i]->request)
-            first[n] = i;
-        else if (grants[i]->state == GRANT_OPEN && keys->token_of[i] == keys->token_of[first[n]])
-            share(grants[i], grants[first[n]]);
-        else if (grants[i]->state == GRANT_OPEN)
-            grants[i]->open = OPEN_KEY_LOCKED; /* its token is linked by the next batch */
+            first[n] = grants[i];
+        else if (first[n] == NULL)
+            continue;
+        else if (first[n]->state == GRANT_DONE)
+            decide(grants[i], &first[n]->lease, &first[n]->request->digest);
+        else if (first[n]->state == GRANT_REFUSED &&
+                 hash_equal(&grants[i]->request->digest, &first[n]->request->digest)) {
+            grants[i]->state = GRANT_REFUSED;
+            grants[i]->error = first[n]->error;
+            grants[i]->detail = first[n]->detail;
+            grants[i]->limit = first[n]->limit;
+        } else if (first[n]->state == GRANT_REFUSED)
+            grants[i]->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
     }
 }

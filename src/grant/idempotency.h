@@ -8,9 +8,8 @@
 
 #include "grant/grant.h"
 
-/* One key, carried by one or more requests of the batch: an Idempotency-Key, or the hash of a token. */
+/* One key, carried by one or more requests of the batch. */
 struct idempotency_key {
-    const char *text;
     const struct lease_request *request; /* the first of those */
     bool locked;                         /* by this transaction, until it ends */
     bool found;                          /* lease and digest are set */
@@ -19,18 +18,13 @@ struct idempotency_key {
 };
 
 struct idempotency_keys {
-    struct idempotency_key keys[2 * GRANT_BATCH_MAX];
+    struct idempotency_key keys[GRANT_BATCH_MAX];
     size_t count;
-    struct idempotency_key *of[GRANT_BATCH_MAX];       /* by grant; NULL: it carries none */
-    struct idempotency_key *token_of[GRANT_BATCH_MAX]; /* NULL: it has no token_key */
+    struct idempotency_key *of[GRANT_BATCH_MAX]; /* by grant; NULL: it carries none */
     bool any_found;
     /* what the statements' parameters point to */
-    const char *clients[2 * GRANT_BATCH_MAX], *texts[2 * GRANT_BATCH_MAX];
+    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
     struct db_param params[2];
-    /* tokens that become keys of the leases that other keys have */
-    const char *link_clients[GRANT_BATCH_MAX], *link_tokens[GRANT_BATCH_MAX], *link_keys[GRANT_BATCH_MAX];
-    size_t link_count;
-    struct db_param link_params[3];
 };
 
 /* *keys is zeroed before. */
@@ -52,16 +46,9 @@ MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
  * Before accounts are assigned: when grant i repeats an earlier request, decides it (refuses it when its body
  * differs). Returns whether grant i may get an account. Not so when it repeats a request, when another grant
  * of the batch with the same key comes first, or when its key is locked elsewhere (it stays open with
- * OPEN_KEY_LOCKED). A token that took a lease with another Idempotency-Key, or with none, takes no second
- * one: the grant is refused. One that comes with the key of an earlier lease is linked to that lease.
+ * OPEN_KEY_LOCKED).
  */
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i);
-
-/* The request gets or repeats a lease: its token, if it has one beside its key, is linked to that lease. */
-void idempotency_link(struct idempotency_keys *keys, const struct lease_request *request);
-/* The statement that records the links, after the leases were recorded; its text is NULL when there is none.
- */
-struct db_statement idempotency_link_statement(struct idempotency_keys *keys);
 
 /* After COMMIT: grants with the same key get the result of the first of them. */
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count);
