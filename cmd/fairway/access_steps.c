@@ -165,6 +165,10 @@ enum err access_steps_connect(struct access_steps *steps, struct detail *detail)
         e = retry_until(compare_databases, steps, steps->deadline_ms, detail);
     if (e == ERR_OK && out->synchronous_failover)
         e = retry_until(check_standby, steps, steps->deadline_ms, detail);
+    if (out->rpc_url != NULL && rpc_is_plain(out->rpc_url))
+        log_warn("RPC_URL has an http address beyond this host: whoever is on the way can change what the RPC"
+                 " says",
+            NULL);
     if (e == ERR_OK && out->rpc_url != NULL)
         e = retry_until(read_rpc_network, steps, steps->deadline_ms, detail);
     return e == ERR_OK ? agree_on_network(steps, detail) : e;

@@ -28,7 +28,9 @@ static const struct {
          NULL, 0, 0},
         WITH_POOL},
     /* network */
-    {{"RPC_URL", CONFIG_URL, NULL, "Stellar RPC, http or https", NULL, 0, 0}, WITH_POOL},
+    {{"RPC_URL", CONFIG_URL, NULL, "Stellar RPC, http or https; several with commas: they are compared", NULL,
+         0, 0},
+        WITH_POOL},
     {{"NETWORK_PASSPHRASE", CONFIG_TEXT, NULL,
          "passphrase of the network (default: the database's; before the first start, the RPC's)", NULL, 0,
          0},

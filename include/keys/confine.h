@@ -1,8 +1,8 @@
 /*
  * Confines fairway itself, the process that reads the network. Code that takes it over can read no secret
  * file again, even as root or as the file's owner, cannot reach into the key process or any other
- * process, cannot start a program, write a file or gain a privilege. It still has what fairway needs: its
- * memory, its sockets, new connections, and the socket to the key process.
+ * process, cannot start a program, write a file, change its mode or gain a privilege. It still has what
+ * fairway needs: its memory, its sockets, new connections, and the socket to the key process.
  */
 #ifndef FAIRWAY_KEYS_CONFINE_H
 #define FAIRWAY_KEYS_CONFINE_H

@@ -12,10 +12,14 @@
 
 struct rpc;
 
+#define RPC_ADDRESSES_MAX 8
+
 struct rpc_settings {
-    const char *url; /* copied */
+    const char *url; /* copied; one address, or several with commas between them: when one fails, a call uses
+                        the next */
+    unsigned only;   /* 0: all addresses; else this one alone, counted from 1 */
     int timeout_ms;  /* 0: 15,000 */
-    size_t max_body; /* 0: 256 MiB */
+    size_t max_body; /* 0: the limit of each method, at most 64 MiB */
     int cancel_fd;   /* while it is readable, calls return ERR_CANCELLED; -1: none */
 };
 
@@ -23,6 +27,14 @@ struct rpc_settings {
  */
 struct rpc *rpc_new(const struct rpc_settings *settings);
 void rpc_free(struct rpc *rpc); /* NULL is fine */
+
+/* The number of addresses in a url, at most RPC_ADDRESSES_MAX: rpc_new uses no more. */
+size_t rpc_address_count(const char *url);
+/* Whether one of them is http, not https, and leads beyond this host: whoever is on the way can change what
+ * the RPC says. */
+bool rpc_is_plain(const char *url);
+/* The address, counted from 1, that the next call uses. */
+unsigned rpc_address(const struct rpc *rpc);
 
 /*
  * Errors of all calls. ERR_RPC_UNAVAILABLE, where a retry may help: no connection, timeout, HTTP 429, 5xx or

@@ -11,13 +11,18 @@
 #include "janitor.h"
 #include "retry.h"
 #include "stop.h"
+#include "witness.h"
 
 /* Longer than a step of a working leader can take: the timeouts of an RPC request and of a transaction. With
  * less, replicas could take over from each other again and again. */
 #define STALE_SLACK_S 30
 
+#define WITNESS_TIMEOUT_MS 5000
+
 struct ingest {
-    struct rpc *rpc, *funds_rpc; /* one for each thread that uses it; NULL: the feed is a test's */
+    struct rpc *rpc, *funds_rpc;           /* one for each thread that uses it; NULL: the feed is a test's */
+    struct rpc *others[RPC_ADDRESSES_MAX]; /* of witness */
+    struct witness witness;
     struct ingester ingester;
     struct funds_watch funds;
     struct janitor *janitor;
@@ -66,6 +71,8 @@ static void ingest_free(struct ingest *ingest)
 {
     db_free(ingest->ingester.lead.db);
     rpc_free(ingest->rpc);
+    for (size_t i = 0; i < ingest->witness.count; i++)
+        rpc_free(ingest->others[i]);
     rpc_free(ingest->funds_rpc);
     status_wipe(&ingest->status);
     stop_close(&ingest->stop);
@@ -108,6 +115,23 @@ static enum err start_without_signals(
     return e;
 }
 
+/* With more than one address in RPC_URL, each of them may have to confirm what another one says. */
+static struct feed make_witness(struct ingest *ingest, struct rpc_settings rpc)
+{
+    struct witness *witness = &ingest->witness;
+    *witness = (struct witness){.main = feed_of_rpc(ingest->rpc), .rpc = ingest->rpc};
+    const size_t addresses = rpc_address_count(rpc.url);
+    if (addresses < 2)
+        return witness->main;
+    rpc.timeout_ms = WITNESS_TIMEOUT_MS;
+    for (; witness->count < addresses; witness->count++) {
+        rpc.only = (unsigned)witness->count + 1;
+        ingest->others[witness->count] = rpc_new(&rpc);
+        witness->others[witness->count] = feed_of_rpc(ingest->others[witness->count]);
+    }
+    return witness_feed(witness);
+}
+
 static struct feed make_feed(struct ingest *ingest, const struct ingest_settings *settings)
 {
     if (settings->feed != NULL)
@@ -115,7 +139,7 @@ static struct feed make_feed(struct ingest *ingest, const struct ingest_settings
     const struct rpc_settings rpc = {.url = settings->rpc_url, .cancel_fd = ingest->stop.fd};
     ingest->rpc = rpc_new(&rpc);
     ingest->funds_rpc = rpc_new(&rpc);
-    return feed_of_rpc(ingest->rpc);
+    return make_witness(ingest, rpc);
 }
 
 static struct lead make_lead(const struct ingest_settings *settings)

@@ -1,10 +1,12 @@
 #include "confine_calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +14,12 @@
 #include "bpf.h"
 
 #ifndef FAIRWAY_SANITIZED /* sanitizers start programs and attach to themselves */
+
+/* The same on all machines; older headers lack them. */
+enum {
+    CALL_FCHMODAT2 = 452,
+    CALL_SETXATTRAT = 463
+};
 
 /* fairway is large, and its libraries make other calls with each release: so this is a list of what is
  * denied, not of what is allowed. */
@@ -24,6 +32,12 @@ static const uint32_t denied[] = {
     SYS_execve, SYS_execveat,
 #ifdef SYS_fork
     SYS_fork, SYS_vfork,
+#endif
+    /* modes, owners and access lists of files, for example of the key files: Landlock does not guard them */
+    SYS_fchmod, SYS_fchmodat, CALL_FCHMODAT2, SYS_fchown, SYS_fchownat, SYS_setxattr, SYS_lsetxattr,
+    SYS_fsetxattr, CALL_SETXATTRAT,
+#ifdef SYS_chmod
+    SYS_chmod, SYS_chown, SYS_lchown,
 #endif
     /* namespaces and file systems */
     SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount, SYS_open_tree,
@@ -66,12 +80,15 @@ enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail 
         SKIP_UNLESS(SYS_clone, 4), LOAD_ARGUMENT(0), SKIP_IF_ANY(CLONE_THREAD, 1), FAIL(EPERM), ALLOW, //
         SKIP_UNLESS(SYS_prctl, 5), LOAD_ARGUMENT(0), SKIP_IF(PR_SET_DUMPABLE, 1), SKIP_UNLESS(PTRACER, 1),
         FAIL(EPERM), ALLOW,
-        /* Input to its terminal, for the shell that started it */
-        SKIP_UNLESS(SYS_ioctl, 5), LOAD_ARGUMENT(1), SKIP_IF(TIOCSTI, 1), SKIP_UNLESS(TIOCLINUX, 1),
-        FAIL(EPERM), ALLOW,
         /* Signals to itself (abort) and to the key process (which it ends when that does not answer) */
         SKIP_IF(SYS_kill, 1), SKIP_UNLESS(SYS_tgkill, 5), LOAD_ARGUMENT(0), SKIP_IF(self, 2),
         SKIP_IF(child, 1), FAIL(EPERM), ALLOW,
+        /* The kernel signals the owner of a descriptor, which may be any process of this user. */
+        SKIP_UNLESS(SYS_fcntl, 5), LOAD_ARGUMENT(1), SKIP_IF(F_SETOWN, 1), SKIP_UNLESS(F_SETOWN_EX, 1),
+        FAIL(EPERM), ALLOW,
+        /* The same, and input to its terminal, for the shell that started it */
+        SKIP_UNLESS(SYS_ioctl, 7), LOAD_ARGUMENT(1), SKIP_IF(FIOSETOWN, 3), SKIP_IF(SIOCSPGRP, 2),
+        SKIP_IF(TIOCSTI, 1), SKIP_UNLESS(TIOCLINUX, 1), FAIL(EPERM), ALLOW,
         /* Limits of its own; 0 means itself */
         SKIP_UNLESS(SYS_prlimit64, 5), LOAD_ARGUMENT(0), SKIP_IF(0, 2), SKIP_IF(self, 1), FAIL(EPERM), ALLOW,
         ALLOW};

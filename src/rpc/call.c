@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "field.h"
+#include "limits.h"
 
 /* Whether the error is about the server, not the request: internal errors, and the codes that JSON-RPC
  * reserves for implementations (queue full, processing limit, panic, cancelled, deadline). */
@@ -67,6 +68,9 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     json_t **result, struct call_error *error, struct detail *detail)
 {
     json_error_t fault;
+    struct detail why = {""};
+    if (limits_check(limits_of(method), body, &why) != ERR_OK)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: %s", method, why.text);
     bool readable = status == 200 || (status >= 400 && status < 500 && status != 429);
     AUTO_JSON answer =
         readable ? json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES, &fault) : NULL;
@@ -87,19 +91,43 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     return ERR_OK;
 }
 
+static enum err call_current(struct rpc *rpc, const char *method, const char *request, json_t **result,
+    struct call_error *error, struct detail *detail)
+{
+    struct bytes body;
+    struct detail why = {""};
+    long status;
+    *error = (struct call_error){0};
+    enum err e = transport_post(
+        rpc->transports[rpc->current], request, limits_of(method)->bytes, &status, &body, &why);
+    if (e != ERR_OK)
+        return detail_set(detail, e, "%s: %s", method, why.text);
+    return read_answer(rpc, method, status, body, result, error, detail);
+}
+
+/* An internal error is retried at the same address first: see entries.c. */
+static bool fails_over(enum err e, const struct call_error *error)
+{
+    return e == ERR_RPC_UNAVAILABLE && error->code != CALL_INTERNAL_ERROR;
+}
+
 enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
     struct detail *detail)
 {
     struct call_error own;
-    struct bytes body;
-    struct detail why = {""};
-    long status;
+    struct detail last = {""};
+    enum err e = ERR_OK;
     error = error != NULL ? error : &own;
-    *error = (struct call_error){0};
     *result = NULL;
     AUTO_FREE char *request = write_request(rpc, method, params);
-    enum err e = transport_post(rpc->transport, request, &status, &body, &why);
-    if (e != ERR_OK)
-        return detail_set(detail, e, "%s: %s", method, why.text);
-    return read_answer(rpc, method, status, body, result, error, detail);
+    for (size_t tried = 0; tried < rpc->count; tried++) {
+        e = call_current(rpc, method, request, result, error, &last);
+        if (!fails_over(e, error) || rpc->count == 1)
+            break;
+        const unsigned failed = rpc_address(rpc);
+        rpc->current = (rpc->current + 1) % rpc->count;
+        log_warn("an RPC failed, the next one of RPC_URL is asked", "failed=%u next=%u detail=\"%s\"", failed,
+            rpc_address(rpc), last.text);
+    }
+    return e != ERR_OK ? detail_set(detail, e, "%s", last.text) : e;
 }

@@ -11,7 +11,9 @@
 #include "transport.h"
 
 struct rpc {
-    struct transport *transport;
+    struct transport *transports[RPC_ADDRESSES_MAX];
+    size_t count, current; /* current: the one that calls use until it fails */
+    unsigned first;        /* address of transports[0], counted from 1 */
     json_int_t last_id;
 };
 

@@ -26,7 +26,7 @@ static enum err call_with_retries(struct rpc *rpc, json_t *params, json_t **resu
         enum err e = call(rpc, "getLedgerEntries", json_incref(params), result, &error, detail);
         if (e != ERR_RPC_UNAVAILABLE || error.code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)
             return e;
-        e = transport_pause(rpc->transport, pause_ms);
+        e = transport_pause(rpc->transports[rpc->current], pause_ms);
         if (e != ERR_OK)
             return detail_set(detail, e, "getLedgerEntries: cancelled");
     }

@@ -76,6 +76,8 @@ static enum err read_ledger(
     if (e == ERR_OK)
         e = field_xdr(item, "metadataXdr", storage, detail);
     ledger->meta.len = storage->len - before;
+    if (e == ERR_OK && ledger->meta.len == 0) /* the next one's data would be at the same place, or nowhere */
+        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "the metadata of a ledger is empty in the response");
     return e;
 }
 

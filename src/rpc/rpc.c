@@ -4,13 +4,65 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "call.h"
 #include "field.h"
+
+/* Returns the next address in *list, without spaces around it, and moves *list past it; empty at the end. */
+static struct bytes next_address(const char **list)
+{
+    const char *start = *list + strspn(*list, ", \t"), *end = start + strcspn(start, ",");
+    *list = end;
+    while (end > start && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return (struct bytes){(const uint8_t *)start, (size_t)(end - start)};
+}
+
+size_t rpc_address_count(const char *url)
+{
+    size_t count = 0;
+    while (count < RPC_ADDRESSES_MAX && next_address(&url).len > 0)
+        count++;
+    return count;
+}
+
+/* url begins with a host. */
+static bool is_loopback(const char *url)
+{
+    static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+        size_t len = strlen(hosts[i]);
+        if (strncmp(url, hosts[i], len) == 0 && (url[len] == '\0' || strchr(":/?, ", url[len]) != NULL))
+            return true;
+    }
+    return false;
+}
+
+bool rpc_is_plain(const char *url)
+{
+    for (struct bytes address; (address = next_address(&url)).len > 0;) {
+        const char *text = (const char *)address.data;
+        if (text_starts(text, "http://") && !is_loopback(text + strlen("http://")))
+            return true;
+    }
+    return false;
+}
 
 struct rpc *rpc_new(const struct rpc_settings *settings)
 {
     struct rpc *rpc = NEW(struct rpc);
-    rpc->transport = transport_new(settings);
+    const char *list = settings->url;
+    struct bytes address;
+    rpc->first = settings->only != 0 ? settings->only : 1;
+    for (unsigned n = 1; n <= RPC_ADDRESSES_MAX && (address = next_address(&list)).len > 0; n++) {
+        AUTO_FREE char *url = mem_format("%.*s", (int)address.len, (const char *)address.data);
+        struct rpc_settings one = *settings;
+        one.url = url;
+        if (settings->only == 0 || settings->only == n)
+            rpc->transports[rpc->count++] = transport_new(&one);
+    }
+    if (rpc->count == 0) /* a call then says that this is not a URL */
+        rpc->transports[rpc->count++] = transport_new(settings);
     return rpc;
 }
 
@@ -18,8 +70,14 @@ void rpc_free(struct rpc *rpc)
 {
     if (rpc == NULL)
         return;
-    transport_free(rpc->transport);
+    for (size_t i = 0; i < rpc->count; i++)
+        transport_free(rpc->transports[i]);
     free(rpc);
+}
+
+unsigned rpc_address(const struct rpc *rpc)
+{
+    return rpc->first + (unsigned)rpc->current;
 }
 
 enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail)

@@ -13,7 +13,6 @@
 
 #define TIMEOUT_MS 15000
 #define CONNECT_TIMEOUT_MS 5000
-#define MAX_BODY ((size_t)256 << 20)
 
 struct transport {
     CURL *easy;
@@ -21,7 +20,8 @@ struct transport {
     struct curl_slist *headers;
     char *url;
     int timeout_ms;
-    size_t max_body;
+    size_t max_body; /* of all responses; 0: none */
+    size_t limit;    /* of the current one */
     int cancel_fd;
     struct buf body;
     char message[CURL_ERROR_SIZE];
@@ -38,7 +38,7 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
 {
     struct transport *transport = context;
     size_t len = size * count;
-    if (len > transport->max_body - transport->body.len)
+    if (len > transport->limit - transport->body.len)
         return 0;
     buf_add(&transport->body, data, len);
     return len;
@@ -64,7 +64,6 @@ static void set_options(struct transport *transport)
     SET(CURLOPT_CONNECTTIMEOUT_MS,
         (long)(transport->timeout_ms < CONNECT_TIMEOUT_MS ? transport->timeout_ms : CONNECT_TIMEOUT_MS));
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
-    SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transport->max_body);
     SET(CURLOPT_WRITEFUNCTION, receive);
     SET(CURLOPT_WRITEDATA, transport);
     SET(CURLOPT_ERRORBUFFER, transport->message);
@@ -77,7 +76,7 @@ struct transport *transport_new(const struct rpc_settings *settings)
     struct transport *transport = NEW(struct transport);
     transport->url = mem_copy_text(settings->url);
     transport->timeout_ms = settings->timeout_ms != 0 ? settings->timeout_ms : TIMEOUT_MS;
-    transport->max_body = settings->max_body != 0 ? settings->max_body : MAX_BODY;
+    transport->max_body = settings->max_body;
     transport->cancel_fd = settings->cancel_fd;
     transport->easy = curl_easy_init();
     transport->multi = curl_multi_init();
@@ -152,22 +151,25 @@ static enum err explain(const struct transport *transport, CURLcode outcome, str
     case CURLE_WRITE_ERROR:
     case CURLE_FILESIZE_EXCEEDED:
         return detail_set(
-            detail, ERR_RPC_UNAVAILABLE, "the response is larger than %zu bytes", transport->max_body);
+            detail, ERR_RPC_UNAVAILABLE, "the response is larger than %zu bytes", transport->limit);
     default:
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s",
             transport->message[0] != '\0' ? transport->message : curl_easy_strerror(outcome));
     }
 }
 
-enum err transport_post(
-    struct transport *transport, const char *json, long *status, struct bytes *body, struct detail *detail)
+enum err transport_post(struct transport *transport, const char *json, size_t max_body, long *status,
+    struct bytes *body, struct detail *detail)
 {
     CURLcode outcome = CURLE_OK;
     *status = 0;
     buf_clear(&transport->body);
+    transport->limit =
+        transport->max_body != 0 && transport->max_body < max_body ? transport->max_body : max_body;
     transport->message[0] = '\0';
     SET(CURLOPT_URL, transport->url);
     SET(CURLOPT_POSTFIELDS, json);
+    SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transport->limit);
     if (curl_multi_add_handle(transport->multi, transport->easy) != CURLM_OK)
         return detail_set(detail, ERR_INTERNAL, "libcurl does not accept the request");
     enum err e = run(transport, &outcome);

@@ -1,7 +1,18 @@
--- wrk: whole lives. Leases BENCH_BODY, adds the user's signature to the answer, and posts that for its fee bump. Counts the fee bumps. The
--- signature is 64 bytes of anything: fairway does not verify it, the network does.
+-- wrk: whole lives. Leases BENCH_BODY, signs the answer as the user whose secret key is BENCH_SECRET (seed and public key in hexadecimal
+-- digits), and posts that for its fee bump. Counts the fee bumps.
+local ffi = require('ffi')
+ffi.cdef [[
+int sodium_init(void);
+int crypto_sign_detached(unsigned char *, unsigned long long *, const unsigned char *, unsigned long long, const unsigned char *);
+]]
+local sodium = ffi.load('sodium')
+sodium.sodium_init()
 dofile(os.getenv('BENCH_COMMON'))
 local lease = os.getenv('BENCH_BODY')
+local function unhex(text)
+    return (text:gsub('..', function(digits) return string.char(tonumber(digits, 16)) end))
+end
+local secret = unhex(os.getenv('BENCH_SECRET'))
 local bump_path = os.getenv('BENCH_BUMP_PATH')
 local signed = {}
 local digits, values = {}, {}
@@ -31,9 +42,11 @@ local function encode(bytes)
     return table.concat(out)
 end
 -- The envelope ends with one signature: its count, a hint, a length and 64 bytes.
-local function sign(text)
+local signature = ffi.new('unsigned char[64]')
+local function sign(text, hash)
     local envelope = decode(text)
-    return encode(envelope:sub(1, -77) .. '\0\0\0\2' .. envelope:sub(-72) .. 'hint\0\0\0\64' .. ('s'):rep(64))
+    sodium.crypto_sign_detached(signature, nil, unhex(hash), 32, secret)
+    return encode(envelope:sub(1, -77) .. '\0\0\0\2' .. envelope:sub(-72) .. secret:sub(-4) .. '\0\0\0\64' .. ffi.string(signature, 64))
 end
 function init()
     begin()
@@ -45,7 +58,7 @@ function request()
 end
 function response(status, _, body)
     if status == 201 then
-        signed[#signed + 1] = sign(body:match('"transactionXdr":"([^"]+)"'))
+        signed[#signed + 1] = sign(body:match('"transactionXdr":"([^"]+)"'), body:match('"hash":"(%x+)"'))
     elseif status == 200 then
         good = good + 1
     else

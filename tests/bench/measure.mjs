@@ -1,7 +1,7 @@
 // One measurement: wrk against a fairway, and the CPU time of each process per response.
 import fs from 'node:fs';
 import path from 'node:path';
-import { root, run, sql } from './setup.mjs';
+import { root, run, sql, user } from './setup.mjs';
 
 const TICKS = Number(run('getconf', ['CLK_TCK']));
 const seconds = Number(process.env.BENCH_SECONDS ?? 8);
@@ -55,13 +55,15 @@ const settled = async service => {
   await service.settled();
 };
 
+const secret = Buffer.concat([user.rawSecretKey(), user.rawPublicKey()]); // as libsodium takes it
+
 /** The kinds of load: which script of wrk runs, on which path, with which environment; and what happens before and after it. */
 const loads = {
   leases: { script: 'post.lua', path: '/v1/transactions', before: settled,
     env: ({ body, header, pauseMs = 0 }) => ({ BENCH_BODY: body, BENCH_PAUSE_MS: String(Math.round(pauseMs)), ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }) }) },
   lives: { script: 'life.lua', path: '/v1/transactions', 
     before: async service => { await settled(service); await service.startFeed('bumped'); },
-    env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps' }) },
+    env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps', BENCH_SECRET: secret.toString('hex') }) },
   bumps: { script: 'bump.lua', path: '/v1/fee-bumps', before: async (service, { body }) => { await service.stopFeed(); await service.leaseAndSign(body); },
     env: (_, service) => ({ BENCH_FILE: service.signedFile }) },
 };

@@ -15,19 +15,22 @@ export const ledgerMs = Number(process.env.BENCH_LEDGER_MS ?? 50);
 export const run = (program, args, env = {}) =>
   execFileSync(program, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 
+/** The user who pays in body() and signs. */
+export const user = Keypair.random();
+
 /** The request body of a payment. */
 export function body() {
-  const from = Keypair.random().publicKey(), to = Keypair.random().publicKey();
+  const from = user.publicKey(), to = Keypair.random().publicKey();
   const transaction = new TransactionBuilder(new Account(from, '0'), { fee: '100', networkPassphrase: passphrase })
     .addOperation(Operation.payment({ source: from, destination: to, asset: Asset.native(), amount: '1' })).setTimeout(0).build();
   return JSON.stringify({ transactionXdr: transaction.toXDR() });
 }
 
-/** The envelope with a second signature. fairway counts signatures; only the network verifies those of users. */
-function withUserSignature(xdr) {
-  const envelope = Buffer.from(xdr, 'base64'), one = envelope.length - 76; // count, hint, length, 64 bytes
+/** The envelope of a lease with the user's signature added. */
+function withUserSignature({ transactionXdr, hash }) {
+  const envelope = Buffer.from(transactionXdr, 'base64'), one = envelope.length - 76; // count, hint, length, 64 bytes
   envelope.writeUInt32BE(2, one);
-  return Buffer.concat([envelope, Buffer.from('hint\0\0\0\x40'), Buffer.alloc(64, 's')]).toString('base64');
+  return Buffer.concat([envelope, user.signatureHint(), Buffer.from([0, 0, 0, 64]), user.sign(Buffer.from(hash, 'hex'))]).toString('base64');
 }
 
 export class Cluster {
@@ -123,7 +126,7 @@ export class Service {
       body: JSON.stringify({ ...JSON.parse(body), timeoutSeconds: 300 }) };
     const lease = async () => {
       for (let answer; (answer = await fetch(`${this.api}/v1/transactions`, request)).status === 201;)
-        signed.push((await answer.json()).transactionXdr);
+        signed.push(await answer.json());
     };
     if (Number(sql(this.url, '-c', `SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NULL`)) > 0)
       await Promise.all(Array.from({ length: 32 }, lease));

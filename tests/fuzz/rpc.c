@@ -32,10 +32,10 @@ enum err transport_pause(const struct transport *transport, int ms)
     return ERR_CANCELLED;
 }
 
-enum err transport_post(
-    struct transport *transport, const char *json, long *status, struct bytes *body, struct detail *detail)
+enum err transport_post(struct transport *transport, const char *json, size_t max_body, long *status,
+    struct bytes *body, struct detail *detail)
 {
-    (void)json, (void)detail;
+    (void)json, (void)max_body, (void)detail;
     if (transport->used)
         return ERR_CANCELLED;
     transport->used = true;

@@ -10,7 +10,7 @@
 #include "unit/stellar/sample.h"
 
 #define PATH "/v1/transactions"
-#define OURS 250 /* sample_key(OURS) stands for a pool account until the sample is posted */
+#define OURS 240 /* sample_key(OURS) stands for a pool account until the sample is posted */
 
 static struct sample a_payment(void)
 {

@@ -34,6 +34,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -176,6 +177,27 @@ static int end_another_process_by_its_pidfd(void)
     return result(syscall(SYS_pidfd_send_signal, pidfd_open(world.victim, 0), 0, NULL, 0));
 }
 
+static int have_another_process_signalled(void)
+{
+    return result(fcntl(world.listener, F_SETOWN, world.victim));
+}
+
+static int have_another_process_signalled_by_its_thread(void)
+{
+    const struct f_owner_ex owner = {F_OWNER_PID, world.victim};
+    return result(fcntl(world.listener, F_SETOWN_EX, &owner));
+}
+
+static int have_another_process_signalled_by_ioctl(void)
+{
+    return result(ioctl(world.listener, FIOSETOWN, &world.victim));
+}
+
+static int have_another_process_signalled_by_its_group(void)
+{
+    return result(ioctl(world.listener, SIOCSPGRP, &world.victim));
+}
+
 static int execute_a_program(void)
 {
     char *const none[] = {NULL};
@@ -246,6 +268,35 @@ static int remove_the_key_file(void)
 static int truncate_a_file(void)
 {
     return result(truncate(world.other_file, 0));
+}
+
+static int show_the_key_file_to_others(void)
+{
+    const int e = result(chmod(world.key_file, 0444));
+    chmod(world.key_file, 0400);
+    return e;
+}
+
+static int show_it_through_an_open_folder(void)
+{
+    const int e = result(fchmodat(world.folder_fd, "key", 0444, 0));
+    chmod(world.key_file, 0400);
+    return e;
+}
+
+static int show_an_open_file_to_others(void)
+{
+    return result(fchmod(world.folder_fd, 0777));
+}
+
+static int add_an_attribute_to_a_file(void)
+{
+    return result(setxattr(world.other_file, "user.fairway", "x", 1, 0));
+}
+
+static int give_a_file_away(void)
+{
+    return result(chown(world.other_file, geteuid(), getegid()));
 }
 
 static int list_a_folder(void)
@@ -416,6 +467,10 @@ static const struct deed {
     DEED(limit_another_process, ALONE),
     DEED(end_another_process, ALONE),
     DEED(end_another_process_by_its_pidfd, ALONE),
+    DEED(have_another_process_signalled, ALONE),
+    DEED(have_another_process_signalled_by_its_thread, ALONE),
+    DEED(have_another_process_signalled_by_ioctl, ALONE),
+    DEED(have_another_process_signalled_by_its_group, ALONE),
     DEED(execute_a_program, ALONE),
     DEED(execute_a_program_from_memory, ALONE),
     DEED(start_a_process, ALONE),
@@ -425,6 +480,11 @@ static const struct deed {
     DEED(make_a_folder, ALONE),
     DEED(remove_the_key_file, ALONE),
     DEED(truncate_a_file, ALONE),
+    DEED(show_the_key_file_to_others, ALONE),
+    DEED(show_it_through_an_open_folder, ALONE),
+    DEED(show_an_open_file_to_others, 0),
+    DEED(add_an_attribute_to_a_file, ALONE | MAYBE_MISSING),
+    DEED(give_a_file_away, ALONE),
     DEED(list_a_folder, ALONE),
     DEED(let_itself_be_debugged, ALONE),
     DEED(change_its_user, 0),

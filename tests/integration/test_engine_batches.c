@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "slowness.h"
+#include "support/proxy.h"
 #include "stellar/envelope_build.h"
 
 #define SOON_MS 3000
@@ -100,8 +102,10 @@ static void bumper_open(struct test_engine *engine, struct bumper *bumper)
     const struct lease *lease = client_lease(&bumper->lease, SOON_MS);
     buf_add_bytes(&bumper->xdr, buf_bytes(&lease->envelope));
     add_signature(&bumper->xdr);
-    bumper->request =
-        (struct bump_request){.xdr = buf_bytes(&bumper->xdr), .inner_hash = lease->hash, .limits = &limits};
+    bumper->request = (struct bump_request){.xdr = buf_bytes(&bumper->xdr),
+        .inner_hash = lease->hash,
+        .authority = AUTHORITY_PROVED,
+        .limits = &limits};
     assert_int_equal(envelope_decode(bumper->request.xdr, &bumper->request.inner, NULL), ERR_OK);
 }
 
@@ -286,6 +290,36 @@ static void H9_a_fee_bump_of_a_client_that_left_is_not_signed(void **state)
     clients_wipe(&blocked, 1);
 }
 
+/* The first statement of its text goes out with COMMIT; the engine connects again and records the same rows
+ * again. */
+static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct bumper bumpers[BUMPERS];
+    open_all(&engine, bumpers, 1);
+    engine_stop(engine.engine);
+    const char *url = engine.pool.test.url;
+    const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
+    struct proxy *proxy = proxy_new(test_pg_port());
+    AUTO_FREE char *through = mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(proxy), path);
+    test_engine_start_through(&engine, through, url, 1);
+    proxy_arm(proxy, PROXY_SILENT_AFTER, "INTO fairway.fee_bumps");
+    for (size_t i = 0; i < BUMPERS; i++)
+        bump_submit(&engine, &bumpers[i]);
+    for (size_t i = 0; i < BUMPERS; i++) {
+        client_wait(&bumpers[i].bump, ENGINE_BUMP_ANSWER_MS + 500);
+        bump_done(&bumpers[i]);
+        assert_in_range(bumpers[i].bump.answered_ms - bumpers[i].bump.submitted_ms, 0,
+            slower(ENGINE_BUMP_ANSWER_MS + 500));
+    }
+    assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), BUMPERS);
+    engine_stop(engine.engine);
+    engine.engine = NULL;
+    proxy_free(proxy);
+    close_all(&engine, bumpers);
+}
+
 static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(void **state)
 {
     (void)state;
@@ -321,6 +355,7 @@ int main(void)
         cmocka_unit_test(T6_a_fee_bump_that_the_database_refuses_fails_alone),
         cmocka_unit_test(fee_bumps_do_not_wait_for_accounts),
         cmocka_unit_test(H9_a_fee_bump_of_a_client_that_left_is_not_signed),
+        cmocka_unit_test(DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time),
         cmocka_unit_test(DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded),
     };
     return cmocka_run_group_tests_name("engine batches", tests, test_pg_start, test_pg_stop);

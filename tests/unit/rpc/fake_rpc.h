@@ -43,7 +43,7 @@ struct fake_reply {
 
 #define FAKE_REPLIES 4
 #define FAKE_TIMEOUT_MS 400
-#define FAKE_MAX_BODY 100000
+#define FAKE_MAX_BODY 50000
 
 struct fake_rpc {
     int listener, stop[2];

@@ -59,6 +59,57 @@ static void deep_nesting_is_refused(void **state)
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
 }
 
+static void limits_are_checked_before_the_response_is_read(void **state)
+{
+    struct fake_rpc *fake = *state;
+    fake_says(fake, "{\"id\":\"$id\",\"result\":{\"a\":[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]}}");
+    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    assert_non_null(strstr(detail.text, "nested more than 16 levels deep"));
+}
+
+/* The first address is a port that nobody listens on. */
+static void R2_a_call_fails_over_to_the_next_address_and_stays_there(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    struct rpc_network network;
+    getsockname(fake->listener, (struct sockaddr *)&address, &len);
+    AUTO_FREE char *url =
+        mem_format(" http://127.0.0.1:1/ , http://127.0.0.1:%u/rpc,", ntohs(address.sin_port));
+    assert_int_equal(rpc_address_count(url), 2);
+    fake_says(fake, FAKE_RESULT(NETWORK));
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+    assert_int_equal(rpc_address(rpc), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
+        assert_int_equal(rpc_address(rpc), 2);
+        rpc_network_free(&network);
+    }
+    rpc_free(rpc);
+    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 1, .cancel_fd = -1});
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_UNAVAILABLE);
+    rpc_free(rpc);
+    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 2, .cancel_fd = -1});
+    assert_int_equal(rpc_address(rpc), 2);
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
+    rpc_network_free(&network);
+    rpc_free(rpc);
+}
+
+static void plain_http_beyond_this_host_is_recognized(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {"http://rpc.example", "https://a.example,http://b.example/x",
+        "http://localhost.example", "http://127.0.0.1.example:80", "http://10.0.0.1:8000"},
+                             *const others[] = {"https://a.example", "http://localhost:8000/rpc",
+                                 "http://127.0.0.1", "https://a.example, http://[::1]:1/", ""};
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++)
+        assert_true(rpc_is_plain(plain[i]));
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        assert_false(rpc_is_plain(others[i]));
+}
+
 static void R2_a_response_must_have_the_id_of_the_request(void **state)
 {
     struct fake_rpc *fake = *state;
@@ -149,6 +200,9 @@ int main(void)
         FAKE_TEST(R2_a_malformed_json_rpc_response_is_unavailable),
         FAKE_TEST(R2_duplicate_members_are_refused),
         FAKE_TEST(deep_nesting_is_refused),
+        FAKE_TEST(limits_are_checked_before_the_response_is_read),
+        FAKE_TEST(R2_a_call_fails_over_to_the_next_address_and_stays_there),
+        FAKE_TEST(plain_http_beyond_this_host_is_recognized),
         FAKE_TEST(R2_a_response_must_have_the_id_of_the_request),
         FAKE_TEST(ids_differ_from_call_to_call),
         FAKE_TEST(a_request_error_is_refused_and_a_server_error_is_unavailable),

@@ -77,7 +77,7 @@ static void a_body_over_the_limit_ends_the_transfer(void **state)
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
         fake_set_reply(fake, 0, (struct fake_reply){.manner = manners[i]});
         assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
-        assert_non_null(strstr(detail.text, "larger than 100000 bytes"));
+        assert_non_null(strstr(detail.text, "larger than 50000 bytes"));
     }
 }
 

@@ -1,0 +1,198 @@
+#include "witness.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define PATIENCE_MS 30000
+
+static int patience_ms(const struct witness *witness)
+{
+    return witness->patience_ms != 0 ? witness->patience_ms : PATIENCE_MS;
+}
+
+static bool asks(const struct witness *witness, size_t i)
+{
+    return witness->rpc == NULL || rpc_address(witness->rpc) != i + 1;
+}
+
+static void answered(struct witness *witness)
+{
+    if (witness->next_try_ms != 0)
+        log_info("a second RPC answers again: ledgers are compared", NULL);
+    witness->missing_since_ms = witness->next_try_ms = 0;
+}
+
+/* No other RPC answered. While it is waited for, a lying RPC that is ahead of the network is not believed. */
+static enum err missing(struct witness *witness, enum err wait, struct detail *detail)
+{
+    const int64_t now = clock_ms();
+    if (witness->missing_since_ms == 0)
+        witness->missing_since_ms = now;
+    if (now - witness->missing_since_ms < patience_ms(witness))
+        return detail_set(detail, wait, "no other RPC of RPC_URL has answered yet");
+    if (witness->next_try_ms == 0)
+        log_warn("no second RPC answers, or it lags: ledgers of one RPC are followed without comparison",
+            "waited_ms=%" PRId64, now - witness->missing_since_ms);
+    witness->next_try_ms = now + patience_ms(witness);
+    return ERR_OK;
+}
+
+/* Once patience has ended, most ledgers pass without a request that may take its timeout. */
+static bool is_given_up(const struct witness *witness)
+{
+    return witness->count == 0 || (witness->next_try_ms != 0 && clock_left_ms(witness->next_try_ms) > 0);
+}
+
+static enum err compare(struct rpc_ledgers *fetched, const struct rpc_ledgers *theirs, struct detail *detail)
+{
+    size_t same = 0;
+    for (; same < fetched->count && same < theirs->count; same++) {
+        const struct rpc_ledger *a = &fetched->items[same], *b = &theirs->items[same];
+        char ours[HASH_HEX_SIZE], other[HASH_HEX_SIZE];
+        if (a->sequence != b->sequence)
+            break;
+        if (hash_equal(&a->hash, &b->hash))
+            continue;
+        hash_encode(&a->hash, ours);
+        hash_encode(&b->hash, other);
+        return detail_set(detail, ERR_LEDGER_MISMATCH,
+            "ledger %" PRIu32 " has the hash %.16s... at one RPC of RPC_URL and %.16s... at another: find out"
+            " which one is wrong and remove it",
+            a->sequence, ours, other);
+    }
+    if (same == 0)
+        return ERR_LEDGER_AHEAD;
+    fetched->count = same;
+    return ERR_OK;
+}
+
+static enum err compare_ledgers(struct witness *witness, struct rpc_ledgers *fetched, struct detail *detail)
+{
+    for (size_t i = 0; i < witness->count; i++) {
+        struct rpc_ledgers theirs CLEANUP(rpc_ledgers_free) = {0};
+        const struct feed *other = &witness->others[i];
+        if (!asks(witness, i))
+            continue;
+        enum err e = other->ledgers(
+            other->source, fetched->items[0].sequence, (uint32_t)fetched->count, &theirs, NULL);
+        if (e == ERR_OK)
+            e = compare(fetched, &theirs, detail);
+        if (e == ERR_OK)
+            answered(witness);
+        if (e == ERR_OK || e == ERR_LEDGER_MISMATCH || e == ERR_CANCELLED)
+            return e;
+    }
+    return missing(witness, ERR_LEDGER_AHEAD, detail);
+}
+
+static enum err ledgers(
+    void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    struct witness *witness = source;
+    enum err e = witness->main.ledgers(witness->main.source, start, limit, out, detail);
+    if (e == ERR_OK && out->count > 0 && !is_given_up(witness))
+        e = compare_ledgers(witness, out, detail);
+    return e;
+}
+
+static bool same_account(const struct rpc_account *a, const struct rpc_account *b)
+{
+    return a->found == b->found &&
+           (!a->found || (a->sequence == b->sequence && a->own_authority == b->own_authority));
+}
+
+static enum err compare_accounts(const struct public_key keys[], size_t count,
+    const struct rpc_account answers[], const struct rpc_account theirs[], struct detail *detail)
+{
+    char address[ADDRESS_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        if (same_account(&answers[i], &theirs[i]))
+            continue;
+        address_encode(&keys[i], address);
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "two RPCs of RPC_URL differ about account %s: nothing is changed until they agree", address);
+    }
+    return ERR_OK;
+}
+
+static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
+    uint32_t *ledger, struct detail *detail)
+{
+    struct witness *witness = source;
+    struct rpc_account theirs[RPC_ENTRIES_MAX];
+    enum err e = witness->main.accounts(witness->main.source, keys, count, out, ledger, detail);
+    if (e != ERR_OK || is_given_up(witness))
+        return e;
+    for (size_t i = 0; i < witness->count; i++) {
+        uint32_t as_of = 0;
+        const struct feed *other = &witness->others[i];
+        if (!asks(witness, i))
+            continue;
+        e = other->accounts(other->source, keys, count, theirs, &as_of, NULL);
+        if (e == ERR_OK && as_of >= *ledger)
+            return compare_accounts(keys, count, out, theirs, detail);
+        if (e == ERR_CANCELLED)
+            return e;
+    }
+    return missing(witness, ERR_RPC_UNAVAILABLE, detail);
+}
+
+static bool same_frozen(const struct frozen_accounts *a, const struct frozen_accounts *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = public_key_equal(&a->keys[i], &b->keys[i]);
+    return same;
+}
+
+static enum err compare_frozen(
+    struct witness *witness, const struct frozen_accounts *ours, uint32_t ledger, struct detail *detail)
+{
+    for (size_t i = 0; i < witness->count; i++) {
+        struct frozen_accounts theirs CLEANUP(frozen_accounts_free) = {0};
+        uint32_t as_of = 0;
+        const struct feed *other = &witness->others[i];
+        if (!asks(witness, i))
+            continue;
+        enum err e = other->frozen(other->source, &theirs, &as_of, NULL);
+        if (e == ERR_OK && as_of >= ledger)
+            return same_frozen(ours, &theirs)
+                       ? ERR_OK
+                       : detail_set(detail, ERR_RPC_UNAVAILABLE,
+                             "two RPCs of RPC_URL differ about the frozen keys: nothing"
+                             " is changed until they agree");
+        if (e == ERR_CANCELLED)
+            return e;
+    }
+    return missing(witness, ERR_RPC_UNAVAILABLE, detail);
+}
+
+static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    struct witness *witness = source;
+    enum err e = witness->main.frozen(witness->main.source, out, ledger, detail);
+    if (e == ERR_OK && !is_given_up(witness))
+        e = compare_frozen(witness, out, *ledger, detail);
+    return e;
+}
+
+static enum err network(void *source, struct rpc_network *out, struct detail *detail)
+{
+    const struct witness *witness = source;
+    return witness->main.network(witness->main.source, out, detail);
+}
+
+static enum err transaction(
+    void *source, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
+{
+    const struct witness *witness = source;
+    return witness->main.transaction(witness->main.source, hash, out, detail);
+}
+
+struct feed witness_feed(struct witness *witness)
+{
+    return (struct feed){ledgers, network, accounts, frozen, transaction, witness};
+}

@@ -1,0 +1,215 @@
+/* Two RPCs are compared (ingest/witness.h): one that lies alone stops ingestion, one that is unavailable does
+ * not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "witness.h"
+
+/* An RPC: what it answers. */
+struct fake {
+    enum err e;
+    uint32_t latest;
+    uint8_t hash; /* of its ledgers */
+    struct rpc_account account;
+    struct public_key frozen;
+    unsigned requests;
+};
+
+static enum err ledgers(
+    void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    struct fake *fake = source;
+    (void)detail;
+    fake->requests++;
+    *out = (struct rpc_ledgers){.latest_ledger = fake->latest};
+    if (fake->e != ERR_OK || start > fake->latest)
+        return fake->e != ERR_OK ? fake->e : ERR_LEDGER_AHEAD;
+    out->items = NEW_ARRAY(limit, struct rpc_ledger);
+    for (uint32_t i = 0; i < limit && start + i <= fake->latest; i++)
+        out->items[out->count++] = (struct rpc_ledger){.sequence = start + i, .hash = {{fake->hash}}};
+    return ERR_OK;
+}
+
+static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
+    uint32_t *ledger, struct detail *detail)
+{
+    struct fake *fake = source;
+    (void)keys, (void)detail;
+    fake->requests++;
+    *ledger = fake->latest;
+    for (size_t i = 0; i < count; i++)
+        out[i] = fake->account;
+    return fake->e;
+}
+
+static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    struct fake *fake = source;
+    (void)detail;
+    fake->requests++;
+    *ledger = fake->latest;
+    *out = (struct frozen_accounts){.keys = NEW(struct public_key), .count = 1};
+    out->keys[0] = fake->frozen;
+    return fake->e;
+}
+
+static struct fake fakes[3];
+static struct witness witness;
+static struct detail detail;
+
+static struct feed feed_of(struct fake *fake)
+{
+    *fake = (struct fake){.latest = 12, .hash = 7, .account = {.found = true, .sequence = 5}};
+    return (struct feed){.ledgers = ledgers, .accounts = accounts, .frozen = frozen, .source = fake};
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    witness = (struct witness){.main = feed_of(&fakes[0]), .count = 2, .patience_ms = 3600000};
+    witness.others[0] = feed_of(&fakes[1]);
+    witness.others[1] = feed_of(&fakes[2]);
+    return 0;
+}
+
+/* Number of ledgers from 10 on, or 0 with *e. */
+static size_t fetch(enum err *e)
+{
+    struct rpc_ledgers out CLEANUP(rpc_ledgers_free) = {0};
+    const struct feed feed = witness_feed(&witness);
+    detail = (struct detail){""};
+    *e = feed.ledgers(feed.source, 10, 3, &out, &detail);
+    return *e == ERR_OK ? out.count : 0;
+}
+
+static enum err read_account(void)
+{
+    const struct public_key key = {{1}};
+    struct rpc_account out;
+    uint32_t ledger;
+    const struct feed feed = witness_feed(&witness);
+    detail = (struct detail){""};
+    return feed.accounts(feed.source, &key, 1, &out, &ledger, &detail);
+}
+
+static enum err read_frozen(void)
+{
+    struct frozen_accounts out CLEANUP(frozen_accounts_free) = {0};
+    uint32_t ledger;
+    const struct feed feed = witness_feed(&witness);
+    return feed.frozen(feed.source, &out, &ledger, &detail);
+}
+
+static void DR4_rpcs_that_agree_are_followed_and_the_first_that_answers_is_enough(void **state)
+{
+    (void)state;
+    enum err e;
+    assert_int_equal(fetch(&e), 3);
+    assert_int_equal(fakes[1].requests, 1);
+    assert_int_equal(fakes[2].requests, 0);
+    fakes[1].e = ERR_RPC_UNAVAILABLE;
+    assert_int_equal(fetch(&e), 3);
+    assert_int_equal(fakes[2].requests, 1);
+    assert_int_equal(read_account(), ERR_OK);
+    assert_int_equal(read_frozen(), ERR_OK);
+}
+
+static void DR4_a_ledger_with_another_hash_at_a_second_rpc_stops_ingestion(void **state)
+{
+    (void)state;
+    enum err e;
+    fakes[1].hash = 8;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_MISMATCH);
+    assert_non_null(strstr(detail.text, "ledger 10 has the hash 0700"));
+    assert_non_null(strstr(detail.text, "0800"));
+    fakes[1].hash = 7;
+    assert_int_equal(fetch(&e), 3);
+}
+
+/* Otherwise an RPC could invent ledgers that the network has not closed yet. */
+static void DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for(void **state)
+{
+    (void)state;
+    enum err e;
+    fakes[1].latest = fakes[2].latest = 10;
+    assert_int_equal(fetch(&e), 1);
+    fakes[1].latest = fakes[2].latest = 9;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD);
+    assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
+    fakes[2].latest = 12;
+    assert_int_equal(fetch(&e), 3);
+}
+
+static void an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_then(void **state)
+{
+    (void)state;
+    enum err e;
+    witness.patience_ms = 50;
+    fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD);
+    clock_sleep_ms(60);
+    assert_int_equal(fetch(&e), 3);
+    witness.next_try_ms = clock_ms() + 3600000;
+    fakes[1].requests = 0;
+    assert_int_equal(fetch(&e), 3);
+    assert_int_equal(read_account(), ERR_OK);
+    assert_int_equal(fakes[1].requests, 0);
+    witness.next_try_ms = clock_ms();
+    fakes[1].e = ERR_OK;
+    fakes[1].hash = 8;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_MISMATCH);
+    fakes[1].hash = 7;
+    assert_int_equal(fetch(&e), 3);
+    assert_int_equal(witness.next_try_ms, 0); /* compared from now on */
+}
+
+static void rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing(void **state)
+{
+    (void)state;
+    static const struct rpc_account lies[] = {{.found = false}, {.found = true, .sequence = 6},
+        {.found = true, .sequence = 5, .own_authority = true}};
+    for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+        fakes[0].account = lies[i];
+        assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "differ about account G"));
+    }
+    fakes[0].frozen.bytes[0] = 1;
+    assert_int_equal(read_frozen(), ERR_RPC_UNAVAILABLE);
+}
+
+static void errors_of_the_rpc_that_is_followed_are_returned_without_asking_others(void **state)
+{
+    (void)state;
+    enum err e;
+    fakes[0].e = ERR_LEDGER_GAP;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_GAP);
+    fakes[0].e = ERR_RPC_UNAVAILABLE;
+    assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(fakes[1].requests + fakes[2].requests, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+    const struct CMUnitTest tests[] = {
+        TEST(DR4_rpcs_that_agree_are_followed_and_the_first_that_answers_is_enough),
+        TEST(DR4_a_ledger_with_another_hash_at_a_second_rpc_stops_ingestion),
+        TEST(DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for),
+        TEST(an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_then),
+        TEST(rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing),
+        TEST(errors_of_the_rpc_that_is_followed_are_returned_without_asking_others),
+    };
+    return cmocka_run_group_tests_name("ingest/witness", tests, NULL, NULL);
+}
