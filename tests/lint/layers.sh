@@ -18,7 +18,7 @@ below() {
     provision) echo base xdr stellar keys db rpc pool ingest provision ;;
     http) echo base http ;;
     auth) echo base xdr stellar db http auth ;;
-    api) echo base xdr stellar keys db pool grant http auth api ;;
+    api) echo base xdr stellar keys db rpc pool grant http auth api ;;
     *) echo "layers.sh: no rule for module $1" >&2; exit 1 ;;
     esac
 }
