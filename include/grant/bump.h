@@ -20,7 +20,7 @@ struct bump_request {
     struct bytes xdr;      /* inner's TransactionEnvelope, in memory that the owner of the request keeps */
     struct hash inner_hash;
     enum authority authority; /* with AUTHORITY_UNKNOWN no signer of the sources has signed either */
-    int64_t max_fee_stroops; /* 0: not given */
+    int64_t max_fee_stroops;  /* 0: not given */
     const struct policy_limits *limits;
     struct bump_client_limits client_limits;
     char client[CLIENT_SIZE];
