@@ -48,6 +48,7 @@ struct auth_client {
     char name[AUTH_NAME_SIZE];
     struct auth_limits limits;
     struct hash token; /* SHA-256 of the token: equal only for equal requests of one client */
+    bool key_signed;   /* the token names the Idempotency-Key of the request */
 };
 
 /* A request as it was received. */

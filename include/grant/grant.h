@@ -15,6 +15,7 @@
 #define CLIENT_SIZE 65 /* a client's name: '' or G... */
 #define REQUEST_ID_SIZE 65
 #define IDEMPOTENCY_KEY_SIZE 256
+#define TOKEN_KEY_SIZE 72
 
 /* What a client may have; 0: as much as it likes. */
 struct lease_limits {
@@ -29,7 +30,8 @@ struct lease_request {
     char client[CLIENT_SIZE];
     char request_id[REQUEST_ID_SIZE];
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
-    struct hash digest;                         /* SHA-256 of the body; only with a key */
+    char token_key[TOKEN_KEY_SIZE]; /* '': none. A second key, of the same lease; only with the first */
+    struct hash digest;             /* SHA-256 of the body; only with a key */
     struct lease_limits limits;
     /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still be a retry, and then
      * gets the earlier request's lease. */

@@ -97,17 +97,22 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
 }
 
 /*
- * A request that is captured and sent again has the same token, so the token's hash is the key of a request
- * that has no other. The token itself is neither stored nor logged.
+ * A request that is captured and sent again has the same token. So the token's hash is a key too, unless the
+ * token names the Idempotency-Key: without that, each new key would take another lease. The token itself is
+ * neither stored nor logged.
  */
-static void take_token_as_key(struct lease_job *job)
+static void __attribute__((unused)) take_token_as_key(struct lease_job *job)
 {
+    struct lease_request *request = &job->request;
     const struct auth_client *client = http_kept(job->http);
     char token[HASH_HEX_SIZE];
-    if (client == NULL)
+    if (client == NULL || client->key_signed)
         return;
     hash_encode(&client->token, token);
-    snprintf(job->request.idempotency_key, sizeof job->request.idempotency_key, "token:%s", token);
+    if (request->idempotency_key[0] == '\0')
+        snprintf(request->idempotency_key, sizeof request->idempotency_key, "token:%s", token);
+    else
+        snprintf(request->token_key, sizeof request->token_key, "token:%s", token);
 }
 
 /* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
@@ -116,16 +121,14 @@ static enum err read_key(struct lease_job *job, struct detail *detail)
     const char *key = http_header(job->http, "Idempotency-Key");
     size_t len = 0;
     job->request.digest = sha256(http_body(job->http));
-    if (key == NULL) {
-        take_token_as_key(job);
-        return ERR_OK;
-    }
-    while (key[len] >= ' ' && key[len] <= '~')
+    while (key != NULL && key[len] >= ' ' && key[len] <= '~')
         len++;
-    if (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key)
+    if (key != NULL && (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key))
         return detail_set(detail, ERR_INVALID_REQUEST,
             "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_SIZE - 1);
-    memcpy(job->request.idempotency_key, key, len + 1);
+    if (key != NULL)
+        memcpy(job->request.idempotency_key, key, len + 1);
+    take_token_as_key(job);
     return ERR_OK;
 }
 

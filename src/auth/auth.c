@@ -181,13 +181,10 @@ static enum err check_audience(
     return ERR_OK;
 }
 
-/* A header that is not signed could be changed by one who has captured the request, and each new key would
- * take another lease. */
+/* A token that names a key is for the request with that key. */
 static bool idempotency_key_fits(const struct token *token, const char *header)
 {
-    if (token->idempotency_key == NULL || header == NULL)
-        return token->idempotency_key == header;
-    return text_equal(token->idempotency_key, header);
+    return token->idempotency_key == NULL || (header != NULL && text_equal(token->idempotency_key, header));
 }
 
 /* The claims about this request: method, target, idempotency key and body. */
@@ -227,6 +224,7 @@ static enum err check_token(const struct auth *auth, const struct token *token,
         return e;
     memcpy(out->name, client->name, sizeof out->name);
     out->limits = client->limits;
+    out->key_signed = token->idempotency_key != NULL;
     if ((client->scopes & request->scope) == 0)
         return detail_set(why, ERR_FORBIDDEN, "The client %s may not use this path.", client->name);
     return ERR_OK;

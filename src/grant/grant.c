@@ -191,10 +191,14 @@ static void reopen(struct grant *const grants[], size_t count)
 }
 
 /* No lease is new. Leases that repeated requests found must be durable before they are handed out. */
-static enum err end_without_leases(struct db *db, const struct grant_claim *claim, struct detail *detail)
+static enum err end_without_leases(struct db *db, const struct grant_claim *claim,
+    const struct idempotency_tokens *tokens, struct detail *detail)
 {
+    const struct db_statement record = idempotency_tokens_statement(tokens);
     enum err e = ERR_OK;
-    if (claim->keys->any_found)
+    if (record.sql != NULL)
+        e = db_run_commit(db, &record, 1, NULL, detail);
+    else if (claim->keys->any_found)
         e = db_commit_durably(db, detail);
     else if (claim->batch->mode == GRANT_CLAIM_SHARE)
         e = grant_record_sharing(db, claim->batch, detail);
@@ -211,15 +215,18 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
         db_rollback(db);
         return e;
     }
+    struct idempotency_tokens *tokens AUTO_FREE = NEW(struct idempotency_tokens);
+    idempotency_tokens(claim->keys, claim->batch->grants, claim->batch->count, tokens);
     claim->batch->locked_unused = claim->claimed > result->count + result->fault_count;
     if (result->count + result->fault_count == 0)
-        return end_without_leases(db, claim, detail);
+        return end_without_leases(db, claim, tokens, detail);
     const struct lease_request *requests[GRANT_BATCH_MAX];
     for (size_t i = 0; i < result->count; i++)
         requests[i] = result->items[i].request;
     const struct grant_record record = {.batch = claim->batch,
         .after = usage_use_statement(claim->usage, requests, result->count),
         .terms = &claim->terms,
+        .tokens = tokens,
         .items = result->items,
         .count = result->count,
         .faults = result->faults,

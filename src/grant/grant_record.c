@@ -138,7 +138,7 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
     fill(columns, record->items, count);
-    struct db_statement statements[3] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+    struct db_statement statements[4] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
         DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
         DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
         DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
@@ -153,6 +153,8 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
         leave[1] = DB_I32(decided_count(record->batch, count));
         statements[statement_count++] = (struct db_statement){sql_publish_rest, leave, ARRAY_LEN(leave)};
     }
+    statements[statement_count] = idempotency_tokens_statement(record->tokens);
+    statement_count += statements[statement_count].sql != NULL;
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);
     const int64_t leased = e == ERR_OK ? db_i64(rows[0], 0, 0) : 0;

@@ -16,27 +16,29 @@ static const char sql_find[] =
     "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time, f.envelope,"
     " f.digest FROM fairway.find_keys($1, $2) f";
 
-static bool same_key(const struct lease_request *a, const struct lease_request *b)
-{
-    return strcmp(a->client, b->client) == 0 && strcmp(a->idempotency_key, b->idempotency_key) == 0;
-}
+static const char sql_record_tokens[] = "SELECT fairway.record_token_keys($1, $2, $3, $4)";
 
-static struct idempotency_key *key_of(struct idempotency_keys *keys, const struct lease_request *request)
+/* NULL when the text is empty. */
+static struct idempotency_key *key_of(
+    struct idempotency_keys *keys, const struct lease_request *request, const char *text)
 {
+    if (text[0] == '\0')
+        return NULL;
     for (size_t i = 0; i < keys->count; i++)
-        if (same_key(keys->keys[i].request, request))
+        if (strcmp(keys->clients[i], request->client) == 0 && strcmp(keys->texts[i], text) == 0)
             return &keys->keys[i];
     keys->clients[keys->count] = request->client;
-    keys->texts[keys->count] = request->idempotency_key;
+    keys->texts[keys->count] = text;
     keys->keys[keys->count].request = request;
     return &keys->keys[keys->count++];
 }
 
 void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (grants[i]->request->idempotency_key[0] != '\0')
-            keys->of[i] = key_of(keys, grants[i]->request);
+    for (size_t i = 0; i < count; i++) {
+        keys->of[i] = key_of(keys, grants[i]->request, grants[i]->request->idempotency_key);
+        keys->token_of[i] = key_of(keys, grants[i]->request, grants[i]->request->token_key);
+    }
     keys->params[0] = DB_TEXTS(keys->clients, keys->count);
     keys->params[1] = DB_TEXTS(keys->texts, keys->count);
 }
@@ -116,22 +118,72 @@ static void decide(struct grant *grant, const struct lease *lease, const struct 
 
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)
 {
-    const struct idempotency_key *key = keys->of[i];
+    const struct idempotency_key *key = keys->of[i], *token = keys->token_of[i];
     if (key == NULL)
         return true;
-    if (key->found)
-        decide(grants[i], &key->lease, &key->digest);
-    else if (!key->locked)
+    if (key->found || (token != NULL && token->found)) {
+        const struct idempotency_key *found = key->found ? key : token;
+        decide(grants[i], &found->lease, &found->digest);
+        return false;
+    }
+    /* One that has the token of another grant of the batch finds that grant's lease later. */
+    if (!key->locked || (token != NULL && (!token->locked || token->request != grants[i]->request))) {
         grants[i]->open = OPEN_KEY_LOCKED;
-    return !key->found && key->locked && key->request == grants[i]->request;
+        return false;
+    }
+    return key->request == grants[i]->request;
+}
+
+/* The lease that grant i has, or will have when its batch is committed. NULL: none. */
+static const struct lease *lease_of(
+    const struct idempotency_keys *keys, struct grant *const grants[], size_t count, size_t i)
+{
+    static const struct hash none;
+    const struct lease *lease = &grants[i]->lease;
+    for (size_t k = 0; k < count; k++)
+        if (grants[i]->state == GRANT_OPEN && grants[k]->request == keys->of[i]->request)
+            lease = &grants[k]->lease;
+    return hash_equal(&lease->hash, &none) ? NULL : lease;
+}
+
+void idempotency_tokens(const struct idempotency_keys *keys, struct grant *const grants[], size_t count,
+    struct idempotency_tokens *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct idempotency_key *token = keys->token_of[i];
+        const struct lease_request *request = grants[i]->request;
+        if (token == NULL || token->found || !token->locked || token->request != request ||
+            grants[i]->state == GRANT_REFUSED || grants[i]->open == OPEN_KEY_LOCKED)
+            continue;
+        const struct lease *lease = lease_of(keys, grants, count, i);
+        if (lease == NULL)
+            continue;
+        out->clients[out->count] = request->client;
+        out->texts[out->count] = request->token_key;
+        out->digests[out->count] = BYTES_OF(request->digest.bytes);
+        out->hashes[out->count++] = BYTES_OF(lease->hash.bytes);
+    }
+    out->params[0] = DB_TEXTS(out->clients, out->count);
+    out->params[1] = DB_TEXTS(out->texts, out->count);
+    out->params[2] = DB_BYTEAS(out->digests, out->count);
+    out->params[3] = DB_BYTEAS(out->hashes, out->count);
+}
+
+struct db_statement idempotency_tokens_statement(const struct idempotency_tokens *tokens)
+{
+    return tokens->count == 0
+               ? (struct db_statement){0}
+               : (struct db_statement){sql_record_tokens, tokens->params, ARRAY_LEN(tokens->params)};
 }
 
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
-    const struct grant *first[GRANT_BATCH_MAX] = {0};
+    const struct grant *first[IDEMPOTENCY_KEYS_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         const struct idempotency_key *key = keys->of[i];
-        if (key == NULL || key->found || !key->locked)
+        const bool has_first_key = key != NULL && !key->found && key->locked;
+        if (!has_first_key || (key->request != grants[i]->request && grants[i]->state != GRANT_OPEN))
             continue;
         const size_t n = (size_t)(key - keys->keys);
         if (key->request == grants[i]->request)

@@ -2,6 +2,9 @@
  * Idempotency keys: a client that repeats a request with the same key gets the lease of the first one, on
  * the day (UTC) of that lease and on the next one. A batch locks the keys of its requests first, so that of
  * all requests with one key, in any replica, one takes a lease and the others find it.
+ *
+ * A request may have a second key, its token's: with another first key it gets the lease that was granted to
+ * the same token. Whichever of both is found first decides; a token is recorded when its first key is found.
  */
 #ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
 #define FAIRWAY_GRANT_IDEMPOTENCY_H
@@ -17,13 +20,15 @@ struct idempotency_key {
     struct hash digest;                  /* of that request's body */
 };
 
+#define IDEMPOTENCY_KEYS_MAX (2 * GRANT_BATCH_MAX)
+
 struct idempotency_keys {
-    struct idempotency_key keys[GRANT_BATCH_MAX];
+    struct idempotency_key keys[IDEMPOTENCY_KEYS_MAX];
     size_t count;
-    struct idempotency_key *of[GRANT_BATCH_MAX]; /* by grant; NULL: it carries none */
+    struct idempotency_key *of[GRANT_BATCH_MAX], *token_of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
     bool any_found;
     /* what the statements' parameters point to */
-    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
+    const char *clients[IDEMPOTENCY_KEYS_MAX], *texts[IDEMPOTENCY_KEYS_MAX];
     struct db_param params[2];
 };
 
@@ -49,6 +54,20 @@ MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
  * OPEN_KEY_LOCKED).
  */
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i);
+
+/* Tokens that the batch has to record with leases, new ones and found ones; a column each. */
+struct idempotency_tokens {
+    size_t count;
+    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
+    struct bytes digests[GRANT_BATCH_MAX], hashes[GRANT_BATCH_MAX];
+    struct db_param params[4];
+};
+
+/* After signing: *out points into the keys and the grants. The statement runs after the leases are recorded;
+ * its text is NULL when there is nothing to record. */
+void idempotency_tokens(const struct idempotency_keys *keys, struct grant *const grants[], size_t count,
+    struct idempotency_tokens *out);
+struct db_statement idempotency_tokens_statement(const struct idempotency_tokens *tokens);
 
 /* After COMMIT: grants with the same key get the result of the first of them. */
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count);

@@ -103,9 +103,14 @@ test('DA2 a captured request takes no second lease with another Idempotency-Key,
   const keyed = signToken(wallet, 'POST', LEASES, body, { claims: { idempotencyKey: 'captured' } });
   const status = async (token, key) => (await send(service, token, 'POST', LEASES, body, key && { 'idempotency-key': key })).status;
   assert.deepEqual([await status(plain), await status(keyed, 'captured')], [201, 201]);
-  assert.deepEqual([await status(plain, 'new'), await status(keyed), await status(keyed, 'other')], [401, 401, 401]);
-  assert.deepEqual([await status(plain), await status(keyed, 'captured')], [201, 201]);
+  assert.deepEqual([await status(keyed), await status(keyed, 'other')], [401, 401], 'a token that names a key is for that key');
+  assert.deepEqual([await status(plain, 'new'), await status(plain, 'newer'), await status(plain), await status(keyed, 'captured')],
+    [201, 201, 201, 201]);
   assert.equal(await leaseCount(), before + 2);
+  const now = Math.floor(Date.now() / 1000);
+  const retry = signToken(wallet, 'POST', LEASES, body, { now: now - 1 });
+  assert.deepEqual([await status(retry, 'captured'), await status(retry, 'stolen')], [201, 201]);
+  assert.equal(await leaseCount(), before + 2, 'the token of a retry takes none either');
 });
 
 test('two tokens for equal requests take two leases', TIMEOUT, async () => {

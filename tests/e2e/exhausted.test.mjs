@@ -169,7 +169,7 @@ for (const name of Object.keys(kinds)) {
   });
 }
 
-test('DX5 signals that interrupt every other system call change no answer', { timeout: 300_000 }, async () => {
+test('DX5 signals that interrupt half of the system calls change no answer', { timeout: 300_000 }, async () => {
   const service = await victim();
   const prepared = Object.fromEntries(await Promise.all(Object.entries(kinds).map(async ([name, kind]) => [name, await kind.prepare?.()])));
   arm(0n, -1n);

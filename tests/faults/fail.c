@@ -2,8 +2,9 @@
  * Preloaded into `fairway serve` by tests: makes one allocation or one system call fail, or interrupts system
  * calls. FAIRWAY_FAIL names a file with two 64-bit integers in the machine's byte order, which the test
  * writes at any time and which count down: the n-th allocation from now on fails when the first is n, and the
- * n-th system call of those below when the second is n; 0: none. A negative second number interrupts every
- * other of those calls that a signal can interrupt.
+ * n-th system call of those below when the second is n; 0: none. A negative second number interrupts about
+ * half of those calls that can block, irregularly: a loop of two calls would otherwise always be interrupted
+ * at the same one.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -62,12 +63,19 @@ static bool counts_down(_Atomic int64_t *count)
     return false;
 }
 
+/* A signal interrupts only a call that can block. */
+static bool can_block(int fd, int flags)
+{
+    int status = fcntl(fd, F_GETFL);
+    return status >= 0 && (status & O_NONBLOCK) == 0 && (flags & MSG_DONTWAIT) == 0;
+}
+
 static bool interrupts(void)
 {
     int64_t now = atomic_load(&left->calls);
     while (now < 0)
         if (atomic_compare_exchange_weak(&left->calls, &now, now - 1 == INT64_MIN ? -1 : now - 1))
-            return now % 2 == 0;
+            return ((uint64_t)now * 0x9e3779b97f4a7c15u) >> 63 != 0;
     return false;
 }
 
@@ -86,7 +94,7 @@ void *realloc(void *old, size_t size)
     return counts_down(&left->allocations) ? (errno = ENOMEM, NULL) : __libc_realloc(old, size);
 }
 
-#define CALL(function, fails, error, ...)                                                                    \
+#define CALL(function, fails, error, blocks, ...)                                                            \
     static __typeof__(&(function)) next;                                                                     \
     if (next == NULL)                                                                                        \
         next = (__typeof__(&(function)))dlsym(RTLD_NEXT, #function);                                         \
@@ -94,7 +102,7 @@ void *realloc(void *old, size_t size)
         errno = (error);                                                                                     \
         return -1;                                                                                           \
     }                                                                                                        \
-    if (interrupts()) {                                                                                      \
+    if ((blocks) && interrupts()) {                                                                          \
         errno = EINTR;                                                                                       \
         return -1;                                                                                           \
     }                                                                                                        \
@@ -102,40 +110,40 @@ void *realloc(void *old, size_t size)
 
 ssize_t read(int fd, void *out, size_t len)
 {
-    CALL(read, can_fail(fd), EIO, fd, out, len);
+    CALL(read, can_fail(fd), EIO, can_block(fd, 0), fd, out, len);
 }
 
 ssize_t write(int fd, const void *data, size_t len)
 {
-    CALL(write, can_fail(fd), EIO, fd, data, len);
+    CALL(write, can_fail(fd), EIO, can_block(fd, 0), fd, data, len);
 }
 
 ssize_t recv(int fd, void *out, size_t len, int flags)
 {
-    CALL(recv, true, ECONNRESET, fd, out, len, flags);
+    CALL(recv, true, ECONNRESET, can_block(fd, flags), fd, out, len, flags);
 }
 
 ssize_t send(int fd, const void *data, size_t len, int flags)
 {
-    CALL(send, true, EPIPE, fd, data, len, flags);
+    CALL(send, true, EPIPE, can_block(fd, flags), fd, data, len, flags);
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    CALL(sendmsg, true, EPIPE, fd, message, flags);
+    CALL(sendmsg, true, EPIPE, can_block(fd, flags), fd, message, flags);
 }
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-    CALL(recvmsg, true, ECONNRESET, fd, message, flags);
+    CALL(recvmsg, true, ECONNRESET, can_block(fd, flags), fd, message, flags);
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    CALL(poll, true, ENOMEM, fds, count, timeout);
+    CALL(poll, true, ENOMEM, timeout != 0, fds, count, timeout);
 }
 
 int epoll_wait(int fd, struct epoll_event *events, int count, int timeout)
 {
-    CALL(epoll_wait, false, 0, fd, events, count, timeout);
+    CALL(epoll_wait, false, 0, timeout != 0, fd, events, count, timeout);
 }

@@ -1,0 +1,15 @@
+-- A request that carries an Idempotency-Key and a token that does not name it has two keys: the token's hash is the second. It is
+-- recorded after the lease, or when a retry with another token has found the lease. Leases of before 0010 get none.
+CREATE FUNCTION fairway.record_token_keys(clients text[], keys text[], digests bytea[], hashes bytea[]) RETURNS void
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
+DECLARE
+    first constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
+    last constant timestamptz := first + interval '3 days';
+BEGIN
+    INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)
+    SELECT n.client, n.key, n.digest, l.hash, l.granted_at
+    FROM unnest(clients, keys, digests, hashes) AS n (client, key, digest, hash)
+    CROSS JOIN LATERAL (SELECT m.hash, m.granted_at FROM fairway.leases m
+        WHERE m.hash = n.hash AND m.granted_at >= first AND m.granted_at < last LIMIT 1) l;
+END $$;
