@@ -36,10 +36,13 @@ static int read_body(const char *path, struct buf *out)
         return fail("cannot read the body", path);
     for (size_t got; out->len <= BODY_MAX && (got = fread(part, 1, sizeof part, file)) > 0;)
         buf_add(out, part, got);
-    const bool failed = ferror(file) != 0 || out->len > BODY_MAX;
+    const bool failed = ferror(file) != 0;
     if (opens)
         fclose(file);
-    return failed ? fail("cannot read the body", path) : EX_OK;
+    if (failed || out->len <= BODY_MAX)
+        return failed ? fail("cannot read the body", path) : EX_OK;
+    fprintf(stderr, "fairway token: the body %s is larger than %d bytes\n", path, BODY_MAX);
+    return EX_NOINPUT;
 }
 
 int cmd_token(const struct config *config)
@@ -61,7 +64,10 @@ int cmd_token(const struct config *config)
     request.body = buf_bytes(&body);
     enum err e = secret_file_read("KEY_FILE", config_argument(config, 0), SEED_MAX, &seed, &detail);
     if (e == ERR_OK && (e = token_sign(seed, &request, &token)) != ERR_OK)
-        detail_set(&detail, e, "KEY_FILE: %s has no secret seed (S...)", config_argument(config, 0));
+        detail_set(&detail, e,
+            e == ERR_MALFORMED ? "KEY_FILE: %s has no secret seed (S...)"
+                               : "a text of the request is not UTF-8 (KEY_FILE: %s)",
+            config_argument(config, 0));
     if (seed != NULL)
         explicit_bzero(seed, strlen(seed));
     free(seed);

@@ -15,7 +15,8 @@ struct token_request {
 
 /*
  * Returns in *out the token, in memory that the caller frees, signed with the key whose secret seed is the
- * strkey S... ERR_MALFORMED: it is not one. Wipes the secret key that it computes.
+ * strkey S... ERR_MALFORMED: it is not one. ERR_INVALID_REQUEST: a text of the request is not UTF-8. Wipes
+ * the secret key that it computes.
  */
 MUST_CHECK enum err token_sign(const char *seed, const struct token_request *request, char **out);
 /* Makes a new key from the kernel's random numbers: its strkeys S..., of STRKEY_SIZE(32) bytes, and G... */

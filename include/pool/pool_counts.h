@@ -22,6 +22,8 @@ struct pool_counts {
     int64_t held_until_s;    /* 0: no hold is set */
     char grants_reason[160]; /* why grants are stopped or on hold, cut to fit; else '' */
 
+    int64_t partition_days; /* days after today for which leases have a partition; below 0: none for today */
+
     bool submission_pending;  /* a provisioning transaction (pool/submission.h) */
     bool synchronous_standby; /* COMMIT waits for one (db/server.h) */
     struct funds funds;

@@ -87,6 +87,22 @@ static void warn(struct report *report, enum check check, const char *warning)
         report->checks, json_pack("{s:s, s:b, s:s}", "name", names[check], "ok", true, "warning", warning));
 }
 
+/* A warning while leases can still be granted: all replicas would be taken out of service at once. */
+static void check_database(const struct pool_counts *pool, struct report *report)
+{
+    if (pool->partition_days < 0)
+        fail(report, CHECK_DATABASE,
+            "there is no partition for the leases of today: housekeeping fails, and the leader's log says "
+            "why",
+            NULL, NULL);
+    else if (pool->partition_days == 0)
+        warn(report, CHECK_DATABASE,
+            "there is no partition for the leases of tomorrow: housekeeping fails, and the leader's log says "
+            "why");
+    else
+        pass(report, CHECK_DATABASE);
+}
+
 static void check_keys(const struct api_settings *settings, struct report *report)
 {
     if (keyd_runs(settings->keyd))
@@ -210,7 +226,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     struct pool_counts pool;
     const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
     if (database)
-        pass(&report, CHECK_DATABASE);
+        check_database(&pool, &report);
     else
         fail(&report, CHECK_DATABASE, "the database is unavailable", NULL, detail->text);
     check_keys(settings, &report);

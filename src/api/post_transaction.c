@@ -20,6 +20,7 @@ struct lease_job {
     struct api *api;
     struct http_request *http;
     struct lease_request request;
+    bool has_key;   /* an Idempotency-Key, not just a token */
     struct buf xdr; /* the request's envelope points into it */
 };
 
@@ -126,6 +127,7 @@ static enum err read_key(struct lease_job *job, struct detail *detail)
     if (key != NULL && (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key))
         return detail_set(detail, ERR_INVALID_REQUEST,
             "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_SIZE - 1);
+    job->has_key = key != NULL;
     if (key != NULL)
         memcpy(job->request.idempotency_key, key, len + 1);
     take_token_as_key(job);
@@ -153,12 +155,13 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
 
 /*
  * Submits the request to the engine, unless e says that it is refused. A request with an Idempotency-Key goes
- * there nevertheless: it may be the retry of a lease that was granted before.
+ * there nevertheless: it may be the retry of a lease that was granted before. A token is valid for too short
+ * a time for that.
  */
 static enum err enqueue(struct lease_job *job, enum err e, const struct detail *detail)
 {
     struct lease_request *request = &job->request;
-    if (e != ERR_OK && request->idempotency_key[0] == '\0')
+    if (e != ERR_OK && !job->has_key)
         return e;
     if (e != ERR_OK) {
         request->refusal = e;

@@ -163,9 +163,9 @@ static enum err check_window(
     const int64_t issued_s = token->issued_at_s, expires_s = token->expires_at_s;
     if (expires_s <= issued_s || expires_s - issued_s > (int64_t)auth->settings.window_s)
         return detail_set(why, ERR_UNAUTHORIZED, "exp must be 1 to %u s after iat", auth->settings.window_s);
-    if (issued_s > now_s + AUTH_SKEW_S || token->not_before_s > now_s + AUTH_SKEW_S)
-        return detail_set(
-            why, ERR_UNAUTHORIZED, "the token is valid only in %" PRId64 " s", issued_s - now_s);
+    const int64_t from_s = token->not_before_s > issued_s ? token->not_before_s : issued_s;
+    if (from_s > now_s + AUTH_SKEW_S)
+        return detail_set(why, ERR_UNAUTHORIZED, "the token is valid only in %" PRId64 " s", from_s - now_s);
     if (expires_s < now_s - AUTH_SKEW_S)
         return detail_set(why, ERR_UNAUTHORIZED, "the token expired %" PRId64 " s ago", now_s - expires_s);
     return ERR_OK;
@@ -204,16 +204,26 @@ static enum err check_request(
     return ERR_OK;
 }
 
-/* The lock is held for reading. */
-static enum err check_token(const struct auth *auth, const struct token *token,
-    const struct auth_request *request, struct auth_client *out, struct detail *why)
+/* Copies the client, so that no signature is verified under the lock: a flood of tokens would keep
+ * auth_reload waiting. */
+static bool find_client(struct auth *auth, const struct public_key *key, struct clients_client *out)
+{
+    pthread_rwlock_rdlock(&auth->lock);
+    const struct clients_client *found = clients_find(&auth->clients, key);
+    if (found != NULL)
+        *out = *found;
+    pthread_rwlock_unlock(&auth->lock);
+    return found != NULL;
+}
+
+static enum err check_token(struct auth *auth, const struct token *token, const struct auth_request *request,
+    struct auth_client *out, struct detail *why)
 {
     struct public_key key;
-    const struct clients_client *client = NULL;
+    struct clients_client found;
+    const struct clients_client *client = &found;
     enum err e;
-    if (address_decode(token->subject, &key) == ERR_OK)
-        client = clients_find(&auth->clients, &key);
-    if (client == NULL)
+    if (address_decode(token->subject, &key) != ERR_OK || !find_client(auth, &key, &found))
         return refuse(why, "sub is not a client's key");
     if ((e = check_window(auth, token, request->now_s, why)) != ERR_OK)
         return e;
@@ -240,10 +250,7 @@ enum err auth_check(
     if ((e = find_token(request->authorization, &text, why)) != ERR_OK ||
         (e = token_decode(text, &token, why)) != ERR_OK)
         return e;
-    pthread_rwlock_rdlock(&auth->lock);
-    e = check_token(auth, &token, request, out, why);
-    pthread_rwlock_unlock(&auth->lock);
-    if (e == ERR_OK)
+    if ((e = check_token(auth, &token, request, out, why)) == ERR_OK)
         out->token = sha256((struct bytes){(const uint8_t *)text, strlen(text)});
     return e;
 }

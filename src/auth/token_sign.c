@@ -26,7 +26,7 @@ static enum err read_pair(const char *seed, struct key_pair *out)
     return e;
 }
 
-/* {"sub":...,"iat":...,"exp":...,"methodAndPath":...,"bodyHash":...} */
+/* {"sub":...,"iat":...,"exp":...,"methodAndPath":...,"bodyHash":...}; NULL: a text is not UTF-8. */
 static char *claims_text(const struct token_request *request, const struct public_key *key)
 {
     char subject[ADDRESS_SIZE], body_hash[HASH_HEX_SIZE];
@@ -37,13 +37,14 @@ static char *claims_text(const struct token_request *request, const struct publi
     json_t *claims = json_pack("{s:s, s:I, s:I, s:s, s:s}", "sub", subject, "iat", (json_int_t)request->now_s,
         "exp", (json_int_t)request->now_s + request->valid_s, "methodAndPath", method_and_path, "bodyHash",
         body_hash);
-    if (claims == NULL)
-        return NULL; /* the target is not UTF-8 */
-    if (request->audience != NULL)
-        json_object_set_new(claims, "aud", json_string(request->audience));
-    if (request->idempotency_key != NULL)
-        json_object_set_new(claims, "idempotencyKey", json_string(request->idempotency_key));
-    char *text = json_dumps(claims, JSON_COMPACT);
+    char *text = NULL;
+    /* jansson makes no string of a text that is not UTF-8 */
+    if (claims != NULL &&
+        (request->audience == NULL ||
+            json_object_set_new(claims, "aud", json_string(request->audience)) == 0) &&
+        (request->idempotency_key == NULL ||
+            json_object_set_new(claims, "idempotencyKey", json_string(request->idempotency_key)) == 0))
+        text = json_dumps(claims, JSON_COMPACT);
     json_decref(claims);
     return text;
 }
@@ -57,7 +58,7 @@ enum err token_sign(const char *seed, const struct token_request *request, char 
         return ERR_MALFORMED;
     AUTO_FREE char *claims = claims_text(request, &pair.public);
     if (claims == NULL)
-        return ERR_MALFORMED;
+        return ERR_INVALID_REQUEST;
     AUTO_FREE char *first = base64_url_encode((struct bytes){(const uint8_t *)header, strlen(header)});
     AUTO_FREE char *second = base64_url_encode((struct bytes){(const uint8_t *)claims, strlen(claims)});
     AUTO_FREE char *signed_part = mem_format("%s.%s", first, second);

@@ -13,10 +13,7 @@
 #define LOCK_WAIT_MS 1000
 #define LOCK_POLL_MS 20
 
-/* The session that commits ledgers must not scan tables: with statistics from a time when most leases were
- * open, the planner finds open leases by reading the whole table, which grows with history. */
-static const char sql_lock[] =
-    "SELECT pg_try_advisory_lock($1), pg_backend_pid(), set_config('enable_seqscan', 'off', false)";
+static const char sql_lock[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
 
 static enum err try_lock(struct lead *lead, struct detail *detail)
 {

@@ -14,7 +14,9 @@ static const char sql_counts[] =
     " coalesce(c.sequence, 0), coalesce(c.close_time, 0), t.clock - coalesce(c.close_time, t.clock),"
     " greatest(t.clock, c.close_time), coalesce(c.grants_allowed, false), coalesce(" GRANTS_ON_HOLD
     ", false), coalesce(c.held_until, 0), coalesce(c.grants_reason, c.hold_reason, ''),"
-    " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY
+    " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
+    " coalesce((SELECT max(p.day) - current_date FROM fairway.partitions p WHERE p.parent = 'leases'), "
+    "-1)::int8"
     " FROM (SELECT count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NULL) AS idle,"
     "   count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NOT NULL) AS leased,"
     "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"
@@ -46,6 +48,7 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
         .held_until_s = db_i64(rows, 0, 13),
         .submission_pending = db_bool(rows, 0, 15),
         .synchronous_standby = db_bool(rows, 0, 16),
+        .partition_days = db_i64(rows, 0, 17),
     };
     snprintf(out->grants_reason, sizeof out->grants_reason, "%s", db_text(rows, 0, 14));
 }

@@ -5,9 +5,6 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* A column of the account that is cleared when its lease ends. */
-#define LEASE(column) " " column " = CASE WHEN n.result IS NULL THEN a." column " END"
-
 /* The results and the accounts in one statement, because the checks of both tables see both. sequence_ledger
  * 0: the sequence number is still unknown. */
 static const char sql_write[] =
@@ -21,26 +18,15 @@ static const char sql_write[] =
     " sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,"
     " sequence_ledger = nullif(n.sequence_ledger, 0),"
     " slot = CASE n.state WHEN 'retired' THEN NULL ELSE a.slot END,"
-    " quarantine_reason = CASE n.state WHEN 'quarantined' THEN coalesce(n.reason, a.quarantine_reason) "
-    "END," LEASE("lease_hash") "," LEASE("lease_client") "," LEASE("lease_sequence") "," LEASE(
-        "lease_max_time") "," LEASE("lease_max_ledger") "," LEASE("locked_at") "," LEASE("locked_until") " FR"
-                                                                                                         "OM "
-                                                                                                         "new"
-                                                                                                         "s "
-                                                                                                         "n "
-                                                                                                         "WHE"
-                                                                                                         "RE "
-                                                                                                         "a."
-                                                                                                         "pub"
-                                                                                                         "lic"
-                                                                                                         "_ke"
-                                                                                                         "y "
-                                                                                                         "= "
-                                                                                                         "n."
-                                                                                                         "pub"
-                                                                                                         "lic"
-                                                                                                         "_ke"
-                                                                                                         "y";
+    " quarantine_reason = CASE n.state WHEN 'quarantined' THEN coalesce(n.reason, a.quarantine_reason) END,"
+    " lease_hash = CASE WHEN n.result IS NULL THEN a.lease_hash END,"
+    " lease_client = CASE WHEN n.result IS NULL THEN a.lease_client END,"
+    " lease_sequence = CASE WHEN n.result IS NULL THEN a.lease_sequence END,"
+    " lease_max_time = CASE WHEN n.result IS NULL THEN a.lease_max_time END,"
+    " lease_max_ledger = CASE WHEN n.result IS NULL THEN a.lease_max_ledger END,"
+    " locked_at = CASE WHEN n.result IS NULL THEN a.locked_at END,"
+    " locked_until = CASE WHEN n.result IS NULL THEN a.locked_until END"
+    " FROM news n WHERE a.public_key = n.public_key";
 
 /* The parameters of sql_write. */
 struct columns {

@@ -82,7 +82,7 @@ const kinds = {
 /** Fails unless exactly the accounts of open leases are leased. Returns the hashes of all leases. */
 async function leases() {
   const [[bad, all]] = await world.sql(`SELECT
-    (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.leases WHERE settled_at IS NULL) l
+    (SELECT count(*) FROM fairway.channel_accounts a FULL JOIN (SELECT * FROM fairway.lease_history WHERE settled_at IS NULL) l
       ON l.account = a.public_key AND l.hash = a.lease_hash
       WHERE (a.lease_hash IS NOT NULL OR a.public_key IS NULL) AND (l.hash IS NULL OR a.public_key IS NULL)),
     coalesce((SELECT string_agg(encode(hash, 'hex'), ' ') FROM fairway.leases), '')`);

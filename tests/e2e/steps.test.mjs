@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { Account, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { isStatement, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
@@ -113,6 +113,20 @@ test('DL2 DL9 after a grant with a key was killed at any point, its retry gets t
   t.diagnostic(await killEverywhere('grant-with-key', request, byCommit, { look: leases, check }));
 });
 
+test('H4 what policy refuses reaches neither database nor key process, unless it may repeat an earlier request by its key', { timeout: 120_000 }, async () => {
+  const stop = newStop(), service = await warm(stop);
+  const bad = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
+    .addOperation(Operation.bumpSequence({ bumpTo: '1' })) // of the channel account
+    .setTimeout(0).build().toXDR();
+  const refused = headers => traced(stop, async () => {
+    const { status } = await service.request('POST', '/v1/transactions', { transactionXdr: bad }, headers);
+    assert.equal(status, 400);
+  });
+  assert.deepEqual(await refused({}), ['reply 400', 'reply 400 sent']);
+  assert.ok((await refused({ 'idempotency-key': `refused-${++keys}` })).length > 2);
+  await service.kill('SIGKILL');
+});
+
 test('DL2 a refused grant killed at any point leaves nothing', { timeout: 600_000 }, async t => {
   const [[member]] = await world.sql('SELECT public_key FROM fairway.channel_accounts LIMIT 1');
   const request = service => service.post('/v1/transactions', { transactionXdr: payment(world, { publicKey: () => member }, user).toXDR() });
@@ -126,7 +140,7 @@ test('DL2 a fee bump killed at any point is recorded or was not returned', { tim
   inner.sign(user);
   const bump = service => service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
   const bumps = async () => new Set((await world.sql("SELECT encode(hash, 'hex') FROM fairway.fee_bumps")).flat());
-  t.diagnostic(await killEverywhere('fee-bump', bump, byCommit, { look: bumps, forget: () => world.sql('DELETE FROM fairway.fee_bumps') }));
+  t.diagnostic(await killEverywhere('fee-bump', bump, byCommit, { look: bumps, forget: () => world.sql('SET session_replication_role = replica; DELETE FROM fairway.fee_bumps') }));
   assert.ok((await leases()).has(leased.json.hash));
   const bumped = await bump(keeper);
   assert.equal(bumped.status, 200);

@@ -182,8 +182,7 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
 static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **state)
 {
     (void)state;
-    static const char sql_lock[] =
-        "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
+    static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
     struct db *holder = db_new(&(struct db_settings){
         .url = service.db.url, .kind = DB_DIRECT, .name = "holder", .idle_transaction_timeout_ms = 30000});
     AUTO_RESPONSE leased = {0}, ended = {0};

@@ -83,7 +83,7 @@ static const struct policy_limits limits = {.base_fee_stroops = 100,
     .bump_base_fee_stroops = FEE,
     .max_bump_fee_stroops = 100000};
 
-/* keyd verifies the channel account's signature only. */
+/* The engine takes the word of bump_request.authority; keyd verifies the channel account's signature only. */
 static void add_signature(struct buf *xdr)
 {
     static const uint8_t signature[4 + 64] = {1, 2, 3, 4};

@@ -342,6 +342,30 @@ static void J4_a_token_of_another_subject_or_key_is_refused(void **state)
     }
 }
 
+static void the_reason_says_when_the_token_becomes_valid(void **state)
+{
+    (void)state;
+    struct detail why = {0};
+    AUTO_FREE char *claims = claims_with(alice.address, NOW_TEXT, "1800000015", ",\"nbf\":1800000005");
+    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+    assert_int_equal(check_with(request_of_alice, "Bearer ", token, &why), ERR_UNAUTHORIZED);
+    assert_string_equal(why.text, "the token is valid only in 5 s");
+}
+
+static void a_request_that_is_not_UTF_8_is_not_signed(void **state)
+{
+    (void)state;
+    char seed[STRKEY_SIZE(32)], *token = NULL;
+    strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
+    const struct token_request requests[] = {
+        {"GET", "/\xff", {0}, NULL, NULL, NOW, 5},
+        {"GET", "/", {0}, "\xff", NULL, NOW, 5},
+        {"GET", "/", {0}, NULL, "\xff", NOW, 5},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++)
+        assert_int_equal(token_sign(seed, &requests[i], &token), ERR_INVALID_REQUEST);
+}
+
 static void DA1_aud_must_name_this_network(void **state)
 {
     (void)state;
@@ -690,6 +714,8 @@ int main(void)
         cmocka_unit_test(J7_a_claim_that_is_missing_doubled_or_of_another_type_is_refused),
         cmocka_unit_test(J7_other_claims_are_ignored_and_nbf_is_kept),
         cmocka_unit_test(J4_a_token_of_another_subject_or_key_is_refused),
+        cmocka_unit_test(the_reason_says_when_the_token_becomes_valid),
+        cmocka_unit_test(a_request_that_is_not_UTF_8_is_not_signed),
         cmocka_unit_test(DA1_aud_must_name_this_network),
         cmocka_unit_test(DA1_aud_may_be_required),
         cmocka_unit_test(J9_another_method_path_query_or_body_is_refused),
