@@ -30,9 +30,23 @@ struct auth_settings {
     bool audience_required;   /* refuse a token without aud */
 };
 
+#define AUTH_FEE_BUMPS_DEFAULT 50
+
+/* What a client may use; 0: as much as it likes. */
+struct auth_limits {
+    uint32_t open_leases;           /* at once */
+    uint32_t leases_per_second;     /* on average; after a pause as many at once as in ten seconds */
+    uint32_t pool_percent;          /* of the pool's accounts, in open leases */
+    uint32_t waits;                 /* GET ?wait= at once, in each replica */
+    uint32_t fee_bumps;             /* of one lease, each with another fee */
+    uint32_t fee_bump_step_percent; /* by which each fee is above the one before */
+    int64_t stroops_per_day;        /* of fees of leases' last fee bumps, by day in UTC */
+};
+
 /* The authenticated sender of one request. */
 struct auth_client {
     char name[AUTH_NAME_SIZE];
+    struct auth_limits limits;
     struct hash token; /* SHA-256 of the token: equal only for equal requests of one client */
     bool key_signed;   /* the token names the Idempotency-Key of the request */
 };

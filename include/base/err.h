@@ -46,6 +46,7 @@
     X(LEASE_SETTLED, "LEASE_SETTLED", 409, "The lease has ended: the network has decided the transaction.")  \
     X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
     X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \
+    X(LIMIT_EXCEEDED, "LIMIT_EXCEEDED", 429, "A limit of this client is reached.")                           \
     /* faults of the environment */                                                                          \
     X(CHANNEL_ACCOUNT_UNAVAILABLE, "CHANNEL_ACCOUNT_UNAVAILABLE", 503, "Every channel account is leased.")   \
     X(GRANTS_SUSPENDED, "GRANTS_SUSPENDED", 503,                                                             \

@@ -8,6 +8,12 @@
 #include "grant/grant.h"
 #include "stellar/authority.h"
 
+/* What a client may have; 0: as much as it likes. */
+struct bump_client_limits {
+    uint32_t fee_bumps, step_percent; /* of one lease; by which each is above the one before */
+    int64_t stroops_per_day;
+};
+
 /* What a client asks for. */
 struct bump_request {
     struct envelope inner; /* not a fee bump; its spans point into xdr */
@@ -16,6 +22,7 @@ struct bump_request {
     enum authority authority; /* with AUTHORITY_UNKNOWN no signer of the sources has signed either */
     int64_t max_fee_stroops;  /* 0: not given */
     const struct policy_limits *limits;
+    struct bump_client_limits client_limits;
     char client[CLIENT_SIZE];
 };
 
@@ -25,6 +32,7 @@ struct bump {
     enum grant_state state;
     enum err error;
     struct detail detail;
+    const char *limit; /* with ERR_LIMIT_EXCEEDED, its name */
     /* When state is GRANT_DONE: */
     struct hash hash;
     int64_t fee_stroops;

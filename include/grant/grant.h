@@ -17,6 +17,11 @@
 #define IDEMPOTENCY_KEY_SIZE 256
 #define TOKEN_KEY_SIZE 72
 
+/* What a client may have; 0: as much as it likes. */
+struct lease_limits {
+    uint32_t open_leases, leases_per_second, pool_percent;
+};
+
 /* What a client asks for; decoded, and checked by policy_check, before it gets here. */
 struct lease_request {
     struct envelope envelope; /* its spans point into memory that the owner of the request keeps */
@@ -27,6 +32,7 @@ struct lease_request {
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
     char token_key[TOKEN_KEY_SIZE]; /* '': none. A second key, of the same lease; only with the first */
     struct hash digest;             /* SHA-256 of the body; only with a key */
+    struct lease_limits limits;
     /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still be a retry, and then
      * gets the earlier request's lease. */
     enum err refusal;
@@ -61,6 +67,7 @@ struct grant {
     } open;               /* why it is GRANT_OPEN after a batch */
     enum err error;
     struct detail detail;
+    const char *limit; /* with ERR_LIMIT_EXCEEDED, its name */
     struct lease lease;
 };
 

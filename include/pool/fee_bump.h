@@ -12,11 +12,13 @@ struct fee_bump_item {
     struct public_key source; /* its source account */
     int64_t sequence;
     const char *client;
+    int64_t day_max_stroops; /* the client's limit for a day; 0: none */
     /* Set by fee_bumps_find: */
     enum err error; /* also by fee_bumps_record */
     struct detail detail;
-    struct sealed_seed sealed; /* of the source account */
-    int64_t spendable_stroops; /* of the distribution account (pool/funds.h) */
+    struct sealed_seed sealed;      /* of the source account */
+    int64_t spendable_stroops;      /* of the distribution account (pool/funds.h) */
+    int64_t bumps, highest_stroops; /* the lease's fee bumps so far, and the highest of their fees */
     /* For fee_bumps_record: */
     struct hash hash; /* of the fee bump */
     int64_t fee_stroops;
@@ -37,8 +39,8 @@ MUST_CHECK enum err fee_bumps_find(
 /*
  * Records signed fee bumps, before they are returned to clients, in one transaction: when ERR_OK is returned,
  * the rows of all items without an error are committed. Recording the same one again changes nothing. An item
- * whose lease has ended since fee_bumps_find gets the error ERR_LEASE_EXPIRED or ERR_LEASE_SETTLED. Errors
- * that are returned: as db_execute.
+ * whose lease has ended since fee_bumps_find gets the error ERR_LEASE_EXPIRED or ERR_LEASE_SETTLED, one that
+ * is above its client's limit for the day ERR_LIMIT_EXCEEDED. Errors that are returned: as db_execute.
  */
 MUST_CHECK enum err fee_bumps_record(
     struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail);

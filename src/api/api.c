@@ -28,6 +28,7 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     struct api *api = NEW(struct api);
     api->settings = *settings;
     api->shares.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
+    client_waits_init(&api->client_waits);
     api->workers = db_workers_start(settings->database_url, workers);
     return api;
 }
@@ -82,5 +83,7 @@ void api_drain(struct api *api)
 
 void api_free(struct api *api)
 {
+    if (api != NULL)
+        client_waits_free(&api->client_waits);
     free(api);
 }

@@ -3,6 +3,7 @@
 #define FAIRWAY_API_CONTEXT_H
 
 #include "api/api.h"
+#include "client_waits.h"
 #include "connection_shares.h"
 #include "db_workers.h"
 #include "rpc_workers.h"
@@ -23,6 +24,7 @@ struct api {
     struct db_workers *workers;
     struct rpc_workers *rpc_workers; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
+    struct client_waits client_waits;
     atomic_bool stopping; /* /readyz reports it */
     struct api_guarded guarded[ROUTES_MAX];
     struct http_route routes[ROUTES_MAX];

@@ -15,7 +15,8 @@ struct status_job {
     struct watch_ticket ticket; /* first: the watch returns it */
     struct http_request *http;
     struct api *api;
-    bool waits; /* has a share of the connections */
+    bool waits;   /* has a share of the connections */
+    bool counted; /* among the waits of its client */
 };
 
 static void job_cancel(void *context)
@@ -43,16 +44,30 @@ static void job_end(struct status_job *job, enum err e, const struct detail *det
 {
     if (job->waits)
         connection_shares_give(&job->api->shares, SHARE_WAIT);
+    if (job->counted)
+        client_waits_give(&job->api->client_waits, job->ticket.client);
     if (e == ERR_OK)
         api_reply(job->http, 200, status_json(&job->ticket.status));
     else
-        api_refuse(job->http, e, detail);
+        api_refuse_with(job->http, e, detail, api_json_limit(e, "waits"));
     free(job);
 }
 
 static void job_done(struct watch_ticket *ticket)
 {
     job_end((struct status_job *)ticket, ticket->error, NULL);
+}
+
+static enum err take_client_wait(
+    const struct http_request *request, struct status_job *job, struct detail *detail)
+{
+    const uint32_t limit = api_limits(request)->waits;
+    if (limit == 0)
+        return ERR_OK;
+    job->counted = client_waits_take(&job->api->client_waits, job->ticket.client, limit);
+    return job->counted ? ERR_OK
+                        : detail_set(detail, ERR_LIMIT_EXCEEDED,
+                              "waits: %u requests of this client wait at this replica already.", limit);
 }
 
 static enum err read_request(
@@ -69,7 +84,9 @@ static enum err read_request(
     snprintf(job->ticket.client, sizeof job->ticket.client, "%s", api_client(request));
     if (wait_s == 0)
         return ERR_OK;
-    enum err e = connection_shares_take(&job->api->shares, SHARE_WAIT);
+    enum err e = take_client_wait(request, job, detail);
+    if (e == ERR_OK)
+        e = connection_shares_take(&job->api->shares, SHARE_WAIT);
     job->waits = e == ERR_OK;
     return e;
 }

@@ -46,9 +46,11 @@ static void write_bump(const struct bump_job *job, const struct bump *bump, stru
 }
 
 /* For a refused fee: the limit, as a member of the problem. NULL: another error. */
-static json_t *fee_limit_json(const struct bump_request *request, enum err e)
+static json_t *fee_limit_json(const struct bump_request *request, enum err e, const char *limit)
 {
     int64_t least;
+    if (e == ERR_LIMIT_EXCEEDED)
+        return api_json_limit(e, limit);
     if (e == ERR_FEE_EXCEEDS_MAXIMUM)
         return json_pack("{s:o}", "maximumFee", api_json_decimal(bump_fee_maximum(request)));
     if (e == ERR_FEE_BELOW_MINIMUM && bump_fee(request, 0, &least, NULL) == ERR_OK)
@@ -67,7 +69,7 @@ static void job_reply(struct bump_job *job, const struct bump *bump)
 
 static void job_refuse(struct bump_job *job, enum err e, const struct detail *detail)
 {
-    api_refuse_with(job->http, e, detail, fee_limit_json(&job->request, e));
+    api_refuse_with(job->http, e, detail, fee_limit_json(&job->request, e, job->ticket.bump.limit));
     job_free(job);
 }
 
@@ -102,6 +104,9 @@ static enum err read_request(struct bump_job *job, struct detail *detail)
     request->inner_hash = envelope_hash(&job->api->settings.network, &request->inner);
     request->authority = authority_of(&request->inner, &request->inner_hash);
     request->limits = &job->api->settings.limits;
+    const struct auth_limits *limits = api_limits(job->http);
+    request->client_limits = (struct bump_client_limits){
+        limits->fee_bumps, limits->fee_bump_step_percent, limits->stroops_per_day};
     snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     return ERR_OK;
 }

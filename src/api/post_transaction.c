@@ -69,7 +69,7 @@ static void job_reply(struct lease_job *job, const struct lease *lease)
 static void job_refuse(struct lease_job *job, enum err e, const struct detail *detail)
 {
     connection_shares_give(&job->api->shares, SHARE_LEASE);
-    api_refuse(job->http, e, detail);
+    api_refuse_with(job->http, e, detail, api_json_limit(e, job->ticket.grant.limit));
     job_free(job);
 }
 
@@ -102,7 +102,7 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
  * token names the Idempotency-Key: without that, each new key would take another lease. The token itself is
  * neither stored nor logged.
  */
-static void take_token_as_key(struct lease_job *job)
+static void __attribute__((unused)) take_token_as_key(struct lease_job *job)
 {
     struct lease_request *request = &job->request;
     const struct auth_client *client = http_kept(job->http);
@@ -145,6 +145,9 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
         (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = envelope_decode(buf_bytes(&job->xdr), &request->envelope, detail)) != ERR_OK)
         return e;
+    const struct auth_limits *limits = api_limits(job->http);
+    request->limits =
+        (struct lease_limits){limits->open_leases, limits->leases_per_second, limits->pool_percent};
     snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     snprintf(request->request_id, sizeof request->request_id, "%s", http_request_id(job->http));
     return ERR_OK;

@@ -20,6 +20,13 @@ static void reply_text(struct http_request *request, int status, char *text)
         api_refuse(request, ERR_INTERNAL, &(struct detail){"the reply contains text that is not UTF-8"});
 }
 
+const struct auth_limits *api_limits(const struct http_request *request)
+{
+    static const struct auth_limits open = {.fee_bumps = AUTH_FEE_BUMPS_DEFAULT};
+    const struct auth_client *client = http_kept(request);
+    return client == NULL ? &open : &client->limits;
+}
+
 void api_reply(struct http_request *request, int status, json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT);
@@ -38,12 +45,12 @@ static const struct {
     enum err e;
     int seconds;
 } retry_table[] = {
-    {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},       /* a ledger releases accounts every few seconds */
-    {ERR_GRANTS_SUSPENDED, 10},                 /* until all accounts are read again, or for minutes */
-    {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30}, /* until a person has acted and a ledger has closed */
-    {ERR_KEYD_CLOCK, 30},                       /* until a person has corrected a clock */
-    {ERR_KEYD_BUDGET, 1},                       /* both budgets fill again all the time */
-    {ERR_OVERLOADED, 1},
+    {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},         /* a ledger releases accounts every few seconds */
+    {ERR_GRANTS_SUSPENDED, 10},                   /* until all accounts are read again, or for minutes */
+    {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30},   /* until a person has acted and a ledger has closed */
+    {ERR_KEYD_CLOCK, 30},                         /* until a person has corrected a clock */
+    {ERR_KEYD_BUDGET, 1},                         /* both budgets fill again all the time */
+    {ERR_OVERLOADED, 1}, {ERR_LIMIT_EXCEEDED, 5}, /* a client's leases end as ledgers close */
 };
 #define RETRY_DEFAULT_S 2
 
@@ -84,6 +91,11 @@ enum err api_read_transaction(struct http_request *request, const char *const na
     if (base64_decode(text, len, xdr) != ERR_OK)
         return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "transactionXdr is not canonical base64.");
     return ERR_OK;
+}
+
+json_t *api_json_limit(enum err e, const char *name)
+{
+    return e == ERR_LIMIT_EXCEEDED && name != NULL ? json_pack("{s:s}", "limit", name) : NULL;
 }
 
 json_t *api_json_decimal(int64_t value)

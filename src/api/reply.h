@@ -4,12 +4,15 @@
 
 #include <jansson.h>
 
+#include "auth/auth.h"
 #include "http/http.h"
 #include "json_write.h"
 #include "stellar/ids.h"
 
 /* The name of the client that sent the request; leases belong to it. "" with AUTH=none. */
 const char *api_client(const struct http_request *request);
+/* The limits of that client. */
+const struct auth_limits *api_limits(const struct http_request *request);
 
 /* Replies with the object, whose reference it takes over. */
 void api_reply(struct http_request *request, int status, json_t *object);
@@ -30,6 +33,9 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
 MUST_CHECK enum err api_read_transaction(struct http_request *request, const char *const names[],
     size_t name_count, json_t **body, struct buf *xdr, struct detail *detail);
 
+/* For ERR_LIMIT_EXCEEDED, the limit's name as a member of the problem (a new reference); NULL for other
+ * errors. */
+json_t *api_json_limit(enum err e, const char *name);
 /* New references. Amounts, sequence numbers and times are decimal strings, hashes hex, bytes base64. */
 json_t *api_json_decimal(int64_t value);
 json_t *api_json_hash(const struct hash *hash);

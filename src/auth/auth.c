@@ -233,6 +233,7 @@ static enum err check_token(struct auth *auth, const struct token *token, const 
         (e = check_request(token, request, why)) != ERR_OK)
         return e;
     memcpy(out->name, client->name, sizeof out->name);
+    out->limits = client->limits;
     out->key_signed = token->idempotency_key != NULL;
     if ((client->scopes & request->scope) == 0)
         return detail_set(why, ERR_FORBIDDEN, "The client %s may not use this path.", client->name);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "http/json.h"
+#include "limits.h"
 
 static const struct {
     const char *name;
@@ -30,7 +31,7 @@ static enum err add_client(
         return detail_set(detail, ERR_CONFIG, "there are more than %d clients", CLIENTS_MAX);
     clients->list = mem_grow(clients->list, clients->count + 1, sizeof clients->list[0]);
     *out = &clients->list[clients->count++];
-    **out = (struct clients_client){.scopes = AUTH_ALL};
+    **out = (struct clients_client){.scopes = AUTH_ALL, .limits = limits_default};
     memcpy((*out)->name, name, len + 1);
     return ERR_OK;
 }
@@ -91,7 +92,7 @@ static enum err read_scopes(struct clients_client *client, const json_t *scopes,
 static enum err read_client(
     struct clients *clients, const char *name, const json_t *object, struct detail *detail)
 {
-    static const char *const names[] = {"keys", "scopes"};
+    static const char *const names[] = {"keys", "scopes", "limits"};
     const json_t *keys = json_object_get(object, "keys"), *scopes = json_object_get(object, "scopes");
     struct clients_client *client;
     struct detail why = {0};
@@ -101,12 +102,15 @@ static enum err read_client(
     if (e != ERR_OK)
         return e;
     if (!json_is_object(object) || json_read_only(object, names, ARRAY_LEN(names), &why) != ERR_OK)
-        return detail_set(detail, ERR_CONFIG, "client %s: its members are keys and scopes", name);
+        return detail_set(detail, ERR_CONFIG, "client %s: its members are keys, scopes and limits", name);
     if (json_array_size(keys) == 0 || json_array_size(keys) > CLIENTS_KEYS_MAX)
         return detail_set(
             detail, ERR_CONFIG, "client %s: keys must be a list of 1 to %d", name, CLIENTS_KEYS_MAX);
     if (scopes != NULL && (e = read_scopes(client, scopes, detail)) != ERR_OK)
         return e;
+    if (json_object_get(object, "limits") != NULL &&
+        limits_read(json_object_get(object, "limits"), &client->limits, &why) != ERR_OK)
+        return detail_set(detail, ERR_CONFIG, "client %s: limits: %.120s", name, why.text);
     json_array_foreach(keys, i, key)
     {
         if ((e = add_key(clients, json_string_value(key), detail)) != ERR_OK)

@@ -121,10 +121,13 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         enum err e = named != NULL
                          ? policy_refuse_account(&request->envelope, &settings->limits, named, &detail)
                          : check_request(request, settings, &claim->terms, &head, &detail);
+        if (e == ERR_OK)
+            e = usage_admit(claim->usage, grants, i, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
         else if (made < claim->claimed) {
             drafts[made] = draft_of(grants[i], &claim->accounts[made], &head);
+            usage_take(claim->usage, i);
             made++;
         }
     }
@@ -217,7 +220,11 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
     claim->batch->locked_unused = claim->claimed > result->count + result->fault_count;
     if (result->count + result->fault_count == 0)
         return end_without_leases(db, claim, tokens, detail);
+    const struct lease_request *requests[GRANT_BATCH_MAX];
+    for (size_t i = 0; i < result->count; i++)
+        requests[i] = result->items[i].request;
     const struct grant_record record = {.batch = claim->batch,
+        .after = usage_use_statement(claim->usage, requests, result->count),
         .terms = &claim->terms,
         .tokens = tokens,
         .items = result->items,
@@ -264,17 +271,20 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     struct claim_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claim_account);
     struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
     struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
+    struct usage *usage AUTO_FREE = NEW(struct usage);
     struct grant_claim claim = {.settings = settings,
         .batch = batch,
         .wanted = accounts_wanted(batch),
         .named = named.pointers,
         .named_count = named.count,
         .keys = keys,
+        .usage = usage,
         .members = named.members,
         .accounts = accounts};
     batch->others_wait = batch->locked_unused = false;
     reopen(batch->grants, batch->count);
     idempotency_init(keys, batch->grants, batch->count);
+    usage_init(usage, batch->grants, batch->count);
     enum err e = grant_claim_begin(db, &claim, detail);
     if (e == ERR_OK)
         e = grant_claimed(db, keyd, settings, &claim, detail);

@@ -72,7 +72,8 @@ enum {
     TERMS,
     MEMBERS,
     KEYS,
-    CLAIM = KEYS + IDEMPOTENCY_STATEMENTS,
+    USAGE = KEYS + IDEMPOTENCY_STATEMENTS,
+    CLAIM,
     STEPS
 };
 
@@ -92,6 +93,7 @@ static enum err run_statements(
         [TERMS] = {sql_terms, &replica_param, 1},
         [MEMBERS] = {sql_members, &addresses, 1}};
     idempotency_statements(claim->keys, &steps[KEYS]);
+    steps[USAGE] = usage_read_statement(claim->usage);
     if (claim->batch->mode == GRANT_CLAIM_SHARE)
         steps[CLAIM] = (struct db_statement){sql_claim_share, claim_params, 4};
     else if (claim->batch->mode == GRANT_CLAIM && claim->wanted > 0)
@@ -123,6 +125,8 @@ static enum err read_results(
         return e;
     read_members(results[MEMBERS], claim);
     if (claim->keys->count > 0 && (e = idempotency_read(claim->keys, &results[KEYS], detail)) != ERR_OK)
+        return e;
+    if (results[USAGE] != NULL && (e = usage_read(claim->usage, results[USAGE], detail)) != ERR_OK)
         return e;
     if (results[CLAIM] == NULL)
         return ERR_OK;

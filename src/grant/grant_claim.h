@@ -4,6 +4,7 @@
 #define FAIRWAY_GRANT_GRANT_CLAIM_H
 
 #include "idempotency.h"
+#include "usage.h"
 #include "grant/grant.h"
 
 /* What all requests of the batch are checked against, read in its transaction. */
@@ -28,6 +29,7 @@ struct grant_claim {
     const char *const *named;  /* addresses */
     size_t named_count;
     struct idempotency_keys *keys;
+    struct usage *usage;
     struct grant_terms terms;
     bool *members;                  /* room for named_count; set: which of the named are in the pool */
     struct claim_account *accounts; /* room for wanted; set */

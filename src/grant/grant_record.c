@@ -138,7 +138,7 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
     fill(columns, record->items, count);
-    struct db_statement statements[3] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+    struct db_statement statements[4] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
         DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
         DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
         DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
@@ -146,6 +146,8 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
         DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count))};
     struct db_param leave[2];
     size_t statement_count = 1;
+    if (record->after.sql != NULL)
+        statements[statement_count++] = record->after;
     if (record->batch->mode == GRANT_CLAIM_SHARE) {
         leave[0] = DB_I64(record->batch->sharing->replica);
         leave[1] = DB_I32(decided_count(record->batch, count));

@@ -14,6 +14,7 @@ struct grant_record_item {
 struct grant_record {
     const struct grant_batch *batch;
     const struct grant_terms *terms;
+    struct db_statement after; /* to be run after the leases are recorded; text NULL: none */
     const struct grant_record_item *items;
     size_t count;
     const struct idempotency_tokens *tokens;

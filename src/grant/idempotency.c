@@ -197,6 +197,7 @@ void idempotency_share(struct idempotency_keys *keys, struct grant *const grants
             grants[i]->state = GRANT_REFUSED;
             grants[i]->error = first[n]->error;
             grants[i]->detail = first[n]->detail;
+            grants[i]->limit = first[n]->limit;
         } else if (first[n]->state == GRANT_REFUSED)
             grants[i]->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
     }

@@ -13,7 +13,7 @@ struct columns {
     char address[FEE_BUMPS_MAX][ADDRESS_SIZE];
     const char *source[FEE_BUMPS_MAX], *client[FEE_BUMPS_MAX];
     struct bytes lease[FEE_BUMPS_MAX], hash[FEE_BUMPS_MAX];
-    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
+    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX], added[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
     size_t count;
 };
@@ -28,6 +28,11 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->hash[at] = BYTES_OF(items[item].hash.bytes);
     columns->sequence[at] = items[item].sequence;
     columns->fee[at] = items[item].fee_stroops;
+    /* Only one fee bump of a lease can get into a ledger. */
+    columns->added[at] = items[item].fee_stroops > items[item].highest_stroops
+                             ? items[item].fee_stroops - items[item].highest_stroops
+                             : 0;
+    columns->day_max[at] = items[item].day_max_stroops;
     columns->item[at] = item;
 }
 
@@ -79,14 +84,19 @@ static enum err find_ended(
 static const char sql_find[] =
     "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
     ", coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
-    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false)"
+    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), f.bumps, f.highest"
     " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
     "   AS n (source, hash, client, sequence, ordinal)"
-    " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a";
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a"
+    " CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest FROM "
+    "fairway.fee_bumps b"
+    "   WHERE b.lease_hash = n.hash AND b.granted_at = a.locked_at) f";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,
-    FIND_LATER
+    FIND_LATER,
+    FIND_BUMPS,
+    FIND_HIGHEST
 };
 
 static void refuse_source(struct fee_bump_item *item, const char *source)
@@ -118,6 +128,8 @@ static enum err read_found(
     struct public_key account;
     item->error = ERR_OK;
     item->spendable_stroops = db_i64(rows, row, FIND_SPENDABLE);
+    item->bumps = db_i64(rows, row, FIND_BUMPS);
+    item->highest_stroops = db_i64(rows, row, FIND_HIGHEST);
     if (!db_bool(rows, row, FIND_OPEN))
         refuse_not_open(item, db_text(rows, row, 1), db_bool(rows, row, FIND_LATER));
     return account_read_seed(rows, row, 1, &account, &item->sealed, detail);
@@ -144,16 +156,20 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
 }
 
-/* The locks keep the leases open until the rows are committed; an item whose lease is open is returned. */
+/* The locks keep the leases open until the rows are committed; an item whose lease is open is returned, with
+ * whether its client's limit for the day allows it. */
 static const char sql_record[] =
-    "WITH lease AS (SELECT n.ordinal, n.hash, a.lease_hash, a.locked_at, n.fee"
-    "   FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::text[]) WITH ORDINALITY"
-    "     AS n (hash, lease, fee, source, ordinal)"
+    "WITH lease AS MATERIALIZED (SELECT n.ordinal, n.hash, a.lease_hash, a.locked_at, n.fee,"
+    "     CASE WHEN n.day_max > 0 AND n.added > 0 THEN fairway.use_fees(n.client, n.added, n.day_max)"
+    "       ELSE true END AS fits"
+    "   FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::text[], $5::text[], $6::int8[], $7::int8[])"
+    "     WITH ORDINALITY AS n (hash, lease, fee, source, client, added, day_max, ordinal)"
     "   CROSS JOIN LATERAL (SELECT a.lease_hash, a.locked_at FROM fairway.channel_accounts a"
     "     WHERE a.public_key = n.source AND a.lease_hash = n.lease FOR SHARE) a),"
     " bump AS (INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
-    "   SELECT lease.hash, lease.lease_hash, lease.locked_at, lease.fee FROM lease ON CONFLICT DO NOTHING)"
-    " SELECT lease.ordinal FROM lease";
+    "   SELECT lease.hash, lease.lease_hash, lease.locked_at, lease.fee FROM lease WHERE lease.fits"
+    "   ON CONFLICT DO NOTHING)"
+    " SELECT lease.ordinal, lease.fits FROM lease";
 
 struct ordered {
     char address[ADDRESS_SIZE];
@@ -206,11 +222,18 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     columns_add_in_order(all, items, count);
     enum err e = db_execute(db,
         DB_SQL(sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
-            DB_I64S(all->fee, count), DB_TEXTS(all->source, count)),
+            DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
+            DB_I64S(all->added, count), DB_I64S(all->day_max, count)),
         &rows, detail);
     if (e != ERR_OK)
         return e;
-    for (size_t row = 0; row < db_count(rows); row++)
-        recorded[all->item[db_i64(rows, row, 0) - 1]] = true;
+    for (size_t row = 0; row < db_count(rows); row++) {
+        struct fee_bump_item *item = item_of(items, all, rows, row);
+        recorded[item - items] = true;
+        if (!db_bool(rows, row, 1))
+            item->error = detail_set(&item->detail, ERR_LIMIT_EXCEEDED,
+                "stroopsPerDay: the fee bumps of this client may cost %" PRId64 " stroops a day.",
+                item->day_max_stroops);
+    }
     return refuse_unrecorded(db, items, count, recorded, detail);
 }

@@ -147,6 +147,7 @@ static void S6_a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(voi
         .batch = &batch,
         .wanted = 1,
         .keys = &keys,
+        .usage = &(struct usage){0},
         .members = &(bool){false},
         .accounts = &account};
     struct db *late =

@@ -76,7 +76,8 @@ export const RULES = {
   'different responses to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
     GROUP BY idempotency_key HAVING count(DISTINCT digest) > 1`,
   'response to another key': `SELECT s.hash, s.idempotency_key, coalesce(g.idempotency_key, 'no key') FROM signature s
-    JOIN grant_made g ON g.hash = s.hash WHERE s.kind = 'lease' AND s.idempotency_key IS DISTINCT FROM g.idempotency_key`,
+    JOIN grant_made g ON g.hash = s.hash WHERE s.kind = 'lease' AND s.idempotency_key IS DISTINCT FROM g.idempotency_key
+    AND NOT (s.idempotency_key IS NULL AND g.idempotency_key LIKE 'token:%')`,
   // in a ledger that could still include the lease's transaction, or before the lease was granted
   'merged while leased': `SELECT l.hash, l.account, 'merged in ' || r.ledger, 'live until ' || coalesce(l.dead::text, 'none')
     FROM lease_life l JOIN removal r ON r.account = l.account WHERE l.dead IS NULL OR r.ledger < l.dead`,

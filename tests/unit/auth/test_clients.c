@@ -65,6 +65,40 @@ static void J6_a_client_of_the_file_has_a_name_keys_and_scopes(void **state)
     clients_wipe(&clients);
 }
 
+static void a_client_of_the_file_may_have_limits(void **state)
+{
+    (void)state;
+    struct clients clients;
+    AUTO_FREE char *file =
+        mem_format("{\"w\": {\"keys\": [\"%s\"], \"limits\": {\"openLeases\": 500, \"waits\": 3,"
+                   " \"leasesPerSecond\": 50, \"poolPercent\": 40, \"feeBumps\": 20,"
+                   " \"feeBumpStepPercent\": 10, \"stroopsPerDay\": \"50000000000\"}}}",
+            a);
+    const struct auth_limits wanted = {.open_leases = 500,
+        .leases_per_second = 50,
+        .pool_percent = 40,
+        .waits = 3,
+        .fee_bumps = 20,
+        .fee_bump_step_percent = 10,
+        .stroops_per_day = 50000000000};
+    assert_int_equal(read(b, file, &clients, NULL), ERR_OK);
+    assert_memory_equal(&clients.list[1].limits, &wanted, sizeof wanted);
+    const struct auth_limits usual = {.fee_bumps = AUTH_FEE_BUMPS_DEFAULT};
+    assert_memory_equal(&clients.list[0].limits, &usual, sizeof usual);
+    clients_wipe(&clients);
+    static const char *const bad[] = {"1", "{\"openLeases\": 0}", "{\"openLeases\": -1}",
+        "{\"openLeases\": 1.5}", "{\"openLeases\": \"1\"}", "{\"openLeases\": null}",
+        "{\"poolPercent\": 101}", "{\"leases\": 1}", "{\"stroopsPerDay\": 1}",
+        "{\"stroopsPerDay\": \"9223372036854775808\"}"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        AUTO_FREE char *text = mem_format("{\"w\": {\"keys\": [\"%s\"], \"limits\": %s}}", a, bad[i]);
+        struct detail detail = {0};
+        if (read(NULL, text, &clients, &detail) != ERR_CONFIG ||
+            strstr(detail.text, "client w: limits: ") == NULL)
+            fail_msg("%s: %s", bad[i], detail.text);
+    }
+}
+
 static void J6_list_and_file_add_up(void **state)
 {
     (void)state;
@@ -94,11 +128,11 @@ static void J5_what_is_no_client_is_refused_with_its_place(void **state)
         {NULL, "", "not one JSON object"},
         {NULL, "[]", "not one JSON object"},
         {NULL, "{\"x\": {}}", "keys must be a list"},
-        {NULL, "{\"x\": []}", "members are keys and scopes"},
+        {NULL, "{\"x\": []}", "members are keys, scopes and limits"},
         {NULL, "{\"x\": {\"keys\": []}}", "keys must be a list"},
         {NULL, "{\"x\": {\"keys\": \"G\"}}", "keys must be a list"},
         {NULL, "{\"x\": {\"keys\": [7]}}", "not the public key"},
-        {NULL, "{\"x\": {\"keys\": [\"G\"], \"limit\": 1}}", "members are keys and scopes"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"], \"limit\": 1}}", "members are keys, scopes and limits"},
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": []}}", "at least one"},
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": \"lease\"}}", "at least one"},
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": [\"admin\"]}}", "scopes knows"},
@@ -143,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(J6_every_key_of_the_list_is_a_client_of_its_own_name),
         cmocka_unit_test(J6_a_client_of_the_file_has_a_name_keys_and_scopes),
+        cmocka_unit_test(a_client_of_the_file_may_have_limits),
         cmocka_unit_test(J6_list_and_file_add_up),
         cmocka_unit_test(J5_what_is_no_client_is_refused_with_its_place),
         cmocka_unit_test(DA1_a_key_outside_the_main_group_is_no_client),

@@ -1,0 +1,122 @@
+// Limits of clients, counted in the database for all replicas together: each is reached, is named in a 429 with Retry-After, and holds
+// nobody else up.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
+import { assertSettled, payment, sleep, startWorld, until } from './harness.mjs';
+import { authorization } from './token.mjs';
+
+const TIMEOUT = { timeout: 240_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
+const names = ['open', 'share', 'rate', 'waits', 'bumps', 'fees', 'free'];
+const keys = Object.fromEntries(names.map(name => [name, Keypair.random()]));
+const limits = {
+  open: { openLeases: 3 }, share: { poolPercent: 20 }, rate: { leasesPerSecond: 2 }, waits: { waits: 2 },
+  bumps: { feeBumps: 3, feeBumpStepPercent: 50 }, fees: { stroopsPerDay: '50000' }, free: undefined,
+};
+let world, replicas, users;
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  const clientsFile = path.join(world.folder, 'clients', 'clients.json');
+  fs.mkdirSync(path.dirname(clientsFile));
+  fs.writeFileSync(clientsFile, JSON.stringify(Object.fromEntries(names.map(name =>
+    [name, { keys: [keys[name].publicKey()], limits: limits[name] }]))));
+  replicas = [await world.serve({ CLIENTS_FILE: clientsFile }), await world.serve({ CLIENTS_FILE: clientsFile, INGEST: 'off' })];
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+});
+after(() => world?.stop());
+
+const as = (name, method, target, body, service = replicas[0]) =>
+  service.request(method, target, body, authorization(keys[name], method, target, body));
+const lease = (name, service) => as(name, 'POST', LEASES,
+  JSON.stringify({ transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 20 }), service);
+const usage = async name => Number((await world.sql(`SELECT open_leases FROM fairway.client_usage WHERE client = '${name}'`))[0]?.[0]);
+const open = async name => Number((await world.sql(
+  `SELECT count(*) FROM fairway.channel_accounts WHERE lease_client = '${name}'`))[0][0]);
+
+function assertLimited({ status, json, headers }, limit) {
+  assert.deepEqual([status, json.code, json.limit], [429, 'LIMIT_EXCEEDED', limit], JSON.stringify(json));
+  assert.ok(Number(headers.get('retry-after')) > 0);
+}
+
+for (const [name, limit, most] of [['open', 'openLeases', 3], ['share', 'poolPercent', ACCOUNTS / 5]])
+  test(`${limit}: a client has at most ${most} open leases, in all replicas together`, TIMEOUT, async () => {
+    const answers = await Promise.all(Array.from({ length: 24 }, (_, i) => lease(name, replicas[i % 2])));
+    assert.equal(answers.filter(({ status }) => status === 201).length, most,
+      JSON.stringify(answers.map(({ status, json }) => [status, json.detail])));
+    answers.filter(({ status }) => status !== 201).forEach(answer => assertLimited(answer, limit));
+    assert.deepEqual([await open(name), await usage(name)], [most, most]);
+    assert.equal((await lease('free')).status, 201, 'another client gets a lease meanwhile');
+    await until(async () => await open(name) === 0, 120_000, 'its leases have expired');
+    assert.equal(await usage(name), 0);
+    assert.equal((await lease(name, replicas[1])).status, 201, 'it may take leases again');
+  });
+
+test('openLeases: leases from before the limit count', TIMEOUT, async () => {
+  const [[before]] = await world.sql("SELECT count(*) FROM fairway.client_usage WHERE client = 'late'");
+  assert.equal(before, '0');
+  await Promise.all([lease('free'), lease('free')]);
+  await world.sql("SELECT fairway.count_clients(ARRAY['free'])");
+  assert.equal(await usage('free'), await open('free'));
+  await lease('free');
+  assert.equal(await usage('free'), await open('free'));
+});
+
+test('leasesPerSecond: a client gets that many a second, in all replicas together', TIMEOUT, async () => {
+  const begun = Date.now();
+  let taken = 0;
+  while (Date.now() - begun < 3000) {
+    const answers = await Promise.all(replicas.map(service => lease('rate', service)));
+    taken += answers.filter(({ status }) => status === 201).length;
+    answers.filter(({ status }) => status !== 201).forEach(answer => assertLimited(answer, 'leasesPerSecond'));
+    await sleep(50);
+  }
+  const seconds = (Date.now() - begun) / 1000;
+  assert.ok(taken >= 2 && taken <= 2 * seconds + 2, `${taken} in ${seconds} s`);
+});
+
+test('waits: a client waits for a ledger with at most two requests at a replica', TIMEOUT, async () => {
+  const { json } = await lease('waits');
+  const target = `${LEASES}/${json.hash}?wait=3`;
+  const answers = await Promise.all(Array.from({ length: 5 }, () => as('waits', 'GET', target)));
+  assert.equal(answers.filter(({ status }) => status === 200).length, 2);
+  answers.filter(({ status }) => status !== 200).forEach(answer => assertLimited(answer, 'waits'));
+  assert.equal((await as('waits', 'GET', target)).status, 200, 'they are over');
+});
+
+/** Leases and signs a payment; returns a function that bids for it. */
+async function bidder(name) {
+  const { json } = await lease(name);
+  const inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase);
+  inner.sign(users[0]);
+  return maxFee => as(name, 'POST', '/v1/fee-bumps', JSON.stringify({ transactionXdr: inner.toXDR(), maxFee: String(maxFee) }));
+}
+
+test('feeBumps, feeBumpStepPercent: a lease gets so many fee bumps, each so much above the last; the same bid again is none', TIMEOUT, async () => {
+  const bid = await bidder('bumps');
+  const first = await bid(20000);
+  assert.equal(first.status, 200, JSON.stringify(first.json));
+  assertLimited(await bid(29998), 'feeBumpStepPercent');
+  for (const fee of [30000, 45000, 45000])
+    assert.equal((await bid(fee)).status, 200, String(fee));
+  assertLimited(await bid(90000), 'feeBumps');
+  assert.equal((await bid(45000)).status, 200);
+});
+
+test('stroopsPerDay: what the fee bumps of a day may cost, of each lease the highest', TIMEOUT, async () => {
+  const [one, two] = [await bidder('fees'), await bidder('fees')];
+  for (const fee of [20000, 30000, 30000])
+    assert.equal((await one(fee)).status, 200);
+  assertLimited(await two(20002), 'stroopsPerDay');
+  assert.equal((await two(20000)).status, 200);
+  assertLimited(await one(30002), 'stroopsPerDay');
+  await world.sql("UPDATE fairway.client_fees SET day = day - 1 WHERE client = 'fees'");
+  assert.equal((await one(40000)).status, 200, 'on the next day');
+});
+
+test('when all leases have ended, nothing is counted as open', TIMEOUT, async () => {
+  await assertSettled(assert, world, { get: target => as('free', 'GET', target) }, ACCOUNTS);
+  assert.deepEqual(await world.sql('SELECT client, open_leases FROM fairway.client_usage WHERE open_leases <> 0'), []);
+});
