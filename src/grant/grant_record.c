@@ -153,8 +153,8 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
         leave[1] = DB_I32(decided_count(record->batch, count));
         statements[statement_count++] = (struct db_statement){sql_publish_rest, leave, ARRAY_LEN(leave)};
     }
-    statements[statement_count] = idempotency_tokens_statement(record->tokens);
-    statement_count += statements[statement_count].sql != NULL;
+    if (record->tokens != NULL && record->tokens->count > 0)
+        statements[statement_count++] = idempotency_tokens_statement(record->tokens);
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);
     const int64_t leased = e == ERR_OK ? db_i64(rows[0], 0, 0) : 0;

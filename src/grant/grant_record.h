@@ -17,7 +17,7 @@ struct grant_record {
     struct db_statement after; /* to be run after the leases are recorded; text NULL: none */
     const struct grant_record_item *items;
     size_t count;
-    const struct idempotency_tokens *tokens;
+    const struct idempotency_tokens *tokens; /* to be recorded as keys; NULL: none */
     const struct public_key *faults; /* accounts whose sealed seeds do not open: they are quarantined */
     size_t fault_count;
 };
