@@ -136,7 +136,6 @@ static int change_accounts(const struct config *config, change_fn change)
         const struct account_admin admin = {.db = access.db,
             .rpc = rpc_new(&(struct rpc_settings){.url = access.rpc_url, .cancel_fd = -1}),
             .keyd = access.keyd,
-            .distribution = access.distribution,
             .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")};
         code = change_each(config, &admin, change);

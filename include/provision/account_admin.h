@@ -15,7 +15,6 @@ struct account_admin {
     struct db *db;
     struct rpc *rpc;
     struct keyd *keyd; /* KEYD_SERVE: tells whether the account's sealed seed opens */
-    struct public_key distribution;
     unsigned timeout_s; /* how long to retry while the RPC is behind the cursor */
     unsigned poll_ms;   /* pause between two probes */
 };

@@ -45,21 +45,29 @@ size_t db_begin_statements(const struct db *db, struct db_statement out[static D
     return 2;
 }
 
-/* The statements of one Sync are one transaction, so the limits apply to these statements only. */
+/* Not SET TRANSACTION, about which the server warns where no BEGIN was sent. Each transaction begins with the
+ * role's default again. It must precede the limits: after a query the level cannot change. */
+static const char sql_isolation[] = "SET transaction_isolation = 'read committed'";
+
+#define LIMITED_BEFORE 2 /* statements that run_limited adds */
+
+/* The statements of one Sync are one transaction, so isolation level and limits apply to these statements
+ * only. */
 static enum err run_limited(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail)
 {
-    AUTO_FREE struct db_statement *all = NEW_ARRAY(count + 1, struct db_statement);
-    AUTO_FREE struct db_rows **all_rows = NEW_ARRAY(count + 1, struct db_rows *);
-    all[0] = limits(db);
-    memcpy(all + 1, statements, count * sizeof statements[0]);
-    enum err e = pipeline_run(db, all, count + 1, &(struct pipeline_results){.rows = all_rows}, detail);
-    db_rows_free(all_rows[0]);
-    for (size_t i = 0; i < count; i++)
-        if (rows != NULL)
-            rows[i] = all_rows[1 + i];
+    const size_t all_count = LIMITED_BEFORE + count;
+    AUTO_FREE struct db_statement *all = NEW_ARRAY(all_count, struct db_statement);
+    AUTO_FREE struct db_rows **all_rows = NEW_ARRAY(all_count, struct db_rows *);
+    all[0] = DB_SQL0(sql_isolation);
+    all[1] = limits(db);
+    memcpy(all + LIMITED_BEFORE, statements, count * sizeof statements[0]);
+    enum err e = pipeline_run(db, all, all_count, &(struct pipeline_results){.rows = all_rows}, detail);
+    for (size_t i = 0; i < all_count; i++)
+        if (rows != NULL && i >= LIMITED_BEFORE)
+            rows[i - LIMITED_BEFORE] = all_rows[i];
         else
-            db_rows_free(all_rows[1 + i]);
+            db_rows_free(all_rows[i]);
     return e;
 }
 

@@ -19,10 +19,12 @@ static void add_account(struct buf *out, const struct public_key *key)
 /* A max time in 1970: no network includes the transaction. */
 #define EXPIRED_S 60
 
+/* The operation needs a source of its own, which is not an account of fairway. This is nobody's key. */
+static const struct public_key nobody = {0};
+
 /* A transaction that the key process signs if the seed opens, and that is never valid: its max time is in
  * 1970, its sequence number is 0, and its operation does nothing. */
-static void build_invalid(
-    const struct public_key *account, const struct public_key *distribution, struct buf *out)
+static void build_invalid(const struct public_key *account, struct buf *out)
 {
     add_account(out, account);
     buf_add_u32(out, 100); /* fee */
@@ -33,7 +35,7 @@ static void build_invalid(
     buf_add_u32(out, MEMO_NONE);
     buf_add_u32(out, 1); /* operations */
     buf_add_u32(out, 1); /* with a source */
-    add_account(out, distribution);
+    add_account(out, &nobody);
     buf_add_u32(out, BUMP_SEQUENCE);
     buf_add_u64(out, 0); /* bump to 0: no effect */
     buf_add_u32(out, 0); /* ext */
@@ -43,7 +45,7 @@ static enum err probe_seed(const struct account_admin *admin, const struct publi
     const struct sealed_seed *sealed, bool *opens, struct detail *detail)
 {
     struct buf transaction CLEANUP(buf_free) = {0};
-    build_invalid(account, &admin->distribution, &transaction);
+    build_invalid(account, &transaction);
     struct lease_signing signing = {
         .transaction = buf_bytes(&transaction), .signer = *account, .sealed = *sealed};
     enum err e = keyd_sign_leases(admin->keyd, 0, &signing, 1);

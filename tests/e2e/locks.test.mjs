@@ -87,11 +87,10 @@ test('DL12 every session of every process sets lock and statement timeouts, what
   for (const { name, settings: [lock, statement, idleInTransaction, synchronous, isolation, ...others] } of noted.filter(({ name }) => name.startsWith('fairway'))) {
     const migrates = name === 'fairway migrate', janitor = name === 'fairway janitor';
     assert.equal(lock, janitor ? '200ms' : '2s', name);
-    assert.equal(statement, migrates ? '10min' : janitor ? '2s' : '5s', name);
+    assert.equal(statement, migrates ? '10min' : janitor ? '1s' : '5s', name);
     assert.equal(idleInTransaction, '5s', name);
     assert.equal(synchronous, 'on', name);
-    if (name !== 'fairway api') // a single statement through a pooler is a transaction that it does not begin itself
-      assert.equal(isolation, 'read_committed', name);
+    assert.equal(isolation, 'read_committed', name);
     assert.deepEqual(others, ['UTC', 'pg_catalog,pg_temp'], name);
   }
   const names = new Set(noted.map(({ name }) => name));
