@@ -15,10 +15,10 @@ enum retention {
 #define RETENTION_DAYS_AHEAD 7
 
 /*
- * One step and one transaction. RETENTION_HISTORY drops one day: nothing of it is younger than keep_seconds,
- * and no lease of it is open. RETENTION_LEDGERS deletes at most limit rows. How much a step reads does not
- * depend on the size of the tables or the planner's statistics. While another replica runs a step, it changes
- * nothing instead of waiting.
+ * One step and one transaction. RETENTION_PARTITIONS extends the partitions by one day. RETENTION_HISTORY
+ * drops one day: nothing of it is younger than keep_seconds, and no lease of it is open. RETENTION_LEDGERS
+ * deletes at most limit rows. How much a step reads does not depend on the size of the tables or the
+ * planner's statistics. While another replica runs a step, it changes nothing instead of waiting.
  *
  * db is a DB_DIRECT session outside a transaction. *changed is the number of tables made or dropped, or of
  * rows deleted (0 on error). Nothing is left to do for now when it is 0 or, for RETENTION_LEDGERS, less than

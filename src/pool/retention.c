@@ -5,8 +5,10 @@
 /* The row lock excludes the steps of other replicas. */
 #define ALONE "WITH alone AS MATERIALIZED (SELECT FROM fairway.housekeeping FOR UPDATE SKIP LOCKED)"
 
+/* Extends them by one day: all days after a long pause could take longer than statement_timeout. */
 static const char sql_partitions[] =
-    ALONE " SELECT fairway.add_partitions(current_date, current_date + $1::int4) FROM alone";
+    ALONE " SELECT fairway.add_partitions(current_date, least(current_date + $1::int4, greatest(current_date,"
+          "   (SELECT max(p.day) + 1 FROM fairway.partitions p WHERE p.parent = 'leases')))) FROM alone";
 
 static const char sql_history[] =
     ALONE " SELECT fairway.drop_history(make_interval(secs => $1::int8)) FROM alone";

@@ -112,6 +112,25 @@ static void a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_l
     db_free(holder);
 }
 
+/* Each table takes 50 ms, so those of all days take longer than the janitor's statement_timeout. */
+static void the_partitions_of_all_days_are_made_after_a_pause_of_weeks(void **state)
+{
+    struct ingest_world *world = *state;
+    test_db_exec(&world->db,
+        "DO $$ DECLARE part text; BEGIN FOR part IN SELECT p.name FROM fairway.partitions p LOOP"
+        " EXECUTE format('DROP TABLE fairway.%I', part); END LOOP; END $$;"
+        "SELECT fairway.add_partitions(current_date - 20, current_date - 20);"
+        "CREATE FUNCTION public.slow() RETURNS event_trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_sleep(0.05); END $$;"
+        "CREATE EVENT TRIGGER slow ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION "
+        "public.slow()");
+    world->ingest = ingest_world_start(world);
+    await_number(world,
+        "SELECT count(*) FROM fairway.partitions WHERE parent = 'leases' AND day BETWEEN current_date AND "
+        "current_date + 7",
+        8);
+}
+
 int main(void)
 {
 #define WORLD(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
@@ -120,6 +139,7 @@ int main(void)
         WORLD(a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers),
         WORLD(a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers),
         WORLD(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers),
+        WORLD(the_partitions_of_all_days_are_made_after_a_pause_of_weeks),
     };
     return cmocka_run_group_tests_name("janitor", tests, test_pg_start, test_pg_stop);
 }
