@@ -143,11 +143,11 @@ export class Service {
     await this.startFeed();
   }
 
-  /** Inserts settled leases of the last 7 days; those of the last day have idempotency keys. */
+  /** Inserts settled leases of the last 7 days; those of today and yesterday have idempotency keys. */
   seedHistory(rows) {
     sql(this.url, '-v', `rows=${rows}`, '-v', 'old=0', '-v', 'stale=0', '-v', 'client=', '-v', `digest=${'00'.repeat(32)}`,
       '-f', path.join(root, 'tests/faults/history.sql'));
-    sql(this.url, '-c', 'VACUUM (ANALYZE) fairway.leases, fairway.fee_bumps');
+    sql(this.url, '-c', 'VACUUM (ANALYZE) fairway.leases, fairway.lease_results, fairway.fee_bumps, fairway.idempotency_keys');
   }
 
   async stop() {

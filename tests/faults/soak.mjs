@@ -72,7 +72,8 @@ function summary(v, wrong, version) {
   say(`settled leases ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
   say(`clients ${JSON.stringify(v.clients)}, 503 by code ${JSON.stringify(v.refusals)}`);
   say(`operator's commands by exit code ${JSON.stringify(v.commands)}`);
-  say(`of ${v.oldLeases.rows} earlier leases, the janitor had to delete ${v.oldLeases.tooOld}, and the keys of ${v.oldLeases.keysTooOld}`);
+  say(`${v.oldLeases.rows} earlier leases; housekeeping had to drop ${v.oldLeases.tooOld} rows of leases, results and fee bumps, and ` +
+    `${v.oldLeases.keysTooOld} keys`);
   say(`pool in use: mean ${percent(v.inUse.mean)}, p10 ${percent(v.inUse.p10)}, p90 ${percent(v.inUse.p90)}; by minute ` +
     (v.inUse.byMinute ?? []).map(percent).join(', '));
   for (const c of v.contests)

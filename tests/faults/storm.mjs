@@ -145,7 +145,7 @@ export class Storm {
     await this.operator.settle(this.accounts);
     const drained = await until(async () => await this.#idle() === this.accounts, 90_000, 'every account is idle again')
       .then(() => true, () => false); // the oracle reports which are not, and why
-    await until(() => this.oldLeases.gone(), 60_000, 'the janitor has deleted what is too old').catch(() => {}); // the oracle reports what is left
+    await until(() => this.oldLeases.gone(), 60_000, 'housekeeping has dropped what is too old').catch(() => {}); // the oracle reports what is left
     await this.fleet.stop();
     await this.wal.caughtUp();
     await this.#readTables();
@@ -166,8 +166,10 @@ export class Storm {
     const append = (table, rows) => rows.forEach(row => this.history.append(table, ...row.map(text => text === '' ? null : text)));
     append('final_pool', [[this.accounts]]);
     append('final_history', [await this.oldLeases.left()]);
-    append('final_lease', await this.sql(`SELECT encode(hash, 'hex'), account, result, ledger FROM fairway.lease_history
-      WHERE request_id <> 'history'`));
+    append('final_lease', await this.sql(`SELECT encode(l.hash, 'hex'), l.account, r.result, r.ledger FROM fairway.leases l
+      LEFT JOIN fairway.lease_results r USING (hash, granted_at) WHERE l.request_id <> 'history'`));
+    append('final_key', await this.sql(`SELECT client, key, encode(lease_hash, 'hex') FROM fairway.idempotency_keys
+      WHERE key NOT LIKE 'history-%'`));
     append('final_account', await this.sql(
       "SELECT public_key, state, sequence, encode(lease_hash, 'hex') FROM fairway.channel_accounts"));
     append('final_cursor', await this.sql('SELECT sequence, term FROM fairway.cursor'));

@@ -8,17 +8,21 @@ const value = text => {
   return text[0] === "'" ? text.slice(1, -1).replaceAll("''", "'") : text;
 };
 
-/** {table, kind, row} of a line about a row, or null. For an update, the new row. */
-export function parseChange(line) {
-  const head = /^table ([\w."]+): (INSERT|UPDATE|DELETE): /.exec(line);
+/** The tables of a line about rows; for a partition of one day, the table that it is a part of. Only TRUNCATE names several. */
+const tablesOf = line => line.slice('table '.length, line.indexOf(':')).replaceAll('"', '').split(', ')
+  .map(name => name.replace(/_\d{8}$/, ''));
+
+/** {table, kind, row} for each table of a line. row: for an update, the new row; for a deletion, the columns of the primary key. */
+export function parseChanges(line) {
+  const head = /^table [\w.", ]+: (INSERT|UPDATE|DELETE|TRUNCATE): /.exec(line);
   if (!head)
-    return null;
+    throw new Error(`a line of test_decoding that is not known: ${line}`);
   const mark = line.indexOf(' new-tuple: ');
   const text = line.slice(mark >= 0 ? mark : head[0].length - 1);
   const row = {};
   for (const [, name, , raw] of text.matchAll(COLUMN))
     row[name.replaceAll('"', '')] = value(raw);
-  return { table: head[1].replaceAll('"', ''), kind: head[2], row };
+  return tablesOf(line).map(table => ({ table, kind: head[1], row }));
 }
 
 /** Takes lines and emits transactions {xid, committedAt, changes}, each once, also when a restarted stream repeats some. */
@@ -47,8 +51,8 @@ export class Transactions {
         return;
       this.#seen.add(xid);
       if (changes.length > 0)
-        this.take({ xid, committedAt: at, changes: changes.map(parseChange) });
-    } else if (this.#changes && line.startsWith('table ') && this.tables.has(line.slice(6, line.indexOf(':')))) {
+        this.take({ xid, committedAt: at, changes: changes.flatMap(parseChanges) });
+    } else if (this.#changes && line.startsWith('table ') && tablesOf(line).some(table => this.tables.has(table))) {
       this.#changes.push(line);
     }
   }

@@ -71,19 +71,23 @@ export const RULES = {
     LEFT JOIN wal_transaction w ON w.ordinal = coalesce(g.ordinal, b.ordinal)
     WHERE w.ordinal IS NULL OR w.committed_at >= s.received_at + interval '1 ms'`,
   // keys of the history before the run count too: they begin with history-
-  'second lease for a key': `SELECT idempotency_key, count(*), 'first in ' || min(ordinal), 'last in ' || max(ordinal) FROM grant_made
-    WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key HAVING count(*) > 1 OR idempotency_key LIKE 'history-%'`,
+  'second lease for a key': `SELECT idempotency_key, count(*), 'first in ' || min(ordinal), 'last in ' || max(ordinal) FROM key_taken
+    GROUP BY client, idempotency_key HAVING count(*) > 1 OR idempotency_key LIKE 'history-%'`,
+  // in the transaction of its lease; the key of a token also later, when a retry with another token got the lease
+  'key without lease': `SELECT k.idempotency_key, 'in ' || k.ordinal, k.lease FROM key_taken k WHERE NOT EXISTS (SELECT FROM grant_made g
+    WHERE g.hash = k.lease AND (g.ordinal = k.ordinal OR k.idempotency_key LIKE 'token:%' AND g.ordinal < k.ordinal))`,
   'different responses to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
     GROUP BY idempotency_key HAVING count(DISTINCT digest) > 1`,
-  'response to another key': `SELECT s.hash, s.idempotency_key, coalesce(g.idempotency_key, 'no key') FROM signature s
-    JOIN grant_made g ON g.hash = s.hash WHERE s.kind = 'lease' AND s.idempotency_key IS DISTINCT FROM g.idempotency_key
-    AND NOT (s.idempotency_key IS NULL AND g.idempotency_key LIKE 'token:%')`,
+  'response to another key': `SELECT s.hash, s.idempotency_key, coalesce(k.keys, 'no key') FROM signature s
+    CROSS JOIN LATERAL (SELECT string_agg(t.idempotency_key, ' ') AS keys, bool_or(t.idempotency_key = s.idempotency_key) AS same,
+      bool_or(t.idempotency_key IS DISTINCT FROM s.idempotency_key AND t.idempotency_key NOT LIKE 'token:%') AS other
+      FROM key_taken t WHERE t.lease = s.hash) k
+    WHERE s.kind = 'lease' AND (s.idempotency_key IS NOT NULL AND k.same IS NOT TRUE OR k.other)
+    AND EXISTS (SELECT FROM grant_made g WHERE g.hash = s.hash)`,
   // in a ledger that could still include the lease's transaction, or before the lease was granted
   'merged while leased': `SELECT l.hash, l.account, 'merged in ' || r.ledger, 'live until ' || coalesce(l.dead::text, 'none')
     FROM lease_life l JOIN removal r ON r.account = l.account WHERE l.dead IS NULL OR r.ledger < l.dead`,
-  // only the janitor may change a lease that was settled before the run: it removes the key
-  'history changed': `SELECT hash, 'in ' || ordinal, coalesce(result, 'open'), idempotency_key FROM history_change
-    WHERE result IS NULL OR idempotency_key IS NOT NULL`,
+  'history changed': `SELECT 'in ' || ordinal, kind, table_name, hash FROM history_change`,
   'unfair contest': `SELECT contest, count(*) || ' replicas', round(min(share), 3), round(max(share), 3) FROM (
       SELECT contest, replica, avg(CASE WHEN status = 201 THEN 1.0 ELSE 0.0 END) AS share FROM contest_request GROUP BY contest, replica) s
     GROUP BY contest HAVING count(*) < 2 OR max(share) - min(share) > ${SHARE_BOUND}`,
@@ -109,11 +113,13 @@ export const FINAL_RULES = {
   'orphaned account': `SELECT n.account, coalesce(f.state, 'no row') FROM final_network n LEFT JOIN final_account f ON f.account = n.account
     WHERE f.state IS DISTINCT FROM 'active'`,
   'history lost': `SELECT seeded, kept, keys_seeded, keys_kept FROM final_history WHERE seeded <> kept OR keys_seeded <> keys_kept`,
-  'not deleted by the janitor': `SELECT old_left, old_keys_left FROM final_history WHERE old_left > 0 OR old_keys_left > 0`,
+  'not dropped by housekeeping': `SELECT old_left, old_keys_left FROM final_history WHERE old_left > 0 OR old_keys_left > 0`,
   'open lease': `SELECT hash, account FROM final_lease WHERE result IS NULL`,
   'lease rows': `SELECT coalesce(g.hash, f.hash), g.account, f.account, e.result, f.result FROM grant_made g
     LEFT JOIN lease_end e ON e.hash = g.hash FULL JOIN final_lease f ON f.hash = g.hash
     WHERE (g.account, e.result, e.ledger) IS DISTINCT FROM (f.account, f.result, f.ledger)`,
+  'key rows': `SELECT coalesce(k.idempotency_key, f.idempotency_key), k.lease, f.lease FROM key_taken k
+    FULL JOIN final_key f ON (f.client, f.idempotency_key) = (k.client, k.idempotency_key) WHERE k.lease IS DISTINCT FROM f.lease`,
   'account rows': `SELECT coalesce(c.account, f.account) FROM (
       SELECT DISTINCT ON (account) account, state, sequence, lease FROM account_change ORDER BY account, ordinal DESC) c
     FULL JOIN final_account f ON f.account = c.account

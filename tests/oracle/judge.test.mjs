@@ -4,8 +4,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { Transactions } from './decoding.mjs';
 import { startHistory } from './history.mjs';
 import { FINAL_RULES, RULES, describe, judge } from './judge.mjs';
+import { TABLES as TABLES_OF_WAL, record } from './wal.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-oracle-'));
 let history;
@@ -19,15 +21,15 @@ after(async () => {
 });
 
 const TABLES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change', 'ledger_commit', 'cursor_change', 'bump_recorded',
-  'history_change', 'signature', 'keyed_answer', 'contest_request', 'submission', 'ledger', 'consumption', 'removal', 'inclusion',
-  'final_pool', 'final_history', 'final_lease', 'final_account', 'final_cursor', 'final_network'];
+  'key_taken', 'history_change', 'signature', 'keyed_answer', 'contest_request', 'submission', 'ledger', 'consumption', 'removal', 'inclusion',
+  'final_pool', 'final_history', 'final_lease', 'final_key', 'final_account', 'final_cursor', 'final_network'];
 const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`;
 
 // Account A is at sequence 10. Lease h1 (sequence 11) is granted after ledger 100 and included in 101. Then h2 (12) is granted and never
 // submitted: ledger 103 closes after its max time, 1020. Ordinals: 1 ledger 100, 2 h1, 3 ledger 101, 4 h2, 5 and 6 the other ledgers.
 const good = () => ({
   wal_transaction: [1, 2, 3, 4, 5, 6].map(n => [n, at(n)]),
-  grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1', 'k1'], [4, 'h2', 'A', 12, 1020, null, 'e2', null]],
+  grant_made: [[2, 'h1', 'A', 11, 1020, null, 'e1'], [4, 'h2', 'A', 12, 1020, null, 'e2']],
   lease_end: [[3, 'h1', 'confirmed', 101], [6, 'h2', 'expired', 103]],
   account_change: [[1, 'A', 'active', 10, null], [2, 'A', 'active', 10, 'h1'], [3, 'A', 'active', 11, null], [4, 'A', 'active', 11, 'h2'],
     [6, 'A', 'active', 11, null]],
@@ -36,7 +38,7 @@ const good = () => ({
   bump_recorded: [[2, 'b1', 'h1']],
   signature: [[at(2), 'lease', 'h1', null, 'A', 11, 1020, 'e1', 'k1'], [at(5), 'fee bump', 'b1', 'h1', 'A', 11, 1020, '', null],
     [at(5), 'lease', 'h2', null, 'A', 12, 1020, 'e2', null]],
-  history_change: [[5, 'h0', 'confirmed', null]],
+  key_taken: [[2, 'C', 'k1', 'h1'], [4, 'C', 'token:t2', 'h2'], [5, 'C', 'token:t1', 'h1']],
   keyed_answer: [['k1', 'd1'], ['k1', 'd1']],
   contest_request: [1, 2].flatMap(replica => [201, 201, 503].map(status => [1, replica, 10, status, null])),
   submission: [['h1', 'PENDING', null, 100, 100]],
@@ -47,6 +49,7 @@ const good = () => ({
   final_pool: [[1]],
   final_history: [[5, 5, 2, 2, 0, 0]],
   final_lease: [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 103]],
+  final_key: [['C', 'k1', 'h1'], ['C', 'token:t2', 'h2'], ['C', 'token:t1', 'h1']],
   final_account: [['A', 'active', 11, null]],
   final_cursor: [[103, 2]],
   final_network: [['A', 11]],
@@ -87,7 +90,7 @@ fires('DL1 H1 an account that is leased again before a ledger says so is a doubl
   observed.wal_transaction.push([7, at(7)], [8, at(8)]);
   observed.ledger_commit = [[1, 100, 1000], [3, 101, 1005], [7, 102, 1020], [8, 103, 1021]];
   observed.cursor_change = [[1, 100, 1], [3, 101, 1], [7, 102, 2], [8, 103, 2]];
-  observed.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3', null]);
+  observed.grant_made.push([6, 'h3', 'A', 12, 1020, null, 'e3']);
   observed.lease_end = [[3, 'h1', 'confirmed', 101], [5, 'h2', 'expired', 101], [8, 'h3', 'expired', 103]];
   observed.account_change = observed.account_change.slice(0, 4).concat([[5, 'A', 'active', 11, null], [6, 'A', 'active', 11, 'h3'],
     [8, 'A', 'active', 11, null]]);
@@ -132,16 +135,39 @@ fires('DS1 an envelope that differs from the recorded one', ['unrecorded signatu
   observed.signature[0][7] = 'another';
 });
 fires('DS1 two rows for one signature', ['two rows for one signature'], observed => {
-  observed.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2', null]);
+  observed.grant_made.push([4, 'h2', 'A', 12, 1020, null, 'e2']);
 });
 fires('a lease that ends twice', ['two ends of one lease'], observed => {
   observed.lease_end.push([6, 'h2', 'expired', 103]);
 });
-fires('DL9 a key that took two leases', ['second lease for a key', 'response to another key'], observed => {
-  observed.grant_made[1][7] = 'k1';
+fires('DL9 a key that took two leases', ['second lease for a key', 'response to another key', 'key rows'], observed => {
+  observed.key_taken[1][2] = 'k1';
+});
+test('DL9 two clients may use one key', async () => {
+  assert.equal(describe(await verdict(observed => {
+    observed.key_taken[1] = [4, 'D', 'token:t1', 'h2'];
+    observed.final_key[1] = ['D', 'token:t1', 'h2'];
+  })), '');
 });
 fires('DL9 a key of a lease settled before the run that takes a second lease', ['second lease for a key'], observed => {
-  observed.grant_made[0][7] = observed.signature[0][8] = 'history-3';
+  observed.key_taken[0][2] = observed.signature[0][8] = observed.final_key[0][1] = 'history-3';
+});
+fires('DL9 a key recorded after its lease was granted', ['key without lease'], observed => {
+  observed.key_taken[0][0] = 3;
+});
+fires('DL9 a token recorded before a lease was granted', ['key without lease'], observed => {
+  observed.key_taken[1][0] = 3;
+});
+fires('DL9 a key of a lease that does not exist', ['key without lease'], observed => {
+  observed.key_taken.push([4, 'C', 'k9', 'h9']);
+  observed.final_key.push(['C', 'k9', 'h9']);
+});
+fires('DL9 a key that is not recorded', ['response to another key', 'key rows'], observed => {
+  observed.key_taken.shift();
+});
+fires('DL9 a lease that two keys have', ['response to another key'], observed => {
+  observed.key_taken.push([2, 'C', 'k2', 'h1']);
+  observed.final_key.push(['C', 'k2', 'h1']);
 });
 fires('DL9 a repeated key that gets another response', ['different responses to a key'], observed => {
   observed.keyed_answer[1][1] = 'd2';
@@ -158,8 +184,14 @@ fires('DP3 H7 an account that is merged while a transaction of it can still be i
 fires('DP3 a lease on an account that was merged before it', ['merged while leased'], observed => {
   observed.removal.push([100, 'A']);
 });
-fires('a settled lease of before the run that is settled again', ['history changed'], observed => {
-  observed.history_change.push([6, 'h0', 'expired', 'history-1']);
+fires('a settled lease of before the run that is settled again', ['early release'], observed => {
+  observed.lease_end.push([6, 'h0', 'expired', 103]);
+});
+fires('a row of history that is changed', ['history changed'], observed => {
+  observed.history_change = [[6, 'fairway.lease_results', 'UPDATE', 'h1']];
+});
+fires('key rows that do not follow from the log', ['key rows'], observed => {
+  observed.final_key.pop();
 });
 fires('DL7 a replica whose clients are served less often', ['unfair contest'], observed => {
   observed.contest_request.push([1, 2, 10, 503, 'CHANNEL_ACCOUNT_UNAVAILABLE'], [1, 2, 10, null, null]);
@@ -202,16 +234,16 @@ fires('DP1 an account that is retired in the pool and was not merged', ['orphane
 fires('an account that stays quarantined is leaked', ['leaked account', 'pool size', 'orphaned account', 'account rows'], observed => {
   observed.final_account[0][1] = 'quarantined';
 });
-fires('settled leases that are deleted too early', ['history lost'], observed => {
+fires('settled leases that are dropped too early', ['history lost'], observed => {
   observed.final_history[0][1] = 4;
 });
 fires('DL9 keys that are forgotten too early', ['history lost'], observed => {
   observed.final_history[0][3] = 1;
 });
-fires('settled leases that are never deleted', ['not deleted by the janitor'], observed => {
+fires('settled leases that are never dropped', ['not dropped by housekeeping'], observed => {
   observed.final_history[0][4] = 1;
 });
-fires('DL9 keys that are never forgotten', ['not deleted by the janitor'], observed => {
+fires('DL9 keys that are never forgotten', ['not dropped by housekeeping'], observed => {
   observed.final_history[0][5] = 1;
 });
 fires('an account row that does not follow from the log', ['account rows', 'sequence of the network'], observed => {
@@ -240,6 +272,53 @@ test('a lease with a ledger bound ends with the last ledger below the bound', as
     observed.account_change.at(-1)[0] = 5;
     observed.final_lease[1][3] = 102;
   })), '');
+});
+
+// Lines as PostgreSQL 17 writes them.
+const HASH = "'\\x0a1b'", GRANTED = "'2026-11-22 05:00:00+00'";
+const LINES = {
+  grant: [`table fairway.leases_20261122: INSERT: hash[bytea]:${HASH} account[text]:'A' sequence[bigint]:12 sequence_ledger[bigint]:1 ` +
+    `client[text]:'C' envelope[bytea]:'\\x0c' max_time[bigint]:1020 max_ledger[bigint]:null request_id[text]:'r' ` +
+    `granted_at[timestamp with time zone]:${GRANTED}`,
+  `table fairway.idempotency_keys_20261122: INSERT: client[text]:'C' key[text]:'it''s: [a] key' digest[bytea]:${HASH} ` +
+    `lease_hash[bytea]:${HASH} granted_at[timestamp with time zone]:${GRANTED}`,
+  `table fairway.channel_accounts: UPDATE: public_key[fairway.address]:'A' state[text]:'active' sequence[bigint]:11 lease_hash[bytea]:${HASH}`],
+  settle: [`table fairway.lease_results_20261122: INSERT: hash[bytea]:${HASH} granted_at[timestamp with time zone]:${GRANTED} ` +
+    `settled_at[timestamp with time zone]:${GRANTED} result[text]:'confirmed' result_code[text]:'txSUCCESS' ledger[bigint]:101`,
+  "table fairway.channel_accounts: UPDATE: public_key[fairway.address]:'A' state[text]:'active' sequence[bigint]:12 lease_hash[bytea]:null",
+  "table fairway.ledgers: INSERT: sequence[bigint]:101 close_time[bigint]:1005",
+  "table fairway.cursor: UPDATE: sequence[bigint]:101 term[bigint]:1"],
+  bump: [`table fairway.fee_bumps_20261122: INSERT: hash[bytea]:'\\xff' lease_hash[bytea]:${HASH} fee[bigint]:200`],
+  housekeeping: ['table fairway.ledgers: DELETE: sequence[bigint]:1', "table fairway.housekeeping: UPDATE: one[boolean]:true"],
+  change: [`table fairway.lease_results_20261122: UPDATE: hash[bytea]:${HASH} result[text]:'expired' ledger[bigint]:101`,
+    `table fairway.leases_20261122: DELETE: hash[bytea]:${HASH}`,
+    "table fairway.idempotency_keys_20261122: DELETE: client[text]:'C' key[text]:'k'",
+    'table fairway.fee_bumps_20261122, fairway.leases: TRUNCATE: (no-flags)',
+    `table fairway.leases_before_0010: INSERT: hash[bytea]:${HASH} account[text]:'A'`],
+};
+
+/** What the oracle records of these lines, as one transaction. */
+function recorded(...lines) {
+  const rows = [], observer = { append: (...row) => rows.push(row) };
+  const transactions = new Transactions(TABLES_OF_WAL, transaction => record(observer, 7, transaction));
+  ['BEGIN 800', ...lines, 'COMMIT 800 (at 2026-11-22 05:00:01+00)'].forEach(line => transactions.line(line));
+  return rows.slice(1);
+}
+
+test('the oracle reads rows of partitions in the write-ahead log', () => {
+  assert.deepEqual(recorded(...LINES.grant), [['grant_made', 7, '0a1b', 'A', '12', '1020', null, '0c'],
+    ['key_taken', 7, 'C', "it's: [a] key", '0a1b'], ['account_change', 7, 'A', 'active', '11', '0a1b']]);
+  assert.deepEqual(recorded(...LINES.settle), [['lease_end', 7, '0a1b', 'confirmed', '101'], ['ledger_commit', 7, '101', '1005'],
+    ['cursor_change', 7, '101', '1'], ['account_change', 7, 'A', 'active', '12', null]]);
+  assert.deepEqual(recorded(...LINES.bump), [['bump_recorded', 7, 'ff', '0a1b']]);
+  assert.deepEqual(recorded(...LINES.housekeeping), []);
+});
+
+test('the oracle reads each change and deletion of history in the write-ahead log', () => {
+  assert.deepEqual(recorded(...LINES.change), [['history_change', 7, 'fairway.lease_results', 'UPDATE', '0a1b'],
+    ['history_change', 7, 'fairway.leases', 'DELETE', '0a1b'], ['history_change', 7, 'fairway.idempotency_keys', 'DELETE', null],
+    ['history_change', 7, 'fairway.fee_bumps', 'TRUNCATE', null], ['history_change', 7, 'fairway.leases', 'TRUNCATE', null],
+    ['history_change', 7, 'fairway.leases_before_0010', 'INSERT', '0a1b']]);
 });
 
 test('every rule has fired', () => {

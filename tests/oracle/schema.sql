@@ -5,15 +5,17 @@ CREATE EXTENSION btree_gist;
 -- Observed in the write-ahead log of the database under test.
 CREATE TABLE wal_transaction (ordinal bigint PRIMARY KEY, committed_at timestamptz NOT NULL);
 CREATE TABLE grant_made (ordinal bigint NOT NULL, hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL,
-    max_time bigint NOT NULL, max_ledger bigint, envelope text NOT NULL, idempotency_key text);
+    max_time bigint NOT NULL, max_ledger bigint, envelope text NOT NULL);
 CREATE TABLE lease_end (ordinal bigint NOT NULL, hash text NOT NULL, result text NOT NULL, ledger bigint NOT NULL);
 -- the state after the transaction
 CREATE TABLE account_change (ordinal bigint NOT NULL, account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
 CREATE TABLE ledger_commit (ordinal bigint NOT NULL, sequence bigint NOT NULL, close_time bigint NOT NULL);
 CREATE TABLE cursor_change (ordinal bigint NOT NULL, sequence bigint NOT NULL, term bigint NOT NULL);
 CREATE TABLE bump_recorded (ordinal bigint NOT NULL, hash text NOT NULL, lease text NOT NULL);
--- An update of a lease that was settled before the run (tests/faults/history.sql): the row after the update.
-CREATE TABLE history_change (ordinal bigint NOT NULL, hash text NOT NULL, result text, idempotency_key text);
+-- A key 'token:...' is made from the token of a request without an Idempotency-Key, or whose token does not name it.
+CREATE TABLE key_taken (ordinal bigint NOT NULL, client text NOT NULL, idempotency_key text NOT NULL, lease text NOT NULL);
+-- A row of leases, results, fee bumps or keys that was changed or deleted. Such rows go only by dropping the partition of a day.
+CREATE TABLE history_change (ordinal bigint NOT NULL, table_name text NOT NULL, kind text NOT NULL, hash text);
 
 -- Observed by clients: the responses of fairway, and those of the network to what they submitted.
 CREATE TABLE signature (received_at timestamptz NOT NULL, kind text NOT NULL CHECK (kind IN ('lease', 'fee bump')), hash text NOT NULL,
@@ -38,12 +40,14 @@ CREATE TABLE inclusion (ledger bigint NOT NULL, hash text NOT NULL, success bool
 CREATE TABLE kill (at timestamptz NOT NULL, target text NOT NULL, how text NOT NULL);
 
 -- The end of the run: the tables of the database under test, the required size of the pool, and every account of the network whose
--- reserve is sponsored. Of the leases that were settled before the run: the numbers of rows and keys that had to stay and have stayed,
--- and those of rows and keys that were too old when the run began and are still there.
+-- reserve is sponsored. Of the leases that were settled before the run (tests/faults/history.sql), with their results and fee bumps: the
+-- numbers of rows and keys that had to stay and have stayed, and those of rows and keys that were too old when the run began and are
+-- still there.
 CREATE TABLE final_pool (wanted bigint NOT NULL);
 CREATE TABLE final_history (seeded bigint NOT NULL, kept bigint NOT NULL, keys_seeded bigint NOT NULL, keys_kept bigint NOT NULL,
     old_left bigint NOT NULL, old_keys_left bigint NOT NULL);
 CREATE TABLE final_lease (hash text NOT NULL, account text NOT NULL, result text, ledger bigint);
+CREATE TABLE final_key (client text NOT NULL, idempotency_key text NOT NULL, lease text NOT NULL);
 CREATE TABLE final_account (account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
 CREATE TABLE final_cursor (sequence bigint NOT NULL, term bigint NOT NULL);
 CREATE TABLE final_network (account text NOT NULL, sequence bigint NOT NULL);
@@ -61,7 +65,8 @@ BEGIN
 END $$;
 
 CREATE INDEX ON grant_made (hash);
-CREATE INDEX ON grant_made (idempotency_key);
+CREATE INDEX ON key_taken (idempotency_key);
+CREATE INDEX ON key_taken (lease);
 CREATE INDEX ON keyed_answer (idempotency_key);
 CREATE INDEX ON removal (account);
 CREATE INDEX ON lease_end (hash);

@@ -8,40 +8,36 @@ import { Transactions } from './decoding.mjs';
 
 const run = promisify(execFile);
 const SLOT = 'oracle';
-const TABLES = ['leases', 'channel_accounts', 'ledgers', 'cursor', 'fee_bumps'].map(name => `fairway.${name}`);
-/** The request id of leases that were settled before the run (tests/faults/history.sql). */
-const HISTORY = 'history';
+/** Their rows are inserted and never changed; a day of them goes as a whole, which is no change of rows. */
+const HISTORY = ['leases', 'lease_results', 'fee_bumps', 'idempotency_keys', 'leases_before_0010', 'fee_bumps_before_0010']
+  .map(name => `fairway.${name}`);
+export const TABLES = [...HISTORY, ...['channel_accounts', 'ledgers', 'cursor'].map(name => `fairway.${name}`)];
 const hex = bytea => bytea === null ? null : bytea.slice(2);
 const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
 const program = path.join(execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim(), 'pg_recvlogical');
 
 /** The changes of one transaction as rows of the history. Exported for the oracle's own tests. */
-export function record(history, ordinal, { committedAt, changes }, settled = new Set()) {
+export function record(history, ordinal, { committedAt, changes }) {
   const accounts = new Map();
   history.append('wal_transaction', ordinal, committedAt);
   for (const { table, kind, row } of changes) {
-    if (kind === 'DELETE') // by the janitor; the rules over the final tables check that it deleted only what was due
-      continue;
-    if (table === 'fairway.leases' && row.request_id === HISTORY) {
-      history.append('history_change', ordinal, hex(row.hash), row.result, row.idempotency_key);
-      continue;
-    }
-    if (table === 'fairway.leases' && kind === 'INSERT')
-      history.append('grant_made', ordinal, hex(row.hash), row.account, row.sequence, row.max_time, row.max_ledger, hex(row.envelope),
-        row.idempotency_key);
-    if (table === 'fairway.leases' && row.settled_at !== null && !settled.has(row.hash)) {
-      settled.add(row.hash);
+    if (HISTORY.includes(table) && (kind !== 'INSERT' || table.endsWith('_before_0010')))
+      history.append('history_change', ordinal, table, kind, hex(row.hash ?? row.lease_hash ?? null));
+    else if (table === 'fairway.leases')
+      history.append('grant_made', ordinal, hex(row.hash), row.account, row.sequence, row.max_time, row.max_ledger, hex(row.envelope));
+    else if (table === 'fairway.lease_results')
       history.append('lease_end', ordinal, hex(row.hash), row.result, row.ledger);
-    }
-    if (table === 'fairway.channel_accounts')
-      accounts.set(row.public_key, row);
-    if (table === 'fairway.ledgers' && kind === 'INSERT')
-      history.append('ledger_commit', ordinal, row.sequence, row.close_time);
-    if (table === 'fairway.cursor')
-      history.append('cursor_change', ordinal, row.sequence, row.term);
-    if (table === 'fairway.fee_bumps' && kind === 'INSERT')
+    else if (table === 'fairway.fee_bumps')
       history.append('bump_recorded', ordinal, hex(row.hash), hex(row.lease_hash));
+    else if (table === 'fairway.idempotency_keys')
+      history.append('key_taken', ordinal, row.client, row.key, hex(row.lease_hash));
+    else if (table === 'fairway.channel_accounts' && kind !== 'DELETE') // the rules compare the final rows
+      accounts.set(row.public_key, row);
+    else if (table === 'fairway.ledgers' && kind === 'INSERT') // housekeeping deletes old ones
+      history.append('ledger_commit', ordinal, row.sequence, row.close_time);
+    else if (table === 'fairway.cursor' && kind !== 'DELETE')
+      history.append('cursor_change', ordinal, row.sequence, row.term);
   }
   for (const row of accounts.values())
     history.append('account_change', ordinal, row.public_key, row.state, row.sequence, hex(row.lease_hash));
@@ -68,13 +64,12 @@ export async function watchWal(url, history) {
 class Wal {
   #stopped = false;
   #child;
-  #settled = new Set();
   #marks = new Map();
 
   constructor(url, history) {
     this.url = url;
     this.ordinal = 0;
-    this.transactions = new Transactions(TABLES, transaction => record(history, ++this.ordinal, transaction, this.#settled));
+    this.transactions = new Transactions(TABLES, transaction => record(history, ++this.ordinal, transaction));
     this.done = this.#follow();
   }
 
