@@ -218,7 +218,7 @@ test('make run names a DATABASE_URL and an RPC_URL from the environment, and how
 test('a serve that does not start is reported, with the end of its log', { timeout: 480_000 }, async () => {
   const run = make('run', { LISTEN: '192.0.2.1' }); // no machine has this address
   assert.notEqual(await run.ended, 0);
-  assert.match(run.text, /make run: fairway serve has ended \(exit code \d+\)\. The end of \S+serve\.log:\n.*192\.0\.2\.1/);
+  assert.match(run.text, /make run: fairway serve has ended \(exit code \d+\)\. The end of \S+serve\.log:\n(?:time=.*\n)*time=.* level=error .*192\.0\.2\.1/);
   assert.doesNotMatch(run.text, /ready on/);
   await assertAllEnded(new Map(), 'a serve that failed');
 });
