@@ -14,7 +14,7 @@
 struct account_admin {
     struct db *db;
     struct rpc *rpc;
-    struct keyd *keyd; /* KEYD_SERVE: tells whether the account's sealed seed opens */
+    struct keyd *keyd;  /* KEYD_SERVE: tells whether the account's sealed seed opens */
     unsigned timeout_s; /* how long to retry while the RPC is behind the cursor */
     unsigned poll_ms;   /* pause between two probes */
 };

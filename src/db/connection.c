@@ -44,8 +44,8 @@ enum err connection_error(struct db *db, const PGresult *result, struct detail *
     const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     db->spoiled |= sqlstate_spoils_session(state);
     db->lock_refused = sqlstate_is_lock_timeout(state);
-    if (state == NULL)
-        return libpq_message(db, detail);
+    if (state == NULL) /* an error of libpq, such as no memory: the server may have done what it was asked */
+        return connection_lost(db, NULL, detail);
     return detail_set(detail, sqlstate_err(state), "%s %s", state, message == NULL ? "" : message);
 }
 

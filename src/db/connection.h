@@ -55,7 +55,7 @@ void connection_close(struct db *db);
 enum err connection_lost(struct db *db, const char *why, struct detail *detail);
 
 /* Returns the error that an error result stands for, with SQLSTATE and message in detail. May set spoiled and
- * lock_refused. */
+ * lock_refused. Closes the connection when the error is libpq's own. */
 enum err connection_error(struct db *db, const PGresult *result, struct detail *detail);
 
 #endif

@@ -60,12 +60,15 @@ after(() => world?.stop());
 const run = (...args) => world.run(...args);
 const rows = async text => (await psql(superuser, text)).stdout.split('\n').filter(line => line !== '');
 
-test('DL12 every session of every process sets lock and statement timeouts, whatever the defaults of its role are', { timeout: 60_000 }, async () => {
+test('DL12 every session of every process sets lock and statement timeouts, whatever the defaults of its role are', { timeout: 300_000 }, async t => {
   const sessions = new Map();
-  const watching = setInterval(async () => {
-    for (const line of await rows("SELECT pid || '|' || application_name FROM pg_stat_activity WHERE application_name LIKE 'fairway%'").catch(() => []))
-      sessions.set(...line.split('|'));
-  }, 20);
+  let over = false;
+  t.after(() => (over = true));
+  const watching = (async () => {
+    for (; !over; await sleep(20))
+      for (const line of await rows("SELECT pid || '|' || application_name FROM pg_stat_activity WHERE application_name LIKE 'fairway%'").catch(() => []))
+        sessions.set(...line.split('|'));
+  })();
   // with DATABASE_DIRECT_URL, grants run as behind a pooler and set their limits in each transaction
   const pooled = await world.serve({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4`, INGEST: 'off' });
   for (const each of [service, pooled]) {
@@ -81,7 +84,8 @@ test('DL12 every session of every process sets lock and statement timeouts, what
   assert.equal((await run('accounts', 'retire', idle)).code, 0);
   assert.equal((await run('ensure-accounts', '12')).code, 0);
   assert.equal((await run('locks')).code, 0);
-  clearInterval(watching);
+  over = true;
+  await watching;
   const log = fs.readFileSync(path.join(world.folder, 'postgres/log'), 'utf8');
   const noted = [...log.matchAll(/noted\|(.*?)\|(\d+)\|(.*)/g)].map(([, name, pid, settings]) => ({ name, pid, settings: settings.split(' ') }));
   for (const { name, settings: [lock, statement, idleInTransaction, synchronous, isolation, ...others] } of noted.filter(({ name }) => name.startsWith('fairway'))) {

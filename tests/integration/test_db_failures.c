@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <dlfcn.h>
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +138,45 @@ static void a_transaction_is_not_retried_after_an_unknown_outcome(void **state)
     assert_int_equal(db_transaction(db, insert_and_count, &tries, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(tries, 1);
     assert_int_equal(rows_in_t(), 1);
+    db_free(db);
+}
+
+/* The result that libpq has no memory for, counted from 1; 0: none. */
+static int lost_result;
+
+/* Called in place of libpq's. An error that libpq itself reports has no SQLSTATE. */
+PGresult *PQgetResult(PGconn *conn)
+{
+    PGresult *(*next)(PGconn *) = (__typeof__(next))dlsym(RTLD_NEXT, "PQgetResult");
+    PGresult *result = next(conn);
+    if (result == NULL || lost_result == 0 || --lost_result > 0)
+        return result;
+    PQclear(result);
+    return PQmakeEmptyPGresult(conn, PGRES_FATAL_ERROR);
+}
+
+static void DX5_a_session_is_not_used_again_after_a_result_was_lost(void **state)
+{
+    (void)state;
+    struct db *db = open_through(test_pg_port(), DB_DIRECT);
+    static const char sql[] = "SELECT 1";
+    assert_int_equal(db_connect(db, &detail), ERR_OK);
+    lost_result = 1; /* of the preparation: the server has the statement */
+    assert_int_equal(run(db, sql), ERR_DATABASE_UNAVAILABLE);
+    assert_int_equal(run(db, sql), ERR_OK);
+    db_free(db);
+}
+
+static void DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown(void **state)
+{
+    (void)state;
+    struct db *db = open_through(test_pg_port(), DB_POOLED);
+    assert_int_equal(db_begin(db, &detail), ERR_OK);
+    assert_int_equal(run(db, "INSERT INTO public.t VALUES (1)"), ERR_OK);
+    lost_result = 1;
+    assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
+    assert_int_equal(rows_in_t(), 1);
+    assert_int_equal(run(db, "SELECT 1"), ERR_OK);
     db_free(db);
 }
 
@@ -309,6 +350,8 @@ int main(void)
         TEST(a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time),
         TEST(run_commit_returns_unknown_outcome_too),
         TEST(a_transaction_is_not_retried_after_an_unknown_outcome),
+        TEST(DX5_a_session_is_not_used_again_after_a_result_was_lost),
+        TEST(DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown),
         TEST(DX7_a_silent_network_times_out),
         TEST(a_large_request_to_a_silent_server_times_out),
         TEST(DX7_a_stopped_server_times_out),

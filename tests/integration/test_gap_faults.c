@@ -319,12 +319,14 @@ static void try_grant(void *context)
     bool members[1];
     const char *nobody = NULL;
     struct idempotency_keys keys = {0};
+    struct usage usage = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     static const struct grant_settings settings = {.ledger_seconds = 3600};
     struct grant_claim claim = {.settings = &settings,
         .batch = &batch,
         .wanted = 1,
         .keys = &keys,
+        .usage = &usage,
         .accounts = &account,
         .members = members,
         .named = &nobody};
