@@ -274,7 +274,7 @@ test('a lease with a ledger bound ends with the last ledger below the bound', as
   })), '');
 });
 
-// Lines as PostgreSQL 17 writes them.
+// Lines as test_decoding writes them.
 const HASH = "'\\x0a1b'", GRANTED = "'2026-11-22 05:00:00+00'";
 const LINES = {
   grant: [`table fairway.leases_20261122: INSERT: hash[bytea]:${HASH} account[text]:'A' sequence[bigint]:12 sequence_ledger[bigint]:1 ` +
