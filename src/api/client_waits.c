@@ -54,7 +54,7 @@ void client_waits_give(struct client_waits *waits, const char *name)
 {
     pthread_mutex_lock(&waits->mutex);
     struct client_wait *wait = find(waits, name);
-    if (--wait->count == 0)
+    if (wait != NULL && --wait->count == 0)
         *wait = waits->list[--waits->count];
     pthread_mutex_unlock(&waits->mutex);
 }
