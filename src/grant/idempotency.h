@@ -3,8 +3,9 @@
  * the day (UTC) of that lease and on the next one. A batch locks the keys of its requests first, so that of
  * all requests with one key, in any replica, one takes a lease and the others find it.
  *
- * A request may have a second key, its token's: with another first key it gets the lease that was granted to
- * the same token. Whichever of both is found first decides; a token is recorded when its first key is found.
+ * A request may have a second key, the hash of its token. It gets the lease of its first key; if that key has
+ * none, it gets the lease of its token. A token is recorded for a lease that is granted, and for one that a
+ * retry found by its first key.
  */
 #ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
 #define FAIRWAY_GRANT_IDEMPOTENCY_H
