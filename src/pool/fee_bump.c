@@ -1,19 +1,20 @@
 #include "pool/fee_bump.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "pool/funds.h"
+#include "fee_bump_limits.h"
 
 /* The items as columns of SQL parameters. Ordinals in results count from 1. */
 struct columns {
     char address[FEE_BUMPS_MAX][ADDRESS_SIZE];
     const char *source[FEE_BUMPS_MAX], *client[FEE_BUMPS_MAX];
     struct bytes lease[FEE_BUMPS_MAX], hash[FEE_BUMPS_MAX];
-    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX], added[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
+    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
+    int64_t bumps_max[FEE_BUMPS_MAX], step_percent[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
     size_t count;
 };
@@ -28,11 +29,9 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->hash[at] = BYTES_OF(items[item].hash.bytes);
     columns->sequence[at] = items[item].sequence;
     columns->fee[at] = items[item].fee_stroops;
-    /* Only one fee bump of a lease can get into a ledger. */
-    columns->added[at] = items[item].fee_stroops > items[item].highest_stroops
-                             ? items[item].fee_stroops - items[item].highest_stroops
-                             : 0;
-    columns->day_max[at] = items[item].day_max_stroops;
+    columns->bumps_max[at] = items[item].limits.bumps;
+    columns->step_percent[at] = items[item].limits.step_percent;
+    columns->day_max[at] = items[item].limits.day_max_stroops;
     columns->item[at] = item;
 }
 
@@ -84,19 +83,21 @@ static enum err find_ended(
 static const char sql_find[] =
     "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
     ", coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
-    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), f.bumps, f.highest"
+    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false),"
+    " coalesce(f.bumps, 0), coalesce(f.highest, 0),"
+    " coalesce((SELECT c.stroops FROM fairway.client_fees c WHERE c.client = n.client"
+    "   AND c.day >= (clock_timestamp() AT TIME ZONE 'UTC')::date), 0)"
     " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
     "   AS n (source, hash, client, sequence, ordinal)"
     " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a"
-    " CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest FROM "
-    "fairway.fee_bumps b"
-    "   WHERE b.lease_hash = n.hash AND b.granted_at = a.locked_at) f";
+    " LEFT JOIN fairway.lease_fees f ON f.account = n.source AND f.lease_hash = n.hash";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,
     FIND_LATER,
     FIND_BUMPS,
-    FIND_HIGHEST
+    FIND_HIGHEST,
+    FIND_SPENT
 };
 
 static void refuse_source(struct fee_bump_item *item, const char *source)
@@ -130,6 +131,7 @@ static enum err read_found(
     item->spendable_stroops = db_i64(rows, row, FIND_SPENDABLE);
     item->bumps = db_i64(rows, row, FIND_BUMPS);
     item->highest_stroops = db_i64(rows, row, FIND_HIGHEST);
+    item->spent_stroops = db_i64(rows, row, FIND_SPENT);
     if (!db_bool(rows, row, FIND_OPEN))
         refuse_not_open(item, db_text(rows, row, 1), db_bool(rows, row, FIND_LATER));
     return account_read_seed(rows, row, 1, &account, &item->sealed, detail);
@@ -156,46 +158,15 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
 }
 
-/* The locks keep the leases open until the rows are committed; an item whose lease is open is returned, with
- * whether its client's limit for the day allows it. */
-static const char sql_record[] =
-    "WITH lease AS MATERIALIZED (SELECT n.ordinal, n.hash, a.lease_hash, a.locked_at, n.fee,"
-    "     CASE WHEN n.day_max > 0 AND n.added > 0 THEN fairway.use_fees(n.client, n.added, n.day_max)"
-    "       ELSE true END AS fits"
-    "   FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::text[], $5::text[], $6::int8[], $7::int8[])"
-    "     WITH ORDINALITY AS n (hash, lease, fee, source, client, added, day_max, ordinal)"
-    "   CROSS JOIN LATERAL (SELECT a.lease_hash, a.locked_at FROM fairway.channel_accounts a"
-    "     WHERE a.public_key = n.source AND a.lease_hash = n.lease FOR SHARE) a),"
-    " bump AS (INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
-    "   SELECT lease.hash, lease.lease_hash, lease.locked_at, lease.fee FROM lease WHERE lease.fits"
-    "   ON CONFLICT DO NOTHING)"
-    " SELECT lease.ordinal, lease.fits FROM lease";
+/* An item whose lease is open is returned, with the limit that refuses it. */
+static const char sql_record[] = "SELECT r.ordinal, coalesce(r.refused_by, ''), r.bumps, r.highest"
+                                 " FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7, $8) r";
 
-struct ordered {
-    char address[ADDRESS_SIZE];
-    const struct fee_bump_item *item;
-};
-
-static int compare(const void *a, const void *b)
+static void read_recorded(struct fee_bump_item *item, const struct db_rows *rows, size_t row)
 {
-    const struct ordered *one = a, *other = b;
-    const int by_address = strcmp(one->address, other->address);
-    return by_address != 0 ? by_address
-                           : memcmp(&one->item->hash, &other->item->hash, sizeof one->item->hash);
-}
-
-/* In the order in which every transaction locks accounts; those of one account in the order of their hashes,
- * so that two sessions that insert the same rows do not wait for each other. */
-static void columns_add_in_order(struct columns *columns, const struct fee_bump_item items[], size_t count)
-{
-    struct ordered order[FEE_BUMPS_MAX];
-    for (size_t i = 0; i < count; i++) {
-        order[i].item = &items[i];
-        address_encode(&items[i].source, order[i].address);
-    }
-    qsort(order, count, sizeof order[0], compare);
-    for (size_t i = 0; i < count; i++)
-        columns_add(columns, items, (size_t)(order[i].item - items));
+    item->bumps = db_i64(rows, row, 2);
+    item->highest_stroops = db_i64(rows, row, 3);
+    item->error = fee_bump_refused_by(item, db_text(rows, row, 1));
 }
 
 /* Not recorded: the lease has ended since fee_bumps_find. In a statement of its own, whose snapshot has the
@@ -219,21 +190,19 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     struct columns *all AUTO_FREE = NEW(struct columns);
     if (count == 0)
         return ERR_OK;
-    columns_add_in_order(all, items, count);
+    for (size_t i = 0; i < count; i++)
+        columns_add(all, items, i);
     enum err e = db_execute(db,
         DB_SQL(sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
             DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
-            DB_I64S(all->added, count), DB_I64S(all->day_max, count)),
+            DB_I64S(all->bumps_max, count), DB_I64S(all->step_percent, count), DB_I64S(all->day_max, count)),
         &rows, detail);
     if (e != ERR_OK)
         return e;
     for (size_t row = 0; row < db_count(rows); row++) {
         struct fee_bump_item *item = item_of(items, all, rows, row);
         recorded[item - items] = true;
-        if (!db_bool(rows, row, 1))
-            item->error = detail_set(&item->detail, ERR_LIMIT_EXCEEDED,
-                "stroopsPerDay: the fee bumps of this client may cost %" PRId64 " stroops a day.",
-                item->day_max_stroops);
+        read_recorded(item, rows, row);
     }
     return refuse_unrecorded(db, items, count, recorded, detail);
 }
