@@ -35,7 +35,7 @@ struct auth_settings {
 /* What a client may use; 0: as much as it likes. */
 struct auth_limits {
     uint32_t open_leases;           /* at once */
-    uint32_t leases_per_second;     /* on average; after a pause as many at once as in ten seconds */
+    uint32_t leases_per_second;     /* on average; after a pause as many at once as in a second */
     uint32_t pool_percent;          /* of the pool's accounts, in open leases */
     uint32_t waits;                 /* GET ?wait= at once, in each replica */
     uint32_t fee_bumps;             /* of one lease, each with another fee */
@@ -72,11 +72,11 @@ MUST_CHECK enum err auth_open(const struct auth_settings *settings, struct auth 
 void auth_free(struct auth *auth); /* NULL is fine */
 /*
  * Reads the clients again. On an error the earlier ones stay. When it returns ERR_OK, no later auth_check
- * accepts a key that was removed.
+ * accepts a key that was removed. A file that says {} is no error: it revokes all clients.
  */
 MUST_CHECK enum err auth_reload(struct auth *auth, struct detail *detail);
-/* Whether the file has changed since it was last read, by its inode, size and time. The same thread calls it
- * and auth_reload. */
+/* Whether the file should be read again: it has another inode, size or change time than when it was last
+ * read, or it cannot be opened. The same thread calls it and auth_reload. */
 bool auth_changed(struct auth *auth);
 size_t auth_key_count(struct auth *auth);
 
