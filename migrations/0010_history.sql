@@ -88,7 +88,7 @@ CREATE TABLE fairway.fee_bumps (
     signed_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (hash)
 
--- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one.
+-- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one, a token (0012) a day longer.
 CREATE TABLE fairway.idempotency_keys (
     client     text NOT NULL,
     key        text NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
@@ -182,12 +182,12 @@ BEGIN
 END $$;
 
 -- Drops the history of one day, the oldest that is not needed any more, and returns how many tables it dropped. Leases, results and fee
--- bumps are needed until the whole day is older than keep, and while a lease of that day is open; keys until the day after the next
--- has begun. Leases are kept for as long as their keys.
+-- bumps are needed until the whole day is older than keep, and while a lease of that day is open; keys until two days after theirs
+-- have ended. Leases are kept for as long as their keys.
 CREATE FUNCTION fairway.drop_history(keep interval, moment timestamptz DEFAULT clock_timestamp()) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
-    keys_from constant date := moment::date - 1;
+    keys_from constant date := moment::date - 2;
     leases_from constant date := least(keys_from, (moment - keep)::date,
         (SELECT min(a.locked_at)::date FROM fairway.channel_accounts a));
     part text;

@@ -201,7 +201,8 @@ BEGIN
     END IF;
 END $$;
 
--- The leases that were taken with these keys yesterday and today; ordinal says with which.
+-- The leases that were taken with these keys yesterday and today; ordinal says with which. A retry late on the second day has recorded
+-- its token with the lease of the first day: the token is valid for seconds more, so tokens are found for a day longer.
 DROP FUNCTION fairway.find_keys(text[], text[]);
 CREATE FUNCTION fairway.find_keys(clients text[], keys text[])
 RETURNS TABLE (ordinal bigint, hash bytea, account text, sequence bigint, sequence_ledger bigint, max_time bigint,
@@ -209,14 +210,17 @@ RETURNS TABLE (ordinal bigint, hash bytea, account text, sequence bigint, sequen
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
 DECLARE
-    first constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
-    last constant timestamptz := first + interval '3 days';
+    keys_from constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
+    first constant timestamptz := keys_from - interval '1 day';
+    last constant timestamptz := keys_from + interval '3 days';
 BEGIN
     RETURN QUERY
         SELECT n.ordinal, l.hash, l.account, l.sequence, l.sequence_ledger, l.max_time, l.envelope, k.digest
         FROM unnest(clients, keys) WITH ORDINALITY AS n (client, key, ordinal)
         CROSS JOIN LATERAL (SELECT * FROM fairway.all_idempotency_keys i
-            WHERE i.client = n.client AND i.key = n.key AND i.granted_at >= first AND i.granted_at < last LIMIT 1) k
+            WHERE i.client = n.client AND i.key = n.key AND i.granted_at >= first AND i.granted_at < last
+            AND (i.granted_at >= keys_from OR starts_with(n.key, 'token:'))
+            LIMIT 1) k
         CROSS JOIN LATERAL (SELECT * FROM fairway.all_leases m
             WHERE m.hash = k.lease_hash AND m.granted_at = k.granted_at AND m.granted_at >= first AND m.granted_at < last
             LIMIT 1) l;
