@@ -47,7 +47,7 @@ static void refuse(
     unsigned suppressed;
     if (may_log(&suppressed))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
-            "request_id=%s client=%s reason=\"%s\" not_logged=%u", http_request_id(request), client->name,
+            "request_id=%s client=%s reason=\"%s\" suppressed=%u", http_request_id(request), client->name,
             why->text, suppressed);
     api_refuse(request, e, e == ERR_FORBIDDEN ? why : NULL);
 }

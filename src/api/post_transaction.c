@@ -92,7 +92,8 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
     enum err e = json_read_number(body, "timeoutSeconds", 0, INT64_MAX, &seconds, detail);
     if (e == ERR_OK && seconds < LEASE_SECONDS_MIN)
         return detail_set(detail, ERR_INVALID_REQUEST,
-            "timeoutSeconds must be at least %d; above %d it is cut.", LEASE_SECONDS_MIN, LEASE_SECONDS_MAX);
+            "timeoutSeconds must be at least %d; more than %d counts as that.", LEASE_SECONDS_MIN,
+            LEASE_SECONDS_MAX);
     *timeout_s = seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
     return e;
 }

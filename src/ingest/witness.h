@@ -20,14 +20,14 @@ struct witness {
 #define WITNESS_PATIENCE_MS 30000
 
 /*
- * A feed that reads from main and compares with the first of the others that answers. It is of one thread,
+ * A feed that reads from main and compares with the first of the others that answers. One thread uses it,
  * and *witness must outlive it. Beyond the errors of main:
  * ledgers: ERR_LEDGER_MISMATCH, two RPCs have different hashes for one ledger; ERR_LEDGER_AHEAD, no other RPC
  * has the ledger yet. Ledgers that the other one does not have are left out. A ledger that main has dropped
  * is read from another RPC, if one has it: ERR_LEDGER_GAP means that none has. accounts, frozen:
  * ERR_RPC_UNAVAILABLE, two RPCs differ, or no other has answered. If the other one answers as of an earlier
  * ledger, that is the ledger of the result, so that an RPC gains nothing by naming a later one. When no other
- * RPC has answered for the patience, main is believed alone, with a warning, until one answers.
+ * RPC has answered for the patience, main is used alone, with a warning, until one answers.
  */
 struct feed witness_feed(struct witness *witness);
 

@@ -161,11 +161,12 @@ static bool given_up(const struct settlement *settlement)
 
 static void log_disbelieved(const struct settlement *settlement, const struct account_evidence *evidence)
 {
-    log_error(given_up(settlement)
-                  ? "the metadata of a ledger claims a change of a channel account that could not be read: "
-                    "nothing is changed; compare the account with the network"
-                  : "the metadata of a ledger claims a change of a channel account that was not there when "
-                    "the account was read: nothing is changed",
+    log_error(
+        given_up(settlement)
+            ? "the metadata of a ledger claims a change of a channel account, which could not be read; the "
+              "change is ignored: compare the account with the network"
+            : "the metadata of a ledger claims a change of a channel account that the RPC does not "
+              "confirm; the change is ignored",
         "account=%s ledger=%u", evidence->address, settlement->evidence->sequence);
 }
 
