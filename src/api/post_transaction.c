@@ -102,7 +102,7 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
  * token names the Idempotency-Key: without that, each new key would take another lease. The token itself is
  * neither stored nor logged.
  */
-static void __attribute__((unused)) take_token_as_key(struct lease_job *job)
+static void take_token_as_key(struct lease_job *job)
 {
     struct lease_request *request = &job->request;
     const struct auth_client *client = http_kept(job->http);
