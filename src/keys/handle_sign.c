@@ -85,8 +85,8 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
 
 /*
  * A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
- * keyd has signed exactly this transaction as a lease. It is judged again all the same: an earlier keyd may
- * have had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
+ * keyd has signed exactly this transaction as a lease. It is judged again, because an earlier keyd may have
+ * had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
  * transaction declares, is added.
  */
 static enum err check_inner(struct handle_state *state, const struct envelope *inner,
