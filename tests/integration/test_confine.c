@@ -550,7 +550,7 @@ static int do_it_confined(const void *deed)
 
 static bool is_refusal(int e)
 {
-    return e == EACCES || e == EPERM || e == ESRCH;
+    return e == EACCES || e == EPERM || e == ESRCH || e == ENOSYS;
 }
 
 static unsigned check_deed(const struct deed *deed, bool is_root)
