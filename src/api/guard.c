@@ -1,6 +1,6 @@
 /*
- * Authentication, before an endpoint sees the request. Every reason for a refusal gives the same 401: one who
- * tries tokens learns nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
+ * Authentication, before an endpoint sees the request. All refusals are the same 401, so that an attacker
+ * who tries tokens learns nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
  */
 #include <pthread.h>
 #include <time.h>
@@ -47,7 +47,7 @@ static void refuse(
     unsigned suppressed;
     if (may_log(&suppressed))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
-            "request_id=%s client=%s reason=\"%s\" not_logged=%u", http_request_id(request), client->name,
+            "request_id=%s client=%s reason=\"%s\" suppressed=%u", http_request_id(request), client->name,
             why->text, suppressed);
     api_refuse(request, e, e == ERR_FORBIDDEN ? why : NULL);
 }
