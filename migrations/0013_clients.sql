@@ -16,14 +16,6 @@ CREATE TABLE fairway.client_fees (
     stroops bigint NOT NULL -- of that day
 ) WITH (fillfactor = 50);
 
--- The fee bumps of each account's last lease.
-CREATE TABLE fairway.lease_fees (
-    account    text PRIMARY KEY,
-    lease_hash bytea NOT NULL,
-    bumps      bigint NOT NULL,
-    highest    bigint NOT NULL -- of their fees
-) WITH (fillfactor = 50);
-
 -- Begins to count clients. count_leases() keeps the number for every transaction that sees a client's row; one that changed accounts
 -- before the row was committed may still be running. So the leases are counted again, under the lock of the row, until all
 -- transactions of that time have ended. Nobody waits for them: until then a client may have as many leases too many as they grant.
@@ -124,6 +116,8 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable
 SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
 DECLARE
     item record;
+    first timestamptz; -- of the leases
+    last timestamptz;
     lease bytea; -- the one of the item before
     client text;
     spent bigint; -- of the client, on this day
@@ -131,9 +125,10 @@ DECLARE
     taken bigint[] := '{}'; -- ordinals of what is new
     taken_hashes bytea[] := '{}'; -- of this lease
 BEGIN
-    PERFORM FROM unnest(sources, leases) n (source, lease_hash)
+    SELECT min(l.locked_at), max(l.locked_at) INTO first, last FROM (
+        SELECT a.locked_at FROM unnest(sources, leases) n (source, lease_hash)
         JOIN fairway.channel_accounts a ON a.public_key = n.source AND a.lease_hash = n.lease_hash
-        ORDER BY a.public_key FOR NO KEY UPDATE OF a;
+        ORDER BY a.public_key FOR NO KEY UPDATE OF a) l;
     IF 0 < ANY (stroops_max) THEN
         INSERT INTO fairway.client_fees AS f (client, day, stroops)
             SELECT DISTINCT n.client, clock_timestamp()::date, 0 FROM unnest(clients, stroops_max) n (client, stroops_max)
@@ -144,12 +139,14 @@ BEGIN
     -- Statements of their own: their snapshots see what every earlier holder of the locks has committed.
     FOR item IN
         SELECT n.ordinal, n.hash, n.lease_hash, n.fee, n.client, n.bumps_max, n.step_percent, n.stroops_max,
-            coalesce(f.bumps, 0) AS bumps, coalesce(f.highest, 0) AS highest, c.stroops AS spent,
-            f.bumps > 0 AND EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.hash = n.hash AND b.granted_at = a.locked_at) AS again
+            f.bumps, f.highest, f.again, c.stroops AS spent
         FROM unnest(hashes, leases, fees, sources, clients, bumps_max, steps_percent, stroops_max) WITH ORDINALITY
             AS n (hash, lease_hash, fee, source, client, bumps_max, step_percent, stroops_max, ordinal)
         JOIN fairway.channel_accounts a ON a.public_key = n.source AND a.lease_hash = n.lease_hash
-        LEFT JOIN fairway.lease_fees f ON f.account = n.source AND f.lease_hash = n.lease_hash
+        CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest,
+                coalesce(bool_or(b.hash = n.hash), false) AS again
+            FROM fairway.fee_bumps b
+            WHERE b.granted_at = a.locked_at AND b.lease_hash = n.lease_hash AND b.granted_at BETWEEN first AND last) f
         LEFT JOIN fairway.client_fees c ON c.client = n.client AND n.stroops_max > 0
         ORDER BY n.client, n.lease_hash, n.ordinal
     LOOP
@@ -172,7 +169,7 @@ BEGIN
                 AND item.fee < highest + (highest * item.step_percent + 99) / 100 THEN 'feeBumpStepPercent'
             WHEN item.stroops_max > 0 AND added > item.stroops_max - spent AND added > 0 THEN 'stroopsPerDay'
             END;
-        IF refused_by IS NULL AND NOT coalesce(item.again, false) AND item.hash <> ALL (taken_hashes) THEN
+        IF refused_by IS NULL AND NOT item.again AND item.hash <> ALL (taken_hashes) THEN
             taken := taken || item.ordinal;
             taken_hashes := taken_hashes || item.hash;
             bumps := bumps + 1;
@@ -188,12 +185,5 @@ BEGIN
         INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
             SELECT hashes[t.n], leases[t.n], a.locked_at, fees[t.n] FROM unnest(taken) t (n)
             JOIN fairway.channel_accounts a ON a.public_key = sources[t.n];
-        INSERT INTO fairway.lease_fees AS f (account, lease_hash, bumps, highest)
-            SELECT sources[t.n], leases[t.n], count(*), max(fees[t.n]) FROM unnest(taken) t (n)
-            GROUP BY 1, 2 ORDER BY 1
-            ON CONFLICT ON CONSTRAINT lease_fees_pkey DO UPDATE SET lease_hash = excluded.lease_hash,
-                bumps = CASE f.lease_hash WHEN excluded.lease_hash THEN f.bumps ELSE 0 END + excluded.bumps,
-                highest = CASE f.lease_hash WHEN excluded.lease_hash THEN greatest(f.highest, excluded.highest)
-                    ELSE excluded.highest END;
     END IF;
 END $$;

@@ -1,6 +1,6 @@
 /*
- * Authentication, before an endpoint sees the request. Every reason for a refusal gives the same 401: one who
- * tries tokens learns nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
+ * Authentication, before an endpoint sees the request. All refusals are the same 401, so that an attacker
+ * who tries tokens learns nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
  */
 #include <pthread.h>
 #include <time.h>

@@ -81,16 +81,11 @@ static enum err find_ended(
 /* The source accounts, and whether their open lease is this client's. A transaction with an older
  * sequence number than that lease belongs to another lease, which has ended. */
 static const char sql_find[] =
-    "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
-    ", coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
-    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false),"
-    " coalesce(f.bumps, 0), coalesce(f.highest, 0),"
-    " coalesce((SELECT c.stroops FROM fairway.client_fees c WHERE c.client = n.client"
+    "SELECT a.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
+    ", a.is_open, a.is_later, a.bumps, a.highest,"
+    " coalesce((SELECT c.stroops FROM fairway.client_fees c WHERE c.client = ($3::text[])[a.ordinal]"
     "   AND c.day >= (clock_timestamp() AT TIME ZONE 'UTC')::date), 0)"
-    " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
-    "   AS n (source, hash, client, sequence, ordinal)"
-    " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a"
-    " LEFT JOIN fairway.lease_fees f ON f.account = n.source AND f.lease_hash = n.hash";
+    " FROM fairway.find_bump_sources($1, $2, $3, $4) a";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,
