@@ -41,9 +41,9 @@ static void release(unsigned i)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/quick", 0, quick, NULL},
-    {"POST", "/quick", 10000, quick, NULL},
-    {"GET", "/hold", 0, hold, NULL},
+    {"GET", "/quick", 0, quick, NULL, NULL},
+    {"POST", "/quick", 10000, quick, NULL, NULL},
+    {"GET", "/hold", 0, hold, NULL, NULL},
 };
 
 static struct http_server *server;
