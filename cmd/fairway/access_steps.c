@@ -166,8 +166,9 @@ enum err access_steps_connect(struct access_steps *steps, struct detail *detail)
     if (e == ERR_OK && out->synchronous_failover)
         e = retry_until(check_standby, steps, steps->deadline_ms, detail);
     if (out->rpc_url != NULL && rpc_is_plain(out->rpc_url))
-        log_warn("RPC_URL has an http address beyond this host: whoever is on the way can change what the RPC"
-                 " says",
+        log_warn(
+            "RPC_URL has an http:// address of another host; use https, or anyone on the network path can"
+            " change the responses",
             NULL);
     if (e == ERR_OK && out->rpc_url != NULL)
         e = retry_until(read_rpc_network, steps, steps->deadline_ms, detail);

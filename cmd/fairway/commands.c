@@ -49,7 +49,7 @@ static const struct command commands[] = {
         1, cmd_keygen, NULL},
     {"token", FOR_TOKEN,
         {" [--audience PASSPHRASE] [--idempotency-key KEY] KEY_FILE METHOD TARGET [BODY_FILE]"},
-        "signs a request as a client",
+        "prints a token for one request, signed with a client's key",
         "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
         "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",
         4, cmd_token, NULL},

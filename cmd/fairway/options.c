@@ -28,8 +28,8 @@ static const struct {
          NULL, 0, 0},
         WITH_POOL},
     /* network */
-    {{"RPC_URL", CONFIG_URL, NULL, "Stellar RPC, http or https; several with commas: they are compared", NULL,
-         0, 0},
+    {{"RPC_URL", CONFIG_URL, NULL,
+         "Stellar RPC, http or https; several, with commas between them, are compared", NULL, 0, 0},
         WITH_POOL},
     {{"NETWORK_PASSPHRASE", CONFIG_TEXT, NULL,
          "passphrase of the network (default: the database's; before the first start, the RPC's)", NULL, 0,
@@ -103,7 +103,7 @@ static const struct {
          0, 0},
         FOR_SERVE},
     {{"CLIENTS_FILE", CONFIG_TEXT, NULL,
-         "JSON file of clients with names, keys and scopes; read again when it changes, and at SIGHUP", NULL,
+         "JSON file of clients: names, keys, scopes, limits; read again when it changes, and at SIGHUP", NULL,
          0, 0},
         FOR_SERVE},
     {{"CLIENT_AUTH_MAX_TIMEOUT_SECONDS", CONFIG_NUMBER, "15", "longest time that a token may be valid", NULL,
@@ -153,7 +153,7 @@ static const struct {
     {{"CLIENT", CONFIG_FLAG_SWITCH, NULL,
          "make a client's key: writes its secret seed, prints its public key", NULL, 0, 0},
         FOR_KEYGEN},
-    {{"AUDIENCE", CONFIG_FLAG, NULL, "passphrase of the network for which the token is", NULL, 0, 0},
+    {{"AUDIENCE", CONFIG_FLAG, NULL, "passphrase of the network that the token is for", NULL, 0, 0},
         FOR_TOKEN},
     {{"IDEMPOTENCY_KEY", CONFIG_FLAG, NULL, "the request's Idempotency-Key", NULL, 0, 0}, FOR_TOKEN},
     /* all commands */

@@ -112,8 +112,8 @@ static enum err start(const struct config *config, struct service *service, stru
     return e;
 }
 
-/* The order in which every open request is answered: no new requests, then the waiting ones are refused, and
- * only then what their answers depend on is freed. The listeners end before the APIs: a client that leaves
+/* In this order every open request is answered: no new requests are accepted, then the waiting ones are
+ * refused, then what their answers need is freed. The listeners end before the APIs: a client that leaves
  * cancels its request on a thread of the listener, which uses the API and may still run when the engine and
  * the watch have stopped. */
 static void stop(struct service *service)

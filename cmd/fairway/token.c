@@ -63,11 +63,12 @@ int cmd_token(const struct config *config)
         return code;
     request.body = buf_bytes(&body);
     enum err e = secret_file_read("KEY_FILE", config_argument(config, 0), SEED_MAX, &seed, &detail);
-    if (e == ERR_OK && (e = token_sign(seed, &request, &token)) != ERR_OK)
-        detail_set(&detail, e,
-            e == ERR_MALFORMED ? "KEY_FILE: %s has no secret seed (S...)"
-                               : "a text of the request is not UTF-8 (KEY_FILE: %s)",
-            config_argument(config, 0));
+    if (e == ERR_OK)
+        e = token_sign(seed, &request, &token);
+    if (e == ERR_MALFORMED)
+        detail_set(&detail, e, "KEY_FILE: %s has no secret seed (S...)", config_argument(config, 0));
+    else if (e == ERR_INVALID_REQUEST)
+        detail_set(&detail, e, "METHOD, TARGET, --audience and --idempotency-key must be UTF-8");
     if (seed != NULL)
         explicit_bzero(seed, strlen(seed));
     free(seed);

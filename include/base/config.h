@@ -1,7 +1,6 @@
 /*
  * Options: each is an environment variable (DATABASE_URL) and, unless it may hold a secret, a flag of the
- * same name
- * (--max-body X or --max-body=X); the flag overrides the variable. The caller's table declares them.
+ * same name (--max-body X or --max-body=X), which overrides the variable. The caller's table declares them.
  */
 #ifndef FAIRWAY_BASE_CONFIG_H
 #define FAIRWAY_BASE_CONFIG_H

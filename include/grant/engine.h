@@ -16,7 +16,7 @@
 #include "grant/bump.h"
 
 #define ENGINE_WAIT_MS 6000      /* in the queue */
-#define ENGINE_ANSWER_MS 6400    /* until the end of a batch that was taken from the queue in time */
+#define ENGINE_ANSWER_MS 6400    /* in all, with the batch */
 #define ENGINE_BUMP_WAIT_MS 4500 /* the same for fee bumps, which wait for no account */
 #define ENGINE_BUMP_ANSWER_MS 4900
 #define ENGINE_GATHER_MS 3
@@ -33,7 +33,7 @@ struct engine_ticket {
     enum ticket_kind {
         TICKET_LEASE,
         TICKET_BUMP
-    } kind; /* which of these two is meant */
+    } kind; /* which of these two members is set */
     union {
         struct grant grant;
         struct bump bump;

@@ -12,7 +12,7 @@
 #include "stellar/envelope.h"
 #include "stellar/policy.h"
 
-#define CLIENT_SIZE 65 /* a client's name: '' or G... */
+#define CLIENT_SIZE 65 /* a client's name (auth/auth.h); '' with AUTH=none */
 #define REQUEST_ID_SIZE 65
 #define IDEMPOTENCY_KEY_SIZE 256
 #define TOKEN_KEY_SIZE 72
@@ -30,7 +30,8 @@ struct lease_request {
     char client[CLIENT_SIZE];
     char request_id[REQUEST_ID_SIZE];
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
-    char token_key[TOKEN_KEY_SIZE]; /* '': none. A second key, of the same lease; only with the first */
+    char token_key[TOKEN_KEY_SIZE]; /* '': none. A second key of the same lease, only with the first: "token:"
+                                       and its hash */
     struct hash digest;             /* SHA-256 of the body; only with a key */
     struct lease_limits limits;
     /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still be a retry, and then

@@ -57,7 +57,7 @@ const char *http_request_id(const struct http_request *request);
  * lock that the callback takes. What context points to must stay until http_reply_* has returned; after that,
  * the callback does not run any more and the memory may be freed.
  *
- * A request whose client is gone must be replied to all the same (with ERR_CANCELLED). Bytes of a pipelined
+ * A request whose client is gone must still be replied to (with ERR_CANCELLED). Bytes of a pipelined
  * next request do not matter. A client that has closed only its sending side counts as gone: TCP does not
  * tell it from one that has left, and libmicrohttpd would not send it the reply either.
  */

@@ -4,7 +4,7 @@
  * user has signed this transaction and for this network. Whether the signatures reach all thresholds is left
  * to the network.
  *
- * A transaction alone tells some of these keys: the master keys of its operation sources, and its extra
+ * Some of these keys are in the transaction: the master keys of its operation sources, and its extra
  * signers. The other signers of the sources are in their account entries.
  */
 #ifndef FAIRWAY_STELLAR_AUTHORITY_H
@@ -16,7 +16,7 @@ enum authority {
     AUTHORITY_UNSIGNED,        /* there is no signature at all */
     AUTHORITY_CHANNEL_MISSING, /* the source, the channel account, has not signed */
     AUTHORITY_CHANNEL_ONLY,    /* nobody else has signed */
-    AUTHORITY_UNKNOWN,         /* others have signed, none with a key that the transaction tells */
+    AUTHORITY_UNKNOWN,         /* others have signed, none with a key that is in the transaction */
     AUTHORITY_PROVED,          /* one of them with such a key */
 };
 

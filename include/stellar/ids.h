@@ -57,8 +57,5 @@ bool signature_valid_of(
 /* The same for a hash as the message. */
 bool signature_valid(
     const struct signature *signature, const struct hash *hash, const struct public_key *key);
-/* The same for a signature of any message. */
-bool signature_valid_of(
-    const struct signature *signature, struct bytes message, const struct public_key *key);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * Authentication, before an endpoint sees the request: the head is judged before the body is read, so that
- * only clients make us hold bodies. Every reason for a refusal gives the same 401: one who
- * tries tokens learns nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
+ * Authentication, before an endpoint sees the request. The head is judged before the body is read, so only
+ * clients make us hold bodies. All refusals are the same 401, so that an attacker who tries tokens learns
+ * nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
  */
 #include <time.h>
 
 #include "base/log.h"
-#include "base/rate_limit.h"
 #include "base/mem.h"
+#include "base/rate_limit.h"
 #include "context.h"
 #include "reply.h"
 
@@ -24,7 +24,7 @@ static void log_refusal(const struct http_request *request, enum err e, const st
     unsigned suppressed;
     if (rate_limit_allows(&limit, LOGGED_EACH_SECOND, 1000, &suppressed))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
-            "request_id=%s client=%s reason=\"%s\" not_logged=%u", http_request_id(request), client->name,
+            "request_id=%s client=%s reason=\"%s\" suppressed=%u", http_request_id(request), client->name,
             why->text, suppressed);
 }
 

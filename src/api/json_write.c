@@ -33,7 +33,7 @@ void json_write_begin(struct json_write *out, size_t room)
 }
 
 /* Length of the UTF-8 character at text (RFC 3629 section 4), or 0. A zero byte matches no range, so that
- * nothing is read behind the end. */
+ * nothing is read past the end. */
 static size_t character_length(const uint8_t *text)
 {
     const uint8_t first = text[0];

@@ -1,5 +1,5 @@
 /* POST /v1/fee-bumps: signs a fee bump, by the distribution account, for a transaction with an open lease of
- * this client. A client may request as many as it likes. */
+ * this client. A client may request several, up to its limits. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -124,7 +124,7 @@ static void read_signers(struct rpc_work *work, enum err e, struct rpc *rpc)
         job_refuse(job, e, &detail);
 }
 
-/* Only a client of several signers may have signed with none of the keys that the transaction tells. */
+/* The signers of a multi-signature account are not in the transaction: the RPC is asked for them. */
 static enum err submit(struct bump_job *job)
 {
     http_on_client_gone(job->http, job_cancel, job);

@@ -1,4 +1,4 @@
-/* What Stellar RPC has to tell before a request goes to the engine. Each makes one call, which blocks. */
+/* What is asked of Stellar RPC before a request goes to the engine. Each makes one call, which blocks. */
 #ifndef FAIRWAY_API_RPC_CHECKS_H
 #define FAIRWAY_API_RPC_CHECKS_H
 

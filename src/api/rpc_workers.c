@@ -108,7 +108,7 @@ void rpc_workers_stop(struct rpc_workers *workers)
     pthread_cond_broadcast(&workers->arrived);
     pthread_mutex_unlock(&workers->mutex);
     if (eventfd_write(workers->stop_fd, 1) != 0)
-        log_error("eventfd_write failed", NULL);
+        log_error("cannot cancel running RPC calls; waiting for them", NULL);
     for (unsigned i = 0; i < workers->count; i++) {
         pthread_join(workers->threads[i].thread, NULL);
         rpc_free(workers->threads[i].rpc);

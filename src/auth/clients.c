@@ -79,8 +79,8 @@ static enum err read_scopes(struct clients_client *client, const json_t *scopes,
         while (k < ARRAY_LEN(scope_names) && !text_equal(json_string_value(value), scope_names[k].name))
             k++;
         if (k == ARRAY_LEN(scope_names))
-            return detail_set(
-                detail, ERR_CONFIG, "client %s: scopes knows lease, fee-bump, status and pool", client->name);
+            return detail_set(detail, ERR_CONFIG,
+                "client %s: a scope must be lease, fee-bump, status or pool", client->name);
         client->scopes |= scope_names[k].scope;
     }
     if (client->scopes == 0)
@@ -102,7 +102,8 @@ static enum err read_client(
     if (e != ERR_OK)
         return e;
     if (!json_is_object(object) || json_read_only(object, names, ARRAY_LEN(names), &why) != ERR_OK)
-        return detail_set(detail, ERR_CONFIG, "client %s: its members are keys, scopes and limits", name);
+        return detail_set(detail, ERR_CONFIG,
+            "client %s must be an object whose members are keys, scopes and limits", name);
     if (json_array_size(keys) == 0 || json_array_size(keys) > CLIENTS_KEYS_MAX)
         return detail_set(
             detail, ERR_CONFIG, "client %s: keys must be a list of 1 to %d", name, CLIENTS_KEYS_MAX);

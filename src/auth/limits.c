@@ -40,7 +40,7 @@ enum err limits_read(const json_t *object, struct auth_limits *out, struct detai
     json_object_foreach((json_t *)object, name, value)
     {
         if (strcmp(name, "stroopsPerDay") != 0 && !is_count(name))
-            return detail_set(detail, ERR_CONFIG, "there is no limit \"%.40s\"", name);
+            return detail_set(detail, ERR_CONFIG, "unknown limit \"%.40s\"", name);
     }
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         if (json_object_get(object, counts[i].name) == NULL)

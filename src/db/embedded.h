@@ -7,7 +7,7 @@
 struct embedded_migration {
     int number;       /* 1, 2, ... without gaps */
     const char *name; /* "0001_pool" */
-    const char *sql;  /* terminated */
+    const char *sql;  /* NUL-terminated */
 };
 
 extern const struct embedded_migration embedded_migrations[];

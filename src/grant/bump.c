@@ -86,12 +86,12 @@ static enum err check_signatures(enum authority authority, struct detail *detail
             "transactionXdr.");
     case AUTHORITY_CHANNEL_ONLY:
         return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
-            "Only the channel account has signed. The operations' sources and the extra signers sign before "
-            "the fee bump.");
+            "Only the channel account has signed. The operations' sources and the extra signers must sign "
+            "before the fee bump.");
     case AUTHORITY_UNKNOWN:
         return detail_set(detail, ERR_CLIENT_SIGNATURE_INVALID,
-            "No signature is a valid one of an operation's source, of a signer of it, or of an extra signer. "
-            "Sign the lease's transactionXdr for the lease's networkPassphrase.");
+            "No signature is valid for an operation's source, for a signer of that account, or for an "
+            "extra signer. Sign the lease's transactionXdr for the lease's networkPassphrase.");
     case AUTHORITY_PROVED:
         break;
     }

@@ -47,7 +47,7 @@ void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct de
 static void wake_listener(struct engine *engine)
 {
     if (eventfd_write(engine->wake_fd, 1) != 0)
-        log_error("eventfd_write failed", NULL);
+        log_error("cannot wake the thread that listens for released accounts", NULL);
 }
 
 static void start_thread(pthread_t *thread, void *(*run)(void *), void *context)
@@ -81,7 +81,7 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     pthread_condattr_destroy(&monotonic);
     engine->listener_db = db_new(&(struct db_settings){
         .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway listen"});
-    /* without a pooler in between, statements are prepared: a quarter less time for a single request */
+    /* without a pooler, statements are prepared: a lone request takes a quarter less time */
     const bool same = text_equal(settings->database_url, settings->database_direct_url);
     const enum db_kind kind = same ? DB_DIRECT : DB_POOLED;
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "engine_batch.h"
 
-/* A connection attempt that takes longer fails the batch that needs it. It goes on for the next one. */
+/* A connection attempt that takes longer fails the batch that needs it; it continues for the next batch. */
 #define CONNECT_MS 2000
 /* A batch that lost an idle connection fails at once and is worth a retry; one that failed later is not. */
 #define RETRY_MS 1000
@@ -64,7 +64,8 @@ static void run_one_by_one(struct engine_worker *worker, struct engine_batch *ba
 /* Logs when batches of a kind begin to fail, fail for another reason, or work again. */
 static void log_outcome(struct engine *engine, enum ticket_kind kind, enum err e, const struct detail *detail)
 {
-    static const char *const failing[] = {"no lease can be granted", "no fee bump can be signed"};
+    static const char *const failing[] = {"leases cannot be granted; requests get this error",
+        "fee bumps cannot be signed; requests get this error"};
     static const char *const working[] = {"leases are granted again", "fee bumps are signed again"};
     pthread_mutex_lock(&engine->mutex);
     if (e != ERR_DATABASE_UNAVAILABLE && e != ERR_OUTCOME_UNKNOWN)

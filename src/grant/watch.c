@@ -192,7 +192,7 @@ static void look_up(struct watch *watch, bool all, bool *failing)
         log_warn("cannot look up the transactions that clients wait for; retrying", "error=%s detail=\"%s\"",
             err_code(e), detail.text);
     if (e == ERR_OK && *failing)
-        log_info("looking up the transactions that clients wait for works again", NULL);
+        log_info("transactions that clients wait for are looked up again", NULL);
     *failing = e != ERR_OK;
     apply(watch, &batch, e);
 }
@@ -272,7 +272,7 @@ enum err watch_start(const char *database_direct_url, struct watch **out, struct
 static void wake_lookup(struct watch *watch)
 {
     if (eventfd_write(watch->wake_fd, 1) != 0)
-        log_error("eventfd_write failed", NULL);
+        log_error("cannot wake the thread that looks up transactions", NULL);
 }
 
 enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)

@@ -61,7 +61,7 @@ static bool accept_all(struct listener *listener, int socket)
             return true;
         if (fd < 0) {
             if (!listener->accept_failed)
-                log_warn("cannot accept connections", "reason=\"%s\"", strerror(errno));
+                log_warn("cannot accept connections; retrying", "reason=\"%s\"", strerror(errno));
             listener->accept_failed = true;
             return false;
         }

@@ -89,8 +89,7 @@ static void log_change(struct janitor *janitor, enum err e, const struct detail 
 {
     const bool failed = janitor->problem.text[0] != '\0';
     if (e != ERR_OK && strcmp(detail->text, janitor->problem.text) != 0)
-        log_warn("housekeeping failed; old rows stay until a retry succeeds", "error=%s detail=\"%s\"",
-            err_code(e), detail->text);
+        log_warn("housekeeping failed; retrying", "error=%s detail=\"%s\"", err_code(e), detail->text);
     if (e == ERR_OK && failed)
         log_info("housekeeping recovered", NULL);
     janitor->problem = e != ERR_OK ? *detail : (struct detail){0};

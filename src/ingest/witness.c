@@ -21,11 +21,11 @@ static bool asks(const struct witness *witness, size_t i)
 static void answered(struct witness *witness)
 {
     if (witness->next_try_ms != 0)
-        log_info("a second RPC answers again: ledgers are compared", NULL);
+        log_info("a second RPC responds again; ledgers are compared again", NULL);
     witness->missing_since_ms = witness->next_try_ms = 0;
 }
 
-/* No other RPC answered. While it is waited for, a lying RPC that is ahead of the network is not believed. */
+/* No other RPC answered. Until the patience ends, nothing of main is used: main may have invented it. */
 static enum err missing(struct witness *witness, enum err wait, struct detail *detail)
 {
     const int64_t now = clock_ms();
@@ -34,7 +34,7 @@ static enum err missing(struct witness *witness, enum err wait, struct detail *d
     if (now - witness->missing_since_ms < patience_ms(witness))
         return detail_set(detail, wait, "no other RPC of RPC_URL has answered yet");
     if (witness->next_try_ms == 0)
-        log_warn("no second RPC answers, or it lags: ledgers of one RPC are followed without comparison",
+        log_warn("no second RPC responds, or it lags; ledgers are not compared until one does",
             "waited_ms=%" PRId64, now - witness->missing_since_ms);
     witness->next_try_ms = now + patience_ms(witness);
     return ERR_OK;

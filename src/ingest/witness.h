@@ -19,11 +19,11 @@ struct witness {
 };
 
 /*
- * A feed that reads from main and compares with the first of the others that answers. It is of one thread,
+ * A feed that reads from main and compares with the first of the others that answers. One thread uses it,
  * and *witness must outlive it. Beyond the errors of main: ledgers: ERR_LEDGER_MISMATCH, two RPCs have
  * different hashes for one ledger; ERR_LEDGER_AHEAD, no other RPC has the ledger yet. Ledgers that the other
  * one does not have are left out. accounts, frozen: ERR_RPC_UNAVAILABLE, two RPCs differ, or no other has
- * answered as of that ledger. When no other RPC has answered for the patience, main is believed alone, with a
+ * answered as of that ledger. When no other RPC has answered for patience_ms, main is used alone, with a
  * warning, until one answers.
  */
 struct feed witness_feed(struct witness *witness);

@@ -45,7 +45,7 @@ static enum err sign_lease(struct handle_state *state, uint64_t now_s, const str
     if (e != ERR_OK && ((e != ERR_KEYD_CLOCK && e != ERR_KEYD_BUDGET) || handle_may_warn(state))) {
         char address[ADDRESS_SIZE];
         address_encode(&item->signer, address);
-        log_warn("lease refused", "account=%s error=%s detail=\"%s\"", address, err_code(e), detail.text);
+        log_warn("lease not signed", "account=%s error=%s detail=\"%s\"", address, err_code(e), detail.text);
     }
     return e;
 }
@@ -85,8 +85,8 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
 
 /*
  * A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
- * keyd has signed exactly this transaction as a lease. It is judged again all the same: an earlier keyd may
- * have had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
+ * keyd has signed exactly this transaction as a lease. It is judged again, because an earlier keyd may have
+ * had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
  * transaction declares, is added.
  */
 static enum err check_inner(struct handle_state *state, const struct envelope *inner,
@@ -150,7 +150,7 @@ enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request
             return e;
         enum err result = sign_fee_bump(state, xdr, &sealed, fee_stroops, &hash, &envelope, &detail);
         if (result == ERR_KEYD_BUDGET && handle_may_warn(state))
-            log_warn("fee bump refused", "detail=\"%s\"", detail.text);
+            log_warn("fee bump not signed", "detail=\"%s\"", detail.text);
         handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     }
     return ERR_OK;

@@ -67,7 +67,7 @@ enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, 
 
 /* ---- for ingestion */
 
-/* An earlier reason, of an operator, stays. */
+/* An earlier reason stays. */
 static const char sql_stop[] =
     "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = '" GRANTS_GAP_REASON "'"
     " WHERE term = $1 AND grants_allowed";

@@ -155,8 +155,8 @@ static void doubt(struct settlement *settlement, const struct public_key *key)
 
 static void log_refuted(const struct settlement *settlement, const struct account_evidence *evidence)
 {
-    log_error("the metadata of a ledger claims a change of a channel account that was not there when the "
-              "account was read: nothing is changed",
+    log_error("the metadata of a ledger claims a change of a channel account that the RPC does not "
+              "confirm; the change is ignored",
         "account=%s ledger=%u", evidence->address, settlement->evidence->sequence);
 }
 

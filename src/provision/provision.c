@@ -26,7 +26,7 @@ static void log_waiting(struct provision *provision, const char *reason)
         return;
     provision->next_log_ms = clock_ms() + LOG_EVERY_MS;
     detail_set(&provision->logged, ERR_OK, "%s", reason);
-    log_info("waiting", "reason=\"%s\"", reason);
+    log_info("ensure-accounts is waiting", "reason=\"%s\"", reason);
 }
 
 /* Runs work in a transaction of the session. */

@@ -126,7 +126,7 @@ enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **resu
             break;
         const unsigned failed = rpc_address(rpc);
         rpc->current = (rpc->current + 1) % rpc->count;
-        log_warn("an RPC failed, the next one of RPC_URL is asked", "failed=%u next=%u detail=\"%s\"", failed,
+        log_warn("an RPC failed; trying the next one of RPC_URL", "failed=%u next=%u detail=\"%s\"", failed,
             rpc_address(rpc), last.text);
     }
     return e != ERR_OK ? detail_set(detail, e, "%s", last.text) : e;

@@ -50,8 +50,8 @@ async function compare(cases, times = rounds) {
 }
 
 /** Measures the cycle of the system that fairway replaces: three statements with a commit each. {rate, ms} for a number of clients. */
-function plain(pool) {
-  const url = cluster.database(`plain_${pool}`), pgbench = path.join(run('pg_config', ['--bindir']).trim(), 'pgbench');
+function plain(pool, database = `plain_${pool}`) {
+  const url = cluster.database(database), pgbench = path.join(run('pg_config', ['--bindir']).trim(), 'pgbench');
   sql(url, '-v', `accounts=${pool}`, '-f', path.join(root, 'tests/bench/plain.sql'));
   const one = clients => {
     const out = run(pgbench, ['-n', '-M', 'prepared', '-T', String(seconds), '-c', String(clients), '-j', '2',
@@ -80,7 +80,7 @@ async function pools() {
 
 /** What surrounds a lease: fee bumps alone, whole lives (lease, user's signature, fee bump; each life is two requests), half of the load. */
 async function lives() {
-  const pool = 2000, p = plain(pool), best = Math.max(p[1].rate, p[32].rate), service = await Service.start(cluster, 'lives', pool);
+  const pool = 2000, p = plain(pool, 'plain_lives'), best = Math.max(p[1].rate, p[32].rate), service = await Service.start(cluster, 'lives', pool);
   table(`Fee bumps and whole lives (lease, user's signature, fee bump), a pool of ${fmt(pool)}; p50 / p99 of one request.`, ['what'],
     ['128 / plain best', ...CPU]);
   const all = await compare(['leases', 'bumps', 'lives'].map(kind => ({ service, kind })));

@@ -20,6 +20,9 @@ const statuses = all(sources + read('include/base/err.h'), /\b((?:tx|op)[A-Z][A-
 const scripts = ['Makefile', ...filesIn('tests', /\.(mjs|sh|c)$/).filter(name => !name.includes('node_modules')),
   ...filesIn('docker', /^[^.]+$|\.(ya?ml|conf|cfg|service|sh|mjs)$/)].map(read).join('\n');
 
+/** The anchors of a page's headings, as GitHub makes them. */
+const sections = page => all(read(page), /^#+ (.*)$/gm).map(heading => heading.toLowerCase().replaceAll(/[^a-z0-9 -]/g, '').replaceAll(' ', '-'));
+
 /** Words in backticks and indented or fenced code, which is where pages name things. */
 const code = text => all(text, /```[a-z]*\n([\s\S]*?)```/g).concat(all(text, /`([^`\n]+)`/g), all(text, /^ {4}(\S.*)$/gm)).join('\n');
 
@@ -64,7 +67,22 @@ for (const page of pages) {
     const missing = links.filter(l => !fs.existsSync(path.join(root, path.dirname(page), l)));
     assert.deepEqual(missing, []);
   });
+
+  test(`${page}: each linked section exists`, () => {
+    const missing = [...text.matchAll(/\]\(([^)#]*)#([^)]*)\)/g)].filter(([, file, section]) => !/^https?:/.test(file) &&
+      !sections(file === '' ? page : path.join(path.dirname(page), file)).includes(section)).map(([link]) => link);
+    assert.deepEqual(missing, []);
+  });
 }
+
+test('docker/README.md: each log line is one that fairway writes', () => {
+  const [, table] = /\n## Log lines\n[^]*?((?:\|.*\n)+)/.exec(read('docker/README.md'));
+  const lines = [...table.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, cell]) => all(cell, /`([^`]+)`/g)).filter(line => line !== 'msg');
+  // A string that clang-format has broken is one string.
+  const written = [...filesIn('src', /\.c$/), ...filesIn('cmd', /\.c$/)].map(read).join('\n').replaceAll(/"\s*\n\s*"/g, '');
+  assert.ok(lines.length > 10);
+  assert.deepEqual(lines.filter(line => !written.includes(`"${line}"`)), []);
+});
 
 test('docker/README.md: what a captured front process can have signed is what the test tries', () => {
   const tried = read('tests/integration/test_keyd_hostile.c'), texts = Object.fromEntries(

@@ -135,7 +135,7 @@ static void J5_what_is_no_client_is_refused_with_its_place(void **state)
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"limit\": 1}}", "members are keys, scopes and limits"},
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": []}}", "at least one"},
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": \"lease\"}}", "at least one"},
-        {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": [\"admin\"]}}", "scopes knows"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": [\"admin\"]}}", "a scope must be"},
         {NULL, "{\"x\": {\"keys\": [\"G\"]}, \"x\": {\"keys\": [\"G\"]}}", "member twice"},
         {NULL, "{\"\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
         {NULL, "{\"a b\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
