@@ -169,7 +169,8 @@ static int start_history(void **state)
     test_pool_open(&pool, ACCOUNTS);
     /* the tests decide when there are statistics */
     test_db_exec(&pool.test,
-        "DO $$ DECLARE each oid; BEGIN FOR each IN SELECT inhrelid FROM pg_inherits LOOP"
+        "DO $$ DECLARE each oid; BEGIN FOR each IN SELECT format('fairway.%I', name)::regclass"
+        " FROM fairway.partitions LOOP"
         " EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', each::regclass); END LOOP; END $$");
     planned = begin();
     run_grant(planned, 32);
