@@ -61,7 +61,7 @@ static bool answered(const struct waiter *waiter)
 
 static void await(const struct waiter *waiter)
 {
-    for (int64_t end_ms = clock_ms() + PATIENCE_MS; !answered(waiter); clock_sleep_ms(1))
+    for (int64_t end_ms = clock_ms() + slower(PATIENCE_MS); !answered(waiter); clock_sleep_ms(1))
         if (clock_left_ms(end_ms) == 0)
             fail_msg("the wait has not ended");
 }

@@ -75,7 +75,7 @@ static enum err submit(struct db_workers *workers, struct job *job)
 
 static void await_begun(unsigned count)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS; atomic_load(&begun) < count; clock_sleep_ms(1))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); atomic_load(&begun) < count; clock_sleep_ms(1))
         if (clock_left_ms(end) == 0)
             fail_msg("%u have begun, not %u", atomic_load(&begun), count);
 }
@@ -133,7 +133,7 @@ static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **sta
 
 static void await_run(struct job *job)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS; atomic_load(&job->runs) == 0; clock_sleep_ms(1))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); atomic_load(&job->runs) == 0; clock_sleep_ms(1))
         if (clock_left_ms(end) == 0)
             fail_msg("the work was not run");
 }

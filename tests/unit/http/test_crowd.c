@@ -32,7 +32,7 @@ static void hold(struct http_request *request, void *context)
 
 static void await_held(unsigned count)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS; atomic_load(&held_count) < count; clock_sleep_ms(1))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); atomic_load(&held_count) < count; clock_sleep_ms(1))
         assert_true(clock_ms() < end);
 }
 
