@@ -45,6 +45,7 @@ struct auth_limits {
 
 /* The authenticated sender of one request. */
 struct auth_client {
+    struct public_key key;
     char name[AUTH_NAME_SIZE];
     struct auth_limits limits;
     struct hash token;             /* SHA-256 of the token: equal only for equal requests of one client */
@@ -89,7 +90,9 @@ size_t auth_key_count(struct auth *auth);
  */
 MUST_CHECK enum err auth_check(
     struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why);
-/* ERR_UNAUTHORIZED unless the token of the client, which auth_check has returned, is for this body. */
-MUST_CHECK enum err auth_check_body(const struct auth_client *client, struct bytes body, struct detail *why);
+/* ERR_UNAUTHORIZED unless the token of the client, which auth_check has returned, is for this body, and its
+ * key is still a client's: the body may have arrived much later than the head. */
+MUST_CHECK enum err auth_check_body(
+    struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why);
 
 #endif

@@ -255,6 +255,7 @@ static enum err check_token(struct auth *auth, const struct token *token, const 
     if ((e = check_audience(auth, token, request->audience, why)) != ERR_OK ||
         (e = check_request(token, request, why)) != ERR_OK)
         return e;
+    out->key = key;
     memcpy(out->name, client->name, sizeof out->name);
     out->limits = client->limits;
     out->key_signed = token->idempotency_key != NULL;
@@ -279,9 +280,13 @@ enum err auth_check(
     return e;
 }
 
-enum err auth_check_body(const struct auth_client *client, struct bytes body, struct detail *why)
+enum err auth_check_body(
+    struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why)
 {
     char body_hash[HASH_HEX_SIZE];
+    struct clients_client found;
+    if (!find_client(auth, &client->key, &found))
+        return refuse(why, "the client's key was revoked while the body was read");
     const struct hash hash = sha256(body);
     hash_encode(&hash, body_hash);
     return text_equal(client->body_hash, body_hash) ? ERR_OK : refuse(why, "bodyHash is another body's");

@@ -573,6 +573,7 @@ int main(void)
             DA2_a_token_gets_its_lease_whatever_key_comes_with_it, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DA2_a_token_gets_its_lease_after_midnight, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(
             DA2_a_batch_of_copies_with_one_token_takes_one_lease, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DA2_tokens_of_a_batch_with_one_key_get_its_lease, set_up, test_pool_tear_down),

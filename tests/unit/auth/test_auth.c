@@ -88,7 +88,7 @@ static enum err check_both(
     if (e != ERR_OK)
         return e;
     assert_string_equal(client.name, alice.address);
-    return auth_check_body(&client, text_bytes(body), why);
+    return auth_check_body(auth, &client, text_bytes(body), why);
 }
 
 static enum err check_with(

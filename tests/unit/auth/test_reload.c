@@ -148,6 +148,24 @@ static void DA4_a_file_that_says_so_revokes_the_last_client(void **state)
     assert_int_equal(check(1), ERR_OK);
 }
 
+/* The head was accepted before, its body comes later. */
+static void DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused(void **state)
+{
+    (void)state;
+    struct auth_client client;
+    const struct auth_request request = {.method = "GET",
+        .target = "/v1/pool",
+        .authorization = headers[1],
+        .audience = "x",
+        .scope = AUTH_POOL,
+        .now_s = NOW};
+    assert_int_equal(auth_check(auth, &request, &client, NULL), ERR_OK);
+    assert_int_equal(auth_check_body(auth, &client, (struct bytes){0}, NULL), ERR_OK);
+    replace_clients(1);
+    reload();
+    assert_int_equal(auth_check_body(auth, &client, (struct bytes){0}, NULL), ERR_UNAUTHORIZED);
+}
+
 static void DA3_a_file_that_cannot_be_used_changes_nothing(void **state)
 {
     (void)state;
@@ -299,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RELOAD_TEST(DA3_without_any_client_it_does_not_start),
         RELOAD_TEST(DA4_a_file_that_says_so_revokes_the_last_client),
+        RELOAD_TEST(DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused),
         RELOAD_TEST(DA3_a_file_that_cannot_be_used_changes_nothing),
         RELOAD_TEST(DA4_a_file_that_is_missing_is_looked_for_until_it_is_back),
         RELOAD_TEST(DA4_a_change_in_place_is_seen_whatever_the_times_say),
