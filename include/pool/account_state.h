@@ -72,15 +72,17 @@ enum account_verdict {
  * Changes the row by a ledger. Takes over what is proved; what only the metadata claims has to be read. A
  * transaction that fairway did not sign, changed signers and a removal quarantine the account; on hold, the
  * first and the last of these are attributed to what the database may have forgotten. ACCOUNT_SAME, with
- * nothing changed, also if the ledger is not above sequence_ledger or the account is retired. After
- * ACCOUNT_DOUBTFUL the row must not be used; ACCOUNT_REFUTED: the proved part may have changed it.
+ * nothing changed, also if the ledger is not above sequence_ledger, unless it proves a higher sequence number
+ * than the row's, or if the account is retired. After ACCOUNT_DOUBTFUL and ACCOUNT_REFUTED the row has what
+ * is proved, and nothing of what is claimed.
  */
 enum account_verdict account_state_after_ledger(struct account_row *row, const struct account_news *news);
 
 /*
  * Changes the row by a read as of a ledger whose predecessors are lost. signed_by_us: its last sequence
  * number is that of an open lease. Returns false, with nothing changed, if the ledger is not above
- * sequence_ledger, the account is retired, or it is missing and still to be created.
+ * sequence_ledger and the sequence number not above the row's, if the account is retired, or if it is missing
+ * and still to be created.
  */
 bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold);

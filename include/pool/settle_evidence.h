@@ -21,6 +21,7 @@ struct settle_reads {
     size_t account_count;
     bool frozen_read;
     struct frozen_accounts frozen;
+    bool given_up; /* nothing could be read: what is only claimed counts for nothing */
 };
 
 /* What has to be read: nothing when count is 0 and frozen is not set. */

@@ -1,5 +1,9 @@
 #include "confirm.h"
 
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 static enum err check_as_of(uint32_t as_of, uint32_t ledger, struct detail *detail)
@@ -42,7 +46,7 @@ static enum err read_frozen(
     return e;
 }
 
-enum err confirm_read(const struct feed *feed, uint32_t ledger, const struct settle_doubts *doubts,
+static enum err read_all(const struct feed *feed, uint32_t ledger, const struct settle_doubts *doubts,
     struct settle_reads *out, struct detail *detail)
 {
     *out = (struct settle_reads){0};
@@ -50,4 +54,21 @@ enum err confirm_read(const struct feed *feed, uint32_t ledger, const struct set
     if (e == ERR_OK && doubts->frozen)
         e = read_frozen(feed, ledger, out, detail);
     return e;
+}
+
+enum err confirm_read(struct confirm *confirm, uint32_t ledger, const struct settle_doubts *doubts,
+    struct settle_reads *out, struct detail *detail)
+{
+    struct detail why = {""};
+    enum err e = read_all(&confirm->feed, ledger, doubts, out, &why);
+    if (e == ERR_OK)
+        patience_restore(&confirm->patience);
+    if ((e != ERR_RPC_UNAVAILABLE && e != ERR_RPC_REFUSED) || !patience_ended(&confirm->patience, clock_ms()))
+        return e == ERR_OK ? e : detail_set(detail, e, "%s", why.text);
+    log_error("what a ledger's metadata claims could not be read: ingestion continues without it",
+        "ledger=%" PRIu32 " waited_ms=%" PRId64 " error=%s detail=\"%s\"", ledger,
+        confirm->patience.last_ms - confirm->patience.since_ms, err_code(e), why.text);
+    settle_reads_free(out);
+    out->given_up = true;
+    return ERR_OK;
 }

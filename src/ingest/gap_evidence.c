@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "stellar/result.h"
 
 /* How long to ask the RPC what became of leases, one request each. The rest is settled as consumed. */
 #define LEASES_MS 20000
@@ -144,6 +145,31 @@ static bool submission_done(const struct reading *reading)
     return true;
 }
 
+/* Whether what getTransaction says about the submission agrees with the accounts. The ledgers up to the
+ * cursor did not have it. */
+static enum err check_found(
+    const struct reading *reading, const struct rpc_transaction *found, struct detail *detail)
+{
+    const struct account_snapshot *source = &reading->distribution;
+    if (found->status == RPC_TRANSACTION_NOT_FOUND) {
+        if (found->latest_ledger >= source->ledger)
+            return ERR_OK;
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "Stellar RPC searched for the provisioning transaction only up to ledger %u, after it had "
+            "returned accounts as of ledger %u",
+            found->latest_ledger, source->ledger);
+    }
+    const bool consumed = source->account.removed || found->ledger > source->ledger ||
+                          !result_consumes_sequence(found->code) ||
+                          source->account.sequence >= reading->snapshot->submission.sequence;
+    if (found->ledger > reading->cursor->sequence && consumed)
+        return ERR_OK;
+    return detail_set(detail, ERR_RPC_UNAVAILABLE,
+        "Stellar RPC says that the provisioning transaction is in ledger %u, which contradicts %s",
+        found->ledger,
+        consumed ? "the ledgers that were committed" : "the sequence number of the distribution account");
+}
+
 static enum err judge_submission(struct reading *reading, struct detail *detail)
 {
     const struct submission *submission = &reading->snapshot->submission;
@@ -153,13 +179,9 @@ static enum err judge_submission(struct reading *reading, struct detail *detail)
     enum err e = reading->feed->transaction(reading->feed->source, &submission->hash, &found, detail);
     if (e != ERR_OK)
         return e;
+    if ((e = check_found(reading, &found, detail)) != ERR_OK)
+        return e;
     bool included = found.status != RPC_TRANSACTION_NOT_FOUND;
-    if (!included && found.latest_ledger < reading->distribution.ledger)
-        return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "Stellar RPC searched for the provisioning transaction only up to ledger %u, after it had "
-            "returned"
-            " accounts as of ledger %u",
-            found.latest_ledger, reading->distribution.ledger);
     const struct submission_snapshot snapshot = {.found_ledger = included ? found.ledger : 0,
         .code = found.code,
         .source = &reading->distribution.account,

@@ -119,7 +119,8 @@ static enum err start_without_signals(
 static struct feed make_witness(struct ingest *ingest, struct rpc_settings rpc)
 {
     struct witness *witness = &ingest->witness;
-    *witness = (struct witness){.main = feed_of_rpc(ingest->rpc), .rpc = ingest->rpc};
+    *witness = (struct witness){
+        .main = feed_of_rpc(ingest->rpc), .rpc = ingest->rpc, .patience = {.limit_ms = WITNESS_PATIENCE_MS}};
     const size_t addresses = rpc_address_count(rpc.url);
     if (addresses < 2)
         return witness->main;
@@ -164,7 +165,9 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     status_init(&ingest->status, settings->ledger_seconds);
     ingest->retry = (struct retry){.poll_ms = settings->poll_ms};
     const int64_t stale_ms = (int64_t)(settings->ledger_seconds + STALE_SLACK_S) * 1000;
-    ingest->ingester = (struct ingester){.feed = make_feed(ingest, settings),
+    const struct feed feed = make_feed(ingest, settings);
+    ingest->ingester = (struct ingester){.feed = feed,
+        .confirm = {.feed = feed, .patience = {.limit_ms = CONFIRM_PATIENCE_MS}},
         .lead = make_lead(settings),
         .watch = {.patience_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
         .funds = &ingest->funds,

@@ -38,7 +38,7 @@ static enum err commit(struct ingester *ingester, const struct rpc_ledger *recei
     struct account_snapshot distribution;
     const bool first = !ingester->lead.cursor.known, read = funds_watch_take(ingester->funds, &distribution);
     enum err e = ledger_commit(
-        &ingester->lead, &ingester->feed, received, read ? &distribution : NULL, &committed, detail);
+        &ingester->lead, &ingester->confirm, received, read ? &distribution : NULL, &committed, detail);
     if (e == ERR_XDR_UNKNOWN_ARM)
         return upgrade_needed(received->sequence, detail);
     if (e != ERR_OK)

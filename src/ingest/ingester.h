@@ -6,6 +6,7 @@
 #define FAIRWAY_INGEST_INGESTER_H
 
 #include "commit_log.h"
+#include "confirm.h"
 #include "feed.h"
 #include "funds_watch.h"
 #include "lead.h"
@@ -14,6 +15,7 @@
 
 struct ingester {
     struct feed feed;
+    struct confirm confirm;
     struct lead lead;
     struct leader_watch watch;
     struct funds_watch *funds; /* borrowed */

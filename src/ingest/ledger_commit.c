@@ -1,7 +1,6 @@
 #include "ledger_commit.h"
 
 #include "base/mem.h"
-#include "confirm.h"
 #include "db/server.h"
 #include "funds_step.h"
 #include "pool/grants_allowed.h"
@@ -180,7 +179,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
 
 /* Twice, if the first transaction finds that accounts have to be read. Accounts that are stored in between
  * may need another read: the next step of ingestion begins again. */
-static enum err run_confirmed(const struct ledger_tx *tx, const struct feed *feed, struct detail *detail)
+static enum err run_confirmed(const struct ledger_tx *tx, struct confirm *confirm, struct detail *detail)
 {
     struct settle_doubts doubts CLEANUP(settle_doubts_free) = {0}, later CLEANUP(settle_doubts_free) = {0};
     struct settle_reads reads CLEANUP(settle_reads_free) = {0};
@@ -189,7 +188,7 @@ static enum err run_confirmed(const struct ledger_tx *tx, const struct feed *fee
     enum err e = run(&first, detail);
     if (e != ERR_NOT_YET || (doubts.count == 0 && !doubts.frozen))
         return e;
-    if ((e = confirm_read(feed, tx->ledger->sequence, &doubts, &reads, detail)) != ERR_OK)
+    if ((e = confirm_read(confirm, tx->ledger->sequence, &doubts, &reads, detail)) != ERR_OK)
         return e;
     *tx->out = (struct ledger_committed){0};
     second.doubts = &later;
@@ -197,7 +196,7 @@ static enum err run_confirmed(const struct ledger_tx *tx, const struct feed *fee
     return run(&second, detail);
 }
 
-enum err ledger_commit(struct lead *lead, const struct feed *feed, const struct rpc_ledger *received,
+enum err ledger_commit(struct lead *lead, struct confirm *confirm, const struct rpc_ledger *received,
     const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail)
 {
     struct ledger ledger CLEANUP(ledger_free) = {0};
@@ -208,7 +207,7 @@ enum err ledger_commit(struct lead *lead, const struct feed *feed, const struct 
     if (e == ERR_OK)
         e = run_confirmed(
             &(struct ledger_tx){.lead = lead, .ledger = &ledger, .distribution = distribution, .out = out},
-            feed, detail);
+            confirm, detail);
     return e;
 }
 

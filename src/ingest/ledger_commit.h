@@ -8,7 +8,7 @@
 
 #include "pool/funds.h"
 #include "pool/settle.h"
-#include "feed.h"
+#include "confirm.h"
 #include "gap_evidence.h"
 #include "lead.h"
 
@@ -25,8 +25,7 @@ struct ledger_committed {
  * Decodes a ledger as the RPC returned it, checks that it follows from lead->cursor, commits it, and moves
  * lead->cursor. While the cursor is not known, the ledger is the first one of this database. distribution
  * (NULL: not read) is the distribution account as the RPC returned it. If the metadata claims changes of
- * accounts that the ledger does not prove, reads these accounts from the feed first, with no transaction
- * open.
+ * accounts that the ledger does not prove, reads these accounts first, with no transaction open.
  *
  * ERR_LEDGER_MISMATCH and the errors of xdr/xdr.h: the ledger is not the one that is due, or has something
  * unknown. ERR_NOT_LEADER: another replica has taken over. ERR_RPC_*: an account could not be read. Nothing
@@ -34,7 +33,7 @@ struct ledger_committed {
  * ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: the ledger may be committed. After these, and after any database
  * error, call lead_drop and lead_take, which reads the cursor.
  */
-MUST_CHECK enum err ledger_commit(struct lead *lead, const struct feed *feed,
+MUST_CHECK enum err ledger_commit(struct lead *lead, struct confirm *confirm,
     const struct rpc_ledger *received, const struct account_snapshot *distribution,
     struct ledger_committed *out, struct detail *detail);
 

@@ -6,13 +6,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define PATIENCE_MS 30000
-
-static int patience_ms(const struct witness *witness)
-{
-    return witness->patience_ms != 0 ? witness->patience_ms : PATIENCE_MS;
-}
-
 static bool asks(const struct witness *witness, size_t i)
 {
     return witness->rpc == NULL || rpc_address(witness->rpc) != i + 1;
@@ -22,21 +15,20 @@ static void answered(struct witness *witness)
 {
     if (witness->next_try_ms != 0)
         log_info("a second RPC responds again; ledgers are compared again", NULL);
-    witness->missing_since_ms = witness->next_try_ms = 0;
+    patience_restore(&witness->patience);
+    witness->next_try_ms = 0;
 }
 
 /* No other RPC answered. Until the patience ends, nothing of main is used: main may have invented it. */
 static enum err missing(struct witness *witness, enum err wait, struct detail *detail)
 {
     const int64_t now = clock_ms();
-    if (witness->missing_since_ms == 0)
-        witness->missing_since_ms = now;
-    if (now - witness->missing_since_ms < patience_ms(witness))
+    if (!patience_ended(&witness->patience, now))
         return detail_set(detail, wait, "no other RPC of RPC_URL has answered yet");
     if (witness->next_try_ms == 0)
         log_warn("no second RPC responds, or it lags; ledgers are not compared until one does",
-            "waited_ms=%" PRId64, now - witness->missing_since_ms);
-    witness->next_try_ms = now + patience_ms(witness);
+            "waited_ms=%" PRId64, now - witness->patience.since_ms);
+    witness->next_try_ms = now + witness->patience.limit_ms;
     return ERR_OK;
 }
 
@@ -69,12 +61,14 @@ static enum err compare(struct rpc_ledgers *fetched, const struct rpc_ledgers *t
     return ERR_OK;
 }
 
-static enum err compare_ledgers(struct witness *witness, struct rpc_ledgers *fetched, struct detail *detail)
+/* Compares with the first that answers, except the one that they are from. */
+static enum err compare_ledgers(
+    struct witness *witness, size_t except, struct rpc_ledgers *fetched, struct detail *detail)
 {
     for (size_t i = 0; i < witness->count; i++) {
         struct rpc_ledgers theirs CLEANUP(rpc_ledgers_free) = {0};
         const struct feed *other = &witness->others[i];
-        if (!asks(witness, i))
+        if (i == except || !asks(witness, i))
             continue;
         enum err e = other->ledgers(
             other->source, fetched->items[0].sequence, (uint32_t)fetched->count, &theirs, NULL);
@@ -88,13 +82,40 @@ static enum err compare_ledgers(struct witness *witness, struct rpc_ledgers *fet
     return missing(witness, ERR_LEDGER_AHEAD, detail);
 }
 
+/*
+ * Main has dropped the ledger, or says so. A recovery from the gap would end leases by what main says about
+ * accounts, so ledgers of another RPC come first. One a request: an answer has less time than main's.
+ */
+static enum err fetch_elsewhere(
+    struct witness *witness, uint32_t start, struct rpc_ledgers *out, struct detail *detail)
+{
+    for (size_t i = 0; i < witness->count; i++) {
+        struct rpc_ledgers theirs = {0};
+        const struct feed *other = &witness->others[i];
+        if (!asks(witness, i))
+            continue;
+        enum err e = other->ledgers(other->source, start, 1, &theirs, NULL);
+        if (e == ERR_OK) {
+            rpc_ledgers_free(out);
+            *out = theirs;
+            return is_given_up(witness) ? ERR_OK : compare_ledgers(witness, i, out, detail);
+        }
+        rpc_ledgers_free(&theirs);
+        if (e == ERR_CANCELLED)
+            return e;
+    }
+    return ERR_LEDGER_GAP;
+}
+
 static enum err ledgers(
     void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     struct witness *witness = source;
     enum err e = witness->main.ledgers(witness->main.source, start, limit, out, detail);
+    if (e == ERR_LEDGER_GAP)
+        return fetch_elsewhere(witness, start, out, detail);
     if (e == ERR_OK && out->count > 0 && !is_given_up(witness))
-        e = compare_ledgers(witness, out, detail);
+        e = compare_ledgers(witness, RPC_ADDRESSES_MAX, out, detail);
     return e;
 }
 
@@ -118,6 +139,41 @@ static enum err compare_accounts(const struct public_key keys[], size_t count,
     return ERR_OK;
 }
 
+/*
+ * What several RPCs answered as of ledgers that may differ. The first that answers as of the ledger of main's
+ * answer, or of a later one, decides. Without one, an RPC that lags and answers the same confirms main's
+ * answer as of its own ledger.
+ */
+struct agreement {
+    uint32_t ledger;  /* of main's answer */
+    uint32_t lagging; /* the latest earlier ledger as of which another RPC answers the same; 0: none */
+    enum err differs; /* the result of comparing with an RPC that lags, if it differs; detail is set */
+};
+
+/* Returns whether this answer decides, with the result in *e. */
+static bool agreement_add(struct agreement *agreement, uint32_t as_of, enum err *e)
+{
+    if (as_of >= agreement->ledger)
+        return true;
+    if (*e != ERR_OK)
+        agreement->differs = *e;
+    else if (as_of > agreement->lagging)
+        agreement->lagging = as_of;
+    return false;
+}
+
+/* After all RPCs were asked, and none decided. */
+static enum err agreement_end(
+    struct witness *witness, const struct agreement *agreement, uint32_t *ledger, struct detail *detail)
+{
+    if (agreement->lagging == 0 && agreement->differs == ERR_OK)
+        return missing(witness, ERR_RPC_UNAVAILABLE, detail);
+    if (agreement->lagging == 0)
+        return agreement->differs;
+    *ledger = agreement->lagging;
+    return ERR_OK;
+}
+
 static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
     uint32_t *ledger, struct detail *detail)
 {
@@ -126,18 +182,22 @@ static enum err accounts(void *source, const struct public_key keys[], size_t co
     enum err e = witness->main.accounts(witness->main.source, keys, count, out, ledger, detail);
     if (e != ERR_OK || is_given_up(witness))
         return e;
+    struct agreement agreement = {.ledger = *ledger};
     for (size_t i = 0; i < witness->count; i++) {
         uint32_t as_of = 0;
         const struct feed *other = &witness->others[i];
         if (!asks(witness, i))
             continue;
         e = other->accounts(other->source, keys, count, theirs, &as_of, NULL);
-        if (e == ERR_OK && as_of >= *ledger)
-            return compare_accounts(keys, count, out, theirs, detail);
         if (e == ERR_CANCELLED)
             return e;
+        if (e != ERR_OK)
+            continue;
+        e = compare_accounts(keys, count, out, theirs, detail);
+        if (agreement_add(&agreement, as_of, &e))
+            return e;
     }
-    return missing(witness, ERR_RPC_UNAVAILABLE, detail);
+    return agreement_end(witness, &agreement, ledger, detail);
 }
 
 static bool same_frozen(const struct frozen_accounts *a, const struct frozen_accounts *b)
@@ -149,34 +209,37 @@ static bool same_frozen(const struct frozen_accounts *a, const struct frozen_acc
 }
 
 static enum err compare_frozen(
-    struct witness *witness, const struct frozen_accounts *ours, uint32_t ledger, struct detail *detail)
+    const struct frozen_accounts *ours, const struct frozen_accounts *theirs, struct detail *detail)
 {
-    for (size_t i = 0; i < witness->count; i++) {
-        struct frozen_accounts theirs CLEANUP(frozen_accounts_free) = {0};
-        uint32_t as_of = 0;
-        const struct feed *other = &witness->others[i];
-        if (!asks(witness, i))
-            continue;
-        enum err e = other->frozen(other->source, &theirs, &as_of, NULL);
-        if (e == ERR_OK && as_of >= ledger)
-            return same_frozen(ours, &theirs)
-                       ? ERR_OK
-                       : detail_set(detail, ERR_RPC_UNAVAILABLE,
-                             "two RPCs of RPC_URL differ about the frozen keys: nothing"
-                             " is changed until they agree");
-        if (e == ERR_CANCELLED)
-            return e;
-    }
-    return missing(witness, ERR_RPC_UNAVAILABLE, detail);
+    if (same_frozen(ours, theirs))
+        return ERR_OK;
+    return detail_set(detail, ERR_RPC_UNAVAILABLE,
+        "two RPCs of RPC_URL differ about the frozen keys: nothing is changed until they agree");
 }
 
 static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
     struct witness *witness = source;
     enum err e = witness->main.frozen(witness->main.source, out, ledger, detail);
-    if (e == ERR_OK && !is_given_up(witness))
-        e = compare_frozen(witness, out, *ledger, detail);
-    return e;
+    if (e != ERR_OK || is_given_up(witness))
+        return e;
+    struct agreement agreement = {.ledger = *ledger};
+    for (size_t i = 0; i < witness->count; i++) {
+        struct frozen_accounts theirs CLEANUP(frozen_accounts_free) = {0};
+        uint32_t as_of = 0;
+        const struct feed *other = &witness->others[i];
+        if (!asks(witness, i))
+            continue;
+        e = other->frozen(other->source, &theirs, &as_of, NULL);
+        if (e == ERR_CANCELLED)
+            return e;
+        if (e != ERR_OK)
+            continue;
+        e = compare_frozen(out, &theirs, detail);
+        if (agreement_add(&agreement, as_of, &e))
+            return e;
+    }
+    return agreement_end(witness, &agreement, ledger, detail);
 }
 
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)

@@ -7,24 +7,27 @@
 #define FAIRWAY_INGEST_WITNESS_H
 
 #include "feed.h"
+#include "patience.h"
 
 struct witness {
     struct feed main;
     struct feed others[RPC_ADDRESSES_MAX]; /* others[i] asks address i + 1 of RPC_URL */
     size_t count;
     const struct rpc *rpc;    /* of main: the address that it uses is not asked again; NULL: ask all */
-    int patience_ms;          /* 0: 30,000 */
-    int64_t missing_since_ms; /* clock_ms(): no other RPC has answered since then; 0: one has */
+    struct patience patience; /* with no other RPC that answers */
     int64_t next_try_ms;      /* after the patience has ended: when to ask again; 0: it has not */
 };
+#define WITNESS_PATIENCE_MS 30000
 
 /*
  * A feed that reads from main and compares with the first of the others that answers. One thread uses it,
- * and *witness must outlive it. Beyond the errors of main: ledgers: ERR_LEDGER_MISMATCH, two RPCs have
- * different hashes for one ledger; ERR_LEDGER_AHEAD, no other RPC has the ledger yet. Ledgers that the other
- * one does not have are left out. accounts, frozen: ERR_RPC_UNAVAILABLE, two RPCs differ, or no other has
- * answered as of that ledger. When no other RPC has answered for patience_ms, main is used alone, with a
- * warning, until one answers.
+ * and *witness must outlive it. Beyond the errors of main:
+ * ledgers: ERR_LEDGER_MISMATCH, two RPCs have different hashes for one ledger; ERR_LEDGER_AHEAD, no other RPC
+ * has the ledger yet. Ledgers that the other one does not have are left out. A ledger that main has dropped
+ * is read from another RPC, if one has it: ERR_LEDGER_GAP means that none has. accounts, frozen:
+ * ERR_RPC_UNAVAILABLE, two RPCs differ, or no other has answered. If the other one answers as of an earlier
+ * ledger, that is the ledger of the result, so that an RPC gains nothing by naming a later one. When no other
+ * RPC has answered for the patience, main is used alone, with a warning, until one answers.
  */
 struct feed witness_feed(struct witness *witness);
 

@@ -113,9 +113,14 @@ static void take(struct account_row *row, const struct ledger_account *read, uin
         quarantine(row, reason_foreign);
 }
 
-static bool is_newer(const struct account_row *row, uint32_t ledger)
+/*
+ * Whether the row has what this ledger did: it is as of that ledger or a later one. A sequence number never
+ * goes down, so a higher one than the row's shows that the read that the row came from named a wrong ledger.
+ */
+static bool is_newer(const struct account_row *row, uint32_t ledger, int64_t sequence)
 {
-    return row->state == ACCOUNT_RETIRED || (row->known && row->sequence_ledger >= ledger);
+    return row->state == ACCOUNT_RETIRED ||
+           (row->known && row->sequence_ledger >= ledger && row->sequence >= sequence);
 }
 
 /* An account begins with the number of the ledger that creates it in the upper half (stellar-core,
@@ -144,14 +149,14 @@ static bool expected(const struct account_row *row, const struct ledger_account 
 }
 
 /*
- * The read may be as of a later ledger, which may have the transaction of the open lease. Its sequence number
- * is therefore no evidence of anything else.
+ * A read as of a later ledger may have the transaction of the open lease. Its sequence number is therefore no
+ * evidence of anything else.
  */
 static enum account_verdict take_read(struct account_row *row, const struct account_news *news)
 {
     const struct ledger_account *read = news->read;
     bool leased = !read->removed && read->own_authority && row->lease_sequence != 0 &&
-                  read->sequence == row->lease_sequence;
+                  read->sequence == row->lease_sequence && news->read_ledger > news->ledger;
     if (expected(row, read) || leased)
         return ACCOUNT_REFUTED;
     if (read->removed)
@@ -170,7 +175,7 @@ static bool is_settled(const struct account_row *row, const struct account_news 
 
 enum account_verdict account_state_after_ledger(struct account_row *row, const struct account_news *news)
 {
-    if (is_newer(row, news->ledger))
+    if (is_newer(row, news->ledger, news->consumed))
         return ACCOUNT_SAME;
     bool changed = take_proof(row, news);
     if (news->seen == NULL || is_settled(row, news) || expected(row, news->seen))
@@ -181,7 +186,7 @@ enum account_verdict account_state_after_ledger(struct account_row *row, const s
 bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold)
 {
-    if (is_newer(row, ledger) || (seen->removed && row->state == ACCOUNT_CREATING))
+    if (is_newer(row, ledger, seen->sequence) || (seen->removed && row->state == ACCOUNT_CREATING))
         return false;
     if (seen->removed)
         remove_account(row, on_hold, "it is missing on the network");

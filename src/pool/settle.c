@@ -153,11 +153,27 @@ static void doubt(struct settlement *settlement, const struct public_key *key)
     doubts->keys[doubts->count++] = *key;
 }
 
-static void log_refuted(const struct settlement *settlement, const struct account_evidence *evidence)
+static bool given_up(const struct settlement *settlement)
 {
-    log_error("the metadata of a ledger claims a change of a channel account that the RPC does not "
+    const struct settle_reads *reads = settlement->terms->reads;
+    return reads != NULL && reads->given_up;
+}
+
+static void log_disbelieved(const struct settlement *settlement, const struct account_evidence *evidence)
+{
+    log_error(
+        given_up(settlement)
+            ? "the metadata of a ledger claims a change of a channel account, which could not be read; the "
+              "change is ignored: compare the account with the network"
+            : "the metadata of a ledger claims a change of a channel account that the RPC does not "
               "confirm; the change is ignored",
         "account=%s ledger=%u", evidence->address, settlement->evidence->sequence);
+}
+
+static bool is_changed(const struct account_row *before, const struct account_row *after)
+{
+    return before->state != after->state || before->sequence != after->sequence ||
+           before->sequence_ledger != after->sequence_ledger;
 }
 
 static bool follow_ledger(struct settlement *settlement, struct settle_account *account)
@@ -173,12 +189,13 @@ static bool follow_ledger(struct settlement *settlement, struct settle_account *
         news.read = &evidence->read->account;
         news.read_ledger = evidence->read->ledger;
     }
+    const struct account_row before = account->row;
     enum account_verdict verdict = account_state_after_ledger(&account->row, &news);
-    if (verdict == ACCOUNT_DOUBTFUL)
+    if (verdict == ACCOUNT_DOUBTFUL && !given_up(settlement))
         doubt(settlement, &evidence->key);
-    if (verdict == ACCOUNT_REFUTED)
-        log_refuted(settlement, evidence);
-    return verdict == ACCOUNT_CHANGED || (verdict == ACCOUNT_REFUTED && evidence->consumed != 0);
+    else if (verdict == ACCOUNT_DOUBTFUL || verdict == ACCOUNT_REFUTED)
+        log_disbelieved(settlement, evidence);
+    return is_changed(&before, &account->row);
 }
 
 /* The list of frozen keys is part of the metadata too. */
@@ -187,6 +204,10 @@ static bool is_frozen(struct settlement *settlement, const struct account_eviden
     const struct settle_reads *reads = settlement->terms->reads;
     if (!evidence->frozen || settlement->evidence->gap)
         return evidence->frozen;
+    if (given_up(settlement)) {
+        log_disbelieved(settlement, evidence);
+        return false;
+    }
     if (reads == NULL || !reads->frozen_read) {
         settlement->doubts->frozen = true;
         return false;

@@ -322,6 +322,26 @@ static void a_submission_that_the_rpc_finds_gets_its_result(void **state)
     assert_true(is(world, 1, "a.state = 'creating'"));
 }
 
+/* getTransaction is of one RPC; the accounts are compared with others. */
+static void a_result_of_a_submission_that_the_accounts_contradict_is_not_believed(void **state)
+{
+    struct gap_world *world = *state;
+    gap_account(world, 1, "creating");
+    const struct built_transaction transaction = {.hash = built_hash(900)};
+    const struct built_account unchanged = {.key = built_key(1000), .sequence = 6};
+    submit(world, "creation", 900, UINT32_MAX);
+    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &transaction,
+                                       .transaction_count = 1,
+                                       .accounts = &unchanged,
+                                       .account_count = 1});
+    ledger_feed_keep_transactions(world->feed);
+    gap_drop_ledgers(world, 9, 1);
+    assert_int_equal(gap_world_recover(world), ERR_RPC_UNAVAILABLE);
+    assert_non_null(strstr(world->detail.text, "contradicts the sequence number"));
+    assert_true(submission_is(world, "state = 'pending'"));
+    assert_int_equal(gap_cursor(world), GAP_CURSOR);
+}
+
 static void a_submission_that_the_rpc_does_not_find_succeeded_if_its_accounts_exist(void **state)
 {
     struct gap_world *world = *state;
@@ -377,6 +397,7 @@ int main(void)
         TEST(DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold),
         TEST(an_empty_pool_recovers_too),
         TEST(a_submission_that_the_rpc_finds_gets_its_result),
+        TEST(a_result_of_a_submission_that_the_accounts_contradict_is_not_believed),
         TEST(a_submission_that_the_rpc_does_not_find_succeeded_if_its_accounts_exist),
         TEST(a_submission_whose_sequence_another_transaction_consumed_is_superseded),
         TEST(a_submission_that_was_not_included_expires_or_stays_pending),

@@ -11,8 +11,10 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
+#include "slowness.h"
 
 enum {
     LEASED = 1,
@@ -112,6 +114,70 @@ static void a_change_that_cannot_be_read_stops_ingestion_and_changes_nothing(voi
     assert_unchanged(world, &lies[0]);
 }
 
+/* An RPC without getLedgerEntries, or one that always lags, that invents an entry. */
+static void a_change_that_can_never_be_read_is_given_up_and_changes_nothing(void **state)
+{
+    struct gap_world *world = *state;
+    const struct lie *const claims[] = {&lies[0], &lies[6]};
+    static const enum err errors[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED};
+    const unsigned lagging = 4;
+    ledger_feed_patience(world->feed, 300);
+    for (size_t i = 0; i < ARRAY_LEN(claims); i++)
+        for (size_t how = 0; how <= ARRAY_LEN(errors); how++) {
+            if (how < ARRAY_LEN(errors))
+                ledger_feed_fail(world->feed, errors[how]);
+            else
+                ledger_feed_lag(world->feed, &lagging, 1);
+            close_with(world, claims[i], true);
+            const int64_t cursor = gap_cursor(world);
+            enum err e = gap_world_follow(world);
+            const int64_t end_ms = clock_ms() + slower(60000);
+            for (; e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED; e = gap_world_follow(world)) {
+                assert_int_equal(gap_cursor(world), cursor);
+                assert_true(clock_left_ms(end_ms) > 0);
+                clock_sleep_ms(20);
+            }
+            if (e != ERR_OK)
+                fail_msg("%s", world->detail.text);
+            assert_int_equal(gap_cursor(world), cursor + 1);
+            assert_unchanged(world, claims[i]);
+            ledger_feed_fail(world->feed, ERR_OK);
+        }
+    gap_close_ledger(world, LEASED, 51, 0);
+    assert_int_equal(gap_world_follow(world), ERR_OK);
+    assert_int_equal(world->settled.confirmed, 1);
+}
+
+/* Otherwise the account stays `creating` for ever, because the submission is decided. */
+static void a_creation_counts_whatever_the_metadata_says_about_the_new_account(void **state)
+{
+    struct gap_world *world = *state;
+    char source[ADDRESS_SIZE], account[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
+    const struct public_key distribution = built_key(900), key = built_key(CREATING);
+    const struct hash hash = built_hash(900);
+    address_encode(&distribution, source);
+    address_encode(&key, account);
+    hash_encode(&hash, hex);
+    test_db_execf(&world->db,
+        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" GAP_NETWORK "', '%s');"
+        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
+        " VALUES ('creation', '{%s}', '\\x%s', '', 51, 4000000000)",
+        source, account, hex);
+    const int64_t begins_at = (int64_t)101 << 32;
+    const struct built_transaction submission = {.hash = hash};
+    const struct built_account claims[] = {{.key = distribution, .sequence = 51},
+        {.key = key, .sequence = begins_at + 7, .created = true, .invented = true}};
+    ledger_feed_put(world->feed, &(struct built_account){.key = key, .sequence = begins_at});
+    ledger_feed_close(world->feed,
+        &(struct built_ledger){
+            .transactions = &submission, .transaction_count = 1, .accounts = claims, .account_count = 2});
+    if (gap_world_follow(world) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+    assert_int_equal(world->settled.created, 1);
+    assert_int_equal(
+        gap_count(world, "a.slot = 4 AND a.state = 'active' AND a.sequence = 101::int8 << 32"), 1);
+}
+
 static void a_change_that_is_read_too_quarantines_and_the_lease_stays_open(void **state)
 {
     struct gap_world *world = *state;
@@ -179,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_invented_change_of_an_account_costs_a_read_and_changes_nothing),
         TEST(a_change_that_cannot_be_read_stops_ingestion_and_changes_nothing),
+        TEST(a_change_that_can_never_be_read_is_given_up_and_changes_nothing),
+        TEST(a_creation_counts_whatever_the_metadata_says_about_the_new_account),
         TEST(a_change_that_is_read_too_quarantines_and_the_lease_stays_open),
         TEST(a_ledger_whose_metadata_agrees_with_its_transactions_needs_no_read),
         TEST(a_lease_ends_and_its_account_follows_without_any_metadata),

@@ -49,6 +49,7 @@ struct ledger_feed {
     uint32_t most; /* ledgers at once; 0: any number */
     void (*hook)(void *context);
     void *hook_context;
+    struct confirm confirm;
     struct kept kept[LEDGERS_MAX]; /* must not move: ledger_feed_ledger returns pointers into it */
 };
 
@@ -59,6 +60,7 @@ struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
     feed->first = feed->oldest = first;
     feed->passphrase = BUILT_PASSPHRASE;
     feed->protocol = BUILT_PROTOCOL;
+    feed->confirm.patience.limit_ms = CONFIRM_PATIENCE_MS;
     feed->close_time_s = (uint64_t)time(NULL) - age_s - 1;
     ledger_feed_close(feed, NULL);
     return feed;
@@ -296,8 +298,13 @@ struct feed ledger_feed_source(struct ledger_feed *feed)
 enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const struct rpc_ledger *named,
     struct ledger_committed *out, struct detail *detail)
 {
-    const struct feed source = ledger_feed_source(feed);
-    return ledger_commit(lead, &source, named, NULL, out, detail);
+    feed->confirm.feed = ledger_feed_source(feed);
+    return ledger_commit(lead, &feed->confirm, named, NULL, out, detail);
+}
+
+void ledger_feed_patience(struct ledger_feed *feed, int ms)
+{
+    feed->confirm.patience.limit_ms = ms;
 }
 
 void ledger_feed_fail_once(struct ledger_feed *feed, unsigned nth, enum err e)

@@ -15,7 +15,7 @@
 /* An RPC: what it answers. */
 struct fake {
     enum err e;
-    uint32_t latest;
+    uint32_t latest, oldest;
     uint8_t hash; /* of its ledgers */
     struct rpc_account account;
     struct public_key frozen;
@@ -31,6 +31,8 @@ static enum err ledgers(
     *out = (struct rpc_ledgers){.latest_ledger = fake->latest};
     if (fake->e != ERR_OK || start > fake->latest)
         return fake->e != ERR_OK ? fake->e : ERR_LEDGER_AHEAD;
+    if (start < fake->oldest)
+        return ERR_LEDGER_GAP;
     out->items = NEW_ARRAY(limit, struct rpc_ledger);
     for (uint32_t i = 0; i < limit && start + i <= fake->latest; i++)
         out->items[out->count++] = (struct rpc_ledger){.sequence = start + i, .hash = {{fake->hash}}};
@@ -55,12 +57,16 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
     (void)detail;
     fake->requests++;
     *ledger = fake->latest;
+    *out = (struct frozen_accounts){0};
+    if (fake->e != ERR_OK)
+        return fake->e;
     *out = (struct frozen_accounts){.keys = NEW(struct public_key), .count = 1};
     out->keys[0] = fake->frozen;
     return fake->e;
 }
 
 static struct fake fakes[3];
+static uint32_t as_of; /* of the last read */
 static struct witness witness;
 static struct detail detail;
 
@@ -73,7 +79,7 @@ static struct feed feed_of(struct fake *fake)
 static int set_up(void **state)
 {
     (void)state;
-    witness = (struct witness){.main = feed_of(&fakes[0]), .count = 2, .patience_ms = 3600000};
+    witness = (struct witness){.main = feed_of(&fakes[0]), .count = 2, .patience = {.limit_ms = 3600000}};
     witness.others[0] = feed_of(&fakes[1]);
     witness.others[1] = feed_of(&fakes[2]);
     return 0;
@@ -93,18 +99,23 @@ static enum err read_account(void)
 {
     const struct public_key key = {{1}};
     struct rpc_account out;
-    uint32_t ledger;
     const struct feed feed = witness_feed(&witness);
     detail = (struct detail){""};
-    return feed.accounts(feed.source, &key, 1, &out, &ledger, &detail);
+    return feed.accounts(feed.source, &key, 1, &out, &as_of, &detail);
 }
 
 static enum err read_frozen(void)
 {
     struct frozen_accounts out CLEANUP(frozen_accounts_free) = {0};
-    uint32_t ledger;
     const struct feed feed = witness_feed(&witness);
-    return feed.frozen(feed.source, &out, &ledger, &detail);
+    detail = (struct detail){""};
+    return feed.frozen(feed.source, &out, &as_of, &detail);
+}
+
+/* After a call that found no other RPC: the next one is later than the patience. */
+static void end_patience(void)
+{
+    witness.patience.since_ms -= witness.patience.limit_ms;
 }
 
 static void DR4_rpcs_that_agree_are_followed_and_the_first_that_answers_is_enough(void **state)
@@ -144,20 +155,86 @@ static void DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for(void 
     fakes[1].latest = fakes[2].latest = 9;
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_AHEAD);
-    assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
     fakes[2].latest = 12;
     assert_int_equal(fetch(&e), 3);
+}
+
+/* However far ahead an RPC pretends to be, what it says about an account has to be what others say. */
+static void an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger(void **state)
+{
+    (void)state;
+    enum err (*const reads[])(void) = {read_account, read_frozen};
+    witness.patience.limit_ms = 1;
+    fakes[0].latest = UINT32_MAX;
+    for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
+        fakes[1].latest = 8;
+        fakes[2].latest = 9;
+        assert_int_equal(reads[i](), ERR_OK);
+        assert_int_equal(as_of, 9);
+        fakes[2].e = ERR_RPC_UNAVAILABLE;
+        assert_int_equal(reads[i](), ERR_OK);
+        assert_int_equal(as_of, 8);
+        fakes[2].e = ERR_OK;
+    }
+    fakes[0].account.sequence = 6;
+    fakes[0].frozen.bytes[0] = 1;
+    for (int tries = 0; tries < 3; tries++) { /* no patience ends that */
+        assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "differ about account G"));
+        assert_int_equal(read_frozen(), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "differ about the frozen keys"));
+        clock_sleep_ms(2);
+    }
+    fakes[0].latest = 12;
+    fakes[2].latest = 12; /* it differs from the one that lags and agrees with the one that does not */
+    fakes[2].account = fakes[0].account;
+    fakes[2].frozen = fakes[0].frozen;
+    assert_int_equal(read_account(), ERR_OK);
+    assert_int_equal(as_of, 12);
+    assert_int_equal(read_frozen(), ERR_OK);
+}
+
+/* Otherwise one RPC with a short memory, or one that lies, makes a gap of ledgers that are there. */
+static void a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared(void **state)
+{
+    (void)state;
+    enum err e;
+    fakes[0].oldest = 11;
+    assert_int_equal(fetch(&e), 1);
+    assert_int_equal(fakes[2].requests, 1); /* compared with what the second one said */
+    fakes[2].hash = 8;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_MISMATCH);
+    fakes[2].oldest = 11;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD); /* two RPCs have no other one to compare with: patience */
+    end_patience();
+    assert_int_equal(fetch(&e), 1);
+    fakes[1].oldest = 11;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_GAP);
+}
+
+static void an_rpc_that_was_missing_long_ago_is_waited_for_again(void **state)
+{
+    (void)state;
+    enum err e;
+    fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
+    fetch(&e);
+    witness.patience.since_ms -= 36000000;
+    witness.patience.last_ms -= 36000000;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD);
 }
 
 static void an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_then(void **state)
 {
     (void)state;
     enum err e;
-    witness.patience_ms = 50;
     fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_AHEAD);
-    clock_sleep_ms(60);
+    end_patience();
     assert_int_equal(fetch(&e), 3);
     witness.next_try_ms = clock_ms() + 3600000;
     fakes[1].requests = 0;
@@ -192,10 +269,9 @@ static void errors_of_the_rpc_that_is_followed_are_returned_without_asking_other
 {
     (void)state;
     enum err e;
-    fakes[0].e = ERR_LEDGER_GAP;
-    fetch(&e);
-    assert_int_equal(e, ERR_LEDGER_GAP);
     fakes[0].e = ERR_RPC_UNAVAILABLE;
+    fetch(&e);
+    assert_int_equal(e, ERR_RPC_UNAVAILABLE);
     assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
     assert_int_equal(fakes[1].requests + fakes[2].requests, 0);
 }
@@ -207,6 +283,9 @@ int main(void)
         TEST(DR4_rpcs_that_agree_are_followed_and_the_first_that_answers_is_enough),
         TEST(DR4_a_ledger_with_another_hash_at_a_second_rpc_stops_ingestion),
         TEST(DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for),
+        TEST(an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger),
+        TEST(a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared),
+        TEST(an_rpc_that_was_missing_long_ago_is_waited_for_again),
         TEST(an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_then),
         TEST(rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing),
         TEST(errors_of_the_rpc_that_is_followed_are_returned_without_asking_others),

@@ -60,11 +60,31 @@ static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(90);
     for (uint32_t ledger = 99; ledger <= 100; ledger++) {
-        struct account_news news = {.ledger = ledger, .consumed = 90, .seen = &account};
+        struct account_news news = {.ledger = ledger, .consumed = 40, .seen = &account};
         assert_int_equal(apply(&row, news), ACCOUNT_SAME);
     }
     assert_int_equal(row.sequence, 40);
     assert_int_equal(row.state, ACCOUNT_ACTIVE);
+}
+
+/* Otherwise an RPC that names a ledger far ahead in one read leaves the account at a number for ever that its
+ * next lease consumes. */
+static void a_proof_counts_more_than_a_read_that_named_a_later_ledger(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE), foreign = row, gap = row;
+    const struct ledger_account account = seen(41);
+    row.sequence_ledger = foreign.sequence_ledger = gap.sequence_ledger = UINT32_MAX;
+    struct account_news news = {.ledger = 101, .consumed = 41, .ours = true, .seen = &account};
+    assert_int_equal(apply(&row, news), ACCOUNT_CHANGED);
+    assert_int_equal(row.state, ACCOUNT_ACTIVE);
+    assert_int_equal(row.sequence, 41);
+    assert_int_equal(row.sequence_ledger, 101);
+    news.ours = false;
+    assert_int_equal(apply(&foreign, news), ACCOUNT_CHANGED);
+    assert_int_equal(foreign.state, ACCOUNT_QUARANTINED);
+    assert_true(account_state_after_gap(&gap, &account, 200, true, false));
+    assert_true(gap.state == ACCOUNT_ACTIVE && gap.sequence == 41 && gap.sequence_ledger == 200);
 }
 
 static void a_sequence_number_that_a_foreign_transaction_consumed_quarantines(void **state)
@@ -161,6 +181,21 @@ static void the_sequence_number_of_the_open_lease_confirms_nothing(void **state)
     assert_int_equal(row.sequence, 40);
     assert_int_equal(apply(&row, confirmed(&higher)), ACCOUNT_CHANGED);
     assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+}
+
+/* BumpSequence of another transaction, which needs the account's signature. As of this very ledger, the
+ * lease's transaction cannot have consumed the number. The account would keep a number that is consumed. */
+static void the_sequence_number_of_the_open_lease_as_of_this_ledger_quarantines(void **state)
+{
+    (void)state;
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    struct ledger_account account = seen(41);
+    struct account_news news = confirmed(&account);
+    row.lease_sequence = 41;
+    news.read_ledger = news.ledger;
+    assert_int_equal(apply(&row, news), ACCOUNT_CHANGED);
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+    assert_int_equal(row.sequence, 41);
 }
 
 static void a_confirmed_change_quarantines(void **state)
@@ -325,12 +360,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_confirmed_lease_changes_the_sequence_number_only),
         cmocka_unit_test(a_ledger_that_is_not_above_the_rows_changes_nothing),
+        cmocka_unit_test(a_proof_counts_more_than_a_read_that_named_a_later_ledger),
         cmocka_unit_test(a_sequence_number_that_a_foreign_transaction_consumed_quarantines),
         cmocka_unit_test(a_submission_that_succeeded_creates_and_merges_its_accounts),
         cmocka_unit_test(a_claim_of_what_is_known_changes_nothing),
         cmocka_unit_test(other_claims_have_to_be_read_and_count_for_nothing_when_the_read_refutes_them),
         cmocka_unit_test(a_claim_beside_a_proved_transaction_has_to_be_read_too),
         cmocka_unit_test(the_sequence_number_of_the_open_lease_confirms_nothing),
+        cmocka_unit_test(the_sequence_number_of_the_open_lease_as_of_this_ledger_quarantines),
         cmocka_unit_test(a_confirmed_change_quarantines),
         cmocka_unit_test(a_confirmed_creation_activates_an_account_with_its_sequence_number),
         cmocka_unit_test(a_confirmed_removal_retires_a_retiring_account_unless_it_is_leased),
