@@ -177,7 +177,7 @@ class World {
     for (const service of this.#services)
       await service.kill('SIGKILL');
     await this.localnet.close();
-    await this.postgres('stop').catch(() => {});
+    await this.postgres('stop', { mode: 'immediate' }).catch(() => {});
     fs.rmSync(this.folder, { recursive: true, force: true });
   }
 }
