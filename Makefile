@@ -211,10 +211,12 @@ asan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
-SUITES ?= $(addprefix unit/,api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred http/test_framing http/test_hangups http/test_peers \
-    http/test_reply http/test_slow ingest/test_status keys/test_client keys/test_server) $(addprefix integration/test_,api_exhaustion \
-    api_flood api_health api_idempotency api_metrics api_rpc api_stop api_transactions engine engine_cancel engine_deadlines engine_faults engine_sharing funds \
-    idempotency ingest janitor keyd keyd_life leader watch)
+SUITES ?= $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_metrics api_rpc api_stop api_transactions \
+    engine engine_cancel engine_deadlines engine_faults engine_sharing funds idempotency ingest janitor \
+    keyd keyd_life leader watch) \
+    $(addprefix unit/,api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred \
+    http/test_framing http/test_hangups http/test_peers http/test_reply http/test_slow ingest/test_status \
+    keys/test_client keys/test_server)
 .PHONY: run-c-suites
 run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS),$(addprefix $(BUILD)/tests/,$(SUITES)))
 run-c-suites:

@@ -11,7 +11,7 @@ import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import { fairway, payment, startWorld, until } from './harness.mjs';
 import { authorization, signToken } from './token.mjs';
 
-const TIMEOUT = { timeout: 120_000 }, ACCOUNTS = 12, LEASES = '/v1/transactions';
+const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 12, LEASES = '/v1/transactions';
 const run = promisify(execFile);
 const wallet = Keypair.random(), other = Keypair.random(), reader = Keypair.random();
 let world, replicas, users, clientsFile;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "support/api_client.h"
 #include "support/fixture.h"
+#include "slowness.h"
 
 #define ABSENT INT64_MIN
 
@@ -131,7 +132,7 @@ static void every_request_is_counted_by_the_code_of_its_problem(void **state)
     }
     /* A request is counted when it has ended, which is after its reply has arrived. */
     int64_t now = 0;
-    for (int64_t end_ms = clock_ms() + 10000; now != REFUSED && clock_ms() < end_ms;)
+    for (int64_t end_ms = clock_ms() + slower(10000); now != REFUSED && clock_ms() < end_ms;)
         now = value(unknown) - (before == ABSENT ? 0 : before);
     assert_int_equal(now, REFUSED);
     assert_true(value("fairway_http_requests_total{code=\"OK\"}") > fine);
@@ -187,14 +188,14 @@ static void DR10_the_configured_standby_and_the_failover_option_are_reported(voi
     service_restart_api(&service, &service_limits);
     test_db_exec(&service.db, "ALTER SYSTEM SET synchronous_standby_names = 'somebody'");
     test_db_exec(&service.db, "SELECT pg_reload_conf()");
-    for (int64_t end = clock_ms() + 10000; value("fairway_database_synchronous_standby_configured") != 1;
-         clock_sleep_ms(20))
+    for (int64_t end = clock_ms() + slower(10000);
+         value("fairway_database_synchronous_standby_configured") != 1; clock_sleep_ms(20))
         assert_int_not_equal(clock_left_ms(end), 0);
     assert_int_equal(value("fairway_database_failover_synchronous"), 1);
     test_db_exec(&service.db, "ALTER SYSTEM RESET synchronous_standby_names");
     test_db_exec(&service.db, "SELECT pg_reload_conf()");
-    for (int64_t end = clock_ms() + 10000; value("fairway_database_synchronous_standby_configured") != 0;
-         clock_sleep_ms(20))
+    for (int64_t end = clock_ms() + slower(10000);
+         value("fairway_database_synchronous_standby_configured") != 0; clock_sleep_ms(20))
         assert_int_not_equal(clock_left_ms(end), 0);
     service.synchronous_failover = false;
     service_restart_api(&service, &service_limits);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "slowness.h"
 
 static void fine(struct http_request *request, void *context)
 {
@@ -64,7 +65,7 @@ static int stop(void **state)
 static char *line_of(const char *path)
 {
     AUTO_FREE char *wanted = mem_format(" path=\"%s\" ", path);
-    for (int64_t end = clock_ms() + PATIENCE_MS; clock_ms() < end; clock_sleep_ms(2)) {
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); clock_ms() < end; clock_sleep_ms(2)) {
         AUTO_FREE char *log = NEW_ARRAY(1 << 20, char);
         if (pread(log_file, log, (1 << 20) - 1, 0) < 0)
             fail_msg("the log cannot be read");
