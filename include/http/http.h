@@ -19,6 +19,10 @@ struct http_route {
     size_t body_cap;      /* bytes; a larger body is refused with 413 BODY_TOO_LARGE; 0: no body */
     http_handler handler; /* runs on a thread of the server and must not block for long */
     void *context;
+    /* Judges the head before any of the body is read: ERR_OK, or the problem with which the request is
+     * refused. It reads the request, may keep memory with it, and does not reply. NULL: every head is fine.
+     */
+    enum err (*admit)(struct http_request *request, void *context, struct detail *detail);
 };
 
 /* ---- reading; strings live as long as the request */

@@ -91,7 +91,7 @@ async function closeLedger() {
   return latest();
 }
 
-test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 60_000 }, async () => {
+test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 600_000 }, async () => {
   const ingester = new Ingester(stop.env);
   const first = await submitted(); // statements are prepared once per session
   await settled(first, await closeLedger());
@@ -105,7 +105,7 @@ test('DR1 the points of the ledger transaction are those of faults/points', { ti
 const sample = n => list.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= list.length - 4);
 
 for (const action of ['kill', 'cut'])
-  test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point: no early and no lost release`, { timeout: 240_000 }, async t => {
+  test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point: no early and no lost release`, { timeout: 600_000 }, async t => {
     let ingester = new Ingester(stop.env), looks = 0, committed = 0;
     const chosen = action === 'kill' ? list : sample(2);
     for (const { point, count } of chosen) {
@@ -129,7 +129,7 @@ for (const action of ['kill', 'cut'])
       assert.ok(committed > 0 && committed < list.length, 'points on both sides of the COMMIT');
   });
 
-test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 240_000 }, async t => {
+test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 600_000 }, async t => {
   const old = new Ingester(stop.env);
   let takeovers = 0;
   for (const { point, count } of sample(3)) {
@@ -160,7 +160,7 @@ test('DR7 a stopped ingester that has lost its lock commits nothing when it cont
   t.diagnostic(`${takeovers} takeovers, 0 regressions`);
 });
 
-test('DR1 at the end every account is idle, at the sequence number that the network has', { timeout: 120_000 }, async () => {
+test('DR1 at the end every account is idle, at the sequence number that the network has', { timeout: 600_000 }, async () => {
   const ingester = new Ingester();
   world.localnet.resume();
   await assertSettled(assert, world, service, ACCOUNTS);
