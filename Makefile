@@ -179,7 +179,8 @@ $(FAIL): tests/faults/fail.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE -fPIC -shared -o $@ $<
-test-programs: $(STOP) $(FULL_DISK) $(FAIL) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
+PRELOADED := $(STOP) $(FULL_DISK) $(FAIL)
+test-programs: $(PRELOADED) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
 # Compiles every source, for its warnings; links nothing.
 .PHONY: compile
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
@@ -210,15 +211,17 @@ asan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
-SUITES ?= $(addprefix unit/,api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred http/test_framing http/test_hangups http/test_peers \
-    http/test_reply http/test_slow ingest/test_status keys/test_client keys/test_server) $(addprefix integration/test_,api_exhaustion \
-    api_flood api_health api_idempotency api_metrics api_rpc api_stop api_transactions engine engine_cancel engine_deadlines engine_faults engine_sharing funds \
-    idempotency ingest janitor keyd keyd_life leader watch)
+SUITES ?= $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_metrics api_rpc api_stop api_transactions \
+    engine engine_cancel engine_deadlines engine_faults engine_sharing funds idempotency ingest janitor \
+    keyd keyd_life leader watch) \
+    $(addprefix unit/,api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred \
+    http/test_framing http/test_hangups http/test_peers http/test_reply http/test_slow ingest/test_status \
+    keys/test_client keys/test_server)
 .PHONY: run-c-suites
-run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS),$(addprefix $(BUILD)/tests/,$(SUITES)))
+run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS),$(addprefix $(BUILD)/tests/,$(SUITES)))
 run-c-suites:
 	$(if $(filter-out $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS),$(C_SUITES)),$(error no source: $(filter-out $(UNIT) $(INTEGRATION),$(C_SUITES))))
-	@$(PARALLEL) build test-programs
+	@$(PARALLEL) build $(PRELOADED) $(BUILD)/vectors.txt $(C_SUITES)
 	@$(TEST_ENV) tests/run.sh $(C_SUITES)
 
 # fuzz runs libFuzzer on one harness of tests/fuzz for SECONDS: make fuzz T=envelope. fuzz-all runs each of them for 60 s. Inputs that
@@ -256,7 +259,7 @@ lint: install-test
 	@$(NODE) tests/lint/names.mjs
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
-	@$(PARALLEL) BUILD=build/clang CC=clang compile
+	@$(PARALLEL) BUILD=build/clang CC=clang CFLAGS='-O0 -U_FORTIFY_SOURCE' compile
 	@$(PARALLEL) BUILD=build/analyzer CC=gcc CFLAGS=-fanalyzer analyze
 	@cppcheck $(CPPCHECK) src cmd
 	@echo $(ANALYZED) | xargs -P$(shell nproc) -n16 sh tests/lint/tidy.sh

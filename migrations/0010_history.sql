@@ -87,6 +87,8 @@ CREATE TABLE fairway.fee_bumps (
     fee        bigint NOT NULL,
     signed_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (hash)
+-- Serves finding the fee bumps of a lease. New rows have the time of recent leases, so inserts stay at the right edge of the index.
+CREATE INDEX fee_bumps_of_lease ON fairway.fee_bumps (granted_at, lease_hash);
 
 -- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one.
 CREATE TABLE fairway.idempotency_keys (

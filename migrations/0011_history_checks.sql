@@ -253,6 +253,58 @@ BEGIN
     RETURN leased;
 END $$;
 
+-- What a fee bump of each of these transactions needs, when its source is an account of the pool: the account's seed; whether the
+-- account's open lease is this client's, of this transaction (is_open) or of the same or an older sequence number (is_later); the fee
+-- bumps of that lease so far. The bounds let only the partitions of these leases be opened.
+CREATE FUNCTION fairway.find_bump_sources(sources text[], hashes bytea[], clients text[], sequences bigint[])
+RETURNS TABLE (ordinal bigint, public_key text, sealed_seed bytea, key_id text, is_open boolean, is_later boolean, bumps bigint,
+    highest bigint)
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    first timestamptz;
+    last timestamptz;
+BEGIN
+    SELECT min(s.locked_at), max(s.locked_at) INTO first, last
+        FROM (SELECT (SELECT a.locked_at FROM fairway.channel_accounts a WHERE a.public_key = n.source)
+            FROM unnest(sources) n (source) OFFSET 0) s (locked_at);
+    RETURN QUERY
+        SELECT n.ordinal, a.public_key::text, a.sealed_seed, a.key_id,
+            coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),
+            coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), b.bumps, b.highest
+        FROM unnest(sources, hashes, clients, sequences) WITH ORDINALITY AS n (source, hash, client, sequence, ordinal)
+        CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts c WHERE c.public_key = n.source OFFSET 0) a
+        CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(f.fee), 0) AS highest FROM fairway.fee_bumps f
+            WHERE f.granted_at = a.locked_at AND f.lease_hash = n.hash AND f.granted_at BETWEEN first AND last) b;
+END $$;
+
+-- Records fee bumps, and returns the items whose leases are open. fits: whether the client's limit for a day allows what the fee bump
+-- adds (day_max 0: no limit); those that do not fit are not recorded. Accounts are locked in the order of the items, which keeps their
+-- leases open until COMMIT; after them the rows of limited clients, in the order of their names.
+CREATE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[], added bigint[],
+    day_maxes bigint[]) RETURNS TABLE (ordinal bigint, fits boolean)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+        WITH leased AS MATERIALIZED (
+            SELECT n.ordinal, n.hash, n.fee, n.client, n.added, n.day_max, a.lease_hash, a.locked_at
+            FROM unnest(hashes, leases, fees, sources, clients, added, day_maxes) WITH ORDINALITY
+                AS n (hash, lease, fee, source, client, added, day_max, ordinal)
+            CROSS JOIN LATERAL (SELECT c.lease_hash, c.locked_at FROM fairway.channel_accounts c
+                WHERE c.public_key = n.source AND c.lease_hash = n.lease FOR SHARE) a
+        ), judged AS MATERIALIZED (
+            SELECT l.ordinal, l.hash, l.lease_hash, l.locked_at, l.fee, CASE WHEN l.day_max > 0 AND l.added > 0
+                THEN fairway.use_fees(l.client, l.added, l.day_max) ELSE true END AS fits
+            FROM (SELECT * FROM leased ORDER BY leased.client, leased.ordinal OFFSET 0) l
+        ), recorded AS (
+            INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
+            SELECT j.hash, j.lease_hash, j.locked_at, j.fee FROM judged j WHERE j.fits
+            ON CONFLICT DO NOTHING
+        )
+        SELECT j.ordinal, j.fits FROM judged j;
+END $$;
+
 -- The leases of these hashes, each the hash of a lease or of a fee bump; ordinal says which. Reads each partition.
 CREATE FUNCTION fairway.find_leases(hashes bytea[])
 RETURNS TABLE (ordinal bigint, hash bytea, client text, account text, sequence bigint, max_time bigint, result text, result_code text,

@@ -3,9 +3,11 @@
 # runner. Prints a line for each program that has ended, the coverage that it reports ("N of N ..."), and all output of those that fail;
 # then the names of failed programs and the totals. Exits with 0 only when no test failed and at least one ran.
 #
-#   JOBS=N          number of programs at a time (default: the number of processors, at least 2)
+#   JOBS=N          number of programs at a time (default: two for each processor, because most of their time they wait)
 #   TEST_SUMS=FILE  appends a line to the file: passed failed skipped
+#   FAIRWAY_FSYNC=on    test servers of PostgreSQL write to the disk; tests end processes, never the machine, so by default they do not
 set -u
+export FAIRWAY_FSYNC="${FAIRWAY_FSYNC:-off}"
 here=$(dirname "$0")
 
 count() { # PATTERN [WORD]: the sum of the numbers in lines that begin with PATTERN, in front of WORD if there is one
@@ -56,7 +58,7 @@ trap 'rm -rf "$results"' EXIT
 trap 'exit 130' INT TERM HUP
 : >"$results/sums"
 begun=$(date +%s)
-printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$(nproc | awk '{ print $1 < 2 ? 2 : $1 }')}" sh "$0" --one "$results"
+printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$((2 * $(nproc)))}" sh "$0" --one "$results"
 
 echo
 awk '$2 > 0 { print "FAILED: " $4 }' "$results/sums"

@@ -99,12 +99,8 @@ static enum err agree_on_network(const struct access_steps *steps, struct detail
 static enum err load_keyd(struct access_steps *steps, struct detail *detail)
 {
     struct pool_access *out = steps->out;
-    const bool configured = config_text(steps->config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL;
-    out->limits.network = out->network;
-    out->limits.distribution = configured ? &steps->expected : NULL;
-    enum err e = keyd_load(out->keyd, &out->limits, out->keys, out->key_count, &steps->current,
+    enum err e = keyd_load(out->keyd, &out->network, out->keys, out->key_count, &steps->current,
         &steps->is_new, &out->distribution, detail);
-    out->limits.distribution = NULL;
     out->limits.limits.distribution = out->distribution;
     steps->keys_loaded = e == ERR_OK;
     if (e == ERR_OK && steps->is_new)

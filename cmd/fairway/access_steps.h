@@ -10,12 +10,11 @@ struct access_steps {
     const struct config *config;
     struct pool_access *out;
     int64_t deadline_ms;
-    unsigned needs;             /* of enum pool_access_needs */
-    char *bound_network;        /* passphrase that the database is bound to; NULL: none yet */
-    char *rpc_network;          /* passphrase that the RPC reports; NULL: no RPC_URL */
-    struct public_key expected; /* the distribution account as configured */
-    bool keys_loaded;           /* keyd accepts its keys only once */
-    bool is_new;                /* the table had no row of the current master key when keys were loaded */
+    unsigned needs;      /* of enum pool_access_needs */
+    char *bound_network; /* passphrase that the database is bound to; NULL: none yet */
+    char *rpc_network;   /* passphrase that the RPC reports; NULL: no RPC_URL */
+    bool keys_loaded;    /* keyd accepts its keys only once */
+    bool is_new;         /* the table had no row of the current master key when keys were loaded */
     struct master_key_row current;
 };
 

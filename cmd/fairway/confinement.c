@@ -44,8 +44,12 @@ enum err confinement_enter(
             count += url_files(urls[i], files + count);
     if (config_knows(config, "CLIENTS_FILE") && config_text(config, "CLIENTS_FILE") != NULL)
         files[count++] = directory_of(config_text(config, "CLIENTS_FILE"));
+    const char *service_manager = getenv("NOTIFY_SOCKET");
+    bool abstract = service_manager != NULL && service_manager[0] == '@';
+    for (size_t i = 0; i < URLS; i++)
+        abstract |= urls[i] != NULL && url_is_abstract(urls[i]);
     const struct confine_settings settings = {
-        .files = (const char *const *)files, .file_count = count, .keyd = keyd};
+        .files = (const char *const *)files, .file_count = count, .abstract_sockets = abstract, .keyd = keyd};
     enum err e = confine_enter(&settings, &report, detail);
     for (size_t i = 0; i < count; i++)
         free(files[i]);

@@ -128,7 +128,7 @@ int cmd_locks(const struct config *config)
     struct db *db = NULL;
     int code = EX_OK;
     enum err e = confinement_enter(config, 0, LOG_DEBUG, &detail);
-    if (e == ERR_OK) /* one attempt: the command is for trouble that is happening now */
+    if (e == ERR_OK) /* one attempt: the command shows what blocks now */
         e = database_open(config, &(struct db_settings){.name = "fairway locks"}, clock_ms(), &db, &detail);
     if (e == ERR_OK)
         e = show(db, &code, &detail);

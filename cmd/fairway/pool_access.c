@@ -66,13 +66,12 @@ static enum err start_keyd(
 {
     AUTO_FREE char *program = keyd_path(config);
     struct keyd_secrets secrets;
-    struct keyd_budget budget;
-    enum err e = read_budget(config, &budget, detail);
+    enum err e = read_budget(config, &out->limits.budget, detail);
     if (e == ERR_OK)
         e = secrets_open(&secrets, detail);
     if (e == ERR_OK)
         e = check_secrets(&secrets, detail);
-    return e != ERR_OK ? e : keyd_start(program, mode, &budget, &secrets, &out->keyd, detail);
+    return e != ERR_OK ? e : keyd_start(program, mode, &out->limits, &secrets, &out->keyd, detail);
 }
 
 static void read_limits(const struct config *config, struct pool_access *out)
@@ -80,13 +79,19 @@ static void read_limits(const struct config *config, struct pool_access *out)
     const int64_t max_fee = (int64_t)config_number(config, "MAX_FEE");
     const int64_t max_resource_fee = (int64_t)config_number(config, "MAX_RESOURCE_FEE");
     const uint32_t base_fee = (uint32_t)config_number(config, "BASE_FEE");
+    const char *network = config_text(config, "NETWORK_PASSPHRASE");
     out->limits = (struct keyd_settings){
         .limits = {.base_fee_stroops = base_fee,
             .max_resource_fee_stroops = max_resource_fee,
             .bump_base_fee_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
             .max_bump_fee_stroops = max_fee},
         .max_lease_fee_stroops = (int64_t)base_fee * OPERATIONS_MAX + max_resource_fee,
-        .max_bump_fee_stroops = max_fee};
+        .max_bump_fee_stroops = max_fee,
+        .has_network = network != NULL,
+        .has_distribution = config_text(config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL,
+        .distribution = out->distribution};
+    if (network != NULL)
+        out->limits.network = network_id_of(network);
     out->funds = (struct funds_limits){.payment_stroops = 2 * out->limits.limits.bump_base_fee_stroops,
         .low_payments = (int64_t)config_number(config, "LOW_BALANCE_PAYMENTS"),
         .min_payments = (int64_t)config_number(config, "MIN_BALANCE_PAYMENTS")};
@@ -128,7 +133,6 @@ static enum err start(struct access_steps *steps, enum keyd_mode mode, struct de
         (e = confinement_enter(config, keyd_pid(steps->out->keyd), LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
-    steps->expected = steps->out->distribution;
     return access_steps_load_keys(steps, detail);
 }
 

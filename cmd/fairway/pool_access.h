@@ -22,7 +22,7 @@ struct pool_access {
     char *passphrase;
     struct network_id network;
     struct public_key distribution;
-    struct keyd_settings limits; /* fee caps as configured */
+    struct keyd_settings limits; /* of keyd, and for our own checks of fees */
     struct funds_limits funds;   /* of the distribution account's balance */
 };
 

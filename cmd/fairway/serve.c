@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "commands.h"
 #include "ingest/ingest.h"
+#include "keys/confine.h"
 #include "listeners.h"
 #include "pool_access.h"
 #include "start_report.h"
@@ -107,7 +108,7 @@ static enum err start(const struct config *config, struct service *service, stru
     if ((e = start_ingest(config, service, detail)) != ERR_OK ||
         (e = start_pool(config, service, detail)) != ERR_OK)
         return e;
-    if ((e = start_http(config, service, detail)) == ERR_OK)
+    if ((e = start_http(config, service, detail)) == ERR_OK && (e = confine_listening(detail)) == ERR_OK)
         systemd_notify("READY=1");
     return e;
 }

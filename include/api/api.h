@@ -29,6 +29,7 @@ struct api_settings {
     bool synchronous_failover;   /* DATABASE_FAILOVER=synchronous */
     size_t max_body;             /* bytes */
     unsigned ledger_seconds;     /* expected between two ledgers */
+    unsigned checks_each_second; /* of /readyz; above that, requests get the last report. 0: 10 */
     /* Whether ingestion works in this process; if not, why. NULL: this process does not ingest. */
     bool (*ingest_ready)(void *context, struct detail *why);
     void *ingest_context;

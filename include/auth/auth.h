@@ -47,17 +47,17 @@ struct auth_limits {
 struct auth_client {
     char name[AUTH_NAME_SIZE];
     struct auth_limits limits;
-    struct hash token; /* SHA-256 of the token: equal only for equal requests of one client */
-    bool key_signed;   /* the token names the Idempotency-Key of the request */
+    struct hash token;             /* SHA-256 of the token: equal only for equal requests of one client */
+    char body_hash[HASH_HEX_SIZE]; /* of the only body that the token is for; see auth_check_body */
+    bool key_signed;               /* the token names the Idempotency-Key of the request */
 };
 
-/* A request as it was received. */
+/* The head of a request as it was received. */
 struct auth_request {
     const char *method, *target; /* the target is raw, with its query */
     const char *authorization;   /* the header; NULL: none */
     const char *idempotency_key; /* the header; NULL: none */
-    struct bytes body;
-    const char *audience; /* what aud must contain: the network's passphrase */
+    const char *audience;        /* what aud must contain: the network's passphrase */
     enum auth_scope scope;
     int64_t now_s; /* Unix time of this host */
 };
@@ -81,12 +81,15 @@ bool auth_changed(struct auth *auth);
 size_t auth_key_count(struct auth *auth);
 
 /*
- * ERR_OK: *out is the client whose key has signed the token for exactly this request. ERR_UNAUTHORIZED: why
- * has the reason, for the log only; clients get one answer for all reasons. ERR_FORBIDDEN: the client is
- * known, but not allowed the scope. Checks what is cheap first, then the signature, then the claims about the
- * request. Never blocks for long. From any thread.
+ * Judges a request before its body is read. ERR_OK: *out is the client whose key has signed the token for
+ * exactly this request, if auth_check_body accepts its body too. ERR_UNAUTHORIZED: why has the reason, for
+ * the log only; clients get one answer for all reasons. ERR_FORBIDDEN: the client is known, but not allowed
+ * the scope. Checks what is cheap first, then the signature, then the claims about the request. Never blocks
+ * for long. From any thread.
  */
 MUST_CHECK enum err auth_check(
     struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why);
+/* ERR_UNAUTHORIZED unless the token of the client, which auth_check has returned, is for this body. */
+MUST_CHECK enum err auth_check_body(const struct auth_client *client, struct bytes body, struct detail *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* Signing a token for a request, as a client does: for people and for tests. */
+/* Signs a token for a request, as a client does: for `fairway token` and for tests. */
 #ifndef FAIRWAY_AUTH_TOKEN_SIGN_H
 #define FAIRWAY_AUTH_TOKEN_SIGN_H
 

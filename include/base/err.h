@@ -44,6 +44,7 @@
     X(LEASE_EXPIRED, "LEASE_EXPIRED", 409,                                                                   \
         "The lease has expired: no ledger has the transaction, and none can.")                               \
     X(LEASE_SETTLED, "LEASE_SETTLED", 409, "The lease has ended: the network has decided the transaction.")  \
+    X(LENGTH_REQUIRED, "LENGTH_REQUIRED", 411, "A body is sent with a Content-Length.")                      \
     X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
     X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \
     X(LIMIT_EXCEEDED, "LIMIT_EXCEEDED", 429, "A limit of this client is reached.")                           \
@@ -96,6 +97,8 @@ enum err {
     ERR_TABLE(X)
 #undef X
 };
+
+#define ERR_COUNT (ERR_INTERNAL + 1)
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 

@@ -2,6 +2,7 @@
 #ifndef FAIRWAY_DB_URL_FILES_H
 #define FAIRWAY_DB_URL_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define URL_FILES_MAX 10 /* of one URL */
@@ -12,5 +13,9 @@
  * the home directory are not among them. Sets PGSERVICE for a moment: no other thread may run.
  */
 size_t url_files(const char *url, char *out[static URL_FILES_MAX]);
+
+/* Whether url, the environment or a service file names a UNIX socket of the abstract namespace, which has no
+ * file. The same holds for PGSERVICE. */
+bool url_is_abstract(const char *url);
 
 #endif

@@ -19,6 +19,10 @@ struct http_route {
     size_t body_cap;      /* bytes; a larger body is refused with 413 BODY_TOO_LARGE; 0: no body */
     http_handler handler; /* runs on a thread of the server and must not block for long */
     void *context;
+    /* Judges the head before any of the body is read: ERR_OK, or the problem with which the request is
+     * refused. It reads the request, may keep memory with it, and does not reply. NULL: every head is fine.
+     */
+    enum err (*admit)(struct http_request *request, void *context, struct detail *detail);
 };
 
 /* ---- reading; strings live as long as the request */
@@ -53,7 +57,7 @@ const char *http_request_id(const struct http_request *request);
  * lock that the callback takes. What context points to must stay until http_reply_* has returned; after that,
  * the callback does not run any more and the memory may be freed.
  *
- * A request whose client is gone must be replied to all the same (with ERR_CANCELLED). Bytes of a pipelined
+ * A request whose client is gone must still be replied to (with ERR_CANCELLED). Bytes of a pipelined
  * next request do not matter. A client that has closed only its sending side counts as gone: TCP does not
  * tell it from one that has left, and libmicrohttpd would not send it the reply either.
  */

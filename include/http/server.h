@@ -37,15 +37,19 @@ struct http_server_settings {
  * application/json, 400 for a request target that is not an absolute path, broken percent escapes, and
  * queries that have a parameter twice or too many. Also 400, and the connection closed, for heads with more
  * than one meaning: a NUL anywhere; Content-Length with Transfer-Encoding; two of Authorization,
- * Content-Length, Content-Type, Expect, Host, Idempotency-Key, Transfer-Encoding, X-Request-Id. A body that
- * is announced as too large is refused before it is read, and the connection closed.
+ * Content-Length, Content-Type, Expect, Host, Idempotency-Key, Transfer-Encoding, X-Request-Id. 411, and the
+ * connection closed, for a Transfer-Encoding. A request that is refused by its head, also by its route's
+ * admit, is replied to before its body is read; if it has one, the connection is closed.
  *
  * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is logged
  * when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a request
- * whose client left (ERR_CANCELLED) at debug with status 499.
+ * whose client left (ERR_CANCELLED) at debug with status 499. At most 20 lines in ten
+ * seconds have the same code.
  */
 MUST_CHECK enum err http_server_start(
     const struct http_server_settings *settings, struct http_server **out, struct detail *detail);
+/* Requests of all servers of this process that were replied to with this problem; ERR_OK: with none. */
+uint64_t http_request_count(enum err e);
 unsigned http_server_port(const struct http_server *server);
 /*
  * Accepts no new connections. Requests in progress get up to grace_ms to be replied to; those that still

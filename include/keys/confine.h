@@ -1,8 +1,9 @@
 /*
  * Confines fairway itself, the process that reads the network. Code that takes it over can read no secret
  * file again, even as root or as the file's owner, cannot reach into the key process or any other
- * process, cannot start a program, write a file, change its mode or gain a privilege. It still has what
- * fairway needs: its memory, its sockets, new connections, and the socket to the key process.
+ * process, cannot start a program, execute memory that it has written, write a file, change its mode or gain
+ * a privilege. It still has what fairway needs: its memory, its sockets, new connections, and the socket to
+ * the key process.
  */
 #ifndef FAIRWAY_KEYS_CONFINE_H
 #define FAIRWAY_KEYS_CONFINE_H
@@ -18,7 +19,8 @@ struct confine_settings {
      * (src/keys/confine_files.h). A path that does not exist is skipped. */
     const char *const *files;
     size_t file_count;
-    pid_t keyd; /* may still be signalled; 0: no key process */
+    bool abstract_sockets; /* may still be connected to: the configuration names one */
+    pid_t keyd;            /* may still be killed; 0: no key process */
 };
 
 struct confine_report {
@@ -39,5 +41,9 @@ void confine_hide(void);
  */
 MUST_CHECK enum err confine_enter(
     const struct confine_settings *settings, struct confine_report *report, struct detail *detail);
+
+/* To be called when all listening sockets are open: from then on no thread can bind or listen. ERR_CONFIG:
+ * the kernel refuses. */
+MUST_CHECK enum err confine_listening(struct detail *detail);
 
 #endif

@@ -39,12 +39,22 @@ struct keyd_secrets {
     int distribution_fd; /* S... with an optional newline */
 };
 
-/* What keyd signs at most. It is an argument of the program and no message changes it, so that a fairway that
- * was captured later cannot. */
 #define KEYD_SIGNATURES_PER_SECOND_MIN 20 /* one creation needs as many */
 struct keyd_budget {
     uint32_t signatures_per_second; /* at least KEYD_SIGNATURES_PER_SECOND_MIN */
     int64_t fee_stroops_per_hour;   /* of fee bumps, creations and merges */
+};
+
+/* What keyd signs at most. These are arguments of the program, and no message changes them (arguments.h). */
+struct keyd_settings {
+    struct keyd_budget budget;
+    struct policy_limits limits;   /* keyd gets base_fee_stroops and max_resource_fee_stroops */
+    int64_t max_lease_fee_stroops; /* inner fee cap */
+    int64_t max_bump_fee_stroops;  /* of a fee bump without its resource fee, of a creation or merge */
+    bool has_network;              /* else the network is that of keyd_load */
+    struct network_id network;
+    bool has_distribution; /* else it is the account of the secret */
+    struct public_key distribution;
 };
 
 /* A row of master_keys: which secret gives the key with this id. */
@@ -57,28 +67,22 @@ struct master_key_row {
 struct keyd;
 
 /*
- * Starts program with its budget, a socketpair and the secrets, and waits until it is sandboxed. Call it
+ * Starts program with its settings, a socketpair and the secrets, and waits until it is sandboxed. Call it
  * before any other socket is opened, from a thread that lives as long as the process: the kernel kills keyd
  * when that thread ends. keyd_load must be the next call; keyd_stop frees *out. ERR_CONFIG: program or
- * secrets are unusable. ERR_KEYD_UNAVAILABLE: a system call failed, or keyd does not answer.
+ * secrets are unusable, or the distribution secret does not belong to settings->distribution.
+ * ERR_KEYD_UNAVAILABLE: a system call failed, or keyd does not answer.
  */
-MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_settings *settings,
     const struct keyd_secrets *secrets, struct keyd **out, struct detail *detail);
 
 /*
- * Sends the settings and the known key rows: once, before any other call. Returns in *current the row of the
+ * Sends the network and the known key rows: once, before any other call. Returns in *current the row of the
  * key that seals new seeds, and in *distribution the distribution account. *is_new: *current is not among the
  * rows, and must be stored before the first seed that it seals. ERR_CONFIG: no secret matches a known row, or
- * the distribution secret does not belong to settings->distribution.
+ * the network is not that of the settings.
  */
-struct keyd_settings {
-    struct network_id network;
-    const struct public_key *distribution; /* NULL: the account of the secret */
-    struct policy_limits limits;
-    int64_t max_lease_fee_stroops; /* inner fee cap */
-    int64_t max_bump_fee_stroops;  /* of a fee bump without its resource fee, of a creation or merge */
-};
-MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct keyd_settings *settings,
+MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct network_id *network,
     const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
     struct public_key *distribution, struct detail *detail);
 

@@ -6,7 +6,7 @@
 #ifndef FAIRWAY_KEYS_SERVER_H
 #define FAIRWAY_KEYS_SERVER_H
 
-#include "keys/keyd.h"
+#include "keys/arguments.h"
 
 /* Exit codes beside those of sysexits.h: the violation that ended the process. */
 enum server_violation {
@@ -21,14 +21,13 @@ enum server_violation {
 
 /* Enters the sandbox, reads the secrets, sends WIRE_READY and runs server_run. Returns the exit code:
  * EX_CONFIG when the sandbox or the secrets fail, else server_run's. */
-int server_main(
-    int socket_fd, enum keyd_mode mode, const struct keyd_budget *budget, const struct keyd_secrets *secrets);
+int server_main(const struct arguments *arguments);
 
 /*
  * Handles requests until the peer closes the socket (EX_OK). EX_CONFIG: the key ring could not be loaded; the
  * answer says why. EX_IOERR: the answer could not be written. Else a violation, which is logged.
  */
 struct ring;
-int server_run(int fd, enum keyd_mode mode, const struct keyd_budget *budget, struct ring *ring);
+int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *settings, struct ring *ring);
 
 #endif

@@ -30,8 +30,8 @@ void rpc_free(struct rpc *rpc); /* NULL is fine */
 
 /* The number of addresses in a url, at most RPC_ADDRESSES_MAX: rpc_new uses no more. */
 size_t rpc_address_count(const char *url);
-/* Whether one of them is http, not https, and leads beyond this host: whoever is on the way can change what
- * the RPC says. */
+/* Whether one of them is http, not https, and of another host: anyone on the network path can change its
+ * responses. */
 bool rpc_is_plain(const char *url);
 /* The address, counted from 1, that the next call uses. */
 unsigned rpc_address(const struct rpc *rpc);

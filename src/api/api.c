@@ -11,7 +11,7 @@
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
 {
-    api->routes[api->route_count++] = (struct http_route){method, path, body_cap, handler, api};
+    api->routes[api->route_count++] = (struct http_route){method, path, body_cap, handler, api, NULL};
 }
 
 static void add_guarded(struct api *api, enum auth_scope scope, const char *method, const char *path,
@@ -19,8 +19,8 @@ static void add_guarded(struct api *api, enum auth_scope scope, const char *meth
 {
     struct api_guarded *guarded = &api->guarded[api->route_count];
     *guarded = (struct api_guarded){api, scope, handler};
-    add(api, method, path, body_cap, api_guard);
-    api->routes[api->route_count - 1].context = guarded;
+    api->routes[api->route_count++] =
+        (struct http_route){method, path, body_cap, api_guard, guarded, api_admit};
 }
 
 static struct api *api_new(const struct api_settings *settings, unsigned workers)
@@ -29,6 +29,7 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     api->settings = *settings;
     api->shares.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
     client_waits_init(&api->client_waits);
+    last_report_init(&api->last_report);
     api->workers = db_workers_start(settings->database_url, workers);
     return api;
 }
@@ -83,7 +84,9 @@ void api_drain(struct api *api)
 
 void api_free(struct api *api)
 {
-    if (api != NULL)
-        client_waits_free(&api->client_waits);
+    if (api == NULL)
+        return;
+    client_waits_free(&api->client_waits);
+    last_report_free(&api->last_report);
     free(api);
 }

@@ -6,6 +6,7 @@
 #include "client_waits.h"
 #include "connection_shares.h"
 #include "db_workers.h"
+#include "last_report.h"
 #include "rpc_workers.h"
 
 #define ROUTES_MAX 12
@@ -25,6 +26,7 @@ struct api {
     struct rpc_workers *rpc_workers; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
     struct client_waits client_waits;
+    struct last_report last_report;
     atomic_bool stopping; /* /readyz reports it */
     struct api_guarded guarded[ROUTES_MAX];
     struct http_route routes[ROUTES_MAX];
@@ -32,8 +34,9 @@ struct api {
 };
 
 /* The handlers; the context is the struct api. Each is in the file of its name, livez and readyz in
- * get_health.c. api_guard, in guard.c, authenticates the request and calls the handler of the struct
- * api_guarded. */
+ * get_health.c. api_admit and api_guard, in guard.c, authenticate the request's head and its body;
+ * api_guard calls the handler of the struct api_guarded. */
+MUST_CHECK enum err api_admit(struct http_request *request, void *api_guarded, struct detail *detail);
 void api_guard(struct http_request *request, void *api_guarded);
 void api_post_transaction(struct http_request *request, void *api);
 void api_get_transaction(struct http_request *request, void *api);

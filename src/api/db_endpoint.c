@@ -33,6 +33,7 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
     query->work.run = run;
     query->work.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
     query->endpoint = endpoint;
+    query->api = api;
     query->settings = &api->settings;
     query->http = http;
     enum err e = endpoint->read == NULL ? ERR_OK : endpoint->read(query, &detail);

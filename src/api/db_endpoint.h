@@ -13,6 +13,7 @@
 struct db_query {
     struct db_work work; /* first: the workers return it */
     const struct db_endpoint *endpoint;
+    struct api *api;
     const struct api_settings *settings;
     struct http_request *http;
 };

@@ -11,11 +11,17 @@
 #include "commit.h"
 #include "db/server.h"
 #include "db_endpoint.h"
+#include "http/server.h"
 #include "pool/pool_counts.h"
+
+static void describe_as(FILE *out, const char *type, const char *name, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
 
 static void describe(FILE *out, const char *name, const char *help)
 {
-    fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+    describe_as(out, "gauge", name, help);
 }
 
 static void gauge(FILE *out, const char *name, const char *help, int64_t value)
@@ -28,6 +34,16 @@ static void put_build(FILE *out)
 {
     describe(out, "fairway_build_info", "The commit that this replica was built from.");
     fprintf(out, "fairway_build_info{commit=\"%s\"} 1\n", FAIRWAY_COMMIT);
+}
+
+/* The log leaves out lines when there are many; these counts have every request. */
+static void put_requests(FILE *out)
+{
+    static const char name[] = "fairway_http_requests_total";
+    describe_as(out, "counter", name, "HTTP requests by the code of their problem; OK: without one.");
+    for (enum err e = ERR_OK; e < ERR_COUNT; e++)
+        if (http_request_count(e) > 0)
+            fprintf(out, "%s{code=\"%s\"} %" PRIu64 "\n", name, err_code(e), http_request_count(e));
 }
 
 static void put_accounts(FILE *out, const struct pool_counts *pool)
@@ -92,6 +108,7 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     struct pool_counts pool;
     const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
     put_build(out);
+    put_requests(out);
     gauge(out, "fairway_database_up", "1: the database is available.", database);
     if (settings->ingest_ready != NULL)
         gauge(out, "fairway_ingestion_ok",

@@ -1,13 +1,13 @@
 /*
- * Authentication, before an endpoint sees the request. Every reason for a refusal gives the same 401: one who
- * tries tokens learns nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
+ * Authentication, before an endpoint sees the request. The head is judged before the body is read, so only
+ * clients make us hold bodies. All refusals are the same 401, so that an attacker who tries tokens learns
+ * nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
  */
-#include <pthread.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rate_limit.h"
 #include "context.h"
 #include "reply.h"
 
@@ -17,63 +17,54 @@ enum {
 
 _Static_assert(AUTH_NAME_SIZE == CLIENT_SIZE, "a lease has the name of its client");
 
-/* How many refusals may still be logged in this second, and how many were not. */
-static struct {
-    pthread_mutex_t mutex;
-    int64_t second;
-    unsigned logged, suppressed;
-} refusals = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-/* Returns whether to log one more; *suppressed: those since the last line. */
-static bool may_log(unsigned *suppressed)
+static void log_refusal(const struct http_request *request, enum err e, const struct auth_client *client,
+    const struct detail *why)
 {
-    const int64_t second = clock_ms() / 1000;
-    pthread_mutex_lock(&refusals.mutex);
-    if (second != refusals.second) {
-        refusals.second = second;
-        refusals.logged = 0;
-    }
-    const bool may = refusals.logged < LOGGED_EACH_SECOND;
-    *suppressed = refusals.suppressed;
-    refusals.suppressed = may ? 0 : refusals.suppressed + 1;
-    refusals.logged += may;
-    pthread_mutex_unlock(&refusals.mutex);
-    return may;
-}
-
-static void refuse(
-    struct http_request *request, enum err e, const struct auth_client *client, const struct detail *why)
-{
+    static struct rate_limit limit;
     unsigned suppressed;
-    if (may_log(&suppressed))
+    if (rate_limit_allows(&limit, LOGGED_EACH_SECOND, 1000, &suppressed))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
             "request_id=%s client=%s reason=\"%s\" suppressed=%u", http_request_id(request), client->name,
             why->text, suppressed);
-    api_refuse(request, e, e == ERR_FORBIDDEN ? why : NULL);
+}
+
+enum err api_admit(struct http_request *request, void *api_guarded, struct detail *detail)
+{
+    const struct api_guarded *route = api_guarded;
+    struct auth *auth = route->api->settings.auth;
+    if (auth == NULL)
+        return ERR_OK;
+    const struct auth_request asked = {.method = http_method(request),
+        .target = http_target(request),
+        .authorization = http_header(request, "Authorization"),
+        .idempotency_key = http_header(request, "Idempotency-Key"),
+        .audience = route->api->settings.passphrase,
+        .scope = route->scope,
+        .now_s = time(NULL)};
+    struct auth_client client;
+    struct detail why = {0};
+    enum err e = auth_check(auth, &asked, &client, &why);
+    if (e == ERR_OK)
+        http_keep(request, mem_copy(&client, sizeof client));
+    else
+        log_refusal(request, e, &client, &why);
+    if (e == ERR_FORBIDDEN)
+        *detail = why;
+    return e;
 }
 
 void api_guard(struct http_request *request, void *api_guarded)
 {
     const struct api_guarded *route = api_guarded;
-    struct auth *auth = route->api->settings.auth;
-    if (auth == NULL) {
+    const struct auth_client *client = http_kept(request);
+    struct detail why = {0};
+    enum err e = ERR_OK;
+    if (route->api->settings.auth != NULL)
+        e = auth_check_body(client, http_body(request), &why);
+    if (e == ERR_OK) {
         route->handler(request, route->api);
         return;
     }
-    const struct auth_request asked = {.method = http_method(request),
-        .target = http_target(request),
-        .authorization = http_header(request, "Authorization"),
-        .idempotency_key = http_header(request, "Idempotency-Key"),
-        .body = http_body(request),
-        .audience = route->api->settings.passphrase,
-        .scope = route->scope,
-        .now_s = time(NULL)};
-    struct auth_client *client = NEW(struct auth_client);
-    struct detail why = {0};
-    enum err e = auth_check(auth, &asked, client, &why);
-    http_keep(request, client);
-    if (e == ERR_OK)
-        route->handler(request, route->api);
-    else
-        refuse(request, e, client, &why);
+    log_refusal(request, e, client, &why);
+    api_refuse(request, e, NULL);
 }

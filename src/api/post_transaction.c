@@ -92,8 +92,8 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
     enum err e = json_read_number(body, "timeoutSeconds", 0, INT64_MAX, &seconds, detail);
     if (e == ERR_OK && seconds < LEASE_SECONDS_MIN)
         return detail_set(detail, ERR_INVALID_REQUEST,
-            "timeoutSeconds must be at least %d; more than %d counts as that.", LEASE_SECONDS_MIN,
-            LEASE_SECONDS_MAX);
+            "timeoutSeconds must be at least %d; more than %d counts as %d.", LEASE_SECONDS_MIN,
+            LEASE_SECONDS_MAX, LEASE_SECONDS_MAX);
     *timeout_s = seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
     return e;
 }
@@ -155,9 +155,9 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
 }
 
 /*
- * Submits the request to the engine, unless e says that it is refused. A request with an Idempotency-Key goes
- * there nevertheless: it may be the retry of a lease that was granted before. A token is valid for too short
- * a time for that.
+ * Submits the request to the engine, unless e says that it is refused. A request with an Idempotency-Key is
+ * submitted anyway, because it may be a retry of an earlier one. A request with only a token is not: a token
+ * is valid for seconds.
  */
 static enum err enqueue(struct lease_job *job, enum err e, const struct detail *detail)
 {

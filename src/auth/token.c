@@ -38,7 +38,7 @@ static enum err read_object(struct bytes part, json_t **out, struct detail *why)
     return ERR_OK;
 }
 
-/* Algorithms other than EdDSA do not exist here, whatever the header says. */
+/* Only EdDSA is accepted: the header never chooses the algorithm. */
 static enum err check_header(struct bytes part, struct detail *why)
 {
     static const char *const names[] = {"alg", "typ", "kid"};

@@ -33,6 +33,23 @@ static PQconninfoOption *defaults_with(const char *service)
     return defaults;
 }
 
+/* A host of the list begins with '@'. */
+static bool has_abstract_host(const char *hosts)
+{
+    return hosts != NULL && (hosts[0] == '@' || strstr(hosts, ",@") != NULL);
+}
+
+bool url_is_abstract(const char *url)
+{
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+    PQconninfoOption *defaults = defaults_with(value_of(options, "service"));
+    const char *hosts = value_of(options, "host");
+    const bool is_abstract = has_abstract_host(hosts != NULL ? hosts : value_of(defaults, "host"));
+    PQconninfoFree(options);
+    PQconninfoFree(defaults);
+    return is_abstract;
+}
+
 size_t url_files(const char *url, char *out[static URL_FILES_MAX])
 {
     PQconninfoOption *options = PQconninfoParse(url, NULL);

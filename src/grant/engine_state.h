@@ -22,9 +22,11 @@ struct engine_worker {
  * that were the share of another replica are tried again soon (`reclaim_ms`): that replica may have stopped.
  * The shortage ends when nothing waits, or when many more accounts are idle than requests wait.
  *
- *   ENOUGH --a claim finds too few--> CLAIM_DUE --a worker takes it--> CLAIMING --it ends--> SHORT, or ENOUGH
- *                                      ^   ^                              | accounts may be idle
- *        SHORT --accounts may be idle--+   +------------it ends---- CLAIMING_DUE
+ *   ENOUGH --a claim finds too few--> CLAIM_DUE --a worker takes it--> CLAIMING --it ends--> SHORT or ENOUGH
+ *                                       ^   ^                             |
+ *        SHORT --accounts may be idle---+   |                             | accounts may be idle
+ *                                           |                             v
+ *                                           +---------it ends-------- CLAIMING_DUE
  */
 enum engine_accounts {
     ACCOUNTS_ENOUGH,

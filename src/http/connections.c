@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/rate_limit.h"
 #include "base/mem.h"
 #include "peers.h"
 
@@ -14,16 +15,10 @@ enum {
     NOTICE_MS = 10 * 1000 /* between two log lines of one kind */
 };
 
-/* Limits a log line that many connections would cause. For the listener's thread. */
-struct notice {
-    int64_t next_ms;
-    unsigned count;
-};
-
 struct connections {
     unsigned max, max_per_address;
     struct connection_limits limits;
-    struct notice crowded, too_many;
+    struct rate_limit crowded, too_many;
     atomic_uint open;   /* accepted and not yet closed */
     atomic_uint ending; /* of these, ended and not yet closed */
     pthread_mutex_t lock;
@@ -68,18 +63,6 @@ bool connections_ending(const struct connections *connections)
     return atomic_load(&connections->ending) > 0;
 }
 
-/* Counts one case. Returns whether to write the line now; then *count is how many cases it reports. */
-static bool notice_due(struct notice *notice, unsigned *count)
-{
-    int64_t now = clock_ms();
-    notice->count++;
-    if (now < notice->next_ms)
-        return false;
-    *count = notice->count;
-    *notice = (struct notice){.next_ms = now + NOTICE_MS};
-    return true;
-}
-
 struct connection *connections_add(
     struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len)
 {
@@ -96,13 +79,13 @@ struct connection *connections_add(
     if (allowed)
         return connection;
     free(connection);
-    unsigned closed;
-    if (notice_due(&connections->too_many, &closed)) {
+    unsigned before;
+    if (rate_limit_allows(&connections->too_many, 1, NOTICE_MS, &before)) {
         char host[64] = "?";
         getnameinfo(address, address_len, host, sizeof host, NULL, 0, NI_NUMERICHOST);
         log_warn("connections closed: too many from one address",
             "address=%s max_connections_per_address=%u closed=%u", host, connections->max_per_address,
-            closed);
+            before + 1);
     }
     return NULL;
 }
@@ -164,15 +147,15 @@ bool connections_make_room(struct connections *connections)
 {
     struct connection *ended;
     uint64_t state;
-    unsigned closed;
+    unsigned before;
     pthread_mutex_lock(&connections->lock);
     while ((ended = most_dispensable(connections, &state)) != NULL && !end(connections, ended, state))
         ; /* its state has changed: its request has come */
     pthread_mutex_unlock(&connections->lock);
-    if (ended != NULL && notice_due(&connections->crowded, &closed))
+    if (ended != NULL && rate_limit_allows(&connections->crowded, 1, NOTICE_MS, &before))
         log_warn("nearly full: closing the oldest connections without a request",
             "open=%u max_connections=%u closed=%u", atomic_load(&connections->open), connections->max,
-            closed);
+            before + 1);
     return ended != NULL;
 }
 

@@ -8,8 +8,6 @@
 #include "base/err.h"
 
 struct head {
-    bool chunked;
-    bool expects_continue;
     bool json;       /* Content-Type is application/json, with or without parameters */
     uint64_t length; /* Content-Length; 0 without one */
 };
@@ -23,10 +21,11 @@ struct head_line {
 
 /*
  * ERR_INVALID_REQUEST when two readers could disagree on where the body ends; some versions of the library
- * accept such heads: Content-Length malformed or beside Transfer-Encoding; any Transfer-Encoding but a single
- * "chunked" in HTTP/1.1; a field name that is not a token, control characters in a value, a NUL or a folded
- * line (RFC 9112 sections 3.2, 5.1, 5.2, 6.1 to 6.3). The same for two of a field that must be unambiguous,
- * such as Idempotency-Key: see the list in http/server.h. The connection must be closed then.
+ * accept such heads: no Host in HTTP/1.1; Content-Length malformed or beside Transfer-Encoding; a field name
+ * that is not a token, control characters in a value, a NUL or a folded line (RFC 9112
+ * sections 3.2, 5.1, 5.2, 6.1 to 6.3). The same for two of a field that must be unambiguous, such as
+ * Idempotency-Key: see the list in http/server.h. ERR_LENGTH_REQUIRED for any Transfer-Encoding. The
+ * connection must be closed in all these cases.
  */
 MUST_CHECK enum err head_read(struct MHD_Connection *connection, const struct head_line *line,
     struct head *head, struct detail *detail);

@@ -10,12 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "reply.h"
-
-/* The body of a refused request is read up to this many bytes, so that the client gets the reply and can use
- * the connection again. */
-enum {
-    DROP_CAP = 1 << 20
-};
+#include "request_log.h"
 
 /* The only function that changes a phase. Returns the phase before. Does nothing when the phase cannot be
  * followed by `to`. */
@@ -115,6 +110,21 @@ static void take_over_id(struct http_request *request)
         memcpy(request->id, id, len + 1);
 }
 
+/* Has the route judge the head. No route's function is called after http_server_drain. */
+static enum err admit(struct http_request *request)
+{
+    struct http_server *server = request->server;
+    const struct http_route *route = request->match.route;
+    enum err e = ERR_SHUTTING_DOWN;
+    if (route->admit == NULL)
+        return ERR_OK;
+    atomic_fetch_add(&server->in_handlers, 1);
+    if (atomic_load(&server->stage) != CLOSED)
+        e = route->admit(request, route->context, &request->refusal_detail);
+    atomic_fetch_sub(&server->in_handlers, 1);
+    return e;
+}
+
 /* Checks the head. Returns true when the request must be refused before its body is read. */
 static bool check_head(struct http_request *request, const char *method, const char *version)
 {
@@ -136,26 +146,10 @@ static bool check_head(struct http_request *request, const char *method, const c
         e = ERR_BODY_TOO_LARGE;
     else if (e == ERR_OK && route->body_cap > 0 && strcmp(method, "POST") == 0 && !head.json)
         e = ERR_UNSUPPORTED_MEDIA_TYPE;
+    else if (e == ERR_OK)
+        e = admit(request);
     request->refusal = e;
-    bool has_body = head.chunked || head.length > 0;
-    return e != ERR_OK && has_body &&
-           (e == ERR_BODY_TOO_LARGE || head.length > DROP_CAP || head.expects_continue);
-}
-
-/* Returns false when a refused body is too large to be read to its end: the connection is closed without a
- * reply. */
-static bool take_body(struct http_request *request, const char *data, size_t len)
-{
-    if (request->refusal == ERR_OK && len > request->match.route->body_cap - request->body.len) {
-        request->refusal = ERR_BODY_TOO_LARGE;
-        buf_free(&request->body);
-    }
-    if (request->refusal == ERR_OK) {
-        buf_add(&request->body, data, len);
-        return true;
-    }
-    request->dropped += len;
-    return request->dropped <= DROP_CAP;
+    return e != ERR_OK && head.length > 0;
 }
 
 enum MHD_Result request_continue(void *context, struct MHD_Connection *connection, const char *path,
@@ -178,9 +172,10 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
         return refuse(request, request->refusal, &request->refusal_detail);
     }
     if (*data_len > 0) {
-        bool more = take_body(request, data, *data_len);
+        /* In all no more than Content-Length, which is within the route's cap. */
+        buf_add(&request->body, data, *data_len);
         *data_len = 0;
-        return more ? MHD_YES : MHD_NO;
+        return MHD_YES;
     }
     if (request->refusal != ERR_OK)
         return refuse(request, request->refusal, &request->refusal_detail);
@@ -219,24 +214,6 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     return request;
 }
 
-/* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
-static enum log_level level_of(const struct http_request *request)
-{
-    if (request->error == ERR_CANCELLED)
-        return LOG_DEBUG;
-    return request->status >= 500 ? LOG_WARN : request->status >= 400 ? LOG_INFO : LOG_DEBUG;
-}
-
-/* 499: what other servers log for a client that left before the reply. It is never sent. */
-static void log_request(const struct http_request *request, bool sent)
-{
-    const bool client_left = request->error == ERR_CANCELLED;
-    log_line(level_of(request), "request",
-        "method=\"%s\" path=\"%.200s\" status=%d code=%s sent=%d client_left=%d ms=%.3f request_id=%s",
-        request->method, request->target.path, client_left ? 499 : request->status, err_code(request->error),
-        sent, client_left, (double)(clock_us() - request->began_us) / 1000, request->id);
-}
-
 void request_end(
     void *context, struct MHD_Connection *connection, void **closure, enum MHD_RequestTerminationCode how)
 {
@@ -245,7 +222,7 @@ void request_end(
     struct http_request *request = *closure;
     if (request == NULL)
         return;
-    log_request(request, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    request_log(request, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     (void)!listener_phase(server->listener, request->peer, CONNECTION_IDLE); /* or it is closed */
     if (request->response != NULL)
         MHD_destroy_response(request->response);

@@ -47,8 +47,7 @@ struct http_request {
     enum err refusal; /* ERR_OK, or why the server itself refuses it */
     struct detail refusal_detail;
     struct buf body;
-    size_t dropped; /* bytes of a refused body that were read */
-    bool closes;    /* the connection, after the reply: where the next request begins is uncertain */
+    bool closes; /* the connection, after the reply: where the next request begins is uncertain */
 
     int status; /* with response: written before REPLIED, read after */
     struct MHD_Response *response;

@@ -26,6 +26,8 @@
 #define SKIP_UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 0, skipped)
 /* The same for any, or none, of the bits. */
 #define SKIP_IF_ANY(bits, skipped) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, skipped, 0)
+/* The loaded word becomes its bits in the mask. */
+#define KEEP_BITS(mask) BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask)
 #define SKIP_UNLESS_ANY(bits, skipped) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, skipped)
 
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)

@@ -1,4 +1,4 @@
-/* The system calls that a confined fairway never makes. They fail with EPERM. */
+/* The system calls of a confined fairway. All others fail. */
 #ifndef FAIRWAY_KEYS_CONFINE_CALLS_H
 #define FAIRWAY_KEYS_CONFINE_CALLS_H
 

@@ -160,7 +160,8 @@ enum err confine_files(
     report->landlock = landlock_version();
     if (report->landlock == 0)
         return ERR_OK;
-    rules.fd = landlock_rules(report->landlock, LANDLOCK_DENY_FILES);
+    rules.fd = landlock_rules(report->landlock,
+        settings->abstract_sockets ? LANDLOCK_DENY_FILES : LANDLOCK_DENY_FILES | LANDLOCK_DENY_ABSTRACT);
     if (rules.fd < 0)
         return detail_set(detail, ERR_CONFIG, "Landlock: %s", strerror(errno));
     for (size_t i = 0; i < rules.secrets.count; i++)

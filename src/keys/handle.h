@@ -9,12 +9,13 @@
 struct handle_state {
     struct ring *ring;
     struct budget budget;
-    int64_t warned_us; /* clock_us() of handle_may_warn */
-    /* set by WIRE_LOAD */
-    bool loaded;
-    struct policy_limits limits;
-    int64_t max_lease_fee_stroops, max_bump_fee_stroops;
+    struct keyd_settings settings; /* limits.distribution is the account of the secret */
+    int64_t warned_us;             /* clock_us() of handle_may_warn */
+    bool loaded;                   /* WIRE_LOAD has been handled */
 };
+
+/* Before WIRE_LOAD. ring has its secrets (ring_read). */
+struct handle_state handle_state_of(struct ring *ring, const struct keyd_settings *settings);
 
 /* ERR_OK: the answer is complete; it may say that the request is refused. Any other error: the request is
  * malformed, which ends the process. */

@@ -1,42 +1,37 @@
 /* The messages that load the key ring and generate keys. */
+#include <string.h>
+
+#include "base/clock.h"
 #include "handle.h"
 #include "wire.h"
 
-static enum err read_settings(struct handle_state *state, struct xdr_reader *request, bool *has_distribution,
-    struct public_key *distribution)
+struct handle_state handle_state_of(struct ring *ring, const struct keyd_settings *settings)
 {
-    enum err e;
-    if ((e = xdr_opaque(request, state->ring->network.bytes, sizeof state->ring->network.bytes)) != ERR_OK ||
-        (e = xdr_bool(request, has_distribution)) != ERR_OK ||
-        (e = xdr_opaque(request, distribution->bytes, sizeof distribution->bytes)) != ERR_OK ||
-        (e = xdr_u32(request, &state->limits.base_fee_stroops)) != ERR_OK ||
-        (e = xdr_i64(request, &state->limits.max_resource_fee_stroops)) != ERR_OK ||
-        (e = xdr_i64(request, &state->max_lease_fee_stroops)) != ERR_OK)
-        return e;
-    return xdr_i64(request, &state->max_bump_fee_stroops);
+    struct handle_state state = {
+        .ring = ring, .budget = budget_of(&settings->budget, clock_us()), .settings = *settings};
+    state.settings.limits.distribution = ring->distribution;
+    return state;
 }
 
-static enum err check_distribution(
-    const struct ring *ring, bool configured, const struct public_key *key, struct detail *detail)
+/* Seeds are sealed for a network, so another one opens none. But a creation needs none. */
+static enum err check_network(
+    const struct keyd_settings *settings, const struct network_id *network, struct detail *detail)
 {
-    if (!ring->secrets->has_distribution)
+    if (settings->has_network && memcmp(&settings->network, network, sizeof *network) != 0)
         return detail_set(
-            detail, ERR_CONFIG, "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
-    if (configured && !public_key_equal(key, &ring->distribution))
-        return detail_set(detail, ERR_CONFIG,
-            "DISTRIBUTION_ACCOUNT_PRIVATE_KEY does not belong to DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
+            detail, ERR_CONFIG, "the key process is for the network of NETWORK_PASSPHRASE only");
     return ERR_OK;
 }
 
 enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     struct master_key_row rows[MASTER_KEY_ROWS_MAX], none = {0};
-    struct public_key distribution;
+    struct network_id network;
     struct detail detail = {0};
-    bool configured, is_new = false;
+    bool is_new = false;
     uint32_t count;
     enum err e;
-    if ((e = read_settings(state, request, &configured, &distribution)) != ERR_OK ||
+    if ((e = xdr_opaque(request, network.bytes, sizeof network.bytes)) != ERR_OK ||
         (e = xdr_u32(request, &count)) != ERR_OK)
         return e;
     if (count > MASTER_KEY_ROWS_MAX)
@@ -44,10 +39,10 @@ enum err handle_load(struct handle_state *state, struct xdr_reader *request, str
     for (uint32_t i = 0; i < count; i++)
         if ((e = wire_get_row(request, &rows[i])) != ERR_OK)
             return e;
-    enum err result = check_distribution(state->ring, configured, &distribution, &detail);
+    state->ring->network = network;
+    enum err result = check_network(&state->settings, &network, &detail);
     if (result == ERR_OK)
         result = ring_load(state->ring, rows, count, &is_new, &detail);
-    state->limits.distribution = state->ring->distribution;
     state->loaded = result == ERR_OK; /* else the process ends after this answer */
     wire_put_result(answer, result, &detail);
     wire_put_row(answer, result == ERR_OK ? &state->ring->current->row : &none);

@@ -37,7 +37,7 @@ static enum err check_provisioning(struct handle_state *state, const struct prov
     if (!public_key_equal(&provisioning->distribution, &state->ring->distribution))
         return detail_set(
             detail, ERR_INVALID_TRANSACTION, "the distribution account is not the one of this key process");
-    if (provisioning->fee_stroops > state->max_bump_fee_stroops)
+    if (provisioning->fee_stroops > state->settings.max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, "the fee is above the key process's maximum");
     enum err e = own_clock_check(now_s, detail);
     if (e != ERR_OK)

@@ -17,8 +17,8 @@ static enum err check_and_sign(struct handle_state *state, uint64_t now_s, const
     enum err e;
     if ((e = own_clock_check(now_s, detail)) != ERR_OK ||
         (e = transaction_decode(item->transaction, &transaction, detail)) != ERR_OK ||
-        (e = policy_check_lease(&transaction, &item->signer, &state->limits, state->max_lease_fee_stroops,
-             now_s, detail)) != ERR_OK ||
+        (e = policy_check_lease(&transaction, &item->signer, &state->settings.limits,
+             state->settings.max_lease_fee_stroops, now_s, detail)) != ERR_OK ||
         (e = budget_take(&state->budget, clock_us(), 1, 0, detail)) != ERR_OK)
         return e;
     *hash = transaction_hash(&state->ring->network, item->transaction);
@@ -85,8 +85,8 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
 
 /*
  * A seed that opens proves that the source belongs to the pool. The channel account's signature proves that
- * keyd has signed exactly this transaction as a lease. It is judged again all the same: an earlier keyd may
- * have had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
+ * keyd has signed exactly this transaction as a lease. It is judged again, because an earlier keyd may have
+ * had other limits or a wrong clock. The limit of the fee is for the bid; the resource fee, which the
  * transaction declares, is added.
  */
 static enum err check_inner(struct handle_state *state, const struct envelope *inner,
@@ -95,11 +95,11 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
     const struct hash hash = envelope_hash(&state->ring->network, inner);
     if (inner->form == ENVELOPE_FEE_BUMP)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
-    enum err e = policy_check_lease(
-        inner, &inner->source, &state->limits, state->max_lease_fee_stroops, own_clock_latest_s(), detail);
+    enum err e = policy_check_lease(inner, &inner->source, &state->settings.limits,
+        state->settings.max_lease_fee_stroops, own_clock_latest_s(), detail);
     if (e != ERR_OK)
         return e;
-    if (fee_stroops <= 0 || fee_stroops - inner->resource_fee_stroops > state->max_bump_fee_stroops)
+    if (fee_stroops <= 0 || fee_stroops - inner->resource_fee_stroops > state->settings.max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
             "the fee is not between 1 and the key process's maximum, with the transaction's resource fee");
     e = ring_check_signed(state->ring, inner, sealed, &hash);

@@ -23,11 +23,11 @@ static bool open_lost_fd(struct keyd *keyd)
            epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->child.pidfd, &event) == 0;
 }
 
-enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_settings *settings,
     const struct keyd_secrets *secrets, struct keyd **out, struct detail *detail)
 {
     struct spawn_child child;
-    enum err e = spawn_keyd(program, mode, budget, secrets, &child, detail);
+    enum err e = spawn_keyd(program, mode, settings, secrets, &child, detail);
     if (e != ERR_OK)
         return e;
     struct keyd *keyd = NEW(struct keyd);
@@ -74,34 +74,21 @@ bool keyd_ended(const struct keyd *keyd, struct detail *detail)
     return spawn_ended(&keyd->child, 0, detail);
 }
 
-static void put_settings(struct buf *out, const struct keyd_settings *settings)
-{
-    const struct public_key none = {0};
-    buf_add(out, settings->network.bytes, sizeof settings->network.bytes);
-    buf_add_u32(out, settings->distribution != NULL);
-    buf_add(
-        out, settings->distribution != NULL ? settings->distribution->bytes : none.bytes, sizeof none.bytes);
-    buf_add_u32(out, settings->limits.base_fee_stroops);
-    buf_add_u64(out, (uint64_t)settings->limits.max_resource_fee_stroops);
-    buf_add_u64(out, (uint64_t)settings->max_lease_fee_stroops);
-    buf_add_u64(out, (uint64_t)settings->max_bump_fee_stroops);
-}
-
 static enum err unavailable(struct detail *detail)
 {
     return detail_set(detail, ERR_KEYD_UNAVAILABLE, "the key process does not answer");
 }
 
-enum err keyd_load(struct keyd *keyd, const struct keyd_settings *settings,
-    const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
-    struct public_key *distribution, struct detail *detail)
+enum err keyd_load(struct keyd *keyd, const struct network_id *network, const struct master_key_row rows[],
+    size_t row_count, struct master_key_row *current, bool *is_new, struct public_key *distribution,
+    struct detail *detail)
 {
     enum err e, result = ERR_OK;
     struct xdr_reader answer;
     if (row_count > MASTER_KEY_ROWS_MAX)
         return detail_set(detail, ERR_CONFIG, "more than %d master keys", MASTER_KEY_ROWS_MAX);
     struct buf *request = client_begin(keyd);
-    put_settings(request, settings);
+    buf_add(request, network->bytes, sizeof network->bytes);
     buf_add_u32(request, (uint32_t)row_count);
     for (size_t i = 0; i < row_count; i++)
         wire_put_row(request, &rows[i]);

@@ -25,7 +25,9 @@ int landlock_rules(int version, unsigned denials)
     } denied = {
         .files = (denials & LANDLOCK_DENY_FILES) != 0 ? file_rights[version < 5 ? version : 5] : 0,
         .network = (denials & LANDLOCK_DENY_TCP) != 0 && version >= 4 ? 3 : 0,
-        .scopes = (denials & LANDLOCK_DENY_SCOPES) != 0 && version >= 6 ? 3 : 0,
+        .scopes = version < 6 ? 0
+                              : ((denials & LANDLOCK_DENY_ABSTRACT) != 0 ? 1u : 0) |
+                                    ((denials & LANDLOCK_DENY_SIGNALS) != 0 ? 2u : 0),
     };
     const size_t size = version < 4 ? 8 : version < 6 ? 16 : 24;
     return (int)syscall(SYS_landlock_create_ruleset, &denied, size, 0u);

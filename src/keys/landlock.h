@@ -9,8 +9,9 @@
 /* What a rule set denies unless a rule allows it; ORed. A kernel denies as much of it as its version can. */
 enum landlock_denial {
     LANDLOCK_DENY_FILES = 1,
-    LANDLOCK_DENY_TCP = 2,   /* bind and connect */
-    LANDLOCK_DENY_SCOPES = 4 /* abstract UNIX sockets of other processes, and signals to them */
+    LANDLOCK_DENY_TCP = 2,      /* bind and connect */
+    LANDLOCK_DENY_ABSTRACT = 4, /* to connect to abstract UNIX sockets of other processes */
+    LANDLOCK_DENY_SIGNALS = 8   /* to other processes */
 };
 
 /* The version that the kernel has; 0: none. */

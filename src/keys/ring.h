@@ -13,8 +13,8 @@
  *
  * The first signature after ring_begin, which begins each message, is verified. This finds a fault that
  * stays, such as a damaged table of libsodium or a damaged distribution key. The others are made twice. After
- * the first fault all are verified, as long as the process lives. Not found is a fault that begins within a
- * message, stays, and does the same to both computations.
+ * the first fault all are verified, as long as the process lives. A fault that begins within a message,
+ * stays, and does the same to both computations is not found.
  */
 #ifndef FAIRWAY_KEYS_RING_H
 #define FAIRWAY_KEYS_RING_H

@@ -68,7 +68,8 @@ static enum err deny_files_and_network(struct detail *detail)
         log_warn("this kernel has no Landlock; only the system call filter restricts the key process", NULL);
         return ERR_OK;
     }
-    const int rules = landlock_rules(version, LANDLOCK_DENY_FILES | LANDLOCK_DENY_TCP | LANDLOCK_DENY_SCOPES);
+    const int rules = landlock_rules(
+        version, LANDLOCK_DENY_FILES | LANDLOCK_DENY_TCP | LANDLOCK_DENY_ABSTRACT | LANDLOCK_DENY_SIGNALS);
     return rules < 0 ? failed(detail, "Landlock") : landlock_restrict(rules, detail);
 }
 

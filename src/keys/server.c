@@ -3,7 +3,6 @@
 #include <sodium.h>
 #include <sysexits.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "handle.h"
@@ -78,9 +77,9 @@ static int handle_one(
     return state->loaded ? -1 : EX_CONFIG;
 }
 
-int server_run(int fd, enum keyd_mode mode, const struct keyd_budget *budget, struct ring *ring)
+int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *settings, struct ring *ring)
 {
-    struct handle_state state = {.ring = ring, .budget = budget_of(budget, clock_us())};
+    struct handle_state state = handle_state_of(ring, settings);
     struct buf request = {0}, answer = {0};
     int code;
     do
@@ -91,27 +90,41 @@ int server_run(int fd, enum keyd_mode mode, const struct keyd_budget *budget, st
     return code;
 }
 
-static enum err prepare(
-    int socket_fd, const struct keyd_secrets *secrets, struct ring *ring, struct detail *detail)
+static enum err check_distribution(
+    const struct keyd_settings *settings, const struct ring *ring, struct detail *detail)
 {
-    const int keep[] = {socket_fd, secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
+    if (!ring->secrets->has_distribution)
+        return detail_set(
+            detail, ERR_CONFIG, "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
+    if (settings->has_distribution && !public_key_equal(&settings->distribution, &ring->distribution))
+        return detail_set(detail, ERR_CONFIG,
+            "DISTRIBUTION_ACCOUNT_PRIVATE_KEY does not belong to DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
+    return ERR_OK;
+}
+
+static enum err prepare(const struct arguments *arguments, struct ring *ring, struct detail *detail)
+{
+    const struct keyd_secrets *secrets = &arguments->secrets;
+    const int keep[] = {
+        arguments->socket_fd, secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
     enum err e = sandbox_prepare(keep, ARRAY_LEN(keep), detail);
     if (e != ERR_OK)
         return e;
     if (sodium_init() < 0)
         return detail_set(detail, ERR_CONFIG, "libsodium does not initialize");
-    if ((e = ring_open(ring, detail)) != ERR_OK || (e = ring_read(ring, secrets, detail)) != ERR_OK)
+    if ((e = ring_open(ring, detail)) != ERR_OK || (e = ring_read(ring, secrets, detail)) != ERR_OK ||
+        (e = check_distribution(&arguments->settings, ring, detail)) != ERR_OK)
         return e;
-    return sandbox_enter(socket_fd, detail);
+    return sandbox_enter(arguments->socket_fd, detail);
 }
 
-int server_main(
-    int socket_fd, enum keyd_mode mode, const struct keyd_budget *budget, const struct keyd_secrets *secrets)
+int server_main(const struct arguments *arguments)
 {
+    const int socket_fd = arguments->socket_fd;
     struct ring ring;
     struct detail detail = {0};
     struct buf ready = {0};
-    enum err e = prepare(socket_fd, secrets, &ring, &detail);
+    enum err e = prepare(arguments, &ring, &detail);
     wire_put_result(&ready, e, &detail);
     bool sent = wire_write(socket_fd, WIRE_READY, buf_bytes(&ready), -1);
     buf_free(&ready);
@@ -119,7 +132,7 @@ int server_main(
         log_error("cannot write to the socket of the key process", "detail=\"%s\"", detail.text);
     if (e != ERR_OK || !sent)
         return e != ERR_OK ? EX_CONFIG : EX_IOERR;
-    int code = server_run(socket_fd, mode, budget, &ring);
+    int code = server_run(socket_fd, arguments->mode, &arguments->settings, &ring);
     ring_close(&ring);
     return code;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "keys/arguments.h"
 
 /* Runs between fork and exec, where only async-signal-safe calls are allowed. */
 static _Noreturn void become_keyd(
@@ -37,11 +37,10 @@ static void close_secrets(const struct keyd_secrets *secrets)
             close(fds[i]);
 }
 
-enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_settings *settings,
     const struct keyd_secrets *secrets, struct spawn_child *out, struct detail *detail)
 {
     int pair[2];
-    char numbers[4][12], budgets[2][24];
     if (access(program, X_OK) != 0) {
         close_secrets(secrets);
         return detail_set(detail, ERR_CONFIG, "cannot execute %s: %s", program, strerror(errno));
@@ -52,15 +51,11 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
     }
     const int inherited[] = {
         pair[1], secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
-    for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
-        snprintf(numbers[i], sizeof numbers[i], "%d", inherited[i]);
-    snprintf(budgets[0], sizeof budgets[0], "%" PRIu32, budget->signatures_per_second);
-    snprintf(budgets[1], sizeof budgets[1], "%" PRId64, budget->fee_stroops_per_hour);
-    char *const argv[] = {"fairway-keyd", mode == KEYD_SERVE ? "serve" : "provision", numbers[0], numbers[1],
-        numbers[2], numbers[3], budgets[0], budgets[1], NULL};
+    struct arguments_text text;
+    arguments_write(&(struct arguments){mode, pair[1], *secrets, *settings}, &text);
     pid_t pid = fork();
     if (pid == 0)
-        become_keyd(program, argv, inherited, ARRAY_LEN(inherited));
+        become_keyd(program, text.argv, inherited, ARRAY_LEN(inherited));
     close(pair[1]);
     close_secrets(secrets);
     if (pid < 0) {

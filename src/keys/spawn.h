@@ -14,7 +14,7 @@ struct spawn_child {
 
 /* Forks and executes program. Closes the secrets, also on error. ERR_CONFIG: program cannot be executed.
  * ERR_KEYD_UNAVAILABLE: a system call failed. */
-MUST_CHECK enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_budget *budget,
+MUST_CHECK enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_settings *settings,
     const struct keyd_secrets *secrets, struct spawn_child *out, struct detail *detail);
 
 /* Whether the process has ended or ends within wait_ms; *detail says how. Does not reap it. */

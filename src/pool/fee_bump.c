@@ -81,16 +81,9 @@ static enum err find_ended(
 
 /* The source accounts, and whether their open lease is this client's. A transaction with an older
  * sequence number than that lease belongs to another lease, which has ended. */
-static const char sql_find[] =
-    "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
-    ", coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
-    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), f.bumps, f.highest"
-    " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
-    "   AS n (source, hash, client, sequence, ordinal)"
-    " CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts a WHERE a.public_key = n.source OFFSET 0) a"
-    " CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest FROM "
-    "fairway.fee_bumps b"
-    "   WHERE b.lease_hash = n.hash AND b.granted_at = a.locked_at) f";
+static const char sql_find[] = "SELECT a.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
+                               ", a.is_open, a.is_later, a.bumps, a.highest"
+                               " FROM fairway.find_bump_sources($1, $2, $3, $4) a";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,
@@ -156,20 +149,9 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
 }
 
-/* The locks keep the leases open until the rows are committed; an item whose lease is open is returned, with
- * whether its client's limit for the day allows it. */
+/* Returns the items whose leases are open, and whether their client's limit for the day allows them. */
 static const char sql_record[] =
-    "WITH lease AS MATERIALIZED (SELECT n.ordinal, n.hash, a.lease_hash, a.locked_at, n.fee,"
-    "     CASE WHEN n.day_max > 0 AND n.added > 0 THEN fairway.use_fees(n.client, n.added, n.day_max)"
-    "       ELSE true END AS fits"
-    "   FROM unnest($1::bytea[], $2::bytea[], $3::int8[], $4::text[], $5::text[], $6::int8[], $7::int8[])"
-    "     WITH ORDINALITY AS n (hash, lease, fee, source, client, added, day_max, ordinal)"
-    "   CROSS JOIN LATERAL (SELECT a.lease_hash, a.locked_at FROM fairway.channel_accounts a"
-    "     WHERE a.public_key = n.source AND a.lease_hash = n.lease FOR SHARE) a),"
-    " bump AS (INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
-    "   SELECT lease.hash, lease.lease_hash, lease.locked_at, lease.fee FROM lease WHERE lease.fits"
-    "   ON CONFLICT DO NOTHING)"
-    " SELECT lease.ordinal, lease.fits FROM lease";
+    "SELECT r.ordinal, r.fits FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7) r";
 
 struct ordered {
     char address[ADDRESS_SIZE];

@@ -1,6 +1,6 @@
 // `make bench`: signed responses a second over HTTP. PostgreSQL runs with fsync on; load generator, service, ledger feed and database share
 // one machine. Prints the tables of the README and the goals beside what was reached, and writes the same figures to build/bench.json.
-//   BENCH            parts to run: pools, lives, in_use, keys, history, decoding (default: all)
+//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, decoding (default: all)
 //   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
 //   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
 //   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
@@ -20,8 +20,8 @@ const figures = {};
 
 const fmt = n => Math.round(n).toLocaleString('en-US');
 const cell = m => `${fmt(m.rate)}/s, ${m.p50_ms.toFixed(2)} / ${m.p99_ms.toFixed(2)} ms${m.refused ? `, ${m.refused} refused` : ''}`;
-const cpuCell = ({ cpu_us: c }) => `${c.postgres} (${c.ledgers}) / ${c.fairway} / ${c.keyd}`;
-const CPU = ['CPU us an answer at 1: PostgreSQL (of that ledgers) / fairway / keyd', 'at 128'];
+const cpuCell = ({ cpu_us: c }) => `${c.postgres} (${c.ledgers}) / ${c.fairway} / ${c.keyd}; ${c.generator} / ${c.feed}`;
+const CPU = ['CPU us an answer at 1: PostgreSQL (of that ledgers) / fairway / keyd; load generator / feed', 'at 128'];
 const cpuCells = by => [cpuCell(by[1]), cpuCell(by[128])];
 const row = cells => console.log(`| ${cells.join(' | ')} |`);
 function table(title, first, last) {
@@ -34,7 +34,7 @@ function table(title, first, last) {
 const named = by => Object.assign({}, ...Object.entries(by).map(([c, m]) => ({ [`rate${c}`]: m.rate, [`p50_ms${c}`]: m.p50_ms,
   [`p99_ms${c}`]: m.p99_ms, [`refused${c}`]: m.refused, [`cpu_us${c}`]: m.cpu_us })));
 
-/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, kind, header, before()}. */
+/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, kind, header, key, before()}. */
 async function compare(cases, times = rounds) {
   const request = body(), taken = cases.map(() => ({}));
   for (let round = 0; round < times; round++) {
@@ -42,7 +42,7 @@ async function compare(cases, times = rounds) {
     for (const i of order) {
       await cases[i].before?.();
       for (const c of connections)
-        (taken[i][c] ??= []).push(await measure(cases[i].service, c, { kind: cases[i].kind, body: request, header: cases[i].header }));
+        (taken[i][c] ??= []).push(await measure(cases[i].service, c, { kind: cases[i].kind, body: request, header: cases[i].header, key: cases[i].key }));
       await cases[i].after?.();
     }
   }
@@ -124,6 +124,24 @@ async function keys() {
   row(['cost', ...connections.map(c => `${cost[`cost_percent${c}`]} %`), '', '']);
 }
 
+/** Requests with tokens. The load generator signs one for each request in all cases. */
+async function auth() {
+  const pool = 2000, open = await Service.start(cluster, 'open', pool), guarded = await Service.start(cluster, 'guarded', pool, true);
+  table(`Authentication, a pool of ${fmt(pool)}; p50 / p99.`, ['requests'], ['128, beside the first row', ...CPU]);
+  const cases = {
+    'no authentication, a key each': { service: open, key: 'header' },
+    'a token each': { service: guarded, key: 'token' },
+    'a token and a key, which the token names': { service: guarded, key: 'claim' },
+    'a token and a key': { service: guarded, key: 'header' },
+  };
+  const all = await compare(Object.values(cases).map(one => ({ ...one, kind: 'authenticated', after: () => one.service.stopFeed() })));
+  await open.stop();
+  await guarded.stop();
+  figures.auth = { [pool]: Object.fromEntries(Object.keys(cases).map((what, i) => [what, named(all[i])])) };
+  Object.keys(cases).forEach((what, i) => row([what, ...connections.map(c => cell(all[i][c])), `${Math.round(100 * all[i][128].rate / all[0][128].rate)} %`,
+    ...cpuCells(all[i])]));
+}
+
 async function history() {
   const pool = 2000, leases = Number(process.env.BENCH_HISTORY ?? 1_000_000);
   const young = await Service.start(cluster, 'young', pool), old = await Service.start(cluster, 'old', pool);
@@ -183,7 +201,7 @@ function goals() {
   figures.goals = rows.map(([what, wanted, reached, met]) => ({ what, wanted, reached, met: met === 'yes' }));
 }
 
-const parts = { pools, lives, in_use: inUse, keys, history, decoding };
+const parts = { pools, lives, in_use: inUse, keys, auth, history, decoding };
 try {
   const chosen = list('BENCH', Object.keys(parts).join(',')), unknown = chosen.find(name => !parts[name]);
   if (unknown)

@@ -4,6 +4,8 @@ local ffi = require('ffi')
 ffi.cdef [[
 int sodium_init(void);
 int crypto_sign_detached(unsigned char *, unsigned long long *, const unsigned char *, unsigned long long, const unsigned char *);
+int sodium_base642bin(unsigned char *, size_t, const char *, size_t, const char *, size_t *, const char **, int);
+char *sodium_bin2base64(char *, size_t, const unsigned char *, size_t, int);
 ]]
 local sodium = ffi.load('sodium')
 sodium.sodium_init()
@@ -15,36 +17,20 @@ end
 local secret = unhex(os.getenv('BENCH_SECRET'))
 local bump_path = os.getenv('BENCH_BUMP_PATH')
 local signed = {}
-local digits, values = {}, {}
-local alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-for i = 0, 63 do
-    digits[i] = alphabet:sub(i + 1, i + 1)
-    values[alphabet:byte(i + 1)] = i
+local BASE64 = 1 -- sodium_base64_VARIANT_ORIGINAL
+local bytes, len, text = ffi.new('unsigned char[65536]'), ffi.new('size_t[1]'), ffi.new('char[87384]')
+local function decode(base64)
+    assert(sodium.sodium_base642bin(bytes, 65536, base64, #base64, nil, len, nil, BASE64) == 0)
+    return ffi.string(bytes, len[0])
 end
-local function decode(text)
-    local out, n = {}, #text
-    for i = 1, n, 4 do
-        local a, b, c, d = text:byte(i, i + 3)
-        local group = values[a] * 262144 + values[b] * 4096 + (values[c] or 0) * 64 + (values[d] or 0)
-        out[#out + 1] = string.char(math.floor(group / 65536), math.floor(group / 256) % 256, group % 256)
-    end
-    local padding = text:sub(-2) == '==' and 2 or text:sub(-1) == '=' and 1 or 0
-    return table.concat(out):sub(1, -1 - padding)
-end
-local function encode(bytes)
-    local out = {}
-    for i = 1, #bytes, 3 do
-        local a, b, c = bytes:byte(i, i + 2)
-        local group = a * 65536 + (b or 0) * 256 + (c or 0)
-        out[#out + 1] = digits[math.floor(group / 262144)] .. digits[math.floor(group / 4096) % 64] ..
-            (b and digits[math.floor(group / 64) % 64] or '=') .. (c and digits[group % 64] or '=')
-    end
-    return table.concat(out)
+local function encode(data)
+    sodium.sodium_bin2base64(text, 87384, data, #data, BASE64)
+    return ffi.string(text)
 end
 -- The envelope ends with one signature: its count, a hint, a length and 64 bytes.
 local signature = ffi.new('unsigned char[64]')
-local function sign(text, hash)
-    local envelope = decode(text)
+local function sign(base64, hash)
+    local envelope = decode(base64)
     sodium.crypto_sign_detached(signature, nil, unhex(hash), 32, secret)
     return encode(envelope:sub(1, -77) .. '\0\0\0\2' .. envelope:sub(-72) .. secret:sub(-4) .. '\0\0\0\64' .. ffi.string(signature, 64))
 end

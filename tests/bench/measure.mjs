@@ -1,7 +1,8 @@
-// One measurement: wrk against a fairway, and the CPU time of each process per response.
+// One measurement: wrk against a fairway, and the CPU time of each process per response. The load generator and the feed, which fairway
+// does not have, are counted apart from it.
 import fs from 'node:fs';
 import path from 'node:path';
-import { root, run, sql, user } from './setup.mjs';
+import { client, root, run, secretOf, sql, user } from './setup.mjs';
 
 const TICKS = Number(run('getconf', ['CLK_TCK']));
 const seconds = Number(process.env.BENCH_SECONDS ?? 8);
@@ -28,25 +29,39 @@ function processTimes(parent) {
   }
 }
 
-/** CPU time so far: of PostgreSQL, of its sessions that commit ledgers, of fairway and of its key process. */
+/** The CPU time that the feed has spent on building ledgers: the last complete line that it has printed. */
+const built = feed => feed === undefined ? 0 : Number(fs.readFileSync(feed.printed, 'utf8').split('\n').at(-2) ?? 0);
+
+/**
+ * CPU time so far. postgres: of its processes without the session that reads for the feed; ledgers: of that, of the session that commits
+ * ledgers; fairway: of its process and of the ingestion code that runs in the feed; keyd; feed: of building ledgers, with that session;
+ * generator: of load generators that have ended.
+ */
 function cpuTimes(service) {
-  const { postmaster } = service.cluster, front = service.process.pid;
+  const { postmaster } = service.cluster, front = service.process.pid, feed = service.feed;
+  const sessions = sql(service.url, '-c', `SELECT pid || ' ' || application_name FROM pg_stat_activity WHERE datname = current_database()`)
+    .split('\n').map(line => [Number(line.split(' ')[0]), line.slice(line.indexOf(' ') + 1)]);
   const { all, reapedUs } = processTimes(postmaster);
   const sum = (what, reaped = 0) => all.filter(what).reduce((total, { us }) => total + us, reaped);
-  const ledgers = sql(service.url, '-c', `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
-    AND application_name IN ('feed_ledgers', 'fairway ingest')`).split('\n').map(Number);
+  const session = name => sum(({ pid }) => sessions.some(([of, is]) => of === pid && is === name));
+  const reads = session('feed_ledgers'), built_us = built(feed);
   return {
-    postgres: sum(({ pid, parent }) => pid === postmaster || parent === postmaster, reapedUs),
-    ledgers: sum(({ pid }) => ledgers.includes(pid)),
-    fairway: sum(({ pid }) => pid === front),
+    postgres: sum(({ pid, parent }) => pid === postmaster || parent === postmaster, reapedUs) - reads,
+    ledgers: session('fairway ingest'),
+    fairway: sum(({ pid }) => pid === front || pid === feed?.pid) - built_us,
     keyd: sum(({ parent }) => parent === front),
+    feed: reads + built_us,
+    generator: generatorUs,
   };
 }
 
 const here = path.join(root, 'tests/bench');
+let generatorUs = 0;
 const wrk = (connections, script, url, env) => {
+  const before = processTime(process.pid).reapedUs;
   const out = run('wrk', ['-t', connections === 1 ? '1' : '2', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s', '--latency',
     '-s', path.join(here, script), url], { BENCH_COMMON: path.join(here, 'common.lua'), ...env });
+  generatorUs += processTime(process.pid).reapedUs - before;
   return JSON.parse(/^BENCH (.*)$/m.exec(out)[1]);
 };
 
@@ -55,24 +70,24 @@ const settled = async service => {
   await service.settled();
 };
 
-const secret = Buffer.concat([user.rawSecretKey(), user.rawPublicKey()]); // as libsodium takes it
-
 /** The kinds of load: which script of wrk runs, on which path, with which environment; and what happens before and after it. */
 const loads = {
   leases: { script: 'post.lua', path: '/v1/transactions', before: settled,
     env: ({ body, header, pauseMs = 0 }) => ({ BENCH_BODY: body, BENCH_PAUSE_MS: String(Math.round(pauseMs)), ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }) }) },
-  lives: { script: 'life.lua', path: '/v1/transactions', 
+  lives: { script: 'life.lua', path: '/v1/transactions',
     before: async service => { await settled(service); await service.startFeed('bumped'); },
-    env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps', BENCH_SECRET: secret.toString('hex') }) },
-  bumps: { script: 'bump.lua', path: '/v1/fee-bumps', before: async (service, { body }) => { await service.stopFeed(); await service.leaseAndSign(body); },
+    env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps', BENCH_SECRET: secretOf(user) }) },
+  bumps: { script: 'bump.lua', path: '/v1/fee-bumps', before: async (service, { body }) => { await settled(service); await service.stopFeed(); await service.leaseAndSign(body); },
     env: (_, service) => ({ BENCH_FILE: service.signedFile }) },
+  authenticated: { script: 'auth.lua', path: '/v1/transactions', before: settled,
+    env: ({ body, key }) => ({ BENCH_BODY: body, BENCH_KEY: key, BENCH_RUN: `${process.pid}-${++runs}`, BENCH_CLIENT: client.publicKey(), BENCH_SECRET: secretOf(client) }) },
 };
 
 /**
  * Applies a kind of load for some seconds over this many connections. Leases and lives begin when the pool is settled, and ledgers end their
- * leases; for fee bumps, leases of the whole pool stay open. header: a request header that gets a new value each time. pauseMs: the mean
+ * leases; for fee bumps, new leases of the whole pool stay open. header: a request header that gets a new value each time. key: see auth.lua. pauseMs: the mean
  * pause of a connection before each request, for a rate below the highest. Returns
- * {connections, answers, refused, us, p50us, p99us, cpu: {postgres, ledgers, fairway, keyd} in us}.
+ * {connections, answers, refused, us, p50us, p99us, cpu: that of cpuTimes}.
  */
 export async function measure(service, connections, { kind = 'leases', ...what }) {
   const load = loads[kind];

@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { until } from '../e2e/harness.mjs';
+import { authorization } from '../e2e/token.mjs';
 
 export const root = new URL('../..', import.meta.url).pathname;
 export const build = path.resolve(root, process.env.BUILD ?? 'build/release');
@@ -15,8 +16,10 @@ export const ledgerMs = Number(process.env.BENCH_LEDGER_MS ?? 50);
 export const run = (program, args, env = {}) =>
   execFileSync(program, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 
-/** The user who pays in body() and signs. */
-export const user = Keypair.random();
+/** The user who pays in body() and signs; the client of a service with authentication. */
+export const user = Keypair.random(), client = Keypair.random();
+/** A secret key as libsodium takes it. */
+export const secretOf = key => Buffer.concat([key.rawSecretKey(), key.rawPublicKey()]).toString('hex');
 
 /** The request body of a payment. */
 export function body() {
@@ -59,10 +62,11 @@ export class Cluster {
     return url.href;
   }
 
-  start(program, args, env = {}) {
-    const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  /** output: a file for what the program prints; else it is added to the child's `text`, as its error messages are. */
+  start(program, args, env = {}, output) {
+    const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', output ? fs.openSync(output, 'w') : 'pipe', 'pipe'] });
     child.text = '';
-    for (const stream of [child.stdout, child.stderr])
+    for (const stream of [child.stdout, child.stderr].filter(stream => stream))
       stream.setEncoding('utf8').on('data', text => (child.text += text));
     child.ended = new Promise(resolve => child.on('exit', resolve));
     this.#children.add(child);
@@ -84,7 +88,7 @@ export const sql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 
 
 /** A fairway with a pool of idle accounts. While its feed runs, the real ledger transaction ends its leases. */
 export class Service {
-  static async start(cluster, name, pool) {
+  static async start(cluster, name, pool, authenticated = false) {
     const service = new Service(), { keys } = cluster;
     const url = cluster.database(name);
     run(`${build}/fairway`, ['migrate'], { DATABASE_URL: url, ...keys });
@@ -93,7 +97,7 @@ export class Service {
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
     Object.assign(service, { cluster, url, pool, held: 0 });
     service.process = cluster.start(`${build}/fairway`, ['serve'], { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, INGEST: 'off',
-      AUTH: 'none', PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
+      ...(authenticated ? { CLIENT_AUTH_PUBLIC_KEYS: client.publicKey() } : { AUTH: 'none' }), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
     service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??
       (service.process.exitCode !== null && (() => { throw new Error(service.process.text); })()), 30_000,
     `serve: ${service.process.text}`);
@@ -104,7 +108,9 @@ export class Service {
   async startFeed(which = 'leased') {
     if (this.feed?.which !== which)
       await this.stopFeed();
-    this.feed ??= Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(ledgerMs), which]), { which });
+    const printed = path.join(this.cluster.folder, 'feed');
+    this.feed ??= Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(ledgerMs), which], {}, printed),
+      { which, printed });
   }
 
   async stopFeed() {
@@ -115,23 +121,27 @@ export class Service {
 
   /** Waits until every lease has ended, except those of hold(). */
   async settled() {
-    await until(async () => (await (await fetch(`${this.api}/v1/pool`)).json()).accounts.idle === this.pool - this.held, 60_000,
+    const idle = async () => (await (await fetch(`${this.api}/v1/pool`, { headers: authorization(client, 'GET', '/v1/pool') })).json()).accounts.idle;
+    await until(async () => await idle() === this.pool - this.held, 60_000,
       `all but ${this.held} of ${this.pool} accounts are idle: ${this.feed?.text}${this.process.text}`);
   }
 
-  /** Leases the whole pool by the API, adds a user's signature to each, and writes them to the file `signedFile`, one a line. */
+  /** Leases the whole pool, which is idle, by the API, adds a user's signature to each, and writes them to the file `signedFile`, one a line. */
   async leaseAndSign(body) {
     this.signedFile = path.join(this.cluster.folder, 'signed');
     const signed = [], request = { method: 'POST', headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ ...JSON.parse(body), timeoutSeconds: 300 }) };
+    let left = this.pool;
     const lease = async () => {
-      for (let answer; (answer = await fetch(`${this.api}/v1/transactions`, request)).status === 201;)
-        signed.push(await answer.json());
+      while (left-- > 0) {
+        const answer = await fetch(`${this.api}/v1/transactions`, request);
+        if (answer.status !== 201)
+          throw new Error(`${answer.status} ${await answer.text()}`);
+        signed.push(withUserSignature(await answer.json()));
+      }
     };
-    if (Number(sql(this.url, '-c', `SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NULL`)) > 0)
-      await Promise.all(Array.from({ length: 32 }, lease));
-    if (signed.length > 0)
-      fs.writeFileSync(this.signedFile, signed.map(withUserSignature).join('\n'));
+    await Promise.all(Array.from({ length: 32 }, lease));
+    fs.writeFileSync(this.signedFile, signed.join('\n'));
   }
 
   /** Occupies this many accounts with leases that do not end. */

@@ -1,13 +1,15 @@
 // Copies of the tree in which planted defects are applied, built, tested and removed again.
 import { execFile, spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, readdir, realpath, rm, symlink, utimes } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 180_000; // the storm takes 70 s on an idle machine
+/** The factor, from 1 to 10, by which the load of this machine slows a program down. */
+const slowness = () => Math.min(10, Math.max(1, loadavg()[0] / availableParallelism()));
 
 // Hazards: defects of two earlier systems. The names of patches begin with these ids, and each id has at least one patch.
 export const HAZARDS = ['H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'H7', 'H14', 'H15', 'H16', 'H18', 'Z1', 'Z2', 'Z3', 'Z4', 'Z5', 'Z6', 'Z7',
@@ -34,15 +36,21 @@ export const oneOfEach = defects => HAZARDS.map(hazard => {
   return those.find(({ red }) => red.every(program => !program.endsWith('.mjs'))) ?? those[0];
 }).filter(Boolean);
 
-// Runs a command and returns its output. On timeout kills its whole process group.
+// Runs a command and returns its output. On timeout, which grows with the load of the machine, kills its whole process group.
 function judge(command, args, { cwd, env }) {
   return new Promise(resolve => {
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '', late = false;
     child.stdout.on('data', data => output += data);
     child.stderr.on('data', data => output += data);
-    const timer = setTimeout(() => { late = true; process.kill(-child.pid, 'SIGKILL'); }, TIMEOUT_MS);
-    child.on('close', (code, signal) => { clearTimeout(timer); resolve({ code, signal, late, output }); });
+    const begun = Date.now();
+    const timer = setInterval(() => {
+      if (Date.now() - begun < TIMEOUT_MS * slowness())
+        return;
+      late = true;
+      process.kill(-child.pid, 'SIGKILL');
+    }, 1000);
+    child.on('close', (code, signal) => { clearInterval(timer); resolve({ code, signal, late, output }); });
   });
 }
 

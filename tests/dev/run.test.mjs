@@ -99,7 +99,7 @@ async function started(settings) {
   return Object.assign(run, { url });
 }
 
-test('make demo without make run names the command to run first', { timeout: 120_000 }, async () => {
+test('make demo without make run names the command to run first', { timeout: 600_000 }, async () => {
   const demo = make('demo');
   assert.notEqual(await demo.ended, 0);
   assert.match(demo.text, /fairway is not running\. Run `make run` first/);
@@ -121,7 +121,7 @@ const endings = {
   },
 };
 for (const [name, act] of Object.entries(endings))
-  test(`make run and make demo work, and all processes end after: ${name}`, { timeout: 480_000 }, async () => {
+  test(`make run and make demo work, and all processes end after: ${name}`, { timeout: 600_000 }, async () => {
     const run = await started();
     const demo = make('demo');
     assert.equal(await demo.ended, 0, demo.text);
@@ -135,7 +135,7 @@ for (const [name, act] of Object.entries(endings))
 
 // The first of these creates a new PostgreSQL cluster.
 for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel accounts', 'serve'])
-  test(`Ctrl-C twice during the start, at "${step}", ends all processes`, { timeout: 480_000 }, async () => {
+  test(`Ctrl-C twice during the start, at "${step}", ends all processes`, { timeout: 600_000 }, async () => {
     if (step === 'PostgreSQL')
       fs.rmSync(folder, { recursive: true }), fs.mkdirSync(folder, 0o755);
     const run = make('run'), delay = Math.floor(Math.random() * 200);
@@ -146,7 +146,7 @@ for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel 
     await assertAllEnded(new Map(), `${delay} ms after "${step}"`);
   });
 
-test('make run prints its settings first, and serves on the address in LISTEN', { timeout: 480_000 }, async () => {
+test('make run prints its settings first, and serves on the address in LISTEN', { timeout: 600_000 }, async () => {
   const run = await started({ LISTEN: '127.0.0.2' });
   assert.equal(run.url, `http://127.0.0.2:${port}`);
   const settings = run.text.slice(run.text.indexOf('== settings'), run.text.indexOf('== PostgreSQL'));
@@ -158,7 +158,7 @@ test('make run prints its settings first, and serves on the address in LISTEN', 
   await assertAllEnded(ours(), 'Ctrl-C');
 });
 
-test('of two make run in one folder, started together, one is refused and the other is not affected', { timeout: 480_000 }, async () => {
+test('of two make run in one folder, started together, one is refused and the other is not affected', { timeout: 600_000 }, async () => {
   const other = String(await freePort());
   const runs = [make('run'), make('run', { PORT: other, ADMIN_PORT: '0' })];
   const code = await Promise.race(runs.map(({ ended }) => ended));
@@ -177,7 +177,7 @@ test('of two make run in one folder, started together, one is refused and the ot
 });
 
 test('make run names a DATABASE_URL and an RPC_URL from the environment, and how to start afresh when they do not belong together',
-  { timeout: 480_000 }, async () => {
+  { timeout: 600_000 }, async () => {
     const run = await started();
     const other = await startLocalnet({ port: 0, ledgerMs: 500, passphrase: 'Another Network' });
     try {
@@ -215,7 +215,7 @@ test('make run names a DATABASE_URL and an RPC_URL from the environment, and how
     await assertAllEnded(ours(), 'Ctrl-C');
   });
 
-test('a serve that does not start is reported, with the end of its log', { timeout: 480_000 }, async () => {
+test('a serve that does not start is reported, with the end of its log', { timeout: 600_000 }, async () => {
   const run = make('run', { LISTEN: '192.0.2.1' }); // no machine has this address
   assert.notEqual(await run.ended, 0);
   assert.match(run.text, /make run: fairway serve has ended \(exit code \d+\)\. The end of \S+serve\.log:\n(?:time=.*\n)*time=.* level=error .*192\.0\.2\.1/);
@@ -223,7 +223,7 @@ test('a serve that does not start is reported, with the end of its log', { timeo
   await assertAllEnded(new Map(), 'a serve that failed');
 });
 
-test('a serve that does not become ready is reported', { timeout: 480_000 }, async () => {
+test('a serve that does not become ready is reported', { timeout: 600_000 }, async () => {
   const run = make('run', { READY_TIMEOUT: '3' });
   await run.says(/^== serve/m);
   const serve = await until(() => [...ours()].find(([, { command }]) => /fairway serve/.test(command)), 10_000, 'serve runs');
@@ -235,7 +235,7 @@ test('a serve that does not become ready is reported', { timeout: 480_000 }, asy
 });
 
 for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port + 1000 > 65535 ? port - 1000 : port + 1000]])
-  test(`${setting} in use: make run names the process before it starts anything`, { timeout: 480_000 }, async () => {
+  test(`${setting} in use: make run names the process before it starts anything`, { timeout: 600_000 }, async () => {
     const server = http.createServer((_, response) => response.end()).listen(taken(), '127.0.0.1');
     const run = make('run');
     assert.notEqual(await run.ended, 0);
@@ -245,13 +245,13 @@ for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port 
     assert.doesNotMatch(run.text, /^== (?!settings)/m);
   });
 
-test('make run refuses settings that are not numbers', { timeout: 120_000 }, async () => {
+test('make run refuses settings that are not numbers', { timeout: 600_000 }, async () => {
   const run = make('run', { LEDGER_MS: '2s' });
   assert.notEqual(await run.ended, 0);
   assert.match(run.text, /make run: LEDGER_MS must be a number, not "2s"/);
 });
 
-test('processes left by a killed make run are named, and the command to end them works', { timeout: 480_000 }, async () => {
+test('processes left by a killed make run are named, and the command to end them works', { timeout: 600_000 }, async () => {
   const run = await started();
   run.signal('SIGKILL'); // localnet and serve run in their own sessions and stay
   await run.ended;
@@ -269,7 +269,7 @@ test('processes left by a killed make run are named, and the command to end them
   await assertAllEnded(ours(), 'Ctrl-C');
 });
 
-test('make without a compiler names the missing compiler', { timeout: 120_000 }, async () => {
+test('make without a compiler names the missing compiler', { timeout: 600_000 }, async () => {
   const bare = make('build', { CC: 'no-such-compiler', BUILD: path.join(folder, 'build') });
   assert.notEqual(await bare.ended, 0);
   assert.match(bare.text, /The C compiler no-such-compiler is missing\. On Debian, `make install-build` installs it/);
@@ -289,7 +289,7 @@ const promisedExec = (program, args, options = {}) => new Promise(resolve =>
 
 const nothingInstalled = { 'dpkg-query': 'exit 1', 'apt-get': 'echo "apt-get $*"' };
 
-test('install.sh as a user without sudo names what is missing and the command for root', { timeout: 120_000 }, async () => {
+test('install.sh as a user without sudo names what is missing and the command for root', { timeout: 600_000 }, async () => {
   const { code, text } = await install(['sh', 'dirname', 'grep', 'cat'], { ...nothingInstalled, id: 'echo 1000' });
   assert.equal(code, 69, text);
   assert.match(text, /These packages are missing: gcc make .*libsodium-dev/);
@@ -297,7 +297,7 @@ test('install.sh as a user without sudo names what is missing and the command fo
   assert.doesNotMatch(text, /not found|^apt-get/m);
 });
 
-test('install.sh prints its progress while apt is silent, and names what failed', { timeout: 120_000 }, async () => {
+test('install.sh prints its progress while apt is silent, and names what failed', { timeout: 600_000 }, async () => {
   const programs = ['sh', 'dirname', 'grep', 'sed', 'mktemp', 'rm', 'cat', 'tail', 'awk', 'env', 'wc', 'tr'];
   const done = await install(programs, { ...nothingInstalled, id: 'echo 0' });
   assert.equal(done.code, 0, done.text);

@@ -40,7 +40,7 @@ for (const [name, end, verb, state] of [
   ['a standby that a COMMIT did not wait for', 'pg_cancel_backend', 'release', 'active'],
   ['a COMMIT without a response', 'pg_terminate_backend', 'retire', 'retiring'],
 ])
-  test(`${verb}: ${name} leaves the outcome open, exit 75; a second run reports it`, { timeout: 60_000 }, async () => {
+  test(`${verb}: ${name} leaves the outcome open, exit 75; a second run reports it`, { timeout: 600_000 }, async () => {
     const { code, out } = await whileWaiting(end, verb, ...keys);
     assert.equal(code, 75, out);
     assert.doesNotMatch(out, /unchanged/);
@@ -60,7 +60,7 @@ const asksFor = ({ method, params }, key) => method === 'getLedgerEntries' &&
   params.keys.some(text => Buffer.from(text, 'base64').includes(Keypair.fromPublicKey(key).rawPublicKey()));
 
 for (const verb of ['release', 'retire'])
-  test(`${verb}: the read of an account is retried while the RPC's snapshot is missing`, { timeout: 60_000 }, async () => {
+  test(`${verb}: the read of an account is retried while the RPC's snapshot is missing`, { timeout: 600_000 }, async () => {
     await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
     let calls = 0, failed = 0;
     proxy.refuse = ({ method }) => method === 'getLedgerEntries' && calls++ % 3 < 2 ? (failed++, noSnapshot) : null;
@@ -71,7 +71,7 @@ for (const verb of ['release', 'retire'])
     assert.deepEqual(await states(), new Set([verb === 'release' ? 'active' : 'retiring']));
   });
 
-test('an account that the RPC fails to read does not change, and the list continues: exit 75', { timeout: 60_000 }, async () => {
+test('an account that the RPC fails to read does not change, and the list continues: exit 75', { timeout: 600_000 }, async () => {
   await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
   const [first, ...others] = keys;
   proxy.refuse = call => asksFor(call, first) ? noSnapshot : null;
@@ -84,7 +84,7 @@ test('an account that the RPC fails to read does not change, and the list contin
   assert.deepEqual(await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined'"), [[first]]);
 });
 
-test('an unavailable database or RPC ends the command, which reports that later accounts did not change', { timeout: 60_000 }, async () => {
+test('an unavailable database or RPC ends the command, which reports that later accounts did not change', { timeout: 600_000 }, async () => {
   proxy.onCall = async ({ method }) => method === 'getLedgerEntries' && 'hang up';
   const { code, out } = await start(['accounts', 'release', ...keys]).ended;
   assert.equal(code, 69, out);

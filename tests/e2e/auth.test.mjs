@@ -11,7 +11,7 @@ import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import { fairway, payment, startWorld, until } from './harness.mjs';
 import { authorization, signToken } from './token.mjs';
 
-const TIMEOUT = { timeout: 120_000 }, ACCOUNTS = 12, LEASES = '/v1/transactions';
+const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 12, LEASES = '/v1/transactions';
 const run = promisify(execFile);
 const wallet = Keypair.random(), other = Keypair.random(), reader = Keypair.random();
 let world, replicas, users, clientsFile;
@@ -160,6 +160,30 @@ test('two Authorization headers are refused, whichever is good', TIMEOUT, async 
     await new Promise(closed => socket.on('close', closed));
     assert.match(heard, /^HTTP\/1\.1 40[01] /);
   }
+});
+
+/** Sends the head of a POST that announces a body; resolves to what the service answers before the body has come. */
+const answerToHead = (service, token, length) => new Promise((resolve, reject) => {
+  const { hostname, port } = new URL(service.url), socket = net.connect(Number(port), hostname);
+  let answer = '';
+  socket.setEncoding('utf8').on('data', text => (answer += text)).on('end', () => resolve(answer)).on('error', reject);
+  socket.write(`POST ${LEASES} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${length}\r\n\r\n`);
+});
+
+test('J8 DX4 a request without a good token is refused before its body is read, and a body that is not the token\'s after that', TIMEOUT, async () => {
+  const [service] = replicas, body = newBody(), before = await leaseCount();
+  const refused = { 'no token': '', 'another key': signToken(Keypair.random(), 'POST', LEASES, body),
+    expired: signToken(wallet, 'POST', LEASES, body, { now: Math.floor(Date.now() / 1000) - 60 }) };
+  for (const [name, token] of Object.entries(refused)) {
+    const answer = await answerToHead(service, token, 50_000);
+    assert.match(answer, /^HTTP\/1.1 401 /, name);
+    assert.match(answer, /^Connection: close\r$/m, name);
+  }
+  assert.match(await answerToHead(service, signToken(reader, 'POST', LEASES, body), 50_000), /^HTTP\/1.1 403 /);
+  const other = await send(service, signToken(wallet, 'POST', LEASES, body), 'POST', LEASES, body.replace('30', '31'));
+  assert.equal(other.status, 401);
+  assert.match(service.log, /bodyHash is another body's/);
+  assert.equal(await leaseCount(), before);
 });
 
 test('DA4 a key is added, exchanged and revoked without a restart, by changing the file', TIMEOUT, async () => {

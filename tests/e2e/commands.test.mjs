@@ -6,10 +6,10 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { Service, fairway, sleep, startWorld, until } from './harness.mjs';
+import { Service, fairway, sleep, slower, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 3;
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 600_000 };
 const psql = (url, text) => promisify(execFile)('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, '-c', text]);
 let world;
 const services = [];
@@ -31,7 +31,7 @@ async function run(args, env = {}, base = world.env) {
   let out = '', error = '';
   child.stdout.on('data', data => (out += data));
   child.stderr.on('data', data => (error += data));
-  const limit = setTimeout(() => child.kill('SIGKILL'), 60_000);
+  const limit = setTimeout(() => child.kill('SIGKILL'), slower(60_000));
   const code = await new Promise(resolve => child.on('close', resolve));
   clearTimeout(limit);
   return { code, out, error, ms: Date.now() - begun };

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { fairway, payThrough, startWorld, until } from './harness.mjs';
 
 const run = promisify(execFile);
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 600_000 };
 const isRoot = process.getuid() === 0;
 let world, users;
 

@@ -22,7 +22,7 @@ async function assertNoDoubleLease() {
   assert.deepEqual(twice, [], 'no sequence number consumed by two leases');
 }
 
-test('serve is killed three times under load, and nothing leaks', { timeout: 480_000 }, async () => {
+test('serve is killed three times under load, and nothing leaks', { timeout: 600_000 }, async () => {
   const users = await Promise.all(Array.from({ length: 8 }, () => world.newAccount()));
   let service = await world.serve(), running = true, paid = 0;
   const clients = users.map(async (user, i) => {

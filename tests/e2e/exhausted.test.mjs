@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, payment, sleep, startWorld, until } from './harness.mjs';
+import { assertSettled, payment, slower, startWorld, until, within } from './harness.mjs';
 
 const root = new URL('../..', import.meta.url).pathname;
 const library = path.resolve(root, process.env.FAIRWAY_FAIL_SO ?? 'build/release/tests/faults/fail.so');
@@ -93,7 +93,7 @@ async function leases() {
 /** The answer, or why there is none. A request must not wait for ever. */
 async function heard(request) {
   let timer;
-  const late = new Promise((_, reject) => (timer = setTimeout(reject, 60_000, new Error('no answer in 60 s'))));
+  const late = new Promise((_, reject) => (timer = setTimeout(reject, slower(60_000), new Error('no answer in 60 s'))));
   try {
     return await Promise.race([request.catch(error => ({ none: error })), late]);
   } finally {
@@ -113,7 +113,7 @@ async function assertClean(name, kind, n, service, answer, prepared) {
   const now = await leases();
   if (answer.status === 201)
     assert.ok(now.has(answer.json.hash), where);
-  const ended = await Promise.race([service.ended, sleep(answer.none ? 300 : 0)]);
+  const ended = await within(service.ended, answer.none ? 300 : 0);
   if (ended)
     assert.ok(CLEAN_ENDS.includes(ended.code), `${where}: ended with ${JSON.stringify(ended)}\n${service.log.slice(-2000)}`);
   return ended;
@@ -144,7 +144,7 @@ async function failEverywhere(name, which) {
     let ended = await assertClean(name, kind, n, service, answer, ready);
     if (!ended) { // it goes on, or ends soon
       const next = await ask();
-      ended = !kind.right(next.answer, next.prepared) && await Promise.race([service.ended, sleep(20_000)]);
+      ended = !kind.right(next.answer, next.prepared) && await within(service.ended, slower(20_000));
       if (!ended)
         assert.ok(kind.right(next.answer, next.prepared), `${name}, after number ${n}: ${JSON.stringify(next.answer)}\n${service.log.slice(-2000)}`);
       else
@@ -169,7 +169,7 @@ for (const name of Object.keys(kinds)) {
   });
 }
 
-test('DX5 signals that interrupt half of the system calls change no answer', { timeout: 300_000 }, async () => {
+test('DX5 signals that interrupt half of the system calls change no answer', { timeout: 600_000 }, async () => {
   const service = await victim();
   const prepared = Object.fromEntries(await Promise.all(Object.entries(kinds).map(async ([name, kind]) => [name, await kind.prepare?.()])));
   arm(0n, -1n);
@@ -182,7 +182,7 @@ test('DX5 signals that interrupt half of the system calls change no answer', { t
   await service.kill();
 });
 
-test('DX5 afterwards every lease ends and every account is idle', { timeout: 300_000 }, async () => {
+test('DX5 afterwards every lease ends and every account is idle', { timeout: 600_000 }, async () => {
   arm(0n, 0n);
   await assertSettled(assert, world, keeper, ACCOUNTS);
 });

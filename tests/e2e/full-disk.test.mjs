@@ -26,7 +26,7 @@ after(() => world?.stop());
 
 const isDiskOk = async () => (await service.metrics()).fairway_database_disk_ok;
 
-test('DX7 with a full disk /readyz fails, and nothing that cannot be written is leased', { timeout: 120_000 }, async () => {
+test('DX7 with a full disk /readyz fails, and nothing that cannot be written is leased', { timeout: 600_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   await payThrough(world, service, payer, payee);
   assert.deepEqual(await service.check('disk'), { status: 200, name: 'disk', ok: true });

@@ -27,7 +27,7 @@ async function lease(service, from, to, timeoutSeconds) {
 const status = async (service, { hash }) => (await service.get(`/v1/transactions/${hash}`)).json.status;
 const cursor = () => world.cursor();
 
-test('DR5 after a gap beyond retention every lease has ended or is open, and nothing is leased too early', { timeout: 240_000 }, async () => {
+test('DR5 after a gap beyond retention every lease has ended or is open, and nothing is leased too early', { timeout: 600_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   service = await world.serve();
   const included = await lease(service, payer, payee, 20);
@@ -55,7 +55,7 @@ test('DR5 after a gap beyond retention every lease has ended or is open, and not
   assert.equal(odd, '0');
 });
 
-test('DR5 ensure-accounts completes across a gap', { timeout: 240_000 }, async () => {
+test('DR5 ensure-accounts completes across a gap', { timeout: 600_000 }, async () => {
   const before = await cursor();
   await service.kill('SIGKILL');
   await until(async () => (await world.network.getHealth()).oldestLedger > before + 1, 60_000, 'the gap opens');

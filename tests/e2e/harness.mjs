@@ -18,6 +18,8 @@ export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
 /** The factor, from 1 to 10, by which the load of this machine slows a test down. */
 const slowness = () => Math.min(10, Math.max(1, os.loadavg()[0] / os.availableParallelism()));
+/** What takes up to ms alone may take that long here. */
+export const slower = ms => ms * slowness();
 
 /** Waits until check() returns a true value, and returns it. Throws after ms, or later in proportion to the machine's load. */
 export async function until(check, ms, what) {
@@ -27,10 +29,17 @@ export async function until(check, ms, what) {
     if (value)
       return value;
     const waited = Date.now() - begun;
-    if (waited > ms * slowness())
+    if (waited > slower(ms))
       throw new Error(`timed out after ${waited} ms, waiting until: ${what}`);
     await sleep(50);
   }
+}
+
+/** What the promise resolves to; undefined when that takes longer than ms. */
+export function within(promise, ms) {
+  let timer;
+  const late = new Promise(resolve => (timer = setTimeout(resolve, ms)));
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 /** A port of 127.0.0.1 on which nothing listens. */
@@ -88,7 +97,7 @@ class World {
 
   /** Runs a command to its end; throws with its output when its exit code is not 0. */
   async fairway(...args) {
-    return run(fairway, args, { env: this.env, timeout: 120_000 });
+    return run(fairway, args, { env: this.env, timeout: slower(120_000) });
   }
 
   /** Starts a command. Returns {process, ended}, where ended resolves to {code, signal, out} with all its output. */
@@ -168,7 +177,7 @@ class World {
     for (const service of this.#services)
       await service.kill('SIGKILL');
     await this.localnet.close();
-    await this.postgres('stop').catch(() => {});
+    await this.postgres('stop', { mode: 'immediate' }).catch(() => {});
     fs.rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -8,7 +8,7 @@ import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import { assertSettled, payment, sleep, startWorld, until } from './harness.mjs';
 import { authorization } from './token.mjs';
 
-const TIMEOUT = { timeout: 240_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
+const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
 const names = ['open', 'share', 'rate', 'waits', 'bumps', 'fees', 'free'];
 const keys = Object.fromEntries(names.map(name => [name, Keypair.random()]));
 const limits = {

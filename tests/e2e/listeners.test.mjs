@@ -8,7 +8,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { fairway, payment, sleep, startWorld, until } from './harness.mjs';
+import { fairway, payment, sleep, slower, startWorld, until } from './harness.mjs';
 import { authorization } from './token.mjs';
 
 const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
@@ -18,7 +18,7 @@ let world, service, users, lease, signed;
 function ask(url, { method = 'GET', body, headers = {}, family } = {}) {
   const begun = Date.now(), text = body && JSON.stringify(body);
   return new Promise((resolve, reject) => {
-    const request = http.request(url, { method, agent: false, family, timeout: 20_000,
+    const request = http.request(url, { method, agent: false, family, timeout: slower(20_000),
       headers: { ...headers, ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) } });
     request.on('response', response => {
       let all = '';
@@ -49,7 +49,7 @@ async function assertAnswersSoon(url, options, what) {
     assert.equal(status, 200, `${what}: ${url}: ${JSON.stringify(json)}`);
     tries.push(Date.now() - begun);
   }
-  assert.ok(tries.toSorted((a, b) => a - b)[1] < HONEST_MS, `${what}: ${url} took ${tries} ms`);
+  assert.ok(tries.toSorted((a, b) => a - b)[1] < slower(HONEST_MS), `${what}: ${url} took ${tries} ms`);
 }
 
 async function assertNobodyKeptOut(what) {
@@ -190,7 +190,7 @@ async function failing(env, limit) {
     child.kill('SIGKILL'); // it listens
   });
   child.stderr.on('data', data => text += data);
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), slower(20_000));
   const code = await new Promise(resolve => child.on('close', resolve));
   clearTimeout(timer);
   return { code, text };

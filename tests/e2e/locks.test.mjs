@@ -60,7 +60,7 @@ after(() => world?.stop());
 const run = (...args) => world.run(...args);
 const rows = async text => (await psql(superuser, text)).stdout.split('\n').filter(line => line !== '');
 
-test('DL12 every session of every process sets lock and statement timeouts, whatever the defaults of its role are', { timeout: 300_000 }, async t => {
+test('DL12 every session of every process sets lock and statement timeouts, whatever the defaults of its role are', { timeout: 600_000 }, async t => {
   const sessions = new Map();
   let over = false;
   t.after(() => (over = true));
@@ -111,7 +111,7 @@ test('DL12 every session of every process sets lock and statement timeouts, what
   }
 });
 
-test('locks: no waits, exit 0; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', { timeout: 60_000 }, async () => {
+test('locks: no waits, exit 0; a wait beyond lock_timeout with both sides, exit 1; the leader\'s lock', { timeout: 600_000 }, async () => {
   const quiet = await run('locks');
   assert.equal(quiet.code, 0, quiet.out);
   assert.match(quiet.out, /^ {2}ingestion leader \(ExclusiveLock\): \d+ "fairway ingest" \(hostile, 127/m);
@@ -141,7 +141,7 @@ test('locks: no waits, exit 0; a wait beyond lock_timeout with both sides, exit 
   world.env.DATABASE_URL = away;
 });
 
-test('grants, ledgers, resizing, retire, release and readers at once: no deadlock and no leaked account', { timeout: 300_000 }, async () => {
+test('grants, ledgers, resizing, retire, release and readers at once: no deadlock and no leaked account', { timeout: 600_000 }, async () => {
   const deadlocks = () => rows("SELECT deadlocks FROM pg_stat_database WHERE datname = 'hostile'");
   const before = await deadlocks();
   const second = await world.serve();

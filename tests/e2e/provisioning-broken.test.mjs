@@ -41,7 +41,7 @@ async function endsAt(count, aside) {
   assert.equal(proxy.sent, sent, 'nothing is left to do');
 }
 
-test('shrinking: retiring accounts with broken seeds are quarantined, and the others of their batch are merged', { timeout: 60_000 }, async () => {
+test('shrinking: retiring accounts with broken seeds are quarantined, and the others of their batch are merged', { timeout: 600_000 }, async () => {
   await ensureExactly(6);
   const active = await keys('active'), broken = [active[2], active[4]];
   for (const key of broken)
@@ -63,7 +63,7 @@ test('shrinking: retiring accounts with broken seeds are quarantined, and the ot
   await ensureExactly(1);
 });
 
-test('a retiring account with a broken seed does not count as an account that will be merged', { timeout: 60_000 }, async () => {
+test('a retiring account with a broken seed does not count as an account that will be merged', { timeout: 600_000 }, async () => {
   await ensureExactly(2);
   const [key] = await keys('active', 'slot DESC');
   await world.sql(`UPDATE fairway.channel_accounts SET state = 'retiring' WHERE public_key = '${key}'`);
@@ -76,7 +76,7 @@ test('a retiring account with a broken seed does not count as an account that wi
   await ensureExactly(1);
 });
 
-test('growing: a stored key with a broken seed is set aside, does not count, and can be retired', { timeout: 60_000 }, async () => {
+test('growing: a stored key with a broken seed is set aside, does not count, and can be retired', { timeout: 600_000 }, async () => {
   await ensureExactly(1);
   assert.equal((await ensure(90000)).code, 78, 'the distribution account cannot pay; the keys stay stored');
   const [first, second, third] = await keys('creating');
@@ -92,7 +92,7 @@ test('growing: a stored key with a broken seed is set aside, does not count, and
   await assertExactly(4);
 });
 
-test('Z6: stored keys that are not needed any more are retired by hand, and their seeds stay', { timeout: 60_000 }, async () => {
+test('Z6: stored keys that are not needed any more are retired by hand, and their seeds stay', { timeout: 600_000 }, async () => {
   const left = await keys('creating');
   assert.ok(left.length > 10);
   const { code, out } = await accounts('retire', left[0], left[1]);

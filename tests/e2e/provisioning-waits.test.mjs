@@ -2,7 +2,7 @@
 // late ledgers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { sleep, until } from './harness.mjs';
+import { sleep, slower, until, within } from './harness.mjs';
 import { startProvisioning } from './provisioning.mjs';
 
 let provisioning, world, proxy, start, ensureExactly, assertExactly;
@@ -30,7 +30,7 @@ function cancelWaits() {
   };
 }
 
-test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run continues when the standby is back', { timeout: 240_000 }, async t => {
+test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run continues when the standby is back', { timeout: 600_000 }, async t => {
   const service = await world.serve({ DATABASE_FAILOVER: 'synchronous' }); // another process ingests, so that the run itself waits for one COMMIT at a time
   let lost = 0, sentBehind = 0;
   const stopCancelling = cancelWaits();
@@ -61,11 +61,11 @@ test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run co
   await assertExactly(25);
 });
 
-test('P6: an RPC that refuses one call is retried until the timeout, although ledgers close', { timeout: 60_000 }, async () => {
+test('P6: an RPC that refuses one call is retried until the timeout, although ledgers close', { timeout: 600_000 }, async () => {
   await ensureExactly(1);
   proxy.refuse = call => call.method === 'getLedgerEntries' ? { code: -32601, message: 'method not found' } : null;
   const run = start(['ensure-accounts', '2'], { START_TIMEOUT: '3' });
-  const ended = await Promise.race([run.ended, sleep(15_000)]);
+  const ended = await within(run.ended, slower(15_000));
   run.process.kill('SIGKILL');
   proxy.refuse = () => null;
   assert.ok(ended, 'it ends by itself');
@@ -74,13 +74,13 @@ test('P6: an RPC that refuses one call is retried until the timeout, although le
   await ensureExactly(2);
 });
 
-test('P6: late ledgers are waited for beyond the timeout, as long as the cursor advances', { timeout: 60_000 }, async t => {
+test('P6: late ledgers are waited for beyond the timeout, as long as the cursor advances', { timeout: 600_000 }, async t => {
   await world.sql(`CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN NEW.close_time := NEW.close_time - 1000; RETURN NEW; END $$;
     CREATE TRIGGER late BEFORE UPDATE ON fairway.cursor FOR EACH ROW EXECUTE FUNCTION public.late()`);
   const run = start(['ensure-accounts', '3'], { START_TIMEOUT: '3' });
   t.after(() => run.process.kill('SIGKILL'));
-  const ended = await Promise.race([run.ended, sleep(8000)]);
+  const ended = await within(run.ended, 8000);
   await world.sql('DROP TRIGGER late ON fairway.cursor; DROP FUNCTION public.late()');
   assert.equal(ended, undefined, ended?.out);
   const { code, out } = await run.ended;

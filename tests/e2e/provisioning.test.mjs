@@ -126,7 +126,7 @@ test('P5: a creation that fails in a ledger is reported, and the rest is created
   await ensureExactly(1);
 });
 
-test('DP1: kill -9 at random moments loses no key and orphans no account; the next run ends at exactly N', { timeout: 240_000 }, async t => {
+test('DP1: kill -9 at random moments loses no key and orphans no account; the next run ends at exactly N', { timeout: 600_000 }, async t => {
   for (let round = 0; round < (process.env.FAIRWAY_SIZE === 'long' ? 60 : 6); round++) {
     const target = 1 + Math.floor(Math.random() * 45);
     const delay = 20 + Math.floor(Math.random() * 1200);
@@ -195,7 +195,7 @@ test('DP3 H7 Z5: leased accounts are merged only after their leases have ended',
   await assertExactly(1);
 });
 
-test('DP4 P6 P12 P13: each permanent failure reports its reason and exit code', { timeout: 60_000 }, async t => {
+test('DP4 P6 P12 P13: each permanent failure reports its reason and exit code', { timeout: 600_000 }, async t => {
   await ensureExactly(1);
   const cases = [
     ['a058ecd4: zero accounts', ['0'], {}, 64, /from 1 to 100000/],

@@ -84,7 +84,7 @@ async function released(...addresses) {
   }
 }
 
-test('P9 accounts lists all accounts by key with state, sequence and ledger, and counts them, from the database alone', { timeout: 60_000 }, async () => {
+test('P9 accounts lists all accounts by key with state, sequence and ledger, and counts them, from the database alone', { timeout: 600_000 }, async () => {
   const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env } = world.env;
   world.env = env;
   const { code, out } = await run('accounts');
@@ -99,7 +99,7 @@ test('P9 accounts lists all accounts by key with state, sequence and ledger, and
   world.env = { ...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE };
 });
 
-test('each change that fairway did not cause quarantines the account, which is listed with its reason and not leased', { timeout: 60_000 }, async () => {
+test('each change that fairway did not cause quarantines the account, which is listed with its reason and not leased', { timeout: 600_000 }, async () => {
   await misuse(consumed, Operation.bumpSequence({ bumpTo: '0' }));
   await misuseFromAfar(signers, Operation.beginSponsoringFutureReserves({ sponsoredId: signers }),
     Operation.setOptions({ source: signers, signer: { ed25519PublicKey: users[1].publicKey(), weight: 1 } }),
@@ -129,7 +129,7 @@ test('each change that fairway did not cause quarantines the account, which is l
   assert.match((await run('accounts')).out, new RegExp(`^${channelAccount} leased .* lease ${hash} until 20..-..-..T..:..:..Z$`, 'm'));
 });
 
-test('release: only if the network confirms that it may, with the network\'s sequence number', { timeout: 60_000 }, async () => {
+test('release: only if the network confirms that it may, with the network\'s sequence number', { timeout: 600_000 }, async () => {
   await refused('release', signers, /refused: its signers or thresholds were changed/);
   await refused('retire', signers, /refused: its signers or thresholds were changed/);
   await refused('release', merged, /refused: the network has no such account; retire it/);
@@ -155,7 +155,7 @@ async function lyingNode(lies) {
   }));
 }
 
-test('Z6 retire: an account that one node does not find is read again a ledger later', { timeout: 60_000 }, async () => {
+test('Z6 retire: an account that one node does not find is read again a ledger later', { timeout: 600_000 }, async () => {
   const node = await lyingNode(1);
   world.env.RPC_URL = node.url;
   const { code, out } = await run('accounts', 'retire', missing);
@@ -167,7 +167,7 @@ test('Z6 retire: an account that one node does not find is read again a ledger l
   assert.deepEqual(await row(missing), ['retiring', '']);
 });
 
-test('Z6 retire: an account missing in two reads is retired; its row and its seed stay', { timeout: 60_000 }, async () => {
+test('Z6 retire: an account missing in two reads is retired; its row and its seed stay', { timeout: 600_000 }, async () => {
   const { code, out } = await run('accounts', 'retire', merged, merged);
   assert.equal(code, 0, out);
   assert.match(out, /retired: the network has no such account\n.* already retired/);
@@ -175,7 +175,7 @@ test('Z6 retire: an account missing in two reads is retired; its row and its see
   assert.deepEqual(await world.sql(`SELECT octet_length(sealed_seed) FROM fairway.channel_accounts WHERE public_key = '${merged}'`), [['72']]);
 });
 
-test('an RPC that lags or is unavailable changes nothing: exit 75 and 69', { timeout: 60_000 }, async () => {
+test('an RPC that lags or is unavailable changes nothing: exit 75 and 69', { timeout: 600_000 }, async () => {
   await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger + 1000000 WHERE public_key = '${broken}'`);
   world.env.START_TIMEOUT = '1';
   for (const verb of ['release', 'retire']) {
@@ -190,7 +190,7 @@ test('an RPC that lags or is unavailable changes nothing: exit 75 and 69', { tim
   assert.match((await row(broken))[1], /does not open/);
 });
 
-test('retire and ensure-accounts: quarantined accounts are replaced, and a leased one is merged only after its lease has ended', { timeout: 120_000 }, async () => {
+test('retire and ensure-accounts: quarantined accounts are replaced, and a leased one is merged only after its lease has ended', { timeout: 600_000 }, async () => {
   const [leased] = healthy;
   await allSettled(); // earlier leases may be about to end
   const first = await run('accounts', 'retire', consumed);
@@ -210,7 +210,7 @@ test('retire and ensure-accounts: quarantined accounts are replaced, and a lease
   assert.ok(Number(gone) > Number(ended), `merged in ledger ${gone}, its lease ended in ${ended}`);
 });
 
-test('released accounts are used like any other: every account takes a payment through the network', { timeout: 60_000 }, async () => {
+test('released accounts are used like any other: every account takes a payment through the network', { timeout: 600_000 }, async () => {
   await allSettled();
   // the seed is back, as when its master key is given again
   await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = decode('${seal}', 'hex') WHERE public_key = '${broken}'`);

@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-test('README: the first call works as it is printed', { timeout: 60_000 }, async () => {
+test('README: the first call works as it is printed', { timeout: 600_000 }, async () => {
   assert.equal(blocks.length, 3);
   const seed = path.join(world.folder, 'client.seed');
   fs.writeFileSync(seed, `${world.client.secret()}\n`, { mode: 0o600 });
@@ -31,7 +31,7 @@ test('README: the first call works as it is printed', { timeout: 60_000 }, async
   assert.equal(json.maxTimeSetBy, JSON.parse(blocks[0].answer).maxTimeSetBy);
 });
 
-test('README: a fee bump and the status have the members that are shown', { timeout: 60_000 }, async () => {
+test('README: a fee bump and the status have the members that are shown', { timeout: 600_000 }, async () => {
   const [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
   const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
     .addOperation(Operation.payment({ source: user.publicKey(), destination: shop.publicKey(), asset: Asset.native(), amount: '1' }))

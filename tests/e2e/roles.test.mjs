@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { fairway, payThrough, sleep, startWorld, until } from './harness.mjs';
 
 const run = promisify(execFile);
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 600_000 };
 const ACCOUNTS = 3;
 let world, service, users, superuser, owner;
 

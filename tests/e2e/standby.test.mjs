@@ -16,7 +16,7 @@ after(() => world?.stop());
 
 const cursor = async () => (await world.sql('SELECT sequence, term FROM fairway.cursor'))[0].map(Number);
 
-test('H14 another replica replaces a stopped leader, which cannot commit when it wakes', { skip, timeout: 240_000 }, async () => {
+test('H14 another replica replaces a stopped leader, which cannot commit when it wakes', { skip, timeout: 600_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   const leader = await world.serve();
   const standby = await world.serve();

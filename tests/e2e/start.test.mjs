@@ -45,7 +45,7 @@ async function gatedRpc() {
   return gate;
 }
 
-test('PostgreSQL that stops during the start is retried', { timeout: 90_000 }, async () => {
+test('PostgreSQL that stops during the start is retried', { timeout: 600_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, INGEST: 'on' });
   await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
@@ -57,7 +57,7 @@ test('PostgreSQL that stops during the start is retried', { timeout: 90_000 }, a
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEOUT', { timeout: 90_000 }, async () => {
+test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEOUT', { timeout: 600_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3', INGEST: 'on' });
   await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
@@ -67,7 +67,7 @@ test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEO
   await world.postgres('start');
 });
 
-test('an RPC that fails now and then during the start is retried', { timeout: 60_000 }, async () => {
+test('an RPC that fails now and then during the start is retried', { timeout: 600_000 }, async () => {
   const gate = await gatedRpc();
   gate.failures = 3;
   gate.open();
@@ -77,7 +77,7 @@ test('an RPC that fails now and then during the start is retried', { timeout: 60
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('a connection lost at any statement of the start is reopened', { timeout: 300_000 }, async t => {
+test('a connection lost at any statement of the start is reopened', { timeout: 600_000 }, async t => {
   const stop = new Stop(path.join(world.folder, 'stop'));
   const whole = async () => {
     const service = start(stop.env);
@@ -101,13 +101,13 @@ test('a connection lost at any statement of the start is reopened', { timeout: 3
   t.diagnostic(`${lines.length} of ${lines.length} points`);
 });
 
-test('one database may have two addresses', { timeout: 60_000 }, async () => {
+test('one database may have two addresses', { timeout: 600_000 }, async () => {
   const service = start({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4` });
   await service.ready();
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-test('permanent errors end the start at once', { timeout: 60_000 }, async () => {
+test('permanent errors end the start at once', { timeout: 600_000 }, async () => {
   await world.sql('CREATE DATABASE without_schema');
   const url = new URL(world.env.DATABASE_URL);
   url.pathname = '/without_schema';

@@ -127,7 +127,7 @@ async function closeLedger() {
   return latest();
 }
 
-test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 60_000 }, async () => {
+test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 600_000 }, async () => {
   const ingester = new Ingester(stop.env);
   const first = await submitted(); // statements are prepared once per session
   await settled(first, await closeLedger());
@@ -154,7 +154,7 @@ const sample = (n, all = list) => all.filter((_, i) => process.env.FAIRWAY_SIZE 
 
 for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], ['cut', true]])
   test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point${
-    reads ? ' of a ledger transaction that reads an account' : ''}: no early and no lost release`, { timeout: 240_000 }, async t => {
+    reads ? ' of a ledger transaction that reads an account' : ''}: no early and no lost release`, { timeout: 600_000 }, async t => {
     let ingester = new Ingester(stop.env), looks = 0, committed = 0;
     const all = reads ? confirmed : list, chosen = reads ? sample(3, all) : action === 'kill' ? all : sample(2);
     if (reads)
@@ -185,7 +185,7 @@ for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], 
     assert.deepEqual(await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'"), [['0']]);
   });
 
-test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 240_000 }, async t => {
+test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 600_000 }, async t => {
   const old = new Ingester(stop.env);
   let takeovers = 0;
   for (const { point, count } of sample(3)) {
@@ -216,7 +216,7 @@ test('DR7 a stopped ingester that has lost its lock commits nothing when it cont
   t.diagnostic(`${takeovers} takeovers, 0 regressions`);
 });
 
-test('DR1 at the end every account is idle, at the sequence number that the network has', { timeout: 120_000 }, async () => {
+test('DR1 at the end every account is idle, at the sequence number that the network has', { timeout: 600_000 }, async () => {
   const ingester = new Ingester();
   world.localnet.resume();
   await assertSettled(assert, world, service, ACCOUNTS);

@@ -151,7 +151,7 @@ for (const [name, act] of Object.entries(acts))
       t.diagnostic(`${done} of ${chosen.length * ROUNDS} points, ${watcher.looks} looks: 0 early, 0 lost releases`);
     });
 
-test('DR1 after a kill while catching up, the remaining ledgers are committed once each', { timeout: 120_000 }, async t => {
+test('DR1 after a kill while catching up, the remaining ledgers are committed once each', { timeout: 600_000 }, async t => {
   for (const pass of [1, 2, 3]) {
     const point = 'fairway ingest: COMMIT';
     watcher.take();
@@ -170,4 +170,4 @@ test('DR1 after a kill while catching up, the remaining ledgers are committed on
   t.diagnostic('3 of 3 ledgers');
 });
 
-test('DR1 at the end every account is released', { timeout: 60_000 }, () => assertSettled(assert, world, service, ACCOUNTS));
+test('DR1 at the end every account is released', { timeout: 600_000 }, () => assertSettled(assert, world, service, ACCOUNTS));

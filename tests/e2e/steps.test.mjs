@@ -112,7 +112,7 @@ test('DL2 DL9 after a grant with a key was killed at any point, its retry gets t
   t.diagnostic(await killEverywhere('grant-with-key', request, byCommit, { look: leases, check }));
 });
 
-test('H4 what policy refuses reaches neither database nor key process, unless it may repeat an earlier request by its key', { timeout: 120_000 }, async () => {
+test('H4 what policy refuses reaches neither database nor key process, unless it may repeat an earlier request by its key', { timeout: 600_000 }, async () => {
   const stop = newStop(), service = await warm(stop);
   const bad = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
     .addOperation(Operation.bumpSequence({ bumpTo: '1' })) // of the channel account
@@ -199,7 +199,7 @@ async function stallEverywhere() {
 }
 
 test('DL3 a process stopped after its claim until the account is leased again cannot record, return a live signature or release',
-  { timeout: 300_000 }, async t => {
+  { timeout: 600_000 }, async t => {
     const [[bound]] = await world.sql('SELECT max(max_time) FROM fairway.lease_history WHERE settled_at IS NULL');
     await until(async () => (await world.sql(`SELECT close_time > ${bound} FROM fairway.cursor`))[0][0] === 't', 60_000, 'the max time of every lease has passed');
     await assertSettled(assert, world, keeper, ACCOUNTS);
@@ -224,4 +224,4 @@ test('DL3 a process stopped after its claim until the account is leased again ca
     t.diagnostic(`${stalled.length} stalls, 0 late writes accepted`);
   });
 
-test('DL2 at the end every remaining lease is ended by a ledger', { timeout: 200_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));
+test('DL2 at the end every remaining lease is ended by a ledger', { timeout: 600_000 }, () => assertSettled(assert, world, keeper, ACCOUNTS));

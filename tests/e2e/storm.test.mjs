@@ -8,7 +8,7 @@ import { describe } from '../oracle/judge.mjs';
 const seed = process.env.STORM_SEED ?? String(Math.floor(Math.random() * 1e9));
 
 test('DL1 DL9 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults in a pool that is nearly full and resized, with idempotency keys and a ' +
-  'history of leases: nothing is leased or signed twice, nothing leaks, and every release is in time', { timeout: 300_000 }, async t => {
+  'history of leases: nothing is leased or signed twice, nothing leaks, and every release is in time', { timeout: 600_000 }, async t => {
   t.diagnostic(`STORM_SEED=${seed}`);
   const storm = await Storm.start({ seed, processes: 3, accounts: 50, users: 30, leases: 20_000, thinkMs: 2500 });
   try {

@@ -19,7 +19,7 @@ after(async () => {
 
 const isConfigured = async service => (await service.metrics()).fairway_database_synchronous_standby_configured;
 
-test('DR10 without a synchronous standby the start, /readyz and /metrics report it', { timeout: 60_000 }, async () => {
+test('DR10 without a synchronous standby the start, /readyz and /metrics report it', { timeout: 600_000 }, async () => {
   const replica = await world.serve(ENV);
   assert.match(replica.log, /level=warn msg="DATABASE_FAILOVER=synchronous, but no synchronous standby is configured/);
   const { ok, warning } = await replica.check('standby');
@@ -29,7 +29,7 @@ test('DR10 without a synchronous standby the start, /readyz and /metrics report 
   await replica.kill();
 });
 
-test('DR10 the leader logs when no synchronous standby is configured any more, and when one is again', { timeout: 90_000 }, async () => {
+test('DR10 the leader logs when no synchronous standby is configured any more, and when one is again', { timeout: 600_000 }, async () => {
   const standby = await databases.standby('postgres');
   await world.setStandby('*');
   const synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";

@@ -1,10 +1,10 @@
 /*
- * Preloaded into `fairway serve` by tests: makes one allocation or one system call fail, or interrupts system
- * calls. FAIRWAY_FAIL names a file with two 64-bit integers in the machine's byte order, which the test
- * writes at any time and which count down: the n-th allocation from now on fails when the first is n, and the
- * n-th system call of those below when the second is n; 0: none. A negative second number interrupts about
- * half of those calls that can block, irregularly: a loop of two calls would otherwise always be interrupted
- * at the same one.
+ * Preloaded by tests into `fairway serve`, or into the program that FAIRWAY_FAIL_PROGRAM names: makes one
+ * allocation or one system call fail, or interrupts system calls. FAIRWAY_FAIL names a file with two 64-bit
+ * integers in the machine's byte order, which the test writes at any time and which count down: the n-th
+ * allocation from now on fails when the first is n, and the n-th system call of those below when the second
+ * is n; 0: none. A negative second number interrupts about half of those calls that can block, irregularly: a
+ * loop of two calls would otherwise always be interrupted at the same one.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,16 +33,18 @@ struct countdowns {
 };
 
 static struct countdowns none, *left = &none;
+static bool is_sandboxed; /* the key process: any other system call would kill it */
 
 __attribute__((constructor)) static void start(void)
 {
-    const char *path = getenv("FAIRWAY_FAIL");
-    if (path == NULL || strcmp(program_invocation_short_name, "fairway") != 0)
+    const char *path = getenv("FAIRWAY_FAIL"), *program = getenv("FAIRWAY_FAIL_PROGRAM");
+    if (path == NULL || strcmp(program_invocation_short_name, program != NULL ? program : "fairway") != 0)
         return;
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *memory = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *left, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
+    is_sandboxed = program != NULL;
     if (memory != MAP_FAILED)
         left = memory;
 }
@@ -50,7 +53,7 @@ __attribute__((constructor)) static void start(void)
 static bool can_fail(int fd)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) != 0;
+    return is_sandboxed || (fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) != 0);
 }
 
 /* Whether this is the call that fails. */
@@ -102,7 +105,7 @@ void *realloc(void *old, size_t size)
         errno = (error);                                                                                     \
         return -1;                                                                                           \
     }                                                                                                        \
-    if ((blocks) && interrupts()) {                                                                          \
+    if (atomic_load(&left->calls) < 0 && (blocks) && interrupts()) {                                         \
         errno = EINTR;                                                                                       \
         return -1;                                                                                           \
     }                                                                                                        \
@@ -136,6 +139,20 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
     CALL(recvmsg, true, ECONNRESET, can_block(fd, flags), fd, message, flags);
+}
+
+ssize_t getrandom(void *out, size_t len, unsigned flags)
+{
+    CALL(getrandom, true, EIO, false, out, len, flags);
+}
+
+void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset)
+{
+    static __typeof__(&mmap) next;
+    if (next == NULL)
+        next = (__typeof__(&mmap))dlsym(RTLD_NEXT, "mmap");
+    return counts_down(&left->allocations) ? (errno = ENOMEM, MAP_FAILED)
+                                           : next(at, len, protection, flags, fd, offset);
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout)

@@ -5,7 +5,7 @@
  *
  * FAIRWAY_STOP_DIR names a folder. While it has a file `trace`, each point that is passed appends its name as
  * a line. A file `arm` of three lines (action, name, count) says what happens at the count-th pass of that
- * point from then on; it is renamed to `reached` just before. Actions:
+ * point from then on; the file `reached` is made just before, and means that it has happened. Actions:
  *
  * - kill: SIGKILL to itself
  * - stop: SIGSTOP to itself
@@ -119,6 +119,11 @@ static enum action armed(const char *name)
     int fd = at_folder(path, "arm") != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return NOTHING;
+    if (access(at_folder(reached, "reached"), F_OK) == 0) {
+        close(fd);
+        counted = 0;
+        return NOTHING;
+    }
     ssize_t len = read(fd, text, sizeof text - 1);
     close(fd);
     text[len > 0 ? len : 0] = '\0';
@@ -129,9 +134,13 @@ static enum action armed(const char *name)
         snprintf(counted_name, sizeof counted_name, "%s", name);
         counted = 0;
     }
-    if (++counted < atoi(rest) || rename(path, at_folder(reached, "reached")) != 0)
+    if (++counted < atoi(rest))
         return NOTHING;
     counted = 0;
+    fd = open(reached, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* a confined process cannot rename */
+    if (fd < 0)
+        return NOTHING; /* another process was first */
+    close(fd);
     return action_named(action);
 }
 

@@ -27,6 +27,7 @@ export class Stop {
 
   /** At the count-th pass of the point: kill, stop, pause, cut or error. */
   arm(action, point, count = 1) {
+    fs.rmSync(this.#at('arm'), { force: true });
     fs.rmSync(this.#at('reached'), { force: true });
     fs.writeFileSync(this.#at('new'), `${action}\n${point}\n${count}`);
     fs.renameSync(this.#at('new'), this.#at('arm'));

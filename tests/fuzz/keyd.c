@@ -25,7 +25,10 @@
 static struct ring ring, loaded; /* as they are after WIRE_LOAD */
 static struct ring_secrets loaded_secrets;
 static struct generated_key account;
-static const struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 50000};
+static const struct keyd_settings settings = {.budget = {1000, 10000000},
+    .limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 50000},
+    .max_lease_fee_stroops = LEASE_FEE_MAX,
+    .max_bump_fee_stroops = BUMP_FEE_MAX};
 
 struct script {
     const uint8_t *at, *end;
@@ -156,7 +159,8 @@ static void lease(struct talk *talk, struct script *script)
     const struct hash wanted = transaction_hash(&ring.network, buf_bytes(&transaction));
     RULE(!broken && hash_equal(&wanted, &hash) && signature_valid(&signature, &hash, &account.public_key));
     RULE(transaction_decode(buf_bytes(&transaction), &view, &detail) == ERR_OK);
-    RULE(policy_check_lease(&view, &account.public_key, &limits, LEASE_FEE_MAX, now_s, &detail) == ERR_OK);
+    RULE(policy_check_lease(&view, &account.public_key, &talk->state.settings.limits, LEASE_FEE_MAX, now_s,
+             &detail) == ERR_OK);
     RULE(view.preconditions.max_time_s <= own_clock_latest_s() + LEASE_SECONDS_MAX);
     talk->signatures++;
     buf_clear(&talk->lease);
@@ -217,12 +221,9 @@ static void any_message(struct talk *talk, struct script *script)
     const size_t which = (size_t)take(script, 1) % ARRAY_LEN(functions);
     const struct bytes payload = take_bytes(script, (size_t)take(script, 2));
     (void)handle(talk, functions[which], payload);
-    if (which == 0) { /* the next message goes to a process with the right settings again */
+    if (which == 0) { /* the next message goes to a process with the right network and keys again */
         ring = loaded;
         *ring.secrets = loaded_secrets;
-        talk->state.limits = limits;
-        talk->state.max_lease_fee_stroops = LEASE_FEE_MAX;
-        talk->state.max_bump_fee_stroops = BUMP_FEE_MAX;
     }
 }
 
@@ -231,13 +232,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct script script = {data, data + size};
     if (ring.secrets == NULL)
         prepare();
-    const struct keyd_budget budget = {1000, 10000000};
-    struct talk talk = {.state = {.ring = &ring,
-                            .loaded = true,
-                            .limits = limits,
-                            .max_lease_fee_stroops = LEASE_FEE_MAX,
-                            .max_bump_fee_stroops = BUMP_FEE_MAX}};
-    talk.state.budget = budget_of(&budget, clock_us());
+    struct talk talk = {.state = handle_state_of(&ring, &settings)};
+    talk.state.loaded = true;
     while (script.at < script.end && talk.signatures < 50) {
         static void (*const steps[])(struct talk *, struct script *) = {
             lease, fee_bump, provision, any_message};

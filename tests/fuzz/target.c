@@ -12,11 +12,11 @@ static void handler(struct http_request *request, void *context)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/livez", 0, handler, NULL},
-    {"GET", "/v1/channel-accounts", 0, handler, NULL},
-    {"POST", "/v1/transactions", 1, handler, NULL},
-    {"GET", "/v1/transactions/{hash}", 0, handler, NULL},
-    {"POST", "/v1/transactions/{hash}/fee-bump", 1, handler, NULL},
+    {"GET", "/livez", 0, handler, NULL, NULL},
+    {"GET", "/v1/channel-accounts", 0, handler, NULL, NULL},
+    {"POST", "/v1/transactions", 1, handler, NULL, NULL},
+    {"GET", "/v1/transactions/{hash}", 0, handler, NULL, NULL},
+    {"POST", "/v1/transactions/{hash}/fee-bump", 1, handler, NULL, NULL},
 };
 
 static void check_query(const struct target *target)

@@ -13,7 +13,8 @@ static struct hash leases[FIXTURE_ACCOUNTS];
 
 static void await_waiting(size_t count, int within_ms)
 {
-    for (int64_t end = clock_ms() + within_ms; engine_waiting(service.engine) != count; clock_sleep_ms(2))
+    for (int64_t end = clock_ms() + slower(within_ms); engine_waiting(service.engine) != count;
+         clock_sleep_ms(2))
         if (clock_left_ms(end) == 0)
             fail_msg("%zu requests wait, not %zu", engine_waiting(service.engine), count);
 }
@@ -56,7 +57,7 @@ static void DL7_the_ledger_that_releases_an_account_ends_the_wait(void **state)
     assert_int_equal(response.status, 201);
     int took_ms = (int)(clock_ms() - committed_ms);
     print_message("from the ledger's commit to the next lease: %d ms\n", took_ms);
-    assert_true(took_ms < 500);
+    assert_true(took_ms < slower(500));
 }
 
 static void DL7_the_first_request_gets_the_first_account(void **state)
@@ -81,7 +82,8 @@ static void DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account(voi
     (void)state;
     close(service_send(&service, "POST", PATH, fixture_payment()));
     int gone = service_send(&service, "POST", PATH, fixture_payment());
-    for (int64_t end = clock_ms() + 2000; engine_waiting(service.engine) == 0 && clock_left_ms(end) > 0;)
+    for (int64_t end = clock_ms() + slower(2000);
+         engine_waiting(service.engine) == 0 && clock_left_ms(end) > 0;)
         clock_sleep_ms(2);
     close(gone);
     await_waiting(0, 500);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "support/fixture.h"
+#include "slowness.h"
 
 #define PATIENCE_MS 15000
 
@@ -237,7 +238,8 @@ static void set_standby_names(const char *names)
     test_db_exec(&service.db, "SELECT pg_reload_conf()");
     AUTO_FREE char *set =
         mem_format("SELECT (current_setting('synchronous_standby_names') = '%s')::int::int8", names);
-    for (int64_t end = clock_ms() + PATIENCE_MS; test_db_number(&service.db, set) != 1; clock_sleep_ms(20))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); test_db_number(&service.db, set) != 1;
+         clock_sleep_ms(20))
         assert_int_not_equal(clock_left_ms(end), 0);
 }
 
@@ -285,7 +287,7 @@ static void missing_partitions_are_a_warning_the_day_before_they_fail_the_check(
 
 static void await_ready(void)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS;; clock_sleep_ms(20)) {
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS);; clock_sleep_ms(20)) {
         AUTO_RESPONSE response = {0};
         service_get(&service, &response, "/readyz");
         if (response.status == 200)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "support/api_client.h"
 #include "support/fixture.h"
+#include "slowness.h"
 
 #define ABSENT INT64_MIN
 
@@ -58,7 +59,9 @@ static void assert_line(const char *line, char *described)
     }
     if (sscanf(line, "# TYPE %99[a-z_] %19s", name, kind) == 2) {
         assert_string_equal(name, described);
-        assert_string_equal(kind, "gauge");
+        const size_t len = strlen(name);
+        const bool counts = len > 6 && strcmp(name + len - 6, "_total") == 0;
+        assert_string_equal(kind, counts ? "counter" : "gauge");
         return;
     }
     assert_int_equal(sscanf(line, "%99[a-z_]%n", name, &end), 1);
@@ -113,6 +116,28 @@ static void DO2_the_counts_of_the_pool_equal_those_of_the_database(void **state)
     api_reply_wipe(&reply);
 }
 
+/* Also those that the log leaves out. */
+static void every_request_is_counted_by_the_code_of_its_problem(void **state)
+{
+    (void)state;
+    enum {
+        REFUSED = 50
+    };
+    static const char unknown[] = "fairway_http_requests_total{code=\"NOT_FOUND\"}";
+    const int64_t before = value(unknown), fine = value("fairway_http_requests_total{code=\"OK\"}");
+    for (int i = 0; i < REFUSED; i++) {
+        struct api_reply reply = api_get(http_server_port(service.http), "/nothing");
+        assert_int_equal(reply.status, 404);
+        api_reply_wipe(&reply);
+    }
+    /* A request is counted when it has ended, which is after its reply has arrived. */
+    int64_t now = 0;
+    for (int64_t end_ms = clock_ms() + slower(10000); now != REFUSED && clock_ms() < end_ms;)
+        now = value(unknown) - (before == ABSENT ? 0 : before);
+    assert_int_equal(now, REFUSED);
+    assert_true(value("fairway_http_requests_total{code=\"OK\"}") > fine);
+}
+
 static void DO2_the_cursor_is_the_last_ledger(void **state)
 {
     (void)state;
@@ -163,14 +188,14 @@ static void DR10_the_configured_standby_and_the_failover_option_are_reported(voi
     service_restart_api(&service, &service_limits);
     test_db_exec(&service.db, "ALTER SYSTEM SET synchronous_standby_names = 'somebody'");
     test_db_exec(&service.db, "SELECT pg_reload_conf()");
-    for (int64_t end = clock_ms() + 10000; value("fairway_database_synchronous_standby_configured") != 1;
-         clock_sleep_ms(20))
+    for (int64_t end = clock_ms() + slower(10000);
+         value("fairway_database_synchronous_standby_configured") != 1; clock_sleep_ms(20))
         assert_int_not_equal(clock_left_ms(end), 0);
     assert_int_equal(value("fairway_database_failover_synchronous"), 1);
     test_db_exec(&service.db, "ALTER SYSTEM RESET synchronous_standby_names");
     test_db_exec(&service.db, "SELECT pg_reload_conf()");
-    for (int64_t end = clock_ms() + 10000; value("fairway_database_synchronous_standby_configured") != 0;
-         clock_sleep_ms(20))
+    for (int64_t end = clock_ms() + slower(10000);
+         value("fairway_database_synchronous_standby_configured") != 0; clock_sleep_ms(20))
         assert_int_not_equal(clock_left_ms(end), 0);
     service.synchronous_failover = false;
     service_restart_api(&service, &service_limits);
@@ -206,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE),
         TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database),
+        TEST(every_request_is_counted_by_the_code_of_its_problem),
         TEST(DO2_the_cursor_is_the_last_ledger),
         TEST(the_balance_of_the_distribution_account_is_left_out_until_it_is_known),
         TEST(DR10_the_configured_standby_and_the_failover_option_are_reported),

@@ -224,7 +224,7 @@ static void all_waiting_requests_get_their_reply_when_the_ledger_commits(void **
     print_message(
         "from the ledger's commit to the last of %d replies: at most %d ms; without waiting: %d ms\n",
         WAITERS, (int)worst_ms, (int)plain_ms);
-    assert_true(worst_ms < 400 + 2 * plain_ms);
+    assert_true(worst_ms < slower(400) + 2 * plain_ms);
 }
 
 static void clients_that_hang_up_while_they_wait_do_not_disturb_others(void **state)

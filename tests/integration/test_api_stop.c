@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "support/fixture.h"
+#include "slowness.h"
 
 #define LAG_LIMIT_S 35 /* 30 s more than the 5 s between two ledgers */
 
@@ -37,7 +38,7 @@ static void assert_no_internal_text(const struct response *response)
 
 static void await_green(void)
 {
-    for (int64_t end_ms = clock_ms() + 10000;; clock_sleep_ms(50)) {
+    for (int64_t end_ms = clock_ms() + slower(10000);; clock_sleep_ms(50)) {
         AUTO_RESPONSE response = {0};
         service_get(&service, &response, "/readyz");
         if (response.status == 200)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/pg.h"
+#include "slowness.h"
 
 static struct test_db database;
 static struct detail detail;
@@ -274,7 +275,7 @@ static void a_connection_closed_while_idle_is_reopened_without_an_error(void **s
             mem_format("SELECT count(*) FROM pg_stat_activity WHERE pid = %d", (int)before);
         test_db_exec(&database, terminate);
         /* its socket closes with the process, which may end a little later than it leaves the view */
-        for (int64_t deadline_ms = clock_ms() + 5000;
+        for (int64_t deadline_ms = clock_ms() + slower(5000);
              test_db_number(&database, left) != 0 || kill((pid_t)before, 0) == 0;)
             assert_true(clock_left_ms(deadline_ms) > 0);
         assert_true(backend(db) != before);

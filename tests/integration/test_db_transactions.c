@@ -259,7 +259,7 @@ static void a_COMMIT_that_was_never_sent_is_certainly_not_committed(void **state
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
             " 'fairway test' AND state = 'idle in transaction'");
         /* its socket closes with the process */
-        for (int64_t deadline_ms = clock_ms() + 5000; kill(db_i32(backend, 0, 0), 0) == 0;)
+        for (int64_t deadline_ms = clock_ms() + slower(5000); kill(db_i32(backend, 0, 0), 0) == 0;)
             assert_true(clock_left_ms(deadline_ms) > 0);
         assert_int_equal(db_commit(db, &detail), ERR_DATABASE_UNAVAILABLE); /* not ERR_OUTCOME_UNKNOWN */
         assert_int_equal(rows_in_t(), 2);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/proxy.h"
+#include "slowness.h"
 
 #define ANSWER_MS (ENGINE_ANSWER_MS + 100)
 
@@ -166,7 +167,7 @@ static void DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_databa
     size_t at_once = 0;
     for (size_t i = 1; i < ARRAY_LEN(clients); i++) {
         client_wait(&clients[i], 0);
-        at_once += clients[i].answered_ms - begun_ms < 500;
+        at_once += clients[i].answered_ms - begun_ms < slower(500);
     }
     print_message("%zu of %zu waiting requests were refused at once\n", at_once, waiting);
     assert_true(at_once >= waiting);

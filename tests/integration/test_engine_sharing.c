@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "slowness.h"
 
 #define SOON_MS 3000
 #define ACCOUNTS 15
@@ -52,7 +53,7 @@ static size_t answered_count(struct client clients[], size_t from, size_t count,
 /* Waits until this many of the requests are decided. */
 static void await_answered(struct client clients[], size_t count, size_t answered)
 {
-    for (int64_t end_ms = clock_ms() + SOON_MS; answered_count(clients, 0, count, 1) < answered;
+    for (int64_t end_ms = clock_ms() + slower(SOON_MS); answered_count(clients, 0, count, 1) < answered;
          clock_sleep_ms(1))
         if (clock_left_ms(end_ms) == 0)
             fail_msg("%zu answered, not %zu", answered_count(clients, 0, count, 1), answered);
@@ -235,7 +236,7 @@ static void no_waiting_requests_are_published_when_none_wait(void **state)
         engine_cancel(engine.engine, &clients[i].ticket);
         client_refused(&clients[i], ERR_CANCELLED, 0);
     }
-    for (int64_t end_ms = clock_ms() + SOON_MS; published(&engine) != 0; clock_sleep_ms(20))
+    for (int64_t end_ms = clock_ms() + slower(SOON_MS); published(&engine) != 0; clock_sleep_ms(20))
         assert_true(clock_left_ms(end_ms) > 0);
     test_engine_close(&engine);
     clients_wipe(clients, 3);

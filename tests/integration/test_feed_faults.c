@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
+#include "slowness.h"
 
 #define TX_SUCCESS 0
 #define PATIENCE_MS 240000
@@ -199,7 +200,7 @@ static struct ingest *start(struct gap_world *world)
 
 static void await_cursor(struct gap_world *world, uint32_t sequence)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS; gap_cursor(world) != sequence; clock_sleep_ms(20))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); gap_cursor(world) != sequence; clock_sleep_ms(20))
         if (clock_left_ms(end) == 0)
             fail_msg("the cursor is at %lld", (long long)gap_cursor(world));
 }

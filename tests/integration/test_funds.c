@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "support/ledger_feed.h"
 #include "support/pool.h"
+#include "slowness.h"
 
 #define FIRST 100
 #define PATIENCE_MS 20000
@@ -84,7 +85,7 @@ static int tear_down(void **state)
 
 static void await_cursor(struct world *world, uint32_t sequence)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS;
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS);
          test_db_number(&world->db, "SELECT coalesce(max(sequence), 0) FROM fairway.cursor") != sequence;
          clock_sleep_ms(10))
         if (clock_left_ms(end) == 0)
@@ -110,7 +111,7 @@ static int64_t spendable(struct world *world)
 /* Closes empty ledgers until the balance is known. */
 static void await_known(struct world *world)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS; spendable(world) < 0;) {
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); spendable(world) < 0;) {
         if (clock_left_ms(end) == 0)
             fail_msg("the balance is still unknown");
         close_with(world, -1);
@@ -181,7 +182,7 @@ static void a_read_from_a_lagging_RPC_is_not_used(void **state)
     ledger_feed_lag(world->feed, far_behind, 1);
     hangs = false;
     reads = 0;
-    for (int64_t end = clock_ms() + PATIENCE_MS; reads < 3; close_with(world, -1))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); reads < 3; close_with(world, -1))
         assert_int_not_equal(clock_left_ms(end), 0);
     assert_int_equal(spendable(world), -1);
     ledger_feed_lag(world->feed, none, 1);
@@ -234,7 +235,7 @@ static void the_next_leader_corrects_a_wrong_balance(void **state)
     ingest_stop(world->ingest);
     test_db_exec(&world->db, "UPDATE fairway.funds SET balance = 1, spendable = 0, ledger = 100");
     world->ingest = start(world);
-    for (int64_t end = clock_ms() + PATIENCE_MS; spendable(world) != 90000000 - RESERVES;
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); spendable(world) != 90000000 - RESERVES;
          close_with(world, -1))
         assert_int_not_equal(clock_left_ms(end), 0);
 }

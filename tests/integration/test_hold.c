@@ -15,6 +15,7 @@
 #include "pool/grants_allowed.h"
 #include "support/ledger_feed.h"
 #include "support/pool_seed.h"
+#include "slowness.h"
 
 #define ACCOUNTS 3
 #define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * grants_clock_slack_s(5))
@@ -87,7 +88,8 @@ static void take_again(struct world *world)
 {
     enum err e = ERR_NOT_LEADER; /* until the server has ended the old session */
     lead_drop(&world->lead);
-    for (int64_t end = clock_ms() + 20000; e == ERR_NOT_LEADER && clock_left_ms(end) > 0; clock_sleep_ms(10))
+    for (int64_t end = clock_ms() + slower(20000); e == ERR_NOT_LEADER && clock_left_ms(end) > 0;
+         clock_sleep_ms(10))
         e = lead_take(&world->lead, NULL);
     assert_int_equal(e, ERR_OK);
 }

@@ -34,7 +34,12 @@ enum form {
     BUMP,          /* of a transaction that the channel account has signed, however that came about */
     BUMP_UNSIGNED, /* of one that it has not signed */
     CREATION,
-    MERGE
+    MERGE,
+    SAME_SEQUENCE, /* two leases that differ, with one sequence number */
+    BUMP_AGAIN,    /* of a transaction that was bumped before */
+    BEYOND_BUDGET,
+    OTHER_NETWORK, /* as that of the first message */
+    SECOND_LOAD
 };
 
 /* Whose operation the transaction has. */
@@ -57,13 +62,18 @@ struct attempt {
 
 /* The texts are the rows of the table in docker/README.md; tests/lint/readme.test.mjs compares them. */
 #define ANY_LEASE "leases for any account of the pool, leased or not, valid for up to 420 s"
-#define ANY_BUMP "fee bumps of these, each for up to MAX_FEE and the transaction's resource fee"
+#define SAME_NUMBER "several of them for one account and one sequence number, of which the network takes one"
+#define ANY_BUMP                                                                                             \
+    "fee bumps of these, each for up to MAX_FEE and the transaction's resource fee, also several of one"
 #define PROVISIONING "creations and merges of channel accounts, only in ensure-accounts"
 #define LONGER "anything that is valid for longer"
 #define AUTHORITY "anything that uses the authority of a channel account"
 #define HIGHER "an inner fee, resource fee, bump or creation with a higher fee"
 #define UNKNOWN_INNER "a fee bump for what the key process has not signed"
 #define FOREIGN "anything with the sealed seed of another account, network or master key"
+#define MORE "more signatures or fees than the budget"
+#define ANOTHER_NETWORK "anything for another network, when NETWORK_PASSPHRASE is set"
+#define OTHER_LIMITS "other limits, by any message"
 
 static const struct attempt attempts[] = {
     {ANY_LEASE, ERR_OK, LEASE, 0, 300, .fee = 100},
@@ -72,6 +82,8 @@ static const struct attempt attempts[] = {
     {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
     {ANY_BUMP, ERR_OK, BUMP, 0, 410, .fee = MAX_FEE},
     {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE + 5000, .resource_fee = 5000},
+    {SAME_NUMBER, ERR_OK, SAME_SEQUENCE, 0, 300, .fee = 100},
+    {ANY_BUMP, ERR_OK, BUMP_AGAIN, 0, 300, .fee = MAX_FEE},
     {PROVISIONING, ERR_OK, CREATION, 110, 410, .fee = MAX_FEE},
     {PROVISIONING, ERR_OK, MERGE, 0, 300, .fee = MAX_FEE},
 
@@ -104,6 +116,9 @@ static const struct attempt attempts[] = {
     {UNKNOWN_INNER, ERR_CHANNEL_SIGNATURE_MISSING, BUMP_UNSIGNED, 0, 60, .fee = 1000},
     {FOREIGN, ERR_SEAL_BROKEN, LEASE, 0, 60, .fee = 100, .other_seed = true},
     {FOREIGN, ERR_SEAL_BROKEN, BUMP, 0, 60, .fee = 1000, .other_seed = true},
+    {MORE, ERR_KEYD_BUDGET, BEYOND_BUDGET, 0, 60, .fee = MAX_FEE},
+    {ANOTHER_NETWORK, ERR_CONFIG, OTHER_NETWORK, 0, 0, .fee = 0},
+    {OTHER_LIMITS, ERR_KEYD_UNAVAILABLE, SECOND_LOAD, 0, 0, .fee = 0},
 };
 
 static uint64_t time_of(int64_t at_s)
@@ -171,8 +186,9 @@ static enum err bump(struct keyd *keyd, const struct attempt *attempt)
     struct buf transaction CLEANUP(buf_free) = {0}, inner CLEANUP(buf_free) = {0},
                            out CLEANUP(buf_free) = {0};
     build(attempt, &transaction);
-    const struct signature forged = {{1}},
-                           signature = attempt->form == BUMP ? signature_of(buf_bytes(&transaction)) : forged;
+    const struct signature forged = {{1}}, signature = attempt->form != BUMP_UNSIGNED
+                                                           ? signature_of(buf_bytes(&transaction))
+                                                           : forged;
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &signature, 1, &inner);
     struct bump_signing item = {.inner = buf_bytes(&inner),
         .sealed = accounts[attempt->other_seed].sealed,
@@ -201,6 +217,74 @@ static enum err provision(const struct attempt *attempt)
         provisioning, time_of(attempt->now_s), &transaction, &accounts[0].sealed, &out, &hash, &broken, NULL);
 }
 
+/* ---- with a key process of its own */
+
+static struct keyd *started(const struct keyd_budget *budget)
+{
+    struct keyd *keyd;
+    const struct keyd_secrets secrets = keyd_known_secrets();
+    struct keyd_settings settings = keyd_test_settings();
+    settings.budget = *budget;
+    assert_int_equal(keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, NULL), ERR_OK);
+    return keyd;
+}
+
+static enum err load(struct keyd *keyd, const struct network_id *of)
+{
+    struct master_key_row current;
+    struct public_key distribution;
+    bool is_new;
+    return keyd_load(keyd, of, NULL, 0, &current, &is_new, &distribution, NULL);
+}
+
+static struct keyd *with_budget(const struct keyd_budget *budget)
+{
+    struct keyd *keyd = started(budget);
+    assert_int_equal(load(keyd, &network), ERR_OK);
+    return keyd;
+}
+
+/* The fees of one more bump than the budget has. */
+static enum err beyond_budget(const struct attempt *attempt)
+{
+    const struct keyd_budget budget = {1000, 2 * MAX_FEE + MAX_FEE / 2};
+    struct keyd *keyd = with_budget(&budget);
+    assert_int_equal(bump(keyd, attempt), ERR_OK);
+    assert_int_equal(bump(keyd, attempt), ERR_OK);
+    enum err e = bump(keyd, attempt);
+    keyd_stop(keyd);
+    return e;
+}
+
+static enum err other_network(void)
+{
+    const struct network_id other = network_id_of("Public Global Stellar Network ; September 2015");
+    const struct keyd_budget budget = keyd_test_settings().budget;
+    struct keyd *keyd = started(&budget);
+    enum err e = load(keyd, &other);
+    assert_int_equal(load(keyd, &network), ERR_KEYD_UNAVAILABLE); /* it has ended */
+    keyd_stop(keyd);
+    return e;
+}
+
+static enum err second_load(void)
+{
+    const struct keyd_budget budget = keyd_test_settings().budget;
+    struct keyd *keyd = with_budget(&budget);
+    enum err e = load(keyd, &network);
+    keyd_stop(keyd);
+    return e;
+}
+
+/* The second one has another fee. */
+static enum err same_sequence(const struct attempt *attempt)
+{
+    struct attempt other = *attempt;
+    other.fee++;
+    enum err e = lease(attempt);
+    return e == ERR_OK ? lease(&other) : e;
+}
+
 static enum err answer_to(const struct attempt *attempt)
 {
     switch (attempt->form) {
@@ -209,6 +293,16 @@ static enum err answer_to(const struct attempt *attempt)
     case BUMP:
     case BUMP_UNSIGNED:
         return bump(serving, attempt);
+    case BUMP_AGAIN:
+        return bump(serving, attempt) == ERR_OK ? bump(serving, attempt) : ERR_INTERNAL;
+    case SAME_SEQUENCE:
+        return same_sequence(attempt);
+    case BEYOND_BUDGET:
+        return beyond_budget(attempt);
+    case OTHER_NETWORK:
+        return other_network();
+    case SECOND_LOAD:
+        return second_load();
     case CREATION:
     case MERGE:
     default:
@@ -228,19 +322,6 @@ static void G7_G9_what_a_captured_fairway_can_and_cannot_have_signed(void **stat
 }
 
 /* ---- the budget */
-
-static struct keyd *with_budget(const struct keyd_budget *budget)
-{
-    struct keyd *keyd;
-    const struct keyd_secrets secrets = keyd_known_secrets();
-    const struct keyd_settings settings = keyd_test_settings();
-    struct master_key_row current;
-    struct public_key distribution;
-    bool is_new;
-    assert_int_equal(keyd_start(keyd_program(), KEYD_SERVE, budget, &secrets, &keyd, NULL), ERR_OK);
-    assert_int_equal(keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, NULL), ERR_OK);
-    return keyd;
-}
 
 /* The budget fills while the test runs; 20 signatures a second are few beside how fast it can ask. */
 static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(void **state)

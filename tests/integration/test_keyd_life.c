@@ -33,8 +33,9 @@
 
 static enum err start(const struct keyd_secrets *secrets, struct keyd **keyd, struct detail *detail)
 {
+    const struct keyd_settings settings = keyd_test_settings();
     *detail = (struct detail){0};
-    return keyd_start(keyd_program(), KEYD_PROVISION, &keyd_test_budget, secrets, keyd, detail);
+    return keyd_start(keyd_program(), KEYD_PROVISION, &settings, secrets, keyd, detail);
 }
 
 static void refuses_to_start(struct keyd_secrets secrets, const char *because)
@@ -81,8 +82,9 @@ static void another_program_instead_of_the_key_process_is_refused(void **state)
         struct keyd *keyd;
         struct detail detail = {0};
         struct keyd_secrets secrets = keyd_known_secrets();
+        const struct keyd_settings settings = keyd_test_settings();
         assert_int_equal(
-            keyd_start(programs[i], KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail), ERR_CONFIG);
+            keyd_start(programs[i], KEYD_SERVE, &settings, &secrets, &keyd, &detail), ERR_CONFIG);
         assert_non_null(strstr(detail.text, i == 0 ? "/nonexistent" : "exit code"));
         assert_int_equal(fcntl(secrets.master_key_fd, F_GETFD), -1); /* closed, also after an error */
     }
@@ -105,17 +107,16 @@ struct loaded {
     struct detail detail;
 };
 
-static enum err load(struct loaded *out, struct keyd_secrets secrets, const struct public_key *configured,
-    const struct master_key_row rows[], size_t count)
+static enum err load(
+    struct loaded *out, struct keyd_secrets secrets, const struct master_key_row rows[], size_t count)
 {
-    struct keyd_settings settings = keyd_test_settings();
+    const struct network_id network = network_id_of(KEYD_TEST_PASSPHRASE);
     struct public_key distribution, expected = keyd_distribution();
-    settings.distribution = configured;
     *out = (struct loaded){0};
     if (start(&secrets, &out->keyd, &out->detail) != ERR_OK)
         fail_msg("%s", out->detail.text);
-    enum err e = keyd_load(
-        out->keyd, &settings, rows, count, &out->current, &out->is_new, &distribution, &out->detail);
+    enum err e =
+        keyd_load(out->keyd, &network, rows, count, &out->current, &out->is_new, &distribution, &out->detail);
     if (e == ERR_OK)
         assert_memory_equal(&distribution, &expected, sizeof expected);
     return e;
@@ -123,13 +124,13 @@ static enum err load(struct loaded *out, struct keyd_secrets secrets, const stru
 
 /* Asserts that the master keys do not load: the process ends with exit code 78, and every later call fails at
  * once. */
-static void refuses_to_load(struct keyd_secrets secrets, const struct public_key *configured,
-    const struct master_key_row rows[], size_t count, const char *because)
+static void refuses_to_load(
+    struct keyd_secrets secrets, const struct master_key_row rows[], size_t count, const char *because)
 {
     struct loaded loaded;
     struct generated_key key;
     struct detail end;
-    assert_int_equal(load(&loaded, secrets, configured, rows, count), ERR_CONFIG);
+    assert_int_equal(load(&loaded, secrets, rows, count), ERR_CONFIG);
     if (strstr(loaded.detail.text, because) == NULL)
         fail_msg("\"%s\" does not contain \"%s\"", loaded.detail.text, because);
     assert_int_equal(keyd_generate(loaded.keyd, 1, &key), ERR_KEYD_UNAVAILABLE);
@@ -141,37 +142,48 @@ static void refuses_to_load(struct keyd_secrets secrets, const struct public_key
 static void G10_the_configured_distribution_account_must_match_the_secret(void **state)
 {
     (void)state;
-    struct public_key right = keyd_distribution(), wrong = right;
-    struct loaded loaded;
-    wrong.bytes[31] ^= 1;
-    assert_int_equal(load(&loaded, keyd_known_secrets(), &right, NULL, 0), ERR_OK);
-    keyd_stop(loaded.keyd);
-    refuses_to_load(keyd_known_secrets(), &wrong, NULL, 0, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
+    struct keyd_settings settings = keyd_test_settings();
+    struct keyd_secrets secrets = keyd_known_secrets();
+    struct keyd *keyd;
+    struct detail detail = {0};
+    settings.has_distribution = true;
+    settings.distribution = keyd_distribution();
+    assert_int_equal(keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, &detail), ERR_OK);
+    keyd_stop(keyd);
+    settings.distribution.bytes[31] ^= 1;
+    secrets = keyd_known_secrets();
+    assert_int_equal(keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, &detail), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY"));
+}
+
+static void G10_without_its_secrets_it_does_not_start(void **state)
+{
+    (void)state;
     struct keyd_secrets without = keyd_known_secrets();
     close(without.distribution_fd);
     without.distribution_fd = -1;
-    refuses_to_load(without, NULL, NULL, 0, "DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
+    refuses_to_start(without, "DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
     without = keyd_known_secrets();
     close(without.master_key_fd);
     without.master_key_fd = -1;
-    refuses_to_load(without, NULL, NULL, 0, "MASTER_KEY_FILE");
+    refuses_to_load(without, NULL, 0, "MASTER_KEY_FILE");
 }
 
 static void a_key_file_is_new_until_its_row_is_stored(void **state)
 {
     (void)state;
     struct loaded first, second;
-    assert_int_equal(load(&first, keyd_known_secrets(), NULL, NULL, 0), ERR_OK);
+    assert_int_equal(load(&first, keyd_known_secrets(), NULL, 0), ERR_OK);
     assert_true(first.is_new);
     assert_false(first.current.derived);
-    assert_int_equal(load(&second, keyd_known_secrets(), NULL, &first.current, 1), ERR_OK);
+    assert_int_equal(load(&second, keyd_known_secrets(), &first.current, 1), ERR_OK);
     assert_false(second.is_new);
     assert_string_equal(second.current.key_id, first.current.key_id);
     struct master_key_row other = first.current;
     memcpy(other.key_id, "0123456789abcdef", KEY_ID_SIZE);
     keyd_stop(first.keyd);
     keyd_stop(second.keyd);
-    refuses_to_load(keyd_known_secrets(), NULL, &other, 1, "0123456789abcdef");
+    refuses_to_load(keyd_known_secrets(), &other, 1, "0123456789abcdef");
 }
 
 static struct keyd_secrets with_passphrase(const char *passphrase, bool with_file)
@@ -207,28 +219,27 @@ static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
     (void)state;
     struct loaded first, second, both;
     struct generated_key key;
-    assert_int_equal(load(&first, with_passphrase("correct horse battery", false), NULL, NULL, 0), ERR_OK);
+    assert_int_equal(load(&first, with_passphrase("correct horse battery", false), NULL, 0), ERR_OK);
     assert_true(first.is_new && first.current.derived);
     assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
     assert_string_equal(key.sealed.key_id, first.current.key_id);
     keyd_stop(first.keyd);
 
     assert_int_equal(
-        load(&second, with_passphrase("correct horse battery\n", false), NULL, &first.current, 1), ERR_OK);
+        load(&second, with_passphrase("correct horse battery\n", false), &first.current, 1), ERR_OK);
     assert_false(second.is_new);
     opens_in(second.keyd, &key, ERR_OK);
     keyd_stop(second.keyd);
 
     /* With a key file as well, it still opens the old seeds; the key of the file seals new ones. */
-    assert_int_equal(
-        load(&both, with_passphrase("correct horse battery", true), NULL, &first.current, 1), ERR_OK);
+    assert_int_equal(load(&both, with_passphrase("correct horse battery", true), &first.current, 1), ERR_OK);
     assert_true(both.is_new && !both.current.derived);
     opens_in(both.keyd, &key, ERR_OK);
     keyd_stop(both.keyd);
 
-    refuses_to_load(with_passphrase("wrong horse battery", false), NULL, &first.current, 1,
+    refuses_to_load(with_passphrase("wrong horse battery", false), &first.current, 1,
         "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
-    refuses_to_load(keyd_known_secrets(), NULL, &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
+    refuses_to_load(keyd_known_secrets(), &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
 }
 
 static void G9_a_seed_sealed_for_another_network_or_key_does_not_open(void **state)
@@ -236,9 +247,9 @@ static void G9_a_seed_sealed_for_another_network_or_key_does_not_open(void **sta
     (void)state;
     struct loaded first, second;
     struct generated_key key;
-    assert_int_equal(load(&first, with_passphrase("the first passphrase", false), NULL, NULL, 0), ERR_OK);
-    assert_int_equal(load(&second, with_passphrase("the first passphrase", false), NULL, NULL, 0),
-        ERR_OK); /* another salt */
+    assert_int_equal(load(&first, with_passphrase("the first passphrase", false), NULL, 0), ERR_OK);
+    assert_int_equal(
+        load(&second, with_passphrase("the first passphrase", false), NULL, 0), ERR_OK); /* another salt */
     assert_int_equal(keyd_generate(first.keyd, 1, &key), ERR_OK);
     opens_in(first.keyd, &key, ERR_OK);
     opens_in(second.keyd, &key, ERR_SEAL_BROKEN);
@@ -374,10 +385,11 @@ static int start_without_locked_memory(void *context)
     struct keyd *keyd;
     struct detail detail = {0};
     struct keyd_secrets secrets = keyd_known_secrets();
+    const struct keyd_settings settings = keyd_test_settings();
     prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0); /* root may lock without limit */
     if (setrlimit(RLIMIT_MEMLOCK, &none) != 0)
         return 2;
-    enum err e = keyd_start(keyd_program(), KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail);
+    enum err e = keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, &detail);
     return e == ERR_CONFIG && strstr(detail.text, "RLIMIT_MEMLOCK") != NULL ? 0 : 1;
 }
 
@@ -396,10 +408,11 @@ static int look_into_it(void *context)
     struct keyd *keyd;
     struct detail detail = {0};
     struct keyd_secrets secrets = keyd_known_secrets();
+    const struct keyd_settings settings = keyd_test_settings();
     if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
         return 2;
     prctl(PR_SET_DUMPABLE, 1); /* setuid has cleared it */
-    if (keyd_start(context, KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail) != ERR_OK) {
+    if (keyd_start(context, KEYD_SERVE, &settings, &secrets, &keyd, &detail) != ERR_OK) {
         print_error("%s\n", detail.text);
         return 3;
     }
@@ -438,6 +451,7 @@ int main(void)
         cmocka_unit_test(G10_malformed_secrets_are_refused_at_start),
         cmocka_unit_test(another_program_instead_of_the_key_process_is_refused),
         cmocka_unit_test(G10_the_configured_distribution_account_must_match_the_secret),
+        cmocka_unit_test(G10_without_its_secrets_it_does_not_start),
         cmocka_unit_test(a_key_file_is_new_until_its_row_is_stored),
         cmocka_unit_test(a_passphrase_and_its_row_give_the_same_key_again),
         cmocka_unit_test(G9_a_seed_sealed_for_another_network_or_key_does_not_open),

@@ -114,10 +114,9 @@ static struct forms open_account(const struct generated_key *account)
 {
     uint8_t master[32];
     struct key_pair open;
-    struct keyd_settings settings = keyd_test_settings();
+    const struct network_id network = network_id_of(KEYD_TEST_PASSPHRASE);
     memset(master, 7, sizeof master);
-    assert_int_equal(
-        seal_open(master, &settings.network, &account->public_key, &account->sealed, &open), ERR_OK);
+    assert_int_equal(seal_open(master, &network, &account->public_key, &account->sealed, &open), ERR_OK);
     return forms_of(open.secret);
 }
 

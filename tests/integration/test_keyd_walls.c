@@ -87,6 +87,35 @@ static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void
     buf_free(&payload);
 }
 
+static void G7_the_network_of_its_command_line_is_not_changed_by_a_message(void **state)
+{
+    (void)state;
+    struct buf payload = {0}, answer = {0};
+    struct spawn_child child = raw_spawn(KEYD_PROVISION);
+    raw_put_load(&payload);
+    payload.data[0] ^= 1; /* it begins with the network */
+    raw_send(&child, WIRE_LOAD, &payload);
+    raw_receive(&child, WIRE_LOAD, &answer);
+    assert_int_equal(be32_get(answer.data), ERR_CONFIG);
+    assert_int_equal(raw_end(&child), EX_CONFIG);
+    buf_free(&payload);
+    buf_free(&answer);
+}
+
+/* As a version did that took its limits by message: network, distribution account, four fees, rows. */
+static void G7_a_message_with_limits_ends_the_key_process(void **state)
+{
+    (void)state;
+    struct buf payload = {0};
+    struct spawn_child child = raw_spawn(KEYD_SERVE);
+    raw_put_load(&payload);
+    for (size_t words = 0; words < 16; words++)
+        buf_add_u32(&payload, 0);
+    raw_send(&child, WIRE_LOAD, &payload);
+    assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
+    buf_free(&payload);
+}
+
 /* The header alone ends it; no memory is allocated for the payload. */
 static void DS7_an_oversized_message_ends_the_key_process(void **state)
 {
@@ -166,11 +195,15 @@ static void DS6_G8_environment_and_command_line_hold_no_secret(void **state)
     assert_string_equal(environment, "");
     assert_int_equal(len, 0);
     AUTO_FREE char *line = raw_proc(&child, "cmdline", &len);
-    assert_int_equal(strncmp(line, "fairway-keyd\0serve", sizeof "fairway-keyd"), 0);
-    for (char *word = line + sizeof "fairway-keyd" + sizeof "serve" - 1; word < line + len;
-         word += strlen(word) + 1)
-        assert_true(
-            strspn(word, "-0123456789") == strlen(word) && strlen(word) < 20); /* descriptors, budget */
+    char *words[ARGUMENTS_MAX + 1];
+    int count = 0;
+    for (char *word = line; word < line + len && count <= ARGUMENTS_MAX; word += strlen(word) + 1)
+        words[count++] = word;
+    struct arguments arguments;
+    const struct keyd_settings settings = keyd_test_settings();
+    assert_true(arguments_read(count, words, &arguments)); /* descriptors and settings only */
+    assert_int_equal(arguments.settings.max_bump_fee_stroops, settings.max_bump_fee_stroops);
+    assert_memory_equal(&arguments.settings.network, &settings.network, sizeof settings.network);
     assert_int_equal(raw_end(&child), EX_OK);
 }
 
@@ -238,6 +271,8 @@ int main(void)
         cmocka_unit_test(DS7_an_unknown_message_ends_the_key_process),
         cmocka_unit_test(DS7_a_message_of_the_other_mode_ends_the_key_process),
         cmocka_unit_test(DS7_a_message_before_load_or_a_second_load_ends_the_key_process),
+        cmocka_unit_test(G7_the_network_of_its_command_line_is_not_changed_by_a_message),
+        cmocka_unit_test(G7_a_message_with_limits_ends_the_key_process),
         cmocka_unit_test(DS7_an_oversized_message_ends_the_key_process),
         cmocka_unit_test(DS7_a_truncated_message_ends_the_key_process),
         cmocka_unit_test(DS7_a_malformed_payload_ends_the_key_process),

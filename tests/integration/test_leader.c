@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/pool_rows.h"
+#include "slowness.h"
 
 static void one_replica_leads_and_another_is_ready_and_takes_over(void **state)
 {
@@ -55,7 +56,7 @@ static void free_lead(struct lead *lead)
 static void take_soon(struct lead *lead)
 {
     enum err e = ERR_NOT_LEADER;
-    for (int64_t end = clock_ms() + PATIENCE_MS; e == ERR_NOT_LEADER && clock_left_ms(end) > 0;
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); e == ERR_NOT_LEADER && clock_left_ms(end) > 0;
          clock_sleep_ms(10))
         e = lead_take(lead, NULL);
     assert_int_equal(e, ERR_OK);

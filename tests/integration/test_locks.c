@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "db/locks.h"
 #include "support/pool_rows.h"
+#include "slowness.h"
 
 static struct test_db database;
 static struct db *db;
@@ -80,7 +81,7 @@ static void read_with(struct db *reader)
 /* Waits, for at most 10 s, until this many sessions wait for a lock. */
 static void await_waits(struct db *reader, size_t count)
 {
-    int64_t deadline_ms = clock_ms() + 10000;
+    int64_t deadline_ms = clock_ms() + slower(10000);
     do
         read_with(reader);
     while (report.wait_count < count && clock_ms() < deadline_ms);

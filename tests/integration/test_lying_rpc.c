@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
+#include "slowness.h"
 
 enum {
     LEASED = 1,
@@ -130,7 +131,7 @@ static void a_change_that_can_never_be_read_is_given_up_and_changes_nothing(void
             close_with(world, claims[i], true);
             const int64_t cursor = gap_cursor(world);
             enum err e = gap_world_follow(world);
-            const int64_t end_ms = clock_ms() + 60000;
+            const int64_t end_ms = clock_ms() + slower(60000);
             for (; e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED; e = gap_world_follow(world)) {
                 assert_int_equal(gap_cursor(world), cursor);
                 assert_true(clock_left_ms(end_ms) > 0);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "db/migrate.h"
 #include "support/pg.h"
+#include "slowness.h"
 
 static const struct embedded_migration two[] = {
     {1, "0001_first", "CREATE TABLE fairway.first (n integer); INSERT INTO fairway.first VALUES (1), (2);"},
@@ -179,7 +180,7 @@ static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retr
     assert_int_equal(read_first(holder), ERR_OK);
     assert_int_equal(pthread_create(&runner.thread, NULL, run_migrations, &runner), 0);
     for (int reads = 0; reads < 2; reads++) {
-        const int64_t deadline_ms = clock_ms() + 10000;
+        const int64_t deadline_ms = clock_ms() + slower(10000);
         while (test_db_number(&database, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation ="
                                          " 'fairway.first'::regclass") == 0 &&
                clock_left_ms(deadline_ms) > 0)

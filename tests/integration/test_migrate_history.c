@@ -18,6 +18,7 @@
 #include "db/migrate.h"
 #include "support/pool_rows.h"
 #include "support/settle_honest.h"
+#include "slowness.h"
 
 #define ACCOUNTS 200
 #define BEFORE 9 /* migrations of the version before */
@@ -162,8 +163,8 @@ static unsigned migrate_under_load(int64_t max_time_s)
     if (migrate(db, &applied, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     assert_true(applied >= 2);
-    for (int64_t end_ms = clock_ms() + 20000; __atomic_load_n(&replica.failed_in_a_row, __ATOMIC_SEQ_CST) < 3;
-         clock_sleep_ms(5))
+    for (int64_t end_ms = clock_ms() + slower(20000);
+         __atomic_load_n(&replica.failed_in_a_row, __ATOMIC_SEQ_CST) < 3; clock_sleep_ms(5))
         assert_true(clock_left_ms(end_ms) > 0); /* the old version can still grant */
     __atomic_store_n(&replica.stop, true, __ATOMIC_SEQ_CST);
     pthread_join(thread, NULL);

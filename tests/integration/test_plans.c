@@ -73,7 +73,8 @@ static int set_up(void **state)
     int e = test_pool_set_up(state, 2);
     struct test_pool *pool = *state;
     exec_unchecked(pool,
-        "DO $$ DECLARE each oid; BEGIN FOR each IN SELECT inhrelid FROM pg_inherits LOOP"
+        "DO $$ DECLARE each oid; BEGIN FOR each IN SELECT format('fairway.%I', name)::regclass"
+        " FROM fairway.partitions LOOP"
         " EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', each::regclass); END LOOP; END $$;"
         "ALTER TABLE fairway.channel_accounts SET (autovacuum_enabled = off);");
     return e;
@@ -179,6 +180,54 @@ static void a_claim_starts_at_a_random_slot(void **state)
     assert_int_equal(parts, 10);
 }
 
+/* 20,000 fee bumps, all of leases that were granted at once; one of them is the first account's, with three
+ * fee bumps. */
+static void add_fee_bumps(struct test_pool *pool)
+{
+    exec_unchecked(pool,
+        "INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
+        " SELECT sha256(('bump ' || i)::bytea), CASE WHEN i <= 3 THEN sha256('lease')"
+        "   ELSE sha256(('lease ' || i)::bytea) END, now(), i FROM generate_series(1, 20000) i;"
+        "UPDATE fairway.channel_accounts SET lease_hash = sha256('lease'), lease_client = '',"
+        " lease_sequence = 1, lease_max_time = 1, locked_until = now(),"
+        " locked_at = (SELECT max(granted_at) FROM fairway.fee_bumps)"
+        " WHERE public_key = (SELECT min(public_key::text) FROM fairway.channel_accounts);");
+}
+
+static const char sql_find_bumps[] =
+    "SELECT * FROM fairway.find_bump_sources(ARRAY[(SELECT min(public_key::text)"
+    " FROM fairway.channel_accounts)], ARRAY[sha256('lease')], '{\"\"}', '{1}')";
+static const char sql_record_bump[] =
+    "SELECT * FROM fairway.record_fee_bumps(ARRAY[sha256('new')], ARRAY[sha256('lease')], '{100}',"
+    " ARRAY[(SELECT min(public_key::text) FROM fairway.channel_accounts)], '{\"\"}', '{100}', '{0}')";
+
+/* As in a session that has planned while there was no fee bump, and with statistics from that time. */
+static void DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *db = test_db_open(&pool->test, DB_POOLED);
+    test_db_exec(&pool->test, "ANALYZE fairway.fee_bumps");
+    pages_of(db, sql_find_bumps);
+    pages_of(db, sql_record_bump);
+    add_fee_bumps(pool);
+    exec_unchecked(pool,
+        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id,"
+        " granted_at)"
+        " SELECT a.lease_hash, a.public_key, 1, '', '\\x00', 1, '', a.locked_at"
+        " FROM fairway.channel_accounts a WHERE a.lease_hash IS NOT NULL;");
+    const int64_t find = pages_of(db, sql_find_bumps), record = pages_of(db, sql_record_bump);
+    db_free(db);
+    print_message(
+        "among 20,000 fee bumps: found in %" PRId64 " pages, recorded in %" PRId64 "\n", find, record);
+    assert_in_range(find, 1, 30);
+    assert_in_range(record, 1, 60);
+    assert_int_equal(test_db_number(&pool->test,
+                         "SELECT f.bumps * 10 + f.highest FROM fairway.channel_accounts a,"
+                         " LATERAL fairway.find_bump_sources(ARRAY[a.public_key::text], ARRAY[a.lease_hash],"
+                         " '{\"\"}', '{1}') f WHERE a.lease_hash IS NOT NULL AND f.is_open"),
+        33);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
@@ -188,6 +237,7 @@ int main(void)
         TEST(DX10_a_claim_reads_only_the_accounts_that_it_passes),
         TEST(H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts),
         TEST(a_claim_starts_at_a_random_slot),
+        TEST(DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages),
     };
     return cmocka_run_group_tests_name("plans", tests, test_pg_start, test_pg_stop);
 }

@@ -14,6 +14,7 @@
 #include "support/fee_bump.h"
 #include "pool/pool_counts.h"
 #include "support/pool_rows.h"
+#include "slowness.h"
 
 #define ACCOUNTS 6
 
@@ -91,7 +92,7 @@ static void S5_a_page_of_a_large_pool_reads_only_its_rows(void **state)
     /* rows read for all pages together: each once, and one more for each page */
     db_free(pool->db);
     pool->db = test_db_open(&pool->test, DB_DIRECT);
-    int64_t deadline_ms = clock_ms() + 10000, fetched;
+    int64_t deadline_ms = clock_ms() + slower(10000), fetched;
     while ((fetched = test_db_number(&pool->test,
                 "SELECT idx_tup_fetch + seq_tup_read FROM"
                 " pg_stat_user_tables WHERE relname = 'channel_accounts'")) < 20000 &&

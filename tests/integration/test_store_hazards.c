@@ -65,7 +65,7 @@ static void H15_updates_of_accounts_are_HOT(void **state)
     cycle(pool, rounds);
     db_free(pool->db); /* a session reports its statistics when it ends */
     pool->db = test_db_open(&pool->test, DB_DIRECT);
-    int64_t deadline_ms = clock_ms() + 10000, updates;
+    int64_t deadline_ms = clock_ms() + slower(10000), updates;
     while ((updates = test_db_number(&pool->test, "SELECT n_tup_upd FROM pg_stat_user_tables"
                                                   " WHERE relname = 'channel_accounts'")) <
                (int64_t)(2 * rounds * ACCOUNTS) &&

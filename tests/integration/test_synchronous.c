@@ -39,7 +39,7 @@ static void set_standby(const char *name)
     test_db_exec(&postgres, "SELECT pg_reload_conf()");
     AUTO_FREE char *is_set =
         mem_format("SELECT (current_setting('synchronous_standby_names') = '%s')::int::int8", name);
-    for (const int64_t deadline_ms = clock_ms() + 10000; test_db_number(&postgres, is_set) != 1;
+    for (const int64_t deadline_ms = clock_ms() + slower(10000); test_db_number(&postgres, is_set) != 1;
          clock_sleep_ms(20))
         assert_true(clock_ms() < deadline_ms);
     clock_sleep_ms(200); /* open sessions reload when they are idle */

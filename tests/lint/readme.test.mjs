@@ -86,12 +86,28 @@ test('docker/README.md: each log line is one that fairway writes', () => {
 
 test('docker/README.md: what a captured front process can have signed is what the test tries', () => {
   const tried = read('tests/integration/test_keyd_hostile.c'), texts = Object.fromEntries(
-    [...tried.matchAll(/^#define (\w+) "(.*)"$/gm)].map(m => [m[1], m[2]]));
+    [...tried.matchAll(/^#define (\w+)[\s\\]*"(.*)"$/gm)].map(m => [m[1], m[2]]));
   const answers = {};
   for (const [, name, answer] of tried.matchAll(/^    \{(\w+), (ERR_\w+), /gm))
     answers[texts[name]] = answer === 'ERR_OK' ? 'yes' : 'no';
   const [, table] = /\| it gets \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)/.exec(read('docker/README.md'));
   const said = Object.fromEntries([...table.matchAll(/^\| (.*) \| (yes|no) \|$/gm)].map(m => [m[1], m[2]]));
   delete said['a key, in any form']; // tests/e2e/secrets.test.mjs
+  assert.deepEqual(said, answers);
+});
+
+test('docker/README.md: what a captured front process can do is what the tests try', () => {
+  const texts = Object.fromEntries([...read('tests/integration/support/captured.h').matchAll(/^#define (\w+)[\s\\]*"(.*)"$/gm)]
+    .map(m => [m[1], m[2]]));
+  const answers = {};
+  for (const file of ['test_confine.c', 'test_confine_calls.c'])
+    for (const [, name, traits] of read(`tests/integration/${file}`).matchAll(/^ +DEED\((\w+), \w+, ([^)]+)\)/gm)) {
+      const answer = traits.includes('NEEDED') ? 'yes' : 'no';
+      assert.equal(answers[texts[name]] ?? answer, answer, `"${texts[name]}" has one answer`);
+      answers[texts[name]] = answer;
+    }
+  const [, table] = /\| code that has taken `fairway` over \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)/.exec(read('docker/README.md'));
+  const said = Object.fromEntries([...table.matchAll(/^\| (.*) \| (yes|no) \|$/gm)].map(m => [m[1], m[2]]));
+  delete said['read and write rows of the database, as the role `fairway`'];
   assert.deepEqual(said, answers);
 });

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "slowness.h"
 
 static _Noreturn void give_up(const char *what)
 {
@@ -91,7 +92,7 @@ char *api_header(const struct api_reply *reply, const char *name)
 
 struct api_reply api_receive(struct api_client *client)
 {
-    int64_t deadline_ms = clock_ms() + API_PATIENCE_MS;
+    int64_t deadline_ms = clock_ms() + slower(API_PATIENCE_MS);
     struct api_reply reply = {0};
     const char *end;
     buf_reserve(&client->received, 1); /* memmem must not get NULL */

@@ -72,7 +72,7 @@ void unblock_grants(struct db *holder)
 
 void await_taken(struct test_engine *engine)
 {
-    for (int64_t end_ms = clock_ms() + 3000; engine_waiting(engine->engine) > 0; clock_sleep_ms(1))
+    for (int64_t end_ms = clock_ms() + slower(3000); engine_waiting(engine->engine) > 0; clock_sleep_ms(1))
         if (clock_left_ms(end_ms) == 0)
             fail_msg("no worker takes the tickets");
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "slowness.h"
 
 int ingest_world_set_up(void **state)
 {
@@ -78,7 +79,7 @@ void await_cursor(const struct ingest_world *world, uint32_t sequence)
 void await_number(const struct ingest_world *world, const char *sql, int64_t number)
 {
     int64_t last;
-    for (int64_t end = clock_ms() + PATIENCE_MS; (last = test_db_number(&world->db, sql)) != number;
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); (last = test_db_number(&world->db, sql)) != number;
          clock_sleep_ms(10))
         if (clock_left_ms(end) == 0)
             fail_msg("%s: %lld, not %lld", sql, (long long)last, (long long)number);
@@ -87,8 +88,8 @@ void await_number(const struct ingest_world *world, const char *sql, int64_t num
 void await_not_ready(struct ingest *ingest, const char *word)
 {
     struct detail why = {"ready"};
-    for (int64_t end = clock_ms() + PATIENCE_MS; ingest_ready(ingest, &why) || strstr(why.text, word) == NULL;
-         clock_sleep_ms(5))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS);
+         ingest_ready(ingest, &why) || strstr(why.text, word) == NULL; clock_sleep_ms(5))
         if (clock_left_ms(end) == 0)
             fail_msg("\"%s\" does not contain \"%s\"", why.text, word);
 }
@@ -96,7 +97,7 @@ void await_not_ready(struct ingest *ingest, const char *word)
 void await_ready(struct ingest *ingest)
 {
     struct detail why;
-    for (int64_t end = clock_ms() + PATIENCE_MS; !ingest_ready(ingest, &why); clock_sleep_ms(5))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); !ingest_ready(ingest, &why); clock_sleep_ms(5))
         if (clock_left_ms(end) == 0)
             fail_msg("not ready: %s", why.text);
 }

@@ -19,7 +19,6 @@ int secret_of_text(const char *text);
 /* Returns new descriptors of the known secrets; keyd_start closes them. */
 struct keyd_secrets keyd_known_secrets(void);
 struct keyd_settings keyd_test_settings(void);
-extern const struct keyd_budget keyd_test_budget;
 
 /* Starts and loads keyd with the known secrets; the test fails when that fails. */
 struct keyd *keyd_loaded(enum keyd_mode mode);

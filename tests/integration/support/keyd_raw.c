@@ -21,7 +21,8 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
     struct wire_header header;
     struct buf ready = {0};
     struct keyd_secrets secrets = keyd_known_secrets();
-    if (spawn_keyd(keyd_program(), mode, &keyd_test_budget, &secrets, &child, &detail) != ERR_OK)
+    const struct keyd_settings settings = keyd_test_settings();
+    if (spawn_keyd(keyd_program(), mode, &settings, &secrets, &child, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
     assert_int_equal(header.type, WIRE_READY);
@@ -34,14 +35,7 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
 void raw_put_load(struct buf *out)
 {
     struct keyd_settings settings = keyd_test_settings();
-    struct public_key none = {0};
     buf_add(out, settings.network.bytes, sizeof settings.network.bytes);
-    buf_add_u32(out, 0);
-    buf_add(out, none.bytes, sizeof none.bytes);
-    buf_add_u32(out, settings.limits.base_fee_stroops);
-    buf_add_u64(out, (uint64_t)settings.limits.max_resource_fee_stroops);
-    buf_add_u64(out, (uint64_t)settings.max_lease_fee_stroops);
-    buf_add_u64(out, (uint64_t)settings.max_bump_fee_stroops);
     buf_add_u32(out, 0);
 }
 

@@ -8,7 +8,7 @@
 /* Starts one with the known secrets (support/keyd.h) and waits until it is ready. */
 struct spawn_child raw_spawn(enum keyd_mode mode);
 
-/* Appends the payload of WIRE_LOAD with keyd_test_settings(). */
+/* Appends the payload of WIRE_LOAD, without key rows. */
 void raw_put_load(struct buf *out);
 
 /* Sends a whole frame, or only its header, with any length in it. */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/migrate.h"
+#include "slowness.h"
 
 /* CREATE and DROP DATABASE write many files, which is slow when the disk is busy. */
 #define SCRIPT_TIMEOUT_MS 60000
@@ -237,7 +238,8 @@ void test_pg_kill(void)
     kill(parent, SIGKILL);
     for (size_t i = 0; i < count; i++) /* they would end later; until then they use the data */
         kill(children[i], SIGKILL);
-    for (int64_t deadline_ms = clock_ms() + 10000; kill(parent, 0) == 0 && clock_left_ms(deadline_ms) > 0;)
+    for (int64_t deadline_ms = clock_ms() + slower(10000);
+         kill(parent, 0) == 0 && clock_left_ms(deadline_ms) > 0;)
         clock_sleep_ms(5);
 }
 

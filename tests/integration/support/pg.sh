@@ -12,7 +12,7 @@
 #   pg.sh restore DIR [PID] as start, with the backup in DIR, recovered to the moment at which the backup was taken.
 #
 # Files: DIR/url has the URL, with a random password; DIR/log the server's log; DIR/data/postmaster.pid its process id.
-# A port written to DIR/port before the first start is used. When root runs this, the server runs as the user postgres or
+# A port written to DIR/port before the first start is used. FAIRWAY_FSYNC=off in the environment: without fsync. When root runs this, the server runs as the user postgres or
 # nobody; where that user cannot reach DIR (a clone under /root), data and log are in a folder of /var/lib, and DIR has
 # links to them.
 set -eu
@@ -102,7 +102,7 @@ start_server() {
     while [ $tries -lt 10 ]; do
         port=$(cat "$dir/port" 2>/dev/null || echo $((20000 + $(random_below 12000))))
         if as_user "$bin/pg_ctl" start -D "$(realpath "$dir/data")" -l "$(realpath "$dir/log")" -w -t 30 -s -o "-p $port \
-            -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300" </dev/null >"$dir/start.log" 2>&1; then
+            -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300 -c fsync=${FAIRWAY_FSYNC:-on}" </dev/null >"$dir/start.log" 2>&1; then
             echo "$port" >"$dir/port"
             echo "postgresql://fairway:$(cat "$dir/password")@127.0.0.1:$port/postgres" >"$dir/url"
             return

@@ -33,7 +33,7 @@ static void run(struct service *service, struct db_statement statement)
 static struct keyd *start_keyd(struct service *service)
 {
     const struct keyd_secrets secrets = keyd_known_secrets();
-    const struct keyd_settings settings = {.network = service->network,
+    const struct keyd_settings settings = {.budget = keyd_test_settings().budget,
         .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
             .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
         .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
@@ -42,9 +42,9 @@ static struct keyd *start_keyd(struct service *service)
     struct detail detail = {0};
     struct keyd *keyd = NULL;
     bool is_new;
-    must(keyd_start(keyd_program(), KEYD_SERVE, &keyd_test_budget, &secrets, &keyd, &detail), &detail,
-        keyd_program());
-    must(keyd_load(keyd, &settings, NULL, 0, &row, &is_new, &service->distribution, &detail), &detail,
+    must(
+        keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, &detail), &detail, keyd_program());
+    must(keyd_load(keyd, &service->network, NULL, 0, &row, &is_new, &service->distribution, &detail), &detail,
         "master key");
     must(master_key_store(service->sql, &row, &detail), &detail, "master key row");
     return keyd;
@@ -138,6 +138,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .synchronous_failover = service->synchronous_failover,
         .max_body = SERVICE_MAX_BODY,
         .ledger_seconds = 5,
+        .checks_each_second = UINT32_MAX,
         .ingest_ready = ingest_ready,
         .ingest_context = service};
     settings.limits.distribution = service->distribution;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "db_workers.h"
+#include "slowness.h"
 
 #define PATIENCE_MS 5000
 
@@ -74,7 +75,7 @@ static enum err submit(struct db_workers *workers, struct job *job)
 
 static void await_begun(unsigned count)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS; atomic_load(&begun) < count; clock_sleep_ms(1))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); atomic_load(&begun) < count; clock_sleep_ms(1))
         if (clock_left_ms(end) == 0)
             fail_msg("%u have begun, not %u", atomic_load(&begun), count);
 }
@@ -132,7 +133,7 @@ static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **sta
 
 static void await_run(struct job *job)
 {
-    for (int64_t end = clock_ms() + PATIENCE_MS; atomic_load(&job->runs) == 0; clock_sleep_ms(1))
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); atomic_load(&job->runs) == 0; clock_sleep_ms(1))
         if (clock_left_ms(end) == 0)
             fail_msg("the work was not run");
 }
@@ -151,7 +152,7 @@ static void DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs(void 
     assert_int_equal(submit(workers, &late), ERR_OK);
     limit_ms = 60000;
     await_run(&late);
-    assert_in_range(clock_ms() - begun_ms, 299, 1300);
+    assert_in_range(clock_ms() - begun_ms, 299, slower(1300));
     assert_int_equal(late.e, ERR_OVERLOADED); /* another work ended a moment ago */
     assert_false(late.had_db);
     clock_sleep_ms(1500);

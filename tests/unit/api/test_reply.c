@@ -31,9 +31,9 @@ static void reply_error(struct http_request *request, void *context)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/not-utf8", 0, reply_not_utf8, NULL},
-    {"GET", "/values", 0, reply_values, NULL},
-    {"GET", "/error", 0, reply_error, NULL},
+    {"GET", "/not-utf8", 0, reply_not_utf8, NULL, NULL},
+    {"GET", "/values", 0, reply_values, NULL, NULL},
+    {"GET", "/error", 0, reply_error, NULL, NULL},
 };
 
 static struct http_server *server;

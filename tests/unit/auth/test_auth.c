@@ -74,23 +74,27 @@ static char *claims_with(const char *subject, const char *issued, const char *ex
         subject, issued, expires, body_hash(), rest);
 }
 
-static const struct auth_request request_of_alice = {.method = "POST",
-    .target = TARGET,
-    .body = {(const uint8_t *)BODY, sizeof BODY - 1},
-    .audience = PASSPHRASE,
-    .scope = AUTH_LEASE,
-    .now_s = NOW};
+static const struct auth_request request_of_alice = {
+    .method = "POST", .target = TARGET, .audience = PASSPHRASE, .scope = AUTH_LEASE, .now_s = NOW};
 
-static enum err check_with(
-    struct auth_request request, const char *scheme, const char *token, struct detail *why)
+/* Checks the head, and then the body. */
+static enum err check_both(
+    struct auth_request request, const char *scheme, const char *token, const char *body, struct detail *why)
 {
     struct auth_client client;
     AUTO_FREE char *header = mem_format("%s%s", scheme, token);
     request.authorization = header;
     const enum err e = auth_check(auth, &request, &client, why);
-    if (e == ERR_OK)
-        assert_string_equal(client.name, alice.address);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    assert_string_equal(client.name, alice.address);
+    return auth_check_body(&client, text_bytes(body), why);
+}
+
+static enum err check_with(
+    struct auth_request request, const char *scheme, const char *token, struct detail *why)
+{
+    return check_both(request, scheme, token, BODY, why);
 }
 
 static enum err check(const char *token)
@@ -158,8 +162,7 @@ static void J1_a_token_without_a_body_has_the_hash_of_no_bytes(void **state)
     struct auth_request get = request_of_alice;
     get.method = "GET";
     get.target = "/v1/pool";
-    get.body = (struct bytes){0};
-    assert_int_equal(check_with(get, "Bearer ", token, NULL), ERR_OK);
+    assert_int_equal(check_both(get, "Bearer ", token, "", NULL), ERR_OK);
     free(token);
 }
 
@@ -447,12 +450,32 @@ static void J9_another_method_path_query_or_body_is_refused(void **state)
         if (check_with(request, "Bearer ", token, NULL) != ERR_UNAUTHORIZED)
             fail_msg("%s %s", request.method, request.target);
     }
-    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
-        struct auth_request request = request_of_alice;
-        request.body = text_bytes(bodies[i]);
-        if (check_with(request, "Bearer ", token, NULL) != ERR_UNAUTHORIZED)
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
+        if (check_both(request_of_alice, "Bearer ", token, bodies[i], NULL) != ERR_UNAUTHORIZED)
             fail_msg("%s", bodies[i]);
+}
+
+static void J9_a_body_hash_in_another_spelling_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before;
+        int digits;
+        const char *after;
+    } spellings[] = {{"", 64, "0"}, {"0", 64, ""}, {" ", 64, ""}, {"", 64, " "}, {"", 63, ""}, {"", 0, ""},
+        {"0x", 64, ""}};
+    AUTO_FREE char *good = good_claims();
+    char *hash = strstr(good, body_hash());
+    for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+        AUTO_FREE char *claims = mem_format("%.*s%s%.*s%s%s", (int)(hash - good), good, spellings[i].before,
+            spellings[i].digits, hash, spellings[i].after, hash + strlen(body_hash()));
+        AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
+        refused(claims, token);
     }
+    for (char *at = hash; *at != '"'; at++)
+        *at = (char)(*at >= 'a' && *at <= 'f' ? *at - 0x20 : *at);
+    AUTO_FREE char *upper = sign_token(&alice, HEADER, good);
+    refused("upper case", upper);
 }
 
 static void DA2_a_token_that_names_an_idempotency_key_is_for_that_key(void **state)
@@ -719,6 +742,7 @@ int main(void)
         cmocka_unit_test(DA1_aud_must_name_this_network),
         cmocka_unit_test(DA1_aud_may_be_required),
         cmocka_unit_test(J9_another_method_path_query_or_body_is_refused),
+        cmocka_unit_test(J9_a_body_hash_in_another_spelling_is_refused),
         cmocka_unit_test(DA2_a_token_that_names_an_idempotency_key_is_for_that_key),
         cmocka_unit_test(J8_no_token_and_other_schemes_are_refused),
         cmocka_unit_test(DA1_a_token_in_another_spelling_is_refused),

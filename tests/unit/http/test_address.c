@@ -99,7 +99,7 @@ static void answer(struct http_request *request, void *context)
     http_reply_json(request, 200, mem_copy_text("{}"));
 }
 
-static const struct http_route routes[] = {{"GET", "/", 0, answer, NULL}};
+static const struct http_route routes[] = {{"GET", "/", 0, answer, NULL, NULL}};
 
 static enum err start(const char *address, struct http_server **server, struct detail *detail)
 {

@@ -1,4 +1,4 @@
-/* Where a request begins and ends: limits, chunks, pipelines, ambiguous heads, clients that disconnect. */
+/* Where a request begins and ends: limits, pipelines, ambiguous heads, clients that disconnect. */
 #include "client.h"
 
 #include <dirent.h>
@@ -22,9 +22,18 @@ static void sum(struct http_request *request, void *context)
     http_reply_json(request, 200, mem_format("{\"len\":%zu,\"sum\":%lu}", body.len, total));
 }
 
+static enum err admit(struct http_request *request, void *context, struct detail *detail)
+{
+    (void)context, (void)detail;
+    assert_int_equal(http_body(request).len, 0);
+    return http_header(request, "X-Open") != NULL ? ERR_OK : ERR_UNAUTHORIZED;
+}
+
 static const struct http_route routes[] = {
-    {"POST", "/sum", CAP, sum, NULL},
-    {"GET", "/sum", 0, sum, NULL},
+    {"POST", "/closed", CAP, sum, NULL, admit},
+    {"GET", "/closed", 0, sum, NULL, admit},
+    {"POST", "/sum", CAP, sum, NULL, NULL},
+    {"GET", "/sum", 0, sum, NULL, NULL},
 };
 
 static struct http_server *server;
@@ -45,6 +54,7 @@ static int stop(void **state)
 
 #define POST_HEAD "POST /sum HTTP/1.1\r\n" HOST JSON_TYPE
 #define CHUNKED "Transfer-Encoding: chunked\r\n"
+#define INNER "GET /sum HTTP/1.1\r\nHost: y\r\n\r\n"
 
 static void say_length(struct client *client, size_t len)
 {
@@ -140,83 +150,77 @@ static void an_expectation_is_met_or_the_request_is_refused_at_once(void **state
     hang_up(&client);
 }
 
-static void say_chunk(struct client *client, const char *data, size_t len)
-{
-    AUTO_FREE char *size = mem_format("%zx\r\n", len);
-    say(client, size);
-    say_bytes(client, data, len);
-    say(client, "\r\n");
-}
-
-static void chunked_body_within_the_cap_arrives_whole(void **state)
+/* No byte of the body is read, whatever it is: chunk lines that end in a bare LF or in CR CR, extensions and
+ * trailers have split requests between two readers before (RFC 9112 sections 6.3, 7.1 and 11.2). */
+static void DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed(void **state)
 {
     (void)state;
-    AUTO_FREE char *body = NEW_ARRAY(CAP, char);
-    memset(body, 'y', CAP);
-    struct client client;
-    struct reply reply;
-    dial(&client, server);
-    for (size_t step = 7; step < CAP; step *= 9) {
-        say(&client, POST_HEAD CHUNKED "\r\n");
-        for (size_t at = 0; at < CAP; at += step)
-            say_chunk(&client, body, CAP - at < step ? CAP - at : step);
-        say(&client, "0\r\n\r\n");
-        assert_true(hear(&client, &reply));
-        assert_sum(&reply, CAP, 'y');
-    }
-    ask(&client, &reply, POST_HEAD CHUNKED "\r\n3\r\nyyy\r\n0\r\nTrailer: ignored\r\n\r\n");
-    assert_sum(&reply, 3, 'y');
-    hang_up(&client);
-}
-
-/* libmicrohttpd 1.0.1 counts wrongly after one. */
-static void chunk_extension_is_ignored_or_refused(void **state)
-{
-    (void)state;
-    struct reply reply;
-    ask_once(server, &reply, POST_HEAD CHUNKED "\r\n3;ext=\"1\"\r\nyyy\r\n0\r\n\r\n");
-    if (reply.status != 400)
-        assert_sum(&reply, 3, 'y');
-}
-
-static void chunked_body_over_the_cap_is_refused(void **state)
-{
-    (void)state;
-    AUTO_FREE char *body = NEW_ARRAY(CAP + 1, char);
-    struct client client;
-    struct reply reply;
+    static const char *const requests[] = {
+        POST_HEAD CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n" INNER,
+        POST_HEAD CHUNKED "\r\n2\n{}\n0\n\n" INNER,
+        POST_HEAD CHUNKED "\r\n2\r\n{}\n\n0\r\n\r\n" INNER,
+        POST_HEAD CHUNKED "\r\n2\r\r{}\r\r0\r\r\r\r" INNER,
+        POST_HEAD CHUNKED "\r\n2;ext=\"1\"\r\n{}\r\n0\r\n\r\n" INNER,
+        POST_HEAD CHUNKED "\r\n0\r\nContent-Length: 32\r\n\r\n" INNER,
+        POST_HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" INNER,
+        POST_HEAD "Transfer-Encoding: identity\r\n\r\n" INNER,
+        "GET /sum HTTP/1.1\r\n" HOST CHUNKED "\r\n0\r\n\r\n" INNER,
+        POST_HEAD CHUNKED "\r\n",
+    };
     int before = atomic_load(&handled);
-    dial(&client, server);
-    say(&client, POST_HEAD CHUNKED "\r\n");
-    say_chunk(&client, body, CAP);
-    say_chunk(&client, body, 1);
-    say(&client, "0\r\n\r\n");
-    assert_true(hear(&client, &reply));
-    assert_problem(&reply, 413, "BODY_TOO_LARGE");
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        struct client client;
+        struct reply reply;
+        dial(&client, server);
+        ask(&client, &reply, requests[i]);
+        assert_problem(&reply, 411, "LENGTH_REQUIRED");
+        assert_true(ended(&client));
+        hang_up(&client);
+    }
     assert_int_equal(atomic_load(&handled), before);
-    ask(&client, &reply, GET("/sum")); /* the body was read to its end, so the connection can be used */
-    assert_int_equal(reply.status, 200);
-    hang_up(&client);
 }
 
-static void endless_chunked_body_ends_with_the_connection(void **state)
+/* A refusal by the head does not wait for the body, and none of the body is kept. */
+static void DX4_a_refusal_does_not_wait_for_the_body(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request;
+        int status;
+    } cases[] = {
+        {"POST /no HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 100\r\n\r\n", 404},
+        {"PUT /sum HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 100\r\n\r\n", 405},
+        {"POST /sum HTTP/1.1\r\n" HOST "Content-Length: 100\r\n\r\n", 415},
+        {"POST /sum?a=1&a=2 HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 100\r\n\r\n", 400},
+        {"POST /closed HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 100\r\n\r\n", 401},
+        {"POST /closed HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 100\r\n\r\n{", 401},
+    };
+    int before = atomic_load(&handled);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct client client;
+        struct reply reply;
+        dial(&client, server);
+        ask(&client, &reply, cases[i].request);
+        assert_int_equal(reply.status, cases[i].status);
+        assert_string_equal(reply_header(&reply, "Connection"), "close");
+        assert_true(ended(&client));
+        hang_up(&client);
+    }
+    assert_int_equal(atomic_load(&handled), before);
+}
+
+static void a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection(void **state)
 {
     (void)state;
     struct client client;
-    AUTO_FREE char *body = NEW_ARRAY(CAP, char);
+    struct reply reply;
     dial(&client, server);
-    say(&client, POST_HEAD CHUNKED "\r\n");
-    int chunks = 0;
-    for (ssize_t sent = 1; sent > 0 && chunks < 1000; chunks++) {
-        AUTO_FREE char *size = mem_format("%x\r\n", CAP);
-        if (send(client.fd, size, strlen(size), MSG_NOSIGNAL) < 0)
-            break;
-        for (size_t at = 0; at < CAP && sent > 0; at += (size_t)sent)
-            sent = send(client.fd, body + at, CAP - at, MSG_NOSIGNAL);
-        if (send(client.fd, "\r\n", 2, MSG_NOSIGNAL) < 0)
-            break;
-    }
-    assert_in_range(chunks, 10, 900); /* 1 MiB is 20 of them; the rest is in the socket's buffers */
+    ask(&client, &reply, "GET /closed HTTP/1.1\r\n" HOST "\r\n");
+    assert_problem(&reply, 401, "UNAUTHORIZED");
+    assert_string_equal(reply_header(&reply, "WWW-Authenticate"), "Bearer");
+    ask(&client, &reply,
+        "POST /closed HTTP/1.1\r\n" HOST JSON_TYPE "X-Open: yes\r\nContent-Length: 2\r\n\r\n{}");
+    assert_sum(&reply, 2, 124);
     hang_up(&client);
 }
 
@@ -243,7 +247,7 @@ static void pipelined_requests_are_replied_to_in_order(void **state)
 static void bytes_may_come_one_by_one(void **state)
 {
     (void)state;
-    static const char request[] = POST_HEAD CHUNKED "\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+    static const char request[] = POST_HEAD "Content-Length: 3\r\n\r\nabc";
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -257,11 +261,10 @@ static void bytes_may_come_one_by_one(void **state)
     hang_up(&client);
 }
 
-/* Each could be read as one request or as two: 400, connection closed, nothing handled. */
+/* Each could be read as one request or as two: refused, connection closed, nothing handled. */
 static void ambiguous_heads_are_refused_and_closed(void **state)
 {
     (void)state;
-#define INNER "GET /sum HTTP/1.1\r\nHost: y\r\n\r\n"
     static const char *const requests[] = {
         POST_HEAD "Content-Length: 2\r\nContent-Length: 32\r\n\r\n{}" INNER,
         POST_HEAD "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}" INNER,
@@ -275,7 +278,6 @@ static void ambiguous_heads_are_refused_and_closed(void **state)
         POST_HEAD "Content-Length: 2\r\n" CHUNKED "\r\n0\r\n\r\n" INNER,
         POST_HEAD CHUNKED "Content-Length: 32\r\n\r\n0\r\n\r\n" INNER,
         POST_HEAD CHUNKED CHUNKED "\r\n0\r\n\r\n" INNER,
-        POST_HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" INNER,
         POST_HEAD "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" INNER,
         POST_HEAD "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}" INNER,
         POST_HEAD "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" INNER,
@@ -288,11 +290,6 @@ static void ambiguous_heads_are_refused_and_closed(void **state)
         POST_HEAD "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" INNER,
         "POST /sum HTTP/1.1\r\n" HOST "Host: y\r\n" JSON_TYPE "Content-Length: 2\r\n\r\n{}" INNER,
         "POST /sum HTTP/1.1\r\n" JSON_TYPE "Content-Length: 2\r\n\r\n{}" INNER,
-        POST_HEAD CHUNKED "\r\n0x0\r\n\r\n" INNER,
-        POST_HEAD CHUNKED "\r\n-1\r\n\r\n" INNER,
-        POST_HEAD CHUNKED "\r\n2\r\nabc\r\n0\r\n\r\n" INNER,
-        POST_HEAD CHUNKED "\r\nffffffffffffffffff\r\n" INNER,
-        POST_HEAD CHUNKED "\r\n\r\n0\r\n\r\n" INNER,
     };
     int before = atomic_load(&handled);
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
@@ -300,7 +297,7 @@ static void ambiguous_heads_are_refused_and_closed(void **state)
         struct reply reply;
         dial(&client, server);
         ask(&client, &reply, requests[i]);
-        if (reply.status != 400 && reply.status != 413)
+        if (reply.status != 400 && reply.status != 411 && reply.status != 413)
             fail_msg("%d for %s", reply.status, requests[i]);
         while (listen_more(&client))
             ;
@@ -355,7 +352,7 @@ static size_t open_descriptors(void)
 static void clients_that_disconnect_at_any_byte_leak_nothing(void **state)
 {
     (void)state;
-    static const char request[] = POST_HEAD CHUNKED "\r\n5\r\nabcde\r\n0\r\n\r\n" GET("/sum");
+    static const char request[] = POST_HEAD "Content-Length: 5\r\n\r\nabcde" GET("/sum");
     struct client client;
     struct reply reply;
     ask_once(server, &reply, GET("/sum"));
@@ -384,10 +381,9 @@ int main(void)
         cmocka_unit_test(refusal_reaches_a_client_that_sends_its_whole_body_first),
         cmocka_unit_test(a_get_with_a_body_is_refused),
         cmocka_unit_test(an_expectation_is_met_or_the_request_is_refused_at_once),
-        cmocka_unit_test(chunked_body_within_the_cap_arrives_whole),
-        cmocka_unit_test(chunk_extension_is_ignored_or_refused),
-        cmocka_unit_test(chunked_body_over_the_cap_is_refused),
-        cmocka_unit_test(endless_chunked_body_ends_with_the_connection),
+        cmocka_unit_test(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed),
+        cmocka_unit_test(DX4_a_refusal_does_not_wait_for_the_body),
+        cmocka_unit_test(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection),
         cmocka_unit_test(pipelined_requests_are_replied_to_in_order),
         cmocka_unit_test(bytes_may_come_one_by_one),
         cmocka_unit_test(ambiguous_heads_are_refused_and_closed),

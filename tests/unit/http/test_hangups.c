@@ -65,7 +65,8 @@ static void disconnect(struct watched *watched)
 
 static void await_calls(struct watched *watched, int calls)
 {
-    for (int64_t end_ms = clock_ms() + PATIENCE_MS; atomic_load(&watched->calls) < calls; clock_sleep_ms(1))
+    for (int64_t end_ms = clock_ms() + slower(PATIENCE_MS); atomic_load(&watched->calls) < calls;
+         clock_sleep_ms(1))
         if (clock_ms() > end_ms)
             fail_msg("%d calls instead of %d", atomic_load(&watched->calls), calls);
 }

@@ -13,9 +13,9 @@ static void target(struct http_request *request, void *context)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/livez", 0, target, NULL},
-    {"GET", "/t/{hash}", 0, target, NULL},
-    {"POST", "/livez", 100, target, NULL},
+    {"GET", "/livez", 0, target, NULL, NULL},
+    {"GET", "/t/{hash}", 0, target, NULL, NULL},
+    {"POST", "/livez", 100, target, NULL, NULL},
 };
 
 static struct http_server *server;

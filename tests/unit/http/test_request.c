@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "slowness.h"
 
 static void fine(struct http_request *request, void *context)
 {
@@ -30,9 +31,9 @@ static void until_gone(struct http_request *request, void *context)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/fine", 0, fine, NULL},
-    {"GET", "/unavailable", 0, unavailable, NULL},
-    {"GET", "/until-gone", 0, until_gone, NULL},
+    {"GET", "/fine", 0, fine, NULL, NULL},
+    {"GET", "/unavailable", 0, unavailable, NULL, NULL},
+    {"GET", "/until-gone", 0, until_gone, NULL, NULL},
 };
 
 static struct http_server *server;
@@ -64,7 +65,7 @@ static int stop(void **state)
 static char *line_of(const char *path)
 {
     AUTO_FREE char *wanted = mem_format(" path=\"%s\" ", path);
-    for (int64_t end = clock_ms() + PATIENCE_MS; clock_ms() < end; clock_sleep_ms(2)) {
+    for (int64_t end = clock_ms() + slower(PATIENCE_MS); clock_ms() < end; clock_sleep_ms(2)) {
         AUTO_FREE char *log = NEW_ARRAY(1 << 20, char);
         if (pread(log_file, log, (1 << 20) - 1, 0) < 0)
             fail_msg("the log cannot be read");
@@ -173,6 +174,38 @@ static void a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning(
     assert_has(line, " client_left=1 ");
 }
 
+static unsigned count_lines(const char *code)
+{
+    AUTO_FREE char *log = NEW_ARRAY(1 << 20, char), *wanted = mem_format(" code=%s ", code);
+    unsigned lines = 0;
+    if (pread(log_file, log, (1 << 20) - 1, 0) < 0)
+        fail_msg("the log cannot be read");
+    for (const char *at = log; (at = strstr(at, wanted)) != NULL; at++)
+        lines++;
+    return lines;
+}
+
+static void DX4_refusals_without_end_do_not_fill_the_log(void **state)
+{
+    (void)state;
+    enum {
+        REQUESTS = 1000
+    };
+    struct client client;
+    struct reply reply;
+    assert_int_equal(count_lines("INVALID_REQUEST"), 0);
+    const int64_t begun = clock_ms();
+    dial(&client, server);
+    for (int i = 0; i < REQUESTS; i++) {
+        ask(&client, &reply, GET("/fine?a=%"));
+        assert_int_equal(reply.status, 400);
+    }
+    const int64_t periods = 1 + (clock_ms() - begun) / 10000;
+    assert_in_range(count_lines("INVALID_REQUEST"), 1, 20 * (periods + 1));
+    assert_true(http_request_count(ERR_INVALID_REQUEST) >= REQUESTS - 1);
+    hang_up(&client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one),
         cmocka_unit_test(a_request_id_is_taken_over_for_one_request),
         cmocka_unit_test(a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning),
+        cmocka_unit_test(DX4_refusals_without_end_do_not_fill_the_log),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

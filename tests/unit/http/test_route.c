@@ -9,11 +9,11 @@ static void handler(struct http_request *request, void *context)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/", 0, handler, NULL},
-    {"POST", "/v1/transactions", 100, handler, NULL},
-    {"GET", "/v1/transactions/{hash}", 0, handler, NULL},
-    {"POST", "/v1/transactions/{hash}", 0, handler, NULL},
-    {"GET", "/v1/{a}/lease", 0, handler, NULL},
+    {"GET", "/", 0, handler, NULL, NULL},
+    {"POST", "/v1/transactions", 100, handler, NULL, NULL},
+    {"GET", "/v1/transactions/{hash}", 0, handler, NULL, NULL},
+    {"POST", "/v1/transactions/{hash}", 0, handler, NULL, NULL},
+    {"GET", "/v1/{a}/lease", 0, handler, NULL, NULL},
 };
 
 static enum err find(struct route_match *match, const char *method, const char *path)
@@ -91,8 +91,8 @@ static void route_valid_refuses_routes_that_cannot_be_served(void **state)
         assert_true(route_valid(&routes[i]));
     static const char *const bad[] = {"v1", "", "/a{b}", "/{a", "/a}", "/{a}/{b}", "/{a}b", "/}a{"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_false(route_valid(&(struct http_route){"GET", bad[i], 0, handler, NULL}));
-    assert_false(route_valid(&(struct http_route){"GET", "/", 0, NULL, NULL}));
+        assert_false(route_valid(&(struct http_route){"GET", bad[i], 0, handler, NULL, NULL}));
+    assert_false(route_valid(&(struct http_route){"GET", "/", 0, NULL, NULL, NULL}));
 }
 
 int main(void)

@@ -43,10 +43,10 @@ static void huge(struct http_request *request, void *context)
 }
 
 static const struct http_route routes[] = {
-    {"GET", "/quick", 0, quick, NULL},
-    {"POST", "/quick", 10000, quick, NULL},
-    {"GET", "/slow", 0, slow, NULL},
-    {"GET", "/huge", 0, huge, NULL},
+    {"GET", "/quick", 0, quick, NULL, NULL},
+    {"POST", "/quick", 10000, quick, NULL, NULL},
+    {"GET", "/slow", 0, slow, NULL, NULL},
+    {"GET", "/huge", 0, huge, NULL, NULL},
 };
 
 static struct http_server *server;
@@ -76,8 +76,6 @@ static void sending_slowly_does_not_prolong_a_request(void **state)
         {"G", 'E'},
         {"GET /quick HTTP/1.1\r\nHost: x\r\nX-Long: ", 'a'},
         {"POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 9999\r\n\r\n{", ' '},
-        {"POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Transfer-Encoding: chunked\r\n\r\n1;", 'x'},
-        {"POST /nowhere HTTP/1.1\r\n" HOST "Content-Length: 9999\r\n\r\n{", ' '},
     };
     struct client clients[ARRAY_LEN(ways)];
     struct pollfd fds[ARRAY_LEN(ways)];

@@ -50,6 +50,10 @@ static int fd_of(const void *data, size_t len)
 }
 
 static struct ring ring;
+static const struct keyd_settings settings = {.budget = {1000000, INT64_MAX},
+    .limits = {.base_fee_stroops = 100},
+    .max_lease_fee_stroops = 1000,
+    .max_bump_fee_stroops = 1000};
 
 static struct spawn_child serve(enum keyd_mode mode)
 {
@@ -58,7 +62,7 @@ static struct spawn_child serve(enum keyd_mode mode)
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        exit(server_run(pair[1], mode, &(struct keyd_budget){1000000, INT64_MAX}, &ring));
+        exit(server_run(pair[1], mode, &settings, &ring));
     }
     close(pair[1]);
     return (struct spawn_child){.fd = pair[0], .pid = pid, .pidfd = -1};
@@ -117,17 +121,14 @@ static void record(struct keyd *keyd, int other_end, struct buf *frame)
 
 static void record_load(void)
 {
-    const struct keyd_settings settings = {.network = network_id_of(NETWORK),
-        .limits = {.base_fee_stroops = 100},
-        .max_lease_fee_stroops = 1000,
-        .max_bump_fee_stroops = 1000};
+    const struct network_id network = network_id_of(NETWORK);
     struct master_key_row current;
     struct public_key distribution;
     bool is_new;
     int other_end;
     struct keyd *keyd = deaf(&other_end);
     assert_int_equal(
-        keyd_load(keyd, &settings, NULL, 0, &current, &is_new, &distribution, NULL), ERR_KEYD_UNAVAILABLE);
+        keyd_load(keyd, &network, NULL, 0, &current, &is_new, &distribution, NULL), ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[LOAD]);
 }
 

@@ -1,0 +1,21 @@
+/* Limits how often something is done that others can cause as often as they like: a log line, a check. */
+#ifndef FAIRWAY_BASE_RATE_LIMIT_H
+#define FAIRWAY_BASE_RATE_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* {0} is new. */
+struct rate_limit {
+    int64_t period_end_ms;
+    unsigned allowed; /* in this period */
+    unsigned refused; /* since it was last allowed */
+};
+
+/*
+ * Returns whether to do it now: at most `most` times in period_ms. If so, *refused (may be NULL) is how often
+ * it was refused since the last time. From any thread.
+ */
+bool rate_limit_allows(struct rate_limit *limit, unsigned most, int period_ms, unsigned *refused);
+
+#endif

@@ -1,0 +1,38 @@
+#include "last_report.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+void last_report_init(struct last_report *last)
+{
+    *last = (struct last_report){0};
+    pthread_mutex_init(&last->mutex, NULL);
+}
+
+void last_report_free(struct last_report *last)
+{
+    pthread_mutex_destroy(&last->mutex);
+    free(last->text);
+}
+
+void last_report_set(struct last_report *last, int status, char *text)
+{
+    pthread_mutex_lock(&last->mutex);
+    free(last->text);
+    last->status = status;
+    last->text = text;
+    pthread_mutex_unlock(&last->mutex);
+}
+
+char *last_report_get(struct last_report *last, unsigned each_second, int *status)
+{
+    char *text = NULL;
+    pthread_mutex_lock(&last->mutex);
+    if (!rate_limit_allows(&last->checks, each_second, 1000, NULL) && last->text != NULL) {
+        text = mem_copy_text(last->text);
+        *status = last->status;
+    }
+    pthread_mutex_unlock(&last->mutex);
+    return text;
+}

@@ -1,0 +1,630 @@
+/*
+ * DS7: the system calls that code which has taken fairway over tries: what they reach outside a confined
+ * process, and what in it. Each deed runs twice in a process of its own, as it is and confined, with a real
+ * key process beside it; the first shows that the second is refused by the confinement. Root has every deed,
+ * an ordinary user those that need no privilege. test_confine.c has the files. The rows are those of the
+ * table in docker/README.md; tests/lint/readme.test.mjs compares them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/personality.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "keys/confine.h"
+#include "support/captured.h"
+#include "support/keyd.h"
+
+#define ORDINARY_USER 65534
+#define SETUP_FAILED 250
+#define CONFINE_REFUSED 251
+#define KILLED (256 + SIGSYS)
+
+static struct {
+    struct keyd *keyd;
+    pid_t self, victim; /* another process of the same user */
+    struct sockaddr_un abstract;
+    socklen_t abstract_size;
+    char program[64];
+} world;
+
+static int result(long value)
+{
+    return value < 0 ? errno : 0;
+}
+
+/* For calls without valid arguments: an error about those shows that the call was not refused. */
+static int reached(long value)
+{
+    const int e = result(value);
+    return e == EINVAL || e == EFAULT || e == EBADF || e == ENOENT ? 0 : e;
+}
+
+/* ---- the key process and others */
+
+static pid_t keyd(void)
+{
+    return keyd_pid(world.keyd);
+}
+
+static int stop_the_key_process(void)
+{
+    return result(kill(keyd(), SIGCONT));
+}
+
+static int stop_a_thread_of_the_key_process(void)
+{
+    return result(syscall(SYS_tgkill, keyd(), keyd(), SIGCONT));
+}
+
+static int stop_the_key_process_by_its_pidfd(void)
+{
+    return result(syscall(SYS_pidfd_send_signal, pidfd_open(keyd(), 0), SIGCONT, NULL, 0));
+}
+
+static int limit_the_key_process(void)
+{
+    return result(prlimit(keyd(), RLIMIT_NPROC, &(struct rlimit){0, 0}, NULL));
+}
+
+static int move_the_key_process(void)
+{
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    return result(sched_setaffinity(keyd(), sizeof set, &set));
+}
+
+static int slow_the_key_process(void)
+{
+    return result(setpriority(PRIO_PROCESS, (id_t)keyd(), getpriority(PRIO_PROCESS, 0)));
+}
+
+static int schedule_the_key_process(void)
+{
+    return result(sched_setscheduler(keyd(), SCHED_OTHER, &(struct sched_param){0}));
+}
+
+static int slow_the_disk_of_the_key_process(void)
+{
+    return result(syscall(SYS_ioprio_set, 1, keyd(), 2 << 13));
+}
+
+static int end_the_key_process(void)
+{
+    return result(kill(keyd(), 0));
+}
+
+static int signal_its_group(void)
+{
+    return result(kill(0, 0));
+}
+
+static int signal_everyone(void)
+{
+    return result(kill(-1, 0));
+}
+
+static int signal_a_thread_of_another_process(void)
+{
+    return result(syscall(SYS_tkill, world.victim, 0));
+}
+
+static int queue_a_signal_to_another_process(void)
+{
+    siginfo_t info = {.si_code = SI_QUEUE};
+    return result(syscall(SYS_rt_sigqueueinfo, world.victim, 0, &info));
+}
+
+static int open_another_process(void)
+{
+    return result(pidfd_open(world.victim, 0));
+}
+
+static int find_the_locks_of_another_process(void)
+{
+    void *head;
+    size_t size;
+    return result(syscall(SYS_get_robust_list, world.victim, &head, &size));
+}
+
+static int compare_two_processes(void)
+{
+    return result(syscall(SYS_kcmp, world.self, world.victim, 2 /* KCMP_FILES */, 0, 0));
+}
+
+static int share_a_core_with_another_process(void)
+{
+    return reached(prctl(62 /* PR_SCHED_CORE */, 0 /* GET */, world.victim, 0, 0));
+}
+
+/* ---- processes, namespaces, memory */
+
+static int start_a_process_by_clone3(void)
+{
+    uint64_t arguments[8] = {[4] = SIGCHLD};
+    const long pid = syscall(SYS_clone3, arguments, sizeof arguments);
+    if (pid == 0)
+        _exit(0);
+    return result(pid);
+}
+
+static int make_a_namespace_by_clone(void)
+{
+    const long pid = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0)
+        _exit(0);
+    return result(pid);
+}
+
+static int change_its_root(void)
+{
+    return result(chroot("/"));
+}
+
+static int change_its_personality(void)
+{
+    return result(personality(READ_IMPLIES_EXEC));
+}
+
+static int map_executable_memory(void)
+{
+    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno
+                                                                                                     : 0;
+}
+
+static int map_a_file_to_write_and_execute(void)
+{
+    const int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+    return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ? errno : 0;
+}
+
+static int make_memory_executable(void)
+{
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return result(mprotect(memory, 4096, PROT_READ | PROT_EXEC));
+}
+
+static int make_a_file_in_memory(void)
+{
+    return result(syscall(SYS_memfd_create, "x", 0u));
+}
+
+static int share_memory(void)
+{
+    const int id = shmget(IPC_PRIVATE, 4096, 0600);
+    return id < 0 ? errno : result(shmctl(id, IPC_RMID, NULL));
+}
+
+static int queue_messages(void)
+{
+    const int id = msgget(IPC_PRIVATE, 0600);
+    return id < 0 ? errno : result(msgctl(id, IPC_RMID, NULL));
+}
+
+static int make_a_semaphore(void)
+{
+    const int id = semget(IPC_PRIVATE, 1, 0600);
+    return id < 0 ? errno : result(semctl(id, 0, IPC_RMID));
+}
+
+static int open_a_message_queue(void)
+{
+    const int e = result(syscall(SYS_mq_open, "fairway-confine", O_CREAT | O_RDWR, 0600, NULL));
+    syscall(SYS_mq_unlink, "fairway-confine");
+    return e;
+}
+
+static int load_a_kernel(void)
+{
+    return reached(syscall(SYS_kexec_load, 0ul, 0ul, NULL, 0xfffful));
+}
+
+static int load_a_module(void)
+{
+    return reached(syscall(SYS_finit_module, -1, "", 0));
+}
+
+static int watch_files(void)
+{
+    return result(syscall(SYS_fanotify_init, 0u, 0u));
+}
+
+#if defined(__x86_64__)
+static int call_by_the_numbers_of_i386(void)
+{
+    long number = 20; /* getpid */
+    __asm__ volatile("int $0x80" : "+a"(number) : : "memory", "r8", "r9", "r10", "r11");
+    return number > 0 ? 0 : ENOSYS;
+}
+#endif
+
+static int map_a_library(void)
+{
+    const int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ? errno : 0;
+}
+
+/* ---- sockets */
+
+static int open_socket(int domain, int type, int protocol)
+{
+    return result(socket(domain, type | SOCK_CLOEXEC, protocol));
+}
+
+static int talk_to_the_hypervisor(void)
+{
+    return open_socket(AF_VSOCK, SOCK_STREAM, 0);
+}
+
+static int use_the_ciphers_of_the_kernel(void)
+{
+    return open_socket(AF_ALG, SOCK_SEQPACKET, 0);
+}
+
+static int hear_events_of_the_kernel(void)
+{
+    return open_socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT);
+}
+
+static int change_packet_filters(void)
+{
+    return open_socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
+}
+
+static int look_at_all_sockets(void)
+{
+    return open_socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);
+}
+
+static int capture_packets(void)
+{
+    return open_socket(AF_PACKET, SOCK_RAW, 0);
+}
+
+static int send_raw_packets(void)
+{
+    return open_socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+}
+
+static int ping(void)
+{
+    return open_socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
+}
+
+static int connect_to_an_abstract_socket(void)
+{
+    return result(connect(
+        socket(AF_UNIX, SOCK_STREAM, 0), (const struct sockaddr *)&world.abstract, world.abstract_size));
+}
+
+static int read_the_interfaces(void)
+{
+    return open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+}
+
+static int use_udp(void)
+{
+    return open_socket(AF_INET6, SOCK_DGRAM, IPPROTO_UDP);
+}
+
+static int bind_a_port(void)
+{
+    const struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return result(bind(socket(AF_INET, SOCK_STREAM, 0), (const struct sockaddr *)&any, sizeof any));
+}
+
+static int listen_without_binding(void)
+{
+    return result(listen(socket(AF_INET, SOCK_STREAM, 0), 1));
+}
+
+/* ---- the table */
+
+enum {
+    ALONE = 1,         /* an ordinary user can do it when it is not confined; root can do everything */
+    NEEDED = 2,        /* still works in a confined fairway */
+    MAYBE_MISSING = 4, /* some kernels do not have it at all */
+    STARTED = 8,       /* after fairway has opened its listeners */
+    LANDLOCK_6 = 16    /* only such kernels refuse it */
+};
+
+static const struct deed {
+    const char *row, *name;
+    int (*run)(void);
+    unsigned traits;
+} deeds[] = {
+#define DEED(row, function, traits)                                                                          \
+    {                                                                                                        \
+        row, #function, function, traits                                                                     \
+    }
+    DEED(HARM_KEYD, stop_the_key_process, ALONE),
+    DEED(HARM_KEYD, stop_a_thread_of_the_key_process, ALONE),
+    DEED(HARM_KEYD, stop_the_key_process_by_its_pidfd, ALONE),
+    DEED(HARM_KEYD, limit_the_key_process, ALONE),
+    DEED(HARM_KEYD, move_the_key_process, ALONE),
+    DEED(HARM_KEYD, slow_the_key_process, ALONE),
+    DEED(HARM_KEYD, schedule_the_key_process, ALONE),
+    DEED(HARM_KEYD, slow_the_disk_of_the_key_process, ALONE),
+    DEED(END_KEYD, end_the_key_process, ALONE | NEEDED),
+    DEED(OTHERS, signal_its_group, ALONE),
+    DEED(OTHERS, signal_everyone, ALONE),
+    DEED(OTHERS, signal_a_thread_of_another_process, ALONE),
+    DEED(OTHERS, queue_a_signal_to_another_process, ALONE),
+    DEED(OTHERS, open_another_process, ALONE),
+    DEED(OTHERS, find_the_locks_of_another_process, ALONE),
+    DEED(OTHERS, compare_two_processes, ALONE | MAYBE_MISSING),
+    DEED(OTHERS, share_a_core_with_another_process, ALONE | MAYBE_MISSING),
+    DEED(PROCESSES, start_a_process_by_clone3, ALONE),
+    DEED(PRIVILEGES, make_a_namespace_by_clone, ALONE | MAYBE_MISSING),
+    DEED(PRIVILEGES, change_its_root, 0),
+    DEED(PRIVILEGES, change_its_personality, ALONE),
+    DEED(EXECUTE, map_executable_memory, ALONE),
+    DEED(EXECUTE, map_a_file_to_write_and_execute, ALONE),
+    DEED(EXECUTE, make_memory_executable, ALONE),
+    DEED(EXECUTE, make_a_file_in_memory, ALONE),
+    DEED(KERNEL, share_memory, ALONE | MAYBE_MISSING),
+    DEED(KERNEL, queue_messages, ALONE | MAYBE_MISSING),
+    DEED(KERNEL, make_a_semaphore, ALONE | MAYBE_MISSING),
+    DEED(KERNEL, open_a_message_queue, ALONE | MAYBE_MISSING),
+    DEED(KERNEL, load_a_kernel, MAYBE_MISSING),
+    DEED(KERNEL, load_a_module, MAYBE_MISSING),
+    DEED(KERNEL, watch_files, MAYBE_MISSING),
+#if defined(__x86_64__)
+    DEED(NUMBERS, call_by_the_numbers_of_i386, ALONE | MAYBE_MISSING),
+#endif
+    DEED(THREADS, map_a_library, ALONE | NEEDED),
+    DEED(OTHER_SOCKETS, talk_to_the_hypervisor, ALONE | MAYBE_MISSING),
+    DEED(OTHER_SOCKETS, use_the_ciphers_of_the_kernel, ALONE | MAYBE_MISSING),
+    DEED(OTHER_SOCKETS, hear_events_of_the_kernel, ALONE),
+    DEED(OTHER_SOCKETS, change_packet_filters, ALONE | MAYBE_MISSING),
+    DEED(OTHER_SOCKETS, look_at_all_sockets, ALONE | MAYBE_MISSING),
+    DEED(OTHER_SOCKETS, capture_packets, MAYBE_MISSING),
+    DEED(OTHER_SOCKETS, send_raw_packets, 0),
+    DEED(OTHER_SOCKETS, ping, MAYBE_MISSING),
+    DEED(ABSTRACT, connect_to_an_abstract_socket, ALONE | LANDLOCK_6),
+    DEED(CONNECT, read_the_interfaces, ALONE | NEEDED),
+    DEED(CONNECT, use_udp, ALONE | NEEDED),
+    DEED(CONNECT, bind_a_port, ALONE | NEEDED), /* as at its start */
+    DEED(LISTEN, bind_a_port, ALONE | STARTED),
+    DEED(LISTEN, listen_without_binding, ALONE | STARTED),
+#undef DEED
+};
+
+/* Calls that no deed makes with valid arguments; all of these have invalid ones. */
+static const long never[] = {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_execve,
+    SYS_execveat, SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_bpf,
+    SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+    SYS_keyctl, SYS_add_key, SYS_request_key, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_pidfd_getfd,
+    SYS_process_madvise, SYS_migrate_pages, SYS_move_pages, SYS_mbind, SYS_set_mempolicy, SYS_setuid,
+    SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setfsuid, SYS_setfsgid,
+    SYS_setgroups, SYS_capset, SYS_setpgid, SYS_setsid, SYS_init_module, SYS_delete_module,
+    SYS_kexec_file_load, SYS_reboot, SYS_acct, SYS_syslog, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex,
+    SYS_clock_adjtime, SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_swapon, SYS_swapoff, SYS_quotactl,
+    SYS_sched_setattr, SYS_ioprio_get, SYS_shmat, SYS_msgsnd, SYS_msgrcv, SYS_semop, SYS_mq_timedsend,
+    SYS_timer_create, SYS_setitimer, SYS_inotify_init1, SYS_fanotify_mark, SYS_splice, SYS_vmsplice, SYS_tee,
+    SYS_copy_file_range, SYS_truncate, SYS_ftruncate, SYS_fallocate, SYS_mkdirat, SYS_mknodat, SYS_unlinkat,
+    SYS_symlinkat, SYS_linkat, SYS_renameat2, SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat,
+    SYS_setxattr, SYS_utimensat, SYS_chdir, SYS_fchdir, SYS_chroot, SYS_mlockall, SYS_munlockall,
+    SYS_remap_file_pages, SYS_pkey_mprotect, SYS_pkey_alloc, SYS_landlock_create_ruleset,
+    SYS_landlock_restrict_self, SYS_openat2};
+
+static int make_calls_that_it_never_makes(const void *unused)
+{
+    struct confine_report report;
+    struct detail detail;
+    (void)unused;
+    if (confine_enter(&(struct confine_settings){0}, &report, &detail) != ERR_OK)
+        return CONFINE_REFUSED;
+    for (size_t i = 0; i < ARRAY_LEN(never); i++) {
+        errno = 0;
+        if (syscall(never[i], -1L, -1L, -1L, -1L, -1L, -1L) != -1 || (errno != EPERM && errno != ENOSYS)) {
+            print_error("system call %ld: %s\n", never[i], strerror(errno));
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Returns the exit code of a process that runs this, or 256 + the signal that ended it. */
+static int apart(int (*work)(const void *context), const void *context)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        world.self = getpid();
+        _exit(work(context));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+static int do_it(const void *deed)
+{
+    return ((const struct deed *)deed)->run();
+}
+
+static int do_it_confined(const void *context)
+{
+    const struct deed *deed = context;
+    struct confine_report report;
+    struct detail detail;
+    if (confine_enter(&(struct confine_settings){.keyd = keyd()}, &report, &detail) != ERR_OK ||
+        ((deed->traits & STARTED) != 0 && confine_listening(&detail) != ERR_OK))
+        return CONFINE_REFUSED;
+    if ((deed->traits & LANDLOCK_6) != 0 && report.landlock < 6)
+        return EPERM;
+    return deed->run();
+}
+
+static bool is_refusal(int e)
+{
+    return e == EACCES || e == EPERM || e == ENOSYS || e == KILLED;
+}
+
+static unsigned check_deed(const struct deed *deed, bool is_root)
+{
+    const int alone = apart(do_it, deed), confined = apart(do_it_confined, deed);
+    const bool possible = is_root || (deed->traits & ALONE) != 0;
+    const bool missing = (deed->traits & MAYBE_MISSING) != 0 && alone != 0;
+    if (possible && !missing && alone != 0) {
+        print_error("%s fails unconfined: %s\n", deed->name, strerror(alone));
+        return 1;
+    }
+    if ((deed->traits & NEEDED) != 0 ? confined != 0 : !is_refusal(confined)) {
+        print_error("%s, confined: %d (%s)\n", deed->name, confined, strerror(confined));
+        return 1;
+    }
+    return 0;
+}
+
+static pid_t start_victim(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_DUMPABLE, 1); /* setuid has cleared it */
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static bool become_ordinary(void)
+{
+    if (geteuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0 ||
+            setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0))
+        return false;
+    return prctl(PR_SET_DUMPABLE, 1) == 0; /* setuid has cleared it */
+}
+
+static bool listen_abstract(void)
+{
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    world.abstract = (struct sockaddr_un){.sun_family = AF_UNIX};
+    world.abstract_size = sizeof(sa_family_t); /* the kernel chooses a name (unix(7), autobind) */
+    if (bind(fd, (const struct sockaddr *)&world.abstract, world.abstract_size) != 0 || listen(fd, 8) != 0)
+        return false;
+    world.abstract_size = sizeof world.abstract;
+    return getsockname(fd, (struct sockaddr *)&world.abstract, &world.abstract_size) == 0;
+}
+
+/* The process that is fairway here, in a group of its own. */
+static int run_table(const void *as_root)
+{
+    const bool is_root = *(const bool *)as_root;
+    unsigned wrong = 0;
+    if (setpgid(0, 0) != 0 || (!is_root && !become_ordinary()) || !listen_abstract())
+        return SETUP_FAILED;
+    setenv("FAIRWAY_KEYD", world.program, 1);
+    world.victim = start_victim(); /* first: it must not inherit the socket to the key process */
+    world.keyd = keyd_loaded(KEYD_SERVE);
+    for (size_t i = 0; i < ARRAY_LEN(deeds); i++)
+        wrong += check_deed(&deeds[i], is_root);
+    keyd_stop(world.keyd);
+    kill(world.victim, SIGKILL);
+    return (int)wrong;
+}
+
+static void table_holds(bool as_root)
+{
+#ifdef FAIRWAY_SANITIZED
+    (void)as_root;
+    skip(); /* such a build filters no system calls */
+#endif
+    if (as_root && geteuid() != 0)
+        skip();
+    assert_int_equal(apart(run_table, &as_root), 0);
+}
+
+static void DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
+{
+    (void)state;
+    table_holds(true);
+}
+
+static void DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
+{
+    (void)state;
+    table_holds(false);
+}
+
+static void DS7_calls_that_fairway_never_makes_are_refused(void **state)
+{
+    (void)state;
+#ifdef FAIRWAY_SANITIZED
+    skip();
+#endif
+    assert_int_equal(apart(make_calls_that_it_never_makes, NULL), 0);
+}
+
+static int connect_where_an_option_names_an_abstract_socket(const void *unused)
+{
+    struct confine_report report;
+    struct detail detail;
+    (void)unused;
+    if (confine_enter(&(struct confine_settings){.abstract_sockets = true}, &report, &detail) != ERR_OK)
+        return CONFINE_REFUSED;
+    return connect_to_an_abstract_socket();
+}
+
+static void an_abstract_socket_that_an_option_names_stays_reachable(void **state)
+{
+    (void)state;
+    assert_true(listen_abstract());
+    assert_int_equal(apart(connect_where_an_option_names_an_abstract_socket, NULL), 0);
+}
+
+/* A copy of the key process that an ordinary user can execute. */
+static int copy_program(void **state)
+{
+    (void)state;
+    snprintf(world.program, sizeof world.program, "/tmp/fairway-confine-calls-%d", (int)getpid());
+    AUTO_FREE char *command =
+        mem_format("cp '%s' '%s' && chmod 755 '%s'", keyd_program(), world.program, world.program);
+    return system(command) == 0 ? 0 : -1;
+}
+
+static int remove_program(void **state)
+{
+    (void)state;
+    return unlink(world.program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs),
+        cmocka_unit_test(DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs),
+        cmocka_unit_test(DS7_calls_that_fairway_never_makes_are_refused),
+        cmocka_unit_test(an_abstract_socket_that_an_option_names_stays_reachable),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests_name("confined calls", tests, copy_program, remove_program);
+}

@@ -1,0 +1,53 @@
+/* Rules of src/api/last_report.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "last_report.h"
+
+static void checks_run_until_there_is_a_report(void **state)
+{
+    (void)state;
+    struct last_report last;
+    int status = 0;
+    last_report_init(&last);
+    for (int i = 0; i < 100; i++)
+        assert_null(last_report_get(&last, 1, &status));
+    last_report_free(&last);
+}
+
+static void above_the_limit_requests_get_a_copy_of_the_last_report(void **state)
+{
+    (void)state;
+    struct last_report last;
+    int status = 0;
+    char *text = NULL;
+    last_report_init(&last);
+    last_report_set(&last, 200, mem_copy_text("first"));
+    last_report_set(&last, 503, mem_copy_text("second"));
+    for (unsigned tries = 0; text == NULL; tries++) {
+        assert_true(tries < 100);
+        text = last_report_get(&last, 1, &status);
+    }
+    assert_string_equal(text, "second");
+    assert_int_equal(status, 503);
+    last_report_set(&last, 200, mem_copy_text("third"));
+    assert_string_equal(text, "second");
+    free(text);
+    last_report_free(&last);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checks_run_until_there_is_a_report),
+        cmocka_unit_test(above_the_limit_requests_get_a_copy_of_the_last_report),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

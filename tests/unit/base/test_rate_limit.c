@@ -1,0 +1,51 @@
+/* Rules of base/rate_limit.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/rate_limit.h"
+
+enum {
+    LONG_MS = 1 << 30,
+    SHORT_MS = 20
+};
+
+static void no_more_than_the_limit_in_a_period(void **state)
+{
+    (void)state;
+    struct rate_limit limit = {0};
+    unsigned suppressed;
+    for (int i = 0; i < 3; i++) {
+        assert_true(rate_limit_allows(&limit, 3, LONG_MS, &suppressed));
+        assert_int_equal(suppressed, 0);
+    }
+    for (int i = 0; i < 100; i++)
+        assert_false(rate_limit_allows(&limit, 3, LONG_MS, &suppressed));
+}
+
+static void the_next_period_reports_what_was_suppressed_once(void **state)
+{
+    (void)state;
+    struct rate_limit limit = {0};
+    unsigned suppressed;
+    assert_true(rate_limit_allows(&limit, 1, SHORT_MS, &suppressed));
+    unsigned refused = 0;
+    while (!rate_limit_allows(&limit, 1, SHORT_MS, &suppressed))
+        refused++;
+    assert_int_equal(suppressed, refused);
+    clock_sleep_ms(SHORT_MS + 5);
+    assert_true(rate_limit_allows(&limit, 1, SHORT_MS, &suppressed));
+    assert_int_equal(suppressed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_more_than_the_limit_in_a_period),
+        cmocka_unit_test(the_next_period_reports_what_was_suppressed_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

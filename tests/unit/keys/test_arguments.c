@@ -1,0 +1,112 @@
+/* G7: all that limits keyd is on its command line, and an argument that is missing, altered or out of its
+ * range is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <limits.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "keys/arguments.h"
+
+static struct arguments sample(void)
+{
+    return (struct arguments){.mode = KEYD_PROVISION,
+        .socket_fd = 7,
+        .secrets = {8, -1, 1023},
+        .settings = {.budget = {20, INT64_MAX},
+            .limits = {.base_fee_stroops = UINT32_MAX, .max_resource_fee_stroops = 5},
+            .max_lease_fee_stroops = INT64_MAX,
+            .max_bump_fee_stroops = 1,
+            .has_network = true,
+            .network = {{1, 2, 0xff}},
+            .has_distribution = true,
+            .distribution = {{3, 4}}}};
+}
+
+static bool read_text(const struct arguments_text *text, struct arguments *out)
+{
+    int count = 0;
+    while (text->argv[count] != NULL)
+        count++;
+    return arguments_read(count, text->argv, out);
+}
+
+static void G7_what_is_written_is_read(void **state)
+{
+    (void)state;
+    struct arguments given = sample(), got;
+    struct arguments_text text;
+    for (int bare = 0; bare < 2; bare++) {
+        arguments_write(&given, &text);
+        assert_true(read_text(&text, &got));
+        assert_int_equal(got.mode, given.mode);
+        assert_int_equal(got.socket_fd, given.socket_fd);
+        assert_memory_equal(&got.secrets, &given.secrets, sizeof got.secrets);
+        assert_int_equal(
+            got.settings.budget.signatures_per_second, given.settings.budget.signatures_per_second);
+        assert_int_equal(
+            got.settings.budget.fee_stroops_per_hour, given.settings.budget.fee_stroops_per_hour);
+        assert_int_equal(got.settings.limits.base_fee_stroops, given.settings.limits.base_fee_stroops);
+        assert_int_equal(
+            got.settings.limits.max_resource_fee_stroops, given.settings.limits.max_resource_fee_stroops);
+        assert_int_equal(got.settings.max_lease_fee_stroops, given.settings.max_lease_fee_stroops);
+        assert_int_equal(got.settings.max_bump_fee_stroops, given.settings.max_bump_fee_stroops);
+        assert_int_equal(got.settings.has_network, given.settings.has_network);
+        assert_int_equal(got.settings.has_distribution, given.settings.has_distribution);
+        assert_memory_equal(&got.settings.network, &given.settings.network, sizeof got.settings.network);
+        assert_memory_equal(
+            &got.settings.distribution, &given.settings.distribution, sizeof got.settings.distribution);
+        given = (struct arguments){.socket_fd = 3, .secrets = {-1, -1, -1}, .settings.budget = {20, 0}};
+    }
+}
+
+static void each_argument_is_required(void **state)
+{
+    (void)state;
+    struct arguments given = sample(), got;
+    struct arguments_text text;
+    for (size_t left_out = 0; left_out < ARGUMENTS_MAX; left_out++) {
+        arguments_write(&given, &text);
+        for (size_t i = left_out; i < ARGUMENTS_MAX; i++)
+            text.argv[i] = text.argv[i + 1];
+        assert_false(read_text(&text, &got));
+    }
+    char *more[ARGUMENTS_MAX + 1];
+    arguments_write(&given, &text);
+    memcpy(more, text.argv, sizeof more);
+    more[ARGUMENTS_MAX] = more[1];
+    assert_false(arguments_read(ARGUMENTS_MAX + 1, more, &got));
+}
+
+static void values_out_of_their_ranges_are_refused(void **state)
+{
+    (void)state;
+    static char *const wrong[] = {"socket=2", "socket=1024", "socket=-1", "socket=", "socket", "sock=7", "7",
+        "master-key=-2", "master-key=1024", "passphrase=x", "distribution-seed=-0",
+        "signatures-per-second=19", "signatures-per-second=4294967296", "fees-per-hour=-1",
+        "fees-per-hour=9223372036854775808", "base-fee=-1", "base-fee=4294967296", "max-resource-fee=-1",
+        "max-lease-fee=-1", "max-bump-fee=01", "max-bump-fee=1 ", "network=", "network=any ", "network=00",
+        "distribution=", "distribution=GAAA", "provision ", ""};
+    struct arguments given = sample(), got;
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        for (size_t at = 1; at < ARGUMENTS_MAX; at++) {
+            struct arguments_text text;
+            arguments_write(&given, &text);
+            text.argv[at] = wrong[i];
+            if (read_text(&text, &got))
+                fail_msg("\"%s\" as argument %zu", wrong[i], at);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(G7_what_is_written_is_read),
+        cmocka_unit_test(each_argument_is_required),
+        cmocka_unit_test(values_out_of_their_ranges_are_refused),
+    };
+    return cmocka_run_group_tests_name("keys/arguments", tests, NULL, NULL);
+}
