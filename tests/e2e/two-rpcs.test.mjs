@@ -99,7 +99,10 @@ test('DR6 an RPC that is away or lags is left out with a warning, and compared a
     service.log = '';
     stuck = await world.cursor();
     rpc.say = say;
+    const begun = Date.now();
     await until(() => /level=warn msg="no second RPC responds, or it lags/.test(service.log), 90_000, 'the warning');
+    // 30 s for an RPC that is compared; as long again for the one that is followed, which only lags
+    assert.ok(Date.now() - begun > (say === answers ? 55_000 : 25_000));
     await follows('without it');
     await untouched();
     rpc.say = undefined;
