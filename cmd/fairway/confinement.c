@@ -55,5 +55,6 @@ enum err confinement_enter(
         free(files[i]);
     if (e == ERR_OK)
         log_report(&report, level);
-    return e;
+    /* serve listens later, and then calls this itself */
+    return e == ERR_OK && !config_knows(config, "PORT") ? confine_listening(detail) : e;
 }

@@ -8,8 +8,8 @@ import { after, before, test } from 'node:test';
 import { assertSettled, payThrough, payment, startWorld, until } from './harness.mjs';
 import { unseal } from './unseal.mjs';
 
-const ACCOUNTS = 3;
-let world, service, heard = '', secrets;
+const ACCOUNTS = 3, PASSPHRASE = 'a passphrase of this test only';
+let world, service, byEnvironment, heard = '', secrets;
 
 /** The forms in which a secret of 32 bytes could be found. The address form's ends depend on its kind and checksum. */
 function formsOf(seed, strkey) {
@@ -40,6 +40,9 @@ before(async () => {
     secrets[`the seed of ${publicKey}`] = formsOf(key.rawSecretKey(), key.secret());
   }
   const [from, to] = [await world.newAccount(), await world.newAccount()];
+  byEnvironment = await world.serve({ DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: '', DISTRIBUTION_ACCOUNT_PRIVATE_KEY: world.distribution.secret(),
+    CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE: PASSPHRASE });
+  heard += JSON.stringify(await payThrough(world, byEnvironment, from, to));
   for (let i = 0; i < 2 * ACCOUNTS; i++)
     heard += JSON.stringify(await payThrough(world, service, from, to));
   await assertSettled(assert, world, service, ACCOUNTS);
@@ -79,7 +82,7 @@ function* memory(pid) {
 }
 
 test('G8 no secret is in the log or in a response', () => {
-  search(Buffer.from(service.log + heard), (what, form) => assert.fail(`${what} as ${form}`));
+  search(Buffer.from(service.log + byEnvironment.log + heard), (what, form) => assert.fail(`${what} as ${form}`));
   assert.ok(heard.length > 1000 && service.log.length > 1000);
 });
 
@@ -99,18 +102,44 @@ test('G8 no secret is in a file of the database', async () => {
 
 const root = { skip: process.geteuid() !== 0 && 'only root can read the memory of these processes' };
 
-test('DS6 no secret is in the memory of fairway', root, () => {
+/** Fails when a secret is in the memory, the environment or the command line of the process. */
+function assertNowhere(pid) {
   let searched = 0;
-  for (const [bytes] of memory(service.process.pid)) {
+  const found = (what, form) => assert.fail(`${what} as ${form}`);
+  for (const [bytes] of memory(pid)) {
     searched += bytes.length;
-    search(bytes, (what, form) => assert.fail(`${what} as ${form}`));
+    search(bytes, found);
   }
   assert.ok(searched > 1e6, `${searched} bytes`);
-});
+  for (const file of ['environ', 'cmdline'])
+    search(fs.readFileSync(`/proc/${pid}/${file}`), found);
+}
+
+/** What the key process has, and where. */
+function foundIn(pid) {
+  const found = new Set();
+  for (const [bytes, guarded] of memory(pid))
+    search(bytes, (what, form) => found.add(`${what} as ${form}${guarded ? '' : ' in ordinary memory'}`));
+  for (const file of ['environ', 'cmdline'])
+    search(fs.readFileSync(`/proc/${pid}/${file}`), (what, form) => found.add(`${what} as ${form} in its ${file}`));
+  return [...found].sort();
+}
+
+const OWN = ['the distribution seed as raw', 'the master key as raw'];
+
+test('DS6 no secret is in the memory of fairway', root, () => assertNowhere(service.process.pid));
 
 test('DS6 the memory of the key process has its own two secrets, in guarded pages and in no other form', root, () => {
-  const found = new Set();
-  for (const [bytes, guarded] of memory(service.keydPid))
-    search(bytes, (what, form) => found.add(`${what} as ${form}${guarded ? '' : ' in ordinary memory'}`));
-  assert.deepEqual([...found].sort(), ['the distribution seed as raw', 'the master key as raw']);
+  assert.deepEqual(foundIn(service.keydPid), OWN);
+});
+
+test('DS6 secrets that the environment gave are in no environment and no memory of fairway', root, () => {
+  const text = Buffer.from(PASSPHRASE);
+  secrets['the passphrase'] = { raw: text, hex: Buffer.from(text.toString('hex')), base64: Buffer.from(text.toString('base64').slice(0, 38)) };
+  try {
+    assertNowhere(byEnvironment.process.pid);
+    assert.deepEqual(foundIn(byEnvironment.keydPid), OWN); // the passphrase is wiped when the keys are loaded
+  } finally {
+    delete secrets['the passphrase'];
+  }
 });

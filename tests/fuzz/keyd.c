@@ -227,6 +227,17 @@ static void any_message(struct talk *talk, struct script *script)
     }
 }
 
+/* No message changes the limits. */
+static void check_settings(const struct keyd_settings *now)
+{
+    RULE(now->max_lease_fee_stroops == LEASE_FEE_MAX && now->max_bump_fee_stroops == BUMP_FEE_MAX);
+    RULE(now->limits.base_fee_stroops == settings.limits.base_fee_stroops);
+    RULE(now->limits.max_resource_fee_stroops == settings.limits.max_resource_fee_stroops);
+    RULE(now->budget.signatures_per_second == settings.budget.signatures_per_second);
+    RULE(now->budget.fee_stroops_per_hour == settings.budget.fee_stroops_per_hour);
+    RULE(public_key_equal(&now->limits.distribution, &ring.distribution));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct script script = {data, data + size};
@@ -238,6 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static void (*const steps[])(struct talk *, struct script *) = {
             lease, fee_bump, provision, any_message};
         steps[take(&script, 1) % ARRAY_LEN(steps)](&talk, &script);
+        check_settings(&talk.state.settings);
         struct key_pair empty = {0};
         RULE(memcmp(&ring.secrets->open, &empty, sizeof empty) == 0);
     }

@@ -17,6 +17,7 @@
 
 #include "../../src/keys/seal.h"
 #include "base/mem.h"
+#include "stellar/envelope_build.h"
 #include "support/keyd.h"
 #include "support/keyd_raw.h"
 
@@ -120,29 +121,51 @@ static struct forms open_account(const struct generated_key *account)
     return forms_of(open.secret);
 }
 
-static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)
+static void assert_own_keys_guarded(const struct spawn_child *child, const char *when)
 {
-    (void)state;
     uint8_t master[32], seed[32];
     memset(master, 7, sizeof master);
     memset(seed, 11, sizeof seed);
     const struct forms forms = forms_of(seed);
+    struct sought sought[] = {{"the master key", master, sizeof master, 0, 0},
+        {"the distribution seed", seed, sizeof seed, 0, 0},
+        {"the distribution seed as text", (const uint8_t *)"SAFQWCYLBMFQWCYL", 16, 0, 0},
+        {"the distribution scalar", forms.scalar, sizeof forms.scalar, 0, 0},
+        {"the distribution scalar's digits", (const uint8_t *)forms.digits, sizeof forms.digits, 0, 0}};
+    search_memory(child, sought, ARRAY_LEN(sought));
+    for (size_t i = 0; i < ARRAY_LEN(sought); i++)
+        if (sought[i].outside != 0 || (sought[i].inside != 0) != (i < 2))
+            fail_msg("%s, %s: %zu in guarded pages, %zu elsewhere", sought[i].name, when, sought[i].inside,
+                sought[i].outside);
+}
+
+static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)
+{
+    (void)state;
     struct spawn_child child = raw_spawn(KEYD_SERVE);
-    for (int loaded = 0; loaded < 2; loaded++) {
-        struct sought sought[] = {{"the master key", master, sizeof master, 0, 0},
-            {"the distribution seed", seed, sizeof seed, 0, 0},
-            {"the distribution seed as text", (const uint8_t *)"SAFQWCYLBMFQWCYL", 16, 0, 0},
-            {"the distribution scalar", forms.scalar, sizeof forms.scalar, 0, 0},
-            {"the distribution scalar's digits", (const uint8_t *)forms.digits, sizeof forms.digits, 0, 0}};
-        search_memory(&child, sought, ARRAY_LEN(sought));
-        for (size_t i = 0; i < ARRAY_LEN(sought); i++)
-            if (sought[i].outside != 0 || (sought[i].inside != 0) != (i < 2))
-                fail_msg("%s, loaded %d: %zu in guarded pages, %zu elsewhere", sought[i].name, loaded,
-                    sought[i].inside, sought[i].outside);
-        if (!loaded)
-            raw_load(&child);
-    }
+    assert_own_keys_guarded(&child, "before it is loaded");
+    raw_load(&child);
+    assert_own_keys_guarded(&child, "loaded");
     assert_int_equal(raw_end(&child), EX_OK);
+}
+
+/* Has the fee bump of a lease signed; answer is that to the lease (result, hash, signature). */
+static void bump_it(const struct spawn_child *child, const struct generated_key *account,
+    const struct buf *transaction, struct buf *answer)
+{
+    struct buf inner = {0};
+    struct signature signature;
+    memcpy(signature.bytes, answer->data + 4 + sizeof(struct hash), sizeof signature);
+    envelope_build(buf_bytes(transaction), &account->public_key, &signature, 1, &inner);
+    buf_clear(answer);
+    buf_add_u32(answer, 1);
+    buf_add_u64(answer, 500);
+    wire_put_sealed(answer, &account->sealed);
+    wire_put_bytes(answer, buf_bytes(&inner));
+    raw_send(child, WIRE_FEE_BUMPS, answer);
+    raw_receive(child, WIRE_FEE_BUMPS, answer);
+    assert_int_equal(be32_get(answer->data), ERR_OK);
+    buf_free(&inner);
 }
 
 static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state)
@@ -164,8 +187,40 @@ static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state
     raw_receive(&child, WIRE_LEASES, &message);
     assert_int_equal(be32_get(message.data), ERR_OK);
     assert_nowhere(&child, &forms);
+    bump_it(&child, &account, &transaction, &message);
+    assert_nowhere(&child, &forms);
+    assert_own_keys_guarded(&child, "after a fee bump");
     assert_int_equal(raw_end(&child), EX_OK);
     buf_free(&transaction);
+    buf_free(&message);
+}
+
+/* A creation, which the distribution account and the new account sign. */
+static void no_secret_stays_in_memory_after_a_creation(void **state)
+{
+    (void)state;
+    struct generated_key account;
+    struct buf message = {0};
+    const struct public_key distribution = keyd_distribution();
+    keyd_accounts(&account, 1);
+    const struct forms forms = open_account(&account);
+    struct spawn_child child = raw_spawn(KEYD_PROVISION);
+    raw_load(&child);
+    buf_add_u64(&message, NOW_S);
+    buf_add_u32(&message, PROVISIONING_CREATION);
+    buf_add(&message, distribution.bytes, sizeof distribution.bytes);
+    buf_add_u64(&message, 5);   /* sequence */
+    buf_add_u32(&message, 500); /* fee */
+    buf_add_u64(&message, NOW_S + 60);
+    buf_add_u32(&message, 1);
+    buf_add(&message, account.public_key.bytes, sizeof account.public_key.bytes);
+    wire_put_sealed(&message, &account.sealed);
+    raw_send(&child, WIRE_PROVISIONING, &message);
+    raw_receive(&child, WIRE_PROVISIONING, &message);
+    assert_int_equal(be32_get(message.data), ERR_OK);
+    assert_nowhere(&child, &forms);
+    assert_own_keys_guarded(&child, "after a creation");
+    assert_int_equal(raw_end(&child), EX_OK);
     buf_free(&message);
 }
 
@@ -221,6 +276,7 @@ int main(void)
         cmocka_unit_test(the_search_finds_a_secret_in_unguarded_memory),
         cmocka_unit_test(DS6_G8_its_own_keys_are_in_guarded_pages_only),
         cmocka_unit_test(no_secret_of_an_account_stays_in_memory_after_it_signed),
+        cmocka_unit_test(no_secret_stays_in_memory_after_a_creation),
         cmocka_unit_test(no_secret_of_a_generated_account_stays_in_memory),
     };
     const struct CMUnitTest skipped[] = {cmocka_unit_test(skips)};
