@@ -20,17 +20,15 @@ CREATE TABLE fairway.client_fees (
 -- before the row was committed may still be running. So the leases are counted again, under the lock of the row, until all
 -- transactions of that time have ended. Nobody waits for them: until then a client may have as many leases too many as they grant.
 CREATE FUNCTION fairway.count_clients(clients text[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    mine text[];
 BEGIN
-    SELECT array_agg(l.client) INTO mine FROM (
-        SELECT u.client FROM fairway.client_usage u WHERE u.client = ANY (clients) AND NOT u.counted FOR UPDATE SKIP LOCKED) l;
+    -- All of them, in order: those that are counted are locked later by the statement that grants.
+    PERFORM FROM fairway.client_usage u WHERE u.client = ANY (clients) ORDER BY u.client FOR UPDATE;
     -- A statement of its own: its snapshot sees what every earlier holder of the locks has committed.
     UPDATE fairway.client_usage u
         SET open_leases = (SELECT count(*) FROM fairway.channel_accounts a WHERE a.lease_client = u.client),
             counted = coalesce(u.writers <= pg_snapshot_xmin(pg_current_snapshot()), false),
             writers = coalesce(u.writers, pg_snapshot_xmax(pg_current_snapshot()))
-        WHERE u.client = ANY (mine);
+        WHERE u.client = ANY (clients) AND NOT u.counted;
     INSERT INTO fairway.client_usage (client, open_leases)
         SELECT n.client, (SELECT count(*) FROM fairway.channel_accounts a WHERE a.lease_client = n.client)
         FROM unnest(clients) n (client)
