@@ -43,8 +43,8 @@ struct http_server_settings {
  *
  * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is logged
  * when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a request
- * whose client left (ERR_CANCELLED) at debug with status 499. At most 20 lines in ten
- * seconds have the same code.
+ * whose client left (ERR_CANCELLED) at debug with status 499. At most 20 lines in ten seconds have the same
+ * code.
  */
 MUST_CHECK enum err http_server_start(
     const struct http_server_settings *settings, struct http_server **out, struct detail *detail);

@@ -21,11 +21,11 @@ static void log_refusal(const struct http_request *request, enum err e, const st
     const struct detail *why)
 {
     static struct rate_limit limit;
-    unsigned suppressed;
-    if (rate_limit_allows(&limit, LOGGED_EACH_SECOND, 1000, &suppressed))
+    unsigned not_logged;
+    if (rate_limit_allows(&limit, LOGGED_EACH_SECOND, 1000, &not_logged))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
-            "request_id=%s client=%s reason=\"%s\" suppressed=%u", http_request_id(request), client->name,
-            why->text, suppressed);
+            "request_id=%s client=%s reason=\"%s\" not_logged=%u", http_request_id(request), client->name,
+            why->text, not_logged);
 }
 
 enum err api_admit(struct http_request *request, void *api_guarded, struct detail *detail)
