@@ -20,30 +20,59 @@ struct worker {
     pthread_t thread;
 };
 
+struct queue {
+    struct rpc_work *first, *last;
+    size_t queued;
+    unsigned running, running_max;
+};
+
 struct rpc_workers {
     pthread_mutex_t mutex; /* guards the members down to stopping */
     pthread_cond_t arrived;
-    struct rpc_work *first, *last;
-    size_t queued;
+    struct queue queues[RPC_WORK_KINDS];
     bool stopping;
     int stop_fd; /* an eventfd that cancels running calls */
     unsigned count;
     struct worker *threads;
 };
 
+/* The queue from which to take; NULL: nothing may begin. */
+static struct queue *next_queue(struct rpc_workers *workers)
+{
+    struct queue *next = NULL;
+    for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++) {
+        struct queue *queue = &workers->queues[kind];
+        const bool begins = queue->first != NULL && queue->running < queue->running_max;
+        if (begins && (next == NULL || queue->first->begin_ms < next->first->begin_ms))
+            next = queue;
+    }
+    return next;
+}
+
 /* Returns NULL when the workers stop. */
 static struct rpc_work *take(struct rpc_workers *workers)
 {
+    struct queue *queue = NULL;
+    struct rpc_work *work = NULL;
     pthread_mutex_lock(&workers->mutex);
-    while (workers->first == NULL && !workers->stopping)
+    while (!workers->stopping && (queue = next_queue(workers)) == NULL)
         pthread_cond_wait(&workers->arrived, &workers->mutex);
-    struct rpc_work *work = workers->stopping ? NULL : workers->first;
-    if (work != NULL) {
-        workers->first = work->next;
-        workers->queued--;
+    if (!workers->stopping) {
+        work = queue->first;
+        queue->first = work->next;
+        queue->queued--;
+        queue->running++;
     }
     pthread_mutex_unlock(&workers->mutex);
     return work;
+}
+
+static void note_end(struct rpc_workers *workers, enum rpc_work_kind kind)
+{
+    pthread_mutex_lock(&workers->mutex);
+    workers->queues[kind].running--;
+    pthread_cond_signal(&workers->arrived);
+    pthread_mutex_unlock(&workers->mutex);
 }
 
 static void *run(void *context)
@@ -51,7 +80,9 @@ static void *run(void *context)
     struct worker *worker = context;
     for (struct rpc_work *work; (work = take(worker->workers)) != NULL;) {
         const bool late = clock_ms() > work->begin_ms;
+        const enum rpc_work_kind kind = work->kind; /* run may free the work */
         work->run(work, late ? ERR_OVERLOADED : ERR_OK, late ? NULL : worker->rpc);
+        note_end(worker->workers, kind);
     }
     return NULL;
 }
@@ -64,6 +95,9 @@ struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
     workers->stop_fd = eventfd(0, EFD_CLOEXEC);
     workers->count = url == NULL ? 0 : count != 0 ? count : THREADS_DEFAULT;
     workers->threads = NEW_ARRAY(workers->count, struct worker);
+    workers->queues[RPC_WORK_READ].running_max = workers->count;
+    workers->queues[RPC_WORK_SIMULATION].running_max =
+        workers->count > 1 ? workers->count - (workers->count + 3) / 4 : workers->count;
     if (workers->stop_fd < 0)
         log_fatal(EX_OSERR, "cannot create an eventfd", NULL);
     for (unsigned i = 0; i < workers->count; i++) {
@@ -81,20 +115,21 @@ struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
 
 enum err rpc_workers_submit(struct rpc_workers *workers, struct rpc_work *work)
 {
+    struct queue *queue = &workers->queues[work->kind];
     work->next = NULL;
     work->begin_ms = clock_ms() + RPC_WORKERS_WAIT_MS;
     pthread_mutex_lock(&workers->mutex);
-    enum err e = workers->count == 0                        ? ERR_RPC_UNAVAILABLE
-                 : workers->stopping                        ? ERR_SHUTTING_DOWN
-                 : workers->queued >= RPC_WORKERS_QUEUE_MAX ? ERR_OVERLOADED
-                                                            : ERR_OK;
+    enum err e = workers->count == 0                      ? ERR_RPC_UNAVAILABLE
+                 : workers->stopping                      ? ERR_SHUTTING_DOWN
+                 : queue->queued >= RPC_WORKERS_QUEUE_MAX ? ERR_OVERLOADED
+                                                          : ERR_OK;
     if (e == ERR_OK) {
-        if (workers->first == NULL)
-            workers->first = work;
+        if (queue->first == NULL)
+            queue->first = work;
         else
-            workers->last->next = work;
-        workers->last = work;
-        workers->queued++;
+            queue->last->next = work;
+        queue->last = work;
+        queue->queued++;
         pthread_cond_signal(&workers->arrived);
     }
     pthread_mutex_unlock(&workers->mutex);
@@ -113,10 +148,11 @@ void rpc_workers_stop(struct rpc_workers *workers)
         pthread_join(workers->threads[i].thread, NULL);
         rpc_free(workers->threads[i].rpc);
     }
-    for (struct rpc_work *work = workers->first, *next; work != NULL; work = next) {
-        next = work->next;
-        work->run(work, ERR_SHUTTING_DOWN, NULL);
-    }
+    for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
+        for (struct rpc_work *work = workers->queues[kind].first, *next; work != NULL; work = next) {
+            next = work->next;
+            work->run(work, ERR_SHUTTING_DOWN, NULL);
+        }
     close(workers->stop_fd);
     pthread_cond_destroy(&workers->arrived);
     pthread_mutex_destroy(&workers->mutex);

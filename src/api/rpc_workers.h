@@ -12,7 +12,15 @@
 
 #define RPC_WORKERS_WAIT_MS 1000
 #define RPC_WORKERS_CALL_MS 2000
-#define RPC_WORKERS_QUEUE_MAX 128
+#define RPC_WORKERS_QUEUE_MAX 128 /* of each kind */
+
+/* Each kind has a queue of its own, and simulations leave a quarter of the threads, at least one, to the
+ * others: they are slow, and fee bumps must not wait for them. */
+enum rpc_work_kind {
+    RPC_WORK_READ,
+    RPC_WORK_SIMULATION,
+    RPC_WORK_KINDS
+};
 
 struct rpc_workers;
 
@@ -23,6 +31,7 @@ struct rpc_work {
      * is NULL: the work has waited too long (ERR_OVERLOADED), or the workers stop (ERR_SHUTTING_DOWN).
      */
     void (*run)(struct rpc_work *work, enum err e, struct rpc *rpc);
+    enum rpc_work_kind kind;
     void *context;    /* the submitter's */
     int64_t begin_ms; /* by clock_ms: not begun later */
     struct rpc_work *next;

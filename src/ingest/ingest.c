@@ -119,8 +119,10 @@ static enum err start_without_signals(
 static struct feed make_witness(struct ingest *ingest, struct rpc_settings rpc)
 {
     struct witness *witness = &ingest->witness;
-    *witness = (struct witness){
-        .main = feed_of_rpc(ingest->rpc), .rpc = ingest->rpc, .patience = {.limit_ms = WITNESS_PATIENCE_MS}};
+    *witness = (struct witness){.main = feed_of_rpc(ingest->rpc),
+        .rpc = ingest->rpc,
+        .patience = {.limit_ms = WITNESS_PATIENCE_MS},
+        .stalled = {.limit_ms = WITNESS_PATIENCE_MS}};
     const size_t addresses = rpc_address_count(rpc.url);
     if (addresses < 2)
         return witness->main;

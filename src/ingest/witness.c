@@ -83,28 +83,39 @@ static enum err compare_ledgers(
 }
 
 /*
- * Main has dropped the ledger, or says so. A recovery from the gap would end leases by what main says about
- * accounts, so ledgers of another RPC come first. One a request: an answer has less time than main's.
+ * Main does not have the ledger: e says why, and is the result if no other RPC has it. One ledger a request:
+ * an answer has less time than main's.
  */
 static enum err fetch_elsewhere(
-    struct witness *witness, uint32_t start, struct rpc_ledgers *out, struct detail *detail)
+    struct witness *witness, uint32_t start, enum err e, struct rpc_ledgers *out, struct detail *detail)
 {
     for (size_t i = 0; i < witness->count; i++) {
         struct rpc_ledgers theirs = {0};
         const struct feed *other = &witness->others[i];
         if (!asks(witness, i))
             continue;
-        enum err e = other->ledgers(other->source, start, 1, &theirs, NULL);
-        if (e == ERR_OK) {
+        enum err answer = other->ledgers(other->source, start, 1, &theirs, NULL);
+        if (answer == ERR_OK) {
             rpc_ledgers_free(out);
             *out = theirs;
             return is_given_up(witness) ? ERR_OK : compare_ledgers(witness, i, out, detail);
         }
         rpc_ledgers_free(&theirs);
-        if (e == ERR_CANCELLED)
-            return e;
+        if (answer == ERR_CANCELLED)
+            return answer;
     }
-    return ERR_LEDGER_GAP;
+    return e;
+}
+
+/*
+ * Main has dropped the ledger, or says so: a recovery from the gap would end leases by what main says about
+ * accounts. Or main has had no new ledger for so long that it may have stopped following the network.
+ */
+static bool looks_elsewhere(struct witness *witness, enum err e)
+{
+    if (e == ERR_OK)
+        patience_restore(&witness->stalled);
+    return e == ERR_LEDGER_GAP || (e == ERR_LEDGER_AHEAD && patience_ended(&witness->stalled, clock_ms()));
 }
 
 static enum err ledgers(
@@ -112,8 +123,8 @@ static enum err ledgers(
 {
     struct witness *witness = source;
     enum err e = witness->main.ledgers(witness->main.source, start, limit, out, detail);
-    if (e == ERR_LEDGER_GAP)
-        return fetch_elsewhere(witness, start, out, detail);
+    if (looks_elsewhere(witness, e))
+        return fetch_elsewhere(witness, start, e, out, detail);
     if (e == ERR_OK && out->count > 0 && !is_given_up(witness))
         e = compare_ledgers(witness, RPC_ADDRESSES_MAX, out, detail);
     return e;

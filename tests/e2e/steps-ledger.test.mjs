@@ -1,16 +1,21 @@
 // DR1, DR2, DR7: the ledger transaction, killed, cut off or stopped at every point. At every instant that another session can see, a lease is
-// closed if and only if its ledger's row and the cursor are committed.
+// closed if and only if its ledger's row and the cursor are committed. Also when a ledger's metadata claims what no transaction explains:
+// then the transaction rolls back, an account is read from the RPC, and the transaction runs again.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
 import { ledgerTransaction, points, Stop } from '../faults/stop.mjs';
+import { decode, encode } from '../localnet/xdr.mjs';
 import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 
 const ACCOUNTS = 8;
 const fairway = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
-let world, users, service, stop, list;
+let world, users, service, stop, list, confirmed, rpc;
+let invented; // LedgerEntryData that the metadata of every ledger claims; undefined: none
+let refused = 0; // reads of accounts that fail before one is answered
 
 /** Starts a `fairway ingest`. */
 class Ingester {
@@ -27,12 +32,40 @@ class Ingester {
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
+  rpc = await proxyRpc(world.localnet.url, async (call, forward) =>
+    call.method === 'getLedgerEntries' && invented && refused > 0 ? [null, 500][refused-- % 2] : claim(await forward()));
+  world.env.RPC_URL = rpc.url;
   users = [await world.newAccount(), await world.newAccount()];
   service = await world.serve({ INGEST: 'off' });
   world.localnet.pause();
   stop = new Stop(path.join(world.folder, 'stop'));
 });
-after(() => world?.stop());
+after(async () => {
+  await world?.stop();
+  rpc?.close();
+});
+
+/** Adds the invented change to the metadata of each ledger that has transactions. */
+function claim(answer) {
+  for (const ledger of invented ? answer.result?.ledgers ?? [] : []) {
+    const meta = decode('LedgerCloseMeta', Buffer.from(ledger.metadataXdr, 'base64'));
+    meta.v2.txProcessing.at(-1)?.postTxApplyFeeProcessing.push(
+      { type: 1, updated: { lastModifiedLedgerSeq: ledger.sequence, data: invented, ext: { v: 0 } } });
+    ledger.metadataXdr = Buffer.from(encode('LedgerCloseMeta', meta)).toString('base64');
+  }
+  return answer;
+}
+
+/** Begins to invent a use of an idle account. */
+async function invent() {
+  const [[address]] = await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot LIMIT 1");
+  const key = encode('LedgerKey', { type: 0, account: { accountId: { type: 0, ed25519: Keypair.fromPublicKey(address).rawPublicKey() } } });
+  const answer = await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(
+    { jsonrpc: '2.0', id: 1, method: 'getLedgerEntries', params: { keys: [Buffer.from(key).toString('base64')] } }) });
+  const data = decode('LedgerEntryData', Buffer.from((await answer.json()).result.entries[0].xdr, 'base64'));
+  data.account.seqNum += 1000n;
+  invented = data;
+}
 
 /** Takes a lease that the next ledger will include. */
 async function submitted() {
@@ -85,6 +118,9 @@ async function endedOnce(hash, ledger) {
   assert.deepEqual(numbers, Array.from(numbers, (_, i) => numbers[0] + i), 'no ledger skipped');
 }
 
+/** The sequence numbers of the pool, added up. */
+const used = async () => Number((await world.sql('SELECT sum(sequence) FROM fairway.channel_accounts'))[0][0]);
+
 /** Closes a ledger by hand; the ingester follows. */
 async function closeLedger() {
   await world.localnet.closeLedger();
@@ -101,15 +137,32 @@ test('DR1 the points of the ledger transaction are those of faults/points', { ti
   await ingester.kill();
 });
 
-/** Returns every n-th point, and all points from COMMIT on; with FAIRWAY_SIZE=long, all. */
-const sample = n => list.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= list.length - 4);
+test('DR1 the points of a ledger transaction that has to read an account are those of faults/points', { timeout: 60_000 }, async () => {
+  const ingester = new Ingester(stop.env);
+  await invent();
+  const first = await submitted();
+  await settled(first, await closeLedger());
+  const hash = await submitted();
+  const lines = await stop.trace(async () => settled(hash, await closeLedger()));
+  confirmed = points('ledger-confirmed', ledgerTransaction(lines, 2));
+  invented = undefined;
+  await ingester.kill();
+});
 
-for (const action of ['kill', 'cut'])
-  test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point: no early and no lost release`, { timeout: 600_000 }, async t => {
+/** Returns every n-th point, and all points from COMMIT on; with FAIRWAY_SIZE=long, all. */
+const sample = (n, all = list) => all.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= all.length - 4);
+
+for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], ['cut', true]])
+  test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point${
+    reads ? ' of a ledger transaction that reads an account' : ''}: no early and no lost release`, { timeout: 600_000 }, async t => {
     let ingester = new Ingester(stop.env), looks = 0, committed = 0;
-    const chosen = action === 'kill' ? list : sample(2);
-    for (const { point, count } of chosen) {
+    const all = reads ? confirmed : list, chosen = reads ? sample(3, all) : action === 'kill' ? all : sample(2);
+    if (reads)
+      await invent();
+    const before = await used();
+    for (const [i, { point, count }] of chosen.entries()) {
       const hash = await submitted();
+      refused = i % 3; // reads that the RPC does not answer
       stop.arm(action, point, count);
       const ledger = await closeLedger();
       const stopWatching = watch(hash, ledger);
@@ -124,9 +177,12 @@ for (const action of ['kill', 'cut'])
       await endedOnce(hash, ledger);
     }
     await ingester.kill();
-    t.diagnostic(`${chosen.length} of ${list.length} points, ${looks} looks: 0 early, 0 lost releases`);
+    invented = undefined;
+    t.diagnostic(`${chosen.length} of ${all.length} points, ${looks} looks: 0 early, 0 lost releases`);
     if (action === 'kill')
-      assert.ok(committed > 0 && committed < list.length, 'points on both sides of the COMMIT');
+      assert.ok(committed > 0 && committed < chosen.length, 'points on both sides of the COMMIT');
+    assert.equal(await used(), before + chosen.length, 'each lease used one sequence number, and what was invented counts for nothing');
+    assert.deepEqual(await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'"), [['0']]);
   });
 
 test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 600_000 }, async t => {

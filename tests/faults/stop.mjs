@@ -54,11 +54,13 @@ export class Stop {
   }
 }
 
-/** The points of the last ledger transaction among all that were recorded. */
-export function ledgerTransaction(all) {
+/** The points of the last ledger transaction among all that were recorded; with 2, from the transaction before it on. */
+export function ledgerTransaction(all, transactions = 1) {
   const mine = all.filter(line => line.startsWith('fairway ingest: '));
   const commit = mine.findLastIndex(line => line.endsWith(': COMMIT'));
-  const begin = mine.findLastIndex((line, i) => i < commit && line.includes(': BEGIN'));
+  let begin = commit;
+  for (let n = 0; n < transactions; n++)
+    begin = mine.findLastIndex((line, i) => i < begin && line.includes(': BEGIN'));
   return mine.slice(begin, commit + 4);
 }
 

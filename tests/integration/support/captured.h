@@ -10,6 +10,7 @@
 #define END_KEYD "end the key process"
 #define OTHERS "inspect, signal or change other processes"
 #define READ_FILES "read the files above"
+#define LOOK "see whether a file exists, its size, owner and times"
 #define OTHER_FILES "read other files"
 #define WRITE_FILES "write files, change their modes or owners, type into its terminal"
 #define PROCESSES "start programs or processes"

@@ -95,6 +95,27 @@ static void DX7_an_rpc_that_never_answers_holds_nothing_for_long(void **state)
     rpc_workers_stop(workers);
 }
 
+/* With all threads in simulations, every fee bump for an account with several signers would be refused. */
+static void simulations_that_hang_leave_threads_to_other_work(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_workers *workers = start(fake, 4);
+    struct job simulations[8] = {0}, read = {0};
+    fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
+    for (size_t i = 0; i < ARRAY_LEN(simulations); i++) {
+        simulations[i].work.kind = RPC_WORK_SIMULATION;
+        assert_int_equal(submit(workers, &simulations[i]), ERR_OK);
+    }
+    clock_sleep_ms(200); /* so that simulations have as many threads as they get */
+    assert_int_equal(submit(workers, &read), ERR_OK);
+    await_runs(&read);
+    assert_int_equal(read.e, ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(simulations); i++)
+        await_runs(&simulations[i]);
+    assert_int_equal(simulations[ARRAY_LEN(simulations) - 1].e, ERR_OVERLOADED);
+    rpc_workers_stop(workers);
+}
+
 static void DO1_stopping_cancels_calls_and_ends_queued_work(void **state)
 {
     struct fake_rpc *fake = *state;
@@ -120,6 +141,7 @@ int main(void)
         FAKE_TEST(work_is_run_with_a_client_of_the_rpc),
         FAKE_TEST(without_a_url_nothing_is_taken),
         FAKE_TEST(DX7_an_rpc_that_never_answers_holds_nothing_for_long),
+        FAKE_TEST(simulations_that_hang_leave_threads_to_other_work),
         FAKE_TEST(DO1_stopping_cancels_calls_and_ends_queued_work),
     };
     return cmocka_run_group_tests_name("api/rpc_workers", tests, NULL, NULL);

@@ -79,7 +79,10 @@ static struct feed feed_of(struct fake *fake)
 static int set_up(void **state)
 {
     (void)state;
-    witness = (struct witness){.main = feed_of(&fakes[0]), .count = 2, .patience = {.limit_ms = 3600000}};
+    witness = (struct witness){.main = feed_of(&fakes[0]),
+        .count = 2,
+        .patience = {.limit_ms = 3600000},
+        .stalled = {.limit_ms = 3600000}};
     witness.others[0] = feed_of(&fakes[1]);
     witness.others[1] = feed_of(&fakes[2]);
     return 0;
@@ -215,6 +218,28 @@ static void a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared(
     assert_int_equal(e, ERR_LEDGER_GAP);
 }
 
+/* It answers, so no call fails over from it. */
+static void an_rpc_that_has_no_new_ledger_for_long_is_not_followed_any_more(void **state)
+{
+    (void)state;
+    enum err e;
+    fakes[0].latest = 9;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD);
+    assert_int_equal(fakes[1].requests + fakes[2].requests, 0); /* every poll at the tip */
+    witness.stalled.since_ms -= witness.stalled.limit_ms;
+    assert_int_equal(fetch(&e), 1);
+    assert_int_equal(fakes[2].requests, 1); /* compared */
+    fakes[1].latest = fakes[2].latest = 9;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD);
+    fakes[0].latest = fakes[1].latest = 12;
+    assert_int_equal(fetch(&e), 3);
+    fakes[0].latest = 9;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD); /* waited for again */
+}
+
 static void an_rpc_that_was_missing_long_ago_is_waited_for_again(void **state)
 {
     (void)state;
@@ -285,6 +310,7 @@ int main(void)
         TEST(DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for),
         TEST(an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger),
         TEST(a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared),
+        TEST(an_rpc_that_has_no_new_ledger_for_long_is_not_followed_any_more),
         TEST(an_rpc_that_was_missing_long_ago_is_waited_for_again),
         TEST(an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_then),
         TEST(rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing),

@@ -1,0 +1,136 @@
+// Two RPCs in RPC_URL: one that lies stops ingestion until it agrees again or is removed, whichever comes first in the list; one that is
+// away or lags is left out; a ledger that one has dropped is read from the other. A lease is open all the time: nothing of that ends it.
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { startLocalnet } from '../localnet/localnet.mjs';
+import { freePort, payment, payThrough, startWorld, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
+
+const STOPPED_MS = 2000; // in which several ledgers close
+let world, service, users, first, second, other, lease;
+
+/** A proxy of the network, whose `say` may replace an answer. */
+async function rpc() {
+  const it = {};
+  const proxy = await proxyRpc(world.localnet.url, async (call, forward) => (it.say ?? (async (_, answer) => answer()))(call, forward));
+  return Object.assign(it, proxy);
+}
+
+before(async () => {
+  world = await startWorld({ accounts: 4, ledgerMs: 300 });
+  other = await startLocalnet({ port: 0, ledgerMs: 30, passphrase: 'another network' }); // it has every number that ours has
+  [first, second] = [await rpc(), await rpc()];
+  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '30', RPC_URL: `${first.url},${second.url}` });
+  service = await world.serve();
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+  const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
+  assert.equal(status, 201, JSON.stringify(json));
+  lease = json.hash;
+});
+beforeEach(() => (first.say = second.say = undefined));
+after(async () => {
+  await world?.stop();
+  first?.close();
+  second?.close();
+  await other?.close();
+});
+
+const sleep = ms => new Promise(wake => setTimeout(wake, ms));
+const follows = async what => {
+  const start = await world.cursor();
+  await until(async () => await world.cursor() > start + 2, 60_000, `ledgers are followed ${what}:\n${service.log.slice(-2000)}`);
+};
+const untouched = async () => {
+  const [[closed, states]] = await world.sql(`SELECT (SELECT settled_at IS NOT NULL FROM fairway.lease_history WHERE hash = '\\x${lease}'),
+    (SELECT string_agg(DISTINCT state, ',') FROM fairway.channel_accounts)`);
+  assert.equal(closed, 'f', 'the lease is open');
+  assert.equal(states, 'active');
+};
+const otherHash = async (call, forward) => {
+  const answer = await forward();
+  answer.result?.ledgers?.forEach(ledger => (ledger.hash = 'ab'.repeat(32)));
+  return answer;
+};
+const ofOtherNetwork = async call => (await fetch(other.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(call) })).json();
+const away = async () => null;
+
+for (const [name, liar, say] of [
+  ['the second RPC has another hash for a ledger', () => second, otherHash],
+  ['the first RPC has another hash for a ledger', () => first, otherHash],
+  ['the second RPC serves another network', () => second, ofOtherNetwork],
+])
+  test(`DR4 ${name}: ingestion stops, says why, and goes on when they agree again`, { timeout: 240_000 }, async () => {
+    await follows('before');
+    service.log = '';
+    liar().say = say;
+    await until(() => /level=error msg="ingestion stopped.*at one RPC of RPC_URL and .* at another/.test(service.log), 60_000, 'ingestion stops');
+    const stopped = await world.cursor();
+    await sleep(STOPPED_MS);
+    assert.equal(await world.cursor(), stopped);
+    assert.equal((await service.get('/readyz')).status, 503);
+    assert.equal((await service.get(`/v1/transactions/${lease}`)).json.status, 'pending');
+    await untouched();
+    liar().say = undefined;
+    await follows('after');
+    await until(() => service.log.includes('ingestion recovered'), 20_000, 'the recovery is logged');
+    assert.equal((await service.get('/readyz')).status, 200);
+    await payThrough(world, service, users[0], users[1]);
+  });
+
+test('DR5 one RPC says that ledgers are lost: they are read from the other one, and grants go on', { timeout: 240_000 }, async () => {
+  service.log = '';
+  first.say = async (call, forward) => call.method !== 'getLedgers' ? forward() : { jsonrpc: '2.0', id: call.id,
+    error: { code: -32600, message: 'start ledger must be between the oldest ledger: 900000 and the latest ledger: 900010 for this rpc instance.' } };
+  await follows('from the second RPC');
+  assert.doesNotMatch(service.log, /grants are suspended/);
+  assert.deepEqual(await world.sql('SELECT grants_allowed FROM fairway.cursor'), [['t']]);
+  await untouched();
+  first.say = undefined;
+  await follows('after');
+});
+
+test('DR6 an RPC that is away or lags is left out with a warning, and compared again later', { timeout: 600_000 }, async () => {
+  const answers = async (call, forward) => call.method === 'getLedgers' && call.params.startLedger > stuck
+    ? { jsonrpc: '2.0', id: call.id, error: { code: -32600, message: `start ledger must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.` } }
+    : forward();
+  let stuck;
+  // when the first one is away, the second one is followed, and is the one that lags then
+  for (const [rpc, say] of [[second, away], [first, away], [second, answers]]) {
+    service.log = '';
+    stuck = await world.cursor();
+    rpc.say = say;
+    const begun = Date.now();
+    await until(() => /level=warn msg="no second RPC responds, or it lags/.test(service.log), 90_000, 'the warning');
+    // 30 s for an RPC that is compared; as long again for the one that is followed, which only lags
+    assert.ok(Date.now() - begun > (say === answers ? 55_000 : 25_000));
+    await follows('without it');
+    await untouched();
+    rpc.say = undefined;
+    await until(() => service.log.includes('a second RPC responds again'), 90_000, 'it is compared again');
+    await follows('after');
+  }
+});
+
+test('DR6 both RPCs are away: nothing changes, and ingestion goes on by itself when they are back', { timeout: 240_000 }, async () => {
+  service.log = '';
+  first.say = second.say = away;
+  await until(async () => (await service.get('/readyz')).status === 503, 60_000, 'not ready');
+  await untouched();
+  first.say = second.say = undefined;
+  await follows('after');
+  await until(() => service.log.includes('ingestion recovered'), 20_000, 'the recovery is logged');
+});
+
+test('a liar that is removed from RPC_URL stops nothing; one that is away at the start does neither', { timeout: 240_000 }, async () => {
+  second.say = otherHash;
+  await until(() => service.log.includes('ingestion stopped'), 60_000, 'ingestion stops');
+  await service.kill();
+  service = await world.serve({ RPC_URL: first.url });
+  await follows('with the other one alone');
+  await payThrough(world, service, users[0], users[1]);
+  await service.kill();
+  second.say = undefined;
+  service = await world.serve({ RPC_URL: `http://127.0.0.1:${await freePort()},${second.url}` });
+  await follows('with the first one away');
+  await untouched();
+});
