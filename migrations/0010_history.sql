@@ -1,7 +1,7 @@
--- What is hot is as small as the pool: an open lease is columns of its account's row. What is history is only appended, in partitions
--- by day that are dropped as a whole: leases as they were granted, how they ended, fee bumps, idempotency keys. granted_at of the
--- lease selects the partition of all four, so whoever knows it reads one partition. The tables of before are renamed; they are read
--- until all their rows are older than the retention time, and dropped then. Nothing is copied but open leases.
+-- What each lease reads and changes is as small as the pool: an open lease is columns of its account's row. History is only appended, in
+-- partitions by day that are dropped as a whole: leases as they were granted, how they ended, fee bumps, idempotency keys. The time of
+-- the grant (granted_at) selects the partition in all four, so a query that has it reads one partition. The tables from before this
+-- migration are renamed, read until all their rows are older than the retention time, and then dropped. Only open leases are copied.
 
 -- Transactions lock the cursor before anything else: this waits for all that run and keeps out new ones, so that the locks
 -- below cannot deadlock.
@@ -99,7 +99,7 @@ CREATE TABLE fairway.idempotency_keys (
     granted_at timestamptz NOT NULL -- of the lease
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (client, key)
 
--- The rows of now and of before the migration, for look-ups. fairway.forget_before_0010() replaces these views.
+-- The rows from before and after this migration, for look-ups. fairway.forget_before_0010() replaces these views.
 CREATE VIEW fairway.all_leases AS
     SELECT hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id, granted_at
     FROM fairway.leases
@@ -121,19 +121,21 @@ CREATE VIEW fairway.all_idempotency_keys AS
     SELECT client, idempotency_key, request_digest, hash, granted_at FROM fairway.leases_before_0010
     WHERE idempotency_key IS NOT NULL;
 
--- For people: a lease with its key and its end.
+-- For people: a lease with its keys (NULL: none) and its end.
 CREATE VIEW fairway.lease_history AS
-    SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.key AS idempotency_key, l.envelope, l.max_time, l.max_ledger,
+    SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.idempotency_keys, l.envelope, l.max_time, l.max_ledger,
         l.request_id, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger
     FROM fairway.all_leases l
     LEFT JOIN fairway.all_lease_results r ON r.hash = l.hash AND r.granted_at = l.granted_at
-    LEFT JOIN fairway.all_idempotency_keys k ON k.lease_hash = l.hash AND k.granted_at = l.granted_at;
+    LEFT JOIN (SELECT i.lease_hash, i.granted_at, array_agg(i.key ORDER BY i.key) AS idempotency_keys
+        FROM fairway.all_idempotency_keys i GROUP BY i.lease_hash, i.granted_at) k
+        ON k.lease_hash = l.hash AND k.granted_at = l.granted_at;
 
 -- ---- partitions
 
--- Makes the missing partitions of the days (UTC) from first to last, and returns how many it made. A table is made first and attached
--- then: that does not wait for transactions that use its parent, and they do not wait for it. As its owner, because the role of
--- `fairway serve` need not own tables.
+-- Makes the missing partitions of the days (UTC) from first to last, and returns how many it made. Only one session does so at a time.
+-- A table is made first and attached then: that does not wait for transactions that use its parent, and they do not wait for it. As
+-- its owner, because the role of `fairway serve` need not own tables; so the days are limited.
 CREATE FUNCTION fairway.add_partitions(first date, last date) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -142,6 +144,10 @@ DECLARE
     part text;
     made bigint := 0;
 BEGIN
+    IF last > current_date + 31 OR last - first > 366 THEN
+        RAISE invalid_parameter_value USING MESSAGE = format('partitions of %s to %s: too many, or too far ahead', first, last);
+    END IF;
+    LOCK TABLE fairway.leases IN SHARE UPDATE EXCLUSIVE MODE;
     FOR day, parent IN
         SELECT first + n, t FROM generate_series(0, last - first) n,
             unnest(ARRAY['leases', 'lease_results', 'fee_bumps', 'idempotency_keys']) t
@@ -168,9 +174,8 @@ CREATE VIEW fairway.partitions AS
     JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
     WHERE p.relkind = 'p' AND p.relnamespace = 'fairway'::regnamespace;
 
--- Replaces the views by ones without the tables of before this migration, and drops those.
-CREATE FUNCTION fairway.forget_before_0010() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
+-- Replaces the views by ones without the tables of before this migration, and drops those. For their owner: drop_history() calls it.
+CREATE FUNCTION fairway.forget_before_0010() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     CREATE OR REPLACE VIEW fairway.all_leases AS
         SELECT hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id, granted_at
@@ -185,16 +190,21 @@ END $$;
 
 -- Drops the history of one day, the oldest that is not needed any more, and returns how many tables it dropped. Leases, results and fee
 -- bumps are needed until the whole day is older than keep, and while a lease of that day is open; keys until the day after the next
--- has begun. Leases are kept for as long as their keys.
-CREATE FUNCTION fairway.drop_history(keep interval, moment timestamptz DEFAULT clock_timestamp()) RETURNS bigint
+-- has begun. Leases are kept for as long as their keys, whatever keep is. A day is over when the database's clock and the last
+-- ledger both say so: a wrong clock drops nothing, and without a ledger nothing is dropped.
+CREATE FUNCTION fairway.drop_history(keep interval) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
+    moment constant timestamptz := (SELECT least(clock_timestamp(), to_timestamp(c.close_time)) FROM fairway.cursor c);
     keys_from constant date := moment::date - 1;
     leases_from constant date := least(keys_from, (moment - keep)::date,
         (SELECT min(a.locked_at)::date FROM fairway.channel_accounts a));
     part text;
     dropped bigint := 0;
 BEGIN
+    IF moment IS NULL THEN
+        RETURN 0;
+    END IF;
     IF to_regclass('fairway.leases_before_0010') IS NOT NULL
         AND (SELECT m.applied_at FROM fairway.migrations m WHERE m.number = 10) < leases_from
     THEN
@@ -211,4 +221,18 @@ BEGIN
         dropped := dropped + 1;
     END LOOP;
     RETURN dropped;
+END $$;
+
+-- Functions that run with the rights of their owner are for the roles that may write here, and not for everyone who may read.
+REVOKE EXECUTE ON FUNCTION fairway.add_partitions, fairway.drop_history FROM PUBLIC;
+DO $$
+DECLARE
+    writer regrole;
+BEGIN
+    FOR writer IN
+        SELECT g.grantee FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) g
+        WHERE c.oid = 'fairway.housekeeping'::regclass AND g.privilege_type = 'UPDATE' AND g.grantee <> 0
+    LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION fairway.add_partitions, fairway.drop_history TO %s', writer);
+    END LOOP;
 END $$;

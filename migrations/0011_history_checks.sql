@@ -161,7 +161,7 @@ CREATE TRIGGER history_stays BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fa
 -- The results and fee bumps of leases that are open now go to the partition of the day on which they were granted.
 SELECT fairway.add_partitions(least(current_date, (SELECT min(a.locked_at)::date FROM fairway.channel_accounts a)), current_date + 7);
 
--- ---- what grants and look-ups ask, as functions: a server session plans each once, behind a pooler too
+-- ---- the queries of grants and look-ups, as functions: a server session plans each once, also behind a pooler
 
 -- Whether this is the database that the cursor row names. identity() reads a file, so its result is kept for the session (a
 -- setting, which a transaction that is rolled back forgets): nothing in it can change while a session lives, except the table of
@@ -224,14 +224,19 @@ END $$;
 
 -- Records leases, lets their accounts name them, and returns how many accounts now do: the others were not idle any more. One item of
 -- each array makes a lease. max_ledger 0: none; key NULL: none. One statement, so that the checks of both sides see both.
+-- Housekeeping makes partitions days ahead; when it has failed for so long, or the clock was changed, the day's first grant makes them.
+-- Those of keys are dropped first, so with theirs all are there.
 CREATE FUNCTION fairway.record_leases(hashes bytea[], accounts text[], sequences bigint[], sequence_ledgers bigint[], clients text[],
     envelopes bytea[], max_times bigint[], max_ledgers bigint[], request_ids text[], keys text[], digests bytea[]) RETURNS bigint
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan AS $$
+SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
     leased bigint;
 BEGIN
+    IF to_regclass(to_char(moment, '"fairway.idempotency_keys_"YYYYMMDD')) IS NULL THEN
+        PERFORM fairway.add_partitions(moment::date, moment::date);
+    END IF;
     WITH granted AS MATERIALIZED (
         SELECT * FROM unnest(hashes, accounts, sequences, sequence_ledgers, clients, envelopes, max_times, max_ledgers, request_ids,
             keys, digests) AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id, key,

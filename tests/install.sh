@@ -69,6 +69,10 @@ fi
 if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
     echo "installing JavaScript packages by npm, which takes about 20 seconds"
     npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+    # npm 9 now and then leaves this link out: two packages have a program of this name, and one of them is for another processor
+    for program in node_modules/node-linux-*/bin/node; do
+        ln -sf "../${program#node_modules/}" node_modules/.bin/node
+    done
     node_modules/.bin/node --version >/dev/null
     cp package-lock.json node_modules/.fairway-lock
 fi

@@ -54,6 +54,8 @@ fi
 
 [ $# -gt 0 ] || { echo "usage: run.sh PROGRAM..." >&2; exit 64; }
 results=$(mktemp -d)
+chmod 711 "$results" # PostgreSQL does not run as root
+export FAIRWAY_CLUSTER="$results/cluster"
 trap 'rm -rf "$results"' EXIT
 trap 'exit 130' INT TERM HUP
 : >"$results/sums"

@@ -139,7 +139,7 @@ static const struct {
     {{"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between two requests for the next ledger", NULL,
          20, 10000},
         WITH_POOL},
-    {{"LEASE_RETENTION_DAYS", CONFIG_NUMBER, "7", "days that settled leases are kept", NULL, 1, 3650},
+    {{"LEASE_RETENTION_DAYS", CONFIG_NUMBER, "7", "days that settled leases are kept", NULL, 1, 90},
         WITH_INGESTION},
     /* of one command */
     {{"STATE", CONFIG_FLAG, NULL,

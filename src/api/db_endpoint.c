@@ -36,6 +36,7 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
     query->api = api;
     query->settings = &api->settings;
     query->http = http;
+    query->work.client = api_client(http)[0] == '\0' ? NULL : api_client(http);
     enum err e = endpoint->read == NULL ? ERR_OK : endpoint->read(query, &detail);
     if (e == ERR_OK)
         e = db_workers_submit(api->workers, &query->work);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 struct worker {
     struct db_workers *workers;
@@ -23,8 +24,9 @@ struct db_workers {
     pthread_mutex_t mutex;   /* guards the members down to stopping */
     pthread_cond_t arrived;  /* wakes the workers */
     pthread_cond_t nonempty; /* wakes the watcher */
-    struct db_work *first, *last;
+    struct db_work *first;   /* by their turns */
     size_t queued;
+    uint64_t turn;    /* of the work that was taken last */
     int64_t ended_ms; /* when a worker last completed an item of work */
     bool stopping;
     unsigned count;
@@ -37,6 +39,7 @@ static struct db_work *take_first(struct db_workers *workers)
 {
     struct db_work *work = workers->first;
     workers->first = work->next;
+    workers->turn = work->turn;
     workers->queued--;
     return work;
 }
@@ -69,11 +72,9 @@ static void *run(void *context)
 static struct db_work *take_late(struct db_workers *workers, int64_t now_ms)
 {
     struct db_work *late = NULL, **end = &late, **at = &workers->first;
-    workers->last = NULL;
     while (*at != NULL) {
         struct db_work *work = *at;
         if (work->deadline_ms > now_ms) {
-            workers->last = work;
             at = &work->next;
             continue;
         }
@@ -146,20 +147,33 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count)
     return workers;
 }
 
+/* Queues the work: in the turn after the client's last one, or in this turn. */
+static enum err queue(struct db_workers *workers, struct db_work *work)
+{
+    struct db_work **at = &workers->first;
+    size_t of_client = 0;
+    work->turn = workers->turn;
+    for (const struct db_work *other = workers->first; other != NULL; other = other->next)
+        if (text_equal(other->client, work->client)) {
+            work->turn = other->turn + 1;
+            of_client++;
+        }
+    if (workers->queued >= DB_WORKERS_QUEUE_MAX ||
+        (work->client != NULL && of_client >= DB_WORKERS_CLIENT_MAX))
+        return ERR_OVERLOADED;
+    while (*at != NULL && (*at)->turn <= work->turn)
+        at = &(*at)->next;
+    work->next = *at;
+    *at = work;
+    workers->queued++;
+    return ERR_OK;
+}
+
 enum err db_workers_submit(struct db_workers *workers, struct db_work *work)
 {
-    work->next = NULL;
     pthread_mutex_lock(&workers->mutex);
-    enum err e = workers->stopping                         ? ERR_SHUTTING_DOWN
-                 : workers->queued >= DB_WORKERS_QUEUE_MAX ? ERR_OVERLOADED
-                                                           : ERR_OK;
+    enum err e = workers->stopping ? ERR_SHUTTING_DOWN : queue(workers, work);
     if (e == ERR_OK) {
-        if (workers->first == NULL)
-            workers->first = work;
-        else
-            workers->last->next = work;
-        workers->last = work;
-        workers->queued++;
         pthread_cond_signal(&workers->arrived);
         if (workers->queued == 1)
             pthread_cond_signal(&workers->nonempty);
@@ -173,7 +187,7 @@ void db_workers_stop(struct db_workers *workers)
     pthread_mutex_lock(&workers->mutex);
     workers->stopping = true;
     struct db_work *rest = workers->first;
-    workers->first = workers->last = NULL;
+    workers->first = NULL;
     pthread_cond_broadcast(&workers->arrived);
     pthread_cond_signal(&workers->nonempty);
     pthread_mutex_unlock(&workers->mutex);

@@ -9,6 +9,7 @@
 #include "db/db.h"
 
 #define DB_WORKERS_QUEUE_MAX 1024
+#define DB_WORKERS_CLIENT_MAX 512 /* of one client */
 
 struct db_workers;
 
@@ -20,13 +21,19 @@ struct db_work {
      * for a while, else ERR_OVERLOADED), or the workers stop (ERR_SHUTTING_DOWN).
      */
     void (*run)(struct db_work *work, enum err e, struct db *db);
-    int64_t deadline_ms; /* by clock_ms; set by the submitter */
+    int64_t deadline_ms; /* by clock_ms; set by the submitter, as is client */
+    const char *client;  /* whose work it is; NULL: nobody's in particular */
     struct db_work *next;
+    uint64_t turn;
 };
 
 /* Starts count workers. Connections open when they are first used. */
 struct db_workers *db_workers_start(const char *database_url, unsigned count);
-/* Queues the work; never blocks. ERR_OVERLOADED, ERR_SHUTTING_DOWN: it was not queued, run is not called. */
+/*
+ * Queues the work; never blocks. Clients take turns: the work of one that has little in the queue runs before
+ * most of the work of one that has much. ERR_OVERLOADED, ERR_SHUTTING_DOWN: it was not queued, run is not
+ * called.
+ */
 MUST_CHECK enum err db_workers_submit(struct db_workers *workers, struct db_work *work);
 /* Ends the queued work with ERR_SHUTTING_DOWN at once, waits for the work that runs, and frees the workers.
  */

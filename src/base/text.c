@@ -44,6 +44,8 @@ static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 
 void base64_add(struct buf *out, struct bytes bytes)
 {
+    if (bytes.len == 0)
+        return; /* an empty buffer may have no memory */
     buf_reserve(out, (bytes.len + 2) / 3 * 4);
     uint8_t *at = out->data + out->len;
     for (size_t i = 0; i < bytes.len; i += 3) {

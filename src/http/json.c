@@ -63,6 +63,11 @@ enum err json_read_object(struct bytes text, json_t **out, struct detail *detail
     *out = NULL;
     if (text.len == 0)
         return detail_set(detail, ERR_INVALID_JSON, "The body is empty; it must be a JSON object.");
+    /* jansson ignores a NUL after a number. */
+    const uint8_t *nul = memchr(text.data, 0, text.len);
+    if (nul != NULL)
+        return detail_set(
+            detail, ERR_INVALID_JSON, "The body is not JSON: a NUL at byte %td.", nul - text.data + 1);
     enum err e = check_shape(text, detail);
     if (e != ERR_OK)
         return e;

@@ -15,8 +15,8 @@ static const char sql_counts[] =
     " greatest(t.clock, c.close_time), coalesce(c.grants_allowed, false), coalesce(" GRANTS_ON_HOLD
     ", false), coalesce(c.held_until, 0), coalesce(c.grants_reason, c.hold_reason, ''),"
     " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
-    " coalesce((SELECT max(p.day) - current_date FROM fairway.partitions p WHERE p.parent = 'leases'), "
-    "-1)::int8"
+    " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
+    "   WHERE p.parent = 'leases'), -1)::int8"
     " FROM (SELECT count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NULL) AS idle,"
     "   count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NOT NULL) AS leased,"
     "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"

@@ -1,6 +1,6 @@
 // `make bench`: signed responses a second over HTTP. PostgreSQL runs with fsync on; load generator, service, ledger feed and database share
 // one machine. Prints the tables of the README and the goals beside what was reached, and writes the same figures to build/bench.json.
-//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, decoding (default: all)
+//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, decoding (default: these), snapshot (see snapshot.mjs)
 //   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
 //   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
 //   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
@@ -9,6 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import { measure, together } from './measure.mjs';
+import { snapshot } from './snapshot.mjs';
 import { Cluster, Service, body, build, ledgerMs, root, run, sql } from './setup.mjs';
 
 const list = (name, fallback) => (process.env[name] ?? fallback).split(',');
@@ -201,9 +202,10 @@ function goals() {
   figures.goals = rows.map(([what, wanted, reached, met]) => ({ what, wanted, reached, met: met === 'yes' }));
 }
 
-const parts = { pools, lives, in_use: inUse, keys, auth, history, decoding };
+const parts = { pools, lives, in_use: inUse, keys, auth, history, decoding,
+  snapshot: async () => { figures.snapshot = await snapshot(cluster, row); } };
 try {
-  const chosen = list('BENCH', Object.keys(parts).join(',')), unknown = chosen.find(name => !parts[name]);
+  const chosen = list('BENCH', Object.keys(parts).filter(name => name !== 'snapshot').join(',')), unknown = chosen.find(name => !parts[name]);
   if (unknown)
     throw new Error(`BENCH=${unknown}: no such part; there are ${Object.keys(parts).join(', ')}`);
   figures.about = { date: new Date().toISOString(), commit: run('git', ['-C', root, 'rev-parse', '--short', 'HEAD']).trim(),

@@ -21,7 +21,8 @@ const slowness = () => Math.min(10, Math.max(1, os.loadavg()[0] / os.availablePa
 /** What takes up to ms alone may take that long here. */
 export const slower = ms => ms * slowness();
 
-/** Waits until check() returns a true value, and returns it. Throws after ms, or later in proportion to the machine's load. */
+/** Waits until check() returns a true value, and returns it; looks less often the longer it takes. Throws after ms, or later in proportion
+ *  to the machine's load. */
 export async function until(check, ms, what) {
   const begun = Date.now();
   for (;;) {
@@ -31,7 +32,7 @@ export async function until(check, ms, what) {
     const waited = Date.now() - begun;
     if (waited > slower(ms))
       throw new Error(`timed out after ${waited} ms, waiting until: ${what}`);
-    await sleep(50);
+    await sleep(Math.min(250, 50 + waited / 20));
   }
 }
 

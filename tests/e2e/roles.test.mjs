@@ -84,6 +84,28 @@ test('the role cannot change the schema or turn off its guards', TIMEOUT, async 
       ({ stderr }) => /permission denied|must be owner/.test(stderr), statement);
 });
 
+test('a role that may only read history can neither make nor drop partitions', TIMEOUT, async () => {
+  await asSuperuser("CREATE ROLE reader LOGIN PASSWORD 'reader'");
+  await asSuperuser('GRANT USAGE ON SCHEMA fairway TO reader');
+  await asSuperuser('GRANT SELECT ON ALL TABLES IN SCHEMA fairway TO reader');
+  const reader = inRole('reader', 'reader').href;
+  await psql(reader, '-c', 'SELECT count(*) FROM fairway.lease_history');
+  for (const call of ["drop_history('0')", 'add_partitions(current_date, current_date)'])
+    await assert.rejects(psql(reader, '-c', `SELECT fairway.${call}`), ({ stderr }) => /permission denied/.test(stderr), call);
+});
+
+test('the role can drop no history that is needed', TIMEOUT, async () => {
+  const days = () => asSuperuser("SELECT count(*) FROM fairway.partitions WHERE day >= current_date - 1");
+  await asSuperuser('SELECT fairway.add_partitions(current_date - 1, current_date)');
+  const before = await days();
+  await psql(world.env.DATABASE_URL, '-c', "SELECT fairway.drop_history('-100 years') FROM generate_series(1, 20)");
+  assert.equal(await days(), before);
+  await assert.rejects(psql(world.env.DATABASE_URL, '-c', 'SELECT fairway.forget_before_0010()'),
+    ({ stderr }) => /permission denied|must be owner/.test(stderr));
+  await assert.rejects(psql(world.env.DATABASE_URL, '-c', 'SELECT fairway.add_partitions(current_date, current_date + 1000)'),
+    ({ stderr }) => /too far ahead/.test(stderr));
+});
+
 test('a database with one role is separated as docker/README.md says', TIMEOUT, async () => {
   const page = fs.readFileSync(new URL('../../docker/README.md', import.meta.url), 'utf8');
   const [, commands] = /\n## Two roles\n[^]*?\n\n((?: {4}.*\n)+)/.exec(page);
@@ -100,7 +122,8 @@ test('a database with one role is separated as docker/README.md says', TIMEOUT, 
   await asRole('fairway_owner', 'migrate');
   for (const role of ['old', 'fairway']) {
     await asRole(role, 'accounts');
-    await psql(at(role, role), '-c', 'UPDATE fairway.channel_accounts SET state = state');
+    await psql(at(role, role), '-c', 'UPDATE fairway.channel_accounts SET state = state', '-c', "SELECT fairway.drop_history('7 days')",
+      '-c', 'SELECT fairway.add_partitions(current_date, current_date)');
     await assert.rejects(psql(at(role, role), '-c', 'ALTER TABLE fairway.channel_accounts DISABLE TRIGGER ALL'), /must be owner/);
   }
 });
@@ -116,5 +139,5 @@ test('no statement of fairway was refused', TIMEOUT, async () => {
   const log = fs.readFileSync(path.join(world.folder, 'postgres', 'log'), 'utf8');
   const refused = [...log.matchAll(/ERROR: +(?:permission denied|must be owner).*\n.*STATEMENT: +(.*)/g)].map(([, statement]) => statement);
   for (const statement of refused) // those that a test above expects
-    assert.match(statement, /^(CREATE|ALTER|DROP|TRUNCATE|SET) /, statement);
+    assert.match(statement, /^(CREATE|ALTER|DROP|TRUNCATE|SET|SELECT fairway\.\w+\()/, statement);
 });

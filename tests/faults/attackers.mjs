@@ -3,21 +3,23 @@
 import crypto from 'node:crypto';
 import net from 'node:net';
 import { Keypair } from '@stellar/stellar-sdk';
-import { authorization } from '../e2e/token.mjs';
+import { authorization, quickSigner } from '../e2e/token.mjs';
 
 const RATE = Number(process.env.ATTACK_RATE ?? 200); // requests a second of the attacks that send whole requests
+const FROM = '127.0.0.2'; // the honest client has another address
 const HOST = 'Host: x\r\n', JSON_TYPE = 'Content-Type: application/json\r\n', POST = `POST /v1/transactions HTTP/1.1\r\n${HOST}${JSON_TYPE}`;
 const BODY = 64 << 10; // less than the cap of the path, so that it is read and parsed
 
-const client = process.env.ATTACK_CLIENT && Keypair.fromSecret(process.env.ATTACK_CLIENT);
+const client = process.env.ATTACK_CLIENT && quickSigner(Keypair.fromSecret(process.env.ATTACK_CLIENT));
 const token = (...request) => client ? `Authorization: ${Object.values(authorization(client, ...request))[0]}\r\n` : '';
 const post = body => `${POST}${token('POST', '/v1/transactions', body)}Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 const get = path => `GET ${path} HTTP/1.1\r\n${HOST}${token('GET', path)}\r\n`;
 const [, , name, port] = process.argv;
+const connect = () => net.connect({ port: Number(port), host: '127.0.0.1', localAddress: FROM });
 
 /** Opens a connection again whenever it is closed. begin(socket) is called for each; it returns a timer, or nothing. */
 function keep(begin) {
-  const socket = net.connect(Number(port), '127.0.0.1');
+  const socket = connect();
   let timer;
   socket.on('connect', () => (timer = begin(socket)));
   socket.on('error', () => {});
@@ -55,10 +57,14 @@ function flood(make) {
 
 /** Each request on a connection of its own. */
 const dialFlood = text => () => setInterval(() => {
-  const socket = net.connect(Number(port), '127.0.0.1', () => socket.write(text, 'latin1'));
-  socket.on('data', () => {}).on('error', () => {});
+  const socket = connect();
+  socket.on('connect', () => socket.write(text, 'latin1')).on('data', () => {}).on('error', () => {});
   setTimeout(() => socket.destroy(), 500);
 }, 1000 / RATE);
+
+/** The claims of a client with the signature of another key, so that the signature has to be checked. */
+const forged = () => authorization({ publicKey: () => client.publicKey(), sign: data => other.sign(data) }, 'GET', '/v1/pool').authorization;
+const other = quickSigner(Keypair.random());
 
 const keys = Array.from({ length: BODY / 12 }, (_, i) => `"k${i}":${i % 10}`).join(',');
 
@@ -73,6 +79,9 @@ export const attacks = {
   'smuggled requests': dialFlood(`${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /livez HTTP/1.1\r\n${HOST}\r\n`),
   'oversized heads': dialFlood(`GET /livez HTTP/1.1\r\n${HOST}X-Big: ${'a'.repeat(60_000)}\r\n\r\n`),
   'oversized bodies': dialFlood(`${POST}Content-Length: 100000000\r\n\r\n${'a'.repeat(200_000)}`),
+  'bodies without a token': flood(() => `${POST}Content-Length: ${BODY}\r\n\r\n${'a'.repeat(BODY)}`),
+  'tokens of another key': flood(() => `GET /v1/pool HTTP/1.1\r\n${HOST}Authorization: ${forged()}\r\n\r\n`),
+  'readiness checks': flood(() => get('/readyz')),
   'endless chunks': times(20, socket => (socket.write(`${POST}Transfer-Encoding: chunked\r\n\r\n`),
     setInterval(() => socket.write(`8000\r\n${' '.repeat(0x8000)}\r\n`), 100))),
   'queries of 250 parameters': flood(() => get('/livez?' + Array.from({ length: 250 }, (_, i) => `p${i}=1`).join('&'))),
@@ -83,4 +92,7 @@ export const attacks = {
   'hashes that are unknown': flood(() => get(`/v1/transactions/${crypto.randomBytes(32).toString('hex')}`)),
 };
 
-if (name) attacks[name]();
+if (name) {
+  attacks[name]();
+  process.send?.('begun');
+}

@@ -5,7 +5,8 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { FeeBumpTransaction, TransactionBuilder } from '@stellar/stellar-sdk';
+import { FeeBumpTransaction, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
+import { sha256 } from '../oracle/envelope.mjs';
 import { closure, unwrap } from '../xdr/closure.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -30,10 +31,22 @@ test('DX2 our decoder accepts exactly the envelopes that the SDK accepts', t => 
   t.diagnostic(`seed ${seed}: ${accepted} of ${lines.length} envelopes accepted`);
 });
 
+/** The hash of the transaction (of a fee bump, of the inner one), as the SDK's types encode it: for envelopes of which it makes no object. */
+function hashOf(text) {
+  const envelope = xdr.TransactionEnvelope.fromXDR(text, 'base64'), inner = envelope.feeBump?.tx.innerTx ?? envelope;
+  const key = inner.v0 ? [Buffer.alloc(4)] : []; // the type of the source account, which V0 leaves out
+  const payload = [sha256('fuzz'), Buffer.from([0, 0, 0, 2]), ...key, Buffer.from((inner.v0 ?? inner.v1).tx.toXDR())];
+  return sha256(...payload).toString('hex');
+}
+
 test('DX2 the hash of an envelope is the one that the SDK computes', t => {
   let compared = 0, built = 0;
   for (const [text, verdict, hash] of lines) {
-    if (verdict !== 'OK') continue;
+    if (verdict !== 'OK') {
+      assert.equal(hash, '-');
+      continue;
+    }
+    assert.equal(hashOf(text), hash, `seed ${seed}: ${text}`);
     compared++;
     let transaction;
     try {
@@ -46,5 +59,5 @@ test('DX2 the hash of an envelope is the one that the SDK computes', t => {
     built++;
   }
   assert.ok(built > 0.3 * compared, `${built} of ${compared}`);
-  t.diagnostic(`${built} of ${compared} hashes compared`);
+  t.diagnostic(`${compared} hashes compared, ${built} of them also with the SDK's transactions`);
 });

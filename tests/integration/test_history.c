@@ -235,6 +235,13 @@ static size_t step(struct db *db, enum retention what, int64_t keep_seconds)
     return changed;
 }
 
+static void exec(struct db *db, const char *sql)
+{
+    struct detail detail = {0};
+    if (db_query(db, (struct db_statement){sql, NULL, 0}, NULL, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+}
+
 static int64_t leases_of_day(struct db *db, int days_ago)
 {
     AUTO_ROWS rows = NULL;
@@ -292,11 +299,40 @@ static void Z6_a_day_on_which_an_open_lease_was_granted_is_not_dropped(void **st
         "lease_sequence = 2,"
         " lease_max_time = 1, locked_at = current_date - 3, locked_until = now() WHERE a.slot = 7"};
     for (size_t i = 0; i < ARRAY_LEN(sql); i++)
-        assert_int_equal(db_query(db, (struct db_statement){sql[i], NULL, 0}, NULL, NULL), ERR_OK);
+        exec(db, sql[i]);
     while (step(db, RETENTION_HISTORY, 0) > 0)
         ;
     assert_int_equal(leases_of_day(db, 4), 0);
     assert_int_equal(leases_of_day(db, 3), leases_wanted() / DAYS + 1);
+    db_free(db);
+}
+
+/* The database's clock is three days ahead of the ledgers. */
+static void a_day_is_over_when_the_last_ledger_says_so_too(void **state)
+{
+    (void)state;
+    struct db *db = begin();
+    exec(db, "UPDATE fairway.cursor SET close_time = extract(epoch FROM current_date - 3)::int8");
+    while (step(db, RETENTION_HISTORY, 0) > 0)
+        ;
+    assert_int_equal(leases_of_day(db, 5), 0);
+    assert_int_equal(leases_of_day(db, 4), leases_wanted() / DAYS);
+    exec(db, "DELETE FROM fairway.cursor");
+    assert_int_equal(step(db, RETENTION_HISTORY, 0), 0);
+    assert_int_equal(leases_of_day(db, 4), leases_wanted() / DAYS);
+    db_free(db);
+}
+
+/* The role of fairway serve may call it with any argument. */
+static void leases_and_keys_of_yesterday_and_today_stay_whatever_the_caller_asks(void **state)
+{
+    (void)state;
+    struct db *db = begin();
+    while (number(db, "SELECT fairway.drop_history('-1000 days')") > 0)
+        ;
+    assert_int_equal(number(db, "SELECT count(*) FROM fairway.leases"), leases_wanted() / DAYS);
+    assert_int_equal(leases_of_day(db, 1), leases_wanted() / DAYS);
+    assert_int_equal(number(db, "SELECT count(*) FROM fairway.idempotency_keys"), leases_wanted() / DAYS);
     db_free(db);
 }
 
@@ -350,6 +386,8 @@ int main(void)
         cmocka_unit_test(DX10_costs_do_not_depend_on_the_history_whatever_the_statistics_say),
         cmocka_unit_test(a_day_is_dropped_when_all_of_it_is_older_than_the_retention_time),
         cmocka_unit_test(Z6_a_day_on_which_an_open_lease_was_granted_is_not_dropped),
+        cmocka_unit_test(a_day_is_over_when_the_last_ledger_says_so_too),
+        cmocka_unit_test(leases_and_keys_of_yesterday_and_today_stay_whatever_the_caller_asks),
         cmocka_unit_test(partitions_of_the_next_7_days_are_made),
         cmocka_unit_test(a_step_does_nothing_while_another_replica_runs_one),
         cmocka_unit_test(ledgers_of_the_retention_time_and_the_cursors_stay),

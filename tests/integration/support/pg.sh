@@ -12,9 +12,12 @@
 #   pg.sh restore DIR [PID] as start, with the backup in DIR, recovered to the moment at which the backup was taken.
 #
 # Files: DIR/url has the URL, with a random password; DIR/log the server's log; DIR/data/postmaster.pid its process id.
-# A port written to DIR/port before the first start is used. FAIRWAY_FSYNC=off in the environment: without fsync. When root runs this, the server runs as the user postgres or
+# A port written to DIR/port before the first start is used. When root runs this, the server runs as the user postgres or
 # nobody; where that user cannot reach DIR (a clone under /root), data and log are in a folder of /var/lib, and DIR has
 # links to them.
+#
+# Environment: FAIRWAY_FSYNC=off: servers do not write to the disk. FAIRWAY_CLUSTER=FOLDER: temporary servers begin with a copy
+# of the cluster in this folder, which the first of them makes; initdb takes a second.
 set -eu
 
 fail() {
@@ -77,6 +80,22 @@ make_cluster() {
         fail "initdb failed"
     }
     rm -f "$home/initdb.password"
+}
+
+make_temporary_cluster() {
+    if [ -z "${FAIRWAY_CLUSTER:-}" ]; then
+        make_cluster
+        return
+    fi
+    (
+        exec 9>"$FAIRWAY_CLUSTER.lock"
+        flock 9
+        folder "$FAIRWAY_CLUSTER"
+        [ -e "$dir/made" ] || { make_cluster && : >"$dir/made"; }
+    ) || exit
+    make_home
+    cp "$FAIRWAY_CLUSTER/password" "$dir/password"
+    cp -a "$(realpath "$FAIRWAY_CLUSTER/data")" "$home/data"
 }
 
 # Clusters that are copies of each other share the password.
@@ -156,8 +175,9 @@ bin=$(find_bin)
 case $command in
 start)
     folder "$1"
-    [ -s "$dir/data/PG_VERSION" ] || make_cluster
-    start_once "${2:-}"
+    owner=${2:-}
+    [ -s "$dir/data/PG_VERSION" ] || if [ -n "$owner" ]; then make_temporary_cluster; else make_cluster; fi
+    start_once "$owner"
     ;;
 stop)
     [ -d "$1/data" ] || exit 0

@@ -67,10 +67,15 @@ static struct db_workers *start(unsigned count, bool shut)
 /* The time limit of the work that is submitted. */
 static int limit_ms = 60000;
 
+static enum err submit_of(struct db_workers *workers, struct job *job, const char *client)
+{
+    *job = (struct job){.work = {.run = run, .deadline_ms = clock_ms() + limit_ms, .client = client}};
+    return db_workers_submit(workers, &job->work);
+}
+
 static enum err submit(struct db_workers *workers, struct job *job)
 {
-    *job = (struct job){.work = {.run = run, .deadline_ms = clock_ms() + limit_ms}};
-    return db_workers_submit(workers, &job->work);
+    return submit_of(workers, job, NULL);
 }
 
 static void await_begun(unsigned count)
@@ -128,6 +133,44 @@ static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **sta
     assert_int_equal(submit(workers, &first), ERR_OK); /* there is room again */
     await_begun(2 + DB_WORKERS_QUEUE_MAX);
     db_workers_stop(workers);
+    assert_int_equal(beyond.runs, 0);
+}
+
+static void DX4_a_client_with_much_work_does_not_delay_another_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *client;
+        unsigned place;
+    } wanted[] = {{"a", 2}, {"a", 5}, {"a", 8}, {"a", 9}, {"b", 3}, {"b", 6}, {NULL, 4}, {NULL, 7}};
+    struct job first, jobs[ARRAY_LEN(wanted)];
+    struct db_workers *workers = start(1, true);
+    assert_int_equal(submit_of(workers, &first, "a"), ERR_OK);
+    await_begun(1);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        assert_int_equal(submit_of(workers, &jobs[i], wanted[i].client), ERR_OK);
+    set_gate(false);
+    await_begun(1 + ARRAY_LEN(jobs));
+    db_workers_stop(workers);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        assert_int_equal(jobs[i].place, wanted[i].place);
+}
+
+static void a_client_may_fill_half_of_the_queue(void **state)
+{
+    (void)state;
+    struct job first, beyond, other, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_CLIENT_MAX, struct job);
+    struct db_workers *workers = start(1, true);
+    assert_int_equal(submit(workers, &first), ERR_OK);
+    await_begun(1);
+    for (size_t i = 0; i < DB_WORKERS_CLIENT_MAX; i++)
+        assert_int_equal(submit_of(workers, &jobs[i], "a"), ERR_OK);
+    assert_int_equal(submit_of(workers, &beyond, "a"), ERR_OVERLOADED);
+    assert_int_equal(submit_of(workers, &other, "b"), ERR_OK);
+    set_gate(false);
+    await_begun(2 + DB_WORKERS_CLIENT_MAX);
+    db_workers_stop(workers);
+    assert_int_equal(other.place, 3);
     assert_int_equal(beyond.runs, 0);
 }
 
@@ -205,6 +248,8 @@ int main(void)
         cmocka_unit_test(each_is_run_once_in_order_on_a_worker_with_its_connection),
         cmocka_unit_test(as_many_run_at_the_same_time_as_there_are_workers),
         cmocka_unit_test(work_above_the_length_of_the_queue_is_refused_and_not_run),
+        cmocka_unit_test(DX4_a_client_with_much_work_does_not_delay_another_one),
+        cmocka_unit_test(a_client_may_fill_half_of_the_queue),
         cmocka_unit_test(DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs),
         cmocka_unit_test(stopping_finishes_what_has_begun_and_ends_the_rest_once),
     };

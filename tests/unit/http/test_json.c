@@ -61,11 +61,24 @@ static void anything_but_one_strict_object_is_refused(void **state)
         if (strstr(detail.text, bad[i].why) == NULL)
             fail_msg("%s: %s", bad[i].text, detail.text);
     }
-    json_t *object;
-    struct detail detail;
-    static const uint8_t raw_nul[] = "{\"a\":\"b\0c\"}";
-    assert_int_equal(
-        json_read_object((struct bytes){raw_nul, sizeof raw_nul - 1}, &object, &detail), ERR_INVALID_JSON);
+}
+
+/* jansson alone ignores it after a number. */
+static void DX4_a_NUL_anywhere_is_refused(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":\"b\",\"c\":12,\"d\":[1.5,true,null]}";
+    for (size_t at = 0; at < sizeof text; at++) {
+        uint8_t changed[sizeof text];
+        json_t *object;
+        struct detail detail;
+        memcpy(changed, text, at);
+        changed[at] = '\0';
+        memcpy(changed + at + 1, text + at, sizeof text - 1 - at);
+        assert_int_equal(
+            json_read_object((struct bytes){changed, sizeof changed}, &object, &detail), ERR_INVALID_JSON);
+        assert_non_null(strstr(detail.text, "a NUL at byte"));
+    }
 }
 
 static void brackets_inside_strings_are_not_depth(void **state)
@@ -238,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anything_but_one_strict_object_is_refused),
+        cmocka_unit_test(DX4_a_NUL_anywhere_is_refused),
         cmocka_unit_test(brackets_inside_strings_are_not_depth),
         cmocka_unit_test(DX3_malicious_sizes_are_refused_in_little_time_and_memory),
         cmocka_unit_test(a_body_may_have_as_many_values_as_are_allowed),
