@@ -1,7 +1,7 @@
--- What is hot is as small as the pool: an open lease is columns of its account's row. What is history is only appended, in partitions
--- by day that are dropped as a whole: leases as they were granted, how they ended, fee bumps, idempotency keys. granted_at of the
--- lease selects the partition of all four, so whoever knows it reads one partition. The tables of before are renamed; they are read
--- until all their rows are older than the retention time, and dropped then. Nothing is copied but open leases.
+-- What each lease reads and changes is as small as the pool: an open lease is columns of its account's row. History is only appended, in
+-- partitions by day that are dropped as a whole: leases as they were granted, how they ended, fee bumps, idempotency keys. The time of
+-- the grant (granted_at) selects the partition in all four, so a query that has it reads one partition. The tables from before this
+-- migration are renamed, read until all their rows are older than the retention time, and then dropped. Only open leases are copied.
 
 -- Transactions lock the cursor before anything else: this waits for all that run and keeps out new ones, so that the locks
 -- below cannot deadlock.
@@ -99,7 +99,7 @@ CREATE TABLE fairway.idempotency_keys (
     granted_at timestamptz NOT NULL -- of the lease
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (client, key)
 
--- The rows of now and of before the migration, for look-ups. fairway.forget_before_0010() replaces these views.
+-- The rows from before and after this migration, for look-ups. fairway.forget_before_0010() replaces these views.
 CREATE VIEW fairway.all_leases AS
     SELECT hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id, granted_at
     FROM fairway.leases

@@ -161,7 +161,7 @@ CREATE TRIGGER history_stays BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fa
 -- The results and fee bumps of leases that are open now go to the partition of the day on which they were granted.
 SELECT fairway.add_partitions(least(current_date, (SELECT min(a.locked_at)::date FROM fairway.channel_accounts a)), current_date + 7);
 
--- ---- what grants and look-ups ask, as functions: a server session plans each once, behind a pooler too
+-- ---- the queries of grants and look-ups, as functions: a server session plans each once, also behind a pooler
 
 -- Whether this is the database that the cursor row names. identity() reads a file, so its result is kept for the session (a
 -- setting, which a transaction that is rolled back forgets): nothing in it can change while a session lives, except the table of
