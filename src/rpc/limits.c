@@ -44,7 +44,8 @@ static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end)
 enum err limits_check(const struct limits *limits, struct bytes json, struct detail *detail)
 {
     size_t values = 1, depth = 0;
-    const uint8_t *at = json.data, *end = json.data + json.len;
+    const uint8_t *at = json.data,
+                  *end = json.len == 0 ? at : at + json.len; /* without bytes, data is NULL */
     while (at < end) {
         switch (*at++) {
         case '"':

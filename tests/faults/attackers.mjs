@@ -13,6 +13,8 @@ const BODY = 64 << 10; // less than the cap of the path, so that it is read and 
 const client = process.env.ATTACK_CLIENT && quickSigner(Keypair.fromSecret(process.env.ATTACK_CLIENT));
 const token = (...request) => client ? `Authorization: ${Object.values(authorization(client, ...request))[0]}\r\n` : '';
 const post = body => `${POST}${token('POST', '/v1/transactions', body)}Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
+/** The head of a POST with a good token, whose body never comes. */
+const head = length => `${POST}${token('POST', '/v1/transactions', '')}Content-Length: ${length}\r\n\r\n`;
 const get = path => `GET ${path} HTTP/1.1\r\n${HOST}${token('GET', path)}\r\n`;
 const [, , name, port] = process.argv;
 const connect = () => net.connect({ port: Number(port), host: '127.0.0.1', localAddress: FROM });
@@ -56,11 +58,11 @@ function flood(make) {
 }
 
 /** Each request on a connection of its own. */
-const dialFlood = text => () => setInterval(() => {
+const dialFlood = make => () => setInterval((text => () => {
   const socket = connect();
-  socket.on('connect', () => socket.write(text, 'latin1')).on('data', () => {}).on('error', () => {});
+  socket.on('connect', () => socket.write(text(), 'latin1')).on('data', () => {}).on('error', () => {});
   setTimeout(() => socket.destroy(), 500);
-}, 1000 / RATE);
+})(renewed(make)), 1000 / RATE);
 
 /** The claims of a client with the signature of another key, so that the signature has to be checked. */
 const forged = () => authorization({ publicKey: () => client.publicKey(), sign: data => other.sign(data) }, 'GET', '/v1/pool').authorization;
@@ -71,14 +73,14 @@ const keys = Array.from({ length: BODY / 12 }, (_, i) => `"k${i}":${i % 10}`).jo
 export const attacks = {
   'idle connections': times(2000, () => {}),
   'slow heads': times(500, drip(`${POST}X-Slow: ${'a'.repeat(5000)}`)),
-  'slow bodies': times(500, socket => (socket.write(`${POST}Content-Length: 5000\r\n\r\n`), drip('{"transactionXdr":"AAAA')(socket))),
+  'slow bodies': times(500, socket => (socket.write(head(5000)), drip('{"transactionXdr":"AAAA')(socket))),
   'replies not read': times(100, socket => void socket.pause().write(get('/v1/channel-accounts?limit=100').repeat(3))),
   'pipelined requests': flood(() => get('/livez').repeat(20)),
-  'truncated requests': dialFlood(`${POST}Content-Length: 50\r\n\r\n{"transactionXdr":`),
-  'malformed heads': dialFlood('GET /livez\0 HTTP/1.1\r\nHost: x\r\n\r\n'),
-  'smuggled requests': dialFlood(`${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /livez HTTP/1.1\r\n${HOST}\r\n`),
-  'oversized heads': dialFlood(`GET /livez HTTP/1.1\r\n${HOST}X-Big: ${'a'.repeat(60_000)}\r\n\r\n`),
-  'oversized bodies': dialFlood(`${POST}Content-Length: 100000000\r\n\r\n${'a'.repeat(200_000)}`),
+  'truncated requests': dialFlood(() => `${head(50)}{"transactionXdr":`),
+  'malformed heads': dialFlood(() => 'GET /livez\0 HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'smuggled requests': dialFlood(() => `${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /livez HTTP/1.1\r\n${HOST}\r\n`),
+  'oversized heads': dialFlood(() => `GET /livez HTTP/1.1\r\n${HOST}X-Big: ${'a'.repeat(60_000)}\r\n\r\n`),
+  'oversized bodies': dialFlood(() => `${POST}Content-Length: 100000000\r\n\r\n${'a'.repeat(200_000)}`),
   'bodies without a token': flood(() => `${POST}Content-Length: ${BODY}\r\n\r\n${'a'.repeat(BODY)}`),
   'tokens of another key': flood(() => `GET /v1/pool HTTP/1.1\r\n${HOST}Authorization: ${forged()}\r\n\r\n`),
   'readiness checks': flood(() => get('/readyz')),

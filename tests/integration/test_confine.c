@@ -97,6 +97,12 @@ static int read_another_file_of_its_user(void)
     return result(open(world.other_file, O_RDONLY | O_CLOEXEC));
 }
 
+static int look_at_the_key_file(void)
+{
+    struct stat status;
+    return result(stat(world.key_file, &status));
+}
+
 static int debug_the_key_process(void)
 {
     return result(ptrace(PTRACE_SEIZE, keyd_pid(world.keyd), NULL, NULL));
@@ -507,6 +513,7 @@ static const struct deed {
     DEED(CONNECT, connect_to_a_unix_socket, ALONE | NEEDED),
     DEED(CONNECT, resolve_a_name, ALONE | NEEDED),
     DEED(READ_FILES, read_certificates, ALONE | NEEDED),
+    DEED(LOOK, look_at_the_key_file, ALONE | NEEDED),
     DEED(USE_KEYS, use_the_key_process, ALONE | NEEDED),
     DEED(END_KEYD, end_the_key_process, ALONE | NEEDED),
 #undef DEED

@@ -421,17 +421,15 @@ static const long never[] = {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_wr
     SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
     SYS_keyctl, SYS_add_key, SYS_request_key, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_pidfd_getfd,
     SYS_process_madvise, SYS_migrate_pages, SYS_move_pages, SYS_mbind, SYS_set_mempolicy, SYS_setuid,
-    SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setfsuid, SYS_setfsgid,
-    SYS_setgroups, SYS_capset, SYS_setpgid, SYS_setsid, SYS_init_module, SYS_delete_module,
-    SYS_kexec_file_load, SYS_reboot, SYS_acct, SYS_syslog, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex,
-    SYS_clock_adjtime, SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_swapon, SYS_swapoff, SYS_quotactl,
-    SYS_sched_setattr, SYS_ioprio_get, SYS_shmat, SYS_msgsnd, SYS_msgrcv, SYS_semop, SYS_mq_timedsend,
-    SYS_timer_create, SYS_setitimer, SYS_inotify_init1, SYS_fanotify_mark, SYS_splice, SYS_vmsplice, SYS_tee,
-    SYS_copy_file_range, SYS_truncate, SYS_ftruncate, SYS_fallocate, SYS_mkdirat, SYS_mknodat, SYS_unlinkat,
-    SYS_symlinkat, SYS_linkat, SYS_renameat2, SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat,
-    SYS_setxattr, SYS_utimensat, SYS_chdir, SYS_fchdir, SYS_chroot, SYS_mlockall, SYS_munlockall,
-    SYS_remap_file_pages, SYS_pkey_mprotect, SYS_pkey_alloc, SYS_landlock_create_ruleset,
-    SYS_landlock_restrict_self, SYS_openat2};
+    SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_capset, SYS_setpgid, SYS_setsid,
+    SYS_init_module, SYS_delete_module, SYS_kexec_file_load, SYS_reboot, SYS_acct, SYS_syslog,
+    SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_sethostname, SYS_vhangup, SYS_swapon, SYS_quotactl,
+    SYS_sched_setattr, SYS_ioprio_get, SYS_shmat, SYS_msgsnd, SYS_timer_create, SYS_setitimer,
+    SYS_inotify_init1, SYS_splice, SYS_truncate, SYS_ftruncate, SYS_fallocate, SYS_mkdirat, SYS_mknodat,
+    SYS_unlinkat, SYS_symlinkat, SYS_linkat, SYS_renameat2, SYS_fchmod, SYS_fchmodat, SYS_fchown,
+    SYS_fchownat, SYS_setxattr, SYS_chdir, SYS_fchdir, SYS_chroot, SYS_mlockall, SYS_munlockall,
+    SYS_remap_file_pages, SYS_pkey_mprotect, SYS_landlock_create_ruleset, SYS_landlock_restrict_self,
+    SYS_openat2};
 
 static int make_calls_that_it_never_makes(const void *unused)
 {

@@ -68,7 +68,7 @@ static void DX7_a_COMMIT_without_a_reply_is_looked_up_in_time(void **state)
     struct silenced silenced;
     struct client client = {0};
     silenced_open(&silenced, 1);
-    proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "recorded"); /* in one packet with COMMIT */
+    proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
     wait_for_account(&silenced, &client);
     const struct lease *lease = client_lease(&client, ANSWER_MS);
     print_message("a COMMIT without an answer: answered after %d ms\n", (int)answered_after_ms(&client));
@@ -84,7 +84,7 @@ static void DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_re
     struct silenced silenced;
     struct client client = {0};
     silenced_open(&silenced, 1);
-    proxy_arm(silenced.proxy, PROXY_SILENT, "recorded");
+    proxy_arm(silenced.proxy, PROXY_SILENT, "fairway.record_leases");
     wait_for_account(&silenced, &client);
     const struct lease *lease = client_lease(&client, ANSWER_MS);
     print_message("a COMMIT that never arrived: answered after %d ms\n", (int)answered_after_ms(&client));

@@ -249,10 +249,10 @@ static bool fail_at(const struct kind *kind, struct keyd *keyd, bool allocation,
     arm(false, 0);
     if (outcome == WRONG)
         fail_msg("%s, %s %d: a wrong answer", kind->name, allocation ? "allocation" : "call", (int)n);
-    const enum outcome next = !kind->is_first    ? kind->request(keyd)
-                              : outcome == RIGHT ? sign_leases(keyd)
-                                                 : ENDED;
-    assert_true(next == ENDED || (outcome != ENDED && next == RIGHT));
+    const enum outcome next = !kind->is_first ? kind->request(keyd) : outcome == RIGHT ? refuse(keyd) : ENDED;
+    if (next != ENDED && (outcome == ENDED || next != RIGHT))
+        fail_msg("%s, %s %d: outcome %d, then %d", kind->name, allocation ? "allocation" : "call", (int)n,
+            (int)outcome, (int)next);
     if (next == ENDED)
         assert_ended(keyd);
     return next == ENDED;
@@ -302,8 +302,8 @@ static void DX5_a_start_that_fails_is_refused(void **state)
             arm(allocation != 0, n);
             struct keyd *keyd = start(KEYD_SERVE, keyd_known_secrets());
             arm(false, 0);
-            if (keyd != NULL)
-                assert_int_equal(load(keyd), RIGHT);
+            const enum outcome outcome = keyd != NULL ? load(keyd) : ENDED; /* it may end when it is ready */
+            assert_true(outcome == RIGHT || outcome == ENDED);
             keyd_stop(keyd);
         }
         assert_true(total > 0);

@@ -126,6 +126,10 @@ struct proxy *proxy_new(unsigned target_port)
 
 void proxy_free(struct proxy *proxy)
 {
+    if (proxy->fault != PROXY_NONE) {
+        fprintf(stderr, "test proxy: nothing was sent that contains \"%s\"\n", proxy->text);
+        exit(1);
+    }
     close(proxy->stop[1]); /* the reading end becomes readable */
     pthread_join(proxy->thread, NULL);
     close(proxy->stop[0]);

@@ -15,6 +15,7 @@ enum proxy_fault {
 struct proxy;
 
 struct proxy *proxy_new(unsigned target_port);
+/* Ends the test program when a fault was armed and nothing triggered it. */
 void proxy_free(struct proxy *proxy);
 unsigned proxy_port(const struct proxy *proxy);
 
