@@ -79,12 +79,28 @@ static void a_malformed_url_names_no_file(void **state)
     expect("postgresql://u@h:port:port/d?sslcert", "");
 }
 
+static void abstract_sockets_are_found(void **state)
+{
+    (void)state;
+    assert_true(url_is_abstract("postgresql:///d?host=@postgres"));
+    assert_true(url_is_abstract("postgresql://%40postgres/d"));
+    assert_true(url_is_abstract("host=db,@postgres"));
+    assert_false(url_is_abstract("postgresql://u@h/d"));
+    assert_false(url_is_abstract("postgresql:///d?host=/run/postgresql"));
+    assert_false(url_is_abstract("postgresql:///d"));
+    setenv("PGHOST", "@postgres", 1);
+    assert_true(url_is_abstract("postgresql:///d"));
+    assert_false(url_is_abstract("postgresql://h/d"));
+    unsetenv("PGHOST");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(files_of_the_url_override_those_of_the_environment, clean_environment),
         cmocka_unit_test_setup(files_that_a_service_names_are_found, clean_environment),
         cmocka_unit_test_setup(a_malformed_url_names_no_file, clean_environment),
+        cmocka_unit_test_setup(abstract_sockets_are_found, clean_environment),
     };
     return cmocka_run_group_tests_name("db/url_files", tests, NULL, NULL);
 }
