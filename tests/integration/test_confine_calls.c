@@ -503,12 +503,14 @@ static unsigned check_deed(const struct deed *deed, bool is_root)
 
 static pid_t start_victim(void)
 {
+    const pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        prctl(PR_SET_DUMPABLE, 1); /* setuid has cleared it */
-        for (;;)
+        prctl(PR_SET_DUMPABLE, 1);  /* setuid has cleared it */
+        while (getppid() == parent) /* it may have ended before the first call */
             pause();
+        _exit(0);
     }
     return pid;
 }
