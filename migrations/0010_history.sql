@@ -90,7 +90,7 @@ CREATE TABLE fairway.fee_bumps (
 -- Serves finding the fee bumps of a lease. New rows have the time of recent leases, so inserts stay at the right edge of the index.
 CREATE INDEX fee_bumps_of_lease ON fairway.fee_bumps (granted_at, lease_hash);
 
--- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one.
+-- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one, a token (0012) a day longer.
 CREATE TABLE fairway.idempotency_keys (
     client     text NOT NULL,
     key        text NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
@@ -190,13 +190,13 @@ END $$;
 
 -- Drops the history of one day, the oldest that is not needed any more, and returns how many tables it dropped. Leases, results and fee
 -- bumps are needed until the whole day is older than keep, and while a lease of that day is open; keys until the day after the next
--- has begun. Leases are kept for as long as their keys, whatever keep is. A day is over when the database's clock and the last
+-- has begun, and for the minute in which a token of the day before may still be valid. Leases are kept for as long as their keys, whatever keep is. A day is over when the database's clock and the last
 -- ledger both say so: a wrong clock drops nothing, and without a ledger nothing is dropped.
 CREATE FUNCTION fairway.drop_history(keep interval) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
     moment constant timestamptz := (SELECT least(clock_timestamp(), to_timestamp(c.close_time)) FROM fairway.cursor c);
-    keys_from constant date := moment::date - 1;
+    keys_from constant date := (moment - interval '1 minute')::date - 1;
     leases_from constant date := least(keys_from, (moment - keep)::date,
         (SELECT min(a.locked_at)::date FROM fairway.channel_accounts a));
     part text;

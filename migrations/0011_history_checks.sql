@@ -229,7 +229,8 @@ BEGIN
     END IF;
 END $$;
 
--- The leases that were taken with these keys yesterday and today; ordinal says with which.
+-- The leases that were taken with these keys yesterday and today; ordinal says with which. A retry late on the second day has recorded
+-- its token with the lease of the first day: the token is valid for seconds more, so tokens are found for a day longer.
 DROP FUNCTION fairway.find_keys(text[], text[]);
 CREATE FUNCTION fairway.find_keys(clients text[], keys text[])
 RETURNS TABLE (ordinal bigint, hash bytea, account text, sequence bigint, sequence_ledger bigint, max_time bigint,
@@ -237,14 +238,17 @@ RETURNS TABLE (ordinal bigint, hash bytea, account text, sequence bigint, sequen
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
 DECLARE
-    first constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
-    last constant timestamptz := first + interval '3 days';
+    keys_from constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
+    first constant timestamptz := keys_from - interval '1 day';
+    last constant timestamptz := keys_from + interval '3 days';
 BEGIN
     RETURN QUERY
         SELECT n.ordinal, l.hash, l.account, l.sequence, l.sequence_ledger, l.max_time, l.envelope, k.digest
         FROM unnest(clients, keys) WITH ORDINALITY AS n (client, key, ordinal)
         CROSS JOIN LATERAL (SELECT * FROM fairway.all_idempotency_keys i
-            WHERE i.client = n.client AND i.key = n.key AND i.granted_at >= first AND i.granted_at < last LIMIT 1) k
+            WHERE i.client = n.client AND i.key = n.key AND i.granted_at >= first AND i.granted_at < last
+            AND (i.granted_at >= keys_from OR starts_with(n.key, 'token:'))
+            LIMIT 1) k
         CROSS JOIN LATERAL (SELECT * FROM fairway.all_leases m
             WHERE m.hash = k.lease_hash AND m.granted_at = k.granted_at AND m.granted_at >= first AND m.granted_at < last
             LIMIT 1) l;
@@ -309,33 +313,6 @@ BEGIN
         CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts c WHERE c.public_key = n.source OFFSET 0) a
         CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(f.fee), 0) AS highest FROM fairway.fee_bumps f
             WHERE f.granted_at = a.locked_at AND f.lease_hash = n.hash AND f.granted_at BETWEEN first AND last) b;
-END $$;
-
--- Records fee bumps, and returns the items whose leases are open. fits: whether the client's limit for a day allows what the fee bump
--- adds (day_max 0: no limit); those that do not fit are not recorded. Accounts are locked in the order of the items, which keeps their
--- leases open until COMMIT; after them the rows of limited clients, in the order of their names.
-CREATE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[], added bigint[],
-    day_maxes bigint[]) RETURNS TABLE (ordinal bigint, fits boolean)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan AS $$
-BEGIN
-    RETURN QUERY
-        WITH leased AS MATERIALIZED (
-            SELECT n.ordinal, n.hash, n.fee, n.client, n.added, n.day_max, a.lease_hash, a.locked_at
-            FROM unnest(hashes, leases, fees, sources, clients, added, day_maxes) WITH ORDINALITY
-                AS n (hash, lease, fee, source, client, added, day_max, ordinal)
-            CROSS JOIN LATERAL (SELECT c.lease_hash, c.locked_at FROM fairway.channel_accounts c
-                WHERE c.public_key = n.source AND c.lease_hash = n.lease FOR SHARE) a
-        ), judged AS MATERIALIZED (
-            SELECT l.ordinal, l.hash, l.lease_hash, l.locked_at, l.fee, CASE WHEN l.day_max > 0 AND l.added > 0
-                THEN fairway.use_fees(l.client, l.added, l.day_max) ELSE true END AS fits
-            FROM (SELECT * FROM leased ORDER BY leased.client, leased.ordinal OFFSET 0) l
-        ), recorded AS (
-            INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
-            SELECT j.hash, j.lease_hash, j.locked_at, j.fee FROM judged j WHERE j.fits
-            ON CONFLICT DO NOTHING
-        )
-        SELECT j.ordinal, j.fits FROM judged j;
 END $$;
 
 -- The leases of these hashes, each the hash of a lease or of a fee bump; ordinal says which. Reads each partition.

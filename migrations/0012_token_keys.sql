@@ -4,8 +4,8 @@ CREATE FUNCTION fairway.record_token_keys(clients text[], keys text[], digests b
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
 DECLARE
-    first constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
-    last constant timestamptz := first + interval '3 days';
+    first constant timestamptz := date_trunc('day', clock_timestamp()) - interval '2 days'; -- as find_keys()
+    last constant timestamptz := first + interval '4 days';
 BEGIN
     INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)
     SELECT n.client, n.key, n.digest, l.hash, l.granted_at

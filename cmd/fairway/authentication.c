@@ -36,16 +36,30 @@ enum err authentication_open(const struct config *config, struct auth **out, str
     return e;
 }
 
+static void log_read(size_t keys, const char *why)
+{
+    if (keys > 0)
+        log_info("clients read again", "keys=%zu reason=%s", keys, why);
+    else
+        log_warn("clients read again: there is none, so every request is refused", "keys=0 reason=%s", why);
+}
+
 void authentication_reload(struct auth *auth, const char *why)
 {
+    static struct detail logged; /* empty: the last reading was good */
     struct detail detail = {0};
     if (auth == NULL)
         return;
-    if (auth_reload(auth, &detail) == ERR_OK)
-        log_info("clients read again", "keys=%zu reason=%s", auth_key_count(auth), why);
-    else
-        log_error(
-            "clients not read again; those read before stay", "reason=%s detail=\"%s\"", why, detail.text);
+    if (auth_reload(auth, &detail) == ERR_OK) {
+        logged = detail;
+        log_read(auth_key_count(auth), why);
+        return;
+    }
+    /* A file that cannot be opened is tried again each second. */
+    if (text_equal(detail.text, logged.text) && !text_equal(why, "SIGHUP"))
+        return;
+    logged = detail;
+    log_error("clients not read again; those read before stay", "reason=%s detail=\"%s\"", why, detail.text);
 }
 
 const char *authentication_listen(const struct config *config)

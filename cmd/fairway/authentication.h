@@ -11,7 +11,8 @@
  */
 MUST_CHECK enum err authentication_open(
     const struct config *config, struct auth **out, struct detail *detail);
-/* Reads the clients again and logs the outcome. why: for the log. auth may be NULL. */
+/* Reads the clients again and logs the outcome; the same error as before only at SIGHUP. why: for the log.
+ * auth may be NULL. One thread calls it. */
 void authentication_reload(struct auth *auth, const char *why);
 /* LISTEN; without it every address of the host, or loopback when requests are not authenticated. */
 const char *authentication_listen(const struct config *config);

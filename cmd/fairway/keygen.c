@@ -52,9 +52,11 @@ static int write_client_key(const char *path)
     line[ADDRESS_SIZE - 1] = '\n';
     int code = write_file(path, line, ADDRESS_SIZE);
     explicit_bzero(line, sizeof line);
-    if (code == EX_OK)
-        puts(address);
-    return code;
+    if (code != EX_OK || (puts(address) >= 0 && fflush(stdout) == 0))
+        return code;
+    fail(-1, path, "cannot print the public key of");
+    unlink(path); /* nobody could use it */
+    return EX_IOERR;
 }
 
 int cmd_keygen(const struct config *config)

@@ -45,6 +45,26 @@ static int read_body(const char *path, struct buf *out)
     return EX_NOINPUT;
 }
 
+/* What the service cannot have received, so that no token for it could fit a request. */
+static const char *unusable(const struct token_request *request)
+{
+    if (request->target == NULL)
+        return "give the KEY_FILE, the METHOD and the TARGET";
+    if (!text_equal(request->method, "GET") && !text_equal(request->method, "POST"))
+        return "the METHOD is GET or POST, in upper case";
+    if (request->target[0] != '/')
+        return "the TARGET is the path with its query, as it is sent: /v1/pool";
+    return NULL;
+}
+
+static int print(const char *token)
+{
+    if (puts(token) >= 0 && fflush(stdout) == 0)
+        return EX_OK;
+    fprintf(stderr, "fairway token: cannot write the token: %s\n", strerror(errno));
+    return EX_IOERR;
+}
+
 int cmd_token(const struct config *config)
 {
     struct buf body CLEANUP(buf_free) = {0};
@@ -56,9 +76,9 @@ int cmd_token(const struct config *config)
         .idempotency_key = config_text(config, "IDEMPOTENCY_KEY"),
         .now_s = time(NULL),
         .valid_s = AUTH_WINDOW_MAX_S};
-    if (request.target == NULL)
-        return command_usage_error("token", "give the KEY_FILE, the METHOD and the TARGET");
-    const int code = read_body(config_argument(config, 3), &body);
+    if (unusable(&request) != NULL)
+        return command_usage_error("token", "%s", unusable(&request));
+    int code = read_body(config_argument(config, 3), &body);
     if (code != EX_OK)
         return code;
     request.body = buf_bytes(&body);
@@ -76,7 +96,7 @@ int cmd_token(const struct config *config)
         fprintf(stderr, "fairway token: %s\n", detail.text);
         return EX_CONFIG;
     }
-    puts(token);
+    code = print(token);
     free(token);
-    return EX_OK;
+    return code;
 }

@@ -35,7 +35,7 @@ struct auth_settings {
 /* What a client may use; 0: as much as it likes. */
 struct auth_limits {
     uint32_t open_leases;           /* at once */
-    uint32_t leases_per_second;     /* on average; after a pause as many at once as in ten seconds */
+    uint32_t leases_per_second;     /* on average; after a pause as many at once as in a second */
     uint32_t pool_percent;          /* of the pool's accounts, in open leases */
     uint32_t waits;                 /* GET ?wait= at once, in each replica */
     uint32_t fee_bumps;             /* of one lease, each with another fee */
@@ -45,6 +45,7 @@ struct auth_limits {
 
 /* The authenticated sender of one request. */
 struct auth_client {
+    struct public_key key;
     char name[AUTH_NAME_SIZE];
     struct auth_limits limits;
     struct hash token;             /* SHA-256 of the token: equal only for equal requests of one client */
@@ -72,11 +73,11 @@ MUST_CHECK enum err auth_open(const struct auth_settings *settings, struct auth 
 void auth_free(struct auth *auth); /* NULL is fine */
 /*
  * Reads the clients again. On an error the earlier ones stay. When it returns ERR_OK, no later auth_check
- * accepts a key that was removed.
+ * accepts a key that was removed. A file that says {} is no error: it revokes all clients.
  */
 MUST_CHECK enum err auth_reload(struct auth *auth, struct detail *detail);
-/* Whether the file has changed since it was last read, by its inode, size and time. The same thread calls it
- * and auth_reload. */
+/* Whether the file should be read again: it has another inode, size or change time than when it was last
+ * read, or it cannot be opened. The same thread calls it and auth_reload. */
 bool auth_changed(struct auth *auth);
 size_t auth_key_count(struct auth *auth);
 
@@ -89,7 +90,9 @@ size_t auth_key_count(struct auth *auth);
  */
 MUST_CHECK enum err auth_check(
     struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why);
-/* ERR_UNAUTHORIZED unless the token of the client, which auth_check has returned, is for this body. */
-MUST_CHECK enum err auth_check_body(const struct auth_client *client, struct bytes body, struct detail *why);
+/* ERR_UNAUTHORIZED unless the token of the client, which auth_check has returned, is for this body, and its
+ * key is still a client's: the body may have arrived much later than the head. */
+MUST_CHECK enum err auth_check_body(
+    struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why);
 
 #endif

@@ -6,13 +6,8 @@
 #define FAIRWAY_GRANT_BUMP_H
 
 #include "grant/grant.h"
+#include "pool/fee_bump.h"
 #include "stellar/authority.h"
-
-/* What a client may have; 0: as much as it likes. */
-struct bump_client_limits {
-    uint32_t fee_bumps, step_percent; /* of one lease; by which each is above the one before */
-    int64_t stroops_per_day;
-};
 
 /* What a client asks for. */
 struct bump_request {
@@ -22,7 +17,7 @@ struct bump_request {
     enum authority authority; /* with AUTHORITY_UNKNOWN no signer of the sources has signed either */
     int64_t max_fee_stroops;  /* 0: not given */
     const struct policy_limits *limits;
-    struct bump_client_limits client_limits;
+    struct fee_bump_limits client_limits;
     char client[CLIENT_SIZE];
 };
 

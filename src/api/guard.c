@@ -60,7 +60,7 @@ void api_guard(struct http_request *request, void *api_guarded)
     struct detail why = {0};
     enum err e = ERR_OK;
     if (route->api->settings.auth != NULL)
-        e = auth_check_body(client, http_body(request), &why);
+        e = auth_check_body(route->api->settings.auth, client, http_body(request), &why);
     if (e == ERR_OK) {
         route->handler(request, route->api);
         return;

@@ -105,8 +105,8 @@ static enum err read_request(struct bump_job *job, struct detail *detail)
     request->authority = authority_of(&request->inner, &request->inner_hash);
     request->limits = &job->api->settings.limits;
     const struct auth_limits *limits = api_limits(job->http);
-    request->client_limits = (struct bump_client_limits){
-        limits->fee_bumps, limits->fee_bump_step_percent, limits->stroops_per_day};
+    request->client_limits =
+        (struct fee_bump_limits){limits->fee_bumps, limits->fee_bump_step_percent, limits->stroops_per_day};
     snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     return ERR_OK;
 }

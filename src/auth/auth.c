@@ -26,33 +26,57 @@ struct auth {
     char *public_keys, *clients_file; /* copies, for settings */
     pthread_rwlock_t lock;            /* guards clients */
     struct clients clients;
-    struct stat read; /* the file when it was last read */
+    struct stat read; /* the file when it was last opened; used by one thread */
+    bool unread;      /* it could not be read then */
 };
 
 /* ---- the clients */
 
-/* Reads the file, and its state before that: a change while it is read is seen by the next auth_changed. */
-static enum err read_file(const char *path, struct buf *out, struct stat *state, struct detail *detail)
+static enum err unreadable(const char *path, const char *why, struct detail *detail)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || fstat(fd, state) != 0) {
-        const int why = errno;
-        if (fd >= 0)
-            close(fd);
-        return detail_set(detail, ERR_CONFIG, "CLIENTS_FILE: cannot read %s: %s", path, strerror(why));
-    }
+    return detail_set(detail, ERR_CONFIG, "CLIENTS_FILE: cannot read %s: %s", path, why);
+}
+
+/* Reads an open file, and its state before that: a change while it is read is seen by the next auth_changed.
+ */
+static enum err read_open_file(
+    int fd, const char *path, struct buf *out, struct stat *state, struct detail *detail)
+{
     ssize_t got = 0;
-    buf_reserve(out, FILE_MAX + 1);
-    while (out->len <= FILE_MAX && (got = read(fd, out->data + out->len, FILE_MAX + 1 - out->len)) > 0)
-        out->len += (size_t)got;
-    close(fd);
-    if (got < 0 || out->len > FILE_MAX)
-        return detail_set(
-            detail, ERR_CONFIG, "CLIENTS_FILE: %s is larger than %d bytes or not readable", path, FILE_MAX);
+    if (fstat(fd, state) != 0)
+        return unreadable(path, strerror(errno), detail);
+    if (!S_ISREG(state->st_mode))
+        return unreadable(path, "it is not a regular file", detail);
     if ((state->st_mode & S_IWOTH) != 0)
         return detail_set(detail, ERR_CONFIG,
             "CLIENTS_FILE: every user of this host may change %s; set its mode to 0644", path);
+    buf_reserve(out, FILE_MAX + 1);
+    while (out->len <= FILE_MAX && (got = read(fd, out->data + out->len, FILE_MAX + 1 - out->len)) > 0)
+        out->len += (size_t)got;
+    if (got < 0)
+        return unreadable(path, strerror(errno), detail);
+    if (out->len > FILE_MAX)
+        return detail_set(detail, ERR_CONFIG, "CLIENTS_FILE: %s is larger than %d bytes", path, FILE_MAX);
     return ERR_OK;
+}
+
+/* O_NONBLOCK: a FIFO must not stop the thread. */
+static enum err read_file(struct auth *auth, struct buf *out, struct detail *detail)
+{
+    const char *path = auth->clients_file;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    auth->unread = fd < 0;
+    if (fd < 0)
+        return unreadable(path, strerror(errno), detail);
+    enum err e = read_open_file(fd, path, out, &auth->read, detail);
+    close(fd);
+    return e;
+}
+
+static const char *sources(const struct auth *auth)
+{
+    return auth->clients_file != NULL ? "CLIENT_AUTH_PUBLIC_KEYS and CLIENTS_FILE"
+                                      : "CLIENT_AUTH_PUBLIC_KEYS";
 }
 
 static enum err read_clients(struct auth *auth, struct clients *out, struct detail *detail)
@@ -61,15 +85,12 @@ static enum err read_clients(struct auth *auth, struct clients *out, struct deta
     struct detail why = {0};
     enum err e = ERR_OK;
     if (auth->clients_file != NULL)
-        e = read_file(auth->clients_file, &text, &auth->read, detail);
+        e = read_file(auth, &text, detail);
     if (e != ERR_OK)
         return e;
     const struct bytes file = buf_bytes(&text);
     if (clients_read(auth->public_keys, auth->clients_file != NULL ? &file : NULL, out, &why) != ERR_OK)
-        return detail_set(detail, ERR_CONFIG, "%s: %s",
-            auth->clients_file != NULL ? "CLIENT_AUTH_PUBLIC_KEYS and CLIENTS_FILE"
-                                       : "CLIENT_AUTH_PUBLIC_KEYS",
-            why.text);
+        return detail_set(detail, ERR_CONFIG, "%s: %s", sources(auth), why.text);
     return ERR_OK;
 }
 
@@ -85,6 +106,8 @@ enum err auth_open(const struct auth_settings *settings, struct auth **out, stru
         auth->clients_file = mem_copy_text(settings->clients_file);
     pthread_rwlock_init(&auth->lock, NULL);
     enum err e = read_clients(auth, &auth->clients, detail);
+    if (e == ERR_OK && auth->clients.count == 0)
+        e = detail_set(detail, ERR_CONFIG, "%s: there is no client", sources(auth));
     if (e == ERR_OK)
         *out = auth;
     else
@@ -117,14 +140,17 @@ enum err auth_reload(struct auth *auth, struct detail *detail)
     return ERR_OK;
 }
 
+/* The change time cannot be set, unlike the modification time. */
 bool auth_changed(struct auth *auth)
 {
     struct stat now;
     const struct stat *read = &auth->read;
-    if (auth->clients_file == NULL || stat(auth->clients_file, &now) != 0)
-        return false; /* one that is missing is being replaced */
+    if (auth->clients_file == NULL)
+        return false;
+    if (auth->unread || stat(auth->clients_file, &now) != 0)
+        return true;
     return now.st_ino != read->st_ino || now.st_dev != read->st_dev || now.st_size != read->st_size ||
-           now.st_mtim.tv_sec != read->st_mtim.tv_sec || now.st_mtim.tv_nsec != read->st_mtim.tv_nsec;
+           now.st_ctim.tv_sec != read->st_ctim.tv_sec || now.st_ctim.tv_nsec != read->st_ctim.tv_nsec;
 }
 
 size_t auth_key_count(struct auth *auth)
@@ -229,6 +255,7 @@ static enum err check_token(struct auth *auth, const struct token *token, const 
     if ((e = check_audience(auth, token, request->audience, why)) != ERR_OK ||
         (e = check_request(token, request, why)) != ERR_OK)
         return e;
+    out->key = key;
     memcpy(out->name, client->name, sizeof out->name);
     out->limits = client->limits;
     out->key_signed = token->idempotency_key != NULL;
@@ -253,9 +280,13 @@ enum err auth_check(
     return e;
 }
 
-enum err auth_check_body(const struct auth_client *client, struct bytes body, struct detail *why)
+enum err auth_check_body(
+    struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why)
 {
     char body_hash[HASH_HEX_SIZE];
+    struct clients_client found;
+    if (!find_client(auth, &client->key, &found))
+        return refuse(why, "the client's key was revoked while the body was read");
     const struct hash hash = sha256(body);
     hash_encode(&hash, body_hash);
     return text_equal(client->body_hash, body_hash) ? ERR_OK : refuse(why, "bodyHash is another body's");

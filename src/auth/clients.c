@@ -46,9 +46,6 @@ static enum err add_key(struct clients *clients, const char *address, struct det
         return detail_set(detail, ERR_CONFIG,
             "client %s: \"%.64s\" is not the public key (G...) of an account", name,
             address == NULL ? "" : address);
-    for (size_t i = 0; i < clients->key_count; i++)
-        if (public_key_equal(&clients->keys[i].key, &key))
-            return detail_set(detail, ERR_CONFIG, "key %s is given twice", address);
     clients->keys = mem_grow(clients->keys, clients->key_count + 1, sizeof clients->keys[0]);
     clients->keys[clients->key_count++] = (struct clients_key){key, clients->count - 1};
     return ERR_OK;
@@ -120,19 +117,39 @@ static enum err read_client(
     return ERR_OK;
 }
 
+/* The file is the operator's, and its size is bounded: jansson's own limits are enough. */
 static enum err read_file(struct clients *clients, struct bytes text, struct detail *detail)
 {
-    AUTO_JSON json_t *object = NULL;
-    struct detail why = {0};
+    json_error_t error = {0};
+    AUTO_JSON json_t *object = json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, &error);
     const char *name;
     json_t *value;
-    if (json_read_object(text, &object, &why) != ERR_OK)
-        return detail_set(detail, ERR_CONFIG, "it is not one JSON object, or has a member twice");
+    if (object == NULL)
+        return detail_set(
+            detail, ERR_CONFIG, "the file is not JSON: line %d: %.120s", error.line, error.text);
+    if (!json_is_object(object))
+        return detail_set(detail, ERR_CONFIG, "the file is not a JSON object of clients");
     json_object_foreach(object, name, value)
     {
         enum err e = read_client(clients, name, value, detail);
         if (e != ERR_OK)
             return e;
+    }
+    return ERR_OK;
+}
+
+static enum err sort_keys(struct clients *clients, struct detail *detail)
+{
+    struct clients_key *keys = clients->keys;
+    char address[ADDRESS_SIZE];
+    if (clients->key_count == 0)
+        return ERR_OK;
+    qsort(keys, clients->key_count, sizeof keys[0], public_key_compare); /* its first member */
+    for (size_t i = 1; i < clients->key_count; i++) {
+        if (!public_key_equal(&keys[i - 1].key, &keys[i].key))
+            continue;
+        address_encode(&keys[i].key, address);
+        return detail_set(detail, ERR_CONFIG, "key %s is given twice", address);
     }
     return ERR_OK;
 }
@@ -146,12 +163,10 @@ enum err clients_read(
         e = read_list(out, public_keys, detail);
     if (e == ERR_OK && file != NULL)
         e = read_file(out, *file, detail);
-    if (e == ERR_OK && out->count == 0)
-        e = detail_set(detail, ERR_CONFIG, "there is no client");
+    if (e == ERR_OK)
+        e = sort_keys(out, detail);
     if (e != ERR_OK)
         clients_wipe(out);
-    else
-        qsort(out->keys, out->key_count, sizeof out->keys[0], public_key_compare); /* its first member */
     return e;
 }
 

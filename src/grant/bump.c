@@ -25,11 +25,12 @@ enum err bump_fee(
         max_fee_stroops, bump_fee_maximum(request), fee_stroops, detail);
 }
 
-static void refuse(struct bump *bump, enum err e, const struct detail *detail)
+static void refuse(struct bump *bump, const struct fee_bump_item *item)
 {
     bump->state = GRANT_REFUSED;
-    bump->error = e;
-    bump->detail = *detail;
+    bump->error = item->error;
+    bump->detail = item->detail;
+    bump->limit = item->limit;
 }
 
 /* The batch in the form that pool/ and keyd take. What has been refused is left out of each next step. */
@@ -51,8 +52,7 @@ static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], siz
             .source = request->inner.source,
             .sequence = request->inner.sequence,
             .client = request->client,
-            .day_max_stroops = request->client_limits.stroops_per_day};
-        bumps[i]->limit = "stroopsPerDay"; /* the one that only recording finds */
+            .limits = request->client_limits};
     }
     batch->count = count;
 }
@@ -63,7 +63,7 @@ static void batch_drop_refused(struct bump_batch *batch)
     size_t kept = 0;
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->items[i].error != ERR_OK) {
-            refuse(batch->bumps[i], batch->items[i].error, &batch->items[i].detail);
+            refuse(batch->bumps[i], &batch->items[i]);
             continue;
         }
         batch->bumps[kept] = batch->bumps[i];
@@ -98,37 +98,13 @@ static enum err check_signatures(enum authority authority, struct detail *detail
     return ERR_OK;
 }
 
-/* The client's limits on the fee bumps of one lease. The same bid again is no new fee bump. */
-static enum err check_client_limits(struct bump *bump, struct fee_bump_item *item)
+static enum err check(const struct bump_request *request, struct fee_bump_item *item)
 {
-    const struct bump_client_limits *limits = &bump->request->client_limits;
-    const int64_t highest = item->highest_stroops, step = limits->step_percent;
-    if (item->bumps == 0 || item->fee_stroops == highest)
-        return ERR_OK;
-    if (limits->fee_bumps > 0 && item->bumps >= limits->fee_bumps) {
-        bump->limit = "feeBumps";
-        return detail_set(&item->detail, ERR_LIMIT_EXCEEDED,
-            "feeBumps: the lease has %" PRId64
-            " fee bumps already. Submit one of them, or the same bid again.",
-            item->bumps);
-    }
-    if (step == 0 || item->fee_stroops >= highest + (highest * step + 99) / 100)
-        return ERR_OK;
-    bump->limit = "feeBumpStepPercent";
-    return detail_set(&item->detail, ERR_LIMIT_EXCEEDED,
-        "feeBumpStepPercent: the next bid must be at least %" PRId64 " stroops, %" PRId64
-        " %% above the one before.",
-        highest + (highest * step + 99) / 100, step);
-}
-
-static enum err check(struct bump *bump, struct fee_bump_item *item)
-{
-    const struct bump_request *request = bump->request;
     enum err e;
     if ((e = check_signatures(request->authority, &item->detail)) != ERR_OK ||
         (e = bump_fee(request, request->max_fee_stroops, &item->fee_stroops, &item->detail)) != ERR_OK)
         return e;
-    e = check_client_limits(bump, item);
+    e = fee_bump_check_limits(item);
     return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, &item->detail);
 }
 
@@ -136,7 +112,7 @@ static void check_all(struct bump_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
         if (batch->items[i].error == ERR_OK)
-            batch->items[i].error = check(batch->bumps[i], &batch->items[i]);
+            batch->items[i].error = check(batch->bumps[i]->request, &batch->items[i]);
     batch_drop_refused(batch);
 }
 

@@ -103,24 +103,35 @@ void usage_take(struct usage *usage, size_t i)
     client->rate_left--;
 }
 
+/* The leases of these requests, by client of the batch. */
+static void count_granted(const struct usage *usage, const struct lease_request *const requests[],
+    size_t count, int64_t granted[static GRANT_BATCH_MAX])
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < usage->count; k++)
+            granted[k] += strcmp(usage->clients[k].name, requests[i]->client) == 0;
+}
+
 struct db_statement usage_use_statement(
     struct usage *usage, const struct lease_request *const requests[], size_t count)
 {
-    if (usage->count == 0)
-        return (struct db_statement){0};
+    int64_t granted[GRANT_BATCH_MAX] = {0};
+    size_t used = 0;
+    count_granted(usage, requests, count, granted);
     for (size_t i = 0; i < usage->count; i++) {
-        usage->granted[i] = 0;
-        usage->open_max[i] = usage->clients[i].open_max;
-        usage->per_second[i] = usage->clients[i].limits->leases_per_second;
+        const struct usage_client *client = &usage->clients[i];
+        if (granted[i] == 0)
+            continue;
+        usage->names[used] = client->name;
+        usage->granted[used] = granted[i];
+        usage->open_max[used] = client->open_max;
+        usage->per_second[used++] = client->limits->leases_per_second;
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct usage_client *client = find(usage, requests[i]->client);
-        if (client != NULL)
-            usage->granted[client - usage->clients]++;
-    }
-    usage->use_params[0] = DB_TEXTS(usage->names, usage->count);
-    usage->use_params[1] = DB_I64S(usage->granted, usage->count);
-    usage->use_params[2] = DB_I64S(usage->open_max, usage->count);
-    usage->use_params[3] = DB_I64S(usage->per_second, usage->count);
+    if (used == 0)
+        return (struct db_statement){0};
+    usage->use_params[0] = DB_TEXTS(usage->names, used);
+    usage->use_params[1] = DB_I64S(usage->granted, used);
+    usage->use_params[2] = DB_I64S(usage->open_max, used);
+    usage->use_params[3] = DB_I64S(usage->per_second, used);
     return (struct db_statement){sql_use, usage->use_params, ARRAY_LEN(usage->use_params)};
 }

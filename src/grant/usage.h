@@ -41,7 +41,9 @@ MUST_CHECK enum err usage_admit(
 /* Grant i gets an account. */
 void usage_take(struct usage *usage, size_t i);
 
-/* The statement to run after the leases of these requests were recorded. ERR_SERIALIZATION: above a limit. */
+/* The statement to run after the leases of these requests were recorded; its text is NULL when none of their
+ * clients has limits. It overwrites the parameters of the reading one. ERR_SERIALIZATION: a client of these
+ * requests is above a limit. */
 struct db_statement usage_use_statement(
     struct usage *usage, const struct lease_request *const requests[], size_t count);
 

@@ -1,19 +1,20 @@
 #include "pool/fee_bump.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "pool/funds.h"
+#include "fee_bump_limits.h"
 
 /* The items as columns of SQL parameters. Ordinals in results count from 1. */
 struct columns {
     char address[FEE_BUMPS_MAX][ADDRESS_SIZE];
     const char *source[FEE_BUMPS_MAX], *client[FEE_BUMPS_MAX];
     struct bytes lease[FEE_BUMPS_MAX], hash[FEE_BUMPS_MAX];
-    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX], added[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
+    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
+    int64_t bumps_max[FEE_BUMPS_MAX], step_percent[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
     size_t count;
 };
@@ -28,11 +29,9 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->hash[at] = BYTES_OF(items[item].hash.bytes);
     columns->sequence[at] = items[item].sequence;
     columns->fee[at] = items[item].fee_stroops;
-    /* Only one fee bump of a lease can get into a ledger. */
-    columns->added[at] = items[item].fee_stroops > items[item].highest_stroops
-                             ? items[item].fee_stroops - items[item].highest_stroops
-                             : 0;
-    columns->day_max[at] = items[item].day_max_stroops;
+    columns->bumps_max[at] = items[item].limits.bumps;
+    columns->step_percent[at] = items[item].limits.step_percent;
+    columns->day_max[at] = items[item].limits.day_max_stroops;
     columns->item[at] = item;
 }
 
@@ -81,15 +80,19 @@ static enum err find_ended(
 
 /* The source accounts, and whether their open lease is this client's. A transaction with an older
  * sequence number than that lease belongs to another lease, which has ended. */
-static const char sql_find[] = "SELECT a.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
-                               ", a.is_open, a.is_later, a.bumps, a.highest"
-                               " FROM fairway.find_bump_sources($1, $2, $3, $4) a";
+static const char sql_find[] =
+    "SELECT a.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
+    ", a.is_open, a.is_later, a.bumps, a.highest,"
+    " coalesce((SELECT c.stroops FROM fairway.client_fees c WHERE c.client = ($3::text[])[a.ordinal]"
+    "   AND c.day >= (clock_timestamp() AT TIME ZONE 'UTC')::date), 0)"
+    " FROM fairway.find_bump_sources($1, $2, $3, $4) a";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,
     FIND_LATER,
     FIND_BUMPS,
-    FIND_HIGHEST
+    FIND_HIGHEST,
+    FIND_SPENT
 };
 
 static void refuse_source(struct fee_bump_item *item, const char *source)
@@ -123,6 +126,7 @@ static enum err read_found(
     item->spendable_stroops = db_i64(rows, row, FIND_SPENDABLE);
     item->bumps = db_i64(rows, row, FIND_BUMPS);
     item->highest_stroops = db_i64(rows, row, FIND_HIGHEST);
+    item->spent_stroops = db_i64(rows, row, FIND_SPENT);
     if (!db_bool(rows, row, FIND_OPEN))
         refuse_not_open(item, db_text(rows, row, 1), db_bool(rows, row, FIND_LATER));
     return account_read_seed(rows, row, 1, &account, &item->sealed, detail);
@@ -149,35 +153,15 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
 }
 
-/* Returns the items whose leases are open, and whether their client's limit for the day allows them. */
-static const char sql_record[] =
-    "SELECT r.ordinal, r.fits FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7) r";
+/* An item whose lease is open is returned, with the limit that refuses it. */
+static const char sql_record[] = "SELECT r.ordinal, coalesce(r.refused_by, ''), r.bumps, r.highest"
+                                 " FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7, $8) r";
 
-struct ordered {
-    char address[ADDRESS_SIZE];
-    const struct fee_bump_item *item;
-};
-
-static int compare(const void *a, const void *b)
+static void read_recorded(struct fee_bump_item *item, const struct db_rows *rows, size_t row)
 {
-    const struct ordered *one = a, *other = b;
-    const int by_address = strcmp(one->address, other->address);
-    return by_address != 0 ? by_address
-                           : memcmp(&one->item->hash, &other->item->hash, sizeof one->item->hash);
-}
-
-/* In the order in which every transaction locks accounts; those of one account in the order of their hashes,
- * so that two sessions that insert the same rows do not wait for each other. */
-static void columns_add_in_order(struct columns *columns, const struct fee_bump_item items[], size_t count)
-{
-    struct ordered order[FEE_BUMPS_MAX];
-    for (size_t i = 0; i < count; i++) {
-        order[i].item = &items[i];
-        address_encode(&items[i].source, order[i].address);
-    }
-    qsort(order, count, sizeof order[0], compare);
-    for (size_t i = 0; i < count; i++)
-        columns_add(columns, items, (size_t)(order[i].item - items));
+    item->bumps = db_i64(rows, row, 2);
+    item->highest_stroops = db_i64(rows, row, 3);
+    item->error = fee_bump_refused_by(item, db_text(rows, row, 1));
 }
 
 /* Not recorded: the lease has ended since fee_bumps_find. In a statement of its own, whose snapshot has the
@@ -201,21 +185,19 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     struct columns *all AUTO_FREE = NEW(struct columns);
     if (count == 0)
         return ERR_OK;
-    columns_add_in_order(all, items, count);
+    for (size_t i = 0; i < count; i++)
+        columns_add(all, items, i);
     enum err e = db_execute(db,
         DB_SQL(sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
             DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
-            DB_I64S(all->added, count), DB_I64S(all->day_max, count)),
+            DB_I64S(all->bumps_max, count), DB_I64S(all->step_percent, count), DB_I64S(all->day_max, count)),
         &rows, detail);
     if (e != ERR_OK)
         return e;
     for (size_t row = 0; row < db_count(rows); row++) {
         struct fee_bump_item *item = item_of(items, all, rows, row);
         recorded[item - items] = true;
-        if (!db_bool(rows, row, 1))
-            item->error = detail_set(&item->detail, ERR_LIMIT_EXCEEDED,
-                "stroopsPerDay: the fee bumps of this client may cost %" PRId64 " stroops a day.",
-                item->day_max_stroops);
+        read_recorded(item, rows, row);
     }
     return refuse_unrecorded(db, items, count, recorded, detail);
 }

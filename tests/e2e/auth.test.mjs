@@ -1,14 +1,15 @@
 // Authentication end to end: tokens as wallet-backend's clients sign them, a captured request that is sent again, clients that come and
 // go while the service runs, and what each client may see.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
-import { fairway, payment, startWorld, until } from './harness.mjs';
+import { fairway, payment, sleep, startWorld, until } from './harness.mjs';
 import { authorization, signToken } from './token.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 12, LEASES = '/v1/transactions';
@@ -207,6 +208,68 @@ test('DA4 a key is added, exchanged and revoked without a restart, by changing t
     assert.deepEqual([await status(wallet, service), await status(fresh, service)], [401, 200]);
   writeClients(everyone);
   await reloaded();
+});
+
+test('DA4 a file that says {} revokes all of its clients; a wait that was accepted before is answered, the next request is not', TIMEOUT, async () => {
+  const [service] = replicas, { hostname, port } = new URL(service.url);
+  const { hash } = (await as(wallet, service, 'POST', LEASES, newBody())).json;
+  const target = `${LEASES}/${hash}?wait=30`;
+  const socket = net.connect(port, hostname);
+  let heard = '';
+  socket.setEncoding('utf8').on('data', data => (heard += data));
+  const ask = (path, close) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: ${close ? 'close' : 'keep-alive'}\r\n`
+    + `Authorization: Bearer ${signToken(wallet, 'GET', path)}\r\n\r\n`);
+  ask(target);
+  await sleep(3000); // it is accepted and waits
+  replicas.forEach(replica => (replica.log = ''));
+  writeClients({});
+  for (const replica of replicas)
+    await until(() => /msg="clients read again" keys=1 /.test(replica.log), 10_000, 'only the key of the option is left');
+  assert.equal(heard, '', 'the wait goes on');
+  assert.equal((await as(wallet, service, 'GET', '/v1/pool')).status, 401);
+  await until(() => heard.includes('\r\n\r\n'), 60_000, 'the wait is answered');
+  assert.match(heard, /^HTTP\/1\.1 200 /);
+  heard = '';
+  ask('/v1/pool', true);
+  await new Promise(closed => socket.on('close', closed));
+  assert.match(heard, /HTTP\/1\.1 401 /, 'the same connection');
+  writeClients(everyone);
+  await until(async () => (await as(wallet, service, 'GET', '/v1/pool')).status === 200, 10_000, 'the clients are back');
+});
+
+test('a file of clients that is missing is reported once, and read when it is back', TIMEOUT, async () => {
+  const [service] = replicas;
+  service.log = '';
+  const lines = () => service.log.split('msg="clients not read again').length - 1;
+  fs.renameSync(clientsFile, `${clientsFile}.away`);
+  await until(() => lines() > 0, 10_000, 'it is reported');
+  await new Promise(resolve => setTimeout(resolve, 3500));
+  assert.equal(lines(), 1, service.log);
+  assert.equal((await as(wallet, service, 'GET', '/v1/pool')).status, 200, 'the clients before stay');
+  fs.renameSync(`${clientsFile}.away`, clientsFile);
+  await until(() => service.log.includes('msg="clients read again"'), 10_000, 'it is read');
+});
+
+test('fairway token refuses what no request can be, and says so', TIMEOUT, async () => {
+  const seed = path.join(world.folder, 'refusals.seed');
+  const { stdout } = await run(fairway, ['keygen', '--client', seed]);
+  const cases = [
+    [[seed, 'post', LEASES], 64, /METHOD/], [[seed, 'GET', 'v1/pool'], 64, /TARGET/], [[seed, 'GET', 'http://x/v1/pool'], 64, /TARGET/],
+    [[`${seed}.none`, 'GET', '/v1/pool'], 78, /KEY_FILE/], [[seed, 'POST', LEASES, `${seed}.none`], 66, /cannot read the body/],
+    [[seed, 'POST', LEASES, world.folder], 66, /cannot read the body/],
+  ];
+  for (const [args, code, says] of cases)
+    await assert.rejects(run(fairway, ['token', ...args]), { code, stderr: says }, args.join(' '));
+  fs.chmodSync(seed, 0o644);
+  await assert.rejects(run(fairway, ['token', seed, 'GET', '/v1/pool']), { code: 78 }, 'others may read the seed');
+  fs.chmodSync(seed, 0o400);
+  await assert.rejects(run('sh', ['-c', `exec ${fairway} token ${seed} GET /v1/pool >/dev/full`]), { code: 74 });
+  await assert.rejects(run('sh', ['-c', `exec ${fairway} keygen --client ${seed}.2 >/dev/full`]), { code: 74 });
+  assert.ok(!fs.existsSync(`${seed}.2`), 'a key that nobody knows is not kept');
+  const signed = execFileSync(fairway, ['token', seed, 'POST', LEASES, '-'], { input: 'a body', encoding: 'utf8' }).trim();
+  const [, claims] = signed.split('.').map(part => Buffer.from(part, 'base64url').toString());
+  assert.equal(JSON.parse(claims).bodyHash, crypto.createHash('sha256').update('a body').digest('hex'));
+  assert.equal(JSON.parse(claims).sub, stdout.trim());
 });
 
 test('fairway keygen --client and fairway token make what serve accepts', TIMEOUT, async () => {

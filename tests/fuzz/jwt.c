@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .now_s = NOW_S};
     enum err e = auth_check(auth, &request, &client, &why);
     if (e == ERR_OK)
-        e = auth_check_body(&client, (struct bytes){(const uint8_t *)body, strlen(body)}, &why);
+        e = auth_check_body(auth, &client, (struct bytes){(const uint8_t *)body, strlen(body)}, &why);
     RULE(e == ERR_OK || (e == ERR_UNAUTHORIZED && why.text[0] != '\0'));
     RULE(e != ERR_OK || is_signed);
     if (e == ERR_OK)

@@ -463,6 +463,43 @@ static void DA2_a_token_gets_its_lease_whatever_key_comes_with_it(void **state)
     asked_wipe(&first);
 }
 
+/* Midnight (UTC) comes between a request and its copy: the token is valid for seconds more, its lease's key
+ * may be of the day before. */
+static void DA2_a_token_gets_its_lease_after_midnight(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked first, retry, copy;
+    ask_keyed(pool, &first, "token:0", "body");
+    grant_on(pool, &first, 1);
+    age_key(pool, "token:0", 1);
+    ask_keyed(pool, &copy, "token:0", "body");
+    grant_on(pool, &copy, 1);
+    assert_same_lease(&copy.grant.lease, &first.grant.lease);
+    asked_wipe(&first);
+    asked_wipe(&copy);
+
+    ask_with_token(pool, &first, "a", "token:1");
+    grant_on(pool, &first, 1);
+    age_key(pool, "a", 1);
+    ask_with_token(pool, &retry, "a", "token:2"); /* on the last day of the key, just before its end */
+    grant_on(pool, &retry, 1);
+    assert_same_lease(&retry.grant.lease, &first.grant.lease);
+    age_key(pool, "a", 1);
+    const struct {
+        const char *key, *token;
+    } copies[] = {{"a", "token:2"}, {"stolen", "token:2"}, {"token:2", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(copies); i++) {
+        ask_with_token(pool, &copy, copies[i].key, copies[i].token);
+        grant_on(pool, &copy, 1);
+        assert_int_equal(copy.grant.state, GRANT_DONE);
+        assert_same_lease(&copy.grant.lease, &first.grant.lease);
+        asked_wipe(&copy);
+    }
+    assert_int_equal(lease_rows(pool), 2);
+    asked_wipe(&first);
+    asked_wipe(&retry);
+}
+
 /* The requests of one batch, and after it those that stayed open, as the engine does. */
 static void DA2_a_batch_of_copies_with_one_token_takes_one_lease(void **state)
 {
@@ -534,6 +571,8 @@ int main(void)
             set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DA2_a_token_gets_its_lease_whatever_key_comes_with_it, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(
+            DA2_a_token_gets_its_lease_after_midnight, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DA2_a_batch_of_copies_with_one_token_takes_one_lease, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(

@@ -88,7 +88,7 @@ static enum err check_both(
     if (e != ERR_OK)
         return e;
     assert_string_equal(client.name, alice.address);
-    return auth_check_body(&client, text_bytes(body), why);
+    return auth_check_body(auth, &client, text_bytes(body), why);
 }
 
 static enum err check_with(
@@ -671,7 +671,6 @@ static void DA4_a_key_is_added_and_revoked_while_the_service_runs(void **state)
     assert_int_equal(auth_reload(auth, &detail), ERR_OK);
     assert_int_equal(check(token), ERR_UNAUTHORIZED);
     unlink(path);
-    assert_false(auth_changed(auth)); /* it is being replaced */
     auth_free(auth);
     auth = usual;
 }

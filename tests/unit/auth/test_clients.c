@@ -87,7 +87,10 @@ static void a_client_of_the_file_may_have_limits(void **state)
     assert_memory_equal(&clients.list[0].limits, &usual, sizeof usual);
     clients_wipe(&clients);
     static const char *const bad[] = {"1", "{\"openLeases\": 0}", "{\"openLeases\": -1}",
-        "{\"openLeases\": 1.5}", "{\"openLeases\": \"1\"}", "{\"openLeases\": null}",
+        "{\"openLeases\": 1.5}", "{\"openLeases\": \"1\"}", "{\"openLeases\": null}", "{\"openLeases\": 1e3}",
+        "{\"openLeases\": 1000001}", "{\"openLeases\": 9223372036854775807}", "{\"openLeases\": true}",
+        "{\"waits\": []}", "{\"feeBumps\": 0}", "{\"OpenLeases\": 1}", "null", "[]",
+        "{\"stroopsPerDay\": \"0\"}", "{\"stroopsPerDay\": \"-1\"}", "{\"stroopsPerDay\": \"1.5\"}",
         "{\"poolPercent\": 101}", "{\"leases\": 1}", "{\"stroopsPerDay\": 1}",
         "{\"stroopsPerDay\": \"9223372036854775808\"}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -118,15 +121,15 @@ static void J5_what_is_no_client_is_refused_with_its_place(void **state)
     const struct {
         const char *list, *file, *says;
     } cases[] = {
-        {NULL, NULL, "there is no client"},
-        {"", NULL, "there is no client"},
-        {" , ,", NULL, "there is no client"},
-        {NULL, "{}", "there is no client"},
         {twice, NULL, "given twice"},
         {"G", NULL, "not the public key"},
         {"SBU2RRGLXH3E5CQHTD3ODLDF2BWDCYUSSBLLZ5GNW7JXHDIYKXZWHXL7", NULL, "not the public key"},
-        {NULL, "", "not one JSON object"},
-        {NULL, "[]", "not one JSON object"},
+        {NULL, "", "the file is not JSON: line 1"},
+        {NULL, " \n ", "the file is not JSON: line 2"},
+        {NULL, "[]", "not a JSON object of clients"},
+        {NULL, "{\"x\": {\"keys\": [\"G", "the file is not JSON: line 1"},
+        {NULL, "{} {}", "the file is not JSON: line 1"},
+        {NULL, "{\"x\": null}", "members are keys, scopes and limits"},
         {NULL, "{\"x\": {}}", "keys must be a list"},
         {NULL, "{\"x\": []}", "members are keys, scopes and limits"},
         {NULL, "{\"x\": {\"keys\": []}}", "keys must be a list"},
@@ -136,7 +139,9 @@ static void J5_what_is_no_client_is_refused_with_its_place(void **state)
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": []}}", "at least one"},
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": \"lease\"}}", "at least one"},
         {NULL, "{\"x\": {\"keys\": [\"G\"], \"scopes\": [\"admin\"]}}", "a scope must be"},
-        {NULL, "{\"x\": {\"keys\": [\"G\"]}, \"x\": {\"keys\": [\"G\"]}}", "member twice"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"]}, \"x\": {\"keys\": [\"G\"]}}", "duplicate object key"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"], \"\\u006beys\": [\"G\"]}}", "duplicate object key"},
+        {NULL, "{\"x\": {\"keys\": [\"G\"]}, \"\\u0078\": {\"keys\": [\"G\"]}}", "duplicate object key"},
         {NULL, "{\"\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
         {NULL, "{\"a b\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
         {NULL, "{\"\u00e9\": {\"keys\": [\"G\"]}}", "1 to 64 characters"},
@@ -152,6 +157,63 @@ static void J5_what_is_no_client_is_refused_with_its_place(void **state)
     AUTO_FREE char *file = mem_format("{\"x\": {\"keys\": [\"%s\"]}}", a);
     struct clients clients;
     assert_int_equal(read(a, file, &clients, NULL), ERR_CONFIG);
+}
+
+static void no_client_is_a_list_of_its_own(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {NULL, "", " , ,"};
+    struct clients clients;
+    struct public_key key;
+    assert_int_equal(address_decode(a, &key), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        assert_int_equal(read(lists[i], "{}", &clients, NULL), ERR_OK);
+        assert_int_equal(clients.count + clients.key_count, 0);
+        assert_null(clients_find(&clients, &key));
+        clients_wipe(&clients);
+    }
+}
+
+static void J6_a_thousand_clients_with_two_keys_each_are_read(void **state)
+{
+    (void)state;
+    struct buf text CLEANUP(buf_free) = {0};
+    struct clients clients;
+    char last[ADDRESS_SIZE];
+    buf_add(&text, "{", 1);
+    for (int i = 0; i <= CLIENTS_MAX; i++) {
+        char seed[ADDRESS_SIZE], one[ADDRESS_SIZE];
+        token_key_new(seed, one);
+        token_key_new(seed, last);
+        AUTO_FREE char *client =
+            mem_format("%s\"c%d\": {\"keys\": [\"%s\", \"%s\"], \"limits\": {\"openLeases\": %d}}",
+                i == 0 ? "" : ",\n", i, one, last, i + 1);
+        if (i == CLIENTS_MAX) {
+            AUTO_FREE char *file = mem_format("%.*s}", (int)text.len, (const char *)text.data);
+            assert_int_equal(read(NULL, file, &clients, NULL), ERR_OK);
+            assert_int_equal(clients.count, CLIENTS_MAX);
+            assert_int_equal(clients.key_count, 2 * CLIENTS_MAX);
+            clients_wipe(&clients);
+        }
+        buf_add(&text, client, strlen(client));
+    }
+    struct detail detail = {0};
+    AUTO_FREE char *file = mem_format("%.*s}", (int)text.len, (const char *)text.data);
+    assert_int_equal(read(NULL, file, &clients, &detail), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "more than 1000 clients"));
+}
+
+static void J6_a_key_of_two_clients_is_refused(void **state)
+{
+    (void)state;
+    struct clients clients;
+    struct detail detail = {0};
+    AUTO_FREE char *file = mem_format("{\"x\": {\"keys\": [\"%s\"]}, \"y\": {\"keys\": [\"%s\"]}}", b, b),
+                   *both = mem_format("{\"x\": {\"keys\": [\"%s\"]}}", b);
+    assert_int_equal(read(NULL, file, &clients, &detail), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "given twice"));
+    assert_int_equal(read(b, both, &clients, &detail), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "given twice"));
 }
 
 /* A key in whose group others can sign: of small order, or with a part of small order. */
@@ -180,6 +242,9 @@ int main(void)
         cmocka_unit_test(a_client_of_the_file_may_have_limits),
         cmocka_unit_test(J6_list_and_file_add_up),
         cmocka_unit_test(J5_what_is_no_client_is_refused_with_its_place),
+        cmocka_unit_test(no_client_is_a_list_of_its_own),
+        cmocka_unit_test(J6_a_thousand_clients_with_two_keys_each_are_read),
+        cmocka_unit_test(J6_a_key_of_two_clients_is_refused),
         cmocka_unit_test(DA1_a_key_outside_the_main_group_is_no_client),
     };
     return cmocka_run_group_tests_name("auth/clients", tests, set_up, NULL);
