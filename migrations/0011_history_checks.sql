@@ -120,9 +120,12 @@ DECLARE
     first timestamptz;
     last timestamptz;
 BEGIN
-    PERFORM pg_advisory_xact_lock(fairway.key_lock(n.client, n.key)) FROM added n;
     SELECT date_trunc('day', min(n.granted_at)) - interval '1 day', date_trunc('day', max(n.granted_at)) + interval '2 days'
         INTO first, last FROM added n;
+    IF first IS NULL THEN
+        RETURN NULL; -- no lease of the statement has a key
+    END IF;
+    PERFORM pg_advisory_xact_lock(fairway.key_lock(n.client, n.key)) FROM added n;
     SELECT n.key INTO wrong FROM added n
     WHERE (SELECT k.key FROM fairway.all_idempotency_keys k
             WHERE k.client = n.client AND k.key = n.key AND k.lease_hash <> n.lease_hash
@@ -177,6 +180,31 @@ BEGIN
             i.system_identifier, i.timeline, i.home), false) INTO this FROM fairway.identity() i;
     END IF;
     RETURN this = named;
+END $$;
+
+-- What a grant transaction asks when it has the grants lock, in one row: the columns that pool/grants_allowed judges, the number of the
+-- transaction, what the distribution account can spend (-1: not known), and whether requests of other replicas wait.
+CREATE FUNCTION fairway.grant_terms(me bigint)
+RETURNS TABLE (grants_allowed boolean, grants_reason text, sequence bigint, close_time bigint, clock bigint, same_database boolean,
+    held_until bigint, hold_reason text, transaction_id bigint, spendable bigint, others_wait boolean)
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT c.grants_allowed, c.grants_reason, c.sequence, c.close_time, floor(extract(epoch FROM clock_timestamp()))::bigint,
+            fairway.same_database(c.tableoid, c.system_identifier, c.timeline, c.home), c.held_until, c.hold_reason,
+            pg_current_xact_id()::text::bigint, coalesce((SELECT f.spendable FROM fairway.funds f), -1),
+            EXISTS (SELECT FROM fairway.waiting w WHERE w.replica <> me AND w.since <> '{}'
+                AND w.seen_at > clock_timestamp() - interval '2 s')
+        FROM fairway.cursor c;
+END $$;
+
+-- Which of these addresses are accounts of the pool, by their position from 1.
+CREATE FUNCTION fairway.pool_members(addresses text[]) RETURNS SETOF bigint LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT n.ordinal FROM unnest(addresses) WITH ORDINALITY AS n (address, ordinal)
+        WHERE (SELECT a.public_key FROM fairway.channel_accounts a WHERE a.public_key = n.address) IS NOT NULL;
 END $$;
 
 -- As in 0008, with the address as text.

@@ -5,10 +5,8 @@
 #include "base/mem.h"
 #include "pool/account_read.h"
 
-static const char sql_terms[] =
-    "SELECT " GRANTS_COLUMNS ", pg_current_xact_id()::text::int8, " FUNDS_SPENDABLE
-    ", EXISTS (SELECT FROM fairway.waiting w WHERE w.replica <> $1 AND w.since <> '{}'"
-    "   AND w.seen_at > clock_timestamp() - interval '2 s') FROM fairway.cursor c";
+static const char sql_terms[] = "SELECT " GRANTS_COLUMNS ", t.transaction_id, t.spendable, t.others_wait"
+                                " FROM fairway.grant_terms($1) t";
 enum {
     TERMS_TRANSACTION = GRANTS_COLUMN_COUNT,
     TERMS_SPENDABLE,
@@ -24,9 +22,7 @@ static const char sql_claim_share[] =
     " FROM fairway.share_of_idle($3, $4, $2) s"
     " LEFT JOIN LATERAL fairway.claim_accounts(least(s.share, $1), $2) a ON true";
 
-static const char sql_members[] =
-    "SELECT n.ordinal FROM unnest($1) WITH ORDINALITY AS n (public_key, ordinal)"
-    " WHERE EXISTS (SELECT FROM fairway.channel_accounts a WHERE a.public_key = n.public_key)";
+static const char sql_members[] = "SELECT m FROM fairway.pool_members($1) m";
 
 static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_seconds,
     struct grant_terms *terms, struct detail *detail)

@@ -88,14 +88,14 @@ export const sql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 
 
 /** A fairway with a pool of idle accounts. While its feed runs, the real ledger transaction ends its leases. */
 export class Service {
-  static async start(cluster, name, pool, authenticated = false) {
+  static async start(cluster, name, pool, { authenticated = false, everyMs = ledgerMs } = {}) {
     const service = new Service(), { keys } = cluster;
     const url = cluster.database(name);
     run(`${build}/fairway`, ['migrate'], { DATABASE_URL: url, ...keys });
     run(`${build}/tests/bench/seed_pool`, [`${build}/fairway-keyd`, keys.MASTER_KEY_FILE, keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE,
       url, passphrase, String(pool)]);
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
-    Object.assign(service, { cluster, url, pool, held: 0 });
+    Object.assign(service, { cluster, url, pool, everyMs, held: 0 });
     service.process = cluster.start(`${build}/fairway`, ['serve'], { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, INGEST: 'off',
       ...(authenticated ? { CLIENT_AUTH_PUBLIC_KEYS: client.publicKey() } : { AUTH: 'none' }), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
     service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??
@@ -109,7 +109,7 @@ export class Service {
     if (this.feed?.which !== which)
       await this.stopFeed();
     const printed = path.join(this.cluster.folder, 'feed');
-    this.feed ??= Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(ledgerMs), which], {}, printed),
+    this.feed ??= Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(this.everyMs), which], {}, printed),
       { which, printed });
   }
 
