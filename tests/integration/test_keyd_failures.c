@@ -362,7 +362,7 @@ int main(void)
     if (sodium_init() < 0)
         return 1;
 #ifdef FAIRWAY_SANITIZED
-    (void)tests; /* a sanitizer has its own allocator */
+    (void)tests, (void)set_up, (void)tear_down; /* a sanitizer has its own allocator */
     return cmocka_run_group_tests_name("keyd failures", skipped, NULL, NULL);
 #else
     (void)skipped;

@@ -126,12 +126,12 @@ struct proxy *proxy_new(unsigned target_port)
 
 void proxy_free(struct proxy *proxy)
 {
+    close(proxy->stop[1]); /* the reading end becomes readable */
+    pthread_join(proxy->thread, NULL);
     if (proxy->fault != PROXY_NONE) {
         fprintf(stderr, "test proxy: nothing was sent that contains \"%s\"\n", proxy->text);
         exit(1);
     }
-    close(proxy->stop[1]); /* the reading end becomes readable */
-    pthread_join(proxy->thread, NULL);
     close(proxy->stop[0]);
     close(proxy->listener);
     pthread_mutex_destroy(&proxy->lock);

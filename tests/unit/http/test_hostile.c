@@ -223,7 +223,7 @@ static void DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody(
     AUTO_FREE char *all = NEW_ARRAY(REQUESTS * (sizeof request - 1) + 1, char);
     for (size_t i = 0; i < REQUESTS; i++)
         memcpy(all + i * (sizeof request - 1), request, sizeof request);
-    AUTO_FREE struct client *crowd = NEW(struct client), *other = NEW(struct client);
+    AUTO_FREE struct client *crowd = NEW(struct client);
     AUTO_FREE struct reply *reply = NEW(struct reply);
     dial(crowd, server);
     const size_t before = resident_kib();
