@@ -186,6 +186,7 @@ export DATABASE_URL
 
 if [ -n "$own_network" ]; then
     step "local Stellar network in $dir/localnet"
+    : >"$dir/localnet.log" # here, because the process below begins later than the loop that reads this
     setsid $node tests/localnet/main.mjs --port 0 --data "$dir/localnet" --ledger-ms "$ledger_ms" >"$dir/localnet.log" 2>&1 9>&- &
     localnet=$!
     printf '%s\n\n' $localnet >"$dir/localnet.pid"
@@ -273,6 +274,7 @@ step "$accounts channel accounts"
 
 # Writes the log of serve to a file, whose end is shown after a failure, and copies it to the terminal.
 step "serve"
+: >"$dir/serve.log"
 setsid "$bin/fairway" serve >"$dir/serve.log" 2>&1 9>&- &
 serve=$!
 printf '%s\n\n' $serve >"$dir/serve.pid"

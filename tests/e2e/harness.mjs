@@ -19,7 +19,7 @@ export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 /** The factor, from 1 to 10, by which the load of this machine slows a test down. */
 const slowness = () => Math.min(10, Math.max(1, os.loadavg()[0] / os.availableParallelism()));
 /** What takes up to ms alone may take that long here. */
-export const slower = ms => ms * slowness();
+export const slower = ms => Math.ceil(ms * slowness());
 
 /** Waits until check() returns a true value, and returns it; looks less often the longer it takes. Throws after ms, or later in proportion
  *  to the machine's load. */
