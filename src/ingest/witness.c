@@ -82,6 +82,16 @@ static enum err compare_ledgers(
     return missing(witness, ERR_LEDGER_AHEAD, detail);
 }
 
+/* No other RPC has returned the ledger. A gap that none confirms is waited out: until it closes a ledger, the
+ * network may not have the one that main says it has dropped. */
+static enum err not_found(struct witness *witness, enum err e, bool confirmed, struct detail *detail)
+{
+    if (e != ERR_LEDGER_GAP || confirmed || is_given_up(witness))
+        return e;
+    const enum err wait = missing(witness, ERR_LEDGER_AHEAD, detail);
+    return wait == ERR_OK ? e : wait;
+}
+
 /*
  * Main does not have the ledger: e says why, and is the result if no other RPC has it. One ledger a request:
  * an answer has less time than main's.
@@ -89,6 +99,7 @@ static enum err compare_ledgers(
 static enum err fetch_elsewhere(
     struct witness *witness, uint32_t start, enum err e, struct rpc_ledgers *out, struct detail *detail)
 {
+    bool confirmed = false;
     for (size_t i = 0; i < witness->count; i++) {
         struct rpc_ledgers theirs = {0};
         const struct feed *other = &witness->others[i];
@@ -103,8 +114,9 @@ static enum err fetch_elsewhere(
         rpc_ledgers_free(&theirs);
         if (answer == ERR_CANCELLED)
             return answer;
+        confirmed |= answer == ERR_LEDGER_GAP;
     }
-    return e;
+    return not_found(witness, e, confirmed, detail);
 }
 
 /*

@@ -25,11 +25,12 @@ struct witness {
  * and *witness must outlive it. Beyond the errors of main:
  * ledgers: ERR_LEDGER_MISMATCH, two RPCs have different hashes for one ledger; ERR_LEDGER_AHEAD, no other RPC
  * has the ledger yet. Ledgers that the other one does not have are left out. A ledger that main has dropped
- * is read from another RPC, if one has it: ERR_LEDGER_GAP means that none has. So is one that main does not
- * have yet, when it has had no new ledger for the patience. accounts, frozen: ERR_RPC_UNAVAILABLE, two RPCs
- * differ, or no other has answered. If the other one answers as of an earlier ledger, that is the ledger of
- * the result, so that an RPC gains nothing by naming a later one. When no other RPC has answered for the
- * patience, main is used alone, with a warning, until one answers.
+ * is read from another RPC, if one has it: ERR_LEDGER_GAP means that another has dropped it too, or that none
+ * has returned it for the patience. So is one that main does not have yet, when it has had no new ledger for
+ * the patience. accounts, frozen: ERR_RPC_UNAVAILABLE, two RPCs differ, or no other has answered. If the
+ * other one answers as of an earlier ledger, that is the ledger of the result, so that an RPC gains nothing
+ * by naming a later one. When no other RPC has answered for the patience, main is used alone, with a warning,
+ * until one answers.
  */
 struct feed witness_feed(struct witness *witness);
 

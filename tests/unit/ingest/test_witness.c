@@ -218,6 +218,28 @@ static void a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared(
     assert_int_equal(e, ERR_LEDGER_GAP);
 }
 
+/* At the tip the others do not have the next ledger either, and an RPC that is away cannot confirm a gap. */
+static void a_gap_that_no_other_rpc_confirms_is_waited_out(void **state)
+{
+    (void)state;
+    enum err e;
+    fakes[0].oldest = 11;
+    fakes[1].latest = 9;
+    fakes[2].e = ERR_RPC_UNAVAILABLE;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD);
+    fakes[1].latest = 10;
+    fakes[2].e = ERR_OK;
+    assert_int_equal(fetch(&e), 1);
+    fakes[1].latest = 9;
+    fakes[2].e = ERR_RPC_UNAVAILABLE;
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_AHEAD);
+    end_patience();
+    fetch(&e);
+    assert_int_equal(e, ERR_LEDGER_GAP);
+}
+
 /* It answers, so no call fails over from it. */
 static void an_rpc_that_has_no_new_ledger_for_long_is_not_followed_any_more(void **state)
 {
@@ -310,6 +332,7 @@ int main(void)
         TEST(DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for),
         TEST(an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger),
         TEST(a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared),
+        TEST(a_gap_that_no_other_rpc_confirms_is_waited_out),
         TEST(an_rpc_that_has_no_new_ledger_for_long_is_not_followed_any_more),
         TEST(an_rpc_that_was_missing_long_ago_is_waited_for_again),
         TEST(an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_then),
