@@ -129,8 +129,7 @@ static void a_full_queue_refuses_at_once(void **state)
     client_submit(&engine, &waiting[0]); /* no account is idle for it and all that follow */
     for (size_t i = 1; i < ENGINE_QUEUE_MAX; i++)
         client_submit(&engine, &waiting[i]);
-    late.ticket = waiting[0].ticket;
-    assert_int_equal(engine_submit(engine.engine, &late.ticket), ERR_OVERLOADED);
+    assert_int_equal(client_try_submit(&engine, &late), ERR_OVERLOADED);
     int64_t begun_ms = clock_ms();
     engine_stop(engine.engine);
     print_message(
