@@ -71,7 +71,7 @@ static void DL7_the_first_request_gets_the_first_account(void **state)
     service_include(&service, &leases[0], NULL, 0);
     service_receive(one, &first);
     assert_int_equal(first.status, 201);
-    assert_int_equal(engine_waiting(service.engine), 1);
+    await_waiting(1, 2000);
     service_include(&service, &leases[1], NULL, -1);
     service_receive(other, &second);
     assert_int_equal(second.status, 201);
