@@ -104,12 +104,12 @@ test('DR5 one RPC says that ledgers are lost: they are read from the other one, 
   await follows('after');
 });
 
-test('DR6 an RPC that is away or lags is left out with a warning, and compared again later', { timeout: 600_000 }, async () => {
+test('DR6 an RPC that is unavailable or lags is left out with a warning, and compared again later', { timeout: 600_000 }, async () => {
   const answers = async (call, forward) => call.method === 'getLedgers' && call.params.startLedger > stuck
     ? { jsonrpc: '2.0', id: call.id, error: { code: -32600, message: `start ledger must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.` } }
     : forward();
   let stuck;
-  // when the first one is away, the second one is followed, and is the one that lags then
+  // when the first one is unavailable, the second one is followed, and is the one that lags then
   for (const [rpc, say] of [[second, away], [first, away], [second, answers]]) {
     await begin();
     stuck = await world.cursor();
@@ -134,7 +134,7 @@ test('DR6 both RPCs are away: nothing changes, and ingestion goes on by itself w
   await follows('after');
 });
 
-test('a liar that is removed from RPC_URL stops nothing; one that is away at the start does neither', { timeout: 240_000 }, async () => {
+test('a liar that is removed from RPC_URL stops nothing; nor does one that is unavailable at the start', { timeout: 240_000 }, async () => {
   const stops = logs(/ingestion stopped/, 60_000, 'ingestion stops');
   second.say = otherHash;
   await stops;

@@ -218,7 +218,7 @@ static void a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared(
     assert_int_equal(e, ERR_LEDGER_GAP);
 }
 
-/* At the tip the others do not have the next ledger either, and an RPC that is away cannot confirm a gap. */
+/* At the tip the others do not have the next ledger either, and an unavailable RPC cannot confirm a gap. */
 static void a_gap_that_no_other_rpc_confirms_is_waited_out(void **state)
 {
     (void)state;
