@@ -189,9 +189,10 @@ BEGIN
 END $$;
 
 -- Drops the history of one day, the oldest that is not needed any more, and returns how many tables it dropped. Leases, results and fee
--- bumps are needed until the whole day is older than keep, and while a lease of that day is open; keys until the day after the next
--- has begun, and for the minute in which a token of the day before may still be valid. Leases are kept for as long as their keys, whatever keep is. A day is over when the database's clock and the last
--- ledger both say so: a wrong clock drops nothing, and without a ledger nothing is dropped.
+-- bumps are needed until the whole day is older than keep, and while a lease of that day is open. Keys are needed until the day after
+-- the next has begun, and for one minute more, in which a token of the day before may still be valid. Leases are kept for as long as
+-- their keys, whatever keep is. A day is over when the database's clock and the last ledger both say so: a wrong clock drops nothing,
+-- and without a ledger nothing is dropped.
 CREATE FUNCTION fairway.drop_history(keep interval) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
