@@ -1,6 +1,6 @@
 /*
  * Hazards of the tables of leases and accounts: time zones (H3), HOT updates (H15), LIMIT with SKIP LOCKED
- * (H16), keys of locked rows (Z3), a release that is not atomic (Z7).
+ * (H16), keys of locked rows (Z3), the order of locks (DL12), a release that is not atomic (Z7).
  */
 #include "support/pool.h"
 
@@ -161,6 +161,60 @@ static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
     asked_wipe(&asked);
 }
 
+/* In Estonian the other way round. */
+#define FIRST_ACCOUNT "'G' || repeat('T', 55)"
+#define SECOND_ACCOUNT "'G' || repeat('Z', 55)"
+#define LOCK(account)                                                                                        \
+    "SELECT FROM fairway.channel_accounts WHERE public_key = " account " FOR UPDATE SKIP LOCKED"
+
+static void *record_two_fee_bumps(void *context)
+{
+    struct test_pool *pool = context;
+    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    enum err e = db_query(db,
+        DB_SQL0("SELECT fairway.record_fee_bumps(ARRAY[sha256('bump 1'), sha256('bump 2')],"
+                " ARRAY[sha256('first'), sha256('second')], '{100,100}', ARRAY[" FIRST_ACCOUNT
+                ", " SECOND_ACCOUNT "], '{\"\",\"\"}', '{0,0}', '{0,0}', '{0,0}')"),
+        NULL, NULL);
+    db_free(db);
+    return e == ERR_OK ? NULL : pool;
+}
+
+static void DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation(void **state)
+{
+    struct test_pool *pool = *state;
+    pthread_t thread;
+    void *failed;
+    if (test_db_number(&pool->test, "SELECT count(*) FROM pg_collation WHERE collname = 'et-x-icu'") == 0)
+        skip();
+    test_db_exec(&pool->test,
+        "ALTER TABLE fairway.channel_accounts ALTER public_key TYPE fairway.address COLLATE \"et-x-icu\";"
+        "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
+        " sequence_ledger, state) SELECT 'G' || repeat(c, 55), ascii(c), repeat('x', 72)::bytea, k.key_id, 1,"
+        " 1, 'active' FROM unnest('{T,Z}'::text[]) c, fairway.master_keys k;"
+        "DO $$ BEGIN ASSERT (SELECT max(public_key) FROM fairway.channel_accounts WHERE slot > 50) = "
+        "" FIRST_ACCOUNT "; END $$;"
+        "SELECT" TEST_LEASE("sha256('first')", FIRST_ACCOUNT, "2",
+            "''") ";"
+                  "SELECT" TEST_LEASE("sha256('second')", SECOND_ACCOUNT, "2", "''"));
+    struct db *ledger = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(db_begin(ledger, NULL), ERR_OK);
+    assert_int_equal(db_query(ledger, DB_SQL0(LOCK(SECOND_ACCOUNT)), NULL, NULL), ERR_OK);
+    assert_int_equal(pthread_create(&thread, NULL, record_two_fee_bumps, pool), 0);
+    for (int64_t end_ms = clock_ms() + slower(10000);
+         test_db_number(&pool->test, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                                     " AND datname = current_database()") == 0;
+         clock_sleep_ms(5))
+        assert_int_not_equal(clock_left_ms(end_ms), 0);
+    AUTO_ROWS rows = NULL;
+    assert_int_equal(db_query(ledger, DB_SQL0(LOCK(FIRST_ACCOUNT)), &rows, NULL), ERR_OK);
+    assert_int_equal(db_count(rows), 0); /* the fee bumps have it */
+    db_rollback(ledger);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    db_free(ledger);
+}
+
 /* Compares leases and accounts in fresh snapshots, repeatedly. */
 struct watcher {
     const struct test_pool *pool;
@@ -210,6 +264,7 @@ int main(void)
         STORE(H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small),
         STORE(H16_scaling_down_retires_the_exact_number_under_any_plan),
         STORE(Z3_a_key_is_read_while_its_rows_are_locked),
+        STORE(DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation),
         STORE(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant),
     };
     return cmocka_run_group_tests_name("pool/store hazards", tests, test_pg_start, test_pg_stop);

@@ -1,0 +1,85 @@
+-- Fee bumps lock accounts in the same order as ledgers do, whatever the collation of the database: in Estonian Z comes before T, and
+-- with the order of 0013 a ledger and a fee bump could wait for each other. Nothing else of the function has changed.
+
+-- Records signed fee bumps, one by an item of each array, and returns the items whose leases are open: refused_by is the limit that
+-- forbids the fee bump, which is not recorded then; bumps and highest are those of the lease. A limit of 0 is none. One that was
+-- recorded before is recorded; only fee bumps with another hash count. The locks keep the leases open until COMMIT, and make the
+-- limits exact: first the accounts, in order, then the clients.
+CREATE OR REPLACE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
+    bumps_max bigint[], steps_percent bigint[], stroops_max bigint[])
+RETURNS TABLE (ordinal bigint, refused_by text, bumps bigint, highest bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
+DECLARE
+    item record;
+    first timestamptz; -- of the leases
+    last timestamptz;
+    lease bytea; -- the one of the item before
+    client text;
+    spent bigint; -- of the client, on this day
+    added bigint;
+    taken bigint[] := '{}'; -- ordinals of what is new
+    taken_hashes bytea[] := '{}'; -- of this lease
+BEGIN
+    SELECT min(l.locked_at), max(l.locked_at) INTO first, last FROM (
+        SELECT a.locked_at FROM unnest(sources, leases) n (source, lease_hash)
+        JOIN fairway.channel_accounts a ON a.public_key = n.source AND a.lease_hash = n.lease_hash
+        ORDER BY a.public_key COLLATE "C" FOR NO KEY UPDATE OF a) l;
+    IF 0 < ANY (stroops_max) THEN
+        INSERT INTO fairway.client_fees AS f (client, day, stroops)
+            SELECT DISTINCT n.client, clock_timestamp()::date, 0 FROM unnest(clients, stroops_max) n (client, stroops_max)
+            WHERE n.stroops_max > 0 ORDER BY 1
+            ON CONFLICT ON CONSTRAINT client_fees_pkey DO UPDATE
+            SET stroops = CASE WHEN f.day < excluded.day THEN 0 ELSE f.stroops END, day = greatest(f.day, excluded.day);
+    END IF;
+    -- Statements of their own: their snapshots see what every earlier holder of the locks has committed.
+    FOR item IN
+        SELECT n.ordinal, n.hash, n.lease_hash, n.fee, n.client, n.bumps_max, n.step_percent, n.stroops_max,
+            f.bumps, f.highest, f.again, c.stroops AS spent
+        FROM unnest(hashes, leases, fees, sources, clients, bumps_max, steps_percent, stroops_max) WITH ORDINALITY
+            AS n (hash, lease_hash, fee, source, client, bumps_max, step_percent, stroops_max, ordinal)
+        JOIN fairway.channel_accounts a ON a.public_key = n.source AND a.lease_hash = n.lease_hash
+        CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest,
+                coalesce(bool_or(b.hash = n.hash), false) AS again
+            FROM fairway.fee_bumps b
+            WHERE b.granted_at = a.locked_at AND b.lease_hash = n.lease_hash AND b.granted_at BETWEEN first AND last) f
+        LEFT JOIN fairway.client_fees c ON c.client = n.client AND n.stroops_max > 0
+        ORDER BY n.client, n.lease_hash, n.ordinal
+    LOOP
+        IF client IS DISTINCT FROM item.client THEN
+            client := item.client;
+            spent := item.spent;
+        END IF;
+        IF lease IS DISTINCT FROM item.lease_hash THEN
+            lease := item.lease_hash;
+            bumps := item.bumps;
+            highest := item.highest;
+            taken_hashes := '{}';
+        END IF;
+        ordinal := item.ordinal;
+        added := greatest(item.fee - highest, 0); -- only one fee bump of a lease can get into a ledger
+        refused_by := CASE
+            WHEN item.again OR item.hash = ANY (taken_hashes) THEN NULL
+            WHEN item.bumps_max > 0 AND bumps >= item.bumps_max THEN 'feeBumps'
+            WHEN item.step_percent > 0 AND bumps > 0 AND item.fee <> highest
+                AND item.fee < highest + (highest * item.step_percent + 99) / 100 THEN 'feeBumpStepPercent'
+            WHEN item.stroops_max > 0 AND added > item.stroops_max - spent AND added > 0 THEN 'stroopsPerDay'
+            END;
+        IF refused_by IS NULL AND NOT item.again AND item.hash <> ALL (taken_hashes) THEN
+            taken := taken || item.ordinal;
+            taken_hashes := taken_hashes || item.hash;
+            bumps := bumps + 1;
+            highest := highest + added;
+            IF item.stroops_max > 0 AND added > 0 THEN
+                spent := spent + added;
+                UPDATE fairway.client_fees c SET stroops = spent WHERE c.client = item.client;
+            END IF;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    IF taken <> '{}' THEN
+        INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
+            SELECT hashes[t.n], leases[t.n], a.locked_at, fees[t.n] FROM unnest(taken) t (n)
+            JOIN fairway.channel_accounts a ON a.public_key = sources[t.n];
+    END IF;
+END $$;
