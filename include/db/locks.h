@@ -36,12 +36,32 @@ struct lock_holder {
 
 /* What keeps vacuum from removing dead rows. */
 struct lock_pin {
-    char what[32]; /* "session", "prepared transaction", "replication slot" */
+    char what[32]; /* "session", "standby", "prepared transaction", "replication slot" */
     char name[64]; /* of the last two */
     struct lock_session session;
-    int64_t age_ms;           /* -1: unknown */
+    int64_t age_ms;           /* of its transaction; -1: unknown, or hidden */
     int64_t age_transactions; /* transactions begun since */
 };
+
+/*
+ * A subquery of SQL: what keeps vacuum from removing dead rows of this database, without this session.
+ * Columns: what, name and pid as in struct lock_pin; begun, when its transaction began (NULL: unknown or
+ * hidden); age, in transactions; is_writer: it has a transaction id of that age, which other snapshots also
+ * have to consider. backend_xmin and backend_xid are shown to every role; VACUUM's own snapshot keeps
+ * nothing. A standby without a replication slot is shown by its sender, which belongs to no database.
+ */
+#define LOCKS_PINS_SQL                                                                                       \
+    "(SELECT CASE WHEN a.datid IS NULL THEN 'standby' ELSE 'session' END AS what, '' AS name, a.pid,"        \
+    "   a.xact_start AS begun, greatest(age(a.backend_xmin), age(a.backend_xid))::int8 AS age,"              \
+    "   coalesce(age(a.backend_xid) >= age(a.backend_xmin), a.backend_xid IS NOT NULL) AS is_writer"         \
+    "   FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid()"                                             \
+    "   AND coalesce(a.datname = current_database(), true)"                                                  \
+    "   AND a.pid NOT IN (SELECT v.pid FROM pg_stat_progress_vacuum v)"                                      \
+    "   AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL"                                             \
+    "   UNION ALL SELECT 'prepared transaction', x.gid, NULL, x.prepared, age(x.transaction)::int8, true"    \
+    "   FROM pg_prepared_xacts x WHERE x.database = current_database()"                                      \
+    "   UNION ALL SELECT 'replication slot', r.slot_name::text, NULL, NULL, age(r.xmin)::int8, false"        \
+    "   FROM pg_replication_slots r WHERE r.xmin IS NOT NULL)"
 
 struct locks_report {
     struct lock_wait waits[LOCKS_MAX];

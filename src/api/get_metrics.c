@@ -12,6 +12,7 @@
 #include "db/server.h"
 #include "db_endpoint.h"
 #include "http/server.h"
+#include "pool/oldest_snapshot.h"
 #include "pool/pool_counts.h"
 
 static void describe_as(FILE *out, const char *type, const char *name, const char *help)
@@ -103,6 +104,16 @@ static void put_database(
         "1: synchronous_standby_names is set, so commits wait for a standby.", pool->synchronous_standby);
 }
 
+static void put_snapshot(FILE *out, struct db *db, struct detail *detail)
+{
+    struct oldest_snapshot snapshot;
+    if (oldest_snapshot_read(db, &snapshot, detail) == ERR_OK)
+        gauge(out, "fairway_oldest_snapshot_seconds",
+            "Age of the oldest snapshot that keeps vacuum from removing dead rows, counted from the first "
+            "ledger after it; 0 when there is none.",
+            snapshot.age_s);
+}
+
 static void put_all(FILE *out, const struct api_settings *settings, struct db *db, struct detail *detail)
 {
     struct pool_counts pool;
@@ -120,6 +131,7 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     put_cursor(out, &pool);
     put_funds(out, &pool.funds, &settings->funds);
     put_database(out, settings, &pool, server_check_disk(db, detail) == ERR_OK);
+    put_snapshot(out, db, detail);
 }
 
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)

@@ -46,23 +46,12 @@ static const char sql_holders[] = "SELECT n.name, l.mode," SESSION(
          "   AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
          " LEFT JOIN pg_stat_activity s ON s.pid = l.pid ORDER BY n.name, l.pid LIMIT $4";
 
-/* The snapshots and transactions that may still need dead rows: those of other sessions, prepared
- * transactions, and those that replication slots keep for standbys. */
-static const char sql_pins[] = "SELECT q.what, q.name, q.age_ms, q.age," SESSION(
-    "s") " FROM (SELECT 'session' AS what, '' AS name, a.pid,"
-         "   coalesce(floor(1000 * extract(epoch FROM clock_timestamp() - a.xact_start)), -1)::int8"
-         "   AS age_ms,"
-         "   greatest(age(a.backend_xmin), age(a.backend_xid))::int8 AS age"
-         "   FROM pg_stat_activity a"
-         "   WHERE a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'"
-         "   AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL"
-         "   UNION ALL SELECT 'prepared transaction', x.gid, NULL,"
-         "   floor(1000 * extract(epoch FROM clock_timestamp() - x.prepared))::int8, age(x.transaction)::int8"
-         "   FROM pg_prepared_xacts x"
-         "   UNION ALL SELECT 'replication slot', r.slot_name::text, NULL, -1,"
-         "   greatest(age(r.xmin), age(r.catalog_xmin))::int8"
-         "   FROM pg_replication_slots r WHERE coalesce(r.xmin, r.catalog_xmin) IS NOT NULL) q"
-         " LEFT JOIN pg_stat_activity s ON s.pid = q.pid ORDER BY q.age DESC, q.age_ms DESC LIMIT $1";
+static const char sql_pins[] =
+    "SELECT q.what, q.name,"
+    " coalesce(floor(1000 * extract(epoch FROM clock_timestamp() - q.begun)),"
+    "   -1)::int8 AS age_ms, q.age," SESSION("s") " FROM " LOCKS_PINS_SQL " q"
+                                                  " LEFT JOIN pg_stat_activity s ON s.pid = q.pid"
+                                                  " ORDER BY q.age DESC, age_ms DESC LIMIT $1";
 
 static const char sql_hidden[] =
     "SELECT count(*) FROM pg_stat_activity a WHERE a.query = '<insufficient privilege>'";

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/retention.h"
+#include "snapshot_watch.h"
 
 #define LEAD_EVERY_MS 1000   /* between checks whether this replica leads */
 #define ROUND_EVERY_MS 10000 /* between rounds, when the last one left nothing to do */
@@ -42,6 +43,7 @@ struct janitor {
     size_t next; /* job. An error ends a round, and the next round begins with the job after it */
     struct backoff retry;
     struct detail problem; /* the error of the last round; empty: it succeeded */
+    struct snapshot_watch snapshots;
     _Atomic bool leads;
     const struct stop *stop;
     pthread_t thread;
@@ -105,7 +107,11 @@ static unsigned work(struct janitor *janitor)
         return LEAD_EVERY_MS;
     }
     const int64_t start_ms = clock_ms();
+    /* First: whoever keeps an old snapshot may also have the locks that fail the round. */
+    const enum err watched = snapshot_watch_step(&janitor->snapshots, janitor->db, &detail);
     enum err e = run_round(janitor, &more, &detail);
+    if (e == ERR_OK)
+        e = watched;
     log_change(janitor, e, &detail);
     if (e != ERR_OK)
         return backoff_next(&janitor->retry, RETRY_MIN_MS, RETRY_MAX_MS);

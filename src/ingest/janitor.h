@@ -1,7 +1,7 @@
 /*
- * Housekeeping (pool/retention.h) in a thread and a database session of its own, so that no ledger waits for
- * it. When it fails, it logs a warning and retries later; nothing else changes. It works only while this
- * replica leads; otherwise it has no session.
+ * Housekeeping (pool/retention.h) and the watch for old snapshots (snapshot_watch.h), in a thread and a
+ * database session of their own, so that no ledger waits for them. When one fails, it logs a warning and
+ * retries later; nothing else changes. It works only while this replica leads; otherwise it has no session.
  */
 #ifndef FAIRWAY_INGEST_JANITOR_H
 #define FAIRWAY_INGEST_JANITOR_H

@@ -1,7 +1,7 @@
 // The two roles of docker/roles.sql: `fairway migrate` runs as the owner of the schema, everything else as a role that owns nothing. All
 // that fairway does must work so, also housekeeping, and the role must not be able to change the schema or its guards.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -66,6 +66,23 @@ test('housekeeping makes and drops partitions', TIMEOUT, async t => {
     await asSuperuser(`DROP TABLE ${table}`);
   await until(async () => await partitionsOf(3) === made, 60_000, `the partitions of a day ahead are made:\n${service.log}`);
   await until(async () => await partitionsOf(-40) === '0', 60_000, `the partitions of an old day are dropped:\n${service.log}`);
+});
+
+test('DX9 an old snapshot of another role is measured and warned of', TIMEOUT, async () => {
+  const oldest = async () => (await service.metrics()).fairway_oldest_snapshot_seconds;
+  const report = spawn('psql', ['-X', '-q', superuser.href], { stdio: ['pipe', 'ignore', 'inherit'], env: { ...process.env, PGAPPNAME: 'a "long" report' } });
+  report.stdin.write('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class;\n');
+  const pid = await until(() => asSuperuser("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'a%report' AND backend_xmin IS NOT NULL"),
+    20_000, 'the snapshot is taken');
+  await asSuperuser("UPDATE fairway.ledgers SET committed_at = committed_at - interval '400 s'");
+  const age = await oldest();
+  assert.ok(age >= 400 && age < 10_000, `${age}`);
+  const warning = new RegExp('level=warn msg="an old snapshot keeps vacuum from removing dead rows; leases get slower until it ends" '
+    + `holder="session" name="a \\\\"long\\\\" report" user="root" pid=${pid} age_s=4\\d\\d remedy="end its transaction`);
+  await until(() => warning.test(service.log), 60_000, 'it is warned of');
+  report.stdin.end();
+  await until(async () => await oldest() === 0, 20_000, 'the snapshot is gone');
+  await until(() => /vacuum can remove dead rows again/.test(service.log), 60_000, 'the end is logged');
 });
 
 test('the role cannot change the schema or turn off its guards', TIMEOUT, async () => {

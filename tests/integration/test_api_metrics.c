@@ -201,6 +201,26 @@ static void DR10_the_configured_standby_and_the_failover_option_are_reported(voi
     service_restart_api(&service, &service_limits);
 }
 
+static void DX9_the_age_of_the_oldest_snapshot_is_reported(void **state)
+{
+    (void)state;
+    struct db *old = test_db_open(&service.db, DB_DIRECT);
+    assert_int_equal(value("fairway_oldest_snapshot_seconds"), 0);
+    assert_int_equal(db_begin(old, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(old, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(old, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"), NULL, NULL), ERR_OK);
+    service_close_ledger(&service);
+    test_db_exec(&service.db, "UPDATE fairway.ledgers SET committed_at = now() - interval '400 s' WHERE"
+                              " sequence = (SELECT c.sequence FROM fairway.cursor c)");
+    const int64_t age_s = value("fairway_oldest_snapshot_seconds");
+    assert_true(age_s >= 400 && age_s < 440);
+    db_rollback(old);
+    assert_int_equal(value("fairway_oldest_snapshot_seconds"), 0);
+    db_free(old);
+}
+
 static void the_commit_of_the_build_is_reported(void **state)
 {
     (void)state;
@@ -235,6 +255,7 @@ int main(void)
         TEST(DO2_the_cursor_is_the_last_ledger),
         TEST(the_balance_of_the_distribution_account_is_left_out_until_it_is_known),
         TEST(DR10_the_configured_standby_and_the_failover_option_are_reported),
+        TEST(DX9_the_age_of_the_oldest_snapshot_is_reported),
         TEST(the_commit_of_the_build_is_reported),
         TEST(without_the_database_the_other_metrics_are_reported),
     };

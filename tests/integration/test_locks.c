@@ -1,5 +1,5 @@
-/* Rules of db/locks.h: waits, holders of advisory locks and old snapshots, also for a role without
- * privileges. */
+/* Rules of db/locks.h and pool/oldest_snapshot.h: waits, holders of advisory locks and old snapshots, also
+ * for a role without privileges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "db/locks.h"
+#include "pool/oldest_snapshot.h"
 #include "support/pool_rows.h"
 #include "slowness.h"
 
@@ -254,6 +255,112 @@ static void a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot(void
     db_free(waiter);
 }
 
+/* ---- pool/oldest_snapshot.h */
+
+static struct db *open_serving_role(const char *name)
+{
+    test_db_execf(&database,
+        "CREATE ROLE %s LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA fairway TO %s;"
+        " GRANT SELECT ON fairway.ledgers TO %s",
+        name, name, name);
+    AUTO_FREE char *url =
+        mem_format("postgresql://%s:x@127.0.0.1:%u/%s", name, test_pg_port(), database.name);
+    struct db *role = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "serving"});
+    assert_int_equal(db_connect(role, &detail), ERR_OK);
+    return role;
+}
+
+static struct oldest_snapshot oldest(struct db *reader)
+{
+    struct oldest_snapshot snapshot;
+    if (oldest_snapshot_read(reader, &snapshot, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    return snapshot;
+}
+
+static void add_ledger(unsigned sequence, unsigned age_s)
+{
+    test_db_execf(&database,
+        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
+        " settled_count, committed_at) SELECT %u, hash, hash, 28, 1, 0, 0, clock_timestamp() - interval '%u "
+        "s'"
+        " FROM fairway.ledgers WHERE sequence = %d",
+        sequence, age_s, POOL_ROWS_LEDGER);
+}
+
+static void take_snapshot(struct db *other)
+{
+    begin(other, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"));
+    run(other, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"));
+}
+
+/* The serving role may not see when the transactions of others began. */
+static void DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it(void **state)
+{
+    (void)state;
+    AUTO_FREE char *name = mem_format("serving_%s", database.name);
+    struct db *role = open_serving_role(name), *old = session("a long report"), *later = session("later");
+    add_ledger(POOL_ROWS_LEDGER + 1, 900);
+    assert_int_equal(oldest(role).age_s, 0);
+    take_snapshot(old);
+    assert_int_equal(oldest(role).age_s, 0);
+    add_ledger(POOL_ROWS_LEDGER + 2, 700);
+    take_snapshot(later);
+    add_ledger(POOL_ROWS_LEDGER + 3, 300);
+    const struct oldest_snapshot found = oldest(role);
+    assert_in_range(found.age_s, 700, 720);
+    assert_string_equal(found.what, "session");
+    assert_string_equal(found.name, "a long report");
+    assert_string_equal(found.user, "fairway");
+    assert_true(found.pid > 0);
+    read_with(role); /* fairway locks shows it too */
+    assert_non_null(pin_of("a long report"));
+    db_rollback(old);
+    assert_in_range(oldest(role).age_s, 300, 320);
+    db_rollback(later);
+    assert_int_equal(oldest(role).age_s, 0);
+    assert_string_equal(oldest(role).what, "");
+    db_free(old);
+    db_free(later);
+    db_free(role);
+    test_db_execf(&database, "DROP OWNED BY %s; DROP ROLE %s", name, name);
+}
+
+/* Snapshots that were taken meanwhile are as old as the transaction that has not ended. */
+static void DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_makes_old(void **state)
+{
+    (void)state;
+    struct db *writer = session("writer"), *reader = session("reader");
+    take_snapshot(reader);
+    db_rollback(reader);
+    begin(writer, DB_SQL0("UPDATE fairway.channel_accounts SET created_at = created_at"));
+    take_snapshot(reader);
+    add_ledger(POOL_ROWS_LEDGER + 1, 500);
+    assert_string_equal(oldest(db).name, "writer");
+    assert_in_range(oldest(db).age_s, 500, 520);
+    run(writer, DB_SQL0("PREPARE TRANSACTION 'forgotten'"));
+    db_free(writer);
+    assert_string_equal(oldest(db).what, "prepared transaction");
+    assert_string_equal(oldest(db).name, "forgotten");
+    db_rollback(reader);
+    run(db, DB_SQL0("ROLLBACK PREPARED 'forgotten'"));
+    assert_int_equal(oldest(db).age_s, 0);
+    db_free(reader);
+}
+
+static void DX9_a_snapshot_in_another_database_keeps_nothing_here(void **state)
+{
+    (void)state;
+    struct test_db elsewhere = test_db_new(TEST_DB_EMPTY);
+    struct db *other = test_db_open(&elsewhere, DB_DIRECT);
+    begin(other, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"));
+    run(other, DB_SQL0("SELECT count(*) FROM pg_class"));
+    add_ledger(POOL_ROWS_LEDGER + 1, 500);
+    assert_int_equal(oldest(db).age_s, 0);
+    db_free(other);
+    test_db_drop(&elsewhere);
+}
+
 /* Prepared transactions are disabled by default. */
 static int start_server(void **state)
 {
@@ -278,6 +385,9 @@ int main(void)
         TEST(H15_the_oldest_snapshot_is_shown_with_its_age),
         TEST(a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot),
         TEST(a_role_without_privileges_sees_how_many_sessions_are_hidden),
+        TEST(DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it),
+        TEST(DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_makes_old),
+        TEST(DX9_a_snapshot_in_another_database_keeps_nothing_here),
     };
     return cmocka_run_group_tests_name("db/locks", tests, start_server, test_pg_stop);
 }

@@ -1,0 +1,23 @@
+/* The oldest snapshot that keeps vacuum from removing dead rows of this database, and how old it is. */
+#ifndef FAIRWAY_POOL_OLDEST_SNAPSHOT_H
+#define FAIRWAY_POOL_OLDEST_SNAPSHOT_H
+
+#include "db/db.h"
+
+struct oldest_snapshot {
+    int64_t
+        age_s; /* since the first ledger after it was committed; 0: none is that old, and the rest is empty */
+    char what[32]; /* as in struct lock_pin */
+    char name[64]; /* of the session's application, of the prepared transaction or of the slot */
+    char user[64]; /* "" for the last two */
+    int32_t pid;   /* 0 for the last two */
+};
+
+/*
+ * Needs no privilege beyond reading fairway.ledgers: PostgreSQL does not tell every role when the transaction
+ * of another one began, but it tells all how many transactions have begun since, and so does each row of that
+ * table. So the age grows with the ledgers that are committed; while none is, it is that of the last one.
+ */
+MUST_CHECK enum err oldest_snapshot_read(struct db *db, struct oldest_snapshot *out, struct detail *detail);
+
+#endif
