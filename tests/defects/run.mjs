@@ -1,13 +1,15 @@
 // Copies of the tree in which planted defects are applied, built, tested and removed again.
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdtemp, readFile, readdir, realpath, rm, symlink, utimes } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, readdir, realpath, rm, symlink } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
+const MOST = { maxBuffer: 1 << 26 }; // of output
 const TIMEOUT_MS = 180_000; // the storm takes 70 s on an idle machine
+const STOP_MS = 5_000;
 /** The factor, from 1 to 10, by which the load of this machine slows a program down. */
 const slowness = () => Math.min(10, Math.max(1, loadavg()[0] / availableParallelism()));
 
@@ -25,106 +27,132 @@ export async function readDefects(matching) {
     const [id, what, red] = [field('Hazard') ?? field('Defect'), field('What'), field('Red')];
     if (!id || !what || !red)
       throw new Error(`${name} lacks Hazard or Defect, What, or Red`);
-    const touched = [...text.matchAll(/^(?:---|\+\+\+) [ab]\/(\S+)/gm)].map(([, name]) => name);
-    return { name: name.replace(/\.patch$/, ''), file, what, red: red.split(/\s+/), only: field('Only'), touched: [...new Set(touched)] };
+    return { name: name.replace(/\.patch$/, ''), file, what, red: red.split(/\s+/), only: field('Only') };
   }));
 }
+
+export const isNode = program => program.endsWith('.mjs');
 
 // One defect for each hazard, preferably one that C programs find.
 export const oneOfEach = defects => HAZARDS.map(hazard => {
   const those = defects.filter(({ name }) => name.startsWith(`${hazard}-`));
-  return those.find(({ red }) => red.every(program => !program.endsWith('.mjs'))) ?? those[0];
+  return those.find(({ red }) => !red.some(isNode)) ?? those[0];
 }).filter(Boolean);
 
-// Runs a command and returns its output. On timeout, which grows with the load of the machine, kills its whole process group.
-function judge(command, args, { cwd, env }) {
+// Runs a command and returns its output. Ends its process group when the first test has failed, and on timeout, which grows with the load of
+// the machine.
+function judge(command, args, { cwd, env }, failed) {
   return new Promise(resolve => {
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '', late = false;
-    child.stdout.on('data', data => output += data);
-    child.stderr.on('data', data => output += data);
+    let output = '', late = false, stopped = 0;
+    const end = signal => { try { process.kill(-child.pid, signal); } catch { /* ended already */ } };
+    const hear = data => {
+      output += data;
+      if (!stopped && failed.test(output)) {
+        stopped = Date.now();
+        end('SIGTERM');
+      }
+    };
+    child.stdout.setEncoding('utf8').on('data', hear);
+    child.stderr.setEncoding('utf8').on('data', hear);
     const begun = Date.now();
     const timer = setInterval(() => {
-      if (Date.now() - begun < TIMEOUT_MS * slowness())
-        return;
-      late = true;
-      process.kill(-child.pid, 'SIGKILL');
+      late ||= !stopped && Date.now() - begun >= TIMEOUT_MS * slowness();
+      if (late || stopped && Date.now() - stopped >= STOP_MS)
+        end('SIGKILL');
     }, 1000);
     child.on('close', (code, signal) => { clearInterval(timer); resolve({ code, signal, late, output }); });
   });
 }
 
-const count = (output, pattern) => [...output.matchAll(pattern)].reduce((sum, [, number]) => sum + Number(number), 0);
+// What a program says of each test: green, its name; red, its name and the reason.
+const SAYS = {
+  node: { green: /^ *ok \d+ - (?!.*# (?:SKIP|TODO))(.*)$/gm, red: /^ *not ok \d+ - (.*)$/m, why: /^ *error: (?:\|-\s*)?(.*)$/m },
+  cmocka: { green: /^\[       OK \] (.*)$/gm, red: /^\[  FAILED  \] (.*)$/m, why: /^\[  ERROR   \] --- (?:\[   LINE   \] --- )?(.*)$/m },
+};
 
-export class Lane {
-  static async open(home, number) {
-    const lane = new Lane();
-    lane.tree = path.join(home, `tree${number}`);
-    // keeps the times of files, so that make does not build again what is built
-    for (const part of ['Makefile', 'cmd', 'include', 'src', 'migrations', 'docker', 'build/release'])
-      await run('sh', ['-c', 'if [ -e "$1" ]; then mkdir -p "$2/$(dirname "$1")" && cp -a "$1" "$2/$1"; fi', '-', part, lane.tree], { cwd: root });
-    await cp(path.join(root, 'tests'), path.join(lane.tree, 'tests'), {
-      recursive: true, preserveTimestamps: true, filter: name => name !== path.join(root, 'tests/node_modules') });
-    await symlink(path.join(root, 'tests/node_modules'), path.join(lane.tree, 'tests/node_modules'));
-    lane.filter = path.join(home, 'filter.so');
-    if (number === 0)
-      await run('gcc', ['-shared', '-fPIC', '-O1', '-o', lane.filter, path.join(import.meta.dirname, 'filter.c')]);
-    // one server for all programs of a lane, which run one after the other
-    const { stdout } = await run('sh', ['tests/integration/support/pg.sh', 'start', path.join(home, `pg${number}`), String(process.pid)], { cwd: root });
-    const { FAIRWAY_SIZE, NODE_TEST_CONTEXT, MAKEFLAGS, MAKELEVEL, ...env } = process.env;
-    lane.env = { ...env, BUILD: 'build/release', FAIRWAY_TEST_PG_URL: stdout.trim().split('\n').pop(),
-      FAIRWAY_BIN: 'build/release/fairway', FAIRWAY_KEYD: path.join(lane.tree, 'build/release/fairway-keyd'),
-      FAIRWAY_VECTORS: 'build/release/vectors.txt', XDR_JUDGE: 'build/release/tests/xdr/xdr_judge' };
-    return lane;
+// The files of a tree: their times and sizes, by name.
+async function filesOf(tree) {
+  const { stdout } = await run('find', ['.', '-type', 'f', '-printf', '%T@ %s %p\\n'], { cwd: tree, ...MOST });
+  return new Map(stdout.trimEnd().split('\n').map(line => line.match(/^(\S+ \S+) (.*)$/).slice(1)).map(([state, name]) => [name, state]));
+}
+
+class Lane {
+  constructor(tree, original, files, env) {
+    Object.assign(this, { tree, original, files });
+    this.env = { ...env, FAIRWAY_KEYD: path.join(tree, 'build/release/fairway-keyd') };
   }
 
-  // Builds what these tests need. A tree that does not compile is an error of the suite.
-  async build(tests) {
-    const programs = tests.filter(test => !test.endsWith('.mjs')).map(test => `build/release/${test}`);
-    await run('make', ['--no-print-directory', 'build', ...programs], { cwd: this.tree, env: this.env, maxBuffer: 1 << 26 });
-  }
-
-  // Returns {red, how, ran, output}.
-  async test(test, only) {
-    const node = test.endsWith('.mjs');
+  // Runs these tests of a program: {red, green, how, output}; green has the names of those that passed.
+  async test(program, only) {
+    const node = isNode(program), says = SAYS[node ? 'node' : 'cmocka'], begun = Date.now();
     const { code, signal, late, output } = node
-      ? await judge(process.execPath, ['--test', '--test-reporter=tap', ...only ? [`--test-name-pattern=${only}`] : [], test], { cwd: this.tree, env: this.env })
-      : await judge(`build/release/${test}`, [], { cwd: this.tree,
-        env: { ...this.env, ...only && { LD_PRELOAD: this.filter, DEFECT_ONLY: only } } });
-    const passed = node ? count(output, /^# pass (\d+)/gm) : count(output, /^\[  PASSED  \] (\d+) test/gm);
-    const failed = node ? count(output, /^# fail (\d+)/gm) : count(output, /^\[  FAILED  \] .*?(\d+) test/gm);
-    const how = late ? 'too slow' : failed > 0 ? `${failed} of ${passed + failed} tests red`
-      : code === 0 ? `${passed} tests green` : `ended by ${signal ?? `exit code ${code}`}: ${output.trim().split('\n').pop().slice(0, 160)}`;
-    return { red: code !== 0, ran: passed + failed, how, output };
+      ? await judge(process.execPath, ['--test', '--test-reporter=tap', ...only.map(name => `--test-name-pattern=${name}`), program],
+        { cwd: this.tree, env: this.env }, says.red)
+      : await judge(`build/release/${program}`, [], { cwd: this.tree, env: only.length > 0
+        ? { ...this.env, LD_PRELOAD: path.join(this.original, '../filter.so'), DEFECT_ONLY: only.join(' ') } : this.env }, says.red);
+    const green = [...output.matchAll(says.green)].map(([, name]) => name);
+    const red = output.match(says.red)?.[1], why = output.match(says.why)?.[1] ?? '';
+    const how = red ? `red: ${red.slice(0, 80)}: ${why}` : late ? 'too slow' : code === 0 ? `${green.length} tests green`
+      : `ended by ${signal ?? `exit code ${code}`}: ${output.trim().split('\n').pop()}`;
+    return { red: Boolean(red) || code !== 0, green, how: `${how.slice(0, 240)} (${Math.round((Date.now() - begun) / 1000)} s)`, output };
   }
 
   async plant(defect) {
     await run('git', ['apply', '--unsafe-paths', `--directory=${this.tree}`, defect.file], { cwd: '/' });
   }
 
-  // Restores the files, with newer times than what was built from them.
-  async restore(defect) {
-    const now = new Date();
-    for (const name of defect.touched) {
-      await rm(path.join(this.tree, name), { force: true });
-      await cp(path.join(root, name), path.join(this.tree, name)).catch(error => { if (error.code !== 'ENOENT') throw error; });
-      await utimes(path.join(this.tree, name), now, now).catch(() => {});
-    }
+  // Builds what these tests need.
+  async build(programs) {
+    await build(this.tree, this.env, programs);
+  }
+
+  // Restores all files of the tree, with their times, so that the next build compiles only what the next defect changes.
+  async restore() {
+    const now = await filesOf(this.tree);
+    const added = [...now.keys()].filter(name => !this.files.has(name));
+    const changed = [...this.files.keys()].filter(name => now.get(name) !== this.files.get(name));
+    await Promise.all(added.map(name => rm(path.join(this.tree, name), { force: true })));
+    if (changed.length > 0)
+      await run('cp', ['-a', '--parents', '--remove-destination', ...changed, this.tree], { cwd: this.original });
   }
 }
 
-// Two copies in a temporary folder, beside a link to ../shared, which some tests read.
-export async function openLanes(count) {
-  const home = await mkdtemp(path.join(tmpdir(), 'fairway-defects-'));
+// A tree that does not compile is an error of the suite.
+const build = (tree, env, programs) => run('make', ['--no-print-directory', `-j${availableParallelism()}`,
+  ...programs.every(program => program.startsWith('tests/unit/')) ? [] : ['build'],
+  ...programs.filter(program => !isNode(program)).map(program => `build/release/${program}`)], { cwd: tree, env, ...MOST });
+
+// Copies in a temporary folder, beside a link to ../shared, which some tests read. The first copy is built and stays as it is; the others,
+// the lanes, are copies of it.
+export async function openLanes(count, programs) {
+  const home = await mkdtemp(path.join(tmpdir(), 'fairway-defects-')), original = path.join(home, 'original');
+  await chmod(home, 0o711); // PostgreSQL does not run as root
   const shared = await realpath(path.join(root, '../shared')).catch(() => null);
   if (shared)
     await symlink(shared, path.join(home, 'shared'));
-  const lanes = [];
-  for (let i = 0; i < count; i++)
-    lanes.push(await Lane.open(home, i));
-  return { lanes, close: async () => {
-    for (let i = 0; i < count; i++)
-      await run('sh', ['tests/integration/support/pg.sh', 'stop', path.join(home, `pg${i}`)], { cwd: root });
-    await rm(home, { recursive: true, force: true });
-  } };
+  await run('gcc', ['-shared', '-fPIC', '-O1', '-o', path.join(home, 'filter.so'), path.join(import.meta.dirname, 'filter.c')]);
+  // with the times of files, so that make does not build again what is built
+  await mkdir(path.join(original, 'build'), { recursive: true });
+  await run('cp', ['-a', ...['Makefile', 'cmd', 'include', 'src', 'migrations', 'docker'].map(part => path.join(root, part)), original]);
+  await run('cp', ['-a', path.join(root, 'build/release'), path.join(original, 'build')]);
+  await mkdir(path.join(original, 'tests'));
+  const parts = (await readdir(path.join(root, 'tests'))).filter(name => name !== 'node_modules');
+  await run('cp', ['-a', ...parts.map(name => path.join(root, 'tests', name)), path.join(original, 'tests')]);
+  await symlink(path.join(root, 'tests/node_modules'), path.join(original, 'tests/node_modules'));
+
+  const { FAIRWAY_SIZE, NODE_TEST_CONTEXT, MAKEFLAGS, MAKELEVEL, ...rest } = process.env;
+  const commit = await readFile(path.join(original, 'build/release/commit.h'), 'utf8').catch(() => '"unknown"');
+  const env = { ...rest, BUILD: 'build/release', FAIRWAY_BIN: 'build/release/fairway', FAIRWAY_VECTORS: 'build/release/vectors.txt',
+    XDR_JUDGE: 'build/release/tests/xdr/xdr_judge', FAIRWAY_FSYNC: 'off', FAIRWAY_CLUSTER: rest.FAIRWAY_CLUSTER ?? path.join(home, 'cluster'),
+    COMMIT: commit.match(/"(.*)"/)[1] }; // the copies have no .git
+  const close = () => rm(home, { recursive: true, force: true, maxRetries: 3 });
+  await build(original, env, programs).catch(async error => { await close(); throw error; });
+  const files = await filesOf(original), lanes = [];
+  for (let i = 0; i < count; i++) {
+    const tree = path.join(home, `tree${i}`);
+    await run('cp', ['-a', original, tree]);
+    lanes.push(new Lane(tree, original, files, env));
+  }
+  return { lanes, close };
 }

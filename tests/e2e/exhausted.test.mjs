@@ -10,7 +10,8 @@ import { assertSettled, payment, slower, startWorld, until, within } from './har
 
 const root = new URL('../..', import.meta.url).pathname;
 const library = path.resolve(root, process.env.FAIRWAY_FAIL_SO ?? 'build/release/tests/faults/fail.so');
-const ACCOUNTS = 120, POINTS = process.env.FAIRWAY_SIZE === 'long' ? Infinity : 10;
+const isLong = process.env.FAIRWAY_SIZE === 'long';
+const ACCOUNTS = 120, POINTS = isLong ? Infinity : 10, LIMIT_MS = isLong ? 7_200_000 : 1_200_000;
 const MANY = 1_000_000n;
 let world, keeper, user, control, keys = 0;
 
@@ -161,10 +162,10 @@ async function failEverywhere(name, which) {
 }
 
 for (const name of Object.keys(kinds)) {
-  test(`DX5 ${name}: an allocation that fails gives a clean error or ends the process`, { timeout: 1_200_000 }, async t => {
+  test(`DX5 ${name}: an allocation that fails gives a clean error or ends the process`, { timeout: LIMIT_MS }, async t => {
     t.diagnostic(await failEverywhere(name, 0));
   });
-  test(`DX5 ${name}: a system call that fails gives a clean error or ends the process`, { timeout: 1_200_000 }, async t => {
+  test(`DX5 ${name}: a system call that fails gives a clean error or ends the process`, { timeout: LIMIT_MS }, async t => {
     t.diagnostic(await failEverywhere(name, 1));
   });
 }
