@@ -52,11 +52,22 @@ if [ "${1:-}" = --one ]; then
     exit 0
 fi
 
+# Whether a folder in memory has room for the servers of all programs that run at a time.
+has_room() { # FOLDER
+    awk -v least=$((4 << 20)) '$1 == "MemAvailable:" { exit !($2 > least) }' /proc/meminfo &&
+        df -kP "$1" 2>/dev/null | awk -v least=$((3 << 20)) 'NR == 2 { free = $4 } END { exit !(free > least) }'
+}
+
 [ $# -gt 0 ] || { echo "usage: run.sh PROGRAM..." >&2; exit 64; }
 results=$(mktemp -d)
 chmod 711 "$results" # PostgreSQL does not run as root
 export FAIRWAY_CLUSTER="$results/cluster"
-trap 'rm -rf "$results"' EXIT
+servers=
+if [ "$FAIRWAY_FSYNC" = off ] && [ -z "${FAIRWAY_SERVERS:-}" ] && has_room /dev/shm; then
+    servers=$(mktemp -d /dev/shm/fairway-XXXXXX)
+    export FAIRWAY_SERVERS="$servers"
+fi
+trap 'rm -rf "$results" $servers' EXIT
 trap 'exit 130' INT TERM HUP
 : >"$results/sums"
 begun=$(date +%s)

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, rpc } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
+import { Session } from './session.mjs';
 import { authorization } from './token.mjs';
 
 const run = promisify(execFile);
@@ -70,6 +71,7 @@ export async function startWorld({ accounts = 15, ledgerMs = 1000, passphrase, n
 class World {
   #services = [];
   #commands = new Set();
+  #session;
 
   constructor(folder, localnet) {
     this.folder = folder;
@@ -167,12 +169,25 @@ class World {
 
   /** Runs a query and returns its rows as arrays of text. */
   async sql(text) {
-    const { stdout } = await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text],
-      { maxBuffer: 2 ** 30 });
-    return stdout.split('\n').filter(line => line !== '').map(line => line.split('\t'));
+    const output = await this.#read(text) ?? (await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text],
+      { maxBuffer: 2 ** 30 })).stdout;
+    return output.split('\n').filter(line => line !== '').map(line => line.split('\t'));
+  }
+
+  /** The output of a SELECT in the open session; undefined when that is in use, its connection was lost, or the SELECT fails. */
+  async #read(text) {
+    const url = this.env.DATABASE_URL;
+    if (!/^\s*SELECT\b[^;]*$/.test(text) || this.#session?.busy)
+      return undefined;
+    if (this.#session === undefined || this.#session.over || this.#session.url !== url) {
+      this.#session?.end();
+      this.#session = new Session(url);
+    }
+    return this.#session.query(text);
   }
 
   async stop() {
+    this.#session?.end();
     for (const command of this.#commands)
       command.kill('SIGKILL');
     for (const service of this.#services)

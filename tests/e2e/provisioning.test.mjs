@@ -185,7 +185,7 @@ test('DP3 H7 Z5: leased accounts are merged only after their leases have ended',
   await until(async () => (await world.sql("SELECT 1 FROM fairway.channel_accounts WHERE state = 'retiring' AND lease_hash IS NOT NULL")).length === 2
     && (await world.sql("SELECT 1 FROM fairway.channel_accounts WHERE state = 'retiring'")).length === 2, 20_000, 'idle ones merged, leased ones wait');
   for (const key of leased)
-    assert.ok(await exists(key), 'a leased account is never merged');
+    assert.ok(exists(key), 'a leased account is never merged');
   const { code, out } = await run.ended;
   assert.equal(code, 0, out);
   assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history'), [['3']], 'provisioning takes no lease');

@@ -14,10 +14,11 @@
 # Files: DIR/url has the URL, with a random password; DIR/log the server's log; DIR/data/postmaster.pid its process id.
 # A port written to DIR/port before the first start is used. When root runs this, the server runs as the user postgres or
 # nobody; where that user cannot reach DIR (a clone under /root), data and log are in a folder of /var/lib, and DIR has
-# links to them.
+# links to them. So it is with temporary servers and FAIRWAY_SERVERS.
 #
 # Environment: FAIRWAY_FSYNC=off: servers do not write to the disk. FAIRWAY_CLUSTER=FOLDER: temporary servers begin with a copy
-# of the cluster in this folder, which the first of them makes; initdb takes a second.
+# of the cluster in this folder, which the first of them makes; initdb takes a second. FAIRWAY_SERVERS=FOLDER: data and log of temporary
+# servers are there, for instance on a tmpfs: each database is hundreds of files, and ext4 is slow to create files where many were deleted.
 set -eu
 
 fail() {
@@ -55,17 +56,20 @@ random_below() {
 # Sets home, the folder for data and log that the server's user can reach.
 make_home() {
     home=$dir
-    if [ "$(id -u)" -eq 0 ]; then
-        chown "$user" "$dir"
-        if ! as_user test -x "$dir"; then
-            home=/var/lib/fairway-postgres/$(echo "$dir" | cksum | cut -d' ' -f1)
-            mkdir -p "$home"
-            chmod 711 "$(dirname "$home")"
-            chown "$user" "$home"
-            ln -sfn "$home/data" "$dir/data"
-            ln -sfn "$home/log" "$dir/log"
-        fi
+    [ "$(id -u)" -ne 0 ] || chown "$user" "$dir"
+    if [ -n "$servers" ]; then
+        elsewhere=$servers
+    elif [ "$(id -u)" -eq 0 ] && ! as_user test -x "$dir"; then
+        elsewhere=/var/lib/fairway-postgres
+    else
+        return 0
     fi
+    home=$elsewhere/$(echo "$dir" | cksum | cut -d' ' -f1)
+    mkdir -p "$home"
+    chmod 711 "$elsewhere"
+    [ "$(id -u)" -ne 0 ] || chown "$user" "$home"
+    ln -sfn "$home/data" "$dir/data"
+    ln -sfn "$home/log" "$dir/log"
 }
 
 make_cluster() {
@@ -149,8 +153,8 @@ stop_server() {
 
 watch_owner() {
     script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
-    setsid sh -c 'tail --pid="$1" -f /dev/null; sh "$2" stop "$3" immediate; rm -rf "$3"' watch "$owner" "$script" "$dir" \
-        </dev/null >/dev/null 2>&1 &
+    setsid sh -c 'tail --pid="$1" -f /dev/null; sh "$2" stop "$3" immediate; rm -rf "$3" "$4"' watch "$owner" "$script" "$dir" \
+        "$(dirname "$(realpath "$dir/data")")" </dev/null >/dev/null 2>&1 &
 }
 
 # Starts what is in dir, unless it runs.
@@ -172,10 +176,12 @@ folder() {
 }
 
 bin=$(find_bin)
+servers=${FAIRWAY_SERVERS:-}
 case $command in
 start)
     folder "$1"
     owner=${2:-}
+    [ -n "$owner" ] || servers=
     [ -s "$dir/data/PG_VERSION" ] || if [ -n "$owner" ]; then make_temporary_cluster; else make_cluster; fi
     start_once "$owner"
     ;;
