@@ -110,7 +110,7 @@ class World {
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', text => (out += text));
     this.#commands.add(child);
-    return { process: child, ended: new Promise(resolve => child.on('close', (code, signal) => {
+    return { process: child, ended: new Promise((resolve, reject) => child.on('error', reject).on('close', (code, signal) => {
       this.#commands.delete(child);
       resolve({ code, signal, out });
     })) };

@@ -15,13 +15,12 @@ afterEach(() => provisioning?.stop());
 
 /** Copies the database, as a backup does; restore() replaces the database by the copy. No session may be open during either. */
 async function backUp(name) {
-  const url = new URL(original);
-  await until(async () => (await world.sql(`SELECT 1 FROM pg_stat_activity WHERE datname = '${url.pathname.slice(1)}' AND pid <> pg_backend_pid()`)).length === 0,
-    10_000, 'no session is connected');
-  const here = world.env.DATABASE_URL;
+  const url = new URL(original), source = url.pathname.slice(1), here = world.env.DATABASE_URL;
   url.pathname = '/template1';
-  world.env.DATABASE_URL = url.href;
-  await world.sql(`CREATE DATABASE ${name} TEMPLATE ${new URL(original).pathname.slice(1)}`);
+  world.env.DATABASE_URL = url.href; // also ends the session that world.sql() has in the source
+  await until(async () => (await world.sql(`SELECT 1 FROM pg_stat_activity WHERE datname = '${source}'`)).length === 0,
+    10_000, 'no session is connected');
+  await world.sql(`CREATE DATABASE ${name} TEMPLATE ${source}`);
   world.env.DATABASE_URL = here;
   return () => {
     url.pathname = `/${name}`;

@@ -101,6 +101,7 @@ function watch(hash, ledger) {
     while (!stopped) {
       await look(hash, ledger);
       looks++;
+      await sleep(5);
     }
   })();
   return async () => {
