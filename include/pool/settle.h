@@ -9,11 +9,23 @@
 #include "db/db.h"
 #include "pool/settle_evidence.h"
 
+/* When the pool is searched again for leases that have expired. A search reads the whole pool, and says when
+ * the next of its open leases expires; it says nothing of leases that are granted later. So the pool is
+ * searched again after EXPIRY_SEARCH_SECONDS at most, and only a lease that lives for a shorter time ends
+ * later than with the first ledger that could not include it. */
+#define EXPIRY_SEARCH_SECONDS 10
+struct expiry_search {
+    bool done;            /* else: with the next ledger */
+    int64_t until_s;      /* not before a ledger of a later close time */
+    int64_t until_ledger; /* nor before a ledger after this one */
+};
+
 /* What was written. */
 struct settled {
     size_t confirmed, failed, superseded, expired, consumed; /* leases that ended */
     size_t released;                                         /* their sum: accounts that were released */
     size_t created, retired, quarantined;                    /* accounts that changed to this state */
+    struct expiry_search search;                             /* after it */
 };
 
 /* What else is known when a ledger is settled. */
@@ -21,6 +33,7 @@ struct settle_terms {
     bool on_hold;                     /* the database may have forgotten leases and retirements */
     bool submitted;                   /* the pending submission is in this ledger and succeeded */
     const struct settle_reads *reads; /* that confirm the metadata; NULL: none yet */
+    struct expiry_search search;
 };
 
 /*
@@ -28,7 +41,7 @@ struct settle_terms {
  *   1. each open lease whose hash is in the ledger, with a result that consumed the sequence number, ends as
  *      confirmed or failed;
  *   2. each open lease whose sequence number another transaction of the ledger consumed ends as superseded;
- *   3. each open lease that no later ledger can include ends as expired;
+ *   3. each open lease that no later ledger can include ends as expired, when the pool is searched for them;
  *   4. each account of the pool whose sequence number a transaction consumed takes it over, and is
  *      quarantined if fairway did not sign that transaction;
  *   5. what the metadata claims about accounts beyond that has to be in the reads; then accounts that were

@@ -8,6 +8,7 @@
 
 #include "db/db.h"
 #include "pool/lock_numbers.h"
+#include "pool/settle.h"
 #include "cursor.h"
 
 struct lead {
@@ -21,6 +22,7 @@ struct lead {
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
     struct cursor cursor;
+    struct expiry_search search; /* not of the database: of this replica's last ledger */
 };
 
 /*

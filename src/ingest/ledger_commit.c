@@ -86,8 +86,10 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
 {
     struct settled *settled = &tx->out->settled;
     if (tx->gap == NULL) {
-        const struct settle_terms terms = {
-            .on_hold = tx->on_hold, .submitted = submission_succeeded(&tx->fate), .reads = tx->reads};
+        const struct settle_terms terms = {.on_hold = tx->on_hold,
+            .submitted = submission_succeeded(&tx->fate),
+            .reads = tx->reads,
+            .search = tx->lead->search};
         return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, tx->doubts, detail);
     }
     if (tx->submission.id != tx->gap->submission_id)
@@ -170,11 +172,13 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
         e = follow_funds(tx, detail);
     if (e == ERR_OK)
         e = finish(tx, detail);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
         db_rollback(tx->lead->db);
-    else
-        tx->lead->cursor = cursor_after(tx->ledger);
-    return e;
+        return e;
+    }
+    tx->lead->cursor = cursor_after(tx->ledger);
+    tx->lead->search = tx->out->settled.search;
+    return ERR_OK;
 }
 
 /* Twice, if the first transaction finds that accounts have to be read. Accounts that are stored in between

@@ -317,7 +317,8 @@ static enum err settle(struct settlement *settlement, struct db *db, struct deta
 {
     const struct settle_evidence *evidence = settlement->evidence;
     sort_hashes(settlement);
-    enum err e = settle_read(db, evidence, &settlement->accounts, detail);
+    settlement->out->search = settlement->terms->search;
+    enum err e = settle_read(db, evidence, &settlement->out->search, &settlement->accounts, detail);
     if (e == ERR_OK)
         e = check_all_read(evidence, db, detail);
     for (size_t i = 0; e == ERR_OK && i < settlement->accounts.count; i++)

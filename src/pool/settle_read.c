@@ -13,16 +13,27 @@ void settle_accounts_free(struct settle_accounts *accounts)
     *accounts = (struct settle_accounts){0};
 }
 
+/* The accounts of ADDRESSES. Backwards through the range from the key to itself, as migration 0015 explains.
+ * Grants skip locked rows, so this cannot deadlock with them. */
+#define LOCK_SQL(addresses)                                                                                  \
+    "SELECT l.* FROM (SELECT n FROM (" addresses ") w (n) ORDER BY n COLLATE \"C\" OFFSET 0) k"              \
+    " CROSS JOIN LATERAL (SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash,"        \
+    "   a.lease_sequence, a.lease_max_time, coalesce(a.lease_max_ledger, 0), " SUBMISSION_KIND               \
+    " IS NOT NULL"                                                                                           \
+    "   FROM fairway.channel_accounts a WHERE a.public_key BETWEEN k.n AND k.n AND a.state <> 'retired'"     \
+    "   ORDER BY a.public_key DESC LIMIT 1 FOR UPDATE) l ORDER BY k.n COLLATE \"C\""
+
+static const char sql_lock[] = LOCK_SQL("SELECT DISTINCT unnest($1::text[])");
+
 /* One scan of the pool finds the leases that may expire: an index on what a lease changes would make each
- * grant write it. Grants skip locked rows, so this cannot deadlock with them. */
-static const char sql_lock[] =
-    "SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash, a.lease_sequence,"
-    " a.lease_max_time, coalesce(a.lease_max_ledger, 0), " SUBMISSION_KIND
-    " IS NOT NULL FROM fairway.channel_accounts a"
-    " WHERE a.state <> 'retired' AND a.public_key = ANY (ARRAY(SELECT n FROM unnest($1::text[]) n"
-    "   UNION ALL SELECT b.public_key::text FROM fairway.channel_accounts b"
-    "     WHERE b.lease_max_time < $2 OR b.lease_max_ledger <= $3))"
-    " ORDER BY a.public_key COLLATE \"C\" FOR UPDATE";
+ * grant write it. The other open leases say when the next one expires. */
+static const char sql_lock_expired[] =
+    LOCK_SQL("SELECT unnest($1::text[]) UNION SELECT b.public_key::text FROM fairway.channel_accounts b"
+             " WHERE b.lease_max_time < $2 OR b.lease_max_ledger <= $3");
+static const char sql_next_expiry[] =
+    "SELECT coalesce(min(a.lease_max_time), 0), coalesce(min(a.lease_max_ledger), 0)"
+    " FROM fairway.channel_accounts a"
+    " WHERE a.lease_max_time >= $1 AND (a.lease_max_ledger IS NULL OR a.lease_max_ledger > $2)";
 
 static int compare_evidence(const void *a, const void *b)
 {
@@ -86,14 +97,36 @@ static enum err read_accounts(const struct db_rows *rows, const struct settle_ev
     return e;
 }
 
-enum err settle_read(
-    struct db *db, const struct settle_evidence *evidence, struct settle_accounts *out, struct detail *detail)
+/* Leases that were granted since the search are not in it: so it holds for a short time only. */
+static struct expiry_search search_after(const struct settle_evidence *evidence, const struct db_rows *next)
 {
-    AUTO_ROWS rows = NULL;
+    const int64_t max_time_s = db_i64(next, 0, 0), max_ledger = db_i64(next, 0, 1),
+                  again_s = (int64_t)evidence->close_time_s + EXPIRY_SEARCH_SECONDS;
+    return (struct expiry_search){.done = true,
+        .until_s = max_time_s != 0 && max_time_s < again_s ? max_time_s : again_s,
+        .until_ledger = max_ledger != 0 ? max_ledger - 2 : INT64_MAX};
+}
+
+enum err settle_read(struct db *db, const struct settle_evidence *evidence, struct expiry_search *search,
+    struct settle_accounts *out, struct detail *detail)
+{
+    const bool due = !search->done || (int64_t)evidence->close_time_s > search->until_s ||
+                     (int64_t)evidence->sequence > search->until_ledger;
+    const struct db_param addresses = DB_TEXTS(evidence->addresses, evidence->account_count),
+                          close_time = DB_I64((int64_t)evidence->close_time_s),
+                          ledger = DB_I64((int64_t)evidence->sequence + 1);
+    const struct db_statement statements[] = {
+        due ? DB_SQL(sql_lock_expired, addresses, close_time, ledger) : DB_SQL(sql_lock, addresses),
+        DB_SQL(sql_next_expiry, close_time, ledger),
+    };
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     *out = (struct settle_accounts){0};
-    enum err e = db_query(db,
-        DB_SQL(sql_lock, DB_TEXTS(evidence->addresses, evidence->account_count),
-            DB_I64((int64_t)evidence->close_time_s), DB_I64((int64_t)evidence->sequence + 1)),
-        &rows, detail);
-    return e == ERR_OK ? read_accounts(rows, evidence, out, detail) : e;
+    enum err e = db_run(db, statements, due ? 2 : 1, rows, detail);
+    if (e == ERR_OK)
+        e = read_accounts(rows[0], evidence, out, detail);
+    if (e == ERR_OK && due)
+        *search = search_after(evidence, rows[1]);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        db_rows_free(rows[i]);
+    return e;
 }

@@ -4,7 +4,7 @@
 
 #include "db/db.h"
 #include "pool/account_state.h"
-#include "pool/settle_evidence.h"
+#include "pool/settle.h"
 
 struct settle_lease {
     struct hash hash;
@@ -40,9 +40,10 @@ struct settle_accounts {
 void settle_accounts_free(struct settle_accounts *accounts);
 
 /* Locks all accounts of the pool about which there is evidence or whose lease may expire with this ledger,
- * except retired ones, in the order of their addresses, so that none is leased before the COMMIT. The caller
- * frees *out, also after an error. */
+ * except retired ones, in the order of their addresses, so that none is leased before the COMMIT. Looks for
+ * leases that may expire only when *search says so, and writes there when to look again. The caller frees
+ * *out, also after an error. */
 MUST_CHECK enum err settle_read(struct db *db, const struct settle_evidence *evidence,
-    struct settle_accounts *out, struct detail *detail);
+    struct expiry_search *search, struct settle_accounts *out, struct detail *detail);
 
 #endif

@@ -5,15 +5,18 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* The results and the accounts in one statement, because the checks of both tables see both. sequence_ledger
- * 0: the sequence number is still unknown. */
+/* The results and the accounts in one statement, because the checks of both tables see both. The accounts are
+ * locked, so their places (ctid) do not change before the update. sequence_ledger 0: the sequence number is
+ * still unknown. */
 static const char sql_write[] =
-    "WITH news AS MATERIALIZED (SELECT * FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[],"
-    "   $5::text[], $6::text[], $7::text[], $8::int8[]) AS n (public_key, state, sequence, sequence_ledger,"
-    "   reason, result, result_code, ledger)),"
+    "WITH news AS MATERIALIZED (SELECT n.*, b.ctid AS place, b.lease_hash, b.locked_at"
+    "   FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::text[], $7::text[],"
+    "   $8::int8[]) AS n (public_key, state, sequence, sequence_ledger, reason, result, result_code, ledger)"
+    "   CROSS JOIN LATERAL (SELECT c.ctid, c.lease_hash, c.locked_at FROM fairway.channel_accounts c"
+    "     WHERE c.public_key BETWEEN n.public_key AND n.public_key ORDER BY c.public_key DESC LIMIT 1) b),"
     " ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)"
-    "   SELECT b.lease_hash, b.locked_at, n.result, n.result_code, n.ledger FROM news n"
-    "   JOIN fairway.channel_accounts b ON b.public_key = n.public_key WHERE n.result IS NOT NULL)"
+    "   SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger FROM news n"
+    "   WHERE n.result IS NOT NULL)"
     " UPDATE fairway.channel_accounts a SET state = n.state,"
     " sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,"
     " sequence_ledger = nullif(n.sequence_ledger, 0),"
@@ -26,7 +29,7 @@ static const char sql_write[] =
     " lease_max_ledger = CASE WHEN n.result IS NULL THEN a.lease_max_ledger END,"
     " locked_at = CASE WHEN n.result IS NULL THEN a.locked_at END,"
     " locked_until = CASE WHEN n.result IS NULL THEN a.locked_until END"
-    " FROM news n WHERE a.public_key = n.public_key";
+    " FROM news n WHERE a.ctid = n.place";
 
 /* The parameters of sql_write. */
 struct columns {

@@ -123,7 +123,7 @@ static void settle(struct db *db, size_t count)
 {
     struct ledger_transaction *transactions AUTO_FREE = NEW_ARRAY(count, struct ledger_transaction);
     struct ledger_account *accounts AUTO_FREE = NEW_ARRAY(count, struct ledger_account);
-    struct settled settled;
+    struct settled settled = {0};
     struct detail detail = {0};
     AUTO_ROWS rows = NULL;
     const struct ledger ledger = {.sequence = 100000,

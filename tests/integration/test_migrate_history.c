@@ -268,7 +268,7 @@ static void old_statements_fail(void)
 
 static void settle(const struct ledger *ledger, size_t expected)
 {
-    struct settled settled;
+    struct settled settled = {0};
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     if (settle_honest(db, ledger, &settled, &detail) != ERR_OK)
         fail_msg("%s", detail.text);

@@ -266,6 +266,25 @@ static void max_ledger_is_exclusive(void **state)
     assert_int_equal(f->settled.expired, 1); /* 103 may not */
 }
 
+/* The searches of test_settle's ledgers follow from each other, as in ingestion. */
+static void DX9_a_pool_is_searched_for_expired_leases_when_the_next_one_may_expire(void **state)
+{
+    struct fixture *f = *state;
+    const uint64_t now = now_s(f);
+    close_ledger(f, NEXT, now, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.search.until_s, now + EXPIRY_SEARCH_SECONDS);
+    leased(f, 1); /* since the search */
+    test_db_exec(&f->test, TEST_CHANGE_LEASES("max_time = 1"));
+    close_ledger(f, NEXT + 1, now + EXPIRY_SEARCH_SECONDS, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 0);
+    assert_int_equal(f->settled.search.until_s, now + EXPIRY_SEARCH_SECONDS); /* it was not searched again */
+    leased(f, 2);
+    test_db_exec(&f->test, TEST_CHANGE_LEASES("max_ledger = 110"));
+    close_ledger(f, NEXT + 2, now + EXPIRY_SEARCH_SECONDS + 1, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1);
+    assert_int_equal(f->settled.search.until_ledger, 108);
+}
+
 static void DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines(
     void **state)
 {
@@ -485,6 +504,7 @@ int main(void)
         TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock),
         TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired),
         TEST(max_ledger_is_exclusive),
+        TEST(DX9_a_pool_is_searched_for_expired_leases_when_the_next_one_may_expire),
         TEST(DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines),
         TEST(a_ledger_that_is_not_above_the_rows_changes_nothing),
         TEST(a_removed_account_is_quarantined_and_its_lease_stays_open),

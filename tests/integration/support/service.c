@@ -232,7 +232,7 @@ void service_set_spendable(struct service *service, int64_t stroops)
 static void commit_ledger(struct service *service, struct ledger *ledger)
 {
     struct detail detail = {0};
-    struct settled settled;
+    struct settled settled = {0};
     AUTO_ROWS cursor = NULL;
     must(db_begin(service->sql, &detail), &detail, "begin");
     must(db_query(service->sql,

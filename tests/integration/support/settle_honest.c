@@ -12,6 +12,6 @@ enum err settle_honest(struct db *db, const struct ledger *ledger, struct settle
         .account_count = ledger->account_count,
         .frozen_read = true,
         .frozen = ledger->frozen};
-    const struct settle_terms terms = {.reads = &reads};
+    const struct settle_terms terms = {.reads = &reads, .search = out->search};
     return settle_ledger(db, ledger, &terms, out, &doubts, detail);
 }
