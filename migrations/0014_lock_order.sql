@@ -1,5 +1,6 @@
 -- Fee bumps lock accounts in the same order as ledgers do, whatever the collation of the database: in Estonian Z comes before T, and
--- with the order of 0013 a ledger and a fee bump could wait for each other. Nothing else of the function has changed.
+-- with the order of 0013 a ledger and a fee bump could wait for each other. Accounts are looked up as 0015 explains. Nothing else of
+-- the function has changed.
 
 -- Records signed fee bumps, one by an item of each array, and returns the items whose leases are open: refused_by is the limit that
 -- forbids the fee bump, which is not recorded then; bumps and highest are those of the lease. A limit of 0 is none. One that was
@@ -22,9 +23,12 @@ DECLARE
     taken_hashes bytea[] := '{}'; -- of this lease
 BEGIN
     SELECT min(l.locked_at), max(l.locked_at) INTO first, last FROM (
-        SELECT a.locked_at FROM unnest(sources, leases) n (source, lease_hash)
-        JOIN fairway.channel_accounts a ON a.public_key = n.source AND a.lease_hash = n.lease_hash
-        ORDER BY a.public_key COLLATE "C" FOR NO KEY UPDATE OF a) l;
+        SELECT a.locked_at
+        FROM (SELECT u.source, u.lease_hash FROM unnest(sources, leases) u (source, lease_hash) GROUP BY 1, 2
+            ORDER BY u.source COLLATE "C" OFFSET 0) n
+        CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
+            WHERE c.public_key BETWEEN n.source AND n.source AND c.lease_hash = n.lease_hash
+            ORDER BY c.public_key DESC LIMIT 1 FOR NO KEY UPDATE) a) l;
     IF 0 < ANY (stroops_max) THEN
         INSERT INTO fairway.client_fees AS f (client, day, stroops)
             SELECT DISTINCT n.client, clock_timestamp()::date, 0 FROM unnest(clients, stroops_max) n (client, stroops_max)
@@ -38,7 +42,9 @@ BEGIN
             f.bumps, f.highest, f.again, c.stroops AS spent
         FROM unnest(hashes, leases, fees, sources, clients, bumps_max, steps_percent, stroops_max) WITH ORDINALITY
             AS n (hash, lease_hash, fee, source, client, bumps_max, step_percent, stroops_max, ordinal)
-        JOIN fairway.channel_accounts a ON a.public_key = n.source AND a.lease_hash = n.lease_hash
+        CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
+            WHERE c.public_key BETWEEN n.source AND n.source AND c.lease_hash = n.lease_hash
+            ORDER BY c.public_key DESC LIMIT 1) a
         CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest,
                 coalesce(bool_or(b.hash = n.hash), false) AS again
             FROM fairway.fee_bumps b
@@ -80,6 +86,7 @@ BEGIN
     IF taken <> '{}' THEN
         INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
             SELECT hashes[t.n], leases[t.n], a.locked_at, fees[t.n] FROM unnest(taken) t (n)
-            JOIN fairway.channel_accounts a ON a.public_key = sources[t.n];
+            CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
+                WHERE c.public_key BETWEEN sources[t.n] AND sources[t.n] ORDER BY c.public_key DESC LIMIT 1) a;
     END IF;
 END $$;
