@@ -20,6 +20,10 @@ enum authority {
     AUTHORITY_PROVED,          /* one of them with such a key */
 };
 
+/* How many signatures of one transaction are verified. Almost always one key has the hint of a signature, so
+ * that each is verified once. */
+#define AUTHORITY_VERIFICATIONS_MAX (SIGNATURES_MAX + 4)
+
 /* hash is the transaction's. Of an extra signer, a signature of its payload or the preimage of its hash
  * counts. With AUTHORITY_PROVED the channel account's signature has not been examined. */
 enum authority authority_of(const struct envelope *envelope, const struct hash *hash);
@@ -27,8 +31,9 @@ enum authority authority_of(const struct envelope *envelope, const struct hash *
 /* The accounts of the operations' sources, each once. Returns their count. */
 size_t authority_sources(const struct envelope *envelope, struct public_key out[static OPERATIONS_MAX]);
 
-/* Whether a signer in this LedgerEntryData of an account, one of the sources, has signed. */
-bool authority_proved_by(
-    const struct envelope *envelope, const struct hash *hash, struct bytes account_entry);
+/* Whether a signer in this LedgerEntryData of an account, one of the sources, has signed. *verifications is
+ * AUTHORITY_VERIFICATIONS_MAX before the first of the accounts; each signature that is verified counts. */
+bool authority_proved_by(const struct envelope *envelope, const struct hash *hash, struct bytes account_entry,
+    unsigned *verifications);
 
 #endif

@@ -59,6 +59,14 @@ MUST_CHECK enum err envelope_decode(struct bytes xdr, struct envelope *out, stru
 /* The same for an XDR Transaction without an envelope: form V1, no signatures. */
 MUST_CHECK enum err transaction_decode(struct bytes xdr, struct envelope *out, struct detail *detail);
 
+/*
+ * Whether one of the signatures with this hint is signer's signature of the message. Each that is verified
+ * counts *verifications down; at 0 no more are. A client can choose 100 sources and 20 signatures that all
+ * have one hint.
+ */
+bool envelope_verify(const struct envelope *envelope, const uint8_t hint[static 4], struct bytes message,
+    const struct public_key *signer, unsigned *verifications);
+
 /* Whether one of the signatures has the hint of signer and is its signature of hash. */
 bool envelope_signed_by(
     const struct envelope *envelope, const struct public_key *signer, const struct hash *hash);

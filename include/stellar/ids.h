@@ -32,6 +32,8 @@ struct signature {
 
 bool public_key_equal(const struct public_key *a, const struct public_key *b);
 int public_key_compare(const void *a, const void *b); /* for qsort and bsearch */
+/* Its last four bytes, which say in a transaction whose signature one is. */
+const uint8_t *public_key_hint(const struct public_key *key);
 bool hash_equal(const struct hash *a, const struct hash *b);
 
 /* Writes the strkey G... of an account (SEP-23). */

@@ -40,10 +40,11 @@ enum err rpc_checks_signers(struct rpc *rpc, const struct envelope *envelope, co
     struct public_key sources[OPERATIONS_MAX];
     struct buf entries[OPERATIONS_MAX] = {0};
     uint32_t ledger;
+    unsigned verifications = AUTHORITY_VERIFICATIONS_MAX;
     const size_t count = authority_sources(envelope, sources);
     enum err e = rpc_account_entries(rpc, sources, count, entries, &ledger, detail);
     for (size_t i = 0; i < count; i++) {
-        if (e == ERR_OK && authority_proved_by(envelope, hash, buf_bytes(&entries[i])))
+        if (e == ERR_OK && authority_proved_by(envelope, hash, buf_bytes(&entries[i]), &verifications))
             *authority = AUTHORITY_PROVED;
         buf_free(&entries[i]);
     }

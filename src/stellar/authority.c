@@ -6,9 +6,23 @@
 #include "signer_key.h"
 #include "xdr/xdr.h"
 
-static bool same_hint(const struct decorated_signature *signature, const uint8_t hint[static 4])
+struct search {
+    const struct envelope *envelope;
+    const struct hash *hash;
+    unsigned *verifications; /* that may still be made */
+    bool found;
+};
+
+static bool signed_by_key(struct search *search, const struct public_key *key)
 {
-    return memcmp(signature->hint, hint, sizeof signature->hint) == 0;
+    return envelope_verify(
+        search->envelope, public_key_hint(key), BYTES_OF(search->hash->bytes), key, search->verifications);
+}
+
+/* What the channel account has signed is not the user's consent. */
+static bool signed_by_user(struct search *search, const struct public_key *key)
+{
+    return !public_key_equal(key, &search->envelope->source) && signed_by_key(search, key);
 }
 
 /* The preimage of a hash takes the place of the signature, and the hint is the hash's end (CAP-21). */
@@ -24,7 +38,7 @@ static bool has_preimage(const struct envelope *envelope, const struct signer_ke
 
 /* CAP-40: the payload itself is signed. The hint is the key's, combined with the payload's last bytes by
  * exclusive or; a shorter payload is padded with zeros. */
-static bool has_payload_signature(const struct envelope *envelope, const struct signer_key *signer)
+static bool has_payload_signature(struct search *search, const struct signer_key *signer)
 {
     const struct bytes payload = signer->payload;
     uint8_t end[4] = {0}, hint[4];
@@ -33,43 +47,27 @@ static bool has_payload_signature(const struct envelope *envelope, const struct 
     memcpy(key.bytes, signer->bytes, sizeof key.bytes);
     memcpy(end, payload.data + payload.len - tail, tail);
     for (size_t i = 0; i < sizeof hint; i++)
-        hint[i] = key.bytes[sizeof key.bytes - sizeof hint + i] ^ end[i];
-    for (uint32_t i = 0; i < envelope->signature_count; i++) {
-        const struct decorated_signature *decorated = &envelope->signatures[i];
-        struct signature signature;
-        if (!same_hint(decorated, hint) || decorated->signature.len != sizeof signature.bytes)
-            continue;
-        memcpy(signature.bytes, decorated->signature.data, sizeof signature.bytes);
-        if (signature_valid_of(&signature, payload, &key))
-            return true;
-    }
-    return false;
+        hint[i] = public_key_hint(&key)[i] ^ end[i];
+    return envelope_verify(search->envelope, hint, payload, &key, search->verifications);
 }
 
-static bool signed_by(
-    const struct envelope *envelope, const struct hash *hash, const struct signer_key *signer)
+static bool signed_by(struct search *search, const struct signer_key *signer)
 {
     struct public_key key;
     switch (signer->kind) {
     case SIGNER_ED25519:
         memcpy(key.bytes, signer->bytes, sizeof key.bytes);
-        return !public_key_equal(&key, &envelope->source) && envelope_signed_by(envelope, &key, hash);
+        return signed_by_user(search, &key);
     case SIGNER_HASH_X:
-        return has_preimage(envelope, signer);
+        return has_preimage(search->envelope, signer);
     case SIGNER_ED25519_SIGNED_PAYLOAD:
-        return has_payload_signature(envelope, signer);
+        return has_payload_signature(search, signer);
     case SIGNER_PRE_AUTH_TX: /* needs no signature: of an account that approves exactly this transaction */
-        return memcmp(hash->bytes, signer->bytes, sizeof hash->bytes) == 0;
+        return memcmp(search->hash->bytes, signer->bytes, sizeof search->hash->bytes) == 0;
     default:
         return false;
     }
 }
-
-struct search {
-    const struct envelope *envelope;
-    const struct hash *hash;
-    bool found;
-};
 
 static enum err try_signer(struct bytes xdr, void *context)
 {
@@ -77,43 +75,43 @@ static enum err try_signer(struct bytes xdr, void *context)
     struct signer_key signer;
     enum err e = signer_key_read(xdr, &signer);
     if (e == ERR_OK && !search->found)
-        search->found = signed_by(search->envelope, search->hash, &signer);
+        search->found = signed_by(search, &signer);
     return e;
 }
 
-static bool signed_by_source(const struct envelope *envelope, const struct hash *hash)
+static bool signed_by_source(struct search *search)
 {
     struct public_key sources[OPERATIONS_MAX];
-    const size_t count = authority_sources(envelope, sources);
+    const size_t count = authority_sources(search->envelope, sources);
     for (size_t i = 0; i < count; i++)
-        if (!public_key_equal(&sources[i], &envelope->source) &&
-            envelope_signed_by(envelope, &sources[i], hash))
+        if (signed_by_user(search, &sources[i]))
             return true;
     return false;
 }
 
-static bool signed_by_extra_signer(const struct envelope *envelope, const struct hash *hash)
+static bool signed_by_extra_signer(struct search *search)
 {
-    struct search search = {envelope, hash, false};
-    struct xdr_reader in = xdr_reader(envelope->preconditions.extra_signers);
+    const struct preconditions *preconditions = &search->envelope->preconditions;
+    struct xdr_reader in = xdr_reader(preconditions->extra_signers);
     uint32_t count;
-    if (envelope->preconditions.extra_signer_count == 0)
+    if (preconditions->extra_signer_count == 0)
         return false;
     enum err e = xdr_u32(&in, &count);
     for (struct bytes signer; e == ERR_OK && count > 0; count--)
         if ((e = xdr_take(&in, XDR_SignerKey, &signer)) == ERR_OK)
-            e = try_signer(signer, &search);
-    return e == ERR_OK && search.found;
+            e = try_signer(signer, search);
+    return e == ERR_OK && search->found;
 }
 
 enum authority authority_of(const struct envelope *envelope, const struct hash *hash)
 {
+    unsigned verifications = AUTHORITY_VERIFICATIONS_MAX;
+    struct search search = {envelope, hash, &verifications, false};
     if (envelope->signature_count == 0)
         return AUTHORITY_UNSIGNED;
-    if (envelope->signature_count > 1 &&
-        (signed_by_source(envelope, hash) || signed_by_extra_signer(envelope, hash)))
+    if (envelope->signature_count > 1 && (signed_by_source(&search) || signed_by_extra_signer(&search)))
         return AUTHORITY_PROVED;
-    if (!envelope_signed_by(envelope, &envelope->source, hash))
+    if (!signed_by_key(&search, &envelope->source))
         return AUTHORITY_CHANNEL_MISSING;
     return envelope->signature_count == 1 ? AUTHORITY_CHANNEL_ONLY : AUTHORITY_UNKNOWN;
 }
@@ -140,9 +138,10 @@ size_t authority_sources(const struct envelope *envelope, struct public_key out[
     return operation_each(envelope, add_source, &sources) == ERR_OK ? sources.count : 0;
 }
 
-bool authority_proved_by(const struct envelope *envelope, const struct hash *hash, struct bytes account_entry)
+bool authority_proved_by(const struct envelope *envelope, const struct hash *hash, struct bytes account_entry,
+    unsigned *verifications)
 {
-    struct search search = {envelope, hash, false};
+    struct search search = {envelope, hash, verifications, false};
     struct xdr_reader in = xdr_reader(account_entry);
     return xdr_each(&in, XDR_LedgerEntryData, XDR_Signer, try_signer, &search) == ERR_OK && search.found;
 }

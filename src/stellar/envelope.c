@@ -235,19 +235,26 @@ enum err transaction_decode(struct bytes xdr, struct envelope *out, struct detai
     return ERR_OK;
 }
 
-bool envelope_signed_by(
-    const struct envelope *envelope, const struct public_key *signer, const struct hash *hash)
+bool envelope_verify(const struct envelope *envelope, const uint8_t hint[static 4], struct bytes message,
+    const struct public_key *signer, unsigned *verifications)
 {
-    for (uint32_t i = 0; i < envelope->signature_count; i++) {
+    for (uint32_t i = 0; i<envelope->signature_count && * verifications> 0; i++) {
         const struct decorated_signature *decorated = &envelope->signatures[i];
         struct signature signature;
-        if (memcmp(decorated->hint, signer->bytes + sizeof signer->bytes - sizeof decorated->hint,
-                sizeof decorated->hint) != 0 ||
+        if (memcmp(decorated->hint, hint, sizeof decorated->hint) != 0 ||
             decorated->signature.len != sizeof signature.bytes)
             continue;
         memcpy(signature.bytes, decorated->signature.data, sizeof signature.bytes);
-        if (signature_valid(&signature, hash, signer))
+        (*verifications)--;
+        if (signature_valid_of(&signature, message, signer))
             return true;
     }
     return false;
+}
+
+bool envelope_signed_by(
+    const struct envelope *envelope, const struct public_key *signer, const struct hash *hash)
+{
+    unsigned verifications = SIGNATURES_MAX;
+    return envelope_verify(envelope, public_key_hint(signer), BYTES_OF(hash->bytes), signer, &verifications);
 }

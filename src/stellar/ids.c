@@ -17,6 +17,11 @@ int public_key_compare(const void *a, const void *b)
     return memcmp(left->bytes, right->bytes, sizeof left->bytes);
 }
 
+const uint8_t *public_key_hint(const struct public_key *key)
+{
+    return key->bytes + sizeof key->bytes - 4;
+}
+
 bool hash_equal(const struct hash *a, const struct hash *b)
 {
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;

@@ -197,6 +197,12 @@ static void add_account_with_signer(struct buf *out, uint32_t kind, struct bytes
     buf_add_u32(out, 0); /* ext */
 }
 
+static bool proved_by(const struct leased *leased, struct bytes account_entry)
+{
+    unsigned verifications = AUTHORITY_VERIFICATIONS_MAX;
+    return authority_proved_by(&leased->envelope, &leased->hash, account_entry, &verifications);
+}
+
 static void F3_a_signer_of_an_operations_source_may_have_signed(void **state)
 {
     (void)state;
@@ -212,11 +218,10 @@ static void F3_a_signer_of_an_operations_source_may_have_signed(void **state)
         assert_authority(&leased, AUTHORITY_UNKNOWN);
         add_account_with_signer(&account, kind, BYTES_OF(key.bytes));
         add_account_with_signer(&other, kind, BYTES_OF(stranger.bytes));
-        assert_true(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&account)));
-        assert_false(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&other)));
-        assert_false(authority_proved_by(
-            &leased.envelope, &leased.hash, (struct bytes){account.data, account.len - 1}));
-        assert_false(authority_proved_by(&leased.envelope, &leased.hash, (struct bytes){0}));
+        assert_true(proved_by(&leased, buf_bytes(&account)));
+        assert_false(proved_by(&leased, buf_bytes(&other)));
+        assert_false(proved_by(&leased, (struct bytes){account.data, account.len - 1}));
+        assert_false(proved_by(&leased, (struct bytes){0}));
     }
 }
 
@@ -232,7 +237,57 @@ static void F3_the_channel_accounts_own_signature_never_counts(void **state)
     sign(&leased, CHANNEL);
     sign(&leased, COSIGNER);
     add_account_with_signer(&account, 0, BYTES_OF(channel.bytes));
-    assert_false(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&account)));
+    assert_false(proved_by(&leased, buf_bytes(&account)));
+}
+
+/* 100 operations with sources that differ, but end like the key of USER. */
+static void add_sources_of_one_hint(struct sample *sample)
+{
+    for (uint8_t i = 0; i < OPERATIONS_MAX; i++) {
+        const size_t source = sample->operations.len + 8; /* after its presence and the kind of key */
+        add_payment(sample, PLAIN, USER);
+        sample->operations.data[source] = i;
+    }
+}
+
+static void DX3_F3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times(
+    void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    const struct public_key user = sample_key(USER);
+    add_sources_of_one_hint(&sample);
+    struct leased leased = lease_of(&sample);
+    const struct hash other = sha256(BYTES_OF(leased.hash.bytes));
+    const struct signature wrong = sample_sign(USER, BYTES_OF(other.bytes));
+    sign(&leased, CHANNEL);
+    while (leased.envelope.signature_count < SIGNATURES_MAX)
+        add_bytes(&leased, user, BYTES_OF(wrong.bytes));
+    /* After a bounded number, the channel account's is not looked for either. */
+    assert_authority(&leased, AUTHORITY_CHANNEL_MISSING);
+    leased.envelope.signature_count = 5;
+    assert_authority(&leased, AUTHORITY_CHANNEL_MISSING);
+}
+
+static void DX3_F3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications(void **state)
+{
+    (void)state;
+    AUTO_SAMPLE sample = SAMPLE;
+    AUTO_BUF account = {0};
+    const struct public_key cosigner = sample_key(COSIGNER);
+    unsigned verifications = 3;
+    add_payment(&sample, PLAIN, USER);
+    add_account_with_signer(&account, 0, BYTES_OF(cosigner.bytes));
+    struct leased leased = lease_of(&sample);
+    const struct signature wrong = sample_sign(USER, BYTES_OF(leased.hash.bytes));
+    add_bytes(&leased, cosigner, BYTES_OF(wrong.bytes));
+    add_bytes(&leased, cosigner, BYTES_OF(wrong.bytes));
+    assert_false(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&account), &verifications));
+    assert_int_equal(verifications, 1);
+    sign(&leased, COSIGNER);
+    assert_false(authority_proved_by(&leased.envelope, &leased.hash, buf_bytes(&account), &verifications));
+    assert_int_equal(verifications, 0);
+    assert_true(proved_by(&leased, buf_bytes(&account)));
 }
 
 static void sources_are_listed_once(void **state)
@@ -260,6 +315,9 @@ int main(void)
         cmocka_unit_test(F3_an_extra_signer_of_every_kind_may_have_signed),
         cmocka_unit_test(F3_a_signer_of_an_operations_source_may_have_signed),
         cmocka_unit_test(F3_the_channel_accounts_own_signature_never_counts),
+        cmocka_unit_test(
+            DX3_F3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times),
+        cmocka_unit_test(DX3_F3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications),
         cmocka_unit_test(sources_are_listed_once),
     };
     return cmocka_run_group_tests_name("stellar/authority", tests, NULL, NULL);
