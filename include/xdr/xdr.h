@@ -63,6 +63,15 @@ typedef enum err (*xdr_found)(struct bytes span, void *context);
 MUST_CHECK enum err xdr_each(
     struct xdr_reader *reader, enum xdr_type type, enum xdr_type wanted, xdr_found found, void *context);
 
+/* The same for several types, all different, in one walk. */
+struct xdr_search {
+    enum xdr_type type;
+    xdr_found found;
+    void *context;
+};
+MUST_CHECK enum err xdr_search(
+    struct xdr_reader *reader, enum xdr_type type, const struct xdr_search *searches, size_t count);
+
 /* The XDR name of a type ("TransactionEnvelope"), and the type with a name, or -1. */
 const char *xdr_type_name(enum xdr_type type);
 int xdr_type_by_name(const char *name);

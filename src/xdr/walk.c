@@ -12,8 +12,9 @@ struct frame {
     int type;                    /* of the value or element */
 };
 
-enum {
-    NO_TYPE = -1
+/* For each type its place in the list of those that are searched for, counted from 1; 0: it is not in it. */
+struct places {
+    uint8_t of[XDR_TYPE_COUNT];
 };
 
 /* Generated arms are sorted and mostly without gaps, so the guess is mostly right. */
@@ -86,7 +87,7 @@ static inline enum err choose(struct xdr_reader *in, uint32_t type, const struct
  * *step becomes the chosen arm.
  */
 static inline enum err read_step(
-    struct xdr_reader *in, const struct xdr_step **step, int wanted, uint32_t *count)
+    struct xdr_reader *in, const struct xdr_step **step, const struct places *places, uint32_t *count)
 {
     *count = 0;
     for (;;) {
@@ -111,7 +112,7 @@ static inline enum err read_step(
         case XDR_OP_OPTION:
             return length(in, 1, count);
         case XDR_OP_UNION:
-            if (at->type != wanted)
+            if (places->of[at->type] == 0)
                 break;
             /* needs a frame: found() gets its span */
             __attribute__((fallthrough));
@@ -131,8 +132,8 @@ static inline enum err read_step(
  * The interpreter. Nesting is kept in frames, so that hostile depth uses neither C stack nor heap. Every type
  * takes at least four bytes (the generator checks this), so the length of the input bounds the work.
  */
-static enum err walk(
-    struct xdr_reader *reader, enum xdr_type root, int wanted, xdr_found found, void *context)
+static enum err walk(struct xdr_reader *reader, enum xdr_type root, const struct places *places,
+    const struct xdr_search *searches)
 {
     /* Each frame is written before it is read. To zero all 64 KB at each call would cost more than to walk a
      * transaction. */
@@ -147,7 +148,7 @@ static enum err walk(
         const struct xdr_step *step = next++;
         if (step->op != XDR_OP_END) {
             uint32_t count;
-            e = read_step(&in, &step, wanted, &count);
+            e = read_step(&in, &step, places, &count);
             if (e != ERR_OK || count == 0)
                 continue;
             if (top == &frames[XDR_MAX_DEPTH - 1]) {
@@ -158,8 +159,10 @@ static enum err walk(
             next = xdr_types[step->type].steps;
             continue;
         }
-        if (top->type == wanted)
-            e = found((struct bytes){top->start, (size_t)(in.at - top->start)}, context);
+        const uint8_t place = places->of[top->type];
+        if (place != 0)
+            e = searches[place - 1].found(
+                (struct bytes){top->start, (size_t)(in.at - top->start)}, searches[place - 1].context);
         if (top->left != 0) {
             top->left--;
             top->start = in.at;
@@ -177,20 +180,31 @@ static enum err walk(
 
 enum err xdr_take(struct xdr_reader *reader, enum xdr_type type, struct bytes *span)
 {
+    static const struct places nowhere;
     const uint8_t *start = reader->at;
-    enum err e = walk(reader, type, NO_TYPE, NULL, NULL);
+    enum err e = walk(reader, type, &nowhere, NULL);
     if (e == ERR_OK && span != NULL)
         *span = (struct bytes){start, (size_t)(reader->at - start)};
     return e;
 }
 
+enum err xdr_search(
+    struct xdr_reader *reader, enum xdr_type type, const struct xdr_search *searches, size_t count)
+{
+    struct places places = {0};
+    for (size_t i = 0; i < count; i++) {
+        /* skip() passes over such values, also inside other values */
+        if (xdr_types[searches[i].type].plain_size != 0 || i == UINT8_MAX)
+            return ERR_INTERNAL;
+        places.of[searches[i].type] = (uint8_t)(i + 1);
+    }
+    return walk(reader, type, &places, searches);
+}
+
 enum err xdr_each(
     struct xdr_reader *reader, enum xdr_type type, enum xdr_type wanted, xdr_found found, void *context)
 {
-    /* skip() passes over such values, also inside other values */
-    if (xdr_types[wanted].plain_size != 0)
-        return ERR_INTERNAL;
-    return walk(reader, type, (int)wanted, found, context);
+    return xdr_search(reader, type, &(struct xdr_search){wanted, found, context}, 1);
 }
 
 enum err xdr_check(enum xdr_type type, struct bytes bytes)

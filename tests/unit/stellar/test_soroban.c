@@ -3,11 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "judge.h"
 #include "soroban.h"
 #include "stellar/envelope_build.h"
+#include "xdr/xdr.h"
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
@@ -359,6 +361,51 @@ static void A4_addresses_newer_than_the_rules_are_refused(void **state)
     }
 }
 
+static int64_t cpu_us(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+}
+
+/* Beside one walk over the envelope. Such a transaction occupied an HTTP thread for as long as nine. */
+static void DX3_many_values_are_judged_in_few_walks(void **state)
+{
+    (void)state;
+    enum {
+        VALUES = 30000,
+        RUNS = 20
+    };
+    AUTO_SAMPLE sample = SAMPLE;
+    struct named_accounts named;
+    struct detail detail;
+    sample.soroban = true;
+    add_operation(&sample, PLAIN, 3, 24);
+    buf_add_u32(&sample.operations, 0);
+    add_address(&sample.operations, CONTRACT, 201);
+    add_symbol_f(&sample.operations);
+    buf_add_u32(&sample.operations, 1);  /* argument */
+    buf_add_u32(&sample.operations, 16); /* a vector */
+    buf_add_u32(&sample.operations, 1);
+    buf_add_u32(&sample.operations, VALUES);
+    for (int i = 0; i < VALUES; i++)
+        buf_add_u32(&sample.operations, 1); /* void */
+    buf_add_u32(&sample.operations, 0);     /* auth */
+    assert_int_equal(sample_decode(&sample, &detail), ERR_OK);
+    int64_t walk_us = INT64_MAX, judge_us = INT64_MAX;
+    for (int i = 0; i < RUNS; i++) { /* the fastest of each, which nothing interrupted */
+        const int64_t begun = cpu_us();
+        assert_int_equal(xdr_check(XDR_TransactionEnvelope, buf_bytes(&sample.xdr)), ERR_OK);
+        const int64_t between = cpu_us();
+        assert_int_equal(policy_check(&sample.view, &sample_limits, &named, &detail), ERR_OK);
+        const int64_t ended = cpu_us();
+        walk_us = between - begun < walk_us ? between - begun : walk_us;
+        judge_us = ended - between < judge_us ? ended - between : judge_us;
+    }
+    print_message("one walk: %lld us; the policy: %lld us\n", (long long)walk_us, (long long)judge_us);
+    assert_in_range(judge_us, 0, 5 * walk_us);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +434,7 @@ int main(void)
         cmocka_unit_test(T18_a_negative_resource_fee_is_refused),
         cmocka_unit_test(A4_DA6_arms_newer_than_the_rules_are_refused),
         cmocka_unit_test(A4_addresses_newer_than_the_rules_are_refused),
+        cmocka_unit_test(DX3_many_values_are_judged_in_few_walks),
     };
     return cmocka_run_group_tests_name("stellar/soroban", tests, NULL, NULL);
 }

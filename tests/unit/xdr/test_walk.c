@@ -13,6 +13,7 @@ enum {
     SCV_VOID = 1,
     SCV_VEC = 16,
     SCV_MAP = 17,
+    SCV_ADDRESS = 18,
     PREDICATE_UNCONDITIONAL = 0,
     PREDICATE_NOT = 3,
 };
@@ -252,6 +253,25 @@ static void each_ends_when_found_returns_an_error(void **state)
     buf_free(&buf);
 }
 
+/* The same vector, and an address in it. */
+static void a_search_for_several_types_finds_each_of_them(void **state)
+{
+    (void)state;
+    struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_ADDRESS, 1, 1, 2, 3, 4, 5, 6, 7, 8);
+    struct seen values = {0}, addresses = {0};
+    const struct xdr_search searches[] = {{XDR_ScAddress, note, &addresses}, {XDR_ScVal, note, &values}};
+    struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
+    assert_int_equal(xdr_search(&reader, XDR_ScVal, searches, 2), ERR_OK);
+    assert_int_equal(xdr_end(&reader), ERR_OK);
+    assert_int_equal(values.count, 3);
+    assert_int_equal(addresses.count, 1);
+    assert_int_equal(addresses.spans[0].data - buf.data, 20);
+    assert_int_equal(addresses.spans[0].len, 36);
+    const struct xdr_search plain[] = {{XDR_ScVal, note, &values}, {XDR_Hash, note, &values}};
+    assert_int_equal(xdr_search(&reader, XDR_ScVal, plain, 2), ERR_INTERNAL);
+    buf_free(&buf);
+}
+
 static void each_refuses_types_of_plain_bytes(void **state)
 {
     (void)state;
@@ -288,6 +308,7 @@ int main(void)
         cmocka_unit_test(each_finds_inner_values_before_outer_ones),
         cmocka_unit_test(each_finds_a_union_wherever_it_stands),
         cmocka_unit_test(each_ends_when_found_returns_an_error),
+        cmocka_unit_test(a_search_for_several_types_finds_each_of_them),
         cmocka_unit_test(each_refuses_types_of_plain_bytes),
         cmocka_unit_test(type_names_and_types_match),
     };
