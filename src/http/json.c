@@ -5,77 +5,16 @@
 #include <string.h>
 
 #include "base/text.h"
-
-/*
- * Called before parsing: jansson recurses to 2,048 levels, and makes more than 100 bytes of the 3 of "[],".
- * For malformed text the counts may be wrong; the parser refuses it.
- */
-static enum err check_shape(struct bytes text, struct detail *detail)
-{
-    size_t depth = 0, values = 1;
-    bool quoted = false;
-    for (size_t i = 0; i < text.len; i++) {
-        uint8_t c = text.data[i];
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '{' || c == '['))
-            depth++, values++;
-        else if (!quoted && (c == '}' || c == ']') && depth > 0)
-            depth--;
-        else if (!quoted && c == ',')
-            values++;
-        if (depth > JSON_READ_DEPTH)
-            return detail_set(
-                detail, ERR_INVALID_JSON, "The body is nested more than %d levels deep.", JSON_READ_DEPTH);
-        if (values > JSON_READ_VALUES)
-            return detail_set(
-                detail, ERR_INVALID_JSON, "The body has more than %d values.", JSON_READ_VALUES);
-    }
-    return ERR_OK;
-}
-
-static const char *reason(const json_error_t *error)
-{
-    switch (json_error_code(error)) {
-    case json_error_duplicate_key:
-        return "a member occurs twice";
-    case json_error_premature_end_of_input:
-        return "it ends early";
-    case json_error_end_of_input_expected:
-        return "something follows its end";
-    case json_error_invalid_utf8:
-        return "it is not UTF-8";
-    case json_error_null_character:
-    case json_error_null_byte_in_key:
-        return "a string contains a NUL";
-    case json_error_numeric_overflow:
-        return "a number is too large";
-    default:
-        return "a syntax error";
-    }
-}
+#include "json_parse.h"
 
 enum err json_read_object(struct bytes text, json_t **out, struct detail *detail)
 {
-    json_error_t error;
     *out = NULL;
     if (text.len == 0)
         return detail_set(detail, ERR_INVALID_JSON, "The body is empty; it must be a JSON object.");
-    /* jansson ignores a NUL after a number. */
-    const uint8_t *nul = memchr(text.data, 0, text.len);
-    if (nul != NULL)
-        return detail_set(
-            detail, ERR_INVALID_JSON, "The body is not JSON: a NUL at byte %td.", nul - text.data + 1);
-    enum err e = check_shape(text, detail);
-    if (e != ERR_OK)
-        return e;
-    json_t *value =
-        json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *value = json_parse(text, detail);
     if (value == NULL)
-        return detail_set(
-            detail, ERR_INVALID_JSON, "The body is not JSON: %s at byte %d.", reason(&error), error.position);
+        return ERR_INVALID_JSON;
     if (!json_is_object(value)) {
         json_decref(value);
         return detail_set(detail, ERR_INVALID_JSON, "The body is JSON, but not an object.");
