@@ -48,9 +48,9 @@ struct auth_client {
     struct public_key key;
     char name[AUTH_NAME_SIZE];
     struct auth_limits limits;
-    struct hash token;             /* SHA-256 of the token: equal only for equal requests of one client */
-    char body_hash[HASH_HEX_SIZE]; /* of the only body that the token is for; see auth_check_body */
-    bool key_signed;               /* the token names the Idempotency-Key of the request */
+    struct hash token;     /* SHA-256 of the token: equal only for equal requests of one client */
+    struct hash body_hash; /* SHA-256 of the only body that the token is for; see auth_check_body */
+    bool key_signed;       /* the token names the Idempotency-Key of the request */
 };
 
 /* The head of a request as it was received. */

@@ -117,12 +117,18 @@ static void take_token_as_key(struct lease_job *job)
         snprintf(request->token_key, sizeof request->token_key, "token:%s", token);
 }
 
+/* The hash of a client's body has been compared with its token, so it is not computed twice. */
+static struct hash body_digest(const struct http_request *request)
+{
+    const struct auth_client *client = http_kept(request);
+    return client != NULL ? client->body_hash : sha256(http_body(request));
+}
+
 /* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
 static enum err read_key(struct lease_job *job, struct detail *detail)
 {
     const char *key = http_header(job->http, "Idempotency-Key");
     size_t len = 0;
-    job->request.digest = sha256(http_body(job->http));
     while (key != NULL && key[len] >= ' ' && key[len] <= '~')
         len++;
     if (key != NULL && (key[len] != '\0' || len == 0 || len >= sizeof job->request.idempotency_key))
@@ -132,6 +138,8 @@ static enum err read_key(struct lease_job *job, struct detail *detail)
     if (key != NULL)
         memcpy(job->request.idempotency_key, key, len + 1);
     take_token_as_key(job);
+    if (job->request.idempotency_key[0] != '\0')
+        job->request.digest = body_digest(job->http);
     return ERR_OK;
 }
 

@@ -222,9 +222,19 @@ static enum err check_request(
         return refuse(why, "methodAndPath is another request's");
     if (!idempotency_key_fits(token, request->idempotency_key))
         return refuse(why, "the claim idempotencyKey is not the header Idempotency-Key");
-    if (strlen(token->body_hash) != HASH_HEX_SIZE - 1)
-        return refuse(why, "bodyHash is not 64 hexadecimal digits");
     return ERR_OK;
+}
+
+/* Only lower-case digits, so that a body has one hash. */
+static enum err read_body_hash(const struct token *token, struct hash *out, struct detail *why)
+{
+    char text[HASH_HEX_SIZE];
+    if (hash_decode(token->body_hash, out) == ERR_OK) {
+        hash_encode(out, text);
+        if (text_equal(text, token->body_hash))
+            return ERR_OK;
+    }
+    return refuse(why, "bodyHash is not 64 lower-case hexadecimal digits");
 }
 
 /* Copies the client, so that no signature is verified under the lock: a flood of tokens would keep
@@ -253,13 +263,13 @@ static enum err check_token(struct auth *auth, const struct token *token, const 
     if (!signature_valid_of(&token->signature, token->signed_part, &key))
         return refuse(why, "the signature is invalid");
     if ((e = check_audience(auth, token, request->audience, why)) != ERR_OK ||
-        (e = check_request(token, request, why)) != ERR_OK)
+        (e = check_request(token, request, why)) != ERR_OK ||
+        (e = read_body_hash(token, &out->body_hash, why)) != ERR_OK)
         return e;
     out->key = key;
     memcpy(out->name, client->name, sizeof out->name);
     out->limits = client->limits;
     out->key_signed = token->idempotency_key != NULL;
-    memcpy(out->body_hash, token->body_hash, sizeof out->body_hash);
     if ((client->scopes & request->scope) == 0)
         return detail_set(why, ERR_FORBIDDEN, "The client %s may not use this path.", client->name);
     return ERR_OK;
@@ -283,11 +293,9 @@ enum err auth_check(
 enum err auth_check_body(
     struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why)
 {
-    char body_hash[HASH_HEX_SIZE];
     struct clients_client found;
     if (!find_client(auth, &client->key, &found))
         return refuse(why, "the client's key was revoked while the body was read");
     const struct hash hash = sha256(body);
-    hash_encode(&hash, body_hash);
-    return text_equal(client->body_hash, body_hash) ? ERR_OK : refuse(why, "bodyHash is another body's");
+    return hash_equal(&client->body_hash, &hash) ? ERR_OK : refuse(why, "bodyHash is another body's");
 }
