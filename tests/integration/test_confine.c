@@ -1,8 +1,6 @@
 /*
- * DS7: what code that has taken fairway over can and cannot do. Each deed runs twice in a process of its own:
- * as it is, and confined, with a real key process beside it. The first shows that the second is refused by
- * the confinement. Root has every deed; an ordinary user, who owns the key file and runs the key process,
- * those that need no privilege. test_confine_calls.c has more deeds, docker/README.md the table.
+ * DS7: what code that has taken fairway over can and cannot do, as root and as an ordinary user, who owns the
+ * key file and runs a real key process. test_confine_calls.c has more deeds, docker/README.md the table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +9,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -43,11 +40,8 @@
 #include "keys/bpf.h"
 #include "keys/confine.h"
 #include "support/captured.h"
+#include "support/deeds.h"
 #include "support/keyd.h"
-
-#define ORDINARY_USER 65534
-#define SETUP_FAILED 250
-#define CONFINE_REFUSED 251
 
 /* What a deed uses, made before it is confined */
 static struct {
@@ -57,12 +51,7 @@ static struct {
     pid_t victim; /* another process of the same user, which lets itself be debugged */
 } world;
 
-/* ---- deeds: 0, or the errno of the call that refused */
-
-static int result(long value)
-{
-    return value < 0 ? errno : 0;
-}
+/* ---- deeds */
 
 static int read_the_key_file_again(void)
 {
@@ -442,21 +431,7 @@ static int end_the_key_process(void)
 
 /* ---- the table */
 
-enum {
-    ALONE = 1,        /* an ordinary user can do it when it is not confined; root can do everything */
-    NEEDED = 2,       /* still works in a confined fairway */
-    MAYBE_MISSING = 4 /* some kernels do not have it at all */
-};
-
-static const struct deed {
-    const char *name;
-    int (*run)(void);
-    unsigned traits;
-} deeds[] = {
-#define DEED(row, function, traits)                                                                          \
-    {                                                                                                        \
-#function, function, traits                                                                          \
-    }
+static const struct deed deeds[] = {
     DEED(READ_KEYS, read_the_key_file_again, ALONE),
     DEED(READ_KEYS, read_it_through_an_open_folder, ALONE),
     DEED(READ_KEYS, read_it_through_proc, ALONE),
@@ -516,7 +491,6 @@ static const struct deed {
     DEED(LOOK, look_at_the_key_file, ALONE | NEEDED),
     DEED(USE_KEYS, use_the_key_process, ALONE | NEEDED),
     DEED(END_KEYD, end_the_key_process, ALONE | NEEDED),
-#undef DEED
 };
 
 /* ---- */
@@ -533,62 +507,10 @@ static enum err confine(const char *const files[], size_t count, struct confine_
     return e;
 }
 
-/* Returns the exit code of a process that runs this. */
-static int apart(int (*work)(const void *context), const void *context)
-{
-    int status;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(work(context));
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
-}
-
-static int do_it(const void *deed)
-{
-    return ((const struct deed *)deed)->run();
-}
-
 static int do_it_confined(const void *deed)
 {
     struct confine_report report;
     return confine(NULL, 0, &report) != ERR_OK ? CONFINE_REFUSED : do_it(deed);
-}
-
-static bool is_refusal(int e)
-{
-    return e == EACCES || e == EPERM || e == ESRCH || e == ENOSYS;
-}
-
-static unsigned check_deed(const struct deed *deed, bool is_root)
-{
-    const int alone = apart(do_it, deed), confined = apart(do_it_confined, deed);
-    const bool possible = is_root || (deed->traits & ALONE) != 0;
-    const bool missing = (deed->traits & MAYBE_MISSING) != 0 && alone != 0;
-    if (possible && !missing && alone != 0) {
-        print_error("%s fails unconfined: %s\n", deed->name, strerror(alone));
-        return 1;
-    }
-    if ((deed->traits & NEEDED) != 0 ? confined != 0 : !is_refusal(confined)) {
-        print_error("%s, confined: %d (%s)\n", deed->name, confined, strerror(confined));
-        return 1;
-    }
-    return 0;
-}
-
-static pid_t start_victim(void)
-{
-    const pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        prctl(PR_SET_DUMPABLE, 1);  /* setuid has cleared it */
-        while (getppid() == parent) /* it may have ended before the first call */
-            pause();
-        _exit(0);
-    }
-    return pid;
 }
 
 static int listen_on(int family, const void *address, socklen_t size)
@@ -616,15 +538,6 @@ static bool make_world(void)
            listen_on(AF_UNIX, &unix_address, sizeof unix_address) >= 0;
 }
 
-static bool become_ordinary(void)
-{
-    if (geteuid() == 0 &&
-        (setgroups(0, NULL) != 0 || setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0 ||
-            setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0))
-        return false;
-    return prctl(PR_SET_DUMPABLE, 1) == 0; /* setuid has cleared it */
-}
-
 /* Gives this process a session with a terminal, as a shell does. */
 static bool open_terminal(void)
 {
@@ -639,14 +552,12 @@ static bool open_terminal(void)
 static int run_table(const void *as_root)
 {
     const bool is_root = *(const bool *)as_root;
-    unsigned wrong = 0;
     if (!open_terminal() || (!is_root && !become_ordinary()) || !make_world())
         return SETUP_FAILED;
     setenv("FAIRWAY_KEYD", world.program, 1);
     world.victim = start_victim(); /* first: it must not inherit the socket to the key process */
     world.keyd = keyd_loaded(KEYD_PROVISION);
-    for (size_t i = 0; i < ARRAY_LEN(deeds); i++)
-        wrong += check_deed(&deeds[i], is_root);
+    const unsigned wrong = check_deeds(deeds, ARRAY_LEN(deeds), is_root, do_it_confined);
     keyd_stop(world.keyd);
     kill(world.victim, SIGKILL);
     return (int)wrong;
@@ -663,9 +574,7 @@ static int make_folder(void **state)
     snprintf(world.other_file, sizeof world.other_file, "%s/other", world.folder);
     snprintf(world.socket, sizeof world.socket, "%s/socket", world.folder);
     snprintf(world.program, sizeof world.program, "%s/fairway-keyd", world.folder);
-    AUTO_FREE char *command =
-        mem_format("cp '%s' '%s' && chmod 755 '%s'", keyd_program(), world.program, world.program);
-    return system(command) == 0 ? 0 : -1;
+    return copy_keyd_program(world.program) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
@@ -675,27 +584,16 @@ static int remove_folder(void **state)
     return system(command) == 0 ? 0 : -1;
 }
 
-static void table_holds(bool as_root)
-{
-#ifdef FAIRWAY_SANITIZED
-    (void)as_root;
-    skip(); /* such a build filters no system calls */
-#endif
-    if (as_root && geteuid() != 0)
-        skip();
-    assert_int_equal(apart(run_table, &as_root), 0);
-}
-
 static void DS7_as_root_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
 {
     (void)state;
-    table_holds(true);
+    table_holds(run_table, true);
 }
 
 static void DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
 {
     (void)state;
-    table_holds(false);
+    table_holds(run_table, false);
 }
 
 static int hold_no_capability(const void *unused)

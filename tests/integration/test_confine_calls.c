@@ -1,9 +1,6 @@
 /*
  * DS7: the system calls that code which has taken fairway over tries: what they reach outside a confined
- * process, and what in it. Each deed runs twice in a process of its own, as it is and confined, with a real
- * key process beside it; the first shows that the second is refused by the confinement. Root has every deed,
- * an ordinary user those that need no privilege. test_confine.c has the files. The rows are those of the
- * table in docker/README.md; tests/lint/readme.test.mjs compares them.
+ * process, with a real key process beside it, and what in it. test_confine.c has the files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +9,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/netlink.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,25 +34,16 @@
 #include "base/mem.h"
 #include "keys/confine.h"
 #include "support/captured.h"
+#include "support/deeds.h"
 #include "support/keyd.h"
-
-#define ORDINARY_USER 65534
-#define SETUP_FAILED 250
-#define CONFINE_REFUSED 251
-#define KILLED (256 + SIGSYS)
 
 static struct {
     struct keyd *keyd;
-    pid_t self, victim; /* another process of the same user */
+    pid_t victim; /* another process of the same user */
     struct sockaddr_un abstract;
     socklen_t abstract_size;
     char program[64];
 } world;
-
-static int result(long value)
-{
-    return value < 0 ? errno : 0;
-}
 
 /* For calls without valid arguments: an error about those shows that the call was not refused. */
 static int reached(long value)
@@ -154,7 +141,7 @@ static int find_the_locks_of_another_process(void)
 
 static int compare_two_processes(void)
 {
-    return result(syscall(SYS_kcmp, world.self, world.victim, 2 /* KCMP_FILES */, 0, 0));
+    return result(syscall(SYS_kcmp, getpid(), world.victim, 2 /* KCMP_FILES */, 0, 0));
 }
 
 static int share_a_core_with_another_process(void)
@@ -345,23 +332,7 @@ static int listen_without_binding(void)
 
 /* ---- the table */
 
-enum {
-    ALONE = 1,         /* an ordinary user can do it when it is not confined; root can do everything */
-    NEEDED = 2,        /* still works in a confined fairway */
-    MAYBE_MISSING = 4, /* some kernels do not have it at all */
-    STARTED = 8,       /* after fairway has opened its listeners */
-    LANDLOCK_6 = 16    /* only such kernels refuse it */
-};
-
-static const struct deed {
-    const char *row, *name;
-    int (*run)(void);
-    unsigned traits;
-} deeds[] = {
-#define DEED(row, function, traits)                                                                          \
-    {                                                                                                        \
-        row, #function, function, traits                                                                     \
-    }
+static const struct deed deeds[] = {
     DEED(HARM_KEYD, stop_the_key_process, ALONE),
     DEED(HARM_KEYD, stop_a_thread_of_the_key_process, ALONE),
     DEED(HARM_KEYD, stop_the_key_process_by_its_pidfd, ALONE),
@@ -412,7 +383,6 @@ static const struct deed {
     DEED(CONNECT, bind_a_port, ALONE | NEEDED), /* as at its start */
     DEED(LISTEN, bind_a_port, ALONE | STARTED),
     DEED(LISTEN, listen_without_binding, ALONE | STARTED),
-#undef DEED
 };
 
 /* Calls that no deed makes with valid arguments; all of these have invalid ones. */
@@ -448,25 +418,6 @@ static int make_calls_that_it_never_makes(const void *unused)
     return 0;
 }
 
-/* Returns the exit code of a process that runs this, or 256 + the signal that ended it. */
-static int apart(int (*work)(const void *context), const void *context)
-{
-    int status;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        world.self = getpid();
-        _exit(work(context));
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
-}
-
-static int do_it(const void *deed)
-{
-    return ((const struct deed *)deed)->run();
-}
-
 static int do_it_confined(const void *context)
 {
     const struct deed *deed = context;
@@ -478,50 +429,6 @@ static int do_it_confined(const void *context)
     if ((deed->traits & LANDLOCK_6) != 0 && report.landlock < 6)
         return EPERM;
     return deed->run();
-}
-
-static bool is_refusal(int e)
-{
-    return e == EACCES || e == EPERM || e == ENOSYS || e == KILLED;
-}
-
-static unsigned check_deed(const struct deed *deed, bool is_root)
-{
-    const int alone = apart(do_it, deed), confined = apart(do_it_confined, deed);
-    const bool possible = is_root || (deed->traits & ALONE) != 0;
-    const bool missing = (deed->traits & MAYBE_MISSING) != 0 && alone != 0;
-    if (possible && !missing && alone != 0) {
-        print_error("%s fails unconfined: %s\n", deed->name, strerror(alone));
-        return 1;
-    }
-    if ((deed->traits & NEEDED) != 0 ? confined != 0 : !is_refusal(confined)) {
-        print_error("%s, confined: %d (%s)\n", deed->name, confined, strerror(confined));
-        return 1;
-    }
-    return 0;
-}
-
-static pid_t start_victim(void)
-{
-    const pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        prctl(PR_SET_DUMPABLE, 1);  /* setuid has cleared it */
-        while (getppid() == parent) /* it may have ended before the first call */
-            pause();
-        _exit(0);
-    }
-    return pid;
-}
-
-static bool become_ordinary(void)
-{
-    if (geteuid() == 0 &&
-        (setgroups(0, NULL) != 0 || setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0 ||
-            setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) != 0))
-        return false;
-    return prctl(PR_SET_DUMPABLE, 1) == 0; /* setuid has cleared it */
 }
 
 static bool listen_abstract(void)
@@ -539,40 +446,27 @@ static bool listen_abstract(void)
 static int run_table(const void *as_root)
 {
     const bool is_root = *(const bool *)as_root;
-    unsigned wrong = 0;
     if (setpgid(0, 0) != 0 || (!is_root && !become_ordinary()) || !listen_abstract())
         return SETUP_FAILED;
     setenv("FAIRWAY_KEYD", world.program, 1);
     world.victim = start_victim(); /* first: it must not inherit the socket to the key process */
     world.keyd = keyd_loaded(KEYD_SERVE);
-    for (size_t i = 0; i < ARRAY_LEN(deeds); i++)
-        wrong += check_deed(&deeds[i], is_root);
+    const unsigned wrong = check_deeds(deeds, ARRAY_LEN(deeds), is_root, do_it_confined);
     keyd_stop(world.keyd);
     kill(world.victim, SIGKILL);
     return (int)wrong;
 }
 
-static void table_holds(bool as_root)
-{
-#ifdef FAIRWAY_SANITIZED
-    (void)as_root;
-    skip(); /* such a build filters no system calls */
-#endif
-    if (as_root && geteuid() != 0)
-        skip();
-    assert_int_equal(apart(run_table, &as_root), 0);
-}
-
 static void DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
 {
     (void)state;
-    table_holds(true);
+    table_holds(run_table, true);
 }
 
 static void DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
 {
     (void)state;
-    table_holds(false);
+    table_holds(run_table, false);
 }
 
 static void DS7_calls_that_fairway_never_makes_are_refused(void **state)
@@ -606,9 +500,7 @@ static int copy_program(void **state)
 {
     (void)state;
     snprintf(world.program, sizeof world.program, "/tmp/fairway-confine-calls-%d", (int)getpid());
-    AUTO_FREE char *command =
-        mem_format("cp '%s' '%s' && chmod 755 '%s'", keyd_program(), world.program, world.program);
-    return system(command) == 0 ? 0 : -1;
+    return copy_keyd_program(world.program) ? 0 : -1;
 }
 
 static int remove_program(void **state)

@@ -38,6 +38,22 @@ static inline struct http_server *serve(
     return server;
 }
 
+/* Defines `server`, which serves the routes, and the group's setup and teardown: start and stop. */
+#define SERVER_OF(routes)                                                                                    \
+    static struct http_server *server;                                                                       \
+    static int start(void **state)                                                                           \
+    {                                                                                                        \
+        (void)state;                                                                                         \
+        server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});                         \
+        return 0;                                                                                            \
+    }                                                                                                        \
+    static int stop(void **state)                                                                            \
+    {                                                                                                        \
+        (void)state;                                                                                         \
+        http_server_free(server);                                                                            \
+        return 0;                                                                                            \
+    }
+
 struct client {
     int fd;
     size_t len;

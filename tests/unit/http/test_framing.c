@@ -36,21 +36,7 @@ static const struct http_route routes[] = {
     {"GET", "/sum", 0, sum, NULL, NULL},
 };
 
-static struct http_server *server;
-
-static int start(void **state)
-{
-    (void)state;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    return 0;
-}
+SERVER_OF(routes)
 
 #define POST_HEAD "POST /sum HTTP/1.1\r\n" HOST JSON_TYPE
 #define CHUNKED "Transfer-Encoding: chunked\r\n"

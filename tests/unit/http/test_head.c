@@ -18,21 +18,7 @@ static const struct http_route routes[] = {
     {"POST", "/livez", 100, target, NULL, NULL},
 };
 
-static struct http_server *server;
-
-static int start(void **state)
-{
-    (void)state;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    return 0;
-}
+SERVER_OF(routes)
 
 /* Sends the request twice: no reply but a 400, which closes the connection, and no handler runs. Newer
  * libraries close the connection without a reply in some of these cases. */

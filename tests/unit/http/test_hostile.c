@@ -20,21 +20,7 @@ static const struct http_route routes[] = {
     {"POST", "/livez", 100, fine, NULL, NULL},
 };
 
-static struct http_server *server;
-
-static int start(void **state)
-{
-    (void)state;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    return 0;
-}
+SERVER_OF(routes)
 
 #ifdef FAIRWAY_SANITIZED /* a sanitizer keeps freed memory for a while */
 #define MAY_GROW_KIB 300000

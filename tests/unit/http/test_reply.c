@@ -33,21 +33,7 @@ static const struct http_route routes[] = {
     {"GET", "/unavailable", 0, unavailable, NULL, NULL},
 };
 
-static struct http_server *server;
-
-static int start(void **state)
-{
-    (void)state;
-    server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    return 0;
-}
+SERVER_OF(routes)
 
 static void reply_carries_its_headers_and_no_others_of_ours(void **state)
 {
