@@ -39,16 +39,16 @@ export const oneOfEach = defects => HAZARDS.map(hazard => {
   return those.find(({ red }) => !red.some(isNode)) ?? those[0];
 }).filter(Boolean);
 
-// Runs a command and returns its output. Ends its process group when the first test has failed, and on timeout, which grows with the load of
-// the machine.
-function judge(command, args, { cwd, env }, failed) {
+// Runs a command and returns its output. Ends its process group when the output matches `failed`, and on timeout, which grows with the load
+// of the machine.
+function judge(command, args, { cwd, env, failed }) {
   return new Promise(resolve => {
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '', late = false, stopped = 0;
     const end = signal => { try { process.kill(-child.pid, signal); } catch { /* ended already */ } };
     const hear = data => {
       output += data;
-      if (!stopped && failed.test(output)) {
+      if (!stopped && failed?.test(output)) {
         stopped = Date.now();
         end('SIGTERM');
       }
@@ -61,9 +61,16 @@ function judge(command, args, { cwd, env }, failed) {
       if (late || stopped && Date.now() - stopped >= STOP_MS)
         end('SIGKILL');
     }, 1000);
-    child.on('close', (code, signal) => { clearInterval(timer); resolve({ code, signal, late, output }); });
+    child.on('close', (code, signal) => {
+      clearInterval(timer);
+      end('SIGKILL'); // what it has started and left
+      resolve({ code, signal, late, output });
+    });
   });
 }
+
+// Tests of `make run` start sessions of their own, which they end themselves.
+const mayEndEarly = program => !program.startsWith('tests/dev/');
 
 // What a program says of each test: green, its name; red, its name and the reason.
 const SAYS = {
@@ -86,11 +93,11 @@ class Lane {
   // Runs these tests of a program: {red, green, how, output}; green has the names of those that passed.
   async test(program, only) {
     const node = isNode(program), says = SAYS[node ? 'node' : 'cmocka'], begun = Date.now();
+    const filter = !node && only.length > 0 && { LD_PRELOAD: path.join(this.original, '../filter.so'), DEFECT_ONLY: only.join(' ') };
+    const options = { cwd: this.tree, env: { ...this.env, ...filter }, failed: mayEndEarly(program) ? says.red : undefined };
     const { code, signal, late, output } = node
-      ? await judge(process.execPath, ['--test', '--test-reporter=tap', ...only.map(name => `--test-name-pattern=${name}`), program],
-        { cwd: this.tree, env: this.env }, says.red)
-      : await judge(`build/release/${program}`, [], { cwd: this.tree, env: only.length > 0
-        ? { ...this.env, LD_PRELOAD: path.join(this.original, '../filter.so'), DEFECT_ONLY: only.join(' ') } : this.env }, says.red);
+      ? await judge(process.execPath, ['--test', '--test-reporter=tap', ...only.map(name => `--test-name-pattern=${name}`), program], options)
+      : await judge(`build/release/${program}`, [], options);
     const green = [...output.matchAll(says.green)].map(([, name]) => name);
     const red = output.match(says.red)?.[1], why = output.match(says.why)?.[1] ?? '';
     const how = red ? `red: ${red.slice(0, 80)}: ${why}` : late ? 'too slow' : code === 0 ? `${green.length} tests green`
