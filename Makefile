@@ -157,11 +157,12 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_
 
 .PHONY: test test-programs
 # The longest tests come first, so that none runs alone at the end. JOBS=1 runs one at a time.
+TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
+LONGEST = $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm limits steps-refused) \
+    tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs $(BUILD)/tests/integration/test_lease_property
 test: install-test
 	@$(PARALLEL) build test-programs
-	@$(TEST_ENV) tests/run.sh tests/defects/defects.test.mjs tests/e2e/steps*.test.mjs tests/dev/*.test.mjs \
-	    $(filter-out $(wildcard tests/e2e/steps*),$(wildcard tests/e2e/*.test.mjs)) tests/model/*.test.mjs $(INTEGRATION) \
-	    tests/xdr/*.test.mjs tests/fuzz/*.test.mjs tests/localnet/test/*.test.mjs tests/oracle/*.test.mjs $(UNIT) $(FUZZ_PROGRAMS) tests/defects/patches.test.mjs tests/lint/*.test.mjs
+	@$(TEST_ENV) tests/run.sh $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
 # A library that tests preload into fairway, to stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c

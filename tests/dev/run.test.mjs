@@ -38,8 +38,7 @@ function processes() {
 }
 
 /** The processes started by runs in our folder: those with its name in their environment, its PostgreSQL server, and their children. */
-function ours() {
-  const all = processes();
+function ours(all = processes()) {
   const file = path.join(folder, 'postgres/data/postmaster.pid');
   const server = fs.existsSync(file) && Number(fs.readFileSync(file, 'utf8').split('\n')[0]);
   const isOurs = (pid, { parent, environment }) => pid === server || environment.split('\0').includes(`RUN_DIR=${folder}`) ||
@@ -62,17 +61,22 @@ async function endAll() {
 async function assertAllEnded(before, what) {
   const left = () => {
     const all = processes();
-    return new Map([...ours(), ...[...before].filter(([pid, { begun }]) => all.get(pid)?.begun === begun && !all.get(pid).zombie)]);
+    return new Map([...ours(all), ...[...before].filter(([pid, { begun }]) => all.get(pid)?.begun === begun && !all.get(pid).zombie)]);
   };
   await until(() => left().size === 0, 120_000, `${what}: everything has ended`)
     .catch(error => assert.fail(`${error.message}\n${show(left())}`));
 }
 
-/** Runs a target of the Makefile in its own session and process group, as a terminal does. */
-function make(target, settings = {}) {
+/** Runs a target of the Makefile. */
+const make = (target, settings) => launch(['make', target], settings);
+/** Runs what `make run` runs after it has installed and built what is missing, which takes longer than a start. */
+const runScript = settings => launch(['sh', 'tests/dev/run.sh'], { BUILD: process.env.BUILD ?? 'build/release', ...settings });
+
+/** Runs a command in its own session and process group, as a terminal does. */
+function launch([program, ...args], settings) {
   const env = Object.fromEntries(Object.entries(process.env)
     .filter(([name]) => !/^(MAKE|MFLAGS|DATABASE|RPC_URL|FAIRWAY|LISTEN|AUTH|CLIENT|PORT$)/.test(name)));
-  const child = spawn('make', [target], { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
+  const child = spawn(program, args, { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...env, RUN_DIR: folder, PORT: String(port), NUM_CHANNEL_ACCOUNTS: '3', LEDGER_MS: '500', ...settings } });
   const made = { text: '', child, ended: new Promise(resolve => child.on('close', code => resolve(code))) };
   for (const stream of [child.stdout, child.stderr])
@@ -92,11 +96,10 @@ function make(target, settings = {}) {
   return made;
 }
 
-async function started(settings) {
-  const run = make('run', settings);
-  const [, url] = await run.says(/^fairway is ready on (http:\S+)$/m);
+async function started(made = runScript()) {
+  const [, url] = await made.says(/^fairway is ready on (http:\S+)$/m);
   assert.equal((await fetch(`${url}/readyz`)).status, 200, `${url} is ready`);
-  return Object.assign(run, { url });
+  return Object.assign(made, { url });
 }
 
 test('make demo without make run names the command to run first', { timeout: 600_000 }, async () => {
@@ -122,7 +125,7 @@ const endings = {
 };
 for (const [name, act] of Object.entries(endings))
   test(`make run and make demo work, and all processes end after: ${name}`, { timeout: 600_000 }, async () => {
-    const run = await started();
+    const run = await started(make('run'));
     const demo = make('demo');
     assert.equal(await demo.ended, 0, demo.text);
     assert.match(demo.text, /confirmed, txFEE_BUMP_INNER_SUCCESS|confirmed, txSUCCESS/);
@@ -138,7 +141,7 @@ for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel 
   test(`Ctrl-C twice during the start, at "${step}", ends all processes`, { timeout: 600_000 }, async () => {
     if (step === 'PostgreSQL')
       fs.rmSync(folder, { recursive: true }), fs.mkdirSync(folder, 0o755);
-    const run = make('run'), delay = Math.floor(Math.random() * 200);
+    const run = runScript(), delay = Math.floor(Math.random() * 200);
     await run.says(new RegExp(`^== ${step}`, 'm'));
     await sleep(delay);
     run.signal('SIGINT', 'SIGINT');
@@ -147,7 +150,7 @@ for (const step of ['PostgreSQL', 'local Stellar network', 'schema', '3 channel 
   });
 
 test('make run prints its settings first, and serves on the address in LISTEN', { timeout: 600_000 }, async () => {
-  const run = await started({ LISTEN: '127.0.0.2' });
+  const run = await started(runScript({ LISTEN: '127.0.0.2' }));
   assert.equal(run.url, `http://127.0.0.2:${port}`);
   const settings = run.text.slice(run.text.indexOf('== settings'), run.text.indexOf('== PostgreSQL'));
   assert.match(settings, /^== settings; to change one: PORT=8002 make run$/m);
@@ -160,7 +163,7 @@ test('make run prints its settings first, and serves on the address in LISTEN', 
 
 test('of two make run in one folder, started together, one is refused and the other is not affected', { timeout: 600_000 }, async () => {
   const other = String(await freePort());
-  const runs = [make('run'), make('run', { PORT: other, ADMIN_PORT: '0' })];
+  const runs = [runScript(), runScript({ PORT: other, ADMIN_PORT: '0' })];
   const code = await Promise.race(runs.map(({ ended }) => ended));
   const refused = runs.find(({ over }) => over), run = runs.find(made => made !== refused);
   assert.notEqual(code, 0);
@@ -184,7 +187,7 @@ test('make run names a DATABASE_URL and an RPC_URL from the environment, and how
       const server = new URL(fs.readFileSync(path.join(folder, 'postgres/url'), 'utf8').trim());
       server.pathname = '/fairway';
       const named = `postgresql://fairway@${server.host}/fairway`;
-      const second = make('run', { RUN_DIR: `${folder}-2`, PORT: String(await freePort()), DATABASE_URL: server.href, RPC_URL: `${other.url}/?key=secret` });
+      const second = runScript({ RUN_DIR: `${folder}-2`, PORT: String(await freePort()), DATABASE_URL: server.href, RPC_URL: `${other.url}/?key=secret` });
       assert.notEqual(await second.ended, 0);
       assert.ok(second.text.includes(`found in the environment: creates or upgrades fairway's tables in ${named}\n`), second.text);
       assert.ok(second.text.includes(`found in the environment: uses the network of ${other.url}\n`), second.text);
@@ -195,7 +198,7 @@ test('make run names a DATABASE_URL and an RPC_URL from the environment, and how
       run.signal('SIGINT');
       await assertAllEnded(ours(), 'Ctrl-C');
 
-      const moved = make('run', { RPC_URL: other.url });
+      const moved = runScript({ RPC_URL: other.url });
       assert.notEqual(await moved.ended, 0);
       assert.match(moved.text, new RegExp(`^To keep both, use another folder: RUN_DIR=${folder}-2 make run\nTo start afresh, .*: rm -r ${folder}`, 'm'));
       await assertAllEnded(ours(), 'a network of another passphrase');
@@ -204,7 +207,7 @@ test('make run names a DATABASE_URL and an RPC_URL from the environment, and how
       fs.rmSync(`${folder}-2`, { recursive: true, force: true });
     }
     fs.rmSync(path.join(folder, 'localnet'), { recursive: true });
-    const reset = make('run', { LEDGER_MS: '60000' });
+    const reset = runScript({ LEDGER_MS: '60000' });
     assert.notEqual(await reset.ended, 0);
     const [, command] = /the local network in \S+ is new and at ledger \d+\.\nTo keep both, .*\nTo start afresh, .*: (rm -r .*)$/m.exec(reset.text) ?? assert.fail(reset.text);
     await assertAllEnded(ours(), 'a new local network');
@@ -216,7 +219,7 @@ test('make run names a DATABASE_URL and an RPC_URL from the environment, and how
   });
 
 test('a serve that does not start is reported, with the end of its log', { timeout: 600_000 }, async () => {
-  const run = make('run', { LISTEN: '192.0.2.1' }); // no machine has this address
+  const run = runScript({ LISTEN: '192.0.2.1' }); // no machine has this address
   assert.notEqual(await run.ended, 0);
   assert.match(run.text, /make run: fairway serve has ended \(exit code \d+\)\. The end of \S+serve\.log:\n(?:time=.*\n)*time=.* level=error .*192\.0\.2\.1/);
   assert.doesNotMatch(run.text, /ready on/);
@@ -226,7 +229,7 @@ test('a serve that does not start is reported, with the end of its log', { timeo
 test('a serve that does not become ready is reported', { timeout: 600_000 }, async () => {
   let run;
   for (let isReady = true; isReady;) {
-    run = make('run', { READY_TIMEOUT: '3' });
+    run = runScript({ READY_TIMEOUT: '3' });
     await run.says(/^== serve/m);
     const [serve] = await until(() => [...ours()].find(([, { command }]) => /fairway serve/.test(command)), 10_000, 'serve runs');
     process.kill(serve, 'SIGSTOP');
@@ -244,7 +247,7 @@ test('a serve that does not become ready is reported', { timeout: 600_000 }, asy
 for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port + 1000 > 65535 ? port - 1000 : port + 1000]])
   test(`${setting} in use: make run names the process before it starts anything`, { timeout: 600_000 }, async () => {
     const server = http.createServer((_, response) => response.end()).listen(taken(), '127.0.0.1');
-    const run = make('run');
+    const run = runScript();
     assert.notEqual(await run.ended, 0);
     server.close();
     assert.match(run.text, new RegExp(`make run: port ${taken()} of 127\\.0\\.0\\.1 \\(${setting}\\) is in use by process ${process.pid} .*\\. ` +
@@ -253,7 +256,7 @@ for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port 
   });
 
 test('make run refuses settings that are not numbers', { timeout: 600_000 }, async () => {
-  const run = make('run', { LEDGER_MS: '2s' });
+  const run = runScript({ LEDGER_MS: '2s' });
   assert.notEqual(await run.ended, 0);
   assert.match(run.text, /make run: LEDGER_MS must be a number, not "2s"/);
 });
@@ -262,7 +265,7 @@ test('processes left by a killed make run are named, and the command to end them
   const run = await started();
   run.signal('SIGKILL'); // localnet and serve run in their own sessions and stay
   await run.ended;
-  const next = make('run');
+  const next = runScript();
   assert.notEqual(await next.ended, 0);
   const [, ids] = /make run: an earlier `make run` was killed and left these processes .*kill((?: \d+){2})$/ms.exec(next.text) ?? assert.fail(next.text);
   assert.match(next.text, new RegExp(`^ +\\d+ fairway serve ${run.url}$`, 'm'));

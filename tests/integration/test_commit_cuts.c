@@ -20,7 +20,7 @@
 static unsigned cuts(void)
 {
     const char *size = getenv("FAIRWAY_SIZE");
-    return size != NULL && strcmp(size, "long") == 0 ? 10000 : 120;
+    return size != NULL && strcmp(size, "long") == 0 ? 10000 : 60;
 }
 
 static char *url_through(const struct test_db *test, const struct proxy *proxy)
