@@ -57,8 +57,8 @@ static const struct {
          KEYD_SIGNATURES_PER_SECOND_MIN, 1000000},
         WITH_KEYS},
     {{"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, "100000000000",
-         "stroops that fee bumps may offer in an hour; the key process refuses more with 503", NULL, 200,
-         1000000000000000},
+         "stroops that an hour's fee bumps may cost, the highest of each transaction; more get 503", NULL,
+         200, 1000000000000000},
         WITH_KEYS},
     /* pool */
     {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",

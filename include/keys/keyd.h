@@ -42,7 +42,7 @@ struct keyd_secrets {
 #define KEYD_SIGNATURES_PER_SECOND_MIN 20 /* one creation needs as many */
 struct keyd_budget {
     uint32_t signatures_per_second; /* at least KEYD_SIGNATURES_PER_SECOND_MIN */
-    int64_t fee_stroops_per_hour;   /* of fee bumps, creations and merges */
+    int64_t fee_stroops_per_hour;   /* of provisioning, and of each transaction's highest fee bump */
 };
 
 /* What keyd signs at most. These are arguments of the program, and no message changes them (arguments.h). */

@@ -3,19 +3,22 @@
 #define FAIRWAY_KEYS_HANDLE_H
 
 #include "budget.h"
+#include "charged.h"
 #include "ring.h"
 #include "xdr/xdr.h"
 
 struct handle_state {
     struct ring *ring;
     struct budget budget;
+    struct charged *charged;
     struct keyd_settings settings; /* limits.distribution is the account of the secret */
     int64_t warned_us;             /* clock_us() of handle_may_warn */
     bool loaded;                   /* WIRE_LOAD has been handled */
 };
 
-/* Before WIRE_LOAD. ring has its secrets (ring_read). */
+/* Before WIRE_LOAD. ring has its secrets (ring_read). handle_state_wipe frees the state. */
 struct handle_state handle_state_of(struct ring *ring, const struct keyd_settings *settings);
+void handle_state_wipe(struct handle_state *state);
 
 /* ERR_OK: the answer is complete; it may say that the request is refused. Any other error: the request is
  * malformed, which ends the process. */

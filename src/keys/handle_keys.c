@@ -7,10 +7,18 @@
 
 struct handle_state handle_state_of(struct ring *ring, const struct keyd_settings *settings)
 {
-    struct handle_state state = {
-        .ring = ring, .budget = budget_of(&settings->budget, clock_us()), .settings = *settings};
+    struct handle_state state = {.ring = ring,
+        .budget = budget_of(&settings->budget, clock_us()),
+        .charged = charged_new(),
+        .settings = *settings};
     state.settings.limits.distribution = ring->distribution;
     return state;
+}
+
+void handle_state_wipe(struct handle_state *state)
+{
+    charged_free(state->charged);
+    *state = (struct handle_state){0};
 }
 
 /* Seeds are sealed for a network, so another one opens none. But a creation needs none. */

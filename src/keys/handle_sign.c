@@ -90,9 +90,9 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
  * transaction declares, is added.
  */
 static enum err check_inner(struct handle_state *state, const struct envelope *inner,
-    const struct sealed_seed *sealed, int64_t fee_stroops, struct detail *detail)
+    const struct hash *inner_hash, const struct sealed_seed *sealed, int64_t fee_stroops,
+    struct detail *detail)
 {
-    const struct hash hash = envelope_hash(&state->ring->network, inner);
     if (inner->form == ENVELOPE_FEE_BUMP)
         return detail_set(detail, ERR_FEE_BUMP_TX_NOT_ALLOWED, "the transaction is a fee bump already");
     enum err e = policy_check_lease(inner, &inner->source, &state->settings.limits,
@@ -102,13 +102,24 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
     if (fee_stroops <= 0 || fee_stroops - inner->resource_fee_stroops > state->settings.max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
             "the fee is not between 1 and the key process's maximum, with the transaction's resource fee");
-    e = ring_check_signed(state->ring, inner, sealed, &hash);
+    e = ring_check_signed(state->ring, inner, sealed, inner_hash);
     if (e == ERR_SEAL_BROKEN)
         return detail_set(detail, e, "the source's sealed seed does not open");
     return e == ERR_OK ? e
                        : detail_set(detail, e,
                              "The channel account's signature is missing or invalid. Keep the one in the "
                              "lease's transactionXdr.");
+}
+
+/* A repeated bid counts as a signature, but its fee is not charged again (charged.h). */
+static enum err charge(
+    struct handle_state *state, const struct hash *inner_hash, int64_t fee_stroops, struct detail *detail)
+{
+    const int64_t missing = charged_missing(state->charged, inner_hash, fee_stroops);
+    enum err e = budget_take(&state->budget, clock_us(), 1, missing, detail);
+    if (e == ERR_OK)
+        charged_note(state->charged, inner_hash, fee_stroops);
+    return e;
 }
 
 static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, const struct sealed_seed *sealed,
@@ -118,9 +129,11 @@ static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, cons
     struct signature signature;
     struct buf transaction CLEANUP(buf_free) = {0};
     enum err e;
-    if ((e = envelope_decode(xdr, &inner, detail)) != ERR_OK ||
-        (e = check_inner(state, &inner, sealed, fee_stroops, detail)) != ERR_OK ||
-        (e = budget_take(&state->budget, clock_us(), 1, fee_stroops, detail)) != ERR_OK)
+    if ((e = envelope_decode(xdr, &inner, detail)) != ERR_OK)
+        return e;
+    const struct hash inner_hash = envelope_hash(&state->ring->network, &inner);
+    if ((e = check_inner(state, &inner, &inner_hash, sealed, fee_stroops, detail)) != ERR_OK ||
+        (e = charge(state, &inner_hash, fee_stroops, detail)) != ERR_OK)
         return e;
     fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
     *hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));

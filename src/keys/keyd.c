@@ -11,6 +11,9 @@
 #include "client.h"
 
 #define MESSAGE_HEAD 12 /* time and count */
+/* More than a request or an answer has for one item besides its transaction. The answer to a fee bump has
+ * most, less than 180 bytes. */
+#define ITEM_AROUND 256
 
 /* False when the process has no descriptors left. */
 static bool open_lost_fd(struct keyd *keyd)
@@ -146,11 +149,10 @@ static enum err sign_batch(struct keyd *keyd, uint64_t now_s, struct lease_signi
     return client_end(keyd, e, &answer);
 }
 
-/* Whether one more item fits into a message. Counts its bytes. */
+/* Whether one more item fits into a message, and into its answer. Counts its bytes. */
 static bool fits(struct bytes transaction, size_t count, size_t *bytes)
 {
-    const size_t around = sizeof(struct public_key) + sizeof(struct sealed_seed) + 16;
-    *bytes += transaction.len + around;
+    *bytes += transaction.len + ITEM_AROUND;
     return count < SIGN_BATCH_MAX && transaction.len <= KEYD_TRANSACTION_MAX && *bytes <= WIRE_PAYLOAD_MAX;
 }
 

@@ -85,6 +85,7 @@ int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *settings
     do
         code = handle_one(fd, mode, &state, &request, &answer);
     while (code < 0);
+    handle_state_wipe(&state);
     buf_free(&request);
     buf_free(&answer);
     return code;

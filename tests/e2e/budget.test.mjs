@@ -39,12 +39,18 @@ test('leases over the signatures of a second get 503, and none is lost', async (
 
 test('fee bumps over the stroops of an hour get 503, and leases go on', async () => {
   const service = await world.serve({ MAX_FEE: String(MAX_FEE), MAX_RESOURCE_FEE: '0', KEYD_MAX_FEES_PER_HOUR: String(MAX_FEE) });
-  const { json } = await lease(service), inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase);
-  inner.sign(from);
-  const bump = maxFee => service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR(), maxFee: String(maxFee) });
-  assert.equal((await bump(MAX_FEE - LEAST_FEE)).status, 200);
-  refused(await bump(MAX_FEE), /KEYD_MAX_FEES_PER_HOUR=200000/, service);
-  assert.equal((await bump(LEAST_FEE)).status, 200);
+  const signed = async () => {
+    const inner = TransactionBuilder.fromXDR((await lease(service)).json.transactionXdr, world.passphrase);
+    inner.sign(from);
+    return inner.toXDR();
+  };
+  const bump = (transactionXdr, maxFee) => service.post('/v1/fee-bumps', { transactionXdr, maxFee: String(maxFee) });
+  const [one, other] = [await signed(), await signed()];
+  for (let i = 0; i < 3; i++) // charged once
+    assert.equal((await bump(one, MAX_FEE - 2 * LEAST_FEE)).status, 200);
+  refused(await bump(other, MAX_FEE), /KEYD_MAX_FEES_PER_HOUR=200000/, service);
+  assert.equal((await bump(one, MAX_FEE - LEAST_FEE)).status, 200); // the difference
+  assert.equal((await bump(other, LEAST_FEE)).status, 200);
   assert.equal((await lease(service)).status, 201);
   await assertSettled(assert, world, service, ACCOUNTS);
 });

@@ -253,6 +253,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct key_pair empty = {0};
         RULE(memcmp(&ring.secrets->open, &empty, sizeof empty) == 0);
     }
+    handle_state_wipe(&talk.state);
     buf_free(&talk.lease);
     buf_free(&talk.answer);
     return 0;

@@ -14,6 +14,7 @@
 #include <sodium.h>
 
 #include "../../src/keys/seal.h"
+#include "../../src/keys/wire.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "stellar/envelope_build.h"
@@ -24,6 +25,7 @@
 #define NONE INT64_MIN
 #define MAX_FEE 100000 /* keyd_test_settings */
 #define LEASE_FEE 10000
+#define FIRST_SEQUENCE 9
 
 static struct keyd *serving, *provisioning;
 static struct generated_key accounts[2];
@@ -58,6 +60,8 @@ struct attempt {
     enum authority authority;
     int64_t resource_fee; /* of a Soroban transaction; 0: classic */
     bool other_seed;      /* the sealed seed of another account */
+    int64_t sequence;     /* of the transaction, after FIRST_SEQUENCE */
+    uint32_t entries;     /* in the footprint of a Soroban transaction */
 };
 
 /* The texts are the rows of the table in docker/README.md; tests/lint/readme.test.mjs compares them. */
@@ -142,13 +146,14 @@ static void build(const struct attempt *attempt, struct buf *out)
     struct sample sample CLEANUP(sample_wipe) = SAMPLE;
     const struct transaction_head head = {.source = accounts[0].public_key,
         .fee_stroops = attempt->form == LEASE ? (uint32_t)attempt->fee : 100,
-        .sequence = 9,
+        .sequence = FIRST_SEQUENCE + attempt->sequence,
         .max_time_s = time_of(attempt->max_time_s)};
     if (attempt->resource_fee != 0)
         add_extend(&sample, PLAIN, 3);
     else
         add_payment(&sample, attempt->authority == NOBODYS ? NO_SOURCE : PLAIN, 3);
     sample.resource_fee_stroops = attempt->resource_fee;
+    sample.read_only_count = attempt->entries;
     set_times(&sample, 0, 0); /* a max time of 0 is kept as PRECOND_TIME */
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     transaction_build(&sample.view, &head, out);
@@ -244,14 +249,17 @@ static struct keyd *with_budget(const struct keyd_budget *budget)
     return keyd;
 }
 
-/* The fees of one more bump than the budget has. */
+/* Fee bumps of three transactions, with a budget for two and a half. */
 static enum err beyond_budget(const struct attempt *attempt)
 {
     const struct keyd_budget budget = {1000, 2 * MAX_FEE + MAX_FEE / 2};
     struct keyd *keyd = with_budget(&budget);
-    assert_int_equal(bump(keyd, attempt), ERR_OK);
-    assert_int_equal(bump(keyd, attempt), ERR_OK);
-    enum err e = bump(keyd, attempt);
+    struct attempt next = *attempt;
+    assert_int_equal(bump(keyd, &next), ERR_OK);
+    next.sequence++;
+    assert_int_equal(bump(keyd, &next), ERR_OK);
+    next.sequence++;
+    enum err e = bump(keyd, &next);
     keyd_stop(keyd);
     return e;
 }
@@ -359,16 +367,118 @@ static void fees_over_the_budget_are_refused_and_leases_are_not(void **state)
 {
     (void)state;
     const struct attempt dear = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE},
+                         second = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .sequence = 1},
+                         third = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .sequence = 2},
                          good = {"", ERR_OK, LEASE, 0, 60, .fee = 100};
     const struct keyd_budget budget = {1000, 2 * MAX_FEE + MAX_FEE / 2};
     struct keyd *keyd = with_budget(&budget), *other = serving;
     assert_int_equal(bump(keyd, &dear), ERR_OK);
-    assert_int_equal(bump(keyd, &dear), ERR_OK);
-    assert_int_equal(bump(keyd, &dear), ERR_KEYD_BUDGET);
+    assert_int_equal(bump(keyd, &second), ERR_OK);
+    assert_int_equal(bump(keyd, &third), ERR_KEYD_BUDGET);
     serving = keyd;
     assert_int_equal(lease(&good), ERR_OK);
     serving = other;
     keyd_stop(keyd);
+}
+
+/* The transaction of the attempt, signed by its channel account. */
+static void signed_inner(const struct attempt *attempt, struct buf *inner)
+{
+    struct buf transaction CLEANUP(buf_free) = {0};
+    build(attempt, &transaction);
+    const struct signature signature = signature_of(buf_bytes(&transaction));
+    envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &signature, 1, inner);
+}
+
+static enum err bid(struct keyd *keyd, const struct buf *inner, int64_t fee_stroops, struct buf *out)
+{
+    struct bump_signing item = {
+        .inner = buf_bytes(inner), .sealed = accounts[0].sealed, .fee_stroops = fee_stroops, .envelope = out};
+    buf_clear(out);
+    assert_int_equal(keyd_sign_fee_bumps(keyd, &item, 1), ERR_OK);
+    return item.result;
+}
+
+/* The budget is for one and a half transactions at MAX_FEE. */
+static void G7_a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference(void **state)
+{
+    (void)state;
+    const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
+                         second = {"", ERR_OK, BUMP, 0, 300, .sequence = 1};
+    const struct keyd_budget budget = {1000000, MAX_FEE + MAX_FEE / 2};
+    struct keyd *keyd = with_budget(&budget);
+    struct buf one CLEANUP(buf_free) = {0}, two CLEANUP(buf_free) = {0}, out CLEANUP(buf_free) = {0},
+                   again CLEANUP(buf_free) = {0};
+    signed_inner(&first, &one);
+    signed_inner(&second, &two);
+    assert_int_equal(bid(keyd, &one, MAX_FEE / 2, &out), ERR_OK);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(bid(keyd, &one, MAX_FEE / 2, &again), ERR_OK);
+        assert_true(bytes_equal(buf_bytes(&out), buf_bytes(&again)));
+    }
+    assert_int_equal(bid(keyd, &one, MAX_FEE, &again), ERR_OK);
+    assert_int_equal(bid(keyd, &one, MAX_FEE / 2 + 1, &again), ERR_OK); /* a lower one: nothing */
+    assert_int_equal(bid(keyd, &two, MAX_FEE, &again), ERR_KEYD_BUDGET);
+    assert_int_equal(bid(keyd, &two, MAX_FEE / 2, &again), ERR_OK);
+    assert_int_equal(bid(keyd, &two, MAX_FEE, &again), ERR_KEYD_BUDGET);
+    assert_int_equal(bid(keyd, &one, MAX_FEE, &again), ERR_OK); /* charged before */
+    assert_int_equal(bid(keyd, &two, MAX_FEE / 2, &again), ERR_OK);
+    keyd_stop(keyd);
+}
+
+/* A refused bid is not remembered as charged. */
+static void G7_a_fee_bump_that_was_refused_is_charged_when_it_is_repeated(void **state)
+{
+    (void)state;
+    const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE};
+    const struct keyd_budget budget = {1000000, MAX_FEE / 2};
+    struct keyd *keyd = with_budget(&budget);
+    struct buf one CLEANUP(buf_free) = {0}, out CLEANUP(buf_free) = {0};
+    signed_inner(&first, &one);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(bid(keyd, &one, MAX_FEE, &out), ERR_KEYD_BUDGET);
+    keyd_stop(keyd);
+}
+
+/*
+ * The answer to a fee bump is longer than the request. A client chooses the size of its transactions, so it
+ * chooses how near to WIRE_PAYLOAD_MAX a batch of the service comes.
+ */
+static void a_batch_of_fee_bumps_of_any_size_is_answered(void **state)
+{
+    (void)state;
+    enum {
+        BATCH = 64, /* of the service */
+        ENTRY = 36, /* bytes of a footprint's entry */
+        STEPS = 12
+    };
+    struct bump_signing items[BATCH];
+    struct buf inner[2] = {{0}}, outer[BATCH] = {{0}};
+    struct attempt attempt = {"", ERR_OK, BUMP, 0, 300, .resource_fee = 5000};
+    signed_inner(&attempt, &inner[0]);
+    const size_t most = (WIRE_PAYLOAD_MAX / BATCH - inner[0].len) / ENTRY;
+    for (size_t step = 0; step < STEPS; step++)
+        for (int half = 0; half < 2; half++) { /* of the batch is larger by one entry */
+            for (int i = 0; i < 2; i++) {
+                attempt.entries = (uint32_t)(most - step) + (uint32_t)i;
+                buf_clear(&inner[i]);
+                signed_inner(&attempt, &inner[i]);
+            }
+            for (size_t i = 0; i < BATCH; i++) {
+                buf_clear(&outer[i]);
+                items[i] = (struct bump_signing){.inner = buf_bytes(&inner[half && i % 2]),
+                    .sealed = accounts[0].sealed,
+                    .fee_stroops = MAX_FEE,
+                    .envelope = &outer[i]};
+            }
+            assert_int_equal(keyd_sign_fee_bumps(serving, items, BATCH), ERR_OK);
+            for (size_t i = 0; i < BATCH; i++)
+                assert_int_equal(items[i].result, ERR_OK);
+        }
+    buf_free(&inner[0]);
+    buf_free(&inner[1]);
+    for (size_t i = 0; i < BATCH; i++)
+        buf_free(&outer[i]);
 }
 
 static int set_up(void **state)
@@ -394,6 +504,9 @@ int main(void)
         cmocka_unit_test(G7_G9_what_a_captured_fairway_can_and_cannot_have_signed),
         cmocka_unit_test(signatures_over_the_budget_are_refused_one_by_one_and_later_made),
         cmocka_unit_test(fees_over_the_budget_are_refused_and_leases_are_not),
+        cmocka_unit_test(G7_a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference),
+        cmocka_unit_test(G7_a_fee_bump_that_was_refused_is_charged_when_it_is_repeated),
+        cmocka_unit_test(a_batch_of_fee_bumps_of_any_size_is_answered),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd hostile", tests, set_up, tear_down);
 }

@@ -1,0 +1,110 @@
+/* G7: rules of charged.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "charged.h"
+
+/* The hash of a transaction in this set of the table. */
+static struct hash hash_of(uint32_t set, uint32_t number)
+{
+    struct hash hash = {{0}};
+    be32_put(hash.bytes, set);
+    be32_put(hash.bytes + 28, number);
+    return hash;
+}
+
+/* Charges a bid as handle_sign.c does; returns what it cost. */
+static int64_t charge(struct charged *charged, struct hash hash, int64_t fee_stroops)
+{
+    const int64_t missing = charged_missing(charged, &hash, fee_stroops);
+    charged_note(charged, &hash, fee_stroops);
+    return missing;
+}
+
+static void G7_of_the_bids_for_a_transaction_the_highest_is_charged(void **state)
+{
+    (void)state;
+    struct charged *charged = charged_new();
+    const struct hash one = hash_of(7, 1), other = hash_of(7, 2);
+    assert_int_equal(charged_missing(charged, &one, 100), 100);
+    assert_int_equal(charged_missing(charged, &one, 100), 100); /* asking charges nothing */
+    assert_int_equal(charge(charged, one, 100), 100);
+    assert_int_equal(charge(charged, one, 100), 0);
+    assert_int_equal(charge(charged, one, 150), 50);
+    assert_int_equal(charge(charged, one, 1), 0); /* and does not make the next one dearer */
+    assert_int_equal(charge(charged, one, 150), 0);
+    assert_int_equal(charge(charged, other, 150), 150);
+    assert_int_equal(charge(charged, one, INT64_MAX), INT64_MAX - 150);
+    charged_free(charged);
+}
+
+static void G7_a_transaction_is_known_by_its_whole_hash(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(struct hash); i++) {
+        struct charged *charged = charged_new();
+        struct hash one = hash_of(0, 0), other = one;
+        other.bytes[i] ^= 1;
+        assert_int_equal(charge(charged, one, 100), 100);
+        assert_int_equal(charge(charged, other, 100), 100);
+        charged_free(charged);
+    }
+}
+
+static void the_one_that_was_remembered_first_is_forgotten_and_charged_in_full(void **state)
+{
+    (void)state;
+    struct charged *charged = charged_new();
+    for (uint32_t i = 0; i < CHARGED_WAYS; i++)
+        assert_int_equal(charge(charged, hash_of(3, i), 100), 100);
+    assert_int_equal(charge(charged, hash_of(3, 0), 100), 0);
+    assert_int_equal(charge(charged, hash_of(3 + CHARGED_SETS, 0), 100), 100); /* the same set */
+    assert_int_equal(charge(charged, hash_of(4, 0), 100), 100);                /* another one */
+    for (uint32_t i = 1; i < CHARGED_WAYS; i++)
+        assert_int_equal(charge(charged, hash_of(3, i), 100), 0);
+    assert_int_equal(charge(charged, hash_of(3, 0), 100), 100);
+    charged_free(charged);
+}
+
+/* A captured fairway bids on more transactions than the table holds, in any order: what it could spend, the
+ * highest bid of each, is never more than what was charged. */
+static void G7_what_can_be_spent_is_never_more_than_what_was_charged(void **state)
+{
+    (void)state;
+    enum {
+        TRANSACTIONS = 3 * CHARGED_WAYS,
+        BIDS = 100000
+    };
+    struct charged *charged = charged_new();
+    int64_t highest[TRANSACTIONS] = {0}, total = 0, spendable = 0;
+    uint64_t random = 20261122;
+    for (int i = 0; i < BIDS; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const uint32_t at = (uint32_t)(random >> 33) % TRANSACTIONS;
+        const int64_t fee = 1 + (int64_t)(random >> 40) % 1000;
+        total += charge(charged, hash_of(0, at), fee);
+        if (fee > highest[at]) {
+            spendable += fee - highest[at];
+            highest[at] = fee;
+        }
+        assert_true(spendable <= total);
+    }
+    charged_free(charged);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(G7_of_the_bids_for_a_transaction_the_highest_is_charged),
+        cmocka_unit_test(G7_a_transaction_is_known_by_its_whole_hash),
+        cmocka_unit_test(the_one_that_was_remembered_first_is_forgotten_and_charged_in_full),
+        cmocka_unit_test(G7_what_can_be_spent_is_never_more_than_what_was_charged),
+    };
+    return cmocka_run_group_tests_name("keys/charged", tests, NULL, NULL);
+}
