@@ -54,14 +54,17 @@ FAIRWAY_GID=$gid
 # The local network of tests/localnet
 COMPOSE_PROFILES=localnet
 RPC_URL=http://localnet:8000
+NETWORK_PASSPHRASE="Standalone Network ; February 2017"
 FRIENDBOT_URL=http://localnet:8000/friendbot
 # Stellar's quickstart image in local mode
 #COMPOSE_PROFILES=quickstart
 #RPC_URL=http://quickstart:8000/rpc
+#NETWORK_PASSPHRASE="Standalone Network ; February 2017"
 #FRIENDBOT_URL=http://quickstart:8000/friendbot
 # Any other network. Where it has no friendbot, put the key of a funded account into secrets/distribution.seed.
 #COMPOSE_PROFILES=
 #RPC_URL=https://soroban-testnet.stellar.org
+#NETWORK_PASSPHRASE="Test SDF Network ; September 2015"
 #FRIENDBOT_URL=https://friendbot.stellar.org
 NUM_CHANNEL_ACCOUNTS=15
 PORT=8001

@@ -1,6 +1,5 @@
 #include "access_steps.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -15,24 +14,13 @@
 #include "pool/master_keys.h"
 #include "rpc/rpc.h"
 
-void access_steps_free(struct access_steps *steps)
-{
-    free(steps->bound_network);
-    free(steps->rpc_network);
-}
+/* How long one RPC may take to answer at start. */
+#define RPC_TIMEOUT_MIN_MS 1000
+#define RPC_TIMEOUT_MAX_MS 15000
 
-static enum err read_network_row(void *context, struct detail *detail)
+static enum err check_schema(void *context, struct detail *detail)
 {
-    struct access_steps *steps = context;
-    struct network network CLEANUP(network_free) = {0};
-    enum err e = migrate_check(steps->out->db, detail);
-    if (e == ERR_OK)
-        e = network_read(steps->out->db, &network, detail);
-    if (e == ERR_OK && network.passphrase != NULL) {
-        free(steps->bound_network);
-        steps->bound_network = mem_copy_text(network.passphrase);
-    }
-    return e;
+    return migrate_check(((struct access_steps *)context)->out->db, detail);
 }
 
 static enum err check_standby(void *context, struct detail *detail)
@@ -65,42 +53,68 @@ static enum err compare_databases(void *context, struct detail *detail)
     return e;
 }
 
-static enum err read_rpc_network(void *context, struct detail *detail)
+/* Asks one address of RPC_URL, counted from 1, for its network. */
+static enum err check_rpc(
+    const struct pool_access *out, unsigned address, int timeout_ms, struct detail *detail)
 {
-    struct access_steps *steps = context;
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = steps->out->rpc_url, .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){
+        .url = out->rpc_url, .only = address, .timeout_ms = timeout_ms, .cancel_fd = -1});
     struct rpc_network network = {0};
     enum err e = rpc_network(rpc, &network, detail);
-    if (e == ERR_OK)
-        steps->rpc_network = mem_copy_text(network.passphrase);
+    if (e == ERR_OK && !text_equal(network.passphrase, out->passphrase)) {
+        AUTO_FREE char *origin = rpc_origin(out->rpc_url, address);
+        e = detail_set(detail, ERR_CONFIG,
+            "%.50s of RPC_URL serves the network \"%.50s\", but NETWORK_PASSPHRASE is \"%.50s\"", origin,
+            network.passphrase, out->passphrase);
+    }
     rpc_network_free(&network);
     rpc_free(rpc);
     return e;
 }
 
-/* Configuration, database and RPC must name the same network. Uses the first of them that names one. */
-static enum err agree_on_network(const struct access_steps *steps, struct detail *detail)
+/* Shares the time that is left between the RPCs that have not been asked yet. */
+static int rpc_timeout_ms(const struct access_steps *steps, unsigned not_asked)
 {
-    const char *configured = config_text(steps->config, "NETWORK_PASSPHRASE"), *served = steps->rpc_network;
-    const char *chosen = configured != NULL             ? configured
-                         : steps->bound_network != NULL ? steps->bound_network
-                                                        : served;
-    if (chosen == NULL)
-        return detail_set(detail, ERR_CONFIG,
-            "NETWORK_PASSPHRASE is not set, the database is not bound to a network, and RPC_URL is not set");
-    if (served != NULL && !text_equal(chosen, served))
-        return detail_set(
-            detail, ERR_CONFIG, "the RPC serves the network \"%.60s\", not \"%.60s\"", served, chosen);
-    steps->out->passphrase = mem_copy_text(chosen);
-    steps->out->network = network_id_of(chosen);
+    const int share_ms = clock_left_ms(steps->deadline_ms) / (int)not_asked;
+    return share_ms < RPC_TIMEOUT_MIN_MS   ? RPC_TIMEOUT_MIN_MS
+           : share_ms > RPC_TIMEOUT_MAX_MS ? RPC_TIMEOUT_MAX_MS
+                                           : share_ms;
+}
+
+/* Every RPC must be of the network. As long as one answers, another that does not is only warned of:
+ * ingestion compares what it says later (ingest/witness.h). */
+static enum err check_rpcs(void *context, struct detail *detail)
+{
+    const struct access_steps *steps = context;
+    const unsigned count = (unsigned)rpc_address_count(steps->out->rpc_url);
+    struct detail failures[RPC_ADDRESSES_MAX] = {0}; /* empty: it has answered */
+    enum err failed = ERR_CONFIG;
+    bool answered = false;
+    detail_write(detail, "RPC_URL has no address");
+    for (unsigned i = 0; i < count; i++) {
+        enum err e = check_rpc(steps->out, i + 1, rpc_timeout_ms(steps, count - i), &failures[i]);
+        answered |= e == ERR_OK;
+        if (e == ERR_OK)
+            continue;
+        failed = e;
+        *detail = failures[i];
+        if (e != ERR_RPC_UNAVAILABLE && e != ERR_RPC_REFUSED)
+            return e;
+    }
+    if (!answered)
+        return failed;
+    for (unsigned i = 0; i < count; i++)
+        if (failures[i].text[0] != '\0')
+            log_warn("an RPC of RPC_URL does not answer; its network is not checked", "rpc=%u detail=\"%s\"",
+                i + 1, failures[i].text);
     return ERR_OK;
 }
 
 static enum err load_keyd(struct access_steps *steps, struct detail *detail)
 {
     struct pool_access *out = steps->out;
-    enum err e = keyd_load(out->keyd, &out->network, out->keys, out->key_count, &steps->current,
-        &steps->is_new, &out->distribution, detail);
+    enum err e = keyd_load(
+        out->keyd, out->keys, out->key_count, &steps->current, &steps->is_new, &out->distribution, detail);
     out->limits.limits.distribution = out->distribution;
     steps->keys_loaded = e == ERR_OK;
     if (e == ERR_OK && steps->is_new)
@@ -155,7 +169,7 @@ enum err access_steps_connect(struct access_steps *steps, struct detail *detail)
     enum err e = database_open(
         steps->config, &(struct db_settings){.name = "fairway start"}, steps->deadline_ms, &out->db, detail);
     if (e == ERR_OK)
-        e = retry_until(read_network_row, steps, steps->deadline_ms, detail);
+        e = retry_until(check_schema, steps, steps->deadline_ms, detail);
     if (e == ERR_OK && (steps->needs & NEEDS_DATABASE_URL) != 0 &&
         !text_equal(out->database_url, out->database_direct_url))
         e = retry_until(compare_databases, steps, steps->deadline_ms, detail);
@@ -167,8 +181,29 @@ enum err access_steps_connect(struct access_steps *steps, struct detail *detail)
             " change the responses",
             NULL);
     if (e == ERR_OK && out->rpc_url != NULL)
-        e = retry_until(read_rpc_network, steps, steps->deadline_ms, detail);
-    return e == ERR_OK ? agree_on_network(steps, detail) : e;
+        e = retry_until(check_rpcs, steps, steps->deadline_ms, detail);
+    return e;
+}
+
+static enum err try_check_network(void *context, struct detail *detail)
+{
+    const struct pool_access *out = ((struct access_steps *)context)->out;
+    struct network network CLEANUP(network_free) = {0};
+    enum err e = network_read(out->db, &network, detail);
+    if (e != ERR_OK)
+        return e;
+    if (network.passphrase == NULL)
+        return detail_set(detail, ERR_CONFIG,
+            "the database is not bound to a network yet: run fairway ensure-accounts first");
+    if (!text_equal(network.passphrase, out->passphrase))
+        return detail_set(detail, ERR_CONFIG, "the database is bound to the network \"%.60s\", not \"%.60s\"",
+            network.passphrase, out->passphrase);
+    return ERR_OK;
+}
+
+enum err access_steps_check_network(struct access_steps *steps, struct detail *detail)
+{
+    return retry_until(try_check_network, steps, steps->deadline_ms, detail);
 }
 
 enum err access_steps_load_keys(struct access_steps *steps, struct detail *detail)

@@ -32,8 +32,10 @@ static const struct {
          "Stellar RPC, http or https; several, with commas between them, are compared", NULL, 0, 0},
         WITH_POOL},
     {{"NETWORK_PASSPHRASE", CONFIG_TEXT, NULL,
-         "passphrase of the network (default: the database's; before the first start, the RPC's)", NULL, 0,
-         0},
+         "passphrase of the network; the database and each RPC must be of that network:\n"
+         "      \"Public Global Stellar Network ; September 2015\", \"Test SDF Network ; September 2015\" "
+         "(testnet)",
+         NULL, 0, 0},
         WITH_POOL},
     {{"LEDGER_SECONDS", CONFIG_NUMBER, "6", "expected seconds between two ledgers", NULL, 1, 60},
         WITH_POOL | FOR_HOLD},

@@ -79,7 +79,6 @@ static void read_limits(const struct config *config, struct pool_access *out)
     const int64_t max_fee = (int64_t)config_number(config, "MAX_FEE");
     const int64_t max_resource_fee = (int64_t)config_number(config, "MAX_RESOURCE_FEE");
     const uint32_t base_fee = (uint32_t)config_number(config, "BASE_FEE");
-    const char *network = config_text(config, "NETWORK_PASSPHRASE");
     out->limits = (struct keyd_settings){
         .limits = {.base_fee_stroops = base_fee,
             .max_resource_fee_stroops = max_resource_fee,
@@ -87,11 +86,9 @@ static void read_limits(const struct config *config, struct pool_access *out)
             .max_bump_fee_stroops = max_fee},
         .max_lease_fee_stroops = (int64_t)base_fee * OPERATIONS_MAX + max_resource_fee,
         .max_bump_fee_stroops = max_fee,
-        .has_network = network != NULL,
+        .network = out->network,
         .has_distribution = config_text(config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL,
         .distribution = out->distribution};
-    if (network != NULL)
-        out->limits.network = network_id_of(network);
     out->funds = (struct funds_limits){.payment_stroops = 2 * out->limits.limits.bump_base_fee_stroops,
         .low_payments = (int64_t)config_number(config, "LOW_BALANCE_PAYMENTS"),
         .min_payments = (int64_t)config_number(config, "MIN_BALANCE_PAYMENTS")};
@@ -104,6 +101,7 @@ static enum err read_options(
     out->database_url = config_text(config, "DATABASE_URL");
     out->database_direct_url = database_direct_url(config);
     out->rpc_url = config_text(config, "RPC_URL");
+    out->passphrase = config_text(config, "NETWORK_PASSPHRASE");
     const char *failover = config_text(config, "DATABASE_FAILOVER");
     out->synchronous_failover = text_equal(failover, "synchronous");
     if (!out->synchronous_failover && !text_equal(failover, "asynchronous"))
@@ -113,6 +111,11 @@ static enum err read_options(
         return detail_set(detail, ERR_CONFIG, "DATABASE_URL is not set");
     if (needs_rpc && out->rpc_url == NULL)
         return detail_set(detail, ERR_CONFIG, "RPC_URL is not set");
+    if (out->passphrase == NULL)
+        return detail_set(detail, ERR_CONFIG,
+            "NETWORK_PASSPHRASE is not set: \"Public Global Stellar Network ; September 2015\", or of testnet"
+            " \"Test SDF Network ; September 2015\"; of others, see getNetwork of the RPC");
+    out->network = network_id_of(out->passphrase);
     if (distribution != NULL && address_decode(distribution, &out->distribution) != ERR_OK)
         return detail_set(
             detail, ERR_CONFIG, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY is not an account address (G...)");
@@ -144,13 +147,7 @@ static enum err start_without_keys(struct access_steps *steps, struct detail *de
         (e = confinement_enter(steps->config, 0, LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
-    if (steps->bound_network == NULL)
-        return detail_set(detail, ERR_CONFIG,
-            "the database is not bound to a network yet: run fairway ensure-accounts first");
-    if (!text_equal(steps->bound_network, steps->out->passphrase))
-        return detail_set(detail, ERR_CONFIG, "the database is bound to the network \"%.60s\", not \"%.60s\"",
-            steps->bound_network, steps->out->passphrase);
-    return ERR_OK;
+    return access_steps_check_network(steps, detail);
 }
 
 static struct access_steps steps_new(const struct config *config, unsigned needs, struct pool_access *out)
@@ -166,7 +163,7 @@ int pool_access_open(
     const struct config *config, enum keyd_mode mode, unsigned needs, struct pool_access *out)
 {
     struct detail detail = {0};
-    struct access_steps steps CLEANUP(access_steps_free) = steps_new(config, needs, out);
+    struct access_steps steps = steps_new(config, needs, out);
     enum err e = start(&steps, mode, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
@@ -174,7 +171,7 @@ int pool_access_open(
 int pool_access_open_without_keys(const struct config *config, struct pool_access *out)
 {
     struct detail detail = {0};
-    struct access_steps steps CLEANUP(access_steps_free) = steps_new(config, NEEDS_RPC, out);
+    struct access_steps steps = steps_new(config, NEEDS_RPC, out);
     enum err e = start_without_keys(&steps, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
@@ -183,5 +180,4 @@ void pool_access_close(struct pool_access *access)
 {
     keyd_stop(access->keyd);
     db_free(access->db);
-    free(access->passphrase);
 }

@@ -1,7 +1,7 @@
 /*
  * What a command that works on the pool needs: key process, database session, network. The key process starts
- * first, before this process opens any socket; then come the database and the RPC. Each is checked against
- * the others.
+ * first, before this process opens any socket, and is told the network; then come the database and the RPCs,
+ * which must be of that network.
  */
 #ifndef FAIRWAY_POOL_ACCESS_H
 #define FAIRWAY_POOL_ACCESS_H
@@ -19,7 +19,7 @@ struct pool_access {
     const char *database_url, *database_direct_url;
     bool synchronous_failover; /* of the database */
     const char *rpc_url;       /* NULL: not set */
-    char *passphrase;
+    const char *passphrase;    /* of the network */
     struct network_id network;
     struct public_key distribution;
     struct keyd_settings limits; /* of keyd, and for our own checks of fees */

@@ -51,9 +51,8 @@ struct keyd_settings {
     struct policy_limits limits;   /* keyd gets base_fee_stroops and max_resource_fee_stroops */
     int64_t max_lease_fee_stroops; /* inner fee cap */
     int64_t max_bump_fee_stroops;  /* of a fee bump without its resource fee, of a creation or merge */
-    bool has_network;              /* else the network is that of keyd_load */
-    struct network_id network;
-    bool has_distribution; /* else it is the account of the secret */
+    struct network_id network;     /* signatures are for this network only */
+    bool has_distribution;         /* else it is the account of the secret */
     struct public_key distribution;
 };
 
@@ -77,14 +76,12 @@ MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const s
     const struct keyd_secrets *secrets, struct keyd **out, struct detail *detail);
 
 /*
- * Sends the network and the known key rows: once, before any other call. Returns in *current the row of the
- * key that seals new seeds, and in *distribution the distribution account. *is_new: *current is not among the
- * rows, and must be stored before the first seed that it seals. ERR_CONFIG: no secret matches a known row, or
- * the network is not that of the settings.
+ * Sends the known key rows: once, before any other call. Returns in *current the row of the key that seals
+ * new seeds, and in *distribution the distribution account. *is_new: *current is not among the rows, and must
+ * be stored before the first seed that it seals. ERR_CONFIG: no secret matches a known row.
  */
-MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct network_id *network,
-    const struct master_key_row rows[], size_t row_count, struct master_key_row *current, bool *is_new,
-    struct public_key *distribution, struct detail *detail);
+MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t row_count,
+    struct master_key_row *current, bool *is_new, struct public_key *distribution, struct detail *detail);
 
 struct generated_key {
     struct public_key public_key;

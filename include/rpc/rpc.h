@@ -33,6 +33,9 @@ size_t rpc_address_count(const char *url);
 /* Whether one of them is http, not https, and of another host: anyone on the network path can change its
  * responses. */
 bool rpc_is_plain(const char *url);
+/* Scheme, host and port of the address of url, counted from 1: the rest may be secret. The caller frees the
+ * text. */
+char *rpc_origin(const char *url, unsigned address);
 /* The address, counted from 1, that the next call uses. */
 unsigned rpc_address(const struct rpc *rpc);
 

@@ -63,9 +63,8 @@ void arguments_write(const struct arguments *arguments, struct arguments_text *o
         [MAX_RESOURCE_FEE] = settings->limits.max_resource_fee_stroops,
         [MAX_LEASE_FEE] = settings->max_lease_fee_stroops,
         [MAX_BUMP_FEE] = settings->max_bump_fee_stroops};
-    char network[HASH_HEX_SIZE] = UNSET, distribution[ADDRESS_SIZE] = UNSET;
-    if (settings->has_network)
-        hex_encode(settings->network.bytes, sizeof settings->network.bytes, network);
+    char network[HASH_HEX_SIZE], distribution[ADDRESS_SIZE] = UNSET;
+    hex_encode(settings->network.bytes, sizeof settings->network.bytes, network);
     if (settings->has_distribution)
         address_encode(&settings->distribution, distribution);
     snprintf(out->text[PROGRAM], ARGUMENT_SIZE, "fairway-keyd");
@@ -100,9 +99,8 @@ static bool read_numbers(char *const argv[], int64_t values[static NUMBERS])
 static bool read_network(const char *argument, struct keyd_settings *out)
 {
     const char *text = value_of(argument, "network");
-    out->has_network = text != NULL && !text_equal(text, UNSET);
-    return text != NULL && (!out->has_network || hex_decode(text, strlen(text), out->network.bytes,
-                                                     sizeof out->network.bytes) == ERR_OK);
+    return text != NULL &&
+           hex_decode(text, strlen(text), out->network.bytes, sizeof out->network.bytes) == ERR_OK;
 }
 
 static bool read_distribution(const char *argument, struct keyd_settings *out)

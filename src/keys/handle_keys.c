@@ -1,6 +1,4 @@
 /* The messages that load the key ring and generate keys. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "handle.h"
 #include "wire.h"
@@ -21,36 +19,21 @@ void handle_state_wipe(struct handle_state *state)
     *state = (struct handle_state){0};
 }
 
-/* Seeds are sealed for a network, so another one opens none. But a creation needs none. */
-static enum err check_network(
-    const struct keyd_settings *settings, const struct network_id *network, struct detail *detail)
-{
-    if (settings->has_network && memcmp(&settings->network, network, sizeof *network) != 0)
-        return detail_set(
-            detail, ERR_CONFIG, "the key process is for the network of NETWORK_PASSPHRASE only");
-    return ERR_OK;
-}
-
 enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     struct master_key_row rows[MASTER_KEY_ROWS_MAX], none = {0};
-    struct network_id network;
     struct detail detail = {0};
     bool is_new = false;
     uint32_t count;
-    enum err e;
-    if ((e = xdr_opaque(request, network.bytes, sizeof network.bytes)) != ERR_OK ||
-        (e = xdr_u32(request, &count)) != ERR_OK)
+    enum err e = xdr_u32(request, &count);
+    if (e != ERR_OK)
         return e;
     if (count > MASTER_KEY_ROWS_MAX)
         return ERR_XDR_INVALID;
     for (uint32_t i = 0; i < count; i++)
         if ((e = wire_get_row(request, &rows[i])) != ERR_OK)
             return e;
-    state->ring->network = network;
-    enum err result = check_network(&state->settings, &network, &detail);
-    if (result == ERR_OK)
-        result = ring_load(state->ring, rows, count, &is_new, &detail);
+    const enum err result = ring_load(state->ring, rows, count, &is_new, &detail);
     state->loaded = result == ERR_OK; /* else the process ends after this answer */
     wire_put_result(answer, result, &detail);
     wire_put_row(answer, result == ERR_OK ? &state->ring->current->row : &none);

@@ -82,16 +82,14 @@ static enum err unavailable(struct detail *detail)
     return detail_set(detail, ERR_KEYD_UNAVAILABLE, "the key process does not answer");
 }
 
-enum err keyd_load(struct keyd *keyd, const struct network_id *network, const struct master_key_row rows[],
-    size_t row_count, struct master_key_row *current, bool *is_new, struct public_key *distribution,
-    struct detail *detail)
+enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t row_count,
+    struct master_key_row *current, bool *is_new, struct public_key *distribution, struct detail *detail)
 {
     enum err e, result = ERR_OK;
     struct xdr_reader answer;
     if (row_count > MASTER_KEY_ROWS_MAX)
         return detail_set(detail, ERR_CONFIG, "more than %d master keys", MASTER_KEY_ROWS_MAX);
     struct buf *request = client_begin(keyd);
-    buf_add(request, network->bytes, sizeof network->bytes);
     buf_add_u32(request, (uint32_t)row_count);
     for (size_t i = 0; i < row_count; i++)
         wire_put_row(request, &rows[i]);

@@ -5,9 +5,9 @@
 
 #include "base/log.h"
 
-enum err ring_open(struct ring *ring, struct detail *detail)
+enum err ring_open(struct ring *ring, const struct network_id *network, struct detail *detail)
 {
-    *ring = (struct ring){.secrets = sodium_malloc(sizeof *ring->secrets)};
+    *ring = (struct ring){.network = *network, .secrets = sodium_malloc(sizeof *ring->secrets)};
     /* sodium_malloc locks the pages too, but does not report when that fails */
     if (ring->secrets == NULL || sodium_mlock(ring->secrets, sizeof *ring->secrets) != 0)
         return detail_set(detail, ERR_CONFIG, "the pages for secrets cannot be locked: raise RLIMIT_MEMLOCK");

@@ -42,7 +42,7 @@ struct ring_secrets {
 };
 
 struct ring {
-    struct network_id network;
+    struct network_id network; /* seeds are sealed for it, and signatures are for it */
     struct public_key distribution;
     const struct ring_key *current; /* seals new seeds */
     bool verified;                  /* a signature of this message */
@@ -50,8 +50,9 @@ struct ring {
     struct ring_secrets *secrets;
 };
 
-/* Allocates the guarded memory. ERR_CONFIG when it cannot be locked: secrets could be swapped out. */
-MUST_CHECK enum err ring_open(struct ring *ring, struct detail *detail);
+/* Allocates the guarded memory of a ring for this network. ERR_CONFIG when it cannot be locked: secrets could
+ * be swapped out. */
+MUST_CHECK enum err ring_open(struct ring *ring, const struct network_id *network, struct detail *detail);
 
 /* Wipes the secrets. The pages are freed when the process ends: the sandbox forbids munlock. */
 void ring_close(struct ring *ring);

@@ -113,7 +113,8 @@ static enum err prepare(const struct arguments *arguments, struct ring *ring, st
         return e;
     if (sodium_init() < 0)
         return detail_set(detail, ERR_CONFIG, "libsodium does not initialize");
-    if ((e = ring_open(ring, detail)) != ERR_OK || (e = ring_read(ring, secrets, detail)) != ERR_OK ||
+    if ((e = ring_open(ring, &arguments->settings.network, detail)) != ERR_OK ||
+        (e = ring_read(ring, secrets, detail)) != ERR_OK ||
         (e = check_distribution(&arguments->settings, ring, detail)) != ERR_OK)
         return e;
     return sandbox_enter(arguments->socket_fd, detail);

@@ -13,7 +13,7 @@
 /* Add new types at the end: an older peer then takes them as unknown, not as another type. */
 enum wire_type {
     WIRE_READY = 1,    /* from keyd: it is sandboxed and ready, or why it is not */
-    WIRE_LOAD,         /* network and key rows: the first request, once */
+    WIRE_LOAD,         /* key rows: the first request, once */
     WIRE_GENERATE,     /* new sealed seeds */
     WIRE_LEASES,       /* a batch of leases to sign; the answer has a result for each */
     WIRE_FEE_BUMPS,    /* a batch of fee bumps to sign, likewise */

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "call.h"
 #include "field.h"
+#include "origin.h"
 
 /* Returns the next address in *list, without spaces around it, and moves *list past it; empty at the end. */
 static struct bytes next_address(const char **list)
@@ -38,11 +39,21 @@ static bool is_loopback(const char *url)
     return false;
 }
 
+char *rpc_origin(const char *url, unsigned address)
+{
+    struct bytes text = {0};
+    for (unsigned n = 0; n < address; n++)
+        text = next_address(&url);
+    AUTO_FREE char *one = mem_format("%.*s", (int)text.len, (const char *)text.data);
+    return origin_of(one);
+}
+
 bool rpc_is_plain(const char *url)
 {
-    for (struct bytes address; (address = next_address(&url)).len > 0;) {
-        const char *text = (const char *)address.data;
-        if (text_starts(text, "http://") && !is_loopback(text + strlen("http://")))
+    const unsigned count = (unsigned)rpc_address_count(url);
+    for (unsigned n = 1; n <= count; n++) {
+        AUTO_FREE char *origin = rpc_origin(url, n);
+        if (text_starts(origin, "http://") && !is_loopback(origin + strlen("http://")))
             return true;
     }
     return false;

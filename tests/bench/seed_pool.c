@@ -29,8 +29,8 @@ int main(int argc, char **argv)
     struct keyd_secrets secrets = {.master_key_fd = open(argv[2], O_RDONLY | O_CLOEXEC),
         .passphrase_fd = -1,
         .distribution_fd = open(argv[3], O_RDONLY | O_CLOEXEC)};
-    const struct network_id network = network_id_of(argv[5]);
     const struct keyd_settings settings = {.budget = {1000000, INT64_MAX},
+        .network = network_id_of(argv[5]),
         .limits = {.base_fee_stroops = 100},
         .max_lease_fee_stroops = 1000000,
         .max_bump_fee_stroops = 1000000};
@@ -38,8 +38,7 @@ int main(int argc, char **argv)
     struct public_key distribution;
     bool is_new;
     check(keyd_start(argv[1], KEYD_PROVISION, &settings, &secrets, &keyd, &detail), &detail, "key process");
-    check(
-        keyd_load(keyd, &network, NULL, 0, &current, &is_new, &distribution, &detail), &detail, "master key");
+    check(keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, &detail), &detail, "master key");
     struct db *db = db_new(&(struct db_settings){.url = argv[4], .kind = DB_DIRECT, .name = "seed_pool"});
     check(pool_seed_network(db, argv[5], &distribution, &detail), &detail, "network");
     check(pool_seed_accounts(db, keyd, 0, strtoul(argv[6], NULL, 10), NULL, &detail), &detail, "accounts");

@@ -51,8 +51,8 @@ static struct keyd *start(enum keyd_mode mode)
     static const char seed[] = "SAFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQX44I";
     const struct keyd_secrets secrets = {
         pipe_of("0123456789abcdef0123456789abcdef", 32), -1, pipe_of(seed, sizeof seed - 1)};
-    const struct network_id network = network_id_of("fairway bench");
     const struct keyd_settings settings = {.budget = {1000000, INT64_MAX},
+        .network = network_id_of("fairway bench"),
         .limits = {.base_fee_stroops = 100},
         .max_lease_fee_stroops = 10000,
         .max_bump_fee_stroops = 100000};
@@ -61,7 +61,7 @@ static struct keyd *start(enum keyd_mode mode)
     struct public_key distribution;
     bool is_new;
     check(keyd_start(program, mode, &settings, &secrets, &keyd, NULL));
-    check(keyd_load(keyd, &network, NULL, 0, &current, &is_new, &distribution, NULL));
+    check(keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, NULL));
     return keyd;
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # `make run`: a complete fairway on this machine. By default it has its own PostgreSQL server, local Stellar network, master key and
-# distribution account, all kept in run/ and used again by the next run. DATABASE_URL and RPC_URL select others, for example testnet.
+# distribution account, all kept in run/ and used again by the next run. DATABASE_URL and RPC_URL select others, for example testnet;
+# NETWORK_PASSPHRASE is then that of the RPC, unless it is set.
 # The settings are printed first. READY_TIMEOUT is the time in seconds that fairway may take to be ready (60).
 # Ctrl-C, or closing the terminal, stops what this script started and nothing else.
 set -eu
@@ -242,6 +243,11 @@ if [ -n "$own_network" ]; then
         another_network "$database has ledger $cursor, but the local network in $dir/localnet is new and at ledger $latest."
     fi
 fi
+
+NETWORK_PASSPHRASE=${NETWORK_PASSPHRASE:-${served:-$bound}}
+[ -n "$NETWORK_PASSPHRASE" ] || fail 69 "$(without_path "$RPC_URL") does not say which network it serves (getNetwork). To try without it, \
+set NETWORK_PASSPHRASE"
+export NETWORK_PASSPHRASE
 
 step "master key and distribution account"
 if [ -z "${CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE:-}${CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE:-}${MASTER_KEY_FILE:-}" ]; then

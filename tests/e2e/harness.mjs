@@ -83,6 +83,8 @@ class World {
   }
 
   async prepare(accounts) {
+    const { passphrase } = await this.network.getNetwork();
+    this.passphrase = this.env.NETWORK_PASSPHRASE = passphrase;
     const { stdout } = await this.postgres('start');
     this.env.DATABASE_URL = stdout.trim();
     this.env.MASTER_KEY_FILE = path.join(this.folder, 'master.key');
@@ -94,8 +96,6 @@ class World {
     await this.fairway('migrate');
     if (accounts > 0)
       await this.fairway('ensure-accounts', String(accounts));
-    const { passphrase } = await this.network.getNetwork();
-    this.passphrase = passphrase;
   }
 
   /** Runs a command to its end; throws with its output when its exit code is not 0. */

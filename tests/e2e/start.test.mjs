@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Stop } from '../faults/stop.mjs';
-import { Service, startWorld, until } from './harness.mjs';
+import { startLocalnet } from '../localnet/localnet.mjs';
+import { freePort, Service, startWorld, until } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
 let world;
@@ -113,7 +114,7 @@ test('permanent errors end the start at once', { timeout: 600_000 }, async () =>
   url.pathname = '/without_schema';
   for (const [env, words] of [
     [{ DATABASE_URL: url.href }, /run fairway migrate/],
-    [{ NETWORK_PASSPHRASE: 'another network' }, /RPC serves the network/],
+    [{ NETWORK_PASSPHRASE: 'another network' }, /serves the network .*, but NETWORK_PASSPHRASE is/],
     [{ DATABASE_URL: url.href, DATABASE_DIRECT_URL: world.env.DATABASE_URL }, /DATABASE_URL and DATABASE_DIRECT_URL lead to different databases/],
   ]) {
     const service = start(env);
@@ -122,5 +123,34 @@ test('permanent errors end the start at once', { timeout: 600_000 }, async () =>
     await until(() => ended, 10_000, `it ends without waiting for START_TIMEOUT:\n${service.log}`);
     assert.deepEqual(ended, { code: 78, signal: null });
     assert.match(service.log, words);
+  }
+});
+
+test('each RPC of RPC_URL must be of the network; one that does not answer is logged while another answers', { timeout: 600_000 }, async () => {
+  const other = await startLocalnet({ port: 0, ledgerMs: 0, passphrase: 'another network' }), silent = await gatedRpc();
+  gates.push(other);
+  const ours = world.localnet.url, nothing = `http://127.0.0.1:${await freePort()}`;
+  const theirs = other.url.replace('//', '//user:hush@') + '/?key=hush';
+  const named = new RegExp(`level=error .*detail="${other.url} of RPC_URL serves the network .*another network.*, but NETWORK_PASSPHRASE is `);
+  for (const [urls, words, code] of [
+    [[ours, theirs], named, 78],
+    [[theirs, ours], named, 78],
+    [[nothing, theirs], named, 78],
+    [[ours, 'ftp://127.0.0.1'], /RPC_URL is not an http or https URL/, 78],
+    [[nothing, nothing], /cannot start yet.*RPC_UNAVAILABLE/, 69],
+    [[','], /RPC_URL has no address/, 78],
+  ]) {
+    const service = start({ RPC_URL: urls.join(), START_TIMEOUT: '2' });
+    await until(() => service.process.exitCode !== null, 20_000, `it ends:\n${service.log}`);
+    assert.equal(service.process.exitCode, code, service.log);
+    assert.match(service.log, words);
+    assert.doesNotMatch(service.log, /hush|msg=started/);
+  }
+  for (const [urls, place] of [[[nothing, ours], 1], [[ours, nothing], 2], [[silent.url, ours], 1], [[ours, ours], 0]]) {
+    const service = start({ RPC_URL: urls.join(), START_TIMEOUT: '6' });
+    await service.ready();
+    const [, logged] = /an RPC of RPC_URL does not answer; its network is not checked" rpc=(\d)/.exec(service.log) ?? [];
+    assert.equal(Number(logged ?? 0), place, service.log);
+    assert.deepEqual(await service.kill(), { code: 0, signal: null });
   }
 });

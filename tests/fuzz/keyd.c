@@ -67,8 +67,8 @@ static void prepare(void)
     bool is_new;
     RULE(sodium_init() >= 0);
     strkey_encode(STRKEY_SEED, master_key, sizeof master_key, seed);
-    RULE(ring_open(&ring, &detail) == ERR_OK);
-    ring.network = network_id_of("fuzz");
+    const struct network_id network = network_id_of("fuzz");
+    RULE(ring_open(&ring, &network, &detail) == ERR_OK);
     const struct keyd_secrets secrets = {.master_key_fd = fd_of(master_key, sizeof master_key),
         .passphrase_fd = -1,
         .distribution_fd = fd_of(seed, strlen(seed))};
@@ -221,7 +221,7 @@ static void any_message(struct talk *talk, struct script *script)
     const size_t which = (size_t)take(script, 1) % ARRAY_LEN(functions);
     const struct bytes payload = take_bytes(script, (size_t)take(script, 2));
     (void)handle(talk, functions[which], payload);
-    if (which == 0) { /* the next message goes to a process with the right network and keys again */
+    if (which == 0) { /* the next message goes to a process with the right keys again */
         ring = loaded;
         *ring.secrets = loaded_secrets;
     }

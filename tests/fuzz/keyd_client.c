@@ -59,11 +59,10 @@ static enum err call(struct keyd *keyd, unsigned which)
     struct master_key_row current;
     struct public_key distribution;
     struct generated_key keys[2];
-    const struct network_id network = {0};
     bool is_new;
     switch (type_of(which)) {
     case WIRE_LOAD:
-        return keyd_load(keyd, &network, NULL, 0, &current, &is_new, &distribution, &detail);
+        return keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, &detail);
     case WIRE_GENERATE:
         return keyd_generate(keyd, ARRAY_LEN(keys), keys);
     case WIRE_LEASES:

@@ -101,7 +101,7 @@ const conversations = {
   'edited-bump': [...lease, 1, 0, 0, 2, 0, 1, 0, 60, 9],
   'edited-lease': [0, 100, 0, 0, 0, 0, 60, 2, 0, 40, 1, 0, 100, 5, ...bump],
   merge,
-  'load-and-lease': [3, 0, 0, 40, ...Array(40).fill(0), ...lease],
+  'load-and-lease': [3, 0, 0, 4, ...Array(4).fill(0), ...lease],
   generate: [3, 1, 0, 4, 0, 0, 0, 3],
   'raw-leases': [3, 2, 0, 12, ...Array(11).fill(0), 1],
 };

@@ -73,6 +73,7 @@ before(async () => {
     DATABASE_URL: 'postgresql:///?service=fairway',
     PGSERVICEFILE: '/run/secrets/pg_service.conf',
     RPC_URL: localnet.url,
+    NETWORK_PASSPHRASE: world.passphrase,
     MASTER_KEY_FILE: '/run/secrets/master.key',
     DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: '/run/secrets/distribution.seed',
     CLIENT_AUTH_PUBLIC_KEYS: world.client.publicKey(),

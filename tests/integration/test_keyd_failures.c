@@ -61,7 +61,7 @@ static enum outcome load(struct keyd *keyd)
     struct master_key_row current;
     struct detail detail = {0};
     bool is_new;
-    enum err e = keyd_load(keyd, &network, NULL, 0, &current, &is_new, &distribution, &detail);
+    enum err e = keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, &detail);
     if (e == ERR_KEYD_UNAVAILABLE)
         return ENDED;
     if (e != ERR_OK)

@@ -40,7 +40,8 @@ enum form {
     SAME_SEQUENCE, /* two leases that differ, with one sequence number */
     BUMP_AGAIN,    /* of a transaction that was bumped before */
     BEYOND_BUDGET,
-    OTHER_NETWORK, /* as that of the first message */
+    BUMP_OTHER_NETWORK, /* of a transaction that the channel account has signed for another network */
+    OTHER_NETWORK,      /* a lease, and a creation; ERR_REFUSED: it is for the network of keyd */
     SECOND_LOAD
 };
 
@@ -76,7 +77,7 @@ struct attempt {
 #define UNKNOWN_INNER "a fee bump for what the key process has not signed"
 #define FOREIGN "anything with the sealed seed of another account, network or master key"
 #define MORE "more signatures or fees than the budget"
-#define ANOTHER_NETWORK "anything for another network, when NETWORK_PASSPHRASE is set"
+#define ANOTHER_NETWORK "anything for another network"
 #define OTHER_LIMITS "other limits, by any message"
 
 static const struct attempt attempts[] = {
@@ -121,7 +122,8 @@ static const struct attempt attempts[] = {
     {FOREIGN, ERR_SEAL_BROKEN, LEASE, 0, 60, .fee = 100, .other_seed = true},
     {FOREIGN, ERR_SEAL_BROKEN, BUMP, 0, 60, .fee = 1000, .other_seed = true},
     {MORE, ERR_KEYD_BUDGET, BEYOND_BUDGET, 0, 60, .fee = MAX_FEE},
-    {ANOTHER_NETWORK, ERR_CONFIG, OTHER_NETWORK, 0, 0, .fee = 0},
+    {ANOTHER_NETWORK, ERR_CHANNEL_SIGNATURE_MISSING, BUMP_OTHER_NETWORK, 0, 60, .fee = 1000},
+    {ANOTHER_NETWORK, ERR_REFUSED, OTHER_NETWORK, 0, 60, .fee = 100},
     {OTHER_LIMITS, ERR_KEYD_UNAVAILABLE, SECOND_LOAD, 0, 0, .fee = 0},
 };
 
@@ -162,12 +164,12 @@ static void build(const struct attempt *attempt, struct buf *out)
 }
 
 /* As the channel account: the key process would not have signed most of these. */
-static struct signature signature_of(struct bytes transaction)
+static struct signature signature_of(struct bytes transaction, const struct network_id *on)
 {
     uint8_t master[MASTER_KEY_SIZE];
     struct key_pair pair;
     struct signature signature;
-    const struct hash hash = transaction_hash(&network, transaction);
+    const struct hash hash = transaction_hash(on, transaction);
     memset(master, 7, sizeof master);
     assert_int_equal(
         seal_open(master, &network, &accounts[0].public_key, &accounts[0].sealed, &pair), ERR_OK);
@@ -190,10 +192,12 @@ static enum err bump(struct keyd *keyd, const struct attempt *attempt)
 {
     struct buf transaction CLEANUP(buf_free) = {0}, inner CLEANUP(buf_free) = {0},
                            out CLEANUP(buf_free) = {0};
+    const struct network_id other = network_id_of("Public Global Stellar Network ; September 2015");
     build(attempt, &transaction);
-    const struct signature forged = {{1}}, signature = attempt->form != BUMP_UNSIGNED
-                                                           ? signature_of(buf_bytes(&transaction))
-                                                           : forged;
+    struct signature signature =
+        signature_of(buf_bytes(&transaction), attempt->form == BUMP_OTHER_NETWORK ? &other : &network);
+    if (attempt->form == BUMP_UNSIGNED)
+        signature = (struct signature){{1}};
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &signature, 1, &inner);
     struct bump_signing item = {.inner = buf_bytes(&inner),
         .sealed = accounts[attempt->other_seed].sealed,
@@ -205,47 +209,74 @@ static enum err bump(struct keyd *keyd, const struct attempt *attempt)
     return item.result;
 }
 
-static enum err provision(const struct attempt *attempt)
+static struct provisioning_tx provisioning_of(const struct attempt *attempt)
 {
-    struct buf out CLEANUP(buf_free) = {0};
-    struct hash hash;
-    uint32_t broken;
-    const struct provisioning_tx transaction = {
-        .kind = attempt->form == CREATION ? PROVISIONING_CREATION : PROVISIONING_MERGE,
+    return (struct provisioning_tx){
+        .kind = attempt->form == MERGE ? PROVISIONING_MERGE : PROVISIONING_CREATION,
         .distribution = keyd_distribution(),
         .sequence = 5,
         .fee_stroops = (uint32_t)attempt->fee,
         .max_time_s = time_of(attempt->max_time_s),
         .account_count = 1,
         .accounts = {accounts[0].public_key}};
+}
+
+static enum err provision(const struct attempt *attempt)
+{
+    struct buf out CLEANUP(buf_free) = {0};
+    struct hash hash;
+    uint32_t broken;
+    const struct provisioning_tx transaction = provisioning_of(attempt);
     return keyd_sign_provisioning(
         provisioning, time_of(attempt->now_s), &transaction, &accounts[0].sealed, &out, &hash, &broken, NULL);
 }
 
+/* Whether a creation and a lease are signed for the network of keyd's command line. No message names one. */
+static bool own_network(const struct attempt *attempt)
+{
+    struct buf body CLEANUP(buf_free) = {0}, out CLEANUP(buf_free) = {0};
+    struct hash hash;
+    uint32_t broken;
+    const struct provisioning_tx creation = provisioning_of(attempt);
+    assert_int_equal(keyd_sign_provisioning(provisioning, time_of(attempt->now_s), &creation,
+                         &accounts[0].sealed, &out, &hash, &broken, NULL),
+        ERR_OK);
+    provisioning_tx_build(&creation, &body);
+    const struct hash created = transaction_hash(&network, buf_bytes(&body));
+    struct envelope envelope;
+    struct signature signature;
+    assert_int_equal(envelope_decode(buf_bytes(&out), &envelope, NULL), ERR_OK);
+    memcpy(signature.bytes, envelope.signatures[0].signature.data, sizeof signature.bytes);
+    const bool creates = signature_valid(&signature, &created, &creation.distribution);
+
+    buf_clear(&body);
+    build(attempt, &body);
+    struct lease_signing item = {
+        .transaction = buf_bytes(&body), .signer = accounts[0].public_key, .sealed = accounts[0].sealed};
+    assert_int_equal(keyd_sign_leases(serving, time_of(attempt->now_s), &item, 1), ERR_OK);
+    assert_int_equal(item.result, ERR_OK);
+    const struct hash leased = transaction_hash(&network, item.transaction);
+    return creates && signature_valid(&item.signature, &leased, &item.signer);
+}
+
 /* ---- with a key process of its own */
 
-static struct keyd *started(const struct keyd_budget *budget)
+static enum err load(struct keyd *keyd)
+{
+    struct master_key_row current;
+    struct public_key distribution;
+    bool is_new;
+    return keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, NULL);
+}
+
+static struct keyd *with_budget(const struct keyd_budget *budget)
 {
     struct keyd *keyd;
     const struct keyd_secrets secrets = keyd_known_secrets();
     struct keyd_settings settings = keyd_test_settings();
     settings.budget = *budget;
     assert_int_equal(keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, NULL), ERR_OK);
-    return keyd;
-}
-
-static enum err load(struct keyd *keyd, const struct network_id *of)
-{
-    struct master_key_row current;
-    struct public_key distribution;
-    bool is_new;
-    return keyd_load(keyd, of, NULL, 0, &current, &is_new, &distribution, NULL);
-}
-
-static struct keyd *with_budget(const struct keyd_budget *budget)
-{
-    struct keyd *keyd = started(budget);
-    assert_int_equal(load(keyd, &network), ERR_OK);
+    assert_int_equal(load(keyd), ERR_OK);
     return keyd;
 }
 
@@ -264,22 +295,11 @@ static enum err beyond_budget(const struct attempt *attempt)
     return e;
 }
 
-static enum err other_network(void)
-{
-    const struct network_id other = network_id_of("Public Global Stellar Network ; September 2015");
-    const struct keyd_budget budget = keyd_test_settings().budget;
-    struct keyd *keyd = started(&budget);
-    enum err e = load(keyd, &other);
-    assert_int_equal(load(keyd, &network), ERR_KEYD_UNAVAILABLE); /* it has ended */
-    keyd_stop(keyd);
-    return e;
-}
-
 static enum err second_load(void)
 {
     const struct keyd_budget budget = keyd_test_settings().budget;
     struct keyd *keyd = with_budget(&budget);
-    enum err e = load(keyd, &network);
+    enum err e = load(keyd);
     keyd_stop(keyd);
     return e;
 }
@@ -300,6 +320,7 @@ static enum err answer_to(const struct attempt *attempt)
         return lease(attempt);
     case BUMP:
     case BUMP_UNSIGNED:
+    case BUMP_OTHER_NETWORK:
         return bump(serving, attempt);
     case BUMP_AGAIN:
         return bump(serving, attempt) == ERR_OK ? bump(serving, attempt) : ERR_INTERNAL;
@@ -308,7 +329,7 @@ static enum err answer_to(const struct attempt *attempt)
     case BEYOND_BUDGET:
         return beyond_budget(attempt);
     case OTHER_NETWORK:
-        return other_network();
+        return own_network(attempt) ? ERR_REFUSED : ERR_OK;
     case SECOND_LOAD:
         return second_load();
     case CREATION:
@@ -386,7 +407,7 @@ static void signed_inner(const struct attempt *attempt, struct buf *inner)
 {
     struct buf transaction CLEANUP(buf_free) = {0};
     build(attempt, &transaction);
-    const struct signature signature = signature_of(buf_bytes(&transaction));
+    const struct signature signature = signature_of(buf_bytes(&transaction), &network);
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &signature, 1, inner);
 }
 

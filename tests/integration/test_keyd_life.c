@@ -110,13 +110,11 @@ struct loaded {
 static enum err load(
     struct loaded *out, struct keyd_secrets secrets, const struct master_key_row rows[], size_t count)
 {
-    const struct network_id network = network_id_of(KEYD_TEST_PASSPHRASE);
     struct public_key distribution, expected = keyd_distribution();
     *out = (struct loaded){0};
     if (start(&secrets, &out->keyd, &out->detail) != ERR_OK)
         fail_msg("%s", out->detail.text);
-    enum err e =
-        keyd_load(out->keyd, &network, rows, count, &out->current, &out->is_new, &distribution, &out->detail);
+    enum err e = keyd_load(out->keyd, rows, count, &out->current, &out->is_new, &distribution, &out->detail);
     if (e == ERR_OK)
         assert_memory_equal(&distribution, &expected, sizeof expected);
     return e;

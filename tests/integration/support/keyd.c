@@ -60,7 +60,6 @@ struct keyd_secrets keyd_known_secrets(void)
 struct keyd_settings keyd_test_settings(void)
 {
     return (struct keyd_settings){.budget = {1000000, INT64_MAX},
-        .has_network = true,
         .network = network_id_of(KEYD_TEST_PASSPHRASE),
         .limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 1000000},
         .max_lease_fee_stroops = 10000,
@@ -77,7 +76,7 @@ struct keyd *keyd_loaded(enum keyd_mode mode)
     struct detail detail = {0};
     bool is_new;
     if (keyd_start(keyd_program(), mode, &settings, &secrets, &keyd, &detail) != ERR_OK ||
-        keyd_load(keyd, &settings.network, NULL, 0, &current, &is_new, &distribution, &detail) != ERR_OK)
+        keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, &detail) != ERR_OK)
         fail_msg("%s: %s", keyd_program(), detail.text);
     return keyd;
 }

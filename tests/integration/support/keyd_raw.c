@@ -34,8 +34,6 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
 
 void raw_put_load(struct buf *out)
 {
-    struct keyd_settings settings = keyd_test_settings();
-    buf_add(out, settings.network.bytes, sizeof settings.network.bytes);
     buf_add_u32(out, 0);
 }
 

@@ -34,6 +34,7 @@ static struct keyd *start_keyd(struct service *service)
 {
     const struct keyd_secrets secrets = keyd_known_secrets();
     const struct keyd_settings settings = {.budget = keyd_test_settings().budget,
+        .network = service->network,
         .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
             .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
         .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
@@ -44,8 +45,7 @@ static struct keyd *start_keyd(struct service *service)
     bool is_new;
     must(
         keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, &detail), &detail, keyd_program());
-    must(keyd_load(keyd, &service->network, NULL, 0, &row, &is_new, &service->distribution, &detail), &detail,
-        "master key");
+    must(keyd_load(keyd, NULL, 0, &row, &is_new, &service->distribution, &detail), &detail, "master key");
     must(master_key_store(service->sql, &row, &detail), &detail, "master key row");
     return keyd;
 }

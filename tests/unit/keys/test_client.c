@@ -170,7 +170,6 @@ static void a_request_that_is_too_large_is_refused_without_being_sent(void **sta
     memset(large.data, 0, KEYD_TRANSACTION_MAX + 4);
     struct lease_signing item = {.transaction = {large.data, KEYD_TRANSACTION_MAX + 4}};
     struct master_key_row rows[MASTER_KEY_ROWS_MAX + 1] = {0}, current;
-    const struct network_id network = {0};
     struct public_key distribution;
     bool is_new;
     assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, &item, 1), ERR_OK);
@@ -179,8 +178,7 @@ static void a_request_that_is_too_large_is_refused_without_being_sent(void **sta
     assert_int_equal(keyd_sign_fee_bumps(&deaf.keyd, &bump, 1), ERR_OK);
     assert_int_equal(bump.result, ERR_INVALID_TRANSACTION_XDR);
     assert_int_equal(
-        keyd_load(&deaf.keyd, &network, rows, ARRAY_LEN(rows), &current, &is_new, &distribution, &detail),
-        ERR_CONFIG);
+        keyd_load(&deaf.keyd, rows, ARRAY_LEN(rows), &current, &is_new, &distribution, &detail), ERR_CONFIG);
     assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, NULL, 0), ERR_OK);
     assert_int_equal(recv(deaf.other_end, large.data, 1, MSG_DONTWAIT), -1);
     buf_free(&large);

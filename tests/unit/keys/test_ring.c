@@ -34,15 +34,15 @@ static int set_up(void **state)
     (void)state;
     uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
     char text[STRKEY_SIZE(SEED_SIZE) + 1];
+    const struct network_id network = network_id_of("test");
     bool is_new;
     strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
     strcat(text, "\n");
     const struct keyd_secrets secrets = {
         fd_of(master, sizeof master), fd_of("a long passphrase", 17), fd_of(text, strlen(text))};
-    if (ring_open(&ring, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
+    if (ring_open(&ring, &network, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
     assert_int_equal(ring.secrets->passphrase_len, 17);
-    ring.network = network_id_of("test");
     if (ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
         return -1;
     ring_generate(&ring, &account);
@@ -189,7 +189,7 @@ static void a_master_key_may_be_raw_or_hexadecimal(void **state)
         struct ring other;
         bool is_new;
         const struct keyd_secrets secrets = {fd_of(digits, 64 + newline), -1, -1};
-        assert_int_equal(ring_open(&other, NULL), ERR_OK);
+        assert_int_equal(ring_open(&other, &ring.network, NULL), ERR_OK);
         assert_int_equal(ring_read(&other, &secrets, NULL), ERR_OK);
         assert_int_equal(ring_load(&other, NULL, 0, &is_new, NULL), ERR_OK);
         assert_string_equal(other.current->row.key_id, ring.current->row.key_id);

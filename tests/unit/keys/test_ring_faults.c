@@ -187,8 +187,8 @@ static int set_up(void **state)
     const uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
     const struct keyd_secrets secrets = {fd_of(master, sizeof master), -1, -1};
     bool is_new;
-    if (ring_open(&ring, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK ||
-        ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
+    if (ring_open(&ring, &(struct network_id){0}, NULL) != ERR_OK ||
+        ring_read(&ring, &secrets, NULL) != ERR_OK || ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
         return -1;
     crypto_sign_seed_keypair(ring.distribution.bytes, ring.secrets->distribution.secret, seed);
     ring_generate(&ring, &account);

@@ -26,7 +26,6 @@
 
 #define CONVERSATIONS 1500
 #define FRAMES_MAX 6
-#define NETWORK "test"
 
 static uint64_t random_state = 20261121;
 
@@ -121,14 +120,12 @@ static void record(struct keyd *keyd, int other_end, struct buf *frame)
 
 static void record_load(void)
 {
-    const struct network_id network = network_id_of(NETWORK);
     struct master_key_row current;
     struct public_key distribution;
     bool is_new;
     int other_end;
     struct keyd *keyd = deaf(&other_end);
-    assert_int_equal(
-        keyd_load(keyd, &network, NULL, 0, &current, &is_new, &distribution, NULL), ERR_KEYD_UNAVAILABLE);
+    assert_int_equal(keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, NULL), ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[LOAD]);
 }
 
@@ -284,12 +281,12 @@ static int set_up(void **state)
     (void)state;
     const uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
     const struct keyd_secrets secrets = {fd_of(master, sizeof master), -1, -1};
+    const struct network_id network = network_id_of("test");
     bool is_new;
-    if (ring_open(&ring, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
+    if (ring_open(&ring, &network, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
     crypto_sign_seed_keypair(ring.distribution.bytes, ring.secrets->distribution.secret, seed);
     ring.secrets->has_distribution = true;
-    ring.network = network_id_of(NETWORK);
     const struct ring unloaded = ring;
     const struct ring_secrets unloaded_secrets = *ring.secrets;
     if (ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)

@@ -101,13 +101,36 @@ static void plain_http_beyond_this_host_is_recognized(void **state)
 {
     (void)state;
     static const char *const plain[] = {"http://rpc.example", "https://a.example,http://b.example/x",
-        "http://localhost.example", "http://127.0.0.1.example:80", "http://10.0.0.1:8000"},
+        "http://localhost.example", "http://127.0.0.1.example:80", "http://10.0.0.1:8000",
+        "http://localhost:key@a.example"},
                              *const others[] = {"https://a.example", "http://localhost:8000/rpc",
-                                 "http://127.0.0.1", "https://a.example, http://[::1]:1/", ""};
+                                 "http://127.0.0.1", "https://a.example, http://[::1]:1/",
+                                 "http://user:key@127.0.0.1:8000", ""};
     for (size_t i = 0; i < ARRAY_LEN(plain); i++)
         assert_true(rpc_is_plain(plain[i]));
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         assert_false(rpc_is_plain(others[i]));
+}
+
+static void the_origin_of_an_address_has_no_password_and_no_key(void **state)
+{
+    (void)state;
+    static const char *const origins[][2] = {
+        {"https://rpc.example", "https://rpc.example"},
+        {"https://user:secret@rpc.example:8000/key/secret?key=secret#secret", "https://rpc.example:8000"},
+        {"http://secret@[::1]:8000/secret", "http://[::1]:8000"},
+        {"http://user:sec/ret@rpc.example/", "an address"}, /* the host would be user, the port sec */
+        {"secret", "an address"},
+        {"", "an address"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(origins); i++) {
+        AUTO_FREE char *origin = rpc_origin(origins[i][0], 1);
+        assert_string_equal(origin, origins[i][1]);
+    }
+    AUTO_FREE char *second = rpc_origin("http://one/secret, https://u:secret@two/ ,http://three", 2);
+    assert_string_equal(second, "https://two");
+    AUTO_FREE char *third = rpc_origin("http://one/secret, https://u:secret@two/ ,http://three", 3);
+    assert_string_equal(third, "http://three");
 }
 
 static void R2_a_response_must_have_the_id_of_the_request(void **state)
@@ -209,6 +232,7 @@ int main(void)
         FAKE_TEST(an_error_may_have_no_id),
         FAKE_TEST(R2_http_errors_are_unavailable_whatever_the_body),
         FAKE_TEST(a_json_rpc_error_with_a_4xx_status_is_read),
+        cmocka_unit_test(the_origin_of_an_address_has_no_password_and_no_key),
     };
     return cmocka_run_group_tests_name("rpc/call", tests, NULL, NULL);
 }
