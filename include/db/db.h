@@ -32,6 +32,8 @@ struct db_settings {
     int statement_timeout_ms;        /* 0: 5,000 */
     int lock_timeout_ms;             /* 0: 2,000 */
     int idle_transaction_timeout_ms; /* 0: 5,000 */
+    bool generic_plans; /* each statement is planned once in a session, for any parameters. For sessions whose
+                         * statements call functions, or find rows by keys; pooled connections ignore it */
 };
 
 struct db;

@@ -81,13 +81,19 @@ static enum err connect(struct db *db, struct detail *detail)
                                                                    : connection_lost(db, NULL, detail);
 }
 
+/* Planning the call of a function costs as much as a cheap function. */
+static const char sql_generic_plans[] =
+    "SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', false)";
+
 static enum err set_up_session(struct db *db, struct detail *detail)
 {
-    size_t count = 1 + db->listen_count;
-    AUTO_FREE struct db_statement *statements = NEW_ARRAY(count, struct db_statement);
-    statements[0] = (struct db_statement){sql_session, db->limit_params, DB_LIMITS};
+    AUTO_FREE struct db_statement *statements = NEW_ARRAY(2 + db->listen_count, struct db_statement);
+    size_t count = 0;
+    statements[count++] = (struct db_statement){sql_session, db->limit_params, DB_LIMITS};
+    if (db->generic_plans)
+        statements[count++] = DB_SQL0(sql_generic_plans);
     for (size_t i = 0; i < db->listen_count; i++)
-        statements[1 + i] = DB_SQL0(db->listens[i]);
+        statements[count++] = DB_SQL0(db->listens[i]);
     return pipeline_run(db, statements, count, &(struct pipeline_results){0}, detail);
 }
 

@@ -221,6 +221,10 @@ static void the_migrations_of_this_binary_are_applied_once(void **state)
     assert_int_equal(migrate(db, &applied, &detail), ERR_OK);
     assert_int_equal(applied, embedded_migration_count);
     assert_int_equal(migrate_check(db, &detail), ERR_OK);
+    /* It had no leases. test_migrate_history migrates one that has some. */
+    assert_int_equal(
+        test_db_number(&database, "SELECT (to_regclass('fairway.leases_before_0010') IS NULL)::int::int8"),
+        1);
     struct test_db copy = test_db_new(TEST_DB_MIGRATED);
     struct db *other = test_db_open(&copy, DB_POOLED);
     assert_int_equal(migrate_check(other, &detail), ERR_OK);
