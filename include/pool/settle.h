@@ -11,10 +11,10 @@
 
 /* When the pool is searched again for leases that have expired. A search reads the whole pool, and says when
  * the next of its open leases expires; it says nothing of leases that are granted later. So the pool is
- * searched again after EXPIRY_SEARCH_SECONDS at most, and only a lease that lives for a shorter time ends
+ * searched again after SETTLE_SEARCH_SECONDS at most, and only a lease that lives for a shorter time ends
  * later than with the first ledger that could not include it. */
-#define EXPIRY_SEARCH_SECONDS 10
-struct expiry_search {
+#define SETTLE_SEARCH_SECONDS 10
+struct settle_search {
     bool done;            /* else: with the next ledger */
     int64_t until_s;      /* not before a ledger of a later close time */
     int64_t until_ledger; /* nor before a ledger after this one */
@@ -25,7 +25,7 @@ struct settled {
     size_t confirmed, failed, superseded, expired, consumed; /* leases that ended */
     size_t released;                                         /* their sum: accounts that were released */
     size_t created, retired, quarantined;                    /* accounts that changed to this state */
-    struct expiry_search search;                             /* after it */
+    struct settle_search search;                             /* after it */
 };
 
 /* What else is known when a ledger is settled. */
@@ -33,7 +33,7 @@ struct settle_terms {
     bool on_hold;                     /* the database may have forgotten leases and retirements */
     bool submitted;                   /* the pending submission is in this ledger and succeeded */
     const struct settle_reads *reads; /* that confirm the metadata; NULL: none yet */
-    struct expiry_search search;
+    struct settle_search search;
 };
 
 /*

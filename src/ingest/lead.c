@@ -29,7 +29,7 @@ static enum err try_lock(struct lead *lead, struct detail *detail)
 static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
 {
     lead->cursor = (struct cursor){0};
-    lead->search = (struct expiry_search){0};
+    lead->search = (struct settle_search){0};
     lead->term = 0;
     lead->leads = true;
     if (db_count(rows) == 0)

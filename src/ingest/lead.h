@@ -22,7 +22,7 @@ struct lead {
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
     struct cursor cursor;
-    struct expiry_search search; /* not of the database: of this replica's last ledger */
+    struct settle_search search; /* not of the database: of this replica's last ledger */
 };
 
 /*

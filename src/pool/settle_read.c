@@ -98,16 +98,16 @@ static enum err read_accounts(const struct db_rows *rows, const struct settle_ev
 }
 
 /* Leases that were granted since the search are not in it: so it holds for a short time only. */
-static struct expiry_search search_after(const struct settle_evidence *evidence, const struct db_rows *next)
+static struct settle_search search_after(const struct settle_evidence *evidence, const struct db_rows *next)
 {
     const int64_t max_time_s = db_i64(next, 0, 0), max_ledger = db_i64(next, 0, 1),
-                  again_s = (int64_t)evidence->close_time_s + EXPIRY_SEARCH_SECONDS;
-    return (struct expiry_search){.done = true,
+                  again_s = (int64_t)evidence->close_time_s + SETTLE_SEARCH_SECONDS;
+    return (struct settle_search){.done = true,
         .until_s = max_time_s != 0 && max_time_s < again_s ? max_time_s : again_s,
         .until_ledger = max_ledger != 0 ? max_ledger - 2 : INT64_MAX};
 }
 
-enum err settle_read(struct db *db, const struct settle_evidence *evidence, struct expiry_search *search,
+enum err settle_read(struct db *db, const struct settle_evidence *evidence, struct settle_search *search,
     struct settle_accounts *out, struct detail *detail)
 {
     const bool due = !search->done || (int64_t)evidence->close_time_s > search->until_s ||

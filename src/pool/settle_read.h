@@ -44,6 +44,6 @@ void settle_accounts_free(struct settle_accounts *accounts);
  * leases that may expire only when *search says so, and writes there when to look again. The caller frees
  * *out, also after an error. */
 MUST_CHECK enum err settle_read(struct db *db, const struct settle_evidence *evidence,
-    struct expiry_search *search, struct settle_accounts *out, struct detail *detail);
+    struct settle_search *search, struct settle_accounts *out, struct detail *detail);
 
 #endif

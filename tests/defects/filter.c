@@ -3,7 +3,6 @@
  * ?), which are separated by spaces. The variables are removed at once, because processes that a test starts
  * are not cmocka programs.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fnmatch.h>
 #include <setjmp.h>

@@ -32,7 +32,9 @@ static int64_t entries_met(struct test_pool *pool)
 /* Leases half of the pool and includes all of it in a ledger. */
 static void turn(struct test_pool *pool)
 {
-    enum { COUNT = ACCOUNTS / 2 };
+    enum {
+        COUNT = ACCOUNTS / 2
+    };
     struct asked asked[COUNT];
     const struct lease *leases[COUNT];
     test_pool_grant_all(pool, asked, COUNT);

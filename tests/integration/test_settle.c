@@ -272,15 +272,15 @@ static void DX9_a_pool_is_searched_for_expired_leases_when_the_next_one_may_expi
     struct fixture *f = *state;
     const uint64_t now = now_s(f);
     close_ledger(f, NEXT, now, NULL, 0, NULL, 0);
-    assert_int_equal(f->settled.search.until_s, now + EXPIRY_SEARCH_SECONDS);
+    assert_int_equal(f->settled.search.until_s, now + SETTLE_SEARCH_SECONDS);
     leased(f, 1); /* since the search */
     test_db_exec(&f->test, TEST_CHANGE_LEASES("max_time = 1"));
-    close_ledger(f, NEXT + 1, now + EXPIRY_SEARCH_SECONDS, NULL, 0, NULL, 0);
+    close_ledger(f, NEXT + 1, now + SETTLE_SEARCH_SECONDS, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.expired, 0);
-    assert_int_equal(f->settled.search.until_s, now + EXPIRY_SEARCH_SECONDS); /* it was not searched again */
+    assert_int_equal(f->settled.search.until_s, now + SETTLE_SEARCH_SECONDS); /* it was not searched again */
     leased(f, 2);
     test_db_exec(&f->test, TEST_CHANGE_LEASES("max_ledger = 110"));
-    close_ledger(f, NEXT + 2, now + EXPIRY_SEARCH_SECONDS + 1, NULL, 0, NULL, 0);
+    close_ledger(f, NEXT + 2, now + SETTLE_SEARCH_SECONDS + 1, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.expired, 1);
     assert_int_equal(f->settled.search.until_ledger, 108);
 }
