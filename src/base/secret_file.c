@@ -30,13 +30,16 @@ enum err secret_file_open(const char *variable, const char *path, int *fd, struc
     return ERR_OK;
 }
 
+/* Reads to the end of the file. False when that is not reached within size bytes. */
 static bool read_all(int fd, char *text, size_t size, size_t *len)
 {
-    ssize_t n = 1;
-    for (*len = 0; n > 0 && *len<size; *len += n> 0 ? (size_t)n : 0)
-        do
-            n = read(fd, text + *len, size - *len);
-        while (n < 0 && errno == EINTR);
+    ssize_t n;
+    *len = 0;
+    do {
+        n = read(fd, text + *len, size - *len);
+        if (n > 0)
+            *len += (size_t)n;
+    } while ((n > 0 && *len < size) || (n < 0 && errno == EINTR));
     return n == 0;
 }
 
