@@ -66,7 +66,8 @@ void test_db_exec(const struct test_db *db, const char *sql);
     " SELECT a.lease_hash, a.locked_at, " result ", " code ", " ledger " FROM fairway.channel_accounts a"    \
     " WHERE a.lease_hash IS NOT NULL AND " where ")"                                                         \
     " UPDATE fairway.channel_accounts a SET " TEST_NO_LEASE " WHERE a.lease_hash IS NOT NULL AND " where
-/* Returns the one number (int8) of a query, which runs in a connection of its own. */
+/* Returns the one number (int8) of a query. It runs in a connection that stays open until the next
+ * test_db_exec; a second time, in a new one, when that fails. */
 int64_t test_db_number(const struct test_db *db, const char *sql);
 
 /* For a private server only. Kill sends SIGKILL to the postmaster, as in a crash. Freeze sends SIGSTOP to it
