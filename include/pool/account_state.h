@@ -44,6 +44,7 @@ struct account_row {
     bool known; /* sequence and sequence_ledger are set */
     int64_t sequence, sequence_ledger;
     int64_t lease_sequence; /* of its open lease, if the ledger did not confirm it; 0: none */
+    bool unread;            /* quarantined by account_state_unread, and for nothing since */
     const char *reason;     /* set when this ledger quarantines it: a constant; else NULL */
 };
 
@@ -59,12 +60,13 @@ struct account_news {
      * says about that, NULL: not read. */
     const struct ledger_account *seen, *read;
     uint32_t read_ledger;
+    bool reread; /* an unread account has to be read now */
 };
 
 enum account_verdict {
     ACCOUNT_SAME,
     ACCOUNT_CHANGED,
-    ACCOUNT_DOUBTFUL, /* the metadata claims what proofs do not explain, and nothing was read */
+    ACCOUNT_DOUBTFUL, /* it has to be read: the metadata claims what no proof explains, or reread is set */
     ACCOUNT_REFUTED,  /* the read contradicts the metadata */
 };
 
@@ -74,9 +76,19 @@ enum account_verdict {
  * first and the last of these are attributed to what the database may have forgotten. ACCOUNT_SAME, with
  * nothing changed, also if the ledger is not above sequence_ledger, unless it proves a higher sequence number
  * than the row's, or if the account is retired. After ACCOUNT_DOUBTFUL and ACCOUNT_REFUTED the row has what
- * is proved, and nothing of what is claimed.
+ * is proved, and nothing of what is claimed. A read ends the quarantine of an unread account, unless it shows
+ * a change.
  */
 enum account_verdict account_state_after_ledger(struct account_row *row, const struct account_news *news);
+
+/*
+ * Changes the row of an account about which the metadata claims what could not be read: an active account is
+ * quarantined until it is read, because it may have changed and none of its leases be valid any more. Returns
+ * false if nothing changes.
+ */
+bool account_state_unread(struct account_row *row);
+/* The reason of that quarantine in the database: by it the account is found again. */
+#define ACCOUNT_UNREAD_REASON "the metadata of a ledger claims a change of it, and it could not be read yet"
 
 /*
  * Changes the row by a read as of a ledger whose predecessors are lost. signed_by_us: its last sequence

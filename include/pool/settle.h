@@ -25,7 +25,8 @@ struct settled {
     size_t confirmed, failed, superseded, expired, consumed; /* leases that ended */
     size_t released;                                         /* their sum: accounts that were released */
     size_t created, retired, quarantined;                    /* accounts that changed to this state */
-    struct settle_search search;                             /* after it */
+    size_t unread;               /* accounts that are unread: with rereads and after a gap, all of the pool */
+    struct settle_search search; /* after it */
 };
 
 /* What else is known when a ledger is settled. */
@@ -33,6 +34,7 @@ struct settle_terms {
     bool on_hold;                     /* the database may have forgotten leases and retirements */
     bool submitted;                   /* the pending submission is in this ledger and succeeded */
     const struct settle_reads *reads; /* that confirm the metadata; NULL: none yet */
+    bool rereads; /* unread accounts are searched for and read again; the search reads the whole pool */
     struct settle_search search;
 };
 
@@ -45,11 +47,13 @@ struct settle_terms {
  *   4. each account of the pool whose sequence number a transaction consumed takes it over, and is
  *      quarantined if fairway did not sign that transaction;
  *   5. what the metadata claims about accounts beyond that has to be in the reads; then accounts that were
- *      created or removed change their state, and those that changed in another way are quarantined.
+ *      created or removed change their state, and those that changed in another way are quarantined. If the
+ *      reads were given up, active accounts with such claims are quarantined as unread. A read of an unread
+ *      account ends that, or shows what changed.
  * Leases follow from what the hash of the ledger covers, and from nothing else.
  *
- * ERR_NOT_YET with *doubts: the metadata claims what was not read. The caller rolls back, reads it and begins
- * again. The caller frees *doubts with settle_doubts_free, which is empty in all other cases.
+ * ERR_NOT_YET with *doubts: what has to be read. The caller rolls back, reads it and begins again. The caller
+ * frees *doubts with settle_doubts_free, which is empty in all other cases.
  * Notifies ACCOUNTS_CHANNEL at COMMIT if any lease ended or any account changed.
  */
 MUST_CHECK enum err settle_ledger(struct db *db, const struct ledger *ledger,

@@ -21,7 +21,7 @@ struct settle_reads {
     size_t account_count;
     bool frozen_read;
     struct frozen_accounts frozen;
-    bool given_up; /* nothing could be read: what is only claimed counts for nothing */
+    bool given_up; /* nothing could be read */
 };
 
 /* What has to be read: nothing when count is 0 and frozen is not set. */
@@ -58,11 +58,12 @@ struct account_evidence {
     const struct ledger_account *seen;   /* what the metadata claims; NULL: nothing */
     const struct account_snapshot *read; /* NULL: not read */
     bool frozen;                         /* claimed: every transaction that touches it is invalid (CAP-77) */
+    bool reread;                         /* it has to be read, because it could not be read before */
 };
 
 struct settle_evidence {
     bool gap;
-    uint32_t sequence; /* of the ledger that is being committed */
+    uint32_t sequence, protocol; /* of the ledger that is being committed */
     uint64_t close_time_s;
     /* The innermost transactions that consumed their sequence numbers: one array for each column, of count
      * items. */
@@ -79,9 +80,9 @@ struct settle_evidence {
 };
 
 /* The result refers to the memory of the arguments. settle_evidence_free frees its own. reads: NULL when
- * nothing was read. */
+ * nothing was read. unread: accounts that could not be read before and have to be read now. */
 struct settle_evidence settle_evidence_of_ledger(
-    const struct ledger *ledger, const struct settle_reads *reads);
+    const struct ledger *ledger, const struct settle_reads *reads, const struct settle_doubts *unread);
 struct settle_evidence settle_evidence_of_gap(const struct ledger *ledger, const struct gap_reads *reads);
 void settle_evidence_free(struct settle_evidence *evidence);
 

@@ -55,7 +55,7 @@ struct rpc_health {
 MUST_CHECK enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail);
 
 struct rpc_network {
-    char *passphrase, *friendbot_url; /* friendbot_url is NULL when the network has none */
+    char *passphrase;
     uint32_t protocol;
 };
 /* The caller frees *out with rpc_network_free; {0} on error. */
@@ -129,12 +129,12 @@ enum rpc_transaction_status {
 };
 struct rpc_transaction {
     enum rpc_transaction_status status;
-    int32_t code; /* found: the TransactionResultCode, innermost */
-    uint32_t ledger, latest_ledger, oldest_ledger;
-    uint64_t latest_close_time_s;
+    int32_t code;    /* found: the TransactionResultCode, innermost */
+    uint32_t ledger; /* found: the one that has it */
+    uint32_t latest_ledger;
 };
-/* Looks up a transaction by its outer or inner hash. Not found means: in no ledger from oldest_ledger to
- * latest_ledger. */
+/* Looks up a transaction by its outer or inner hash. Not found means: in no ledger up to latest_ledger that
+ * the server still has. */
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
 

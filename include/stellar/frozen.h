@@ -1,6 +1,6 @@
 /*
- * Accounts on the network's list of frozen ledger keys (CAP-77, from protocol 26). No transaction that
- * touches a frozen account is valid; such a transaction consumes neither fee nor sequence number.
+ * Accounts on the network's list of frozen ledger keys (CAP-77). No transaction that touches a frozen account
+ * is valid; such a transaction consumes neither fee nor sequence number.
  */
 #ifndef FAIRWAY_STELLAR_FROZEN_H
 #define FAIRWAY_STELLAR_FROZEN_H
@@ -12,6 +12,9 @@ enum {
     LEDGER_ENTRY_CONFIG_SETTING = 8, /* LedgerEntryType */
     CONFIG_SETTING_FROZEN_LEDGER_KEYS = 17,
 };
+
+/* No list exists before, and an RPC of an older protocol refuses its LedgerKey. */
+#define FROZEN_SINCE_PROTOCOL 26
 
 /* Sorted. {0} is empty. */
 struct frozen_accounts {
@@ -25,8 +28,7 @@ MUST_CHECK enum err frozen_read(struct xdr_reader *reader, struct frozen_account
 /* Decodes a LedgerEntryData that holds the list, else ERR_MALFORMED. *out as in frozen_read. */
 MUST_CHECK enum err frozen_entry_decode(struct bytes entry, struct frozen_accounts *out);
 
-/* Appends the LedgerKey of the list, as getLedgerEntries takes it. No such entry exists before protocol 26.
- */
+/* Appends the LedgerKey of the list, as getLedgerEntries takes it. */
 void frozen_ledger_key(struct buf *out);
 
 bool frozen_has(const struct frozen_accounts *frozen, const struct public_key *key);

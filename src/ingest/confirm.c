@@ -62,13 +62,21 @@ enum err confirm_read(struct confirm *confirm, uint32_t ledger, const struct set
     struct detail why = {""};
     enum err e = read_all(&confirm->feed, ledger, doubts, out, &why);
     if (e == ERR_OK)
-        patience_restore(&confirm->patience);
-    if ((e != ERR_RPC_UNAVAILABLE && e != ERR_RPC_REFUSED) || !patience_ended(&confirm->patience, clock_ms()))
+        outage_end(&confirm->outage);
+    if ((e != ERR_RPC_UNAVAILABLE && e != ERR_RPC_REFUSED) || !outage_lasts(&confirm->outage, clock_ms()))
         return e == ERR_OK ? e : detail_set(detail, e, "%s", why.text);
-    log_error("what a ledger's metadata claims could not be read: ingestion continues without it",
+    log_error("what a ledger's metadata claims could not be read: the accounts in question are not leased",
         "ledger=%" PRIu32 " waited_ms=%" PRId64 " error=%s detail=\"%s\"", ledger,
-        confirm->patience.last_ms - confirm->patience.since_ms, err_code(e), why.text);
+        confirm->outage.last_ms - confirm->outage.since_ms, err_code(e), why.text);
     settle_reads_free(out);
     out->given_up = true;
     return ERR_OK;
+}
+
+bool confirm_rereads(struct confirm *confirm)
+{
+    if (clock_left_ms(confirm->reread_ms) > 0)
+        return false;
+    confirm->reread_ms = clock_ms() + confirm->reread_every_ms;
+    return true;
 }

@@ -9,7 +9,6 @@
 
 /* How long to ask the RPC what became of leases, one request each. The rest is settled as consumed. */
 #define LEASES_MS 20000
-#define FROZEN_KEYS_SINCE 26 /* CAP-77; an RPC of an older protocol refuses the key of their list */
 
 /* The evidence while it is read. */
 struct reading {
@@ -38,7 +37,8 @@ static enum err check_network(struct reading *reading, struct detail *detail)
     enum err e = reading->feed->network(reading->feed->source, &served, detail);
     if (e != ERR_OK)
         return e;
-    reading->protocol = served.protocol;
+    reading->protocol =
+        served.protocol > reading->cursor->protocol ? served.protocol : reading->cursor->protocol;
     struct network_id id = network_id_of(served.passphrase);
     if (memcmp(id.bytes, reading->network->bytes, sizeof id.bytes) != 0)
         return detail_set(detail, ERR_LEDGER_MISMATCH,
@@ -96,7 +96,7 @@ static enum err read_accounts(struct reading *reading, struct detail *detail)
 static enum err read_frozen(struct reading *reading, struct detail *detail)
 {
     uint32_t ledger;
-    if (reading->protocol < FROZEN_KEYS_SINCE)
+    if (reading->protocol < FROZEN_SINCE_PROTOCOL)
         return ERR_OK;
     enum err e = reading->feed->frozen(reading->feed->source, &reading->out->reads.frozen, &ledger, detail);
     return e != ERR_OK ? e : read_as_of(reading, ledger, detail);

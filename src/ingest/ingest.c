@@ -121,8 +121,8 @@ static struct feed make_witness(struct ingest *ingest, struct rpc_settings rpc)
     struct witness *witness = &ingest->witness;
     *witness = (struct witness){.main = feed_of_rpc(ingest->rpc),
         .rpc = ingest->rpc,
-        .patience = {.limit_ms = WITNESS_PATIENCE_MS},
-        .stalled = {.limit_ms = WITNESS_PATIENCE_MS}};
+        .outage = {.limit_ms = WITNESS_GIVE_UP_MS},
+        .stalled = {.limit_ms = WITNESS_GIVE_UP_MS}};
     const size_t addresses = rpc_address_count(rpc.url);
     if (addresses < 2)
         return witness->main;
@@ -169,9 +169,11 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     const int64_t stale_ms = (int64_t)(settings->ledger_seconds + STALE_SLACK_S) * 1000;
     const struct feed feed = make_feed(ingest, settings);
     ingest->ingester = (struct ingester){.feed = feed,
-        .confirm = {.feed = feed, .patience = {.limit_ms = CONFIRM_PATIENCE_MS}},
+        .confirm = {.feed = feed,
+            .outage = {.limit_ms = CONFIRM_GIVE_UP_MS},
+            .reread_every_ms = CONFIRM_REREAD_MS},
         .lead = make_lead(settings),
-        .watch = {.patience_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
+        .watch = {.stale_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
         .funds = &ingest->funds,
         .status = &ingest->status,
         .log = {.synchronous = settings->synchronous_failover},

@@ -30,6 +30,7 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
 {
     lead->cursor = (struct cursor){0};
     lead->search = (struct settle_search){0};
+    lead->none_unread = false;
     lead->term = 0;
     lead->leads = true;
     if (db_count(rows) == 0)

@@ -23,6 +23,7 @@ struct lead {
     int32_t backend; /* the server process of the session that took the lead */
     struct cursor cursor;
     struct settle_search search; /* not of the database: of this replica's last ledger */
+    bool none_unread;            /* as of that ledger, no account is unread */
 };
 
 /*

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define GAP_PATIENCE 10
+#define GAP_FACTOR 10
 
 bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms)
 {
@@ -11,15 +11,15 @@ bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot 
         watch->sequence = cursor->sequence;
         watch->since_ms = now_ms;
     }
-    return cursor->known && now_ms - watch->since_ms >= watch->patience_ms;
+    return cursor->known && now_ms - watch->since_ms >= watch->stale_ms;
 }
 
 bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms)
 {
     const int64_t waited_ms = now_ms - watch->since_ms;
     if (due == ERR_LEDGER_GAP)
-        return waited_ms >= watch->patience_ms * GAP_PATIENCE;
-    return due == ERR_OK && waited_ms >= watch->patience_ms;
+        return waited_ms >= watch->stale_ms * GAP_FACTOR;
+    return due == ERR_OK && waited_ms >= watch->stale_ms;
 }
 
 bool leader_watch_stalled(

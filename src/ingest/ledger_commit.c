@@ -12,6 +12,7 @@ struct ledger_tx {
     const struct account_snapshot *distribution; /* NULL: not read */
     const struct settle_reads *reads;            /* NULL: nothing was read to confirm the metadata */
     struct settle_doubts *doubts;                /* what to read; not after a gap */
+    bool rereads;                                /* it is time to read unread accounts again */
     struct submission submission;
     struct submission_fate fate; /* of the submission */
     struct funds funds;          /* before this ledger */
@@ -89,6 +90,7 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
         const struct settle_terms terms = {.on_hold = tx->on_hold,
             .submitted = submission_succeeded(&tx->fate),
             .reads = tx->reads,
+            .rereads = tx->rereads,
             .search = tx->lead->search};
         return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, tx->doubts, detail);
     }
@@ -178,6 +180,8 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
     }
     tx->lead->cursor = cursor_after(tx->ledger);
     tx->lead->search = tx->out->settled.search;
+    if (tx->rereads || tx->gap != NULL || tx->out->settled.unread > 0)
+        tx->lead->none_unread = tx->out->settled.unread == 0;
     return ERR_OK;
 }
 
@@ -209,8 +213,11 @@ enum err ledger_commit(struct lead *lead, struct confirm *confirm, const struct 
     if (e == ERR_OK)
         e = cursor_check(&lead->cursor, received, &ledger, detail);
     if (e == ERR_OK)
-        e = run_confirmed(
-            &(struct ledger_tx){.lead = lead, .ledger = &ledger, .distribution = distribution, .out = out},
+        e = run_confirmed(&(struct ledger_tx){.lead = lead,
+                              .ledger = &ledger,
+                              .distribution = distribution,
+                              .rereads = !lead->none_unread && confirm_rereads(confirm),
+                              .out = out},
             confirm, detail);
     return e;
 }

@@ -25,7 +25,8 @@ struct ledger_committed {
  * Decodes a ledger as the RPC returned it, checks that it follows from lead->cursor, commits it, and moves
  * lead->cursor. While the cursor is not known, the ledger is the first one of this database. distribution
  * (NULL: not read) is the distribution account as the RPC returned it. If the metadata claims changes of
- * accounts that the ledger does not prove, reads these accounts first, with no transaction open.
+ * accounts that the ledger does not prove, reads these accounts first, with no transaction open; now and then
+ * also those that could not be read before.
  *
  * ERR_LEDGER_MISMATCH and the errors of xdr/xdr.h: the ledger is not the one that is due, or has something
  * unknown. ERR_NOT_LEADER: another replica has taken over. ERR_RPC_*: an account could not be read. Nothing

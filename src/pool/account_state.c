@@ -71,10 +71,19 @@ enum err account_status_parse(const char *name, enum account_status *out)
 
 static void quarantine(struct account_row *row, const char *reason)
 {
-    if (row->state == ACCOUNT_QUARANTINED)
+    if (row->state == ACCOUNT_QUARANTINED && !row->unread)
         return; /* keeps the first reason, which an operator needs */
     row->state = ACCOUNT_QUARANTINED;
+    row->unread = false;
     row->reason = reason;
+}
+
+/* Once an unread account is read, it is judged as the active account that it was before. */
+static void end_unread(struct account_row *row)
+{
+    if (row->unread)
+        row->state = ACCOUNT_ACTIVE;
+    row->unread = false;
 }
 
 static const char reason_foreign[] =
@@ -155,10 +164,12 @@ static bool expected(const struct account_row *row, const struct ledger_account 
 static enum account_verdict take_read(struct account_row *row, const struct account_news *news)
 {
     const struct ledger_account *read = news->read;
+    const bool unread = row->unread;
+    end_unread(row);
     bool leased = !read->removed && read->own_authority && row->lease_sequence != 0 &&
                   read->sequence == row->lease_sequence && news->read_ledger > news->ledger;
     if (expected(row, read) || leased)
-        return ACCOUNT_REFUTED;
+        return unread ? ACCOUNT_CHANGED : ACCOUNT_REFUTED;
     if (read->removed)
         remove_account(row, news->on_hold, "the network removed the account");
     else
@@ -178,9 +189,19 @@ enum account_verdict account_state_after_ledger(struct account_row *row, const s
     if (is_newer(row, news->ledger, news->consumed))
         return ACCOUNT_SAME;
     bool changed = take_proof(row, news);
-    if (news->seen == NULL || is_settled(row, news) || expected(row, news->seen))
+    bool claimed = news->seen != NULL && !is_settled(row, news) && !expected(row, news->seen);
+    if (!claimed && !(row->unread && news->reread))
         return changed ? ACCOUNT_CHANGED : ACCOUNT_SAME;
     return news->read != NULL ? take_read(row, news) : ACCOUNT_DOUBTFUL;
+}
+
+bool account_state_unread(struct account_row *row)
+{
+    if (row->state != ACCOUNT_ACTIVE)
+        return false;
+    quarantine(row, ACCOUNT_UNREAD_REASON);
+    row->unread = true;
+    return true;
 }
 
 bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
@@ -188,6 +209,7 @@ bool account_state_after_gap(struct account_row *row, const struct ledger_accoun
 {
     if (is_newer(row, ledger, seen->sequence) || (seen->removed && row->state == ACCOUNT_CREATING))
         return false;
+    end_unread(row);
     if (seen->removed)
         remove_account(row, on_hold, "it is missing on the network");
     else
@@ -197,7 +219,7 @@ bool account_state_after_gap(struct account_row *row, const struct ledger_accoun
 
 bool account_state_freeze(struct account_row *row)
 {
-    if (row->state == ACCOUNT_RETIRED || row->state == ACCOUNT_QUARANTINED)
+    if (row->state == ACCOUNT_RETIRED || (row->state == ACCOUNT_QUARANTINED && !row->unread))
         return false;
     quarantine(row, "the network froze it");
     return true;

@@ -159,21 +159,17 @@ static bool given_up(const struct settlement *settlement)
     return reads != NULL && reads->given_up;
 }
 
-static void log_disbelieved(const struct settlement *settlement, const struct account_evidence *evidence)
+static void log_refuted(const struct settlement *settlement, const struct account_evidence *evidence)
 {
-    log_error(
-        given_up(settlement)
-            ? "the metadata of a ledger claims a change of a channel account, which could not be read; the "
-              "change is ignored: compare the account with the network"
-            : "the metadata of a ledger claims a change of a channel account that the RPC does not "
-              "confirm; the change is ignored",
+    log_error("the metadata of a ledger claims a change of a channel account that the RPC does not confirm; "
+              "the change is ignored",
         "account=%s ledger=%u", evidence->address, settlement->evidence->sequence);
 }
 
 static bool is_changed(const struct account_row *before, const struct account_row *after)
 {
     return before->state != after->state || before->sequence != after->sequence ||
-           before->sequence_ledger != after->sequence_ledger;
+           before->sequence_ledger != after->sequence_ledger || after->reason != NULL;
 }
 
 static bool follow_ledger(struct settlement *settlement, struct settle_account *account)
@@ -184,46 +180,58 @@ static bool follow_ledger(struct settlement *settlement, struct settle_account *
         .consumed = evidence->consumed,
         .ours = signed_by_us(settlement, account, evidence->consumed),
         .submitted = settlement->terms->submitted && account->submitted,
-        .seen = evidence->seen};
+        .seen = evidence->seen,
+        .reread = evidence->reread};
     if (evidence->read != NULL) {
         news.read = &evidence->read->account;
         news.read_ledger = evidence->read->ledger;
     }
     const struct account_row before = account->row;
     enum account_verdict verdict = account_state_after_ledger(&account->row, &news);
-    if (verdict == ACCOUNT_DOUBTFUL && !given_up(settlement))
+    if (verdict == ACCOUNT_DOUBTFUL && given_up(settlement))
+        account_state_unread(&account->row);
+    else if (verdict == ACCOUNT_DOUBTFUL)
         doubt(settlement, &evidence->key);
-    else if (verdict == ACCOUNT_DOUBTFUL || verdict == ACCOUNT_REFUTED)
-        log_disbelieved(settlement, evidence);
+    else if (verdict == ACCOUNT_REFUTED)
+        log_refuted(settlement, evidence);
     return is_changed(&before, &account->row);
 }
 
-/* The list of frozen keys is part of the metadata too. */
-static bool is_frozen(struct settlement *settlement, const struct account_evidence *evidence)
+/* The list of frozen keys is part of the metadata too. Returns whether the row changed. */
+static bool follow_frozen(struct settlement *settlement, struct settle_account *account)
 {
+    const struct settle_evidence *all = settlement->evidence;
+    const struct account_evidence *evidence = account->evidence;
     const struct settle_reads *reads = settlement->terms->reads;
-    if (!evidence->frozen || settlement->evidence->gap)
-        return evidence->frozen;
-    if (given_up(settlement)) {
-        log_disbelieved(settlement, evidence);
+    if (all->gap)
+        return evidence->frozen && account_state_freeze(&account->row);
+    if (!evidence->frozen && !(evidence->reread && all->protocol >= FROZEN_SINCE_PROTOCOL))
         return false;
-    }
-    if (reads == NULL || !reads->frozen_read) {
-        settlement->doubts->frozen = true;
-        return false;
-    }
-    return frozen_has(&reads->frozen, &evidence->key);
+    if (given_up(settlement))
+        return account_state_unread(&account->row);
+    if (reads != NULL && reads->frozen_read)
+        return frozen_has(&reads->frozen, &evidence->key) && account_state_freeze(&account->row);
+    settlement->doubts->frozen = true;
+    return false;
+}
+
+static void log_read_again(const struct settle_account *account, uint32_t ledger)
+{
+    log_info("channel account released: a read shows that it did not change", "account=%s ledger=%u",
+        account->address, ledger);
 }
 
 static void change_account(struct settlement *settlement, struct settle_account *account)
 {
     enum account_state before = account->row.state;
     account->followed = (settlement->evidence->gap ? follow_gap : follow_ledger)(settlement, account);
-    bool frozen = is_frozen(settlement, account->evidence) && account_state_freeze(&account->row);
+    bool frozen = follow_frozen(settlement, account);
     account->changed = account->followed || frozen;
     if (account->row.state == before)
         return;
-    settlement->out->created += account->row.state == ACCOUNT_ACTIVE;
+    if (before == ACCOUNT_QUARANTINED && account->row.state == ACCOUNT_ACTIVE)
+        log_read_again(account, settlement->evidence->sequence);
+    settlement->out->created += before == ACCOUNT_CREATING && account->row.state == ACCOUNT_ACTIVE;
     settlement->out->retired += account->row.state == ACCOUNT_RETIRED;
     settlement->out->quarantined += account->row.state == ACCOUNT_QUARANTINED;
 }
@@ -241,13 +249,16 @@ static void log_quarantined(const struct settlement *settlement)
 static enum err change_accounts(struct settlement *settlement, struct detail *detail)
 {
     struct settle_doubts *doubts = settlement->doubts;
-    for (size_t i = 0; i < settlement->accounts.count; i++)
-        if (settlement->accounts.items[i].evidence != NULL)
-            change_account(settlement, &settlement->accounts.items[i]);
+    for (size_t i = 0; i < settlement->accounts.count; i++) {
+        struct settle_account *account = &settlement->accounts.items[i];
+        if (account->evidence != NULL)
+            change_account(settlement, account);
+        settlement->out->unread += account->row.unread;
+    }
     if (doubts->count > 0) /* the rows came in the order of addresses */
         qsort(doubts->keys, doubts->count, sizeof doubts->keys[0], public_key_compare);
     if (doubts->count > 0 || doubts->frozen)
-        return detail_set(detail, ERR_NOT_YET, "the metadata of ledger %u claims changes that were not read",
+        return detail_set(detail, ERR_NOT_YET, "accounts have to be read before ledger %u is committed",
             settlement->evidence->sequence);
     log_quarantined(settlement);
     return ERR_OK;
@@ -336,10 +347,14 @@ static enum err settle(struct settlement *settlement, struct db *db, struct deta
 enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct settle_terms *terms,
     struct settled *out, struct settle_doubts *doubts, struct detail *detail)
 {
-    struct settle_evidence evidence CLEANUP(settle_evidence_free) =
-        settle_evidence_of_ledger(ledger, terms->reads);
+    struct settle_doubts unread CLEANUP(settle_doubts_free) = {0};
     *out = (struct settled){0};
     *doubts = (struct settle_doubts){0};
+    enum err e = terms->rereads ? settle_read_unread(db, &unread, detail) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    struct settle_evidence evidence CLEANUP(settle_evidence_free) =
+        settle_evidence_of_ledger(ledger, terms->reads, &unread);
     struct settlement settlement CLEANUP(settlement_free) = {
         .evidence = &evidence, .terms = terms, .out = out, .doubts = doubts};
     return settle(&settlement, db, detail);

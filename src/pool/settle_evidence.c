@@ -8,6 +8,7 @@
 static struct settle_evidence evidence_new(const struct ledger *ledger, size_t transactions, size_t accounts)
 {
     return (struct settle_evidence){.sequence = ledger->sequence,
+        .protocol = ledger->protocol,
         .close_time_s = ledger->close_time_s,
         .sources = NEW_ARRAY(transactions, const char *),
         .sequences = NEW_ARRAY(transactions, int64_t),
@@ -90,6 +91,7 @@ static void join(struct account_evidence *to, const struct account_evidence *fro
     if (from->seen != NULL)
         to->seen = from->seen;
     to->frozen |= from->frozen;
+    to->reread |= from->reread;
 }
 
 /* Makes one item of all items about an account, and writes the addresses. */
@@ -125,11 +127,11 @@ static void add_reads(struct settle_evidence *evidence, const struct settle_read
 }
 
 struct settle_evidence settle_evidence_of_ledger(
-    const struct ledger *ledger, const struct settle_reads *reads)
+    const struct ledger *ledger, const struct settle_reads *reads, const struct settle_doubts *unread)
 {
     const struct frozen_accounts *frozen = &ledger->frozen;
-    struct settle_evidence evidence = evidence_new(
-        ledger, ledger->transaction_count, ledger->transaction_count + ledger->account_count + frozen->count);
+    struct settle_evidence evidence = evidence_new(ledger, ledger->transaction_count,
+        ledger->transaction_count + ledger->account_count + frozen->count + unread->count);
     for (size_t i = 0; i < ledger->transaction_count; i++) {
         const struct ledger_transaction *transaction = &ledger->transactions[i];
         add_innermost(&evidence, transaction, ledger->sequence);
@@ -142,6 +144,8 @@ struct settle_evidence settle_evidence_of_ledger(
             &(struct account_evidence){.key = ledger->accounts[i].key, .seen = &ledger->accounts[i]});
     for (size_t i = 0; i < frozen->count; i++)
         add_account(&evidence, &(struct account_evidence){.key = frozen->keys[i], .frozen = true});
+    for (size_t i = 0; i < unread->count; i++)
+        add_account(&evidence, &(struct account_evidence){.key = unread->keys[i], .reread = true});
     join_accounts(&evidence);
     add_reads(&evidence, reads);
     return evidence;

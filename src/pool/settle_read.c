@@ -19,7 +19,7 @@ void settle_accounts_free(struct settle_accounts *accounts)
     "SELECT l.* FROM (SELECT n FROM (" addresses ") w (n) ORDER BY n COLLATE \"C\" OFFSET 0) k"              \
     " CROSS JOIN LATERAL (SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash,"        \
     "   a.lease_sequence, a.lease_max_time, coalesce(a.lease_max_ledger, 0), " SUBMISSION_KIND               \
-    " IS NOT NULL"                                                                                           \
+    " IS NOT NULL, coalesce(a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "', false)"                       \
     "   FROM fairway.channel_accounts a WHERE a.public_key BETWEEN k.n AND k.n AND a.state <> 'retired'"     \
     "   ORDER BY a.public_key DESC LIMIT 1 FOR UPDATE) l ORDER BY k.n COLLATE \"C\""
 
@@ -34,6 +34,24 @@ static const char sql_next_expiry[] =
     "SELECT coalesce(min(a.lease_max_time), 0), coalesce(min(a.lease_max_ledger), 0)"
     " FROM fairway.channel_accounts a"
     " WHERE a.lease_max_time >= $1 AND (a.lease_max_ledger IS NULL OR a.lease_max_ledger > $2)";
+
+static const char sql_unread[] = "SELECT a.public_key FROM fairway.channel_accounts a"
+                                 " WHERE a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "'";
+
+enum err settle_read_unread(struct db *db, struct settle_doubts *out, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    *out = (struct settle_doubts){0};
+    enum err e = db_query(db, DB_SQL0(sql_unread), &rows, detail);
+    if (e != ERR_OK || db_count(rows) == 0)
+        return e;
+    out->keys = NEW_ARRAY(db_count(rows), struct public_key);
+    for (size_t row = 0; row < db_count(rows); row++)
+        if (address_decode(db_text(rows, row, 0), &out->keys[out->count++]) != ERR_OK)
+            return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, row, 0));
+    qsort(out->keys, out->count, sizeof out->keys[0], public_key_compare);
+    return ERR_OK;
+}
 
 static int compare_evidence(const void *a, const void *b)
 {
@@ -69,6 +87,7 @@ static enum err read_account(
         account->row.sequence_ledger = db_i64(rows, row, 3);
     }
     account->submitted = db_bool(rows, row, 8);
+    account->row.unread = db_bool(rows, row, 9);
     return read_lease(rows, row, account, detail);
 }
 

@@ -39,6 +39,9 @@ struct settle_accounts {
 };
 void settle_accounts_free(struct settle_accounts *accounts);
 
+/* Reads the keys of the unread accounts, sorted. The caller frees *out with settle_doubts_free. */
+MUST_CHECK enum err settle_read_unread(struct db *db, struct settle_doubts *out, struct detail *detail);
+
 /* Locks all accounts of the pool about which there is evidence or whose lease may expire with this ledger,
  * except retired ones, in the order of their addresses, so that none is leased before the COMMIT. Looks for
  * leases that may expire only when *search says so, and writes there when to look again. The caller frees

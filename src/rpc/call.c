@@ -105,7 +105,7 @@ static enum err call_current(struct rpc *rpc, const char *method, const char *re
     return read_answer(rpc, method, status, body, result, error, detail);
 }
 
-/* An internal error is retried at the same address first: see entries.c. */
+/* Not after an internal error: entries.c asks the same address again. */
 static bool fails_over(enum err e, const struct call_error *error)
 {
     return e == ERR_RPC_UNAVAILABLE && error->code != CALL_INTERNAL_ERROR;

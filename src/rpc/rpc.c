@@ -112,7 +112,7 @@ enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *deta
 
 enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail)
 {
-    const char *passphrase, *friendbot_url;
+    const char *passphrase;
     *out = (struct rpc_network){0};
     AUTO_JSON result = NULL;
     enum err e = call(rpc, "getNetwork", NULL, &result, NULL, detail);
@@ -120,17 +120,13 @@ enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *de
         e = field_text(result, "passphrase", &passphrase, detail);
     if (e == ERR_OK)
         e = field_u32(result, "protocolVersion", &out->protocol, detail);
-    if (e != ERR_OK)
-        return e;
-    out->passphrase = mem_copy_text(passphrase);
-    if (field_text(result, "friendbotUrl", &friendbot_url, NULL) == ERR_OK && friendbot_url[0] != '\0')
-        out->friendbot_url = mem_copy_text(friendbot_url);
-    return ERR_OK;
+    if (e == ERR_OK)
+        out->passphrase = mem_copy_text(passphrase);
+    return e;
 }
 
 void rpc_network_free(struct rpc_network *network)
 {
     free(network->passphrase);
-    free(network->friendbot_url);
     *network = (struct rpc_network){0};
 }

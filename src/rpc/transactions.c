@@ -110,10 +110,6 @@ enum err rpc_transaction(
         e = field_text(result, "status", &text, detail);
     if (e == ERR_OK)
         e = field_u32(result, "latestLedger", &out->latest_ledger, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail);
-    if (e == ERR_OK)
-        e = field_u64(result, "latestLedgerCloseTime", &out->latest_close_time_s, detail);
     if (e != ERR_OK)
         return e;
     if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))

@@ -1,82 +1,306 @@
-// An RPC that lies, method by method: while it lies, a live lease stays open, its account stays leased and no account is quarantined; when
-// it stops lying, ledgers are followed again. What each lie costs is said beside it.
+// What an RPC can do by lying when it is the only one, by method and field: docker/README.md says the same in its table. While it lies, a live
+// lease stays open, and its account stays leased; when it stops lying, everything is as before. The last test shows the two lies that are
+// believed. tests/e2e/two-rpcs.test.mjs has the same with a second RPC that is honest.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { payment, startWorld, until } from './harness.mjs';
+import crypto from 'node:crypto';
+import { after, before, beforeEach, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
+import { encode } from '../localnet/xdr.mjs';
+import { payment, sleep, startWorld, submit, until, within } from './harness.mjs';
+import { claimRemoved, dropped, eachAccount, eachLedger, eachMeta, failedResult, flip, missing, outside, refuse, setResult, stoppedAt } from './lies.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
-const LIE_MS = 2000;
-const ACCOUNTS = 4;
+const LIE_MS = 2000; // in which several ledgers close
+const ACCOUNTS = 14;
 let world, service, users, node;
-let lie = {}; // method -> function of the call and the true answer, which returns what is said instead
+let lies = {}; // method -> function of the true answer and the call, which returns what is said instead
+let told = new Set(); // the methods about which a lie was told
+let live; // the lease of which nothing may end
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
   node = await proxyRpc(world.localnet.url, async (call, forward) => {
     const answer = await forward();
-    return lie[call.method] === undefined ? answer : lie[call.method](answer, call);
+    if (lies[call.method] === undefined)
+      return answer;
+    told.add(call.method);
+    return lies[call.method](answer, call);
   });
-  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '20', RPC_URL: node.url });
+  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '4', RPC_URL: node.url });
   service = await world.serve();
   users = await Promise.all([world.newAccount(), world.newAccount()]);
 });
 after(async () => {
-  lie = {};
+  lies = {};
   await world?.stop();
   node?.close();
 });
-
-const cursor = async () => Number((await world.sql('SELECT sequence FROM fairway.cursor'))[0][0]);
-const pool = () => world.sql('SELECT state, lease_hash IS NOT NULL AS leased, count(*) FROM fairway.channel_accounts GROUP BY 1, 2 ORDER BY 1, 2');
-
-/** Changes each ledger of an answer of getLedgers. */
-const eachLedger = change => answer => {
-  answer.result?.ledgers?.forEach(change);
-  return answer;
-};
-const flip = offsetFromEnd => eachLedger(ledger => {
-  const meta = Buffer.from(ledger.metadataXdr, 'base64');
-  meta[meta.length - offsetFromEnd] ^= 1;
-  ledger.metadataXdr = meta.toString('base64');
+beforeEach(async () => {
+  if (live === undefined || Number(live.maxTime) - Date.now() / 1000 < 200)
+    live = await lease();
 });
-const setResult = values => answer => Object.assign(answer, { result: { ...answer.result, ...values } });
-const refuse = (code, message) => answer => ({ jsonrpc: '2.0', id: answer.id, error: { code, message } });
 
-const lies = [
-  // name, what it costs, the lie
-  ['getLedgers: a ledger under another hash', 'ingestion stops', { getLedgers: eachLedger(ledger => (ledger.hash = 'ab'.repeat(32))) }],
-  ['getLedgers: a ledger under another number', 'ingestion stops', { getLedgers: eachLedger(ledger => ledger.sequence++) }],
-  ['getLedgers: a byte of the metadata', 'ingestion stops', { getLedgers: flip(400) }],
-  ['getLedgers: no metadata', 'ingestion stops', { getLedgers: eachLedger(ledger => (ledger.metadataXdr = '')) }],
-  ['getLedgers: no ledger, and a latest one far ahead', 'ingestion stops', { getLedgers: setResult({ ledgers: [], latestLedger: 4000000000 }) }],
-  ['getLedgers: a reset network', 'ingestion stops', { getLedgers: refuse(-32600, 'start ledger must be between the oldest ledger: 1 and the latest ledger: 2 for this rpc instance.') }],
-  ['getLedgers: a gap', 'grants stop', { getLedgers: refuse(-32600, 'start ledger must be between the oldest ledger: 900000 and the latest ledger: 900010 for this rpc instance.') }],
-  ['getLedgerEntries: no account exists', 'nothing', { getLedgerEntries: setResult({ entries: [] }) }],
-  ['getLedgerEntries: as of an old ledger', 'nothing', { getLedgerEntries: setResult({ latestLedger: 1 }) }],
-  ['getNetwork: another network', 'nothing', { getNetwork: setResult({ passphrase: 'another network' }) }],
-  ['getHealth: healthy at ledger 1', 'nothing', { getHealth: setResult({ status: 'healthy', latestLedger: 1, oldestLedger: 1 }) }],
-  ['getTransaction: everything failed', 'nothing', { getTransaction: setResult({ status: 'FAILED' }) }],
-  ['sendTransaction: everything is pending', 'nothing', { sendTransaction: setResult({ status: 'PENDING' }) }],
-  ['every method: 24 MB of empty arrays', 'ingestion stops', Object.fromEntries(
-    ['getLedgers', 'getLedgerEntries', 'getNetwork', 'getHealth'].map(method => [method, () => JSON.parse(`[${'[],'.repeat(50_000)}[]]`)]))],
-];
+async function lease(timeoutSeconds = 300) {
+  const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds });
+  assert.equal(status, 201, JSON.stringify(json));
+  return json;
+}
+const statusOf = async ({ hash }) => (await service.get(`/v1/transactions/${hash}`)).json.status;
 
-test('R2 no lie of an RPC ends a live lease, releases its account or quarantines one', { timeout: 600_000 }, async t => {
-  const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
-  assert.ok(status === 200 || status === 201, JSON.stringify(json));
-  const before = await pool();
-  assert.equal(before.length, 2, JSON.stringify(before)); // idle ones, and a leased one
-  for (const [name, cost, said] of lies) {
-    const start = await cursor();
-    lie = said;
-    await new Promise(resolve => setTimeout(resolve, LIE_MS));
-    const during = await cursor();
-    assert.deepEqual(await pool(), before, name);
-    lie = {};
-    await until(async () => await cursor() > during + 2, 120_000, `ledgers are followed after "${name}"`);
-    assert.deepEqual(await pool(), before, name);
-    if (cost !== 'nothing')
-      assert.ok(during <= start + 2, `${name}: ${during - start} ledgers were committed`);
-    t.diagnostic(`${name}: ${cost}`);
-  }
+/** Pays for a lease. Returns the ledger that has it. */
+async function pay({ transactionXdr }) {
+  const inner = TransactionBuilder.fromXDR(transactionXdr, world.passphrase);
+  inner.sign(users[0]);
+  const { json } = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
+  await submit(world, json.transactionXdr);
+  return (await until(async () => {
+    const found = await world.network.getTransaction(json.hash);
+    return found.status === 'SUCCESS' && found;
+  }, 30_000, 'the payment is in a ledger')).ledger;
+}
+
+/** Asserts that the live lease is open, that its account is leased, and that no account but `except` is quarantined. */
+async function untouched(what, except = []) {
+  assert.equal(await statusOf(live), 'pending', what);
+  assert.deepEqual(await world.sql(`SELECT encode(lease_hash, 'hex') FROM fairway.channel_accounts WHERE public_key = '${live.channelAccount}'`), [[live.hash]], what);
+  assert.deepEqual((await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined' ORDER BY 1")).flat(), [...except].sort(), what);
+}
+const follows = async what => {
+  const start = await world.cursor();
+  await until(async () => await world.cursor() > start + 2, 60_000, `ledgers are followed ${what}:\n${service.log.slice(-2000)}`);
+};
+
+/** Tells the truth again, after each method of the lies was called. */
+async function truth(what) {
+  assert.deepEqual([...told].sort(), Object.keys(lies).sort(), `${what}: each method was called`);
+  lies = {};
+}
+const lie = says => {
+  told = new Set();
+  lies = says;
+};
+const idle = async () => (await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL ORDER BY slot")).flat();
+
+// ---- getLedgers, which serve calls for each ledger
+
+const stops = true; // ingestion stops, and says so in the log and in /readyz; leases stay open
+const rubbish = JSON.parse(`[${'[],'.repeat(50_000)}[]]`);
+
+for (const [name, says, cost] of [
+  ['hash: another', eachLedger(ledger => (ledger.hash = 'ab'.repeat(32))), stops],
+  ['hash: missing', eachLedger(ledger => delete ledger.hash), stops],
+  ['sequence: the next one', eachLedger(ledger => ledger.sequence++), stops],
+  ['metadataXdr: one bit', flip(400), stops],
+  ['metadataXdr: empty', eachLedger(ledger => (ledger.metadataXdr = '')), stops],
+  ['metadataXdr: closed later', eachMeta(meta => (meta.ledgerHeader.header.scpValue.closeTime += 400n)), stops],
+  ['metadataXdr: a ledger of another protocol', eachMeta(meta => meta.ledgerHeader.header.ledgerVersion--), stops],
+  ['ledgers: none, and the latest far ahead', setResult({ ledgers: [], latestLedger: 4000000000 }), stops],
+  ['ledgers: each twice', answer => setResult({ ledgers: answer.result?.ledgers?.flatMap(ledger => [ledger, ledger]) })(answer), stops],
+  ['latestLedger: far ahead', setResult({ latestLedger: 4000000000 }), !stops],
+  ['latestLedger: 1', setResult({ latestLedger: 1 }), !stops],
+  ['oldestLedger: far ahead', setResult({ oldestLedger: 4000000000 }), !stops],
+  ['error: the network was reset', outside(1, 2), stops],
+  ['error: a gap', outside(900000, 900010), stops],
+  ['error: refused', refuse(-32601, 'method not found'), stops],
+  ['error: internal', refuse(-32603, 'internal error'), stops],
+  ['24 MB of empty arrays', () => rubbish, stops],
+])
+  test(`R2 DR4 getLedgers ${name}: ${cost === stops ? 'ingestion stops' : 'nothing'}`, { timeout: 240_000 }, async () => {
+    lie({ getLedgers: says });
+    const start = await world.cursor();
+    await sleep(LIE_MS);
+    const end = await world.cursor();
+    await untouched(name);
+    await truth(name);
+    await follows(`after "${name}"`);
+    await untouched(name);
+    if (cost === stops)
+      assert.ok(end <= start + 2, `${end - start} ledgers were committed`);
+    else
+      assert.ok(end > start + 2, 'ledgers are followed');
+  });
+
+test('DR4 getLedgers transactions: one that is left out does not make its lease expire', { timeout: 240_000 }, async () => {
+  const short = await lease(20);
+  lie({ getLedgers: eachMeta(meta => {
+    meta.txProcessing = [];
+    meta.txSet.v1TxSet.phases.forEach(phase => phase.v0Components?.splice(0));
+  }) });
+  const ledger = await pay(short);
+  await until(() => /ingestion stopped/.test(service.log.slice(-2000)), 30_000, 'ingestion stops');
+  await sleep(LIE_MS);
+  assert.ok(await world.cursor() < ledger);
+  assert.equal(await statusOf(short), 'pending');
+  await truth('a transaction left out');
+  await until(async () => await statusOf(short) === 'confirmed', 60_000, 'the payment is confirmed');
+  await untouched('a transaction left out');
+});
+
+// ---- entries of accounts in the metadata, which no hash covers; and getLedgerEntries, by which they are confirmed
+
+test('DR4 getLedgers entries: removed accounts that getLedgerEntries has cost a read', { timeout: 240_000 }, async () => {
+  const [other] = await idle(), from = service.log.length;
+  lie({ getLedgers: claimRemoved(live.channelAccount, other) });
+  await follows('while entries are invented');
+  await truth('invented entries');
+  assert.match(service.log.slice(from), /claims a change of a channel account that the RPC does not confirm/);
+  await untouched('invented entries');
+});
+
+// tests/integration/test_lying_rpc.c: the same with other errors, and with changes that are true
+test('DR4 getLedgerEntries as of an old ledger: accounts with invented entries are not leased until they are read', { timeout: 600_000 }, async () => {
+  const [other] = await idle(), accounts = [live.channelAccount, other];
+  lie({ getLedgers: claimRemoved(...accounts), getLedgerEntries: setResult({ latestLedger: 1 }) });
+  await until(async () => (await world.stateOf(other))[0] === 'quarantined', 120_000, 'the account is quarantined');
+  await untouched('no read', accounts);
+  assert.match((await world.stateOf(other))[1], /could not be read yet$/);
+  await follows('without the accounts');
+  await untouched('no read', accounts);
+  await truth('no read');
+  await until(async () => (await idle()).includes(other), 120_000, 'it is released');
+  await untouched('no read');
+});
+
+test('DR4 getLedgerEntries says what the metadata says: the accounts are quarantined, and an operator releases them', { timeout: 240_000 }, async () => {
+  const [other] = await idle(), accounts = [live.channelAccount, other];
+  lie({ getLedgers: claimRemoved(...accounts), getLedgerEntries: missing(...accounts) });
+  await until(async () => (await world.stateOf(other))[0] === 'quarantined', 60_000, 'the account is quarantined');
+  await untouched('a confirmed lie', accounts);
+  const refused = await world.run('accounts', 'release', ...accounts);
+  assert.equal(refused.code, 1, refused.out);
+  await truth('a confirmed lie');
+  const released = await world.run('accounts', 'release', ...accounts);
+  assert.equal(released.code, 0, released.out);
+  await untouched('a confirmed lie');
+});
+
+// ---- a gap: getNetwork, getLedgerEntries, getTransaction
+
+/** Pays for a lease in a ledger that getLedgers then says it has dropped. Returns the lease. */
+async function gap(says) {
+  const paid = await lease();
+  lie({ getLedgers: stoppedAt(await world.cursor()) });
+  const ledger = await pay(paid);
+  await until(async () => (await world.network.getLatestLedger()).sequence > ledger, 10_000, 'a ledger after it');
+  lie({ ...says, getLedgers: dropped(ledger) });
+  return { ...paid, ledger };
+}
+
+for (const [name, says] of [
+  ['getNetwork passphrase: another', { getNetwork: setResult({ passphrase: 'another network' }) }],
+  ['getLedgerEntries entries: none', { getLedgerEntries: setResult({ entries: [] }) }],
+  ['getLedgerEntries latestLedger: old', { getLedgerEntries: setResult({ latestLedger: 1 }) }],
+  ['getLedgerEntries latestLedger: far ahead', { getLedgerEntries: setResult({ latestLedger: 4000000000 }) }],
+])
+  test(`DR4 DR5 after a gap, ${name}: no lease is granted or ends until the truth is told`, { timeout: 240_000 }, async () => {
+    const paid = await gap(says);
+    await sleep(LIE_MS);
+    assert.ok(await world.cursor() < paid.ledger, name);
+    assert.equal((await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR() })).json.code, 'GRANTS_SUSPENDED');
+    assert.equal(await statusOf(paid), 'pending');
+    await untouched(name);
+    assert.ok(Object.keys(says).every(method => told.has(method)), name);
+    lie({ getLedgers: dropped(paid.ledger) });
+    await until(async () => await statusOf(paid) === 'confirmed', 60_000, 'the gap is recovered');
+    await truth(name);
+    await follows(`after "${name}"`);
+    await untouched(name);
+  });
+
+for (const [name, says, label] of [
+  ['protocolVersion: 1', { getNetwork: setResult({ protocolVersion: 1 }) }, 'confirmed'],
+  ['status: not found', { getTransaction: setResult({ status: 'NOT_FOUND' }) }, 'consumed'],
+  ['status: failed, with the result of a success', { getTransaction: setResult({ status: 'FAILED' }) }, 'consumed'],
+  ['ledger: before the gap', { getTransaction: setResult({ ledger: 2 }) }, 'consumed'],
+  ['error: refused', { getTransaction: refuse(-32601, 'method not found') }, 'consumed'],
+  ['status and resultXdr: failed', { getTransaction: setResult({ status: 'FAILED', resultXdr: failedResult }) }, 'failed'],
+])
+  test(`DR5 after a gap, ${Object.keys(says)[0]} ${name}: the lease that ended is ${label}`, { timeout: 240_000 }, async () => {
+    const paid = await gap(says);
+    await until(async () => await statusOf(paid) !== 'pending', 60_000, 'the gap is recovered');
+    assert.equal(await statusOf(paid), label);
+    await untouched(name);
+    await truth(name);
+    await follows(`after "${name}"`);
+    await untouched(name);
+  });
+
+// ---- commands: getHealth and getLedgerEntries. sendTransaction decides nothing: tests/e2e/provisioning-*.test.mjs
+
+for (const [name, says, code, why] of [
+  ['getHealth status: unhealthy', { getHealth: setResult({ status: 'sick' }) }, 69, /waiting/],
+  ['getHealth latestLedger: far ahead', { getHealth: setResult({ latestLedger: 4000000000 }) }, undefined, /ledgers that have closed are not ingested yet/],
+  ['getLedgerEntries entries: none', { getLedgerEntries: setResult({ entries: [] }) }, 78, /does not exist on this network: create and fund it/],
+  ['getLedgerEntries balance: 0', { getLedgerEntries: eachAccount(account => ({ ...account, balance: 0n })) }, 78, /fund it/],
+  ['getLedgerEntries latestLedger: old', { getLedgerEntries: setResult({ latestLedger: 1 }) }, 75, /Stellar RPC is at ledger 1/],
+])
+  test(`P6 P12 ensure-accounts, ${name}: ${code === undefined ? 'it waits' : `it ends with ${code}`}, and creates nothing`, { timeout: 240_000 }, async () => {
+    lie(says);
+    const { process, ended } = world.start(['ensure-accounts', String(ACCOUNTS + 1)]);
+    const result = await within(ended, code === undefined ? 6000 : 60_000);
+    process.kill('SIGKILL');
+    assert.equal(result?.code, code, result?.out);
+    assert.match(result?.out ?? (await ended).out, why);
+    await truth(name);
+    await untouched(name);
+    assert.deepEqual(await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'"), [[String(ACCOUNTS)]]);
+  });
+
+test('Z6 accounts retire, getLedgerEntries without the account: an open lease keeps it, and no other account is touched', { timeout: 240_000 }, async () => {
+  lie({ getLedgerEntries: missing(live.channelAccount) });
+  const { code, out } = await world.run('accounts', 'retire', live.channelAccount);
+  assert.equal(code, 75, out);
+  assert.match(out, /its lease is open until a ledger ends it/);
+  await truth('retire');
+  await untouched('retire');
+});
+
+test('accounts release and retire believe the RPC: an account gets a wrong sequence number, or is given up', { timeout: 240_000 }, async () => {
+  const [first, second] = await idle();
+  await world.sql(`UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test' WHERE public_key = '${first}'`);
+  lie({ getLedgerEntries: eachAccount(account => ({ ...account, seqNum: account.seqNum + 5n })) });
+  const released = await world.run('accounts', 'release', first);
+  assert.equal(released.code, 0, released.out);
+  await truth('release');
+  lie({ getLedgerEntries: missing(second) });
+  const retired = await world.run('accounts', 'retire', second);
+  assert.equal(retired.code, 0, retired.out);
+  await truth('retire');
+  await untouched('release and retire');
+  const again = await world.run('accounts', 'retire', first); // a correct read, of a sequence number that is lower, is no obstacle
+  assert.equal(again.code, 0, again.out);
+});
+
+// ---- what is believed when nobody contradicts
+
+/** Makes a ledger close later, and the hashes of header and ledger fit that. */
+const invented = later_s => (answer, call) => eachMeta((meta, ledger) => {
+  if (ledger.sequence !== call.params.startLedger)
+    return;
+  const { header } = meta.ledgerHeader;
+  header.scpValue.closeTime += later_s;
+  meta.ledgerHeader.hash = crypto.createHash('sha256').update(encode('LedgerHeader', header)).digest();
+  ledger.hash = meta.ledgerHeader.hash.toString('hex');
+})(eachLedger((ledger, i, all) => all.splice(1))(answer));
+
+test('what an only RPC says consistently is believed: a gap with accounts, and whole ledgers, end a live lease', { timeout: 600_000 }, async () => {
+  lie({ getLedgers: stoppedAt(await world.cursor()) });
+  await until(async () => (await world.network.getLatestLedger()).sequence > await world.cursor() + 2, 30_000, 'ledgers close');
+  lie({ getLedgers: dropped(await world.cursor() + 1),
+    getLedgerEntries: eachAccount((account, address) => address === live.channelAccount ? { ...account, seqNum: account.seqNum + 1n } : account) });
+  await until(async () => await statusOf(live) === 'consumed', 60_000, 'the lease ends although its transaction can be included');
+  await truth('a gap and accounts');
+  await follows('after the gap');
+
+  const short = await lease(20);
+  lie({ getLedgers: invented(25n) });
+  await until(async () => await statusOf(short) === 'expired', 30_000, 'the lease expires although its transaction can be included');
+  await truth('an invented ledger');
+  await until(() => /it does not follow from the last committed one/.test(service.log), 30_000, 'the ledgers of the network do not follow from it');
+  const stuck = await world.cursor();
+  await sleep(LIE_MS);
+  assert.equal(await world.cursor(), stuck);
+  lie({ getLedgers: dropped(stuck + 1) }); // as every RPC does in time
+  await follows('as after a gap');
+  lies = {};
 });

@@ -1,13 +1,16 @@
-// Two RPCs in RPC_URL: one that lies stops ingestion until it agrees again or is removed, whichever comes first in the list; one that is
-// away or lags is left out; a ledger that one has dropped is read from the other. A lease is open all the time: nothing of that ends it.
+// Two RPCs in RPC_URL, of which one lies: one that lies about ledgers stops ingestion until it agrees again or is removed, whichever comes
+// first in the list; one that lies about accounts or transactions decides nothing; one that is away or lags is left out; a ledger that
+// one has dropped is read from the other. A lease is open all the time: nothing of that ends it.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
-import { freePort, payment, payThrough, startWorld, until } from './harness.mjs';
+import { freePort, payment, payThrough, startWorld, submit, until } from './harness.mjs';
+import { claimRemoved, dropped, failedResult, missing, refuse, setResult, stoppedAt } from './lies.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
 const STOPPED_MS = 2000; // in which several ledgers close
-let world, service, users, first, second, other, lease;
+let world, service, users, first, second, other, lease; // lease: the hash of the open one
 
 /** A proxy of the network, whose `say` may replace an answer. */
 async function rpc() {
@@ -17,7 +20,7 @@ async function rpc() {
 }
 
 before(async () => {
-  world = await startWorld({ accounts: 12, ledgerMs: 300 });
+  world = await startWorld({ accounts: 16, ledgerMs: 300 });
   other = await startLocalnet({ port: 0, ledgerMs: 30, passphrase: 'another network' }); // it has every number that ours has
   [first, second] = [await rpc(), await rpc()];
   Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '30', RPC_URL: `${first.url},${second.url}` });
@@ -39,9 +42,13 @@ after(async () => {
 async function begin() {
   await until(() => service.log.lastIndexOf('no second RPC responds') <= service.log.lastIndexOf('a second RPC responds again'), 120_000, 'RPCs are compared');
   await follows('before');
+  lease = (await take()).hash;
+}
+
+async function take() {
   const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
   assert.equal(status, 201, JSON.stringify(json));
-  lease = json.hash;
+  return json;
 }
 
 /** Waits until serve logs something after this call. */
@@ -68,6 +75,11 @@ const otherHash = async (call, forward) => {
 };
 const ofOtherNetwork = async call => (await fetch(other.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(call) })).json();
 const away = async () => null;
+/** Lies by method: functions of the true answer and the call. */
+const lying = says => async (call, forward) => {
+  const answer = await forward();
+  return says[call.method] === undefined ? answer : says[call.method](answer, call);
+};
 
 for (const [name, liar, say] of [
   ['the second RPC has another hash for a ledger', () => second, otherHash],
@@ -103,6 +115,51 @@ test('DR5 one RPC says that ledgers are lost: they are read from the other one, 
   first.say = undefined;
   await follows('after');
 });
+
+test('DR4 the first RPC invents a removal in the metadata and in its reads: the accounts are not leased until both say the same', { timeout: 600_000 }, async () => {
+  const [[leased]] = await world.sql(`SELECT public_key FROM fairway.channel_accounts WHERE lease_hash = '\\x${lease}'`);
+  const [[idle]] = await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL ORDER BY slot LIMIT 1");
+  const from = service.log.length;
+  first.say = lying({ getLedgers: claimRemoved(leased, idle), getLedgerEntries: missing(leased, idle) });
+  for (const account of [leased, idle])
+    await until(async () => /could not be read yet$/.test((await world.stateOf(account))[1]), 120_000, 'the account is quarantined');
+  assert.match(service.log.slice(from), /two RPCs of RPC_URL differ about account/);
+  await follows('without the accounts');
+  assert.equal((await service.get(`/v1/transactions/${lease}`)).json.status, 'pending');
+  first.say = undefined;
+  for (const account of [leased, idle])
+    await until(async () => (await world.stateOf(account))[0] === 'active', 120_000, 'the account is released');
+  await untouched();
+});
+
+for (const [name, says, label] of [
+  ['the first RPC says that the transaction failed: the lease is consumed', { getTransaction: setResult({ status: 'FAILED', resultXdr: failedResult }) }, 'consumed'],
+  ['the first RPC does not find the transaction: the lease is consumed', { getTransaction: setResult({ status: 'NOT_FOUND' }) }, 'consumed'],
+  ['both RPCs say how the transaction ended: so does the lease', {}, 'confirmed'],
+  ['the first RPC reads no account: the second one does', { getLedgerEntries: refuse(-32603, 'internal error') }, 'confirmed'],
+])
+  test(`DR5 after a gap, ${name}`, { timeout: 240_000 }, async () => {
+    const paid = await take(), inner = TransactionBuilder.fromXDR(paid.transactionXdr, world.passphrase);
+    inner.sign(users[0]);
+    const bumped = (await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() })).json;
+    first.say = second.say = lying({ getLedgers: stoppedAt(await world.cursor()) });
+    await submit(world, bumped.transactionXdr);
+    const { ledger } = await until(async () => {
+      const found = await world.network.getTransaction(bumped.hash);
+      return found.status === 'SUCCESS' && found;
+    }, 30_000, 'the payment is in a ledger');
+    await until(async () => (await world.network.getLatestLedger()).sequence > ledger, 10_000, 'a ledger after it');
+    second.say = lying({ getLedgers: dropped(ledger) });
+    first.say = lying({ getLedgers: dropped(ledger), ...says });
+    const status = await until(async () => {
+      const { json } = await service.get(`/v1/transactions/${paid.hash}`);
+      return json.status !== 'pending' && json.status;
+    }, 120_000, 'the gap is recovered');
+    assert.equal(status, label);
+    await untouched();
+    first.say = second.say = undefined;
+    await follows('after the gap');
+  });
 
 test('DR6 an RPC that is unavailable or lags is left out with a warning, and compared again later', { timeout: 600_000 }, async () => {
   const answers = async (call, forward) => call.method === 'getLedgers' && call.params.startLedger > stuck

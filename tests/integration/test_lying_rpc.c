@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -114,14 +115,49 @@ static void a_change_that_cannot_be_read_stops_ingestion_and_changes_nothing(voi
     assert_unchanged(world, &lies[0]);
 }
 
-/* An RPC without getLedgerEntries, or one that always lags, that invents an entry. */
-static void a_change_that_can_never_be_read_is_given_up_and_changes_nothing(void **state)
+static void accounts_are_unread(struct gap_world *world)
+{
+    assert_int_equal(gap_count(world, "a.slot IN (1, 2) AND a.state = 'quarantined' AND a.sequence = 50"
+                                      " AND a.quarantine_reason LIKE '%could not be read yet'"),
+        2);
+    assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
+    assert_int_equal(gap_count(world, "a.state = 'retiring' AND a.sequence = 50"), 1);
+    assert_int_equal(gap_count(world, "a.state = 'creating' AND a.sequence IS NULL"), 1);
+}
+
+/* Commits the next ledger although no read succeeds; before, the cursor stays. */
+static void give_up(struct gap_world *world)
+{
+    const int64_t cursor = gap_cursor(world), end_ms = clock_ms() + slower(60000);
+    enum err e = gap_world_follow(world);
+    for (; e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED; e = gap_world_follow(world)) {
+        assert_int_equal(gap_cursor(world), cursor);
+        assert_true(clock_left_ms(end_ms) > 0);
+        clock_sleep_ms(20);
+    }
+    if (e != ERR_OK)
+        fail_msg("%s", world->detail.text);
+    assert_int_equal(gap_cursor(world), cursor + 1);
+    assert_int_equal(world->settled.released, 0);
+}
+
+/* Commits empty ledgers until the unread accounts have been read, which is due at once. */
+static void read_again(struct gap_world *world)
+{
+    ledger_feed_close(world->feed, NULL);
+    if (gap_world_follow(world) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+}
+
+/* An RPC without getLedgerEntries, or one that always lags, that invents an entry. Its accounts are not
+ * leased, because the entry may be true; as soon as a read shows that it is not, they are as before. */
+static void accounts_with_claims_that_cannot_be_read_are_not_leased_until_they_are_read(void **state)
 {
     struct gap_world *world = *state;
-    const struct lie *const claims[] = {&lies[0], &lies[6]};
+    const struct lie *const claims[] = {&lies[0], &lies[3], &lies[4], &lies[6]};
     static const enum err errors[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED};
-    const unsigned lagging = 4;
-    ledger_feed_patience(world->feed, 300);
+    const unsigned lagging = 4, current = 0;
+    ledger_feed_give_up(world->feed, 300, 0);
     for (size_t i = 0; i < ARRAY_LEN(claims); i++)
         for (size_t how = 0; how <= ARRAY_LEN(errors); how++) {
             if (how < ARRAY_LEN(errors))
@@ -129,23 +165,104 @@ static void a_change_that_can_never_be_read_is_given_up_and_changes_nothing(void
             else
                 ledger_feed_lag(world->feed, &lagging, 1);
             close_with(world, claims[i], true);
-            const int64_t cursor = gap_cursor(world);
-            enum err e = gap_world_follow(world);
-            const int64_t end_ms = clock_ms() + slower(60000);
-            for (; e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED; e = gap_world_follow(world)) {
-                assert_int_equal(gap_cursor(world), cursor);
-                assert_true(clock_left_ms(end_ms) > 0);
-                clock_sleep_ms(20);
-            }
-            if (e != ERR_OK)
-                fail_msg("%s", world->detail.text);
-            assert_int_equal(gap_cursor(world), cursor + 1);
-            assert_unchanged(world, claims[i]);
+            give_up(world);
+            assert_int_equal(world->settled.quarantined, 2);
+            accounts_are_unread(world);
+            ledger_feed_close(world->feed, NULL);
+            give_up(world); /* the attempt to read them again fails too */
+            accounts_are_unread(world);
             ledger_feed_fail(world->feed, ERR_OK);
+            ledger_feed_lag(world->feed, &current, 1);
+            read_again(world);
+            assert_int_equal(world->settled.created + world->settled.quarantined, 0);
+            assert_unchanged(world, claims[i]);
         }
     gap_close_ledger(world, LEASED, 51, 0);
     assert_int_equal(gap_world_follow(world), ERR_OK);
     assert_int_equal(world->settled.confirmed, 1);
+}
+
+/* The same when the change is true, so that no lease of the account can be included. */
+static void a_change_that_is_read_late_is_found(void **state)
+{
+    static const struct {
+        size_t lie;
+        const char *reason;
+    } truths[] = {{0, "%did not sign"}, {3, "%signers%"}, {4, "%removed%"}, {6, "%froze%"}};
+    for (size_t i = 0; i < ARRAY_LEN(truths); i++) {
+        struct gap_world *world = *state;
+        char where[160];
+        ledger_feed_give_up(world->feed, 300, 0);
+        ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
+        close_with(world, &lies[truths[i].lie], false);
+        give_up(world);
+        accounts_are_unread(world);
+        ledger_feed_fail(world->feed, ERR_OK);
+        read_again(world);
+        snprintf(where, sizeof where,
+            "a.slot IN (1, 2) AND a.state = 'quarantined' AND a.quarantine_reason LIKE '%s'",
+            truths[i].reason);
+        assert_int_equal(gap_count(world, where), 2);
+        assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
+        tear_down(state);
+        set_up(state);
+    }
+}
+
+/* A change that nobody could read, and then a transaction of somebody who has the account's key. */
+static void a_foreign_transaction_of_an_unread_account_is_not_forgotten_by_the_read(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_give_up(world->feed, 300, 0);
+    ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
+    close_with(world, &lies[0], true);
+    give_up(world);
+    gap_close_ledger(world, IDLE, 51, BY_NOBODY);
+    give_up(world);
+    ledger_feed_fail(world->feed, ERR_OK);
+    read_again(world);
+    read_again(world);
+    assert_int_equal(gap_count(world, "a.slot = 2 AND a.state = 'quarantined' AND a.sequence = 51"
+                                      " AND a.quarantine_reason LIKE '%did not sign'"),
+        1);
+    assert_int_equal(gap_count(world, "a.slot = 1 AND a.state = 'active'"), 1);
+}
+
+static void unread_accounts_are_read_again_now_and_then_and_not_with_each_ledger(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_give_up(world->feed, 300, 3600000);
+    ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
+    close_with(world, &lies[0], true);
+    give_up(world);
+    ledger_feed_close(world->feed, NULL);
+    give_up(world); /* with the next ledger they are read again, for the first time */
+    ledger_feed_fail(world->feed, ERR_OK);
+    const unsigned before = ledger_feed_requests(world->feed);
+    for (int ledger = 0; ledger < 3; ledger++) {
+        close_with(world, &lies[0], true); /* of which only the account to be created is not unread */
+        assert_int_equal(gap_world_follow(world), ERR_OK);
+        accounts_are_unread(world);
+    }
+    assert_int_equal(ledger_feed_requests(world->feed) - before, 3);
+    ledger_feed_give_up(world->feed, 300, 3600000); /* now it is time */
+    read_again(world);
+    assert_unchanged(world, &lies[0]);
+}
+
+/* The next leader finds them in the database. */
+static void unread_accounts_are_read_after_a_gap_too(void **state)
+{
+    struct gap_world *world = *state;
+    ledger_feed_give_up(world->feed, 300, 3600000);
+    ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
+    close_with(world, &lies[0], true);
+    give_up(world);
+    ledger_feed_fail(world->feed, ERR_OK);
+    gap_drop_ledgers(world, 8, 1);
+    if (gap_world_recover(world) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+    assert_int_equal(gap_count(world, "a.slot IN (1, 2) AND a.state = 'active'"), 2);
 }
 
 /* Otherwise the account stays `creating` for ever, because the submission is decided. */
@@ -245,7 +362,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_invented_change_of_an_account_costs_a_read_and_changes_nothing),
         TEST(a_change_that_cannot_be_read_stops_ingestion_and_changes_nothing),
-        TEST(a_change_that_can_never_be_read_is_given_up_and_changes_nothing),
+        TEST(accounts_with_claims_that_cannot_be_read_are_not_leased_until_they_are_read),
+        TEST(a_change_that_is_read_late_is_found),
+        TEST(a_foreign_transaction_of_an_unread_account_is_not_forgotten_by_the_read),
+        TEST(unread_accounts_are_read_again_now_and_then_and_not_with_each_ledger),
+        TEST(unread_accounts_are_read_after_a_gap_too),
         TEST(a_creation_counts_whatever_the_metadata_says_about_the_new_account),
         TEST(a_change_that_is_read_too_quarantines_and_the_lease_stays_open),
         TEST(a_ledger_whose_metadata_agrees_with_its_transactions_needs_no_read),

@@ -60,7 +60,8 @@ struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
     feed->first = feed->oldest = first;
     feed->passphrase = BUILT_PASSPHRASE;
     feed->protocol = BUILT_PROTOCOL;
-    feed->confirm.patience.limit_ms = CONFIRM_PATIENCE_MS;
+    feed->confirm.outage.limit_ms = CONFIRM_GIVE_UP_MS;
+    feed->confirm.reread_every_ms = CONFIRM_REREAD_MS;
     feed->close_time_s = (uint64_t)time(NULL) - age_s - 1;
     ledger_feed_close(feed, NULL);
     return feed;
@@ -274,7 +275,7 @@ static enum err transaction(
     struct ledger_feed *feed = source;
     pthread_mutex_lock(&feed->mutex);
     enum err e = next_result(feed);
-    *out = (struct rpc_transaction){.latest_ledger = latest_of(feed), .oldest_ledger = feed->oldest};
+    *out = (struct rpc_transaction){.latest_ledger = latest_of(feed)};
     for (size_t i = 0; i < feed->included_count; i++) {
         const struct included *included = &feed->included[i];
         bool kept = feed->keeps_transactions || included->ledger >= feed->oldest;
@@ -302,9 +303,11 @@ enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const s
     return ledger_commit(lead, &feed->confirm, named, NULL, out, detail);
 }
 
-void ledger_feed_patience(struct ledger_feed *feed, int ms)
+void ledger_feed_give_up(struct ledger_feed *feed, int ms, int reread_every_ms)
 {
-    feed->confirm.patience.limit_ms = ms;
+    feed->confirm.outage.limit_ms = ms;
+    feed->confirm.reread_every_ms = reread_every_ms;
+    feed->confirm.reread_ms = 0;
 }
 
 void ledger_feed_fail_once(struct ledger_feed *feed, unsigned nth, enum err e)

@@ -32,8 +32,9 @@ struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence);
 enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const struct rpc_ledger *named,
     struct ledger_committed *out, struct detail *detail);
 
-/* How long ledger_feed_commit waits for a read; at first CONFIRM_PATIENCE_MS. */
-void ledger_feed_patience(struct ledger_feed *feed, int ms);
+/* How long ledger_feed_commit waits for a read, and after how long it reads unread accounts again; at first
+ * CONFIRM_GIVE_UP_MS and CONFIRM_REREAD_MS. */
+void ledger_feed_give_up(struct ledger_feed *feed, int ms, int reread_every_ms);
 
 /* The feed as the interface that ingestion reads. */
 struct feed ledger_feed_source(struct ledger_feed *feed);

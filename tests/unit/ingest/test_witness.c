@@ -19,6 +19,7 @@ struct fake {
     uint8_t hash; /* of its ledgers */
     struct rpc_account account;
     struct public_key frozen;
+    struct rpc_transaction transaction;
     unsigned requests;
 };
 
@@ -65,6 +66,16 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
     return fake->e;
 }
 
+static enum err transaction(
+    void *source, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
+{
+    struct fake *fake = source;
+    (void)hash, (void)detail;
+    fake->requests++;
+    *out = fake->transaction;
+    return fake->e;
+}
+
 static struct fake fakes[3];
 static uint32_t as_of; /* of the last read */
 static struct witness witness;
@@ -72,8 +83,15 @@ static struct detail detail;
 
 static struct feed feed_of(struct fake *fake)
 {
-    *fake = (struct fake){.latest = 12, .hash = 7, .account = {.found = true, .sequence = 5}};
-    return (struct feed){.ledgers = ledgers, .accounts = accounts, .frozen = frozen, .source = fake};
+    *fake = (struct fake){.latest = 12,
+        .hash = 7,
+        .account = {.found = true, .sequence = 5},
+        .transaction = {.status = RPC_TRANSACTION_SUCCESS, .ledger = 9, .latest_ledger = 12}};
+    return (struct feed){.ledgers = ledgers,
+        .accounts = accounts,
+        .frozen = frozen,
+        .transaction = transaction,
+        .source = fake};
 }
 
 static int set_up(void **state)
@@ -81,7 +99,7 @@ static int set_up(void **state)
     (void)state;
     witness = (struct witness){.main = feed_of(&fakes[0]),
         .count = 2,
-        .patience = {.limit_ms = 3600000},
+        .outage = {.limit_ms = 3600000},
         .stalled = {.limit_ms = 3600000}};
     witness.others[0] = feed_of(&fakes[1]);
     witness.others[1] = feed_of(&fakes[2]);
@@ -115,10 +133,18 @@ static enum err read_frozen(void)
     return feed.frozen(feed.source, &out, &as_of, &detail);
 }
 
-/* After a call that found no other RPC: the next one is later than the patience. */
-static void end_patience(void)
+static enum err read_transaction(struct rpc_transaction *out)
 {
-    witness.patience.since_ms -= witness.patience.limit_ms;
+    const struct hash hash = {{1}};
+    const struct feed feed = witness_feed(&witness);
+    detail = (struct detail){""};
+    return feed.transaction(feed.source, &hash, out, &detail);
+}
+
+/* After a call that found no other RPC: the next one is later than the limit. */
+static void reach_limit(void)
+{
+    witness.outage.since_ms -= witness.outage.limit_ms;
 }
 
 static void DR4_rpcs_that_agree_are_followed_and_the_first_that_answers_is_enough(void **state)
@@ -167,7 +193,7 @@ static void an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger(void
 {
     (void)state;
     enum err (*const reads[])(void) = {read_account, read_frozen};
-    witness.patience.limit_ms = 1;
+    witness.outage.limit_ms = 1;
     fakes[0].latest = UINT32_MAX;
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
         fakes[1].latest = 8;
@@ -181,7 +207,7 @@ static void an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger(void
     }
     fakes[0].account.sequence = 6;
     fakes[0].frozen.bytes[0] = 1;
-    for (int tries = 0; tries < 3; tries++) { /* no patience ends that */
+    for (int tries = 0; tries < 3; tries++) { /* no limit ends that */
         assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
         assert_non_null(strstr(detail.text, "differ about account G"));
         assert_int_equal(read_frozen(), ERR_RPC_UNAVAILABLE);
@@ -210,8 +236,8 @@ static void a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared(
     assert_int_equal(e, ERR_LEDGER_MISMATCH);
     fakes[2].oldest = 11;
     fetch(&e);
-    assert_int_equal(e, ERR_LEDGER_AHEAD); /* two RPCs have no other one to compare with: patience */
-    end_patience();
+    assert_int_equal(e, ERR_LEDGER_AHEAD); /* two RPCs have no other one to compare with yet */
+    reach_limit();
     assert_int_equal(fetch(&e), 1);
     fakes[1].oldest = 11;
     fetch(&e);
@@ -235,7 +261,7 @@ static void a_gap_that_no_other_rpc_confirms_is_waited_out(void **state)
     fakes[2].e = ERR_RPC_UNAVAILABLE;
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_AHEAD);
-    end_patience();
+    reach_limit();
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_GAP);
 }
@@ -268,8 +294,8 @@ static void an_rpc_that_was_missing_long_ago_is_waited_for_again(void **state)
     enum err e;
     fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
     fetch(&e);
-    witness.patience.since_ms -= 36000000;
-    witness.patience.last_ms -= 36000000;
+    witness.outage.since_ms -= 36000000;
+    witness.outage.last_ms -= 36000000;
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_AHEAD);
 }
@@ -281,7 +307,7 @@ static void an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_t
     fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_AHEAD);
-    end_patience();
+    reach_limit();
     assert_int_equal(fetch(&e), 3);
     witness.next_try_ms = clock_ms() + 3600000;
     fakes[1].requests = 0;
@@ -312,15 +338,83 @@ static void rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing
     assert_int_equal(read_frozen(), ERR_RPC_UNAVAILABLE);
 }
 
-static void errors_of_the_rpc_that_is_followed_are_returned_without_asking_others(void **state)
+/* A call fails over from an RPC that is unavailable, but not from one that answers with an error. */
+static void an_rpc_that_answers_with_errors_for_long_is_not_followed_any_more(void **state)
 {
     (void)state;
+    static const enum err errors[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED};
+    for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+        enum err e;
+        fakes[0].e = errors[i];
+        fetch(&e);
+        assert_int_equal(e, errors[i]);
+        assert_int_equal(fakes[1].requests + fakes[2].requests, 0);
+        witness.stalled.since_ms -= witness.stalled.limit_ms;
+        assert_int_equal(fetch(&e), 1);
+        assert_int_equal(fakes[2].requests, 1); /* compared */
+        fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
+        fetch(&e);
+        assert_int_equal(e, errors[i]);
+        set_up(state);
+    }
     enum err e;
-    fakes[0].e = ERR_RPC_UNAVAILABLE;
+    fakes[0].e = ERR_CANCELLED;
+    witness.stalled = (struct outage){.limit_ms = 1, .since_ms = 1, .last_ms = clock_ms()};
     fetch(&e);
-    assert_int_equal(e, ERR_RPC_UNAVAILABLE);
-    assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
-    assert_int_equal(fakes[1].requests + fakes[2].requests, 0);
+    assert_int_equal(e, ERR_CANCELLED);
+    assert_int_equal(fakes[1].requests, 0);
+}
+
+/* Otherwise no gap could be recovered, although another RPC says what is needed. */
+static void another_rpc_is_asked_for_what_the_one_that_is_followed_does_not_return(void **state)
+{
+    (void)state;
+    enum err (*const reads[])(void) = {read_account, read_frozen};
+    static const enum err errors[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED};
+    for (size_t i = 0; i < ARRAY_LEN(reads) * ARRAY_LEN(errors); i++) {
+        enum err (*const read)(void) = reads[i / ARRAY_LEN(errors)];
+        set_up(state);
+        fakes[0].e = errors[i % ARRAY_LEN(errors)];
+        assert_int_equal(read(), ERR_OK);
+        assert_int_equal(fakes[1].requests, 1);
+        assert_int_equal(fakes[2].requests, 1);
+        fakes[2].account.sequence = 6;
+        fakes[2].frozen.bytes[0] = 1;
+        assert_int_equal(read(), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "differ about"));
+        fakes[2].e = ERR_RPC_UNAVAILABLE; /* nobody is left to compare with yet */
+        assert_int_equal(read(), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "no other RPC"));
+        fakes[1].e = ERR_RPC_UNAVAILABLE;
+        assert_int_equal(read(), fakes[0].e);
+    }
+}
+
+/* What a client acts on: with a wrong result it would pay twice, or not at all. */
+static void how_a_transaction_ended_counts_only_when_two_rpcs_say_the_same(void **state)
+{
+    (void)state;
+    struct rpc_transaction found;
+    static const struct rpc_transaction others[] = {{.status = RPC_TRANSACTION_NOT_FOUND},
+        {.status = RPC_TRANSACTION_FAILED, .code = -1, .ledger = 9},
+        {.status = RPC_TRANSACTION_SUCCESS, .ledger = 10}};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        fakes[1].transaction = fakes[2].transaction = others[i];
+        assert_int_equal(read_transaction(&found), ERR_OK);
+        assert_int_equal(found.status, RPC_TRANSACTION_NOT_FOUND);
+        assert_int_equal(found.latest_ledger, 12);
+        fakes[2].transaction = fakes[0].transaction;
+        assert_int_equal(read_transaction(&found), ERR_OK);
+        assert_int_equal(found.status, RPC_TRANSACTION_SUCCESS);
+    }
+    fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
+    assert_int_equal(read_transaction(&found), ERR_OK);
+    assert_int_equal(found.status, RPC_TRANSACTION_NOT_FOUND);
+    witness.next_try_ms = clock_ms() + 3600000; /* ledgers are not compared either */
+    assert_int_equal(read_transaction(&found), ERR_OK);
+    assert_int_equal(found.status, RPC_TRANSACTION_SUCCESS);
+    fakes[0].e = ERR_RPC_UNAVAILABLE;
+    assert_int_equal(read_transaction(&found), ERR_RPC_UNAVAILABLE);
 }
 
 int main(void)
@@ -337,7 +431,9 @@ int main(void)
         TEST(an_rpc_that_was_missing_long_ago_is_waited_for_again),
         TEST(an_rpc_that_stays_unavailable_is_tolerated_and_asked_again_now_and_then),
         TEST(rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing),
-        TEST(errors_of_the_rpc_that_is_followed_are_returned_without_asking_others),
+        TEST(an_rpc_that_answers_with_errors_for_long_is_not_followed_any_more),
+        TEST(another_rpc_is_asked_for_what_the_one_that_is_followed_does_not_return),
+        TEST(how_a_transaction_ended_counts_only_when_two_rpcs_say_the_same),
     };
     return cmocka_run_group_tests_name("ingest/witness", tests, NULL, NULL);
 }

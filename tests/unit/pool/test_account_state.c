@@ -262,6 +262,108 @@ static void a_quarantined_account_keeps_its_first_reason_and_needs_no_read(void 
     assert_int_equal(row.sequence, 41);
 }
 
+/* ---- claims that cannot be read */
+
+static struct account_row unread_row(void)
+{
+    struct account_row row = row_of(ACCOUNT_ACTIVE);
+    assert_true(account_state_unread(&row));
+    assert_true(row.state == ACCOUNT_QUARANTINED && row.unread && row.sequence == 40);
+    assert_string_equal(row.reason, ACCOUNT_UNREAD_REASON);
+    row.reason = NULL;
+    return row;
+}
+
+static void only_an_active_account_is_quarantined_as_unread(void **state)
+{
+    (void)state;
+    static const enum account_state others[] = {
+        ACCOUNT_CREATING, ACCOUNT_RETIRING, ACCOUNT_RETIRED, ACCOUNT_QUARANTINED};
+    unread_row();
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        struct account_row row = row_of(others[i]), before = row;
+        assert_false(account_state_unread(&row));
+        assert_memory_equal(&row, &before, sizeof row);
+    }
+}
+
+/* An RPC that invents the same entry in each ledger costs no read in each ledger. */
+static void an_unread_account_is_read_when_it_is_time_and_not_for_each_claim(void **state)
+{
+    (void)state;
+    struct account_row row = unread_row();
+    struct ledger_account account = seen(60);
+    struct account_news news = claim(&account);
+    assert_int_equal(apply(&row, news), ACCOUNT_SAME);
+    news.seen = NULL;
+    news.reread = true;
+    assert_int_equal(apply(&row, news), ACCOUNT_DOUBTFUL);
+    assert_true(row.state == ACCOUNT_QUARANTINED && row.unread);
+}
+
+static struct account_news read_again(const struct ledger_account *read)
+{
+    return (struct account_news){.ledger = 101, .reread = true, .read = read, .read_ledger = 103};
+}
+
+static void a_read_that_shows_no_change_ends_the_quarantine_of_an_unread_account(void **state)
+{
+    (void)state;
+    struct ledger_account same = seen(40), included = seen(41);
+    struct account_row row = unread_row(), leased = unread_row(), consumed = unread_row();
+    assert_int_equal(apply(&row, read_again(&same)), ACCOUNT_CHANGED);
+    assert_true(row.state == ACCOUNT_ACTIVE && !row.unread && row.sequence == 40);
+    leased.lease_sequence = 41; /* which the network, ahead of the ledger, has included */
+    assert_int_equal(apply(&leased, read_again(&included)), ACCOUNT_CHANGED);
+    assert_true(leased.state == ACCOUNT_ACTIVE && leased.sequence == 40);
+    struct account_news news = read_again(&included);
+    news.consumed = 41;
+    news.ours = true;
+    assert_int_equal(apply(&consumed, news), ACCOUNT_CHANGED);
+    assert_true(consumed.state == ACCOUNT_ACTIVE && consumed.sequence == 41);
+}
+
+static void a_change_of_an_unread_account_quarantines_it_for_good(void **state)
+{
+    (void)state;
+    const struct {
+        struct ledger_account read;
+        const char *reason;
+    } cases[] = {{seen(60), "did not sign"}, {seen(39), "went back"}, {{.sequence = 40}, "signers"},
+        {{.removed = true}, "removed"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct account_row row = unread_row(), gap = unread_row();
+        assert_int_equal(apply(&row, read_again(&cases[i].read)), ACCOUNT_CHANGED);
+        assert_true(row.state == ACCOUNT_QUARANTINED && !row.unread);
+        assert_non_null(strstr(row.reason, cases[i].reason));
+        assert_true(account_state_after_gap(&gap, &cases[i].read, 200, false, false));
+        assert_true(gap.state == ACCOUNT_QUARANTINED && !gap.unread && gap.reason != NULL);
+    }
+    struct account_row row = unread_row();
+    assert_true(account_state_freeze(&row));
+    assert_true(row.state == ACCOUNT_QUARANTINED && !row.unread);
+    assert_string_equal(row.reason, "the network froze it");
+    const struct ledger_account same = seen(40);
+    struct account_row gap = unread_row();
+    assert_true(account_state_after_gap(&gap, &same, 200, false, false));
+    assert_int_equal(gap.state, ACCOUNT_ACTIVE);
+}
+
+/* Else the next read, which finds the number that the ledger proved, would release it. */
+static void a_foreign_transaction_of_an_unread_account_quarantines_it_for_good(void **state)
+{
+    (void)state;
+    struct account_row row = unread_row();
+    const struct ledger_account same = seen(41);
+    assert_int_equal(apply(&row, (struct account_news){.ledger = 101, .consumed = 41}), ACCOUNT_CHANGED);
+    assert_true(row.state == ACCOUNT_QUARANTINED && !row.unread);
+    assert_non_null(strstr(row.reason, "did not sign"));
+    struct account_news news = read_again(&same);
+    news.ledger = 102;
+    assert_int_equal(apply(&row, news), ACCOUNT_SAME);
+    assert_int_equal(row.state, ACCOUNT_QUARANTINED);
+}
+
 static void DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quarantine_nothing(void **state)
 {
     (void)state;
@@ -372,6 +474,11 @@ int main(void)
         cmocka_unit_test(a_confirmed_creation_activates_an_account_with_its_sequence_number),
         cmocka_unit_test(a_confirmed_removal_retires_a_retiring_account_unless_it_is_leased),
         cmocka_unit_test(a_quarantined_account_keeps_its_first_reason_and_needs_no_read),
+        cmocka_unit_test(only_an_active_account_is_quarantined_as_unread),
+        cmocka_unit_test(an_unread_account_is_read_when_it_is_time_and_not_for_each_claim),
+        cmocka_unit_test(a_read_that_shows_no_change_ends_the_quarantine_of_an_unread_account),
+        cmocka_unit_test(a_change_of_an_unread_account_quarantines_it_for_good),
+        cmocka_unit_test(a_foreign_transaction_of_an_unread_account_quarantines_it_for_good),
         cmocka_unit_test(DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quarantine_nothing),
         cmocka_unit_test(every_state_has_one_name),
         cmocka_unit_test(every_status_has_one_name_and_one_state),

@@ -74,16 +74,13 @@ static void R3_the_network_passphrase_is_read(void **state)
     struct fake_rpc *fake = *state;
     struct rpc_network network;
     fake_says(
-        fake, FAKE_RESULT("{\"friendbotUrl\":\"https://friendbot.stellar.org/\","
-                          "\"passphrase\":\"Test SDF Network ; September 2015\",\"protocolVersion\":27}"));
+        fake, FAKE_RESULT("{\"passphrase\":\"Test SDF Network ; September 2015\",\"protocolVersion\":27}"));
     assert_int_equal(rpc_network(fake->rpc, &network, &detail), ERR_OK);
     assert_string_equal(network.passphrase, "Test SDF Network ; September 2015");
-    assert_string_equal(network.friendbot_url, "https://friendbot.stellar.org/");
     assert_int_equal(network.protocol, 27);
     rpc_network_free(&network);
     fake_says(fake, FAKE_RESULT("{\"passphrase\":\"p\",\"protocolVersion\":\"28\"}"));
     assert_int_equal(rpc_network(fake->rpc, &network, &detail), ERR_OK);
-    assert_null(network.friendbot_url);
     assert_int_equal(network.protocol, 28);
     rpc_network_free(&network);
     fake_says(fake, FAKE_RESULT("{\"protocolVersion\":28}"));
