@@ -23,7 +23,7 @@ DECLARE
     step bigint := 4 * wanted;
     locked bigint;
 BEGIN
-    IF pg_relation_size('fairway.channel_accounts') <= slots * 4096 THEN
+    IF pg_relation_size('fairway.channel_accounts') <= slots * 16384 THEN
         RETURN QUERY
             SELECT a.public_key::text, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM fairway.channel_accounts a
             WHERE a.slot >= first::integer AND a.state = 'active' AND a.lease_hash IS NULL

@@ -229,6 +229,28 @@ static void DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages(void **state
         33);
 }
 
+/* As many versions as 20 seconds of leases of this client leave. */
+static void DX9_the_use_of_a_limited_client_is_read_in_a_few_pages_under_an_old_snapshot(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *foreign = test_db_open(&pool->test, DB_DIRECT);
+    while (test_db_number(&pool->test, "SELECT count(*) FROM fairway.client_usage WHERE counted") == 0)
+        test_db_exec(&pool->test, "SELECT * FROM fairway.read_usage('{a}')");
+    assert_int_equal(db_begin(foreign, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(foreign, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
+    assert_int_equal(db_query(foreign, DB_SQL0("SELECT count(*) FROM pg_class"), NULL, NULL), ERR_OK);
+    test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1..6000 LOOP"
+                              " UPDATE fairway.client_usage SET open_leases = i; COMMIT; END LOOP; END $$");
+    assert_true(test_db_number(&pool->test, "SELECT pg_relation_size('fairway.client_usage')") > 200000);
+    const int64_t read = planned_pages_of(pool, "SELECT * FROM fairway.read_usage('{a}')"),
+                  use = planned_pages_of(pool, "SELECT fairway.use_leases('{a}', '{1}', '{9000}', '{10}')");
+    print_message("read in %" PRId64 " pages, used in %" PRId64 "\n", read, use);
+    db_free(foreign);
+    assert_in_range(read, 1, 15);
+    assert_in_range(use, 1, 25);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
@@ -239,6 +261,7 @@ int main(void)
         TEST(H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts),
         TEST(a_claim_starts_at_a_random_slot),
         TEST(DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages),
+        TEST(DX9_the_use_of_a_limited_client_is_read_in_a_few_pages_under_an_old_snapshot),
     };
     return cmocka_run_group_tests_name("plans", tests, test_pg_start, test_pg_stop);
 }

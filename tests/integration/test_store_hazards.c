@@ -108,6 +108,39 @@ static void H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small(void *
     assert_true(table_bytes(pool) <= bytes + 8192);
 }
 
+static int64_t updates(const struct test_pool *pool, const char *column)
+{
+    AUTO_FREE char *sql =
+        mem_format("SELECT %s FROM pg_stat_user_tables WHERE relname = 'channel_accounts'", column);
+    return test_db_number(&pool->test, sql);
+}
+
+/* A version that moves to another page costs more with each entry that its key already has. */
+static void DX9_H15_few_updates_move_a_row_under_an_old_snapshot(void **state)
+{
+    struct test_pool *pool = *state;
+    const size_t rounds = 60;
+    struct db *foreign = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(
+        db_query(foreign, DB_SQL0("SELECT set_config('idle_in_transaction_session_timeout', '0', false)"),
+            NULL, NULL),
+        ERR_OK);
+    assert_int_equal(db_begin(foreign, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(foreign, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
+    assert_int_equal(db_query(foreign, DB_SQL0("SELECT count(*) FROM pg_class"), NULL, NULL), ERR_OK);
+    cycle(pool, rounds);
+    db_free(pool->db); /* a session reports its statistics when it ends */
+    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    for (int64_t end_ms = clock_ms() + slower(10000);
+         updates(pool, "n_tup_upd") < (int64_t)(2 * rounds * ACCOUNTS); clock_sleep_ms(50))
+        assert_int_not_equal(clock_left_ms(end_ms), 0);
+    const int64_t all = updates(pool, "n_tup_upd"), hot = updates(pool, "n_tup_hot_upd");
+    print_message("%lld of %lld updates were HOT\n", (long long)hot, (long long)all);
+    assert_true(hot * 100 >= all * 85);
+    db_free(foreign);
+}
+
 /* A nested loop would run the subquery for each row and lock more rows than LIMIT. */
 static void H16_scaling_down_retires_the_exact_number_under_any_plan(void **state)
 {
@@ -262,6 +295,7 @@ int main(void)
         STORE(H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone),
         STORE(H15_updates_of_accounts_are_HOT),
         STORE(H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small),
+        STORE(DX9_H15_few_updates_move_a_row_under_an_old_snapshot),
         STORE(H16_scaling_down_retires_the_exact_number_under_any_plan),
         STORE(Z3_a_key_is_read_while_its_rows_are_locked),
         STORE(DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation),
