@@ -2,17 +2,20 @@
 // that are to be parsed have a token: their client is known (its seed is ATTACK_CLIENT), and hostile.
 import crypto from 'node:crypto';
 import net from 'node:net';
-import { Keypair } from '@stellar/stellar-sdk';
+import { Account, Address, Keypair, Operation, SorobanDataBuilder, StrKey, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
 import { authorization, quickSigner } from '../e2e/token.mjs';
 
 const RATE = Number(process.env.ATTACK_RATE ?? 200); // requests a second of the attacks that send whole requests
+const OPEN_MS = 500; // in which an attack opens its connections
 const FROM = '127.0.0.2'; // the honest client has another address
 const HOST = 'Host: x\r\n', JSON_TYPE = 'Content-Type: application/json\r\n', POST = `POST /v1/transactions HTTP/1.1\r\n${HOST}${JSON_TYPE}`;
+const KEY = '-'.repeat(36); // takes the place of an idempotency key
 const BODY = 64 << 10; // less than the cap of the path, so that it is read and parsed
 
 const client = process.env.ATTACK_CLIENT && quickSigner(Keypair.fromSecret(process.env.ATTACK_CLIENT));
 const token = (...request) => client ? `Authorization: ${Object.values(authorization(client, ...request))[0]}\r\n` : '';
-const post = body => `${POST}${token('POST', '/v1/transactions', body)}Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
+const post = (body, path = '/v1/transactions', fields = '') => `POST ${path} HTTP/1.1\r\n${HOST}${JSON_TYPE}${token('POST', path, body)}${fields}` +
+  `Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 /** The head of a POST with a good token, whose body never comes. */
 const head = length => `${POST}${token('POST', '/v1/transactions', '')}Content-Length: ${length}\r\n\r\n`;
 const get = path => `GET ${path} HTTP/1.1\r\n${HOST}${token('GET', path)}\r\n`;
@@ -33,7 +36,7 @@ function keep(begin) {
 }
 
 const times = (count, begin) => () => {
-  for (let i = 0; i < count; i++) setTimeout(keep, Math.random() * 1000, begin);
+  for (let i = 0; i < count; i++) setTimeout(keep, Math.random() * OPEN_MS, begin);
 };
 
 /** One byte of the text a second, then the connection is held. */
@@ -51,11 +54,48 @@ function renewed(make) {
   };
 }
 
-/** Whole requests at RATE, over 8 connections. */
-function flood(make) {
+/** Whole requests at RATE, over 8 connections. vary(text) changes each of them. */
+function flood(make, vary = text => text) {
   const text = renewed(make);
-  return times(8, socket => setInterval(() => socket.writableLength < 1e6 && socket.write(text(), 'latin1'), 8000 / RATE));
+  return times(8, socket => setInterval(() => socket.writableLength < 1e6 && socket.write(vary(text()), 'latin1'), 8000 / RATE));
 }
+
+/** Makes bodies with a transaction, which is made once. */
+const source = Keypair.random();
+const transaction = (build, finish = () => {}) => {
+  let body;
+  return () => {
+    if (!body) {
+      const built = build(new TransactionBuilder(new Account(source.publicKey(), '0'), { fee: '100', networkPassphrase: 'none' }).setTimeout(0)).build();
+      finish(built);
+      body = JSON.stringify({ transactionXdr: built.toXDR() });
+    }
+    return body;
+  };
+};
+
+/** It is refused for its min sequence number, which is judged last. */
+const refused = builder => builder.setMinAccountSequence('1');
+const smallRefused = transaction(builder => refused(builder).addOperation(Operation.bumpSequence({ source: source.publicKey(), bumpTo: '0' })));
+
+/** 100 sources and 20 signatures: each signature could be of each source, if the ends of keys are all that is compared. */
+const ambiguousSignatures = transaction(builder => {
+  for (let i = 0; i < 100; i++) {
+    const key = Buffer.from(source.rawPublicKey());
+    key.writeUInt32BE(i, 4);
+    builder.addOperation(Operation.bumpSequence({ source: StrKey.encodeEd25519PublicKey(key), bumpTo: '0' }));
+  }
+  return builder;
+}, built => {
+  for (let i = 0; i < 20; i++)
+    built.signatures.push(new xdr.DecoratedSignature({ hint: source.signatureHint(), signature: source.sign(Buffer.from([i])) }));
+});
+
+/** As many values as a Soroban transaction can have. */
+const manyValues = transaction(builder => refused(builder).setSorobanData(new SorobanDataBuilder().build())
+  .addOperation(Operation.invokeHostFunction({ source: source.publicKey(), auth: [], func: xdr.HostFunction.hostFunctionTypeInvokeContract(
+    new xdr.InvokeContractArgs({ contractAddress: Address.contract(Buffer.alloc(32)).toScAddress(), functionName: 'f',
+      args: [xdr.ScVal.scvVec(Array.from({ length: 32_000 }, () => xdr.ScVal.scvVoid()))] })) })));
 
 /** Each request on a connection of its own. */
 const dialFlood = make => () => setInterval((text => () => {
@@ -81,7 +121,7 @@ export const attacks = {
   'smuggled requests': dialFlood(() => `${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /livez HTTP/1.1\r\n${HOST}\r\n`),
   'oversized heads': dialFlood(() => `GET /livez HTTP/1.1\r\n${HOST}X-Big: ${'a'.repeat(60_000)}\r\n\r\n`),
   'oversized bodies': dialFlood(() => `${POST}Content-Length: 100000000\r\n\r\n${'a'.repeat(200_000)}`),
-  'bodies without a token': flood(() => `${POST}Content-Length: ${BODY}\r\n\r\n${'a'.repeat(BODY)}`),
+  'bodies without a token': dialFlood(() => `${POST}Content-Length: ${BODY}\r\n\r\n${'a'.repeat(BODY)}`),
   'tokens of another key': flood(() => `GET /v1/pool HTTP/1.1\r\n${HOST}Authorization: ${forged()}\r\n\r\n`),
   'readiness checks': flood(() => get('/readyz')),
   'endless chunks': times(20, socket => (socket.write(`${POST}Transfer-Encoding: chunked\r\n\r\n`),
@@ -89,8 +129,11 @@ export const attacks = {
   'queries of 250 parameters': flood(() => get('/livez?' + Array.from({ length: 250 }, (_, i) => `p${i}=1`).join('&'))),
   'JSON of many keys': flood(() => post(`{${keys}}`)),
   'JSON of deep nesting': flood(() => post('{"a":'.repeat(BODY / 5))),
-  'JSON of empty arrays': flood(() => post(`{"a":[${'[],'.repeat(BODY / 3)}1]}`)),
   'base64 that is no transaction': flood(() => post(JSON.stringify({ transactionXdr: 'AAAA'.repeat(BODY / 4) }))),
+  'fee bumps with ambiguous signatures': flood(() => post(ambiguousSignatures(), '/v1/fee-bumps')),
+  'Soroban transactions of many values': flood(() => post(manyValues())),
+  'refused transactions with a new key each': flood(() => post(smallRefused(), undefined, `Idempotency-Key: ${KEY}\r\n`),
+    text => text.replace(KEY, crypto.randomUUID())),
   'hashes that are unknown': flood(() => get(`/v1/transactions/${crypto.randomBytes(32).toString('hex')}`)),
 };
 
