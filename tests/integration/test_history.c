@@ -22,7 +22,7 @@
 #define CHUNK 25000
 /* A scan of a day before today takes 2,500 buffers, of today 1,200. */
 #define BUFFERS_TO_FIND_NOTHING 300
-#define BUFFERS_OF_AN_EMPTY_LEDGER 100
+#define BUFFERS_OF_AN_EMPTY_LEDGER 200 /* it reads the pool twice, 67 pages, to find expired leases */
 #define BUFFERS_OF_A_GRANT 120
 #define BUFFERS_OF_32_GRANTS 1600
 #define BUFFERS_OF_A_LEDGER_OF_32 1600
