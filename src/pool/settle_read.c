@@ -13,27 +13,25 @@ void settle_accounts_free(struct settle_accounts *accounts)
     *accounts = (struct settle_accounts){0};
 }
 
-/* The accounts of ADDRESSES. Backwards through the range from the key to itself, as migration 0015 explains.
- * Grants skip locked rows, so this cannot deadlock with them. */
-#define LOCK_SQL(addresses)                                                                                  \
-    "SELECT l.* FROM (SELECT n FROM (" addresses ") w (n) ORDER BY n COLLATE \"C\" OFFSET 0) k"              \
-    " CROSS JOIN LATERAL (SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash,"        \
-    "   a.lease_sequence, a.lease_max_time, coalesce(a.lease_max_ledger, 0), " SUBMISSION_KIND               \
-    " IS NOT NULL, coalesce(a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "', false)"                       \
-    "   FROM fairway.channel_accounts a WHERE a.public_key BETWEEN k.n AND k.n AND a.state <> 'retired'"     \
-    "   ORDER BY a.public_key DESC LIMIT 1 FOR UPDATE) l ORDER BY k.n COLLATE \"C\""
+/* Backwards through the range from the key to itself, as migration 0015 explains. Grants skip locked rows, so
+ * this cannot deadlock with them. One scan of the pool ($4: if it is due) finds the leases that may expire:
+ * an index on what a lease changes would make each grant write it. */
+static const char sql_lock[] =
+    "SELECT l.* FROM (SELECT n FROM (SELECT unnest($1::text[]) UNION"
+    "     SELECT b.public_key::text FROM fairway.channel_accounts b"
+    "     WHERE $4 AND (b.lease_max_time < $2 OR b.lease_max_ledger <= $3)) w (n)"
+    "   ORDER BY n COLLATE \"C\" OFFSET 0) k"
+    " CROSS JOIN LATERAL (SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash,"
+    "   a.lease_sequence, a.lease_max_time, coalesce(a.lease_max_ledger, 0), " SUBMISSION_KIND
+    " IS NOT NULL, coalesce(a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "', false)"
+    "   FROM fairway.channel_accounts a WHERE a.public_key BETWEEN k.n AND k.n AND a.state <> 'retired'"
+    "   ORDER BY a.public_key DESC LIMIT 1 FOR UPDATE) l ORDER BY k.n COLLATE \"C\"";
 
-static const char sql_lock[] = LOCK_SQL("SELECT DISTINCT unnest($1::text[])");
-
-/* One scan of the pool finds the leases that may expire: an index on what a lease changes would make each
- * grant write it. The other open leases say when the next one expires. */
-static const char sql_lock_expired[] =
-    LOCK_SQL("SELECT unnest($1::text[]) UNION SELECT b.public_key::text FROM fairway.channel_accounts b"
-             " WHERE b.lease_max_time < $2 OR b.lease_max_ledger <= $3");
+/* When the next of the other open leases expires; $3: as $4 above. */
 static const char sql_next_expiry[] =
     "SELECT coalesce(min(a.lease_max_time), 0), coalesce(min(a.lease_max_ledger), 0)"
     " FROM fairway.channel_accounts a"
-    " WHERE a.lease_max_time >= $1 AND (a.lease_max_ledger IS NULL OR a.lease_max_ledger > $2)";
+    " WHERE $3 AND a.lease_max_time >= $1 AND (a.lease_max_ledger IS NULL OR a.lease_max_ledger > $2)";
 
 static const char sql_unread[] = "SELECT a.public_key FROM fairway.channel_accounts a"
                                  " WHERE a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "'";
@@ -131,16 +129,16 @@ enum err settle_read(struct db *db, const struct settle_evidence *evidence, stru
 {
     const bool due = !search->done || (int64_t)evidence->close_time_s > search->until_s ||
                      (int64_t)evidence->sequence > search->until_ledger;
-    const struct db_param addresses = DB_TEXTS(evidence->addresses, evidence->account_count),
-                          close_time = DB_I64((int64_t)evidence->close_time_s),
+    const struct db_param close_time = DB_I64((int64_t)evidence->close_time_s),
                           ledger = DB_I64((int64_t)evidence->sequence + 1);
     const struct db_statement statements[] = {
-        due ? DB_SQL(sql_lock_expired, addresses, close_time, ledger) : DB_SQL(sql_lock, addresses),
-        DB_SQL(sql_next_expiry, close_time, ledger),
+        DB_SQL(sql_lock, DB_TEXTS(evidence->addresses, evidence->account_count), close_time, ledger,
+            DB_BOOL(due)),
+        DB_SQL(sql_next_expiry, close_time, ledger, DB_BOOL(due)),
     };
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     *out = (struct settle_accounts){0};
-    enum err e = db_run(db, statements, due ? 2 : 1, rows, detail);
+    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
         e = read_accounts(rows[0], evidence, out, detail);
     if (e == ERR_OK && due)
