@@ -19,7 +19,10 @@ let refused = 0; // reads of accounts that fail before one is answered
 
 /** Starts a `fairway ingest`. */
 class Ingester {
+  static all = [];
+
   constructor(env = {}) {
+    Ingester.all.push(this);
     this.process = spawn(fairway, ['ingest'], { env: { ...world.env, ...env }, stdio: 'ignore' });
     this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
   }
@@ -41,6 +44,8 @@ before(async () => {
   stop = new Stop(path.join(world.folder, 'stop'));
 });
 after(async () => {
+  for (const ingester of Ingester.all) // of tests that failed: this process would wait for them
+    await ingester.kill();
   await world?.stop();
   rpc?.close();
 });

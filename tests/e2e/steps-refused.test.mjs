@@ -2,6 +2,7 @@
 // is killed while it catches up. A second session polls throughout: a lease is closed if and only if its ledger's row and the cursor are committed.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
@@ -121,6 +122,8 @@ const terminate = async () => {
 const acts = {
   'a statement fails': { action: 'error', chosen: ({ point }) => isStatement(point), recover: async () => {} },
   'the server ends the session': { action: 'stop', chosen: () => true, recover: async () => {
+    // the point is recorded before the process stops
+    await until(() => / T /.test(fs.readFileSync(`/proc/${service.process.pid}/stat`, 'utf8')), 10_000, 'the process has stopped');
     await terminate();
     service.process.kill('SIGCONT');
   } },
