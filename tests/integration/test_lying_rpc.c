@@ -213,11 +213,15 @@ static void a_change_that_is_read_late_is_found(void **state)
 static void a_foreign_transaction_of_an_unread_account_is_not_forgotten_by_the_read(void **state)
 {
     struct gap_world *world = *state;
+    const struct built_transaction foreign = {.hash = built_foreign(IDLE)};
+    const struct built_account used = {.key = built_key(IDLE), .sequence = 51};
     ledger_feed_give_up(world->feed, 300, 0);
     ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
     close_with(world, &lies[0], true);
     give_up(world);
-    gap_close_ledger(world, IDLE, 51, BY_NOBODY);
+    ledger_feed_close(world->feed,
+        &(struct built_ledger){
+            .transactions = &foreign, .transaction_count = 1, .accounts = &used, .account_count = 1});
     give_up(world);
     ledger_feed_fail(world->feed, ERR_OK);
     read_again(world);
