@@ -107,6 +107,7 @@ for (const [name, says, cost] of [
 ])
   test(`R2 DR4 getLedgers ${name}: ${cost === stops ? 'ingestion stops' : 'nothing'}`, { timeout: 240_000 }, async () => {
     lie({ getLedgers: says });
+    await until(() => told.has('getLedgers'), 60_000, 'the lie is told'); // ledgers of true answers are committed by then
     const start = await world.cursor();
     await sleep(LIE_MS);
     const end = await world.cursor();
