@@ -21,7 +21,7 @@
 #define DAYS 6
 #define CHUNK 25000
 /* A scan of a day before today takes 2,500 buffers, of today 1,200. */
-#define BUFFERS_TO_FIND_NOTHING 600 /* six steps read the 67 pages of the pool */
+#define BUFFERS_TO_FIND_NOTHING 600    /* six steps read the 67 pages of the pool */
 #define BUFFERS_OF_AN_EMPTY_LEDGER 200 /* it reads the pool twice, 67 pages, to find expired leases */
 #define BUFFERS_OF_A_GRANT 120
 #define BUFFERS_OF_32_GRANTS 1600
