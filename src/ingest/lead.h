@@ -22,7 +22,7 @@ struct lead {
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
     struct cursor cursor;
-    struct settle_search search; /* not of the database: of this replica's last ledger */
+    struct settle_search search; /* when to search for expired leases; in memory only */
     bool none_unread;            /* as of that ledger, no account is unread */
 };
 

@@ -1,5 +1,5 @@
 // Two RPCs in RPC_URL, of which one lies: one that lies about ledgers stops ingestion until it agrees again or is removed, whichever comes
-// first in the list; one that lies about accounts or transactions decides nothing; one that is away or lags is left out; a ledger that
+// first in the list; one that lies about accounts or transactions decides nothing; one that is unavailable or lags is left out; a ledger that
 // one has dropped is read from the other. A lease is open all the time: nothing of that ends it.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
