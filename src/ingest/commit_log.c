@@ -4,25 +4,26 @@
 
 #include "base/log.h"
 
-/* Logs changes only: the configuration at start is logged by cmd/fairway/access_steps.c. */
-static void log_standby(struct commit_log *log, bool configured)
+/* A leader logs a missing standby with its first ledger, even when the start of this process has logged it
+ * (cmd/fairway/access_steps.c): the standby may have been removed between the two. After that, it logs
+ * changes. */
+static void log_standby(struct commit_log *log, bool missing)
 {
-    if (log->synchronous && log->standby_known && configured != log->standby_configured)
-        log_line(configured ? LOG_INFO : LOG_WARN,
-            configured
-                ? "a synchronous standby is configured again"
-                : "DATABASE_FAILOVER=synchronous, but no synchronous standby is configured any more: a "
-                  "failover may lose leases",
-            "synchronous_standby_names=%s", configured ? "set" : "empty");
-    log->standby_known = true;
-    log->standby_configured = configured;
+    if (log->synchronous && missing != log->standby_missing)
+        log_line(missing ? LOG_WARN : LOG_INFO,
+            missing
+                ? "DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
+                  "lose leases"
+                : "a synchronous standby is configured again",
+            "synchronous_standby_names=%s", missing ? "empty" : "set");
+    log->standby_missing = missing;
 }
 
 static void log_database(
     struct commit_log *log, const struct lead *lead, const struct ledger_committed *committed)
 {
     if (committed->standby_known)
-        log_standby(log, committed->synchronous_standby);
+        log_standby(log, !committed->synchronous_standby);
     if (committed->hold_ended)
         log_info("the hold ended; leases are granted again", "ledger=%" PRIu32, lead->cursor.sequence);
 }

@@ -5,8 +5,8 @@
 #include "ledger_commit.h"
 
 struct commit_log {
-    bool synchronous; /* DATABASE_FAILOVER=synchronous: log when the standby's configuration changes */
-    bool standby_known, standby_configured; /* as of the last commit; known is false before the first */
+    bool synchronous;     /* DATABASE_FAILOVER=synchronous: log when the standby's configuration changes */
+    bool standby_missing; /* as of the last commit; false before the first */
 };
 
 /* Logs the commit of the ledger at lead->cursor; first: it is the first one of this database. A ledger that

@@ -155,8 +155,7 @@ static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_reads_the_c
         .ledger_seconds = 5};
     assert_int_equal(lead_take(&lead, NULL), ERR_OK);
     assert_int_equal(ledger_feed_commit(feed, &lead, &named, &committed, NULL), ERR_OK);
-    assert_false(
-        committed.standby_known); /* else its absence would be the state from which changes are logged */
+    assert_false(committed.standby_known); /* else a missing standby would be logged */
     ledger_feed_close(feed, NULL);
     named = ledger_feed_ledger(feed, POOL_SEED_LEDGER + 1);
     struct canceller canceller;
