@@ -59,7 +59,8 @@ void authentication_reload(struct auth *auth, const char *why)
     if (text_equal(detail.text, logged.text) && !text_equal(why, "SIGHUP"))
         return;
     logged = detail;
-    log_error("clients not read again; those read before stay", "reason=%s detail=\"%s\"", why, detail.text);
+    log_error(
+        "cannot reload the clients; the previous ones stay", "reason=%s detail=\"%s\"", why, detail.text);
 }
 
 const char *authentication_listen(const struct config *config)

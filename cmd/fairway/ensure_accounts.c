@@ -117,7 +117,7 @@ int cmd_ensure_accounts(const struct config *config)
         if (e == ERR_OK)
             printf("%llu channel accounts active\n", (unsigned long long)wanted);
         else
-            code = command_failed(e, &detail, "the pool does not have the wanted size yet");
+            code = command_failed(e, &detail, "cannot bring the pool to the wanted size");
     }
     pool_access_close(&access);
     return code;

@@ -90,7 +90,7 @@ static void print_pins(const struct locks_report *report)
         if (pin->age_ms >= 0 && pin->age_ms < PIN_OLD_MS)
             continue;
         if (old++ == 0)
-            puts("What keeps vacuum from removing dead rows, which slow down every statement:");
+            puts("Old snapshots, which prevent vacuum from removing dead rows:");
         printf("  %s %s", pin->what, pin->name);
         print_ms("for ", pin->age_ms, ", ");
         printf("%" PRId64 " transactions", pin->age_transactions);

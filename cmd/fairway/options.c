@@ -23,8 +23,8 @@ static const struct {
          0},
         WITH_DATABASE},
     {{"DATABASE_FAILOVER", CONFIG_TEXT, "asynchronous",
-         "\"asynchronous\", or \"synchronous\": a failover loses no commit, so it does not put grants on "
-         "hold",
+         "\"synchronous\": every commit waits for the standby that may be promoted, so a failover causes no "
+         "hold; or \"asynchronous\"",
          NULL, 0, 0},
         WITH_POOL},
     /* network */
@@ -59,8 +59,8 @@ static const struct {
          KEYD_SIGNATURES_PER_SECOND_MIN, 1000000},
         WITH_KEYS},
     {{"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, "100000000000",
-         "stroops that an hour's fee bumps may cost, the highest of each transaction; more get 503", NULL,
-         200, 1000000000000000},
+         "limit of what all fee bumps of an hour may cost, in stroops; more get 503", NULL, 200,
+         1000000000000000},
         WITH_KEYS},
     /* pool */
     {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",
@@ -101,8 +101,8 @@ static const struct {
          "\"jwt\": each request has a token signed by a client's key; \"none\": no authentication", NULL, 0,
          0},
         FOR_SERVE | FOR_HEALTH},
-    {{"CLIENT_AUTH_PUBLIC_KEYS", CONFIG_TEXT, NULL, "keys (G...,G...) of clients that have no limits", NULL,
-         0, 0},
+    {{"CLIENT_AUTH_PUBLIC_KEYS", CONFIG_TEXT, NULL, "public keys (G...,G...) of clients with default limits",
+         NULL, 0, 0},
         FOR_SERVE},
     {{"CLIENTS_FILE", CONFIG_TEXT, NULL,
          "JSON file of clients: names, keys, scopes, limits; read again when it changes, and at SIGHUP", NULL,

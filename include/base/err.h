@@ -21,7 +21,7 @@
     X(INVALID_SOROBAN_TRANSACTION, "INVALID_SOROBAN_TRANSACTION", 400,                                       \
         "The Soroban transaction cannot be signed.")                                                         \
     X(FORBIDDEN_SIGNER, "FORBIDDEN_SIGNER", 400,                                                             \
-        "The transaction would use the authority of a channel account.")                                     \
+        "The transaction would use the authority of a channel account or of the distribution account.")      \
     X(FEE_BUMP_TX_NOT_ALLOWED, "FEE_BUMP_TX_NOT_ALLOWED", 400, "The transaction is a fee bump already.")     \
     X(FEE_EXCEEDS_MAXIMUM, "FEE_EXCEEDS_MAXIMUM", 400, "The fee is above the maximum.")                      \
     X(FEE_BELOW_MINIMUM, "FEE_BELOW_MINIMUM", 400, "The fee is below the minimum.")                          \
@@ -42,16 +42,16 @@
     X(IDEMPOTENCY_CONFLICT, "IDEMPOTENCY_CONFLICT", 409, "The Idempotency-Key was used with another body.")  \
     X(TRANSACTION_CHANGED, "TRANSACTION_CHANGED", 409, "The transaction was changed after it was leased.")   \
     X(LEASE_EXPIRED, "LEASE_EXPIRED", 409,                                                                   \
-        "The lease has expired: no ledger has the transaction, and none can.")                               \
+        "The lease has expired: no ledger includes the transaction, and none can any more.")                 \
     X(LEASE_SETTLED, "LEASE_SETTLED", 409, "The lease has ended: the network has decided the transaction.")  \
-    X(LENGTH_REQUIRED, "LENGTH_REQUIRED", 411, "A body is sent with a Content-Length.")                      \
+    X(LENGTH_REQUIRED, "LENGTH_REQUIRED", 411, "The request needs a Content-Length header.")                 \
     X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
     X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \
     X(LIMIT_EXCEEDED, "LIMIT_EXCEEDED", 429, "A limit of this client is reached.")                           \
     /* faults of the environment */                                                                          \
     X(CHANNEL_ACCOUNT_UNAVAILABLE, "CHANNEL_ACCOUNT_UNAVAILABLE", 503, "Every channel account is leased.")   \
     X(GRANTS_SUSPENDED, "GRANTS_SUSPENDED", 503,                                                             \
-        "No lease is granted until the ledger state is certain again.")                                      \
+        "No lease is granted until the state of the ledger is verified.")                                    \
     X(DISTRIBUTION_ACCOUNT_UNDERFUNDED, "DISTRIBUTION_ACCOUNT_UNDERFUNDED", 503,                             \
         "The distribution account cannot pay for more transactions: its operator has to fund it.")           \
     X(OVERLOADED, "OVERLOADED", 503, "Too many requests are waiting.")                                       \
@@ -66,7 +66,8 @@
     X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \
     X(KEYD_CLOCK, "SIGNER_CLOCK_WRONG", 503,                                                                 \
         "The clocks of the database and of the key process are too far apart.")                              \
-    X(KEYD_BUDGET, "SIGNER_BUDGET_EXCEEDED", 503, "The key process has signed as much as it may for now.")   \
+    X(KEYD_BUDGET, "SIGNER_BUDGET_EXCEEDED", 503,                                                            \
+        "The signing budget of the key process is used up for now.")                                         \
     X(RPC_REFUSED, "RPC_REFUSED", 503, "Stellar RPC refused the request.")                                   \
     X(LEDGER_AHEAD, "LEDGER_AHEAD", 503, "The ledger has not closed yet.")                                   \
     X(LEDGER_GAP, "LEDGER_GAP", 503, "Stellar RPC no longer has the next ledger.")                           \

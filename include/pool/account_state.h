@@ -88,7 +88,7 @@ enum account_verdict account_state_after_ledger(struct account_row *row, const s
  */
 bool account_state_unread(struct account_row *row);
 /* The reason of that quarantine in the database: by it the account is found again. */
-#define ACCOUNT_UNREAD_REASON "the metadata of a ledger claims a change of it, and it could not be read yet"
+#define ACCOUNT_UNREAD_REASON "ledger metadata reports a change of it that no RPC has confirmed yet"
 
 /*
  * Changes the row by a read as of a ledger whose predecessors are lost. signed_by_us: its last sequence

@@ -219,7 +219,7 @@ static enum err check_request(
 {
     AUTO_FREE char *method_and_path = mem_format("%s %s", request->method, request->target);
     if (!text_equal(token->method_and_path, method_and_path))
-        return refuse(why, "methodAndPath is another request's");
+        return refuse(why, "methodAndPath does not match the request");
     if (!idempotency_key_fits(token, request->idempotency_key))
         return refuse(why, "the claim idempotencyKey is not the header Idempotency-Key");
     return ERR_OK;
@@ -297,5 +297,5 @@ enum err auth_check_body(
     if (!find_client(auth, &client->key, &found))
         return refuse(why, "the client's key was revoked while the body was read");
     const struct hash hash = sha256(body);
-    return hash_equal(&client->body_hash, &hash) ? ERR_OK : refuse(why, "bodyHash is another body's");
+    return hash_equal(&client->body_hash, &hash) ? ERR_OK : refuse(why, "bodyHash does not match the body");
 }

@@ -52,7 +52,8 @@ enum err secret_file_read(
     enum err e = secret_file_open(variable, path, &fd, detail);
     AUTO_FREE char *bytes = mem_new(max + 2, 1); /* a newline, and one byte to see that there is more */
     if (e == ERR_OK && (!read_all(fd, bytes, max + 2, &len) || memchr(bytes, '\0', len) != NULL))
-        e = detail_set(detail, ERR_CONFIG, "%s: %s is no text of at most %zu bytes", variable, path, max);
+        e = detail_set(detail, ERR_CONFIG, "%s: %s is longer than %zu bytes, or contains a NUL byte",
+            variable, path, max);
     if (fd >= 0)
         close(fd);
     if (e == ERR_OK && len > 0 && bytes[len - 1] == '\n')

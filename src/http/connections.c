@@ -153,7 +153,7 @@ bool connections_make_room(struct connections *connections)
         ; /* its state has changed: its request has come */
     pthread_mutex_unlock(&connections->lock);
     if (ended != NULL && rate_limit_allows(&connections->crowded, 1, NOTICE_MS, &before))
-        log_warn("nearly full: closing the oldest connections without a request",
+        log_warn("the connection limit is nearly reached; closing the connections that are idle for longest",
             "open=%u max_connections=%u closed=%u", atomic_load(&connections->open), connections->max,
             before + 1);
     return ended != NULL;

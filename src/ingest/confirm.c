@@ -65,7 +65,7 @@ enum err confirm_read(struct confirm *confirm, uint32_t ledger, const struct set
         outage_end(&confirm->outage);
     if ((e != ERR_RPC_UNAVAILABLE && e != ERR_RPC_REFUSED) || !outage_lasts(&confirm->outage, clock_ms()))
         return e == ERR_OK ? e : detail_set(detail, e, "%s", why.text);
-    log_error("what a ledger's metadata claims could not be read: the accounts in question are not leased",
+    log_error("cannot confirm account changes that ledger metadata reports; the accounts are quarantined",
         "ledger=%" PRIu32 " waited_ms=%" PRId64 " error=%s detail=\"%s\"", ledger,
         confirm->outage.last_ms - confirm->outage.since_ms, err_code(e), why.text);
     settle_reads_free(out);

@@ -30,7 +30,8 @@ static void judge(struct snapshot_watch *watch, const struct oldest_snapshot *sn
             log_info("vacuum can remove dead rows again: the old snapshot is gone", NULL);
         watch->warn_ms = 0;
     } else if (now_ms >= watch->warn_ms) {
-        log_warn("an old snapshot keeps vacuum from removing dead rows; leases get slower until it ends",
+        log_warn("an old snapshot prevents vacuum from removing dead rows; the table of accounts grows until "
+                 "that snapshot ends",
             "holder=\"%s\" name=\"%s\" user=\"%s\" pid=%d age_s=%" PRId64 " remedy=\"%s\"", snapshot->what,
             snapshot->name, snapshot->user, snapshot->pid, snapshot->age_s, remedy_of(snapshot));
         watch->warn_ms = now_ms + WARN_EVERY_MS;

@@ -51,9 +51,8 @@ static void refuse_ended(struct fee_bump_item *item, const struct db_rows *rows,
     const char *result = db_text(rows, row, 1);
     if (strcmp(result, "expired") == 0)
         item->error = detail_set(&item->detail, ERR_LEASE_EXPIRED,
-            "No ledger up to the max time %" PRId64
-            " has the transaction, and none can include it now. Lease it "
-            "again, with a new Idempotency-Key.",
+            "The lease has expired: no ledger up to its max time %" PRId64
+            " includes the transaction. Request a new lease, with a new Idempotency-Key.",
             db_i64(rows, row, 3));
     else if (result[0] != '\0')
         item->error = detail_set(&item->detail, ERR_LEASE_SETTLED,

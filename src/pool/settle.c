@@ -161,8 +161,8 @@ static bool given_up(const struct settlement *settlement)
 
 static void log_refuted(const struct settlement *settlement, const struct account_evidence *evidence)
 {
-    log_error("the metadata of a ledger claims a change of a channel account that the RPC does not confirm; "
-              "the change is ignored",
+    log_error("ledger metadata reports a change of a channel account that the RPC contradicts; the change is "
+              "ignored",
         "account=%s ledger=%u", evidence->address, settlement->evidence->sequence);
 }
 

@@ -20,7 +20,7 @@ static enum err check_sequence_conditions(const struct preconditions *given, str
     if (field == NULL)
         return ERR_OK;
     return detail_set(detail, ERR_INVALID_TRANSACTION,
-        "The precondition %s cannot be kept, because the source becomes a channel account. Remove it.",
+        "The precondition %s is not supported, because fairway replaces the source account. Remove it.",
         field);
 }
 

@@ -77,7 +77,7 @@ test('DX9 an old snapshot of another role is measured and warned of', TIMEOUT, a
   await asSuperuser("UPDATE fairway.ledgers SET committed_at = committed_at - interval '400 s'");
   const age = await oldest();
   assert.ok(age >= 400 && age < 10_000, `${age}`);
-  const warning = new RegExp('level=warn msg="an old snapshot keeps vacuum from removing dead rows; leases get slower until it ends" '
+  const warning = new RegExp('level=warn msg="an old snapshot prevents vacuum from removing dead rows; the table of accounts grows until that snapshot ends" '
     + `holder="session" name="a \\\\"long\\\\" report" user="root" pid=${pid} age_s=4\\d\\d remedy="end its transaction`);
   await until(() => warning.test(service.log), 60_000, 'it is warned of');
   report.stdin.end();

@@ -208,7 +208,7 @@ static void a_url_may_be_in_a_file_that_only_its_owner_can_read(void **state)
     fchmod(fd, 0600);
     assert_int_equal(ftruncate(fd, 5000), 0);
     assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
-    assert_non_null(strstr(detail.text, "is no text of at most 4096 bytes"));
+    assert_non_null(strstr(detail.text, "is longer than 4096 bytes"));
     close(fd);
     unlink(path);
     assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
