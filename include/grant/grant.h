@@ -118,6 +118,7 @@ struct grant_batch {
     enum grant_mode mode;
     struct grant_sharing *sharing; /* GRANT_CLAIM reads replica; NULL with GRANT_CLAIM: other replicas are
                                       ignored */
+    bool again; /* it was rolled back before: what limited clients use is locked before it is read */
     /* Set by the batch. */
     bool others_wait;   /* GRANT_CLAIM: requests of other replicas wait, so no account was taken */
     bool locked_unused; /* accounts were locked, so that other claims skipped them, and not used */

@@ -5,7 +5,8 @@
 
 /* A connection attempt that takes longer fails the batch that needs it; it continues for the next batch. */
 #define CONNECT_MS 2000
-/* A batch that lost an idle connection fails at once and is worth a retry; one that failed later is not. */
+/* An idle connection that was lost fails the batch at once: then it runs again. After that time its deadline
+ * is too near. */
 #define RETRY_MS 1000
 /* A batch that was rolled back is retried when so much time is left before its deadline. */
 #define RETRY_LEFT_MS 300
@@ -32,8 +33,11 @@ static enum err run_in_database(
 {
     const int64_t begun_ms = clock_ms();
     enum err e = run_once(worker, batch, detail);
-    for (int tries = 1; tries < TRIES && worth_retrying(worker, e, begun_ms); tries++)
+    for (int tries = 1; tries < TRIES && worth_retrying(worker, e, begun_ms); tries++) {
+        batch->grant.again = true;
         e = run_once(worker, batch, detail);
+    }
+    batch->grant.again = false;
     return e;
 }
 

@@ -68,7 +68,8 @@ enum {
     TERMS,
     MEMBERS,
     KEYS,
-    USAGE = KEYS + IDEMPOTENCY_STATEMENTS,
+    USAGE_LOCK = KEYS + IDEMPOTENCY_STATEMENTS,
+    USAGE,
     CLAIM,
     STEPS
 };
@@ -89,6 +90,8 @@ static enum err run_statements(
         [TERMS] = {sql_terms, &replica_param, 1},
         [MEMBERS] = {sql_members, &addresses, 1}};
     idempotency_statements(claim->keys, &steps[KEYS]);
+    if (claim->batch->again)
+        steps[USAGE_LOCK] = usage_lock_statement(claim->usage);
     steps[USAGE] = usage_read_statement(claim->usage);
     if (claim->batch->mode == GRANT_CLAIM_SHARE)
         steps[CLAIM] = (struct db_statement){sql_claim_share, claim_params, 4};

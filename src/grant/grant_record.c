@@ -36,7 +36,8 @@ static enum err confirm(struct db *db, struct detail *detail)
 }
 
 /*
- * The reply to COMMIT was lost; only the database knows the outcome. The status is "in progress" while the
+ * The reply to COMMIT was lost, or an error was returned instead of it, which may be a pooler's: only the
+ * database knows the outcome. The status is "in progress" while the
  * old session may still run the COMMIT. It is NULL when the server does not remember the transaction: it is
  * another server, or it was long ago. "committed" while the leases are not visible means that the reading was
  * too early, or that it is another server. Only a status that proves the outcome ends the loop.
@@ -161,8 +162,12 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     for (size_t i = 0; i < statement_count; i++)
         db_rows_free(rows[i]);
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
+        struct detail why = {""};
         db_rollback(db);
-        return find_outcome(db, record->terms->transaction_id, columns->hash, count, detail);
+        enum err outcome = find_outcome(db, record->terms->transaction_id, columns->hash, count, &why);
+        if (e == ERR_DATABASE_UNAVAILABLE && outcome == ERR_SERIALIZATION)
+            return e; /* detail has the server's error: the disk is full, a statement took too long */
+        return outcome == ERR_OK ? ERR_OK : detail_set(detail, outcome, "%s", why.text);
     }
     if (e == ERR_OK && leased != (int64_t)count) /* the check of fairway.leases fails it before this */
         return detail_set(

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 
+static const char sql_lock[] = "SELECT fairway.lock_usage($1)";
 static const char sql_read[] =
     "SELECT u.ordinal, u.open_leases, u.ahead_us, u.slots FROM fairway.read_usage($1) u";
 static const char sql_use[] = "SELECT fairway.use_leases($1, $2, $3, $4)";
@@ -40,11 +41,22 @@ void usage_init(struct usage *usage, struct grant *const grants[], size_t count)
     usage->read_params[0] = DB_TEXTS(usage->names, usage->count);
 }
 
-struct db_statement usage_read_statement(const struct usage *usage)
+/* Both statements have the names of the clients as their only parameter. */
+static struct db_statement about_clients(const struct usage *usage, const char *sql)
 {
     if (usage->count == 0)
         return (struct db_statement){0};
-    return (struct db_statement){sql_read, usage->read_params, ARRAY_LEN(usage->read_params)};
+    return (struct db_statement){sql, usage->read_params, ARRAY_LEN(usage->read_params)};
+}
+
+struct db_statement usage_lock_statement(const struct usage *usage)
+{
+    return about_clients(usage, sql_lock);
+}
+
+struct db_statement usage_read_statement(const struct usage *usage)
+{
+    return about_clients(usage, sql_read);
 }
 
 /* A share of the pool is at least one account. */

@@ -1,8 +1,9 @@
 /*
  * Limits of clients on their leases. What a client uses is counted in the database, for all replicas
  * together. A batch reads it in its first round trip, without a lock, and refuses what is above a limit. In
- * its last one, after its leases were recorded, it is checked again under the lock of the client's row; when
- * another replica was faster, the batch runs again.
+ * its last one, after its leases were recorded, it is checked again under the lock of the client's row. When
+ * another batch was faster, this one runs again, and now locks the rows before it reads them, so that it
+ * cannot lose again: its other clients must not fail for it.
  */
 #ifndef FAIRWAY_GRANT_USAGE_H
 #define FAIRWAY_GRANT_USAGE_H
@@ -31,7 +32,8 @@ struct usage {
 /* *usage is zeroed before. */
 void usage_init(struct usage *usage, struct grant *const grants[], size_t count);
 
-/* The statement that reads what is used; its text is NULL when no client has limits. */
+/* The statements that lock and read what is used; their text is NULL when no client has limits. */
+struct db_statement usage_lock_statement(const struct usage *usage);
 struct db_statement usage_read_statement(const struct usage *usage);
 MUST_CHECK enum err usage_read(struct usage *usage, const struct db_rows *rows, struct detail *detail);
 

@@ -1,4 +1,4 @@
-/* The end of settling: one statement for all accounts and leases that change. */
+/* The end of settling: writes all accounts and leases that change. */
 #ifndef FAIRWAY_POOL_SETTLE_WRITE_H
 #define FAIRWAY_POOL_SETTLE_WRITE_H
 

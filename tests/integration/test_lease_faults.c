@@ -37,6 +37,7 @@ static void assert_recovered(struct test_pool *pool, struct asked *asked)
 struct fault {
     const char *name, *install, *remove;
     enum err expected;
+    const char *detail; /* a part of it, or NULL */
 };
 
 #define FAULTY(body)                                                                                         \
@@ -44,6 +45,7 @@ struct fault {
     " RETURN NULL; END $$;"
 #define DIES "PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1);"
 #define RAISES "RAISE EXCEPTION 'planted';"
+#define FILLS "RAISE EXCEPTION 'planted: no space left' USING ERRCODE = 'disk_full';"
 #define HANGS "PERFORM pg_sleep(5);"
 #define ON_LEASES                                                                                            \
     "CREATE TRIGGER fault AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.fault()"
@@ -56,19 +58,20 @@ struct fault {
 #define REMOVE "DROP FUNCTION public.fault() CASCADE"
 
 static const struct fault faults[] = {
-    {"raises at the lease row", FAULTY(RAISES) ON_LEASES, REMOVE, ERR_CONSTRAINT},
-    {"raises at the account", FAULTY(RAISES) ON_ACCOUNTS, REMOVE, ERR_CONSTRAINT},
-    {"raises at COMMIT", FAULTY(RAISES) AT_COMMIT, REMOVE, ERR_CONSTRAINT},
-    {"dies at the lease row", FAULTY(DIES) ON_LEASES, REMOVE, ERR_SERIALIZATION},
-    {"dies at the account", FAULTY(DIES) ON_ACCOUNTS, REMOVE, ERR_SERIALIZATION},
-    {"dies at COMMIT", FAULTY(DIES) AT_COMMIT, REMOVE, ERR_SERIALIZATION},
-    {"hangs at the lease row", FAULTY(HANGS) ON_LEASES, REMOVE, ERR_SERIALIZATION},
+    {"raises at the lease row", FAULTY(RAISES) ON_LEASES, REMOVE, ERR_CONSTRAINT, NULL},
+    {"raises at the account", FAULTY(RAISES) ON_ACCOUNTS, REMOVE, ERR_CONSTRAINT, NULL},
+    {"raises at COMMIT", FAULTY(RAISES) AT_COMMIT, REMOVE, ERR_CONSTRAINT, NULL},
+    {"dies at the lease row", FAULTY(DIES) ON_LEASES, REMOVE, ERR_SERIALIZATION, NULL},
+    {"dies at the account", FAULTY(DIES) ON_ACCOUNTS, REMOVE, ERR_SERIALIZATION, NULL},
+    {"dies at COMMIT", FAULTY(DIES) AT_COMMIT, REMOVE, ERR_SERIALIZATION, NULL},
+    {"hangs at the lease row", FAULTY(HANGS) ON_LEASES, REMOVE, ERR_DATABASE_UNAVAILABLE, NULL},
+    {"has a full disk", FAULTY(FILLS) ON_LEASES, REMOVE, ERR_DATABASE_UNAVAILABLE, "no space left"},
     {"refuses by a constraint", "ALTER TABLE fairway.leases ADD CONSTRAINT fault CHECK (sequence < 7)",
-        "ALTER TABLE fairway.leases DROP CONSTRAINT fault", ERR_CONSTRAINT},
+        "ALTER TABLE fairway.leases DROP CONSTRAINT fault", ERR_CONSTRAINT, NULL},
     {"has no such column", "ALTER TABLE fairway.leases RENAME request_id TO other",
-        "ALTER TABLE fairway.leases RENAME other TO request_id", ERR_INTERNAL},
+        "ALTER TABLE fairway.leases RENAME other TO request_id", ERR_INTERNAL, NULL},
     {"has no such table", "ALTER TABLE fairway.cursor RENAME TO other",
-        "ALTER TABLE fairway.other RENAME TO cursor", ERR_INTERNAL},
+        "ALTER TABLE fairway.other RENAME TO cursor", ERR_INTERNAL, NULL},
 };
 
 static void DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing(void **state)
@@ -86,7 +89,8 @@ static void DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing(void **st
             ask(pool, &asked);
             test_db_exec(&pool->test, faults[i].install);
             enum err e = test_pool_grant(pool, &asked, 1, &detail);
-            if (e != faults[i].expected)
+            if (e != faults[i].expected ||
+                (faults[i].detail != NULL && strstr(detail.text, faults[i].detail) == NULL))
                 fail_msg("%s: %s %s", faults[i].name, err_code(e), detail.text);
             assert_nothing_leased(pool);
             test_db_exec(&pool->test, faults[i].remove);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,6 +223,54 @@ static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(voi
             "l.result = 'expired' AND l.result_code IS NULL AND a.lease_hash IS NULL AND a.state = 'active'"
             " AND a.sequence = 50 AND a.sequence_ledger = 100"),
         1);
+}
+
+/* Inserts accounts 1 to n, each with an open lease of sequence number 51 that lasts for a minute. */
+static void lease_many(struct fixture *f, unsigned n)
+{
+    AUTO_FREE char *sql = NULL;
+    size_t size;
+    FILE *out = open_memstream(&sql, &size);
+    account_row(&f->test, 1, "active");
+    fputs("CREATE TABLE public.many (account text, hash text); INSERT INTO public.many VALUES ", out);
+    for (unsigned i = 1; i <= n; i++) {
+        const struct public_key key = built_key(i);
+        const struct hash hash = built_hash(i);
+        char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
+        address_encode(&key, address);
+        hash_encode(&hash, hex);
+        fprintf(out, "%s('%s', '%s')", i == 1 ? "" : ",", address, hex);
+    }
+    fputs("; INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
+          "   sequence_ledger, state)"
+          " SELECT m.account, row_number() OVER () + 1, a.sealed_seed, a.key_id, a.sequence, "
+          "a.sequence_ledger, a.state"
+          " FROM public.many m, fairway.channel_accounts a WHERE m.account <> a.public_key;"
+          "WITH l AS (INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, "
+          "request_id,"
+          "   granted_at) SELECT decode(m.hash, 'hex'), m.account, 51, '', '',"
+          "   floor(extract(epoch FROM now()))::int8 + 60, 'r', now() FROM public.many m RETURNING *)"
+          " UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_client = l.client,"
+          " lease_sequence = l.sequence, lease_max_time = l.max_time, locked_at = l.granted_at,"
+          " locked_until = to_timestamp(l.max_time) FROM l WHERE a.public_key = l.account",
+        out);
+    fclose(out);
+    test_db_exec(&f->test, sql);
+}
+
+/* More than one statement writes (SETTLE_WRITE_MAX). */
+static void all_leases_of_a_large_pool_end_with_one_ledger(void **state)
+{
+    struct fixture *f = *state;
+    const unsigned leases = 5003;
+    lease_many(f, leases);
+    close_ledger(f, NEXT, now_s(f) + 61, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, leases);
+    assert_int_equal(
+        test_db_number(&f->test, "SELECT count(*) FROM fairway.lease_results WHERE ledger = 101"), leases);
+    assert_int_equal(
+        test_db_number(&f->test, "SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NULL"),
+        leases);
 }
 
 /* The service that fairway replaces freed an account 30 s after the lease began, even if the transaction was
@@ -501,6 +550,7 @@ int main(void)
         TEST(S7_S8_a_ledger_without_our_transactions_changes_nothing),
         TEST(S11_only_the_leases_whose_transactions_are_in_the_ledger_end),
         TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
+        TEST(all_leases_of_a_large_pool_end_with_one_ledger),
         TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock),
         TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired),
         TEST(max_ledger_is_exclusive),

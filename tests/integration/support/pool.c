@@ -111,6 +111,16 @@ enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t co
     return lease_grant(pool->db, pool->keyd, &pool->settings, grants, count, detail);
 }
 
+enum err test_pool_grant_again(
+    struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail)
+{
+    struct grant *grants[GRANT_BATCH_MAX] = {0};
+    for (size_t i = 0; i < count; i++)
+        grants[i] = &asked[i].grant;
+    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM, .again = true};
+    return grant_batch_run(pool->db, pool->keyd, &pool->settings, &batch, detail);
+}
+
 void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count)
 {
     struct detail detail = {0};

@@ -54,6 +54,9 @@ void test_lock_key(struct db *db);
 enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail);
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
+/* The same after ERR_SERIALIZATION, as the engine runs it. */
+enum err test_pool_grant_again(
+    struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
 /* Grants count leases. */
 void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count);
 
