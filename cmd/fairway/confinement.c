@@ -33,7 +33,7 @@ static char *directory_of(const char *path)
 }
 
 enum err confinement_enter(
-    const struct config *config, pid_t keyd, enum log_level level, struct detail *detail)
+    const struct config *config, int keyd_pidfd, enum log_level level, struct detail *detail)
 {
     char *files[URLS * URL_FILES_MAX + 1];
     size_t count = 0;
@@ -48,8 +48,10 @@ enum err confinement_enter(
     bool abstract = service_manager != NULL && service_manager[0] == '@';
     for (size_t i = 0; i < URLS; i++)
         abstract |= urls[i] != NULL && url_is_abstract(urls[i]);
-    const struct confine_settings settings = {
-        .files = (const char *const *)files, .file_count = count, .abstract_sockets = abstract, .keyd = keyd};
+    const struct confine_settings settings = {.files = (const char *const *)files,
+        .file_count = count,
+        .abstract_sockets = abstract,
+        .keyd_pidfd = keyd_pidfd};
     enum err e = confine_enter(&settings, &report, detail);
     for (size_t i = 0; i < count; i++)
         free(files[i]);

@@ -72,7 +72,7 @@ enum err database_open_migrated(
 {
     const int64_t deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000;
     *out = NULL;
-    enum err e = confinement_enter(config, 0, LOG_DEBUG, detail);
+    enum err e = confinement_enter(config, -1, LOG_DEBUG, detail);
     if (e == ERR_OK)
         e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, out, detail);
     return e == ERR_OK ? migrate_check(*out, detail) : e;

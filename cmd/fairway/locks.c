@@ -127,7 +127,7 @@ int cmd_locks(const struct config *config)
     struct detail detail = {0};
     struct db *db = NULL;
     int code = EX_OK;
-    enum err e = confinement_enter(config, 0, LOG_DEBUG, &detail);
+    enum err e = confinement_enter(config, -1, LOG_DEBUG, &detail);
     if (e == ERR_OK) /* one attempt: the command shows what blocks now */
         e = database_open(config, &(struct db_settings){.name = "fairway locks"}, clock_ms(), &db, &detail);
     if (e == ERR_OK)

@@ -15,7 +15,7 @@ int cmd_migrate(const struct config *config)
     struct detail detail = {0};
     struct db *db = NULL;
     size_t applied = 0;
-    enum err e = confinement_enter(config, 0, LOG_DEBUG, &detail);
+    enum err e = confinement_enter(config, -1, LOG_DEBUG, &detail);
     if (e == ERR_OK)
         e = database_open(config,
             &(struct db_settings){.name = "fairway migrate", .statement_timeout_ms = STATEMENT_TIMEOUT_MS},

@@ -133,7 +133,7 @@ static enum err start(struct access_steps *steps, enum keyd_mode mode, struct de
     unsupported_options_warn();
     if ((e = read_options(config, (steps->needs & NEEDS_RPC) != 0, steps->out, detail)) != ERR_OK ||
         (e = start_keyd(config, mode, steps->out, detail)) != ERR_OK ||
-        (e = confinement_enter(config, keyd_pid(steps->out->keyd), LOG_INFO, detail)) != ERR_OK ||
+        (e = confinement_enter(config, keyd_pidfd(steps->out->keyd), LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
     return access_steps_load_keys(steps, detail);
@@ -144,7 +144,7 @@ static enum err start_without_keys(struct access_steps *steps, struct detail *de
     enum err e;
     unsupported_options_warn();
     if ((e = read_options(steps->config, true, steps->out, detail)) != ERR_OK ||
-        (e = confinement_enter(steps->config, 0, LOG_INFO, detail)) != ERR_OK ||
+        (e = confinement_enter(steps->config, -1, LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
         return e;
     return access_steps_check_network(steps, detail);

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -20,7 +19,7 @@ struct confine_settings {
     const char *const *files;
     size_t file_count;
     bool abstract_sockets; /* may still be connected to: the configuration names one */
-    pid_t keyd;            /* may still be killed; 0: no key process */
+    int keyd_pidfd;        /* the process may still be killed by it; -1: no key process */
 };
 
 struct confine_report {

@@ -145,8 +145,9 @@ void keyd_stop(struct keyd *keyd); /* NULL is fine */
 /* A descriptor that becomes readable when the process has ended or a call has failed; from then on every call
  * returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from it. Valid until keyd_stop. */
 int keyd_lost_fd(const struct keyd *keyd);
-/* The id of the process. Valid until keyd_stop. */
+/* The process, by its id and by a descriptor. Valid until keyd_stop. */
 pid_t keyd_pid(const struct keyd *keyd);
+int keyd_pidfd(const struct keyd *keyd);
 
 /* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"). */
 bool keyd_ended(const struct keyd *keyd, struct detail *detail);

@@ -73,5 +73,5 @@ enum err confine_enter(
         return failed(detail, "core dumps");
     if ((e = drop_capabilities(detail)) != ERR_OK || (e = confine_files(settings, report, detail)) != ERR_OK)
         return e;
-    return confine_calls(settings->keyd, report, detail);
+    return confine_calls(settings->keyd_pidfd, report, detail);
 }

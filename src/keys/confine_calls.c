@@ -28,11 +28,11 @@
 static const uint32_t allowed[] = {
     /* descriptors, sockets, waiting */
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_preadv, SYS_pwrite64, SYS_lseek,
-    SYS_sendfile, SYS_close, SYS_close_range, SYS_dup, SYS_dup3, SYS_pipe2, SYS_eventfd2, SYS_signalfd4,
-    SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_epoll_create1, SYS_epoll_ctl,
-    SYS_epoll_pwait, SYS_ppoll, SYS_pselect6, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
-    SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_getsockopt, SYS_setsockopt, SYS_sendto, SYS_sendmsg,
-    SYS_sendmmsg, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
+    SYS_sendfile, SYS_dup, SYS_pipe2, SYS_eventfd2, SYS_signalfd4, SYS_timerfd_create, SYS_timerfd_settime,
+    SYS_timerfd_gettime, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_ppoll, SYS_pselect6,
+    SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_shutdown, SYS_getsockname,
+    SYS_getpeername, SYS_getsockopt, SYS_setsockopt, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_recvfrom,
+    SYS_recvmsg, SYS_recvmmsg,
     /* files: Landlock says which, and that they are only read */
     SYS_openat, SYS_newfstatat, SYS_fstat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat, SYS_readlinkat,
     SYS_getdents64, SYS_getcwd, SYS_fadvise64,
@@ -50,8 +50,8 @@ static const uint32_t allowed[] = {
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
     SYS_getresgid, SYS_getgroups, SYS_getrusage, SYS_times, SYS_sysinfo, SYS_uname, SYS_capget,
 #ifdef SYS_open /* older calls, which only x86-64 has */
-    SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_dup2, SYS_pipe, SYS_poll,
-    SYS_select, SYS_epoll_wait, SYS_time, SYS_getrlimit, SYS_setrlimit, SYS_arch_prctl, SYS_pause,
+    SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_pipe, SYS_poll, SYS_select,
+    SYS_epoll_wait, SYS_time, SYS_getrlimit, SYS_setrlimit, SYS_arch_prctl, SYS_pause,
 #endif
     /* a further filter: confine_listening */
     SYS_seccomp};
@@ -76,7 +76,7 @@ static enum err install(const struct sock_filter *filter, size_t count, struct d
     return ERR_OK;
 }
 
-enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail *detail)
+enum err confine_calls(int keyd_pidfd, struct confine_report *report, struct detail *detail)
 {
     const struct sock_filter head[] = {
         LOAD(arch),
@@ -88,7 +88,7 @@ enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail 
         FAIL(EPERM),
 #endif
     };
-    const uint32_t self = (uint32_t)getpid(), child = keyd > 0 ? (uint32_t)keyd : self;
+    const uint32_t self = (uint32_t)getpid(), keyd = (uint32_t)keyd_pidfd;
     const struct sock_filter tail[] = {SKIP_UNLESS(CALL_FACCESSAT2, 1), ALLOW,
         /* Memory that can be executed is that of files: libraries that are loaded late. */
         SKIP_UNLESS(SYS_mmap, 7), LOAD_ARGUMENT(2), SKIP_UNLESS_ANY(PROT_EXEC, 4), SKIP_IF_ANY(PROT_WRITE, 2),
@@ -104,10 +104,17 @@ enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail 
         SKIP_IF(AF_INET6, 1), FAIL(EPERM), LOAD_ARGUMENT(1), KEEP_BITS(TYPE_BITS), SKIP_IF(SOCK_STREAM, 2),
         SKIP_IF(SOCK_DGRAM, 1), FAIL(EPERM), LOAD_ARGUMENT(2), SKIP_IF(0, 3), SKIP_IF(IPPROTO_TCP, 2),
         SKIP_IF(IPPROTO_UDP, 1), FAIL(EPERM), ALLOW,
-        /* Signals to itself (abort); and SIGKILL to the key process, when that does not answer */
+        /* Signals to itself (abort); and SIGKILL to the key process, when that does not answer. Not by its
+           number: another process may get that later. So the descriptor must stay what it is. Flags would
+           signal its group. */
         SKIP_UNLESS(SYS_tgkill, 4), LOAD_ARGUMENT(0), SKIP_IF(self, 1), FAIL(EPERM), ALLOW,
-        SKIP_UNLESS(SYS_kill, 8), LOAD_ARGUMENT(0), SKIP_IF(self, 4), SKIP_UNLESS(child, 4), LOAD_ARGUMENT(1),
-        SKIP_IF(0, 1), SKIP_UNLESS(SIGKILL, 1), ALLOW, FAIL(EPERM),
+        SKIP_UNLESS(SYS_pidfd_send_signal, 8), LOAD_ARGUMENT(0), SKIP_UNLESS(keyd, 5), LOAD_ARGUMENT(1),
+        SKIP_UNLESS(SIGKILL, 3), LOAD_ARGUMENT(3), SKIP_UNLESS(0, 1), ALLOW, FAIL(EPERM),
+        SKIP_UNLESS(SYS_close, 4), LOAD_ARGUMENT(0), SKIP_IF(keyd, 1), ALLOW, FAIL(EPERM),
+#ifdef SYS_dup2
+        SKIP_UNLESS(SYS_dup2, 4), LOAD_ARGUMENT(1), SKIP_IF(keyd, 1), ALLOW, FAIL(EPERM),
+#endif
+        SKIP_UNLESS(SYS_dup3, 4), LOAD_ARGUMENT(1), SKIP_IF(keyd, 1), ALLOW, FAIL(EPERM),
         /* Not F_SETOWN: the kernel signals the owner of a descriptor, which may be any process of this user.
          */
         SKIP_UNLESS(SYS_fcntl, 12), LOAD_ARGUMENT(1), SKIP_IF(F_DUPFD, 9), SKIP_IF(F_DUPFD_CLOEXEC, 8),
@@ -139,9 +146,9 @@ enum err confine_listening(struct detail *detail)
 
 #else
 
-enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail *detail)
+enum err confine_calls(int keyd_pidfd, struct confine_report *report, struct detail *detail)
 {
-    (void)keyd, (void)detail;
+    (void)keyd_pidfd, (void)detail;
     report->filter = false;
     return ERR_OK;
 }

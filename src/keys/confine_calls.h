@@ -4,8 +4,8 @@
 
 #include "keys/confine.h"
 
-/* Installs the filter for the calling thread and all that it starts, and sets filter of the report.
- * ERR_CONFIG: the kernel refuses. */
-MUST_CHECK enum err confine_calls(pid_t keyd, struct confine_report *report, struct detail *detail);
+/* Installs the filter for the calling thread and all that it starts, and sets filter of the report. From then
+ * on keyd_pidfd cannot be closed or replaced. ERR_CONFIG: the kernel refuses. */
+MUST_CHECK enum err confine_calls(int keyd_pidfd, struct confine_report *report, struct detail *detail);
 
 #endif

@@ -72,6 +72,11 @@ pid_t keyd_pid(const struct keyd *keyd)
     return keyd->child.pid;
 }
 
+int keyd_pidfd(const struct keyd *keyd)
+{
+    return keyd->child.pidfd;
+}
+
 bool keyd_ended(const struct keyd *keyd, struct detail *detail)
 {
     return spawn_ended(&keyd->child, 0, detail);

@@ -426,71 +426,51 @@ static int use_the_key_process(void)
 
 static int end_the_key_process(void)
 {
-    return result(kill(keyd_pid(world.keyd), 0));
+    return result(syscall(SYS_pidfd_send_signal, keyd_pidfd(world.keyd), SIGKILL, NULL, 0));
 }
 
 /* ---- the table */
 
 static const struct deed deeds[] = {
-    DEED(READ_KEYS, read_the_key_file_again, ALONE),
-    DEED(READ_KEYS, read_it_through_an_open_folder, ALONE),
-    DEED(READ_KEYS, read_it_through_proc, ALONE),
-    DEED(READ_KEYS, read_a_copy_by_its_handle, 0),
-    DEED(OTHER_FILES, read_another_file_of_its_user, ALONE),
-    DEED(READ_KEYD, debug_the_key_process, 0),
+    DEED(READ_KEYS, read_the_key_file_again, ALONE), DEED(READ_KEYS, read_it_through_an_open_folder, ALONE),
+    DEED(READ_KEYS, read_it_through_proc, ALONE), DEED(READ_KEYS, read_a_copy_by_its_handle, 0),
+    DEED(OTHER_FILES, read_another_file_of_its_user, ALONE), DEED(READ_KEYD, debug_the_key_process, 0),
     DEED(READ_KEYD, open_the_memory_of_the_key_process, 0),
     DEED(READ_KEYD, list_the_mappings_of_the_key_process, 0),
     DEED(READ_KEYD, read_the_memory_of_the_key_process, 0),
-    DEED(READ_KEYD, take_a_descriptor_of_the_key_process, 0),
-    DEED(OTHERS, debug_another_process, ALONE),
+    DEED(READ_KEYD, take_a_descriptor_of_the_key_process, 0), DEED(OTHERS, debug_another_process, ALONE),
     DEED(OTHERS, open_the_memory_of_another_process, ALONE),
     DEED(OTHERS, read_the_memory_of_another_process, ALONE),
-    DEED(OTHERS, take_a_descriptor_of_another_process, ALONE),
-    DEED(OTHERS, limit_another_process, ALONE),
-    DEED(OTHERS, end_another_process, ALONE),
-    DEED(OTHERS, end_another_process_by_its_pidfd, ALONE),
+    DEED(OTHERS, take_a_descriptor_of_another_process, ALONE), DEED(OTHERS, limit_another_process, ALONE),
+    DEED(OTHERS, end_another_process, ALONE), DEED(OTHERS, end_another_process_by_its_pidfd, ALONE),
     DEED(OTHERS, have_another_process_signalled, ALONE),
     DEED(OTHERS, have_another_process_signalled_by_its_thread, ALONE),
     DEED(OTHERS, have_another_process_signalled_by_ioctl, ALONE),
     DEED(OTHERS, have_another_process_signalled_by_its_group, ALONE),
-    DEED(PROCESSES, execute_a_program, ALONE),
-    DEED(PROCESSES, execute_a_program_from_memory, ALONE),
-    DEED(PROCESSES, start_a_process, ALONE),
-    DEED(PROCESSES, start_a_process_by_clone, ALONE),
-    DEED(WRITE_FILES, create_a_file, ALONE),
-    DEED(WRITE_FILES, write_a_file, ALONE),
-    DEED(WRITE_FILES, make_a_folder, ALONE),
-    DEED(WRITE_FILES, remove_the_key_file, ALONE),
-    DEED(WRITE_FILES, truncate_a_file, ALONE),
-    DEED(WRITE_FILES, show_the_key_file_to_others, ALONE),
+    DEED(PROCESSES, execute_a_program, ALONE), DEED(PROCESSES, execute_a_program_from_memory, ALONE),
+    DEED(PROCESSES, start_a_process, ALONE), DEED(PROCESSES, start_a_process_by_clone, ALONE),
+    DEED(WRITE_FILES, create_a_file, ALONE), DEED(WRITE_FILES, write_a_file, ALONE),
+    DEED(WRITE_FILES, make_a_folder, ALONE), DEED(WRITE_FILES, remove_the_key_file, ALONE),
+    DEED(WRITE_FILES, truncate_a_file, ALONE), DEED(WRITE_FILES, show_the_key_file_to_others, ALONE),
     DEED(WRITE_FILES, show_it_through_an_open_folder, ALONE),
     DEED(WRITE_FILES, show_an_open_file_to_others, 0),
     DEED(WRITE_FILES, add_an_attribute_to_a_file, ALONE | MAYBE_MISSING),
-    DEED(WRITE_FILES, give_a_file_away, ALONE),
-    DEED(OTHER_FILES, list_a_folder, ALONE),
-    DEED(PRIVILEGES, let_itself_be_debugged, ALONE),
-    DEED(PRIVILEGES, change_its_user, 0),
-    DEED(PRIVILEGES, use_a_capability, 0),
-    DEED(PRIVILEGES, make_a_user_namespace, ALONE),
-    DEED(PRIVILEGES, enter_a_namespace, 0),
-    DEED(PRIVILEGES, mount_a_file_system, 0),
-    DEED(KERNEL, load_a_bpf_program, MAYBE_MISSING),
-    DEED(KERNEL, use_io_uring, ALONE | MAYBE_MISSING),
-    DEED(KERNEL, handle_page_faults, MAYBE_MISSING),
-    DEED(KERNEL, count_events, MAYBE_MISSING),
+    DEED(WRITE_FILES, give_a_file_away, ALONE), DEED(OTHER_FILES, list_a_folder, ALONE),
+    DEED(PRIVILEGES, let_itself_be_debugged, ALONE), DEED(PRIVILEGES, change_its_user, 0),
+    DEED(PRIVILEGES, use_a_capability, 0), DEED(PRIVILEGES, make_a_user_namespace, ALONE),
+    DEED(PRIVILEGES, enter_a_namespace, 0), DEED(PRIVILEGES, mount_a_file_system, 0),
+    DEED(KERNEL, load_a_bpf_program, MAYBE_MISSING), DEED(KERNEL, use_io_uring, ALONE | MAYBE_MISSING),
+    DEED(KERNEL, handle_page_faults, MAYBE_MISSING), DEED(KERNEL, count_events, MAYBE_MISSING),
     DEED(KERNEL, read_a_kernel_key, ALONE | MAYBE_MISSING),
     DEED(WRITE_FILES, type_into_its_terminal, ALONE | MAYBE_MISSING),
 #if defined(__x86_64__)
     DEED(NUMBERS, call_by_the_numbers_of_x32, ALONE),
 #endif
-    DEED(THREADS, start_a_thread, ALONE | NEEDED),
-    DEED(CONNECT, connect_to_tcp, ALONE | NEEDED),
-    DEED(CONNECT, connect_to_a_unix_socket, ALONE | NEEDED),
-    DEED(CONNECT, resolve_a_name, ALONE | NEEDED),
-    DEED(READ_FILES, read_certificates, ALONE | NEEDED),
-    DEED(LOOK, look_at_the_key_file, ALONE | NEEDED),
+    DEED(THREADS, start_a_thread, ALONE | NEEDED), DEED(CONNECT, connect_to_tcp, ALONE | NEEDED),
+    DEED(CONNECT, connect_to_a_unix_socket, ALONE | NEEDED), DEED(CONNECT, resolve_a_name, ALONE | NEEDED),
+    DEED(READ_FILES, read_certificates, ALONE | NEEDED), DEED(LOOK, look_at_the_key_file, ALONE | NEEDED),
     DEED(USE_KEYS, use_the_key_process, ALONE | NEEDED),
-    DEED(END_KEYD, end_the_key_process, ALONE | NEEDED),
+    DEED(END_KEYD, end_the_key_process, ALONE | NEEDED), /* last: it has ended then */
 };
 
 /* ---- */
@@ -499,7 +479,7 @@ static enum err confine(const char *const files[], size_t count, struct confine_
 {
     struct detail detail = {0};
     const struct confine_settings settings = {
-        .files = files, .file_count = count, .keyd = world.keyd != NULL ? keyd_pid(world.keyd) : 0};
+        .files = files, .file_count = count, .keyd_pidfd = world.keyd != NULL ? keyd_pidfd(world.keyd) : -1};
     confine_hide();
     enum err e = confine_enter(&settings, report, &detail);
     if (e != ERR_OK)

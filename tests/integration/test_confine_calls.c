@@ -40,6 +40,8 @@
 static struct {
     struct keyd *keyd;
     pid_t victim; /* another process of the same user */
+    int victim_pidfd;
+    int condemned_pidfd; /* of a third one, which a deed ends */
     struct sockaddr_un abstract;
     socklen_t abstract_size;
     char program[64];
@@ -74,6 +76,17 @@ static int stop_the_key_process_by_its_pidfd(void)
     return result(syscall(SYS_pidfd_send_signal, pidfd_open(keyd(), 0), SIGCONT, NULL, 0));
 }
 
+static int stop_the_key_process_by_the_descriptor_of_fairway(void)
+{
+    return result(syscall(SYS_pidfd_send_signal, keyd_pidfd(world.keyd), SIGCONT, NULL, 0));
+}
+
+/* Unknown flags: known ones would end the group of this test. */
+static int end_the_group_of_the_key_process(void)
+{
+    return reached(syscall(SYS_pidfd_send_signal, keyd_pidfd(world.keyd), SIGKILL, NULL, 1u << 30));
+}
+
 static int limit_the_key_process(void)
 {
     return result(prlimit(keyd(), RLIMIT_NPROC, &(struct rlimit){0, 0}, NULL));
@@ -103,7 +116,42 @@ static int slow_the_disk_of_the_key_process(void)
 
 static int end_the_key_process(void)
 {
-    return result(kill(keyd(), 0));
+    return result(syscall(SYS_pidfd_send_signal, keyd_pidfd(world.keyd), SIGKILL, NULL, 0));
+}
+
+/* When the key process has ended, its number may be that of another process. */
+static int end_what_has_the_number_of_the_key_process(void)
+{
+    return result(kill(keyd(), SIGKILL));
+}
+
+static int end_another_process_by_an_open_descriptor(void)
+{
+    return result(syscall(SYS_pidfd_send_signal, world.condemned_pidfd, SIGKILL, NULL, 0));
+}
+
+/* Another process's descriptor would then be the one that may be used. */
+static int replace_the_descriptor_of_the_key_process(void)
+{
+    return result(dup3(world.victim_pidfd, keyd_pidfd(world.keyd), O_CLOEXEC));
+}
+
+#ifdef SYS_dup2
+static int replace_it_by_dup2(void)
+{
+    return result(syscall(SYS_dup2, world.victim_pidfd, keyd_pidfd(world.keyd)));
+}
+#endif
+
+static int close_the_descriptor_of_the_key_process(void)
+{
+    return result(close(keyd_pidfd(world.keyd)));
+}
+
+static int close_many_descriptors(void)
+{
+    const unsigned fd = (unsigned)keyd_pidfd(world.keyd);
+    return result(syscall(SYS_close_range, fd, fd, 0u));
 }
 
 static int signal_its_group(void)
@@ -341,7 +389,17 @@ static const struct deed deeds[] = {
     DEED(HARM_KEYD, slow_the_key_process, ALONE),
     DEED(HARM_KEYD, schedule_the_key_process, ALONE),
     DEED(HARM_KEYD, slow_the_disk_of_the_key_process, ALONE),
-    DEED(END_KEYD, end_the_key_process, ALONE | NEEDED),
+    DEED(HARM_KEYD, stop_the_key_process_by_the_descriptor_of_fairway, ALONE),
+    DEED(END_KEYD, end_the_key_process, ALONE | NEEDED), /* it has ended then */
+    DEED(OTHERS, end_what_has_the_number_of_the_key_process, ALONE),
+    DEED(OTHERS, end_the_group_of_the_key_process, ALONE),
+    DEED(OTHERS, end_another_process_by_an_open_descriptor, ALONE),
+    DEED(OTHERS, replace_the_descriptor_of_the_key_process, ALONE),
+#ifdef SYS_dup2
+    DEED(OTHERS, replace_it_by_dup2, ALONE),
+#endif
+    DEED(OTHERS, close_the_descriptor_of_the_key_process, ALONE),
+    DEED(OTHERS, close_many_descriptors, ALONE),
     DEED(OTHERS, signal_its_group, ALONE),
     DEED(OTHERS, signal_everyone, ALONE),
     DEED(OTHERS, signal_a_thread_of_another_process, ALONE),
@@ -406,7 +464,7 @@ static int make_calls_that_it_never_makes(const void *unused)
     struct confine_report report;
     struct detail detail;
     (void)unused;
-    if (confine_enter(&(struct confine_settings){0}, &report, &detail) != ERR_OK)
+    if (confine_enter(&(struct confine_settings){.keyd_pidfd = -1}, &report, &detail) != ERR_OK)
         return CONFINE_REFUSED;
     for (size_t i = 0; i < ARRAY_LEN(never); i++) {
         errno = 0;
@@ -423,7 +481,8 @@ static int do_it_confined(const void *context)
     const struct deed *deed = context;
     struct confine_report report;
     struct detail detail;
-    if (confine_enter(&(struct confine_settings){.keyd = keyd()}, &report, &detail) != ERR_OK ||
+    if (confine_enter(&(struct confine_settings){.keyd_pidfd = keyd_pidfd(world.keyd)}, &report, &detail) !=
+            ERR_OK ||
         ((deed->traits & STARTED) != 0 && confine_listening(&detail) != ERR_OK))
         return CONFINE_REFUSED;
     if ((deed->traits & LANDLOCK_6) != 0 && report.landlock < 6)
@@ -450,6 +509,8 @@ static int run_table(const void *as_root)
         return SETUP_FAILED;
     setenv("FAIRWAY_KEYD", world.program, 1);
     world.victim = start_victim(); /* first: it must not inherit the socket to the key process */
+    world.victim_pidfd = pidfd_open(world.victim, 0);
+    world.condemned_pidfd = pidfd_open(start_victim(), 0);
     world.keyd = keyd_loaded(KEYD_SERVE);
     const unsigned wrong = check_deeds(deeds, ARRAY_LEN(deeds), is_root, do_it_confined);
     keyd_stop(world.keyd);
@@ -469,6 +530,26 @@ static void DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that
     table_holds(run_table, false);
 }
 
+static int stop_a_key_process_that_hangs(const void *unused)
+{
+    struct confine_report report;
+    struct detail detail;
+    struct keyd *keyd = keyd_loaded(KEYD_SERVE);
+    const pid_t pid = keyd_pid(keyd);
+    (void)unused;
+    if (kill(pid, SIGSTOP) != 0 ||
+        confine_enter(&(struct confine_settings){.keyd_pidfd = keyd_pidfd(keyd)}, &report, &detail) != ERR_OK)
+        return CONFINE_REFUSED;
+    keyd_stop(keyd);
+    return waitpid(pid, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 1; /* it was waited for */
+}
+
+static void a_confined_fairway_ends_a_key_process_that_hangs(void **state)
+{
+    (void)state;
+    assert_int_equal(apart(stop_a_key_process_that_hangs, NULL), 0);
+}
+
 static void DS7_calls_that_fairway_never_makes_are_refused(void **state)
 {
     (void)state;
@@ -483,7 +564,8 @@ static int connect_where_an_option_names_an_abstract_socket(const void *unused)
     struct confine_report report;
     struct detail detail;
     (void)unused;
-    if (confine_enter(&(struct confine_settings){.abstract_sockets = true}, &report, &detail) != ERR_OK)
+    if (confine_enter(&(struct confine_settings){.abstract_sockets = true, .keyd_pidfd = -1}, &report,
+            &detail) != ERR_OK)
         return CONFINE_REFUSED;
     return connect_to_an_abstract_socket();
 }
@@ -514,6 +596,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs),
         cmocka_unit_test(DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs),
+        cmocka_unit_test(a_confined_fairway_ends_a_key_process_that_hangs),
         cmocka_unit_test(DS7_calls_that_fairway_never_makes_are_refused),
         cmocka_unit_test(an_abstract_socket_that_an_option_names_stays_reachable),
     };
