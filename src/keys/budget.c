@@ -3,15 +3,17 @@
 #define SECOND_US 1e6
 #define HOUR_US (3600 * SECOND_US)
 
-static struct budget_bucket full(double capacity, double period_us)
+static struct budget_bucket bucket_of(double capacity, double period_us, double left)
 {
-    return (struct budget_bucket){capacity, capacity / period_us, capacity};
+    return (struct budget_bucket){capacity, capacity / period_us, left < capacity ? left : capacity};
 }
 
-struct budget budget_of(const struct keyd_budget *limits, int64_t now_us)
+struct budget budget_of(const struct keyd_budget *limits, int64_t highest_fee_stroops, int64_t now_us)
 {
-    return (struct budget){full(limits->signatures_per_second, SECOND_US),
-        full((double)limits->fee_stroops_per_hour, HOUR_US), now_us};
+    const double second = limits->signatures_per_second, hour = (double)limits->fee_stroops_per_hour,
+                 start = hour / BUDGET_START_SHARE, highest = (double)highest_fee_stroops;
+    return (struct budget){bucket_of(second, SECOND_US, second),
+        bucket_of(hour, HOUR_US, start < highest ? highest : start), now_us};
 }
 
 static void fill(struct budget_bucket *bucket, int64_t elapsed_us)

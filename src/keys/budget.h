@@ -1,12 +1,15 @@
 /*
- * How much keyd signs at most: token buckets of signatures and of stroops. Each is full at start, fills
- * evenly, and never holds more than the amount of its period. So a period has at most twice its amount, and a
- * long time that amount on average.
+ * How much keyd signs at most: token buckets of signatures and of stroops. Each fills evenly, and never holds
+ * more than the amount of its period. So at most twice the amount is used in any one period, and on average
+ * the amount. At start the bucket of stroops holds a part of an hour's amount only: whoever can restart keyd
+ * gets that part each time.
  */
 #ifndef FAIRWAY_KEYS_BUDGET_H
 #define FAIRWAY_KEYS_BUDGET_H
 
 #include "keys/keyd.h"
+
+#define BUDGET_START_SHARE 12 /* of an hour: five minutes */
 
 struct budget_bucket {
     double capacity, per_us, left;
@@ -17,8 +20,9 @@ struct budget {
     int64_t filled_us; /* clock_us() */
 };
 
-/* Both buckets are full. now_us: clock_us(). */
-struct budget budget_of(const struct keyd_budget *limits, int64_t now_us);
+/* The bucket of signatures is full; that of stroops holds a twelfth of an hour's amount, or the highest fee
+ * that is ever signed when that is more. now_us: clock_us(). */
+struct budget budget_of(const struct keyd_budget *limits, int64_t highest_fee_stroops, int64_t now_us);
 
 /* Takes both amounts or none. ERR_KEYD_BUDGET, with the option that limits it in detail. */
 MUST_CHECK enum err budget_take(

@@ -5,8 +5,10 @@
 
 struct handle_state handle_state_of(struct ring *ring, const struct keyd_settings *settings)
 {
+    const int64_t highest_fee_stroops =
+        settings->max_bump_fee_stroops + settings->limits.max_resource_fee_stroops;
     struct handle_state state = {.ring = ring,
-        .budget = budget_of(&settings->budget, clock_us()),
+        .budget = budget_of(&settings->budget, highest_fee_stroops, clock_us()),
         .charged = charged_new(),
         .settings = *settings};
     state.settings.limits.distribution = ring->distribution;

@@ -13,6 +13,11 @@
 
 static const struct keyd_budget limits = {.signatures_per_second = 100, .fee_stroops_per_hour = 3600000};
 
+static struct budget full(int64_t now_us)
+{
+    return budget_of(&limits, limits.fee_stroops_per_hour, now_us);
+}
+
 static bool refused(struct budget *budget, int64_t now_us, unsigned signatures, int64_t fee_stroops)
 {
     struct detail detail = {0};
@@ -25,7 +30,7 @@ static bool refused(struct budget *budget, int64_t now_us, unsigned signatures, 
 static void a_full_budget_gives_one_period_and_then_what_the_time_brings(void **state)
 {
     (void)state;
-    struct budget budget = budget_of(&limits, 5 * SECOND);
+    struct budget budget = full(5 * SECOND);
     for (int i = 0; i < 100; i++)
         assert_false(refused(&budget, 5 * SECOND, 1, 0));
     assert_true(refused(&budget, 5 * SECOND, 1, 0));
@@ -39,7 +44,7 @@ static void a_full_budget_gives_one_period_and_then_what_the_time_brings(void **
 static void fees_are_counted_by_the_hour_and_name_their_option(void **state)
 {
     (void)state;
-    struct budget budget = budget_of(&limits, 0);
+    struct budget budget = full(0);
     struct detail detail;
     assert_false(refused(&budget, 0, 1, 3600000));
     assert_int_equal(budget_take(&budget, 0, 1, 1, &detail), ERR_KEYD_BUDGET);
@@ -50,10 +55,32 @@ static void fees_are_counted_by_the_hour_and_name_their_option(void **state)
     assert_non_null(strstr(detail.text, "KEYD_MAX_SIGNATURES_PER_SECOND=100"));
 }
 
+static void G7_fees_start_with_a_twelfth_of_an_hour(void **state)
+{
+    (void)state;
+    struct budget budget = budget_of(&limits, 100000, 0);
+    assert_true(refused(&budget, 0, 1, 300001));
+    assert_false(refused(&budget, 0, 1, 300000));
+    assert_true(refused(&budget, 0, 1, 1));
+    assert_false(refused(&budget, HOUR / 2, 1, 1800000)); /* it fills as ever */
+    assert_true(refused(&budget, HOUR / 2, 1, 1));
+}
+
+static void G7_every_fee_that_may_be_signed_can_be_signed_at_the_start(void **state)
+{
+    (void)state;
+    struct budget budget = budget_of(&limits, 300001, 0);
+    assert_false(refused(&budget, 0, 1, 300001));
+    assert_true(refused(&budget, 0, 1, 1));
+    budget = budget_of(&limits, INT64_MAX, 0); /* at most the amount of an hour */
+    assert_false(refused(&budget, 0, 1, 3600000));
+    assert_true(refused(&budget, 0, 1, 1));
+}
+
 static void what_is_refused_takes_nothing(void **state)
 {
     (void)state;
-    struct budget budget = budget_of(&limits, 0);
+    struct budget budget = full(0);
     assert_true(refused(&budget, 0, 1, 3600001));
     assert_true(refused(&budget, 0, 101, 1));
     assert_false(refused(&budget, 0, 100, 3600000));
@@ -62,7 +89,7 @@ static void what_is_refused_takes_nothing(void **state)
 static void an_idle_time_saves_at_most_one_period(void **state)
 {
     (void)state;
-    struct budget budget = budget_of(&limits, 0);
+    struct budget budget = full(0);
     assert_false(refused(&budget, 1000 * HOUR, 100, 3600000));
     assert_true(refused(&budget, 1000 * HOUR, 1, 0));
     assert_true(refused(&budget, 1000 * HOUR, 0, 1));
@@ -72,7 +99,7 @@ static void an_idle_time_saves_at_most_one_period(void **state)
 static void small_steps_lose_nothing(void **state)
 {
     (void)state;
-    struct budget budget = budget_of(&limits, 0);
+    struct budget budget = full(0);
     int64_t taken = 0;
     for (int64_t now_us = 0; now_us < 10 * SECOND; now_us += 100)
         while (!refused(&budget, now_us, 0, 1000))
@@ -85,6 +112,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_budget_gives_one_period_and_then_what_the_time_brings),
         cmocka_unit_test(fees_are_counted_by_the_hour_and_name_their_option),
+        cmocka_unit_test(G7_fees_start_with_a_twelfth_of_an_hour),
+        cmocka_unit_test(G7_every_fee_that_may_be_signed_can_be_signed_at_the_start),
         cmocka_unit_test(what_is_refused_takes_nothing),
         cmocka_unit_test(an_idle_time_saves_at_most_one_period),
         cmocka_unit_test(small_steps_lose_nothing),
