@@ -22,7 +22,7 @@ static void print_account(const struct account_shown *account)
         printf(" sequence %" PRId64 " as of ledger %" PRId64, account->sequence, account->sequence_ledger);
     else
         printf(" sequence unknown");
-    if (account->leased) {
+    if (account->lease_shown) {
         char hash[HASH_HEX_SIZE], until[32] = "?";
         struct tm utc;
         time_t max_time = (time_t)account->lease_max_time_s;
@@ -42,7 +42,7 @@ static enum err print_all(struct db *db, const enum account_status *status, stru
     size_t totals[ACCOUNT_STATUSES] = {0}, all = 0, count = PAGE;
     char after[ADDRESS_SIZE] = "";
     while (count == PAGE) {
-        enum err e = account_read_page(db, status, after, PAGE, page, &count, detail);
+        enum err e = account_read_page(db, status, NULL, after, PAGE, page, &count, detail);
         if (e != ERR_OK)
             return e;
         for (size_t i = 0; i < count; i++) {

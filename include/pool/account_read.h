@@ -26,14 +26,15 @@ struct account_shown {
     char reason[120];                  /* of a quarantine, cut to fit; else '' */
     int64_t sequence, sequence_ledger; /* -1: unknown */
     bool leased;
+    bool lease_shown; /* else what follows is 0 */
     struct hash lease_hash;
     int64_t lease_max_time_s;
 };
 #define ACCOUNT_PAGE_MAX 1000
 
 /* Reads at most limit accounts whose public_key is greater than after ('': from the first), in the order of
- * public_key. status NULL: all but retired ones. */
-MUST_CHECK enum err account_read_page(struct db *db, const enum account_status *status, const char *after,
-    size_t limit, struct account_shown out[], size_t *count, struct detail *detail);
+ * public_key. status NULL: all but retired ones. Shows only the leases of client; NULL: all leases. */
+MUST_CHECK enum err account_read_page(struct db *db, const enum account_status *status, const char *client,
+    const char *after, size_t limit, struct account_shown out[], size_t *count, struct detail *detail);
 
 #endif

@@ -1,5 +1,5 @@
 /* GET /v1/channel-accounts?state=&limit=&after=: the accounts, a page at a time. Seeds are never returned,
- * not even sealed ones. */
+ * not even sealed ones, and no leases of other clients. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -27,7 +27,7 @@ static json_t *account_json(const struct account_shown *account)
         json_object_set_new(object, "sequence", api_json_decimal(account->sequence));
         json_object_set_new(object, "sequenceLedger", json_integer(account->sequence_ledger));
     }
-    if (account->leased)
+    if (account->lease_shown)
         json_object_set_new(object, "lease",
             json_pack("{s:o, s:o}", "hash", api_json_hash(&account->lease_hash), "maxTime",
                 api_json_decimal(account->lease_max_time_s)));
@@ -51,8 +51,8 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     const struct page_query *page = (struct page_query *)query;
     struct account_shown *accounts AUTO_FREE = NEW_ARRAY(page->limit + 1, struct account_shown);
     size_t count;
-    enum err e = account_read_page(
-        db, page->all ? NULL : &page->status, page->after, page->limit + 1, accounts, &count, detail);
+    enum err e = account_read_page(db, page->all ? NULL : &page->status, api_client(query->http), page->after,
+        page->limit + 1, accounts, &count, detail);
     if (e == ERR_OK)
         reply->body = page_json(accounts, count, page->limit);
     return e;

@@ -381,6 +381,20 @@ static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state
     assert_null(json_object_get(none.json, "next"));
 }
 
+static void DA8_another_clients_lease_is_not_shown(void **state)
+{
+    (void)state;
+    static const char *const members[] = {"publicKey", "state", "sequence", "sequenceLedger", NULL};
+    AUTO_RESPONSE response = {0};
+    lease();
+    test_db_exec(&service.db, TEST_CHANGE_LEASES("client = 'somebody'"));
+    service_get(&service, &response, "/v1/channel-accounts?state=leased");
+    json_t *items = json_object_get(response.json, "items"), *item = json_array_get(items, 0);
+    assert_int_equal(json_array_size(items), 1);
+    assert_json_members(item, members);
+    assert_string_equal(json_string_value(json_object_get(item, "state")), "leased");
+}
+
 static void invalid_page_parameters_are_refused(void **state)
 {
     (void)state;
@@ -418,6 +432,7 @@ int main(void)
         TEST(before_the_first_ledger_the_cursor_is_null),
         TEST(pages_follow_each_other_to_the_end),
         TEST(an_account_shows_its_state_and_lease_and_never_its_seed),
+        TEST(DA8_another_clients_lease_is_not_shown),
         TEST(invalid_page_parameters_are_refused),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_stop);

@@ -136,7 +136,8 @@ static size_t read_page(const char *name, const char *after, size_t limit)
     if (name != NULL)
         assert_int_equal(account_status_parse(name, &status), ERR_OK);
     assert_int_equal(
-        account_read_page(db, name == NULL ? NULL : &status, after, limit, page, &count, &detail), ERR_OK);
+        account_read_page(db, name == NULL ? NULL : &status, NULL, after, limit, page, &count, &detail),
+        ERR_OK);
     return count;
 }
 
@@ -203,7 +204,7 @@ static void a_page_has_the_columns_of_an_account(void **state)
     assert_int_equal(read_page("leased", "", 1), 1);
     assert_int_equal(page[0].sequence, 50);
     assert_int_equal(page[0].sequence_ledger, POOL_ROWS_LEDGER);
-    assert_true(page[0].leased);
+    assert_true(page[0].leased && page[0].lease_shown);
     assert_true(hash_equal(&page[0].lease_hash, &hash));
     assert_int_equal(
         page[0].lease_max_time_s, test_db_number(&database, "SELECT max_time FROM fairway.lease_history"));
@@ -216,6 +217,38 @@ static void a_page_has_the_columns_of_an_account(void **state)
     account_row(&database, 3, "quarantined");
     assert_int_equal(read_page("quarantined", "", 1), 1);
     assert_string_equal(page[0].reason, "its signers changed");
+}
+
+static void DA8_a_page_for_a_client_shows_its_own_leases_only(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reader;
+        bool shown[2];
+    } cases[] = {{NULL, {true, true}}, {"somebody", {true, false}}, {"", {false, true}},
+        {"somebody else", {false, false}}};
+    const struct hash hashes[] = {built_hash(1), built_hash(2)};
+    struct public_key keys[] = {built_key(1), built_key(2)};
+    enum account_status leased = ACCOUNT_STATUS_LEASED;
+    account_row(&database, 1, "active");
+    account_row(&database, 2, "active");
+    lease_row(&database, 1, "somebody", 0);
+    lease_row(&database, 2, "", 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t count;
+        assert_int_equal(
+            account_read_page(db, &leased, cases[i].reader, "", 2, page, &count, &detail), ERR_OK);
+        assert_int_equal(count, 2);
+        for (size_t k = 0; k < count; k++) {
+            struct public_key key;
+            assert_int_equal(address_decode(page[k].public_key, &key), ERR_OK);
+            const size_t n = public_key_equal(&key, &keys[1]);
+            assert_true(page[k].leased);
+            assert_int_equal(page[k].lease_shown, cases[i].shown[n]);
+            assert_int_equal(hash_equal(&page[k].lease_hash, &hashes[n]), cases[i].shown[n]);
+            assert_int_equal(page[k].lease_max_time_s != 0, cases[i].shown[n]);
+        }
+    }
 }
 
 static int64_t recorded(void)
@@ -368,6 +401,7 @@ int main(void)
         TEST(a_page_can_start_after_an_account_that_does_not_exist),
         TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it),
         TEST(a_page_has_the_columns_of_an_account),
+        TEST(DA8_a_page_for_a_client_shows_its_own_leases_only),
         TEST(an_open_lease_is_found_by_its_own_client_only),
         TEST(each_fee_bump_of_a_batch_has_its_own_result),
         TEST(a_lease_may_have_many_fee_bumps_and_each_is_recorded_once),

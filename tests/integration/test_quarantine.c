@@ -94,7 +94,7 @@ static void a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_rele
     }
     struct account_shown page[ACCOUNTS];
     size_t count;
-    assert_int_equal(account_read_page(pool.db, &(enum account_status){ACCOUNT_STATUS_QUARANTINED}, "",
+    assert_int_equal(account_read_page(pool.db, &(enum account_status){ACCOUNT_STATUS_QUARANTINED}, NULL, "",
                          ACCOUNTS, page, &count, NULL),
         ERR_OK);
     assert_int_equal(count, ARRAY_LEN(reasons));

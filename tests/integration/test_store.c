@@ -61,7 +61,7 @@ static void S5_S17_accounts_are_listed_in_key_order(void **state)
     struct test_pool *pool = *state;
     struct account_shown page[ACCOUNTS];
     size_t count;
-    assert_int_equal(account_read_page(pool->db, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
+    assert_int_equal(account_read_page(pool->db, NULL, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
     assert_int_equal(count, ACCOUNTS);
     for (size_t i = 1; i < count; i++)
         assert_true(strcmp(page[i - 1].public_key, page[i].public_key) < 0);
@@ -81,7 +81,7 @@ static void S5_a_page_of_a_large_pool_reads_only_its_rows(void **state)
     size_t count, seen = 0;
     do {
         assert_int_equal(
-            account_read_page(pool->db, NULL, after, ACCOUNT_PAGE_MAX, page, &count, NULL), ERR_OK);
+            account_read_page(pool->db, NULL, NULL, after, ACCOUNT_PAGE_MAX, page, &count, NULL), ERR_OK);
         for (size_t i = 0; i < count; i++)
             assert_true(strcmp(i == 0 ? after : page[i - 1].public_key, page[i].public_key) < 0);
         if (count > 0)
