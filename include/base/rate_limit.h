@@ -18,4 +18,7 @@ struct rate_limit {
  */
 bool rate_limit_allows(struct rate_limit *limit, unsigned most, int period_ms, unsigned *refused);
 
+/* The same for a log line that clients can cause: at most 20 times in ten seconds. */
+bool rate_limit_line(struct rate_limit *limit, unsigned *not_logged);
+
 #endif

@@ -3,6 +3,7 @@
 #include "auth/auth.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rate_limit.h"
 #include "base/text.h"
 #include "http/json.h"
 
@@ -62,14 +63,23 @@ static int retry_after_s(enum err e)
     return err_status(e) == 503 ? RETRY_DEFAULT_S : 0;
 }
 
+/* Clients cause these lines for as long as the cause lasts. */
+static void log_failure(const struct http_request *request, enum err e, const struct detail *detail)
+{
+    static struct rate_limit limits[ERR_COUNT];
+    unsigned not_logged;
+    if (rate_limit_line(&limits[e], &not_logged))
+        log_line(err_status(e) == 500 ? LOG_ERROR : LOG_WARN, "request failed",
+            "request_id=%s error=%s detail=\"%s\" not_logged=%u", http_request_id(request), err_code(e),
+            detail->text, not_logged);
+}
+
 void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, json_t *members)
 {
     AUTO_FREE char *extra = members == NULL ? NULL : json_dumps(members, JSON_COMPACT);
     json_decref(members);
-    int status = err_status(e);
-    if (status >= 500 && e != ERR_CANCELLED && detail != NULL && detail->text[0] != '\0')
-        log_line(status == 500 ? LOG_ERROR : LOG_WARN, "request failed",
-            "request_id=%s error=%s detail=\"%s\"", http_request_id(request), err_code(e), detail->text);
+    if (err_status(e) >= 500 && e != ERR_CANCELLED && detail != NULL && detail->text[0] != '\0')
+        log_failure(request, e, detail);
     http_reply_problem(request, e, detail, retry_after_s(e), extra);
 }
 

@@ -5,6 +5,11 @@
 
 #include "base/clock.h"
 
+enum {
+    LINES = 20,
+    LINES_MS = 10000
+};
+
 /* One mutex for all limits: it is held for a few instructions. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -23,4 +28,9 @@ bool rate_limit_allows(struct rate_limit *limit, unsigned most, int period_ms, u
     limit->allowed += allows;
     pthread_mutex_unlock(&mutex);
     return allows;
+}
+
+bool rate_limit_line(struct rate_limit *limit, unsigned *not_logged)
+{
+    return rate_limit_allows(limit, LINES, LINES_MS, not_logged);
 }

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rate_limit.h"
 #include "stellar/envelope_build.h"
 #include "grant_claim.h"
 #include "grant_record.h"
@@ -142,6 +143,18 @@ struct signing_result {
     size_t count, fault_count;
 };
 
+/* keyd's clock and budget are for the operator to correct. Any other refusal is a fault of this program,
+ * which has checked the same rules. */
+static void log_refusal(const char *request_id, enum err e)
+{
+    static struct rate_limit limits[ERR_COUNT];
+    unsigned not_logged;
+    if (rate_limit_line(&limits[e], &not_logged))
+        log_line(e == ERR_KEYD_CLOCK || e == ERR_KEYD_BUDGET ? LOG_WARN : LOG_ERROR,
+            "lease refused by the key process", "request_id=%s error=%s reason=\"%s\" not_logged=%u",
+            request_id, err_code(e), err_text(e), not_logged);
+}
+
 /*
  * Signs all drafts with one message to keyd. When a seed does not open, the account is quarantined and the
  * grant stays open. When keyd refuses for another reason, the grant is refused.
@@ -165,8 +178,7 @@ static enum err sign_all(
             continue;
         }
         if (signings[i].result != ERR_OK) {
-            log_error("key process refused to sign a lease", "request_id=%s error=%s",
-                grant->request->request_id, err_code(signings[i].result));
+            log_refusal(grant->request->request_id, signings[i].result);
             refuse(grant, signings[i].result, &(struct detail){"the key process refused to sign it"});
             continue;
         }

@@ -6,11 +6,6 @@
 #include "http/server.h"
 
 /* Whoever can connect can cause these lines, so they must not fill a disk. */
-enum {
-    LINES = 20,
-    PERIOD_MS = 10000
-};
-
 static struct rate_limit limits[ERR_COUNT];
 static atomic_uint_least64_t counts[ERR_COUNT];
 
@@ -29,7 +24,7 @@ void request_log(const struct http_request *request, bool sent)
     unsigned not_logged = 0;
     if (request->status != 0)
         atomic_fetch_add(&counts[request->error], 1);
-    if (level > LOG_DEBUG && !rate_limit_allows(&limits[request->error], LINES, PERIOD_MS, &not_logged))
+    if (level > LOG_DEBUG && !rate_limit_line(&limits[request->error], &not_logged))
         return;
     /* 499: what other servers log for a client that left before the reply. It is never sent. */
     log_line(level, "request",

@@ -24,7 +24,7 @@ function refused(answer, option, service) {
 }
 
 test('leases over the signatures of a second get 503, and none is lost', async () => {
-  const service = await world.serve({ KEYD_MAX_SIGNATURES_PER_SECOND: '20' });
+  const service = await world.serve({ KEYD_MAX_SIGNATURES_PER_SECOND: '20' }), begun = Date.now();
   let answers;
   for (let tries = 0; tries < 20 && !answers?.some(({ status }) => status === 503); tries++) { // a busy machine asks too slowly
     answers = await Promise.all(Array.from({ length: ACCOUNTS }, () => lease(service)));
@@ -32,6 +32,9 @@ test('leases over the signatures of a second get 503, and none is lost', async (
   }
   assert.ok(answers.filter(({ status }) => status === 201).length >= 20);
   refused(answers.find(({ status }) => status !== 201), /KEYD_MAX_SIGNATURES_PER_SECOND=20/, service);
+  const lines = service.log.split('\n').filter(line => line.includes('msg="lease refused by the key process"'));
+  assert.ok(lines.length <= 20 * (2 + Math.floor((Date.now() - begun) / 10_000)), `${lines.length} lines`);
+  assert.match(lines[0], /level=warn .*error=SIGNER_BUDGET_EXCEEDED reason="The signing budget of the key process is used up for now\." not_logged=0/);
   await sleep(1000);
   await payThrough(world, service, from, to);
   await service.kill();

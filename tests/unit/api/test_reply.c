@@ -1,6 +1,8 @@
 /* Replies, problems and JSON values, through a server with routes of this test. */
 #include "unit/http/client.h"
 
+#include <sys/mman.h>
+
 #include "base/log.h"
 #include "reply.h"
 
@@ -99,12 +101,56 @@ static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
     }
 }
 
+static size_t count_lines(const char *log, const char *text)
+{
+    size_t count = 0;
+    for (const char *at = log; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* During a hold, or until the distribution account is funded, every request fails, for minutes or days. */
+static void DX4_failures_without_end_do_not_fill_the_log(void **state)
+{
+    (void)state;
+    enum {
+        REQUESTS = 500,
+        LOG_SIZE = 1 << 20
+    };
+    struct client client;
+    struct reply reply;
+    AUTO_FREE char *log = NEW_ARRAY(LOG_SIZE, char);
+    const int64_t begun_ms = clock_ms();
+    const int real_stderr = dup(STDERR_FILENO), log_file = memfd_create("log", MFD_CLOEXEC);
+    dup2(log_file, STDERR_FILENO);
+    const enum err levels = log_set_level("warn");
+    dial(&client, server);
+    for (int i = 0; i < REQUESTS; i++) {
+        error = i % 2 == 0 ? ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED : ERR_RPC_UNAVAILABLE;
+        ask(&client, &reply, GET("/error"));
+    }
+    hang_up(&client);
+    dup2(real_stderr, STDERR_FILENO);
+    close(real_stderr);
+    assert_int_equal(levels, ERR_OK);
+    assert_int_equal(log_set_level("error"), ERR_OK);
+    assert_true(pread(log_file, log, LOG_SIZE - 1, 0) > 0);
+    close(log_file);
+    const size_t periods = 1 + (size_t)(clock_ms() - begun_ms) / 10000;
+    assert_in_range(count_lines(log, "msg=\"request failed\" request_id="), 2 * 20, 2 * 20 * (periods + 1));
+    assert_in_range(
+        count_lines(log, " error=DISTRIBUTION_ACCOUNT_UNDERFUNDED detail="), 20, 20 * (periods + 1));
+    assert_in_range(count_lines(log, " error=RPC_UNAVAILABLE detail="), 20, 20 * (periods + 1));
+    assert_non_null(strstr(log, "detail=\"words of a library\" not_logged=0\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on),
         cmocka_unit_test(numbers_are_decimal_strings_hashes_hex_and_bytes_base64),
         cmocka_unit_test(a_4xx_shows_its_detail_and_a_503_has_Retry_After),
+        cmocka_unit_test(DX4_failures_without_end_do_not_fill_the_log),
     };
     return cmocka_run_group_tests_name("reply", tests, start, stop);
 }

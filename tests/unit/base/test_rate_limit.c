@@ -41,11 +41,23 @@ static void the_next_period_reports_what_was_suppressed_once(void **state)
     assert_int_equal(suppressed, 0);
 }
 
+static void a_log_line_is_written_twenty_times_in_ten_seconds(void **state)
+{
+    (void)state;
+    struct rate_limit limit = {0};
+    unsigned not_logged;
+    for (int i = 0; i < 20; i++)
+        assert_true(rate_limit_line(&limit, &not_logged));
+    assert_false(rate_limit_line(&limit, &not_logged));
+    assert_in_range(limit.period_end_ms, clock_ms() + 5000, clock_ms() + 10000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_more_than_the_limit_in_a_period),
         cmocka_unit_test(the_next_period_reports_what_was_suppressed_once),
+        cmocka_unit_test(a_log_line_is_written_twenty_times_in_ten_seconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
