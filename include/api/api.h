@@ -24,12 +24,12 @@ struct api_settings {
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
-    struct policy_limits limits; /* with those of fee bumps */
-    struct funds_limits funds;   /* of the distribution account's balance */
-    bool synchronous_failover;   /* DATABASE_FAILOVER=synchronous */
-    size_t max_body;             /* bytes */
-    unsigned ledger_seconds;     /* expected between two ledgers */
-    unsigned checks_each_second; /* of /readyz; above that, requests get the last report. 0: 10 */
+    struct policy_limits limits;  /* with those of fee bumps */
+    struct funds_limits funds;    /* of the distribution account's balance */
+    bool synchronous_failover;    /* DATABASE_FAILOVER=synchronous */
+    size_t max_body;              /* bytes */
+    unsigned ledger_seconds;      /* expected between two ledgers */
+    unsigned reports_each_second; /* of /readyz and of /v1/pool; other requests get the last one. 0: 10 */
     /* Whether ingestion works in this process; if not, why. NULL: this process does not ingest. */
     bool (*ingest_ready)(void *context, struct detail *why);
     void *ingest_context;

@@ -26,7 +26,7 @@ struct api {
     struct rpc_workers *rpc_workers; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
     struct client_waits client_waits;
-    struct last_report last_report;
+    struct last_report last_readyz, last_pool;
     atomic_bool stopping; /* /readyz reports it */
     struct api_guarded guarded[ROUTES_MAX];
     struct http_route routes[ROUTES_MAX];

@@ -43,3 +43,15 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
     if (e != ERR_OK)
         end(query, e, &(struct db_reply){0}, &detail);
 }
+
+void db_endpoint_report(
+    struct http_request *http, struct api *api, const struct db_endpoint *endpoint, struct last_report *last)
+{
+    const unsigned each_second = api->settings.reports_each_second;
+    int status;
+    char *text = last_report_get(last, each_second == 0 ? REPORTS_EACH_SECOND : each_second, &status);
+    if (text != NULL)
+        http_reply_json(http, status, text);
+    else
+        db_endpoint_begin(http, api, endpoint);
+}

@@ -40,5 +40,8 @@ struct db_endpoint {
 
 /* Returns at once; the reply is sent from this thread or from a worker's. */
 void db_endpoint_begin(struct http_request *http, struct api *api, const struct db_endpoint *endpoint);
+/* The same, or replies with the last report. The endpoint's run sets that. */
+void db_endpoint_report(
+    struct http_request *http, struct api *api, const struct db_endpoint *endpoint, struct last_report *last);
 
 #endif

@@ -236,9 +236,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     }
     reply->status = report.ready ? 200 : 503;
     reply->body = report_json(&report);
-    char *text = json_dumps(reply->body, JSON_COMPACT);
-    if (text != NULL)
-        last_report_set(&query->api->last_report, reply->status, text);
+    last_report_set(&query->api->last_readyz, reply->status, json_dumps(reply->body, JSON_COMPACT));
     return ERR_OK;
 }
 
@@ -252,11 +250,5 @@ void api_get_readyz(struct http_request *request, void *context)
         api_reply(request, 503, report_json(&report));
         return;
     }
-    const unsigned checks = api->settings.checks_each_second;
-    int status;
-    char *last = last_report_get(&api->last_report, checks == 0 ? CHECKS_EACH_SECOND : checks, &status);
-    if (last != NULL)
-        http_reply_json(request, status, last);
-    else
-        db_endpoint_begin(request, api, &endpoint);
+    db_endpoint_report(request, api, &endpoint, &api->last_readyz);
 }

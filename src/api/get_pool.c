@@ -44,11 +44,13 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     enum err e = pool_counts_read(db, &pool, detail);
     if (e == ERR_OK)
         reply->body = pool_json(&pool);
+    last_report_set(
+        &query->api->last_pool, reply->status, e == ERR_OK ? json_dumps(reply->body, JSON_COMPACT) : NULL);
     return e;
 }
 
 void api_get_pool(struct http_request *request, void *api)
 {
     static const struct db_endpoint endpoint = {.query_size = sizeof(struct db_query), .run = run};
-    db_endpoint_begin(request, api, &endpoint);
+    db_endpoint_report(request, api, &endpoint, &((struct api *)api)->last_pool);
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 void last_report_init(struct last_report *last)
@@ -20,6 +21,7 @@ void last_report_set(struct last_report *last, int status, char *text)
 {
     pthread_mutex_lock(&last->mutex);
     free(last->text);
+    last->set_ms = clock_ms();
     last->status = status;
     last->text = text;
     pthread_mutex_unlock(&last->mutex);
@@ -29,7 +31,8 @@ char *last_report_get(struct last_report *last, unsigned each_second, int *statu
 {
     char *text = NULL;
     pthread_mutex_lock(&last->mutex);
-    if (!rate_limit_allows(&last->checks, each_second, 1000, NULL) && last->text != NULL) {
+    if (!rate_limit_allows(&last->reports, each_second, 1000, NULL) && last->text != NULL &&
+        clock_ms() - last->set_ms <= REPORT_AGE_MS) {
         text = mem_copy_text(last->text);
         *status = last->status;
     }

@@ -1,6 +1,6 @@
 /*
- * The last report of /readyz. Anyone may ask for one, and the checks use the database: so only some requests
- * a second run them, and the others get the last report. The functions may be called from any thread.
+ * The last report of /readyz or of /v1/pool, which read the whole pool: so only some requests a second do
+ * that, and the others get the last report. The functions may be called from any thread.
  */
 #ifndef FAIRWAY_API_LAST_REPORT_H
 #define FAIRWAY_API_LAST_REPORT_H
@@ -9,23 +9,25 @@
 
 #include "base/rate_limit.h"
 
-#define CHECKS_EACH_SECOND 10 /* the default */
+#define REPORTS_EACH_SECOND 10 /* the default */
+#define REPORT_AGE_MS 5000 /* an older one is not used: many requests may come at once after a long time */
 
 struct last_report {
     pthread_mutex_t mutex; /* guards what follows */
-    struct rate_limit checks;
+    struct rate_limit reports;
+    int64_t set_ms;
     int status;
-    char *text; /* NULL: none yet */
+    char *text; /* NULL: none */
 };
 
 void last_report_init(struct last_report *last);
 void last_report_free(struct last_report *last);
 
-/* Takes over text, which is terminated and from malloc. */
+/* Takes over text, which is terminated and from malloc; NULL: there is no report any more. */
 void last_report_set(struct last_report *last, int status, char *text);
 /*
- * Returns NULL when the request is to run the checks, which happens at most each_second times a second once
- * there is a report; else a copy of the last one, which the caller frees, and its status.
+ * Returns NULL when the request is to make a new report, which happens at most each_second times a second
+ * while there is one; else a copy of the last one, which the caller frees, and its status.
  */
 char *last_report_get(struct last_report *last, unsigned each_second, int *status);
 

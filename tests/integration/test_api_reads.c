@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/context.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "support/fixture.h"
@@ -309,6 +310,35 @@ static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_
     assert_string_equal(grants_text(&restored, "reason"), "the database was restored or failed over");
 }
 
+/* Each request is to see another end of the hold: as many as are seen were read. */
+static void DX4_requests_without_end_read_the_whole_pool_ten_times_a_second(void **state)
+{
+    (void)state;
+    enum {
+        REQUESTS = 200
+    };
+    char last[32] = "";
+    unsigned reads = 0;
+    service.api->settings.reports_each_second = 0;
+    const int64_t begun_ms = clock_ms();
+    for (int i = 0; i < REQUESTS; i++) {
+        AUTO_RESPONSE response = {0};
+        AUTO_FREE char *hold =
+            mem_format("UPDATE fairway.cursor SET held_until = %d, hold_reason = 'a copy'", 2000000000 + i);
+        test_db_exec(&service.db, hold);
+        service_get(&service, &response, "/v1/pool");
+        assert_int_equal(response.status, 200);
+        const char *until = grants_text(&response, "onHoldUntil");
+        reads += strcmp(until, last) != 0;
+        snprintf(last, sizeof last, "%s", until);
+    }
+    const unsigned periods = 1 + (unsigned)((clock_ms() - begun_ms) / 1000);
+    service.api->settings.reports_each_second = UINT32_MAX;
+    test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL");
+    assert_in_range(reads, 2, 10 * periods + 1);
+    assert_true(reads < REQUESTS / 2); /* else this machine is too slow for the test */
+}
+
 static void before_the_first_ledger_the_cursor_is_null(void **state)
 {
     (void)state;
@@ -429,6 +459,7 @@ int main(void)
         TEST(clients_that_hang_up_while_they_wait_do_not_disturb_others),
         TEST(the_pool_is_returned_as_counts_by_state),
         TEST(DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end),
+        TEST(DX4_requests_without_end_read_the_whole_pool_ten_times_a_second),
         TEST(before_the_first_ledger_the_cursor_is_null),
         TEST(pages_follow_each_other_to_the_end),
         TEST(an_account_shows_its_state_and_lease_and_never_its_seed),

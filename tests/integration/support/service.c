@@ -138,7 +138,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .synchronous_failover = service->synchronous_failover,
         .max_body = SERVICE_MAX_BODY,
         .ledger_seconds = 5,
-        .checks_each_second = UINT32_MAX,
+        .reports_each_second = UINT32_MAX,
         .ingest_ready = ingest_ready,
         .ingest_context = service};
     settings.limits.distribution = service->distribution;

@@ -43,11 +43,29 @@ static void above_the_limit_requests_get_a_copy_of_the_last_report(void **state)
     last_report_free(&last);
 }
 
+static void no_report_is_used_after_a_failure_or_a_long_time(void **state)
+{
+    (void)state;
+    struct last_report last;
+    int status = 0;
+    last_report_init(&last);
+    last_report_set(&last, 200, mem_copy_text("old"));
+    last.set_ms -= REPORT_AGE_MS + 1;
+    for (int i = 0; i < 10; i++)
+        assert_null(last_report_get(&last, 1, &status));
+    last_report_set(&last, 200, mem_copy_text("new"));
+    last_report_set(&last, 200, NULL);
+    for (int i = 0; i < 10; i++)
+        assert_null(last_report_get(&last, 1, &status));
+    last_report_free(&last);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checks_run_until_there_is_a_report),
         cmocka_unit_test(above_the_limit_requests_get_a_copy_of_the_last_report),
+        cmocka_unit_test(no_report_is_used_after_a_failure_or_a_long_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
