@@ -390,7 +390,8 @@ static const struct deed deeds[] = {
     DEED(HARM_KEYD, schedule_the_key_process, ALONE),
     DEED(HARM_KEYD, slow_the_disk_of_the_key_process, ALONE),
     DEED(HARM_KEYD, stop_the_key_process_by_the_descriptor_of_fairway, ALONE),
-    DEED(END_KEYD, end_the_key_process, ALONE | NEEDED), /* it has ended then */
+    DEED(END_KEYD, end_the_key_process, ALONE | NEEDED),
+    /* It has ended now. */
     DEED(OTHERS, end_what_has_the_number_of_the_key_process, ALONE),
     DEED(OTHERS, end_the_group_of_the_key_process, ALONE),
     DEED(OTHERS, end_another_process_by_an_open_descriptor, ALONE),
