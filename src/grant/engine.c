@@ -103,8 +103,8 @@ static size_t waiting(const struct engine *engine)
     return engine->queue.count + engine->delayed.count + engine->bumps.count;
 }
 
-/* Whether a new ticket at the end of the queue needs a worker. Else one already waits for the queue to fill,
- * or will look at it when its batch has ended. */
+/* Whether to wake a worker for a ticket that was just added. If not, a worker is already waiting for more
+ * tickets, or will look at the queue after its batch. */
 static bool needs_worker(const struct engine *engine, const struct ticket_queue *queue)
 {
     const bool gathers =

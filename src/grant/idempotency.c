@@ -126,7 +126,8 @@ bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grant
         decide(grants[i], &found->lease, &found->digest);
         return false;
     }
-    /* One that has the token of another grant of the batch finds that grant's lease later. */
+    /* If another request of this batch has the same token, this one waits, and then gets that request's
+     * lease. */
     if (!key->locked || (token != NULL && (!token->locked || token->request != grants[i]->request))) {
         grants[i]->open = OPEN_KEY_LOCKED;
         return false;

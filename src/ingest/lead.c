@@ -67,9 +67,9 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
         (e = grants_adopt_database(lead->db, lead->synchronous, lead->ledger_seconds, detail)) == ERR_OK &&
         (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
         e = db_commit(lead->db, detail);
-    /* The term fences earlier leaders of this server. A standby that lacks it becomes another database, whose
-     * leader takes a term of its own. So an operator who cancels waits for the standby does not stop
-     * ingestion. */
+    /* The term shuts out earlier leaders of this server. A standby without it has another identity when it is
+     * promoted, and its leader takes a new term. So an operator who cancels waits for the standby does not
+     * stop ingestion. */
     if (e == ERR_NOT_REPLICATED)
         e = ERR_OK;
     return e != ERR_OK ? e : read_taken(lead, taken, detail);

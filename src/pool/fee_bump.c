@@ -152,7 +152,7 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
 }
 
-/* An item whose lease is open is returned, with the limit that refuses it. */
+/* Returns a row for each item whose lease is open; refused_by names the limit that refuses it, if any. */
 static const char sql_record[] = "SELECT r.ordinal, coalesce(r.refused_by, ''), r.bumps, r.highest"
                                  " FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7, $8) r";
 
