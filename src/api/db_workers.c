@@ -147,7 +147,7 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count)
     return workers;
 }
 
-/* Queues the work: in the turn after the client's last one, or in this turn. */
+/* Queues the work one turn after the client's last queued work, or in the current turn if it has none. */
 static enum err queue(struct db_workers *workers, struct db_work *work)
 {
     struct db_work **at = &workers->first;

@@ -99,9 +99,9 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
 }
 
 /*
- * A request that is captured and sent again has the same token. So the token's hash is a key too, unless the
- * token names the Idempotency-Key: without that, each new key would take another lease. The token itself is
- * neither stored nor logged.
+ * A request that is captured and sent again has the same token. So the token's hash is a key too. Otherwise
+ * whoever captured the request could send it with another Idempotency-Key and take another lease. Not needed
+ * when the token names its key. The token itself is neither stored nor logged.
  */
 static void take_token_as_key(struct lease_job *job)
 {

@@ -191,7 +191,8 @@ static enum err check_window(
         return detail_set(why, ERR_UNAUTHORIZED, "exp must be 1 to %u s after iat", auth->settings.window_s);
     const int64_t from_s = token->not_before_s > issued_s ? token->not_before_s : issued_s;
     if (from_s > now_s + AUTH_SKEW_S)
-        return detail_set(why, ERR_UNAUTHORIZED, "the token is valid only in %" PRId64 " s", from_s - now_s);
+        return detail_set(
+            why, ERR_UNAUTHORIZED, "the token is not valid yet: it will be in %" PRId64 " s", from_s - now_s);
     if (expires_s < now_s - AUTH_SKEW_S)
         return detail_set(why, ERR_UNAUTHORIZED, "the token expired %" PRId64 " s ago", now_s - expires_s);
     return ERR_OK;

@@ -50,7 +50,7 @@ MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
 
 /*
  * Before accounts are assigned: when grant i repeats an earlier request, decides it (refuses it when its body
- * differs). Returns whether grant i may get an account. Not so when it repeats a request, when another grant
+ * differs). Returns whether grant i may get an account. False when it repeats a request, when another grant
  * of the batch with the same key comes first, or when its key is locked elsewhere (it stays open with
  * OPEN_KEY_LOCKED).
  */

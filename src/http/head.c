@@ -61,7 +61,8 @@ static bool has_control(const char *value)
  * the line; a line that begins with a NUL ends the head. It keeps a head where it has read it and writes NULs
  * over the delimiters. So in a head that is read whole, each part begins directly after the delimiter of the
  * one before. Extra spaces, folded lines and lines that end in a bare LF leave gaps too; they are refused as
- * well (RFC 9112 sections 2.2, 3 and 5.2). A NUL and a bare LF cannot be told from CR LF, and read like it.
+ * well (RFC 9112 sections 2.2, 3 and 5.2). A NUL before a bare LF looks exactly like CR LF here, and is
+ * accepted as such.
  */
 static void expect_next(struct scan *scan, const char *text, size_t len, size_t delimiter_len)
 {

@@ -147,7 +147,8 @@ static enum err check_hidden(const struct secret_files *secrets, struct detail *
             continue;
         close(fd);
         return detail_set(detail, ERR_CONFIG,
-            "%s: %s is in a directory that fairway must read, under another name: move it",
+            "%s: %s can still be read by another path (a hard link or a second mount) in a directory that"
+            " fairway needs: move it",
             secrets->variables[i], secrets->paths[i]);
     }
     return ERR_OK;

@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* The peer always gets this long: the deadline may have passed while this process was stopped. */
+/* Wait this long even after the deadline: this process may have been stopped, and the answer may already be
+ * there. */
 #define GRACE_MS 100
 
 /* Polls when there is a deadline. Without one the caller blocks in recv or send: the sandbox forbids poll. */

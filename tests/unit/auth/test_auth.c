@@ -352,7 +352,7 @@ static void the_reason_says_when_the_token_becomes_valid(void **state)
     AUTO_FREE char *claims = claims_with(alice.address, NOW_TEXT, "1800000015", ",\"nbf\":1800000005");
     AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
     assert_int_equal(check_with(request_of_alice, "Bearer ", token, &why), ERR_UNAUTHORIZED);
-    assert_string_equal(why.text, "the token is valid only in 5 s");
+    assert_string_equal(why.text, "the token is not valid yet: it will be in 5 s");
 }
 
 static void a_request_that_is_not_UTF_8_is_not_signed(void **state)
