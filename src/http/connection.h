@@ -22,6 +22,8 @@ struct connection {
     struct connection *next, *previous; /* the listener's list, under its lock, as is peer */
     struct peer *peer;
     int fd;
+    bool
+        started; /* else the library may have closed fd without a word, and it may be another's; under lock */
     bool linger; /* the reply comes before the whole request has been read: see linger.h */
     _Atomic uint64_t
         state; /* phase and when it began, in one word: connection_end fails if it has changed meanwhile */

@@ -63,11 +63,34 @@ bool connections_ending(const struct connections *connections)
     return atomic_load(&connections->ending) > 0;
 }
 
+/* Under lock. */
+static void remove_record(struct connections *connections, struct connection *connection)
+{
+    *(connection->previous == NULL ? &connections->newest : &connection->previous->next) = connection->next;
+    *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection->previous;
+    peers_leave(connections->peers, connection->peer);
+}
+
+/* Under lock. The library does not say when it closes a socket because it has no memory for the connection.
+ * It has done so when the descriptor is that of another socket now. */
+static void remove_dropped(struct connections *connections, int fd)
+{
+    for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->fd != fd || c->started)
+            continue;
+        remove_record(connections, c);
+        atomic_fetch_sub(&connections->open, 1);
+        free(c);
+    }
+}
+
 struct connection *connections_add(
     struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len)
 {
     struct connection *connection = connection_new(fd);
     pthread_mutex_lock(&connections->lock);
+    remove_dropped(connections, fd);
     bool allowed = peers_enter(connections->peers, address, &connection->peer);
     if (allowed) {
         connection->next = connections->newest;
@@ -90,12 +113,13 @@ struct connection *connections_add(
     return NULL;
 }
 
-struct connection *connections_find(struct connections *connections, int fd)
+struct connection *connections_start(struct connections *connections, int fd)
 {
     pthread_mutex_lock(&connections->lock);
     struct connection *connection = connections->newest; /* the one that is searched for was just accepted */
     while (connection->fd != fd)
         connection = connection->next;
+    connection->started = true;
     pthread_mutex_unlock(&connections->lock);
     return connection;
 }
@@ -104,9 +128,7 @@ bool connections_remove(struct connections *connections, struct connection *conn
 {
     bool lingers = connection->linger;
     pthread_mutex_lock(&connections->lock);
-    *(connection->previous == NULL ? &connections->newest : &connection->previous->next) = connection->next;
-    *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection->previous;
-    peers_leave(connections->peers, connection->peer);
+    remove_record(connections, connection);
     if (lingers)
         linger_add(&connections->lingering, connection->fd);
     pthread_mutex_unlock(&connections->lock);
@@ -134,7 +156,7 @@ static struct connection *most_dispensable(struct connections *connections, uint
     int64_t now = clock_ms();
     for (struct connection *c = connections->oldest; c != NULL; c = c->previous) {
         uint64_t seen = atomic_load(&c->state);
-        if (connection_dispensable(seen, now) &&
+        if (c->started && connection_dispensable(seen, now) &&
             (longest == NULL || connection_since_ms(seen) < connection_since_ms(*state))) {
             longest = c;
             *state = seen;
@@ -193,6 +215,8 @@ void connections_check(struct connections *connections)
     int64_t now = clock_ms();
     pthread_mutex_lock(&connections->lock);
     for (struct connection *c = connections->newest; c != NULL; c = c->next) {
+        if (!c->started)
+            continue;
         uint64_t state = atomic_load(&c->state);
         enum connection_phase phase = connection_phase_of(state);
         /* The connection's thread sees the end of the stream and closes the descriptor. */

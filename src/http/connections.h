@@ -26,8 +26,9 @@ bool connections_ending(const struct connections *connections);
  * closes fd. */
 struct connection *connections_add(
     struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len);
-/* The record of an open socket that connections_add was called for. */
-struct connection *connections_find(struct connections *connections, int fd);
+/* The record of an open socket that connections_add was called for; the library has started the connection.
+ * Until then nothing is done to the socket. */
+struct connection *connections_start(struct connections *connections, int fd);
 /* Frees the record; the socket is about to be closed. Returns true when the listener must be woken: the
  * maximum was reached until now, or the socket lingers. */
 bool connections_remove(struct connections *connections, struct connection *connection);

@@ -197,7 +197,7 @@ void listener_free(struct listener *listener)
 
 struct connection *listener_opened(struct listener *listener, int fd)
 {
-    return connections_find(listener->connections, fd);
+    return connections_start(listener->connections, fd);
 }
 
 bool listener_phase(struct listener *listener, struct connection *connection, enum connection_phase phase)

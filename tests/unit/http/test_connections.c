@@ -1,0 +1,104 @@
+/* Records of sockets that the library has closed before it started a connection for them, and said nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "connections.h"
+
+enum {
+    TIME_LIMIT_MS = 5,
+    LONGER_MS = 2 * 250 /* than the time after which a connection without a head may be ended, too */
+};
+
+static const struct connection_limits limits = {TIME_LIMIT_MS, TIME_LIMIT_MS};
+static const struct sockaddr_in client = {.sin_family = AF_INET, .sin_addr.s_addr = 0x0100007f};
+
+static struct connection *add(struct connections *connections, int fd)
+{
+    return connections_add(connections, fd, (const struct sockaddr *)&client, sizeof client);
+}
+
+/* A pair of sockets. The first has the number fd, unless that is -1. */
+static void open_pair(int fd, int pair[2])
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    if (fd >= 0 && pair[0] != fd) {
+        assert_int_equal(dup2(pair[0], fd), fd);
+        close(pair[0]);
+        pair[0] = fd;
+    }
+}
+
+static bool is_open(const int pair[2])
+{
+    struct pollfd other_end = {.fd = pair[1], .events = POLLIN};
+    return poll(&other_end, 1, 0) == 0;
+}
+
+static void check_for_long(struct connections *connections)
+{
+    for (const int64_t end_ms = clock_ms() + LONGER_MS; clock_ms() < end_ms; clock_sleep_ms(20)) {
+        connections_check(connections);
+        connections_thin_out(connections);
+        (void)connections_make_room(connections);
+    }
+    connections_check(connections);
+}
+
+static void another_owner_of_the_descriptor_is_left_alone(void **state)
+{
+    (void)state;
+    int pair[2];
+    struct connections *connections = connections_new(1, 0, &limits);
+    open_pair(-1, pair);
+    assert_non_null(add(connections, pair[0]));
+    const int fd = pair[0];
+    close(pair[0]); /* as the library does */
+    close(pair[1]);
+    open_pair(fd, pair); /* for example a connection to the database */
+    check_for_long(connections);
+    assert_true(is_open(pair));
+    close(pair[0]);
+    close(pair[1]);
+    connections_free(connections);
+}
+
+static void the_next_connection_with_the_descriptor_takes_the_place(void **state)
+{
+    (void)state;
+    int pair[2];
+    struct connections *connections = connections_new(2, 1, &limits);
+    open_pair(-1, pair);
+    for (int i = 0; i < 5; i++) {
+        assert_non_null(add(connections, pair[0])); /* one of the address is allowed */
+        assert_false(connections_full(connections));
+    }
+    struct connection *connection = connections_start(connections, pair[0]);
+    check_for_long(connections);
+    assert_false(is_open(pair)); /* it was started: it has been ended because it sent no head */
+    connections_remove(connections, connection);
+    close(pair[0]);
+    close(pair[1]);
+    open_pair(-1, pair);
+    assert_non_null(add(connections, pair[0]));
+    close(pair[0]);
+    close(pair[1]);
+    connections_free(connections);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_owner_of_the_descriptor_is_left_alone),
+        cmocka_unit_test(the_next_connection_with_the_descriptor_takes_the_place),
+    };
+    return cmocka_run_group_tests_name("http/connections", tests, NULL, NULL);
+}
