@@ -31,6 +31,8 @@ const char *http_method(const struct http_request *request);
 /* The request target as sent: path and query, neither split nor decoded. It begins with '/'. */
 const char *http_target(const struct http_request *request);
 struct bytes http_body(const struct http_request *request);
+/* A handler has read the body and does not need it any more: while the request waits it takes no memory. */
+void http_free_body(struct http_request *request);
 const char *http_path_parameter(const struct http_request *request); /* percent-decoded; NULL: none */
 const char *http_query(const struct http_request *request, const char *name); /* decoded; NULL: absent */
 /* NULL: absent. The first of several; those that http/server.h lists occur at most once. */

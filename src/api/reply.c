@@ -93,8 +93,9 @@ enum err api_read_transaction(struct http_request *request, const char *const na
 {
     const char *text;
     enum err e;
-    if ((e = json_read_object(http_body(request), body, detail)) != ERR_OK ||
-        (e = json_read_only(*body, names, name_count, detail)) != ERR_OK ||
+    e = json_read_object(http_body(request), body, detail);
+    http_free_body(request);
+    if (e != ERR_OK || (e = json_read_only(*body, names, name_count, detail)) != ERR_OK ||
         (e = json_read_text(*body, "transactionXdr", &text, detail)) != ERR_OK)
         return e;
     size_t len = json_string_length(json_object_get(*body, "transactionXdr"));

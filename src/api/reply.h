@@ -28,7 +28,7 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
 
 /*
  * Reads the body: a JSON object that has no members but those in names, of which transactionXdr is one. The
- * caller json_decrefs *body. The decoded transactionXdr is appended to *xdr.
+ * caller json_decrefs *body. The decoded transactionXdr is appended to *xdr. Frees the request's body.
  */
 MUST_CHECK enum err api_read_transaction(struct http_request *request, const char *const names[],
     size_t name_count, json_t **body, struct buf *xdr, struct detail *detail);

@@ -18,6 +18,11 @@ struct bytes http_body(const struct http_request *request)
     return buf_bytes(&request->body);
 }
 
+void http_free_body(struct http_request *request)
+{
+    buf_free(&request->body);
+}
+
 const char *http_path_parameter(const struct http_request *request)
 {
     return request->match.parameter;

@@ -4,7 +4,11 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "http/json.h"
 #include "reply.h"
+
+#define POST_TRANSACTION                                                                                     \
+    "POST /transaction HTTP/1.1\r\n" HOST "Content-Type: application/json\r\nContent-Length: "
 
 static void reply_not_utf8(struct http_request *request, void *context)
 {
@@ -32,7 +36,23 @@ static void reply_error(struct http_request *request, void *context)
     api_refuse_with(request, error, &(struct detail){"words of a library"}, json_pack("{s:s}", "more", "7"));
 }
 
+/* Replies with the lengths of the request's body and of the transaction, and of the body afterwards. */
+static void read_transaction(struct http_request *request, void *context)
+{
+    (void)context;
+    static const char *const names[] = {"transactionXdr"};
+    AUTO_JSON json_t *body = NULL;
+    struct buf xdr CLEANUP(buf_free) = {0};
+    struct detail detail = {0};
+    const size_t len = http_body(request).len;
+    const enum err e = api_read_transaction(request, names, ARRAY_LEN(names), &body, &xdr, &detail);
+    api_reply(request, err_status(e),
+        json_pack("{s:i, s:i, s:i}", "body", (int)len, "transaction", (int)xdr.len, "left",
+            (int)http_body(request).len));
+}
+
 static const struct http_route routes[] = {
+    {"POST", "/transaction", 1000, read_transaction, NULL, NULL},
     {"GET", "/not-utf8", 0, reply_not_utf8, NULL, NULL},
     {"GET", "/values", 0, reply_values, NULL, NULL},
     {"GET", "/error", 0, reply_error, NULL, NULL},
@@ -101,6 +121,24 @@ static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
     }
 }
 
+/* A request that waits for a lease holds its transaction, not the body as well. */
+static void a_body_is_freed_when_its_transaction_has_been_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request, *reply;
+    } cases[] = {
+        {POST_TRANSACTION "33\r\n\r\n{\"transactionXdr\":\"AAAAAAAAAAA=\"}",
+            "{\"body\":33,\"transaction\":8,\"left\":0}"},
+        {POST_TRANSACTION "3\r\n\r\n{]}", "{\"body\":3,\"transaction\":0,\"left\":0}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct reply reply;
+        ask_once(server, &reply, cases[i].request);
+        assert_string_equal(reply.body, cases[i].reply);
+    }
+}
+
 static size_t count_lines(const char *log, const char *text)
 {
     size_t count = 0;
@@ -150,6 +188,7 @@ int main(void)
         cmocka_unit_test(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on),
         cmocka_unit_test(numbers_are_decimal_strings_hashes_hex_and_bytes_base64),
         cmocka_unit_test(a_4xx_shows_its_detail_and_a_503_has_Retry_After),
+        cmocka_unit_test(a_body_is_freed_when_its_transaction_has_been_read),
         cmocka_unit_test(DX4_failures_without_end_do_not_fill_the_log),
     };
     return cmocka_run_group_tests_name("reply", tests, start, stop);
