@@ -266,7 +266,11 @@ static enum err change_accounts(struct settlement *settlement, struct detail *de
 
 /* ---- leases that end by sequence number and time */
 
-/* The sequence number up to which the account's are consumed: proved by the ledger, or read after a gap. */
+/*
+ * The sequence number up to which the account's are consumed: proved by the ledger, or read after a gap. A
+ * read proves that also when the row is newer than it, because accounts release has read the account since. A
+ * removal is older than such a row, and counts only if the row took it over.
+ */
 static int64_t passed(const struct settlement *settlement, const struct settle_account *account)
 {
     if (account->evidence == NULL)
@@ -274,9 +278,9 @@ static int64_t passed(const struct settlement *settlement, const struct settle_a
     const struct account_snapshot *read = account->evidence->read;
     if (!settlement->evidence->gap)
         return account->evidence->consumed;
-    if (!account->followed)
-        return 0;
-    return read->account.removed ? INT64_MAX : read->account.sequence;
+    if (read->account.removed)
+        return account->followed ? INT64_MAX : 0;
+    return read->account.sequence;
 }
 
 /* An open lease whose sequence number is consumed can never be included. */

@@ -114,6 +114,29 @@ static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_inclu
     assert_int_equal(gap_count(world, "a.lease_hash IS NOT NULL"), 0);
 }
 
+/* An operator has released the accounts since: their rows are newer than the reads. */
+static void DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_was_released(void **state)
+{
+    struct gap_world *world = *state;
+    for (unsigned n = 1; n <= 4; n++)
+        gap_leased(world, n);
+    gap_close_ledger(world, 1, 51, BY_NOBODY);
+    gap_close_ledger(world, 2, 51, TX_SUCCESS);
+    const struct built_account gone = {.key = built_key(4), .removed = true};
+    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
+    ledger_feed_keep_transactions(world->feed);
+    gap_drop_ledgers(world, 10, 2);
+    test_db_exec(&world->db, "UPDATE fairway.channel_accounts SET sequence = 51, sequence_ledger = 120");
+    recover(world);
+    assert_int_equal(gap_cursor(world), 113);
+    assert_true(is(world, 1, "l.result = 'consumed' AND l.ledger = 113 AND " IDLE));
+    assert_true(is(world, 2, "l.result = 'confirmed' AND l.ledger = 102 AND " IDLE));
+    assert_true(is(world, 3, "l.settled_at IS NULL AND a.lease_hash = l.hash"));
+    assert_true(is(world, 4, "l.settled_at IS NULL AND a.lease_hash = l.hash"));
+    assert_int_equal(
+        gap_count(world, "a.state = 'active' AND a.sequence = 51 AND a.sequence_ledger = 120"), 4);
+}
+
 static void DR5_P7_P8_accounts_that_changed_in_the_gap_get_the_networks_state(void **state)
 {
     struct gap_world *world = *state;
@@ -388,6 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed),
         TEST(DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it),
+        TEST(DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_was_released),
         TEST(DR5_P7_P8_accounts_that_changed_in_the_gap_get_the_networks_state),
         TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
         TEST(DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice),
