@@ -20,6 +20,24 @@ struct settle_search {
     int64_t until_ledger; /* nor before a ledger after this one */
 };
 
+/* What to log about accounts. The caller logs it after COMMIT, because a transaction that is rolled back
+ * changes nothing and runs again. */
+enum settle_event {
+    SETTLE_QUARANTINED, /* for the reason */
+    SETTLE_READ_AGAIN,  /* a read ended its quarantine as unread */
+    SETTLE_REFUTED,     /* a read contradicts what the metadata claims about it */
+};
+struct settle_note {
+    enum settle_event event;
+    char address[ADDRESS_SIZE];
+    const char *reason; /* a constant */
+};
+struct settle_notes {
+    struct settle_note *items;
+    size_t count;
+};
+void settle_notes_free(struct settle_notes *notes);
+
 /* What was written. */
 struct settled {
     size_t confirmed, failed, superseded, expired, consumed; /* leases that ended */
@@ -36,6 +54,7 @@ struct settle_terms {
     const struct settle_reads *reads; /* that confirm the metadata; NULL: none yet */
     bool rereads; /* unread accounts are searched for and read again; the search reads the whole pool */
     struct settle_search search;
+    struct settle_notes *notes; /* {0}, to be filled; NULL: not wanted */
 };
 
 /*
@@ -68,6 +87,6 @@ MUST_CHECK enum err settle_ledger(struct db *db, const struct ledger *ledger,
  * to be created is left unchanged. ERR_NOT_YET: an account was added after the reads.
  */
 MUST_CHECK enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
-    bool on_hold, struct settled *out, struct detail *detail);
+    bool on_hold, struct settle_notes *notes, struct settled *out, struct detail *detail);
 
 #endif

@@ -54,3 +54,37 @@ void commit_log_gap(struct commit_log *log, const struct lead *lead, uint32_t af
     log_warn("gap recovered", "after_ledger=%" PRIu32 " ledger=%" PRIu32 SETTLED_FORMAT, after_ledger,
         lead->cursor.sequence, SETTLED_VALUES(&committed->settled));
 }
+
+static void log_note(uint32_t ledger, const struct settle_note *note)
+{
+    switch (note->event) {
+    case SETTLE_QUARANTINED:
+        log_error("channel account quarantined", "account=%s ledger=%" PRIu32 " reason=\"%s\"", note->address,
+            ledger, note->reason);
+        return;
+    case SETTLE_READ_AGAIN:
+        log_info("channel account released: a read shows that it did not change",
+            "account=%s ledger=%" PRIu32, note->address, ledger);
+        return;
+    case SETTLE_REFUTED:
+        log_error("ledger metadata reports a change of a channel account that the RPC contradicts; the "
+                  "change is ignored",
+            "account=%s ledger=%" PRIu32, note->address, ledger);
+        return;
+    }
+}
+
+void commit_log_accounts(uint32_t ledger, const struct settle_notes *notes)
+{
+    for (size_t i = 0; i < notes->count; i++)
+        log_note(ledger, &notes->items[i]);
+}
+
+void commit_log_unsure(struct lead *lead, uint32_t cursor)
+{
+    if (lead->unsure_ledger <= cursor)
+        commit_log_accounts(lead->unsure_ledger, &lead->unsure);
+    else if (!lead->leads)
+        return; /* the session that sent COMMIT may still run it */
+    settle_notes_free(&lead->unsure);
+}

@@ -19,4 +19,11 @@ void commit_log_ledger(
 void commit_log_gap(struct commit_log *log, const struct lead *lead, uint32_t after_ledger,
     const struct ledger_committed *committed);
 
+/* Logs what a committed ledger did to accounts. */
+void commit_log_accounts(uint32_t ledger, const struct settle_notes *notes);
+
+/* Logs the same for a ledger whose COMMIT had no answer, once the cursor shows that it is committed. To be
+ * called with the cursor after each attempt to take the lead. */
+void commit_log_unsure(struct lead *lead, uint32_t cursor);
+
 #endif

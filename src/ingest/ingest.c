@@ -70,6 +70,7 @@ static void *run(void *context)
 static void ingest_free(struct ingest *ingest)
 {
     db_free(ingest->ingester.lead.db);
+    settle_notes_free(&ingest->ingester.lead.unsure);
     rpc_free(ingest->rpc);
     for (size_t i = 0; i < ingest->witness.count; i++)
         rpc_free(ingest->others[i]);

@@ -134,6 +134,7 @@ static enum err take_lead(struct ingester *ingester, struct detail *detail)
     if (read != ERR_OK)
         return read;
     status_cursor(ingester->status, &cursor);
+    commit_log_unsure(&ingester->lead, cursor.sequence);
     if (e == ERR_NOT_LEADER)
         e = watch_leader(ingester, &cursor, detail);
     if (e == ERR_OK) {

@@ -156,6 +156,14 @@ enum err lead_take_over(struct lead *lead, struct detail *detail)
     return e;
 }
 
+void lead_keep_notes(struct lead *lead, uint32_t ledger, struct settle_notes *notes)
+{
+    settle_notes_free(&lead->unsure);
+    lead->unsure = *notes;
+    lead->unsure_ledger = ledger;
+    *notes = (struct settle_notes){0};
+}
+
 void lead_drop(struct lead *lead)
 {
     lead->leads = lead->locked = false;

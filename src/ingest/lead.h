@@ -15,10 +15,12 @@ struct lead {
     struct db *db; /* direct; lead_take connects it */
     struct network_id network;
     struct lock_numbers locks;
-    bool synchronous;        /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
-    unsigned ledger_seconds; /* expected between two ledgers */
-    bool leads;              /* the rest is as of when this replica took the lead: */
-    bool locked;             /* false after a lead_take_over that could not get the lock */
+    bool synchronous;           /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
+    unsigned ledger_seconds;    /* expected between two ledgers */
+    struct settle_notes unsure; /* not logged yet: the outcome of the COMMIT of unsure_ledger is unknown */
+    uint32_t unsure_ledger;
+    bool leads;  /* the rest is as of when this replica took the lead: */
+    bool locked; /* false after a lead_take_over that could not get the lock */
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
     struct cursor cursor;
@@ -40,6 +42,9 @@ MUST_CHECK enum err lead_take(struct lead *lead, struct detail *detail);
  * cursor has stood still for long enough again.
  */
 MUST_CHECK enum err lead_take_over(struct lead *lead, struct detail *detail);
+
+/* Keeps the notes of a ledger whose COMMIT had no answer, for commit_log_unsure. *notes is {0} then. */
+void lead_keep_notes(struct lead *lead, uint32_t ledger, struct settle_notes *notes);
 
 /* Gives up the lead by ending the session. */
 void lead_drop(struct lead *lead);

@@ -1,6 +1,7 @@
 #include "ledger_commit.h"
 
 #include "base/mem.h"
+#include "commit_log.h"
 #include "db/server.h"
 #include "funds_step.h"
 #include "pool/grants_allowed.h"
@@ -18,6 +19,7 @@ struct ledger_tx {
     struct funds funds;          /* before this ledger */
     bool on_hold;         /* before this ledger, which may therefore have transactions of forgotten leases */
     int64_t hold_until_s; /* after this ledger; 0: not on hold */
+    struct settle_notes notes;
     struct ledger_committed *out;
 };
 
@@ -91,13 +93,14 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
             .submitted = submission_succeeded(&tx->fate),
             .reads = tx->reads,
             .rereads = tx->rereads,
-            .search = tx->lead->search};
+            .search = tx->lead->search,
+            .notes = &tx->notes};
         return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, tx->doubts, detail);
     }
     if (tx->submission.id != tx->gap->submission_id)
         return detail_set(
             detail, ERR_NOT_YET, "the submission of ensure-accounts changed while the accounts were read");
-    return settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, settled, detail);
+    return settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, &tx->notes, settled, detail);
 }
 
 /* After a gap the balance is unknown until it is read again: missing ledgers may have changed it. */
@@ -163,6 +166,16 @@ static void judge_submission(struct ledger_tx *tx)
         tx->fate = submission_judge(&tx->submission, tx->ledger);
 }
 
+/* Until COMMIT has been answered, it is not known whether any of the notes is true. */
+static void log_notes(struct ledger_tx *tx, enum err e)
+{
+    if (e == ERR_OK || e == ERR_NOT_REPLICATED)
+        commit_log_accounts(tx->ledger->sequence, &tx->notes);
+    else if (e == ERR_OUTCOME_UNKNOWN)
+        lead_keep_notes(tx->lead, tx->ledger->sequence, &tx->notes);
+    settle_notes_free(&tx->notes);
+}
+
 static enum err run(struct ledger_tx *tx, struct detail *detail)
 {
     enum err e = begin(tx, detail);
@@ -174,6 +187,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
         e = follow_funds(tx, detail);
     if (e == ERR_OK)
         e = finish(tx, detail);
+    log_notes(tx, e);
     if (e != ERR_OK) {
         db_rollback(tx->lead->db);
         return e;

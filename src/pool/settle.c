@@ -1,9 +1,9 @@
 #include "pool/settle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "settle_read.h"
 #include "settle_write.h"
@@ -23,6 +23,27 @@ static void settlement_free(struct settlement *settlement)
     settle_accounts_free(&settlement->accounts);
     free(settlement->hashes);
     db_rows_free(settlement->history);
+}
+
+/* ---- what to log */
+
+void settle_notes_free(struct settle_notes *notes)
+{
+    free(notes->items);
+    *notes = (struct settle_notes){0};
+}
+
+static void note(
+    const struct settlement *settlement, enum settle_event event, const char *address, const char *reason)
+{
+    struct settle_notes *notes = settlement->terms->notes;
+    if (notes == NULL)
+        return;
+    if (notes->items == NULL) /* an account has at most two: refuted, then frozen */
+        notes->items = NEW_ARRAY(2 * settlement->accounts.count, struct settle_note);
+    struct settle_note *added = &notes->items[notes->count++];
+    *added = (struct settle_note){.event = event, .reason = reason};
+    snprintf(added->address, sizeof added->address, "%s", address);
 }
 
 /* ---- leases that end by their hash */
@@ -159,13 +180,6 @@ static bool given_up(const struct settlement *settlement)
     return reads != NULL && reads->given_up;
 }
 
-static void log_refuted(const struct settlement *settlement, const struct account_evidence *evidence)
-{
-    log_error("ledger metadata reports a change of a channel account that the RPC contradicts; the change is "
-              "ignored",
-        "account=%s ledger=%u", evidence->address, settlement->evidence->sequence);
-}
-
 static bool is_changed(const struct account_row *before, const struct account_row *after)
 {
     return before->state != after->state || before->sequence != after->sequence ||
@@ -193,7 +207,7 @@ static bool follow_ledger(struct settlement *settlement, struct settle_account *
     else if (verdict == ACCOUNT_DOUBTFUL)
         doubt(settlement, &evidence->key);
     else if (verdict == ACCOUNT_REFUTED)
-        log_refuted(settlement, evidence);
+        note(settlement, SETTLE_REFUTED, evidence->address, NULL);
     return is_changed(&before, &account->row);
 }
 
@@ -215,35 +229,21 @@ static bool follow_frozen(struct settlement *settlement, struct settle_account *
     return false;
 }
 
-static void log_read_again(const struct settle_account *account, uint32_t ledger)
-{
-    log_info("channel account released: a read shows that it did not change", "account=%s ledger=%u",
-        account->address, ledger);
-}
-
 static void change_account(struct settlement *settlement, struct settle_account *account)
 {
     enum account_state before = account->row.state;
     account->followed = (settlement->evidence->gap ? follow_gap : follow_ledger)(settlement, account);
     bool frozen = follow_frozen(settlement, account);
     account->changed = account->followed || frozen;
+    if (account->row.reason != NULL)
+        note(settlement, SETTLE_QUARANTINED, account->address, account->row.reason);
     if (account->row.state == before)
         return;
     if (before == ACCOUNT_QUARANTINED && account->row.state == ACCOUNT_ACTIVE)
-        log_read_again(account, settlement->evidence->sequence);
+        note(settlement, SETTLE_READ_AGAIN, account->address, NULL);
     settlement->out->created += before == ACCOUNT_CREATING && account->row.state == ACCOUNT_ACTIVE;
     settlement->out->retired += account->row.state == ACCOUNT_RETIRED;
     settlement->out->quarantined += account->row.state == ACCOUNT_QUARANTINED;
-}
-
-static void log_quarantined(const struct settlement *settlement)
-{
-    for (size_t i = 0; i < settlement->accounts.count; i++) {
-        const struct settle_account *account = &settlement->accounts.items[i];
-        if (account->row.reason != NULL)
-            log_error("channel account quarantined", "account=%s ledger=%u reason=\"%s\"", account->address,
-                settlement->evidence->sequence, account->row.reason);
-    }
 }
 
 static enum err change_accounts(struct settlement *settlement, struct detail *detail)
@@ -260,7 +260,6 @@ static enum err change_accounts(struct settlement *settlement, struct detail *de
     if (doubts->count > 0 || doubts->frozen)
         return detail_set(detail, ERR_NOT_YET, "accounts have to be read before ledger %u is committed",
             settlement->evidence->sequence);
-    log_quarantined(settlement);
     return ERR_OK;
 }
 
@@ -365,10 +364,10 @@ enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct 
 }
 
 enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads, bool on_hold,
-    struct settled *out, struct detail *detail)
+    struct settle_notes *notes, struct settled *out, struct detail *detail)
 {
     struct settle_evidence evidence CLEANUP(settle_evidence_free) = settle_evidence_of_gap(ledger, reads);
-    const struct settle_terms terms = {.on_hold = on_hold};
+    const struct settle_terms terms = {.on_hold = on_hold, .notes = notes};
     struct settle_doubts none = {0}; /* everything was read */
     *out = (struct settled){0};
     struct settlement settlement CLEANUP(settlement_free) = {

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "../../src/ingest/ledger_commit.h"
+#include "../../src/ingest/commit_log.h"
 #include "base/mem.h"
 #include "support/ledger_feed.h"
 #include "support/proxy.h"
@@ -124,6 +125,96 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
     test_db_drop(&test);
 }
 
+/* Standard error, as a file from which the test reads its own lines. */
+struct capture {
+    FILE *file;
+    int before;
+};
+
+static struct capture capture_begin(void)
+{
+    struct capture capture = {.file = tmpfile(), .before = dup(STDERR_FILENO)};
+    assert_non_null(capture.file);
+    dup2(fileno(capture.file), STDERR_FILENO);
+    return capture;
+}
+
+/* Returns how many lines contain the text. */
+static unsigned capture_end(struct capture *capture, const char *text)
+{
+    char line[2048];
+    unsigned count = 0;
+    dup2(capture->before, STDERR_FILENO);
+    close(capture->before);
+    rewind(capture->file);
+    while (fgets(line, sizeof line, capture->file) != NULL)
+        count += strstr(line, text) != NULL;
+    fclose(capture->file);
+    return count;
+}
+
+#define QUARANTINED "msg=\"channel account quarantined\""
+
+/* Closes a ledger that gives account n another signer. */
+static void close_foreign(struct ledger_feed *feed, uint64_t n)
+{
+    const struct built_account account = {.key = built_key(n), .sequence = 50, .foreign_signer = true};
+    ledger_feed_close(feed, &(struct built_ledger){.accounts = &account, .account_count = 1});
+}
+
+/* An operator acts on these lines. */
+static void DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_once(void **state)
+{
+    (void)state;
+    static const enum proxy_fault faults[] = {PROXY_CUT_BEFORE, PROXY_CUT_AFTER, PROXY_NONE};
+    struct test_db test = test_db_new(TEST_DB_MIGRATED);
+    struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
+    struct proxy *proxy = proxy_new(test_pg_port());
+    AUTO_FREE char *url = url_through(&test, proxy);
+    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
+    struct lead lead = {.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
+        .network = network,
+        .locks = lock_numbers_of(&network),
+        .ledger_seconds = 5};
+    take(&lead);
+    assert_int_equal(commit(&lead, feed, FIRST), ERR_OK);
+    for (unsigned i = 0; i < ARRAY_LEN(faults); i++) {
+        const uint32_t sequence = FIRST + 1 + i;
+        take(&lead); /* the proxy sees a statement's text only when its session prepares it */
+        lease(&test, i + 1);
+        close_foreign(feed, i + 1);
+        if (faults[i] == PROXY_NONE)
+            test_db_exec(&test, "ALTER TABLE fairway.ledgers ADD CONSTRAINT fault CHECK (sequence < 103)");
+        else
+            proxy_arm(proxy, faults[i], "INSERT INTO fairway.ledgers"); /* in one packet with COMMIT */
+        struct capture capture = capture_begin();
+        const enum err e = commit(&lead, feed, sequence);
+        const unsigned at_once = capture_end(&capture, QUARANTINED);
+        capture = capture_begin();
+        take(&lead);
+        commit_log_unsure(&lead, lead.cursor.sequence);
+        const unsigned once_known = capture_end(&capture, QUARANTINED);
+        if (faults[i] == PROXY_NONE)
+            test_db_exec(&test, "ALTER TABLE fairway.ledgers DROP CONSTRAINT fault");
+        capture = capture_begin();
+        const enum err again = lead.cursor.sequence == sequence ? ERR_OK : commit(&lead, feed, sequence);
+        const unsigned after = capture_end(&capture, QUARANTINED);
+        const bool committed = faults[i] == PROXY_CUT_AFTER;
+        assert_int_equal(e, faults[i] == PROXY_NONE ? ERR_CONSTRAINT : ERR_OUTCOME_UNKNOWN);
+        assert_int_equal(again, ERR_OK);
+        assert_int_equal(at_once, 0);
+        assert_int_equal(once_known, committed);
+        assert_int_equal(after, !committed);
+    }
+    assert_int_equal(test_db_number(&test, "SELECT count(*) FROM fairway.channel_accounts"
+                                           " WHERE state = 'quarantined' AND lease_hash IS NOT NULL"),
+        ARRAY_LEN(faults));
+    db_free(lead.db);
+    proxy_free(proxy);
+    ledger_feed_free(feed);
+    test_db_drop(&test);
+}
+
 static bool recorded(const struct test_pool *pool, const struct hash *hash)
 {
     char hex[HASH_HEX_SIZE], sql[200];
@@ -176,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once),
+        cmocka_unit_test(DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_once),
         cmocka_unit_test(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_stored),
     };
     return cmocka_run_group_tests_name("cuts at COMMIT", tests, test_pg_start, test_pg_stop);
