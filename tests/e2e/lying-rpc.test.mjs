@@ -154,7 +154,7 @@ test('DR4 getLedgerEntries as of an old ledger: accounts with invented entries a
   lie({ getLedgers: claimRemoved(...accounts), getLedgerEntries: setResult({ latestLedger: 1 }) });
   await until(async () => (await world.stateOf(other))[0] === 'quarantined', 120_000, 'the account is quarantined');
   await untouched('no read', accounts);
-  assert.match((await world.stateOf(other))[1], /could not be read yet$/);
+  assert.match((await world.stateOf(other))[1], /no RPC has confirmed yet$/);
   await follows('without the accounts');
   await untouched('no read', accounts);
   await truth('no read');

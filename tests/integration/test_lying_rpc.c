@@ -118,7 +118,7 @@ static void a_change_that_cannot_be_read_stops_ingestion_and_changes_nothing(voi
 static void accounts_are_unread(struct gap_world *world)
 {
     assert_int_equal(gap_count(world, "a.slot IN (1, 2) AND a.state = 'quarantined' AND a.sequence = 50"
-                                      " AND a.quarantine_reason LIKE '%could not be read yet'"),
+                                      " AND a.quarantine_reason LIKE '%no RPC has confirmed yet'"),
         2);
     assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
     assert_int_equal(gap_count(world, "a.state = 'retiring' AND a.sequence = 50"), 1);
