@@ -24,6 +24,9 @@ struct funds {
     int64_t balance_stroops, selling_stroops, base_reserve_stroops;
     int64_t reserves; /* a number of base reserves: see stellar/ledger.h */
     int64_t spendable_stroops;
+    /* Not in the database: the ledger whose metadata claims a balance that is too low for leases, which was
+     * not taken over because it has to be read; 0: none. */
+    uint32_t doubted_ledger;
 };
 
 /* What stellar-core lets the account pay as fees: its balance less its reserves and selling liabilities.

@@ -6,6 +6,7 @@
 #ifndef FAIRWAY_INGEST_CONFIRM_H
 #define FAIRWAY_INGEST_CONFIRM_H
 
+#include "pool/funds.h"
 #include "pool/settle_evidence.h"
 #include "feed.h"
 #include "outage.h"
@@ -21,6 +22,7 @@ struct confirm {
     struct outage outage; /* of reads; its limit is how long they may fail */
     int reread_every_ms;
     int64_t reread_ms; /* clock_ms() of the next attempt to read the unread accounts; 0: at once */
+    const struct funds_limits *funds; /* of funds_step */
 };
 
 /*

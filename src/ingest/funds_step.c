@@ -15,21 +15,34 @@ static bool counts(const struct account_snapshot *read, const struct funds *befo
            public_key_equal(&read->account.key, &before->account);
 }
 
+/* Takes over what the metadata claims. */
+static void take_claim(struct funds *funds, const struct ledger_account *account, uint32_t ledger,
+    const struct funds_limits *limits)
+{
+    struct funds claimed = *funds;
+    take(&claimed, account, ledger);
+    claimed.spendable_stroops = funds_spendable(&claimed);
+    if (limits != NULL && funds_level(&claimed, limits) == FUNDS_TOO_LOW)
+        funds->doubted_ledger = ledger;
+    else
+        *funds = claimed;
+}
+
 bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *read,
-    uint32_t cursor, struct funds *after)
+    uint32_t cursor, const struct funds_limits *limits, struct funds *after)
 {
     *after = *before;
     if (!before->bound)
         return false;
+    after->base_reserve_stroops = ledger->base_reserve_stroops;
     if (counts(read, before, cursor))
         take(after, &read->account, read->ledger);
     /* A read as of this ledger or a later one already has this ledger's changes. */
     const struct ledger_account *changed = ledger_account(ledger, &before->account);
     if (changed != NULL && (!after->known || ledger->sequence > after->ledger))
-        take(after, changed, ledger->sequence);
+        take_claim(after, changed, ledger->sequence, limits);
     if (!after->known)
         return false;
-    after->base_reserve_stroops = ledger->base_reserve_stroops;
     after->spendable_stroops = funds_spendable(after);
     return !before->known || after->ledger != before->ledger ||
            after->base_reserve_stroops != before->base_reserve_stroops;

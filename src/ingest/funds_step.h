@@ -8,9 +8,11 @@
 /*
  * Computes *after for this ledger, which follows the one at cursor. read (NULL: none) is the account as the
  * RPC returned it. It is used only if it is as of the cursor or a later ledger, because the ledgers in
- * between may have changed the account, and only if nothing later is known. Returns whether anything changed.
+ * between may have changed the account, and only if nothing later is known. limits: NULL, or what the
+ * metadata alone says counts only if it is enough for leases; else it is left out, and after->doubted_ledger
+ * is set. Returns whether anything changed.
  */
 bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *read,
-    uint32_t cursor, struct funds *after);
+    uint32_t cursor, const struct funds_limits *limits, struct funds *after);
 
 #endif

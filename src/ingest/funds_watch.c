@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <string.h>
 
 #include "backoff.h"
 #include "base/clock.h"
@@ -13,15 +14,51 @@
 #define REREAD_MS 600000
 #define REREAD_TOO_LOW_MS 60000 /* while the balance is too low for leases: an operator may be funding it */
 
-static enum err read_account(const struct feed *feed, const struct public_key *key,
+static enum err read_one(const struct feed *feed, const struct funds_request *request, bool only,
     struct account_snapshot *out, struct detail *detail)
 {
     struct rpc_account account;
     uint32_t ledger;
-    enum err e = feed->accounts(feed->source, key, 1, &account, &ledger, detail);
-    if (e == ERR_OK)
-        *out = feed_snapshot(key, &account, ledger);
-    return e;
+    enum err e = feed->accounts(feed->source, &request->account, 1, &account, &ledger, detail);
+    if (e != ERR_OK)
+        return e;
+    *out = feed_snapshot(&request->account, &account, ledger);
+    if (!only && ledger < request->ledger) /* it may have more than now, and would not be used */
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "Stellar RPC answers as of ledger %" PRIu32 ", but %" PRIu32 " is committed", ledger,
+            request->ledger);
+    return ERR_OK;
+}
+
+static int64_t spendable(const struct account_snapshot *read, const struct funds_request *request)
+{
+    return funds_spendable(&(struct funds){.balance_stroops = read->account.balance_stroops,
+        .selling_stroops = read->account.selling_stroops,
+        .reserves = read->account.reserves,
+        .base_reserve_stroops = request->base_reserve_stroops});
+}
+
+/* Asks another address first each time, so that with three of them no two decide forever. */
+static enum err read_account(struct funds_watch *watch, const struct funds_request *request,
+    struct account_snapshot *out, struct detail *detail)
+{
+    const size_t needed = watch->count > 1 ? 2 : 1, first = watch->next++;
+    size_t answers = 0;
+    enum err e = ERR_OK;
+    *out = (struct account_snapshot){0};
+    for (size_t i = 0; i < watch->count && answers < needed && e != ERR_CANCELLED; i++) {
+        struct account_snapshot read;
+        e = read_one(&watch->feeds[(first + i) % watch->count], request, needed == 1, &read, detail);
+        if (e == ERR_OK && (answers++ == 0 || spendable(&read, request) > spendable(out, request)))
+            *out = read;
+    }
+    if (answers == needed)
+        outage_end(&watch->unconfirmed);
+    if (answers == needed || e == ERR_CANCELLED || answers == 0)
+        return e;
+    return outage_lasts(&watch->unconfirmed, clock_ms())
+               ? ERR_OK
+               : detail_set(detail, ERR_RPC_UNAVAILABLE, "no other RPC of RPC_URL has answered yet");
 }
 
 static void log_failure(int64_t *next_ms, enum err e, const struct detail *detail)
@@ -52,11 +89,11 @@ static void *run(void *context)
             pthread_cond_wait(&watch->changed, &watch->mutex);
             continue;
         }
-        const struct public_key account = watch->account;
+        const struct funds_request request = watch->request;
         struct account_snapshot snapshot;
         struct detail detail = {0};
         pthread_mutex_unlock(&watch->mutex);
-        enum err e = read_account(&watch->feed, &account, &snapshot, &detail);
+        enum err e = read_account(watch, &request, &snapshot, &detail);
         if (e != ERR_OK)
             log_failure(&log_again_ms, e, &detail);
         pthread_mutex_lock(&watch->mutex);
@@ -74,11 +111,16 @@ static void *run(void *context)
     return NULL;
 }
 
-int funds_watch_start(struct funds_watch *watch, const struct feed *feed, const struct funds_limits *limits)
+int funds_watch_start(
+    struct funds_watch *watch, const struct feed feeds[], size_t count, const struct funds_limits *limits)
 {
     pthread_condattr_t monotonic;
     sigset_t all, before;
-    *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_OK};
+    *watch = (struct funds_watch){.limits = *limits,
+        .count = count,
+        .unconfirmed = {.limit_ms = FUNDS_WATCH_GIVE_UP_MS},
+        .level = FUNDS_OK};
+    memcpy(watch->feeds, feeds, count * sizeof feeds[0]);
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -113,12 +155,12 @@ bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out)
     return ready;
 }
 
-static void want(struct funds_watch *watch, const struct public_key *account)
+static void want(struct funds_watch *watch, const struct funds_request *request)
 {
     pthread_mutex_lock(&watch->mutex);
-    if (!watch->wanted) {
+    if (!watch->ready) { /* else the next ledger uses what was read, and then asks again if it has to */
+        watch->request = *request;
         watch->wanted = true;
-        watch->account = *account;
         pthread_cond_signal(&watch->changed);
     }
     pthread_mutex_unlock(&watch->mutex);
@@ -148,12 +190,15 @@ static void log_level(struct funds_watch *watch, const struct funds *funds)
     watch->level = level;
 }
 
-void funds_watch_ledger(struct funds_watch *watch, const struct funds *funds)
+void funds_watch_ledger(struct funds_watch *watch, uint32_t ledger, const struct funds *funds)
 {
     log_level(watch, funds);
-    if (!funds->bound || (funds->known && clock_left_ms(watch->reread_ms) > 0))
+    if (funds->doubted_ledger != 0)
+        watch->doubted_ledger = funds->doubted_ledger;
+    const bool known = funds->known && funds->ledger >= watch->doubted_ledger;
+    if (!funds->bound || (known && clock_left_ms(watch->reread_ms) > 0))
         return;
-    want(watch, &funds->account);
+    want(watch, &(struct funds_request){funds->account, funds->base_reserve_stroops, ledger});
     const bool too_low = funds_level(funds, &watch->limits) == FUNDS_TOO_LOW;
     watch->reread_ms = clock_ms() + (too_low ? REREAD_TOO_LOW_MS : REREAD_MS);
 }

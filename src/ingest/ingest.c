@@ -20,8 +20,11 @@
 #define WITNESS_TIMEOUT_MS 5000
 
 struct ingest {
-    struct rpc *rpc, *funds_rpc;           /* one for each thread that uses it; NULL: the feed is a test's */
+    struct rpc *rpc;                       /* NULL: the feed is a test's */
     struct rpc *others[RPC_ADDRESSES_MAX]; /* of witness */
+    struct rpc
+        *funds_rpcs[RPC_ADDRESSES_MAX]; /* of funds, whose thread needs its own: one for each address */
+    size_t funds_count;
     struct witness witness;
     struct ingester ingester;
     struct funds_watch funds;
@@ -74,10 +77,20 @@ static void ingest_free(struct ingest *ingest)
     rpc_free(ingest->rpc);
     for (size_t i = 0; i < ingest->witness.count; i++)
         rpc_free(ingest->others[i]);
-    rpc_free(ingest->funds_rpc);
+    for (size_t i = 0; i < ingest->funds_count; i++)
+        rpc_free(ingest->funds_rpcs[i]);
     status_wipe(&ingest->status);
     stop_close(&ingest->stop);
     free(ingest);
+}
+
+static int start_funds(struct ingest *ingest, const struct ingest_settings *settings)
+{
+    struct feed feeds[RPC_ADDRESSES_MAX] = {ingest->ingester.feed};
+    for (size_t i = 0; i < ingest->funds_count; i++)
+        feeds[i] = feed_of_rpc(ingest->funds_rpcs[i]);
+    return funds_watch_start(
+        &ingest->funds, feeds, ingest->funds_count > 0 ? ingest->funds_count : 1, &settings->funds);
 }
 
 static enum err start_threads(
@@ -89,9 +102,7 @@ static enum err start_threads(
     enum err e = janitor_start(&janitor, &ingest->janitor, detail);
     if (e != ERR_OK)
         return e;
-    const struct feed funds_feed =
-        ingest->funds_rpc != NULL ? feed_of_rpc(ingest->funds_rpc) : ingest->ingester.feed;
-    int error = funds_watch_start(&ingest->funds, &funds_feed, &settings->funds);
+    int error = start_funds(ingest, settings);
     const bool watches = error == 0;
     if (watches)
         error = pthread_create(&ingest->thread, NULL, run, ingest);
@@ -136,13 +147,22 @@ static struct feed make_witness(struct ingest *ingest, struct rpc_settings rpc)
     return witness_feed(witness);
 }
 
+static void make_funds_rpcs(struct ingest *ingest, struct rpc_settings rpc)
+{
+    const size_t addresses = rpc_address_count(rpc.url);
+    for (; ingest->funds_count < addresses; ingest->funds_count++) {
+        rpc.only = (unsigned)ingest->funds_count + 1;
+        ingest->funds_rpcs[ingest->funds_count] = rpc_new(&rpc);
+    }
+}
+
 static struct feed make_feed(struct ingest *ingest, const struct ingest_settings *settings)
 {
     if (settings->feed != NULL)
         return *settings->feed;
     const struct rpc_settings rpc = {.url = settings->rpc_url, .cancel_fd = ingest->stop.fd};
     ingest->rpc = rpc_new(&rpc);
-    ingest->funds_rpc = rpc_new(&rpc);
+    make_funds_rpcs(ingest, rpc);
     return make_witness(ingest, rpc);
 }
 
@@ -172,7 +192,8 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     ingest->ingester = (struct ingester){.feed = feed,
         .confirm = {.feed = feed,
             .outage = {.limit_ms = CONFIRM_GIVE_UP_MS},
-            .reread_every_ms = CONFIRM_REREAD_MS},
+            .reread_every_ms = CONFIRM_REREAD_MS,
+            .funds = ingest->funds_count > 1 ? &ingest->funds.limits : NULL},
         .lead = make_lead(settings),
         .watch = {.stale_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
         .funds = &ingest->funds,

@@ -29,7 +29,7 @@ static void note_commit(struct ingester *ingester, const struct ledger_committed
     status_cursor(
         ingester->status, &(struct cursor_snapshot){true, ingester->lead.cursor.sequence, committed->lag_s});
     status_ok(ingester->status);
-    funds_watch_ledger(ingester->funds, &committed->funds);
+    funds_watch_ledger(ingester->funds, ingester->lead.cursor.sequence, &committed->funds);
 }
 
 static enum err commit(struct ingester *ingester, const struct rpc_ledger *received, struct detail *detail)

@@ -11,6 +11,7 @@ struct ledger_tx {
     const struct ledger *ledger;
     const struct gap_evidence *gap;              /* NULL: the ledger follows from the cursor */
     const struct account_snapshot *distribution; /* NULL: not read */
+    const struct funds_limits *funds_limits;     /* of funds_step */
     const struct settle_reads *reads;            /* NULL: nothing was read to confirm the metadata */
     struct settle_doubts *doubts;                /* what to read; not after a gap */
     bool rereads;                                /* it is time to read unread accounts again */
@@ -108,10 +109,13 @@ static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
 {
     struct funds *after = &tx->out->funds;
     if (tx->gap != NULL) {
-        *after = (struct funds){.bound = tx->funds.bound, .account = tx->funds.account};
+        *after = (struct funds){.bound = tx->funds.bound,
+            .account = tx->funds.account,
+            .base_reserve_stroops = tx->ledger->base_reserve_stroops};
         return funds_clear(tx->lead->db, detail);
     }
-    return funds_step(&tx->funds, tx->ledger, tx->distribution, tx->lead->cursor.sequence, after)
+    return funds_step(
+               &tx->funds, tx->ledger, tx->distribution, tx->lead->cursor.sequence, tx->funds_limits, after)
                ? funds_write(tx->lead->db, after, detail)
                : ERR_OK;
 }
@@ -230,6 +234,7 @@ enum err ledger_commit(struct lead *lead, struct confirm *confirm, const struct 
         e = run_confirmed(&(struct ledger_tx){.lead = lead,
                               .ledger = &ledger,
                               .distribution = distribution,
+                              .funds_limits = confirm->funds,
                               .rereads = !lead->none_unread && confirm_rereads(confirm),
                               .out = out},
             confirm, detail);

@@ -37,9 +37,12 @@ static struct account_snapshot read_as_of(int64_t balance, uint32_t ledger)
         .account = {.key = ours, .balance_stroops = balance, .reserves = 2}, .ledger = ledger};
 }
 
+static const struct funds_limits limits = {
+    .payment_stroops = 20000, .low_payments = 1000, .min_payments = 100};
+
 /* Runs funds_step for a ledger that changes account (NULL: no account). */
-static bool step(const struct funds *before, const struct ledger_account *account,
-    const struct account_snapshot *read, struct funds *after)
+static bool step_with(const struct funds *before, const struct ledger_account *account,
+    const struct account_snapshot *read, const struct funds_limits *doubts, struct funds *after)
 {
     struct ledger_account copy;
     struct ledger ledger = {.sequence = CURSOR + 1, .base_reserve_stroops = RESERVE};
@@ -48,7 +51,13 @@ static bool step(const struct funds *before, const struct ledger_account *accoun
         ledger.accounts = &copy;
         ledger.account_count = 1;
     }
-    return funds_step(before, &ledger, read, CURSOR, after);
+    return funds_step(before, &ledger, read, CURSOR, doubts, after);
+}
+
+static bool step(const struct funds *before, const struct ledger_account *account,
+    const struct account_snapshot *read, struct funds *after)
+{
+    return step_with(before, account, read, NULL, after);
 }
 
 static void a_ledger_that_changes_the_account_has_all_of_its_state(void **state)
@@ -164,6 +173,40 @@ static void a_changed_base_reserve_counts_at_once(void **state)
     assert_int_equal(after.ledger, CURSOR);
 }
 
+#define LEAST (2 * RESERVE + 100 * 20000) /* enough for leases */
+
+static void a_claim_that_is_too_low_for_leases_waits_for_a_read(void **state)
+{
+    (void)state;
+    const struct funds before[] = {known(90000000, CURSOR), unknown()};
+    const struct ledger_account low = {.key = ours, .balance_stroops = LEAST - 1, .reserves = 2},
+                                removed = {.key = ours, .removed = true},
+                                least = {.key = ours, .balance_stroops = LEAST, .reserves = 2};
+    const struct account_snapshot at_cursor = read_as_of(LEAST - 1, CURSOR),
+                                  later = read_as_of(LEAST - 1, CURSOR + 1);
+    struct funds after;
+    for (size_t i = 0; i < 2; i++) {
+        assert_false(step_with(&before[i], &low, NULL, &limits, &after));
+        assert_int_equal(after.doubted_ledger, CURSOR + 1);
+        assert_true(after.known == before[i].known);
+        assert_int_equal(after.spendable_stroops, before[i].spendable_stroops);
+        assert_int_equal(after.ledger, before[i].ledger);
+        assert_false(step_with(&before[i], &removed, NULL, &limits, &after));
+        assert_int_equal(after.doubted_ledger, CURSOR + 1);
+        assert_true(step_with(&before[i], &least, NULL, &limits, &after));
+        assert_int_equal(after.doubted_ledger, 0);
+        assert_int_equal(after.spendable_stroops, 100 * 20000);
+        /* what was read counts */
+        assert_true(step_with(&before[i], &low, &later, &limits, &after));
+        assert_int_equal(after.doubted_ledger, 0);
+        assert_int_equal(after.balance_stroops, LEAST - 1);
+        assert_int_equal(after.ledger, CURSOR + 1);
+    }
+    assert_false(step_with(&before[0], &removed, &at_cursor, &limits, &after)); /* as of the same ledger */
+    assert_int_equal(after.balance_stroops, LEAST - 1);
+    assert_int_equal(after.doubted_ledger, CURSOR + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_later_read_corrects_what_is_known_and_an_older_one_does_not),
         cmocka_unit_test(a_read_of_another_account_is_ignored),
         cmocka_unit_test(a_changed_base_reserve_counts_at_once),
+        cmocka_unit_test(a_claim_that_is_too_low_for_leases_waits_for_a_read),
     };
     return cmocka_run_group_tests_name("ingest/funds_step", tests, NULL, NULL);
 }
