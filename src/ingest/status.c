@@ -1,7 +1,6 @@
 #include "status.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -43,13 +42,32 @@ void status_ok(struct status *status)
         log_info("ingestion recovered", NULL);
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool equal_without_digits(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (is_digit(*a))
+            a++;
+        while (is_digit(*b))
+            b++;
+        if (*a != *b || *a == '\0')
+            return *a == *b;
+    }
+}
+
 void status_failed(struct status *status, enum err e, bool stopped, const struct detail *detail)
 {
     pthread_mutex_lock(&status->mutex);
     status->failures += status->failures <= FAILURES_TOLERATED;
-    bool is_new = strcmp(status->problem.text, detail->text) != 0 || stopped != status->stopped;
+    bool is_new = e != status->error || stopped != status->stopped ||
+                  !equal_without_digits(status->problem.text, detail->text);
     bool logs = is_new || clock_left_ms(status->log_again_ms) == 0;
     status->stopped = stopped;
+    status->error = e;
     status->problem = *detail;
     if (logs)
         status->log_again_ms = clock_ms() + LOG_AGAIN_MS;

@@ -15,6 +15,7 @@ struct status {
     int64_t read_ms;               /* clock_ms() */
     unsigned failures;             /* in a row */
     bool stopped;                  /* an operator has to act */
+    enum err error;                /* of the last failure */
     struct detail problem;
     int64_t log_again_ms; /* when the same problem is logged again */
 };
@@ -27,7 +28,8 @@ void status_cursor(struct status *status, const struct cursor_snapshot *cursor);
 /* Notes a step without an error. Logs the recovery if ingestion was not ready. */
 void status_ok(struct status *status);
 /* Notes a step that failed. stopped: ingestion commits nothing until an operator has acted. Logs a new
- * problem at once, and the same one every minute. */
+ * problem at once, and the same one every minute. Texts that differ only in digits are the same problem: the
+ * numbers may be of this attempt, as in "timed out after 5001 ms". */
 void status_failed(struct status *status, enum err e, bool stopped, const struct detail *detail);
 
 /* Whether ledgers are committed in time, by whichever replica leads. False: *why (may be NULL) has the

@@ -1,4 +1,4 @@
-/* When ingestion is ready. */
+/* When ingestion is ready, and which failures it logs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "status.h"
 
 #define LEDGER_SECONDS 5
@@ -77,6 +78,38 @@ static void it_is_not_ready_as_soon_as_it_is_stopped(void **state)
     status_wipe(&status);
 }
 
+/* Whether this failure is logged, when the one before was logged just now. */
+static bool is_logged(struct status *status, enum err e, bool stopped, const char *text)
+{
+    struct detail detail = {0};
+    const int64_t before_ms = clock_ms() + 50000;
+    detail_set(&detail, e, "%s", text);
+    status->log_again_ms = before_ms;
+    status_failed(status, e, stopped, &detail);
+    return status->log_again_ms != before_ms;
+}
+
+static void the_same_problem_with_other_numbers_is_not_logged_again(void **state)
+{
+    (void)state;
+    struct status status = status_at(0);
+    assert_true(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 3 ms"));
+    assert_false(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 3 ms"));
+    assert_false(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 12 ms"));
+    assert_true(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 12 m"));
+    assert_true(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 12 ms, 7"));
+    assert_true(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "timeout after 12 ms"));
+    assert_true(is_logged(&status, ERR_RPC_REFUSED, false, "timeout after 12 ms"));
+    assert_true(is_logged(&status, ERR_RPC_REFUSED, true, "timeout after 12 ms"));
+    assert_false(is_logged(&status, ERR_RPC_REFUSED, true, "timeout after 0 ms"));
+    status.log_again_ms = 0; /* as if a minute had passed */
+    status_failed(&status, ERR_RPC_REFUSED, true, &(struct detail){"timeout after 0 ms"});
+    assert_true(status.log_again_ms != 0);
+    status_ok(&status);
+    assert_true(is_logged(&status, ERR_RPC_REFUSED, false, "timeout after 12 ms"));
+    status_wipe(&status);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +117,7 @@ int main(void)
         cmocka_unit_test(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds),
         cmocka_unit_test(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success),
         cmocka_unit_test(it_is_not_ready_as_soon_as_it_is_stopped),
+        cmocka_unit_test(the_same_problem_with_other_numbers_is_not_logged_again),
     };
     return cmocka_run_group_tests_name("ingest/status", tests, NULL, NULL);
 }
