@@ -123,8 +123,9 @@ static void take(struct account_row *row, const struct ledger_account *read, uin
 }
 
 /*
- * Whether the row has what this ledger did: it is as of that ledger or a later one. A sequence number never
- * goes down, so a higher one than the row's shows that the read that the row came from named a wrong ledger.
+ * Whether the row already has what this ledger did: the row is as of that ledger or a later one, and its
+ * sequence number is not below the ledger's. A sequence number never goes down, so a lower one in the row
+ * shows that the read that it came from named a wrong ledger.
  */
 static bool is_newer(const struct account_row *row, uint32_t ledger, int64_t sequence)
 {
@@ -158,8 +159,8 @@ static bool expected(const struct account_row *row, const struct ledger_account 
 }
 
 /*
- * A read as of a later ledger may have the transaction of the open lease. Its sequence number is therefore no
- * evidence of anything else.
+ * The sequence number of the open lease is no evidence of a foreign change in a read as of a later ledger.
+ * That ledger may have the lease's transaction.
  */
 static enum account_verdict take_read(struct account_row *row, const struct account_news *news)
 {
@@ -177,7 +178,8 @@ static enum account_verdict take_read(struct account_row *row, const struct acco
     return ACCOUNT_CHANGED;
 }
 
-/* Whether no claim can change the account any more. On hold, a removal ends the account's part in it. */
+/* Whether the metadata's claim cannot change the account any more. While grants are on hold, a removal still
+ * counts for a quarantined account. */
 static bool is_settled(const struct account_row *row, const struct account_news *news)
 {
     bool ends_hold = news->on_hold && news->seen->removed;

@@ -82,8 +82,11 @@ static void end_by_hash(const struct settlement *settlement, struct settle_accou
 
 /* ---- who consumed a sequence number */
 
-/* The lease of the account that the ledger confirmed. After a gap, transactions are not known one by one; no
- * lease has ended since the cursor stopped, so only the open one can have consumed a sequence number. */
+/*
+ * Whether the account's open lease consumed this sequence number: its transaction is in the ledger, or, after
+ * a gap, the number is the lease's. After a gap transactions are not known one by one, and no lease has ended
+ * since the cursor stopped.
+ */
 static bool consumed_by_lease(
     const struct settlement *settlement, const struct settle_account *account, int64_t sequence)
 {
