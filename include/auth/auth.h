@@ -51,6 +51,7 @@ struct auth_client {
     struct hash token;     /* SHA-256 of the token: equal only for equal requests of one client */
     struct hash body_hash; /* SHA-256 of the only body that the token is for; see auth_check_body */
     bool key_signed;       /* the token names the Idempotency-Key of the request */
+    bool others;           /* there are other clients */
 };
 
 /* The head of a request as it was received. */

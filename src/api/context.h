@@ -38,6 +38,9 @@ struct api {
  * api_guard calls the handler of the struct api_guarded. */
 MUST_CHECK enum err api_admit(struct http_request *request, void *api_guarded, struct detail *detail);
 void api_guard(struct http_request *request, void *api_guarded);
+/* The name of the client with which the request competes for a queue; NULL: there is no other client. It
+ * lives as long as the request. */
+const char *api_sharer(const struct http_request *request);
 void api_post_transaction(struct http_request *request, void *api);
 void api_get_transaction(struct http_request *request, void *api);
 void api_post_fee_bump(struct http_request *request, void *api);

@@ -31,12 +31,12 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
     struct db_query *query = mem_new(1, endpoint->query_size);
     struct detail detail = {0};
     query->work.run = run;
-    query->work.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
+    query->work.item.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
     query->endpoint = endpoint;
     query->api = api;
     query->settings = &api->settings;
     query->http = http;
-    query->work.client = api_client(http)[0] == '\0' ? NULL : api_client(http);
+    query->work.item.client = api_sharer(http);
     enum err e = endpoint->read == NULL ? ERR_OK : endpoint->read(query, &detail);
     if (e == ERR_OK)
         e = db_workers_submit(api->workers, &query->work);

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
 
 struct worker {
     struct db_workers *workers;
@@ -24,9 +23,7 @@ struct db_workers {
     pthread_mutex_t mutex;   /* guards the members down to stopping */
     pthread_cond_t arrived;  /* wakes the workers */
     pthread_cond_t nonempty; /* wakes the watcher */
-    struct db_work *first;   /* by their turns */
-    size_t queued;
-    uint64_t turn;    /* of the work that was taken last */
+    struct fair_queue queue;
     int64_t ended_ms; /* when a worker last completed an item of work */
     bool stopping;
     unsigned count;
@@ -34,24 +31,14 @@ struct db_workers {
     pthread_t watcher; /* the thread that checks deadlines */
 };
 
-/* Removes the first of the queue, which is not empty. */
-static struct db_work *take_first(struct db_workers *workers)
-{
-    struct db_work *work = workers->first;
-    workers->first = work->next;
-    workers->turn = work->turn;
-    workers->queued--;
-    return work;
-}
-
 static struct db_work *take(struct db_workers *workers)
 {
     pthread_mutex_lock(&workers->mutex);
-    while (workers->first == NULL && !workers->stopping)
+    while (workers->queue.count == 0 && !workers->stopping)
         pthread_cond_wait(&workers->arrived, &workers->mutex);
-    struct db_work *work = workers->stopping ? NULL : take_first(workers);
+    struct fair_item *item = workers->stopping ? NULL : fair_queue_take(&workers->queue);
     pthread_mutex_unlock(&workers->mutex);
-    return work;
+    return (struct db_work *)item;
 }
 
 static void *run(void *context)
@@ -59,7 +46,7 @@ static void *run(void *context)
     struct worker *worker = context;
     struct db_workers *workers = worker->workers;
     for (struct db_work *work; (work = take(workers)) != NULL;) {
-        db_set_deadline(worker->db, work->deadline_ms);
+        db_set_deadline(worker->db, work->item.deadline_ms);
         work->run(work, ERR_OK, worker->db);
         pthread_mutex_lock(&workers->mutex);
         workers->ended_ms = clock_ms();
@@ -68,29 +55,11 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Removes the work whose deadline has passed, and returns it as a list. The mutex is locked. */
-static struct db_work *take_late(struct db_workers *workers, int64_t now_ms)
+static void end_all(struct fair_item *list, enum err e)
 {
-    struct db_work *late = NULL, **end = &late, **at = &workers->first;
-    while (*at != NULL) {
-        struct db_work *work = *at;
-        if (work->deadline_ms > now_ms) {
-            at = &work->next;
-            continue;
-        }
-        *at = work->next;
-        workers->queued--;
-        work->next = NULL;
-        *end = work;
-        end = &work->next;
-    }
-    return late;
-}
-
-static void end_all(struct db_work *list, enum err e)
-{
-    for (struct db_work *work = list, *next; work != NULL; work = next) {
-        next = work->next;
+    for (struct fair_item *item = list, *next; item != NULL; item = next) {
+        struct db_work *work = (struct db_work *)item;
+        next = item->next;
         work->run(work, e, NULL);
     }
 }
@@ -102,12 +71,12 @@ static void *watch_deadlines(void *context)
     while (!workers->stopping) {
         const int64_t now_ms = clock_ms();
         const struct timespec next = clock_timespec(now_ms + CHECK_EVERY_MS);
-        if (workers->first == NULL) {
+        if (workers->queue.count == 0) {
             pthread_cond_wait(&workers->nonempty, &workers->mutex);
             continue;
         }
         pthread_cond_timedwait(&workers->nonempty, &workers->mutex, &next);
-        struct db_work *late = take_late(workers, clock_ms());
+        struct fair_item *late = fair_queue_take_late(&workers->queue, clock_ms());
         const bool silent = clock_ms() - workers->ended_ms > SILENCE_MS;
         pthread_mutex_unlock(&workers->mutex);
         end_all(late, silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED);
@@ -134,6 +103,7 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count)
     pthread_cond_init(&workers->nonempty, &monotonic);
     pthread_condattr_destroy(&monotonic);
     workers->count = count;
+    workers->queue.max = DB_WORKERS_QUEUE_MAX;
     workers->ended_ms = clock_ms();
     workers->threads = NEW_ARRAY(count, struct worker);
     for (unsigned i = 0; i < count; i++) {
@@ -147,35 +117,13 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count)
     return workers;
 }
 
-/* Queues the work one turn after the client's last queued work, or in the current turn if it has none. */
-static enum err queue(struct db_workers *workers, struct db_work *work)
-{
-    struct db_work **at = &workers->first;
-    size_t of_client = 0;
-    work->turn = workers->turn;
-    for (const struct db_work *other = workers->first; other != NULL; other = other->next)
-        if (text_equal(other->client, work->client)) {
-            work->turn = other->turn + 1;
-            of_client++;
-        }
-    if (workers->queued >= DB_WORKERS_QUEUE_MAX ||
-        (work->client != NULL && of_client >= DB_WORKERS_CLIENT_MAX))
-        return ERR_OVERLOADED;
-    while (*at != NULL && (*at)->turn <= work->turn)
-        at = &(*at)->next;
-    work->next = *at;
-    *at = work;
-    workers->queued++;
-    return ERR_OK;
-}
-
 enum err db_workers_submit(struct db_workers *workers, struct db_work *work)
 {
     pthread_mutex_lock(&workers->mutex);
-    enum err e = workers->stopping ? ERR_SHUTTING_DOWN : queue(workers, work);
+    enum err e = workers->stopping ? ERR_SHUTTING_DOWN : fair_queue_add(&workers->queue, &work->item);
     if (e == ERR_OK) {
         pthread_cond_signal(&workers->arrived);
-        if (workers->queued == 1)
+        if (workers->queue.count == 1)
             pthread_cond_signal(&workers->nonempty);
     }
     pthread_mutex_unlock(&workers->mutex);
@@ -186,8 +134,7 @@ void db_workers_stop(struct db_workers *workers)
 {
     pthread_mutex_lock(&workers->mutex);
     workers->stopping = true;
-    struct db_work *rest = workers->first;
-    workers->first = NULL;
+    struct fair_item *rest = fair_queue_take_all(&workers->queue);
     pthread_cond_broadcast(&workers->arrived);
     pthread_cond_signal(&workers->nonempty);
     pthread_mutex_unlock(&workers->mutex);

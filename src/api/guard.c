@@ -28,6 +28,12 @@ static void log_refusal(const struct http_request *request, enum err e, const st
             why->text, not_logged);
 }
 
+const char *api_sharer(const struct http_request *request)
+{
+    const struct auth_client *client = http_kept(request);
+    return client != NULL && client->others ? client->name : NULL;
+}
+
 enum err api_admit(struct http_request *request, void *api_guarded, struct detail *detail)
 {
     const struct api_guarded *route = api_guarded;

@@ -130,7 +130,8 @@ static enum err submit(struct bump_job *job)
     http_on_client_gone(job->http, job_cancel, job);
     if (job->request.authority != AUTHORITY_UNKNOWN)
         return engine_submit(job->api->settings.engine, &job->ticket);
-    job->signers = (struct rpc_work){.run = read_signers, .context = job};
+    job->signers =
+        (struct rpc_work){.item.client = api_sharer(job->http), .run = read_signers, .context = job};
     return rpc_workers_submit(job->api->rpc_workers, &job->signers);
 }
 

@@ -197,7 +197,10 @@ static enum err submit(struct lease_job *job, struct detail *detail)
     enum err e = policy_check(&request->envelope, &job->api->settings.limits, &request->named, detail);
     http_on_client_gone(job->http, job_cancel, job);
     if (e == ERR_OK && request->envelope.soroban) {
-        job->simulation = (struct rpc_work){.run = simulate, .kind = RPC_WORK_SIMULATION, .context = job};
+        job->simulation = (struct rpc_work){.item.client = api_sharer(job->http),
+            .run = simulate,
+            .kind = RPC_WORK_SIMULATION,
+            .context = job};
         e = rpc_workers_submit(job->api->rpc_workers, &job->simulation);
         if (e == ERR_OK)
             return ERR_OK;

@@ -21,48 +21,43 @@ struct worker {
 };
 
 struct queue {
-    struct rpc_work *first, *last;
-    size_t queued;
-    unsigned running, running_max;
+    struct fair_queue waiting;
+    unsigned running;
 };
 
 struct rpc_workers {
     pthread_mutex_t mutex; /* guards the members down to stopping */
     pthread_cond_t arrived;
     struct queue queues[RPC_WORK_KINDS];
+    size_t last; /* the kind that began last */
     bool stopping;
-    int stop_fd; /* an eventfd that cancels running calls */
-    unsigned count;
+    int stop_fd;                 /* an eventfd that cancels running calls */
+    unsigned count, running_max; /* of one kind */
     struct worker *threads;
 };
 
-/* The queue from which to take; NULL: nothing may begin. */
-static struct queue *next_queue(struct rpc_workers *workers)
+/* Begins the next work; the kinds take turns. NULL: none may begin now. */
+static struct rpc_work *begin_next(struct rpc_workers *workers)
 {
-    struct queue *next = NULL;
-    for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++) {
+    for (size_t i = 1; i <= RPC_WORK_KINDS; i++) {
+        const size_t kind = (workers->last + i) % RPC_WORK_KINDS;
         struct queue *queue = &workers->queues[kind];
-        const bool begins = queue->first != NULL && queue->running < queue->running_max;
-        if (begins && (next == NULL || queue->first->begin_ms < next->first->begin_ms))
-            next = queue;
+        if (queue->waiting.count == 0 || queue->running == workers->running_max)
+            continue;
+        workers->last = kind;
+        queue->running++;
+        return (struct rpc_work *)fair_queue_take(&queue->waiting);
     }
-    return next;
+    return NULL;
 }
 
 /* Returns NULL when the workers stop. */
 static struct rpc_work *take(struct rpc_workers *workers)
 {
-    struct queue *queue = NULL;
     struct rpc_work *work = NULL;
     pthread_mutex_lock(&workers->mutex);
-    while (!workers->stopping && (queue = next_queue(workers)) == NULL)
+    while (!workers->stopping && (work = begin_next(workers)) == NULL)
         pthread_cond_wait(&workers->arrived, &workers->mutex);
-    if (!workers->stopping) {
-        work = queue->first;
-        queue->first = work->next;
-        queue->queued--;
-        queue->running++;
-    }
     pthread_mutex_unlock(&workers->mutex);
     return work;
 }
@@ -79,7 +74,7 @@ static void *run(void *context)
 {
     struct worker *worker = context;
     for (struct rpc_work *work; (work = take(worker->workers)) != NULL;) {
-        const bool late = clock_ms() > work->begin_ms;
+        const bool late = clock_ms() > work->item.deadline_ms;
         const enum rpc_work_kind kind = work->kind; /* run may free the work */
         work->run(work, late ? ERR_OVERLOADED : ERR_OK, late ? NULL : worker->rpc);
         note_end(worker->workers, kind);
@@ -95,9 +90,9 @@ struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
     workers->stop_fd = eventfd(0, EFD_CLOEXEC);
     workers->count = url == NULL ? 0 : count != 0 ? count : THREADS_DEFAULT;
     workers->threads = NEW_ARRAY(workers->count, struct worker);
-    workers->queues[RPC_WORK_READ].running_max = workers->count;
-    workers->queues[RPC_WORK_SIMULATION].running_max =
-        workers->count > 1 ? workers->count - (workers->count + 3) / 4 : workers->count;
+    workers->running_max = workers->count > 1 ? workers->count - (workers->count + 3) / 4 : workers->count;
+    for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
+        workers->queues[kind].waiting.max = RPC_WORKERS_QUEUE_MAX;
     if (workers->stop_fd < 0)
         log_fatal(EX_OSERR, "cannot create an eventfd", NULL);
     for (unsigned i = 0; i < workers->count; i++) {
@@ -115,23 +110,14 @@ struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
 
 enum err rpc_workers_submit(struct rpc_workers *workers, struct rpc_work *work)
 {
-    struct queue *queue = &workers->queues[work->kind];
-    work->next = NULL;
-    work->begin_ms = clock_ms() + RPC_WORKERS_WAIT_MS;
+    struct fair_queue *queue = &workers->queues[work->kind].waiting;
+    work->item.deadline_ms = clock_ms() + RPC_WORKERS_WAIT_MS;
     pthread_mutex_lock(&workers->mutex);
-    enum err e = workers->count == 0                      ? ERR_RPC_UNAVAILABLE
-                 : workers->stopping                      ? ERR_SHUTTING_DOWN
-                 : queue->queued >= RPC_WORKERS_QUEUE_MAX ? ERR_OVERLOADED
-                                                          : ERR_OK;
-    if (e == ERR_OK) {
-        if (queue->first == NULL)
-            queue->first = work;
-        else
-            queue->last->next = work;
-        queue->last = work;
-        queue->queued++;
+    enum err e = workers->count == 0 ? ERR_RPC_UNAVAILABLE
+                 : workers->stopping ? ERR_SHUTTING_DOWN
+                                     : fair_queue_add(queue, &work->item);
+    if (e == ERR_OK)
         pthread_cond_signal(&workers->arrived);
-    }
     pthread_mutex_unlock(&workers->mutex);
     return e;
 }
@@ -149,8 +135,10 @@ void rpc_workers_stop(struct rpc_workers *workers)
         rpc_free(workers->threads[i].rpc);
     }
     for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
-        for (struct rpc_work *work = workers->queues[kind].first, *next; work != NULL; work = next) {
-            next = work->next;
+        for (struct fair_item *item = fair_queue_take_all(&workers->queues[kind].waiting), *next;
+             item != NULL; item = next) {
+            struct rpc_work *work = (struct rpc_work *)item;
+            next = item->next;
             work->run(work, ERR_SHUTTING_DOWN, NULL);
         }
     close(workers->stop_fd);

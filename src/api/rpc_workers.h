@@ -8,14 +8,15 @@
 #ifndef FAIRWAY_API_RPC_WORKERS_H
 #define FAIRWAY_API_RPC_WORKERS_H
 
+#include "fair_queue.h"
 #include "rpc/rpc.h"
 
 #define RPC_WORKERS_WAIT_MS 1000
 #define RPC_WORKERS_CALL_MS 2000
 #define RPC_WORKERS_QUEUE_MAX 128 /* of each kind */
 
-/* Each kind has a queue of its own, and simulations leave a quarter of the threads, at least one, to the
- * others: they are slow, and fee bumps must not wait for them. */
+/* Each kind has a queue of its own, and leaves a quarter of the threads, at least one, to the other: neither
+ * waits for the other. */
 enum rpc_work_kind {
     RPC_WORK_READ,
     RPC_WORK_SIMULATION,
@@ -26,21 +27,20 @@ struct rpc_workers;
 
 /* The submitter's memory; it must not touch it from rpc_workers_submit until run is called. */
 struct rpc_work {
+    struct fair_item item; /* first; with the client. The deadline is set by rpc_workers_submit */
     /*
      * Called once, on a thread of the workers. With ERR_OK it may make one call with rpc. With an error, rpc
      * is NULL: the work has waited too long (ERR_OVERLOADED), or the workers stop (ERR_SHUTTING_DOWN).
      */
     void (*run)(struct rpc_work *work, enum err e, struct rpc *rpc);
     enum rpc_work_kind kind;
-    void *context;    /* the submitter's */
-    int64_t begin_ms; /* by clock_ms: not begun later */
-    struct rpc_work *next;
+    void *context; /* the submitter's */
 };
 
 /* Starts count threads (0: 8). url NULL: there is no RPC, and rpc_workers_submit says so. */
 struct rpc_workers *rpc_workers_start(const char *url, unsigned count);
-/* Queues the work; never blocks. ERR_OVERLOADED, ERR_SHUTTING_DOWN, ERR_RPC_UNAVAILABLE (no url): it was not
- * queued, run is not called. */
+/* Queues the work; never blocks. Clients take turns, and one may fill half of a queue (fair_queue.h).
+ * ERR_OVERLOADED, ERR_SHUTTING_DOWN, ERR_RPC_UNAVAILABLE (no url): it was not queued, run is not called. */
 MUST_CHECK enum err rpc_workers_submit(struct rpc_workers *workers, struct rpc_work *work);
 /* Cancels running calls, ends the queued work with ERR_SHUTTING_DOWN, and frees the workers. */
 void rpc_workers_stop(struct rpc_workers *workers);

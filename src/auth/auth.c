@@ -240,12 +240,14 @@ static enum err read_body_hash(const struct token *token, struct hash *out, stru
 
 /* Copies the client, so that no signature is verified under the lock: a flood of tokens would keep
  * auth_reload waiting. */
-static bool find_client(struct auth *auth, const struct public_key *key, struct clients_client *out)
+static bool find_client(
+    struct auth *auth, const struct public_key *key, struct clients_client *out, bool *others)
 {
     pthread_rwlock_rdlock(&auth->lock);
     const struct clients_client *found = clients_find(&auth->clients, key);
     if (found != NULL)
         *out = *found;
+    *others = auth->clients.count > 1;
     pthread_rwlock_unlock(&auth->lock);
     return found != NULL;
 }
@@ -257,7 +259,7 @@ static enum err check_token(struct auth *auth, const struct token *token, const 
     struct clients_client found;
     const struct clients_client *client = &found;
     enum err e;
-    if (address_decode(token->subject, &key) != ERR_OK || !find_client(auth, &key, &found))
+    if (address_decode(token->subject, &key) != ERR_OK || !find_client(auth, &key, &found, &out->others))
         return refuse(why, "sub is not a client's key");
     if ((e = check_window(auth, token, request->now_s, why)) != ERR_OK)
         return e;
@@ -295,7 +297,8 @@ enum err auth_check_body(
     struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why)
 {
     struct clients_client found;
-    if (!find_client(auth, &client->key, &found))
+    bool others;
+    if (!find_client(auth, &client->key, &found, &others))
         return refuse(why, "the client's key was revoked while the body was read");
     const struct hash hash = sha256(body);
     return hash_equal(&client->body_hash, &hash) ? ERR_OK : refuse(why, "bodyHash does not match the body");

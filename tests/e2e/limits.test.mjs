@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
+import { Account, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { assertSettled, payment, sleep, startWorld, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 import { authorization } from './token.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
@@ -15,11 +16,11 @@ const limits = {
   open: { openLeases: 3 }, share: { poolPercent: 20 }, rate: { leasesPerSecond: 2 }, waits: { waits: 2 },
   bumps: { feeBumps: 3, feeBumpStepPercent: 50 }, fees: { stroopsPerDay: '50000' }, free: undefined,
 };
-let world, replicas, users;
+let world, clientsFile, replicas, users;
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
-  const clientsFile = path.join(world.folder, 'clients', 'clients.json');
+  clientsFile = path.join(world.folder, 'clients', 'clients.json');
   fs.mkdirSync(path.dirname(clientsFile));
   fs.writeFileSync(clientsFile, JSON.stringify(Object.fromEntries(names.map(name =>
     [name, { keys: [keys[name].publicKey()], limits: limits[name] }]))));
@@ -120,6 +121,28 @@ test('stroopsPerDay: what the fee bumps of a day may cost, of each lease the hig
   assertLimited(await one(30002), 'stroopsPerDay');
   await world.sql("UPDATE fairway.client_fees SET day = day - 1 WHERE client = 'fees'");
   assert.equal((await one(40000)).status, 200, 'on the next day');
+});
+
+test('while one client has the RPC read the signers of many transactions, another one is answered', TIMEOUT, async () => {
+  const rpc = await proxyRpc(world.localnet.url, async (call, forward) => {
+    if (call.method === 'getLedgerEntries') await sleep(200);
+    return forward();
+  });
+  const service = await world.serve({ CLIENTS_FILE: clientsFile, INGEST: 'off', RPC_URL: rpc.url });
+  const bid = name => {
+    const [channel, stranger] = [Keypair.random(), Keypair.random()];
+    const invented = new TransactionBuilder(new Account(channel.publicKey(), '1'), { fee: '100', networkPassphrase: world.passphrase })
+      .addOperation(Operation.bumpSequence({ source: users[0].publicKey(), bumpTo: '0' })).setTimeout(60).build();
+    invented.sign(channel, stranger);
+    return as(name, 'POST', '/v1/fee-bumps', JSON.stringify({ transactionXdr: invented.toXDR() }), service);
+  };
+  const flood = Promise.all(Array.from({ length: 120 }, () => bid('open'))); // 4 s for six threads
+  await sleep(100);
+  const answers = await Promise.all(Array.from({ length: 3 }, () => bid('free')));
+  assert.deepEqual(answers.map(({ json }) => json.code), Array(3).fill('ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED'));
+  assert.ok((await flood).some(({ json }) => json.code === 'OVERLOADED'), 'the queue was full');
+  await service.kill();
+  rpc.close();
 });
 
 test('when all leases have ended, nothing is counted as open', TIMEOUT, async () => {

@@ -69,7 +69,8 @@ static int limit_ms = 60000;
 
 static enum err submit_of(struct db_workers *workers, struct job *job, const char *client)
 {
-    *job = (struct job){.work = {.run = run, .deadline_ms = clock_ms() + limit_ms, .client = client}};
+    *job =
+        (struct job){.work = {.item = {.client = client, .deadline_ms = clock_ms() + limit_ms}, .run = run}};
     return db_workers_submit(workers, &job->work);
 }
 
@@ -159,16 +160,16 @@ static void DX4_a_client_with_much_work_does_not_delay_another_one(void **state)
 static void a_client_may_fill_half_of_the_queue(void **state)
 {
     (void)state;
-    struct job first, beyond, other, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_CLIENT_MAX, struct job);
+    struct job first, beyond, other, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_QUEUE_MAX / 2, struct job);
     struct db_workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
     await_begun(1);
-    for (size_t i = 0; i < DB_WORKERS_CLIENT_MAX; i++)
+    for (size_t i = 0; i < DB_WORKERS_QUEUE_MAX / 2; i++)
         assert_int_equal(submit_of(workers, &jobs[i], "a"), ERR_OK);
     assert_int_equal(submit_of(workers, &beyond, "a"), ERR_OVERLOADED);
     assert_int_equal(submit_of(workers, &other, "b"), ERR_OK);
     set_gate(false);
-    await_begun(2 + DB_WORKERS_CLIENT_MAX);
+    await_begun(2 + DB_WORKERS_QUEUE_MAX / 2);
     db_workers_stop(workers);
     assert_int_equal(other.place, 3);
     assert_int_equal(beyond.runs, 0);

@@ -723,6 +723,7 @@ static void equal_tokens_have_equal_hashes(void **state)
     assert_int_equal(auth_check(auth, &request, &other, NULL), ERR_OK);
     assert_true(hash_equal(&first.token, &again.token));
     assert_false(hash_equal(&first.token, &other.token));
+    assert_false(first.others);
 }
 
 int main(void)

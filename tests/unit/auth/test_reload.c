@@ -148,6 +148,24 @@ static void DA4_a_file_that_says_so_revokes_the_last_client(void **state)
     assert_int_equal(check(1), ERR_OK);
 }
 
+static void a_request_says_whether_its_client_is_alone(void **state)
+{
+    (void)state;
+    for (size_t count = 2; count > 0; count--) {
+        struct auth_client client;
+        const struct auth_request request = {.method = "GET",
+            .target = "/v1/pool",
+            .authorization = headers[0],
+            .audience = "x",
+            .scope = AUTH_POOL,
+            .now_s = NOW};
+        replace_clients(count);
+        reload();
+        assert_int_equal(auth_check(auth, &request, &client, NULL), ERR_OK);
+        assert_int_equal(client.others, count > 1);
+    }
+}
+
 /* The head was accepted before, its body comes later. */
 static void DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused(void **state)
 {
@@ -318,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RELOAD_TEST(DA3_without_any_client_it_does_not_start),
         RELOAD_TEST(DA4_a_file_that_says_so_revokes_the_last_client),
+        RELOAD_TEST(a_request_says_whether_its_client_is_alone),
         RELOAD_TEST(DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused),
         RELOAD_TEST(DA3_a_file_that_cannot_be_used_changes_nothing),
         RELOAD_TEST(DA4_a_file_that_is_missing_is_looked_for_until_it_is_back),

@@ -1,0 +1,59 @@
+#include "fair_queue.h"
+
+#include "base/text.h"
+
+enum err fair_queue_add(struct fair_queue *queue, struct fair_item *item)
+{
+    struct fair_item **at = &queue->first;
+    size_t of_client = 0;
+    /* One turn after the client's last item, or in the current turn if it has none. */
+    item->turn = queue->turn;
+    for (const struct fair_item *other = queue->first; other != NULL; other = other->next)
+        if (text_equal(other->client, item->client)) {
+            item->turn = other->turn + 1;
+            of_client++;
+        }
+    if (queue->count >= queue->max || (item->client != NULL && of_client >= queue->max / 2))
+        return ERR_OVERLOADED;
+    while (*at != NULL && (*at)->turn <= item->turn)
+        at = &(*at)->next;
+    item->next = *at;
+    *at = item;
+    queue->count++;
+    return ERR_OK;
+}
+
+struct fair_item *fair_queue_take(struct fair_queue *queue)
+{
+    struct fair_item *item = queue->first;
+    if (item == NULL)
+        return NULL;
+    queue->first = item->next;
+    queue->turn = item->turn;
+    queue->count--;
+    item->next = NULL;
+    return item;
+}
+
+struct fair_item *fair_queue_take_late(struct fair_queue *queue, int64_t now_ms)
+{
+    struct fair_item *late = NULL, **end = &late, **at = &queue->first;
+    while (*at != NULL) {
+        struct fair_item *item = *at;
+        if (item->deadline_ms > now_ms) {
+            at = &item->next;
+            continue;
+        }
+        *at = item->next;
+        queue->count--;
+        item->next = NULL;
+        *end = item;
+        end = &item->next;
+    }
+    return late;
+}
+
+struct fair_item *fair_queue_take_all(struct fair_queue *queue)
+{
+    return fair_queue_take_late(queue, INT64_MAX);
+}
