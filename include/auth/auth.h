@@ -37,6 +37,7 @@ struct auth_limits {
     uint32_t open_leases;           /* at once */
     uint32_t leases_per_second;     /* on average; after a pause as many at once as in a second */
     uint32_t pool_percent;          /* of the pool's accounts, in open leases */
+    uint32_t requests_per_second;   /* to each replica, likewise */
     uint32_t waits;                 /* GET ?wait= at once, in each replica */
     uint32_t fee_bumps;             /* of one lease, each with another fee */
     uint32_t fee_bump_step_percent; /* by which each fee is above the one before */

@@ -13,6 +13,13 @@ struct http_request;
 
 typedef void (*http_handler)(struct http_request *request, void *context);
 
+/* What http_reply_problem takes, for a request that is refused before its body is read. */
+struct http_refusal {
+    struct detail detail;
+    int retry_after_s;
+    char extra[64]; /* empty: no more members */
+};
+
 struct http_route {
     const char *method;   /* "GET" (also serves HEAD), "POST" */
     const char *path;     /* "/v1/transactions/{hash}": at most one {parameter}, which matches one segment */
@@ -22,7 +29,7 @@ struct http_route {
     /* Judges the head before any of the body is read: ERR_OK, or the problem with which the request is
      * refused. It reads the request, may keep memory with it, and does not reply. NULL: every head is fine.
      */
-    enum err (*admit)(struct http_request *request, void *context, struct detail *detail);
+    enum err (*admit)(struct http_request *request, void *context, struct http_refusal *refusal);
 };
 
 /* ---- reading; strings live as long as the request */
@@ -33,13 +40,15 @@ const char *http_target(const struct http_request *request);
 struct bytes http_body(const struct http_request *request);
 /* A handler has read the body and does not need it any more: while the request waits it takes no memory. */
 void http_free_body(struct http_request *request);
+uint64_t http_content_length(const struct http_request *request);    /* 0 without one */
 const char *http_path_parameter(const struct http_request *request); /* percent-decoded; NULL: none */
 const char *http_query(const struct http_request *request, const char *name); /* decoded; NULL: absent */
 /* NULL: absent. The first of several; those that http/server.h lists occur at most once. */
 const char *http_header(const struct http_request *request, const char *name);
 
-/* Keeps memory from malloc with the request, which frees it when it ends. At most once a request. */
-void http_keep(struct http_request *request, void *memory);
+/* Keeps memory with the request. release(memory) is called when the request has ended, after its reply was
+ * sent or its client has left. At most once a request. */
+void http_keep(struct http_request *request, void *memory, void (*release)(void *memory));
 void *http_kept(const struct http_request *request); /* NULL: nothing */
 
 #define HTTP_REQUEST_ID_SIZE 65

@@ -28,7 +28,7 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     struct api *api = NEW(struct api);
     api->settings = *settings;
     api->shares.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
-    client_waits_init(&api->client_waits);
+    client_loads_init(&api->loads);
     last_report_init(&api->last_readyz);
     last_report_init(&api->last_pool);
     api->workers = db_workers_start(settings->database_url, workers);
@@ -87,7 +87,7 @@ void api_free(struct api *api)
 {
     if (api == NULL)
         return;
-    client_waits_free(&api->client_waits);
+    client_loads_free(&api->loads);
     last_report_free(&api->last_readyz);
     last_report_free(&api->last_pool);
     free(api);

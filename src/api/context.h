@@ -3,7 +3,7 @@
 #define FAIRWAY_API_CONTEXT_H
 
 #include "api/api.h"
-#include "client_waits.h"
+#include "client_loads.h"
 #include "connection_shares.h"
 #include "db_workers.h"
 #include "last_report.h"
@@ -20,12 +20,19 @@ struct api_guarded {
     http_handler handler; /* its context is the api */
 };
 
+/* Who has sent a request: what is kept with one that api_admit has let in. */
+struct api_sender {
+    struct auth_client client; /* first: reply.c takes it for this alone */
+    struct api *api;
+    struct client_load *load;
+};
+
 struct api {
     struct api_settings settings;
     struct db_workers *workers;
     struct rpc_workers *rpc_workers; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
-    struct client_waits client_waits;
+    struct client_loads loads;
     struct last_report last_readyz, last_pool;
     atomic_bool stopping; /* /readyz reports it */
     struct api_guarded guarded[ROUTES_MAX];
@@ -36,7 +43,7 @@ struct api {
 /* The handlers; the context is the struct api. Each is in the file of its name, livez and readyz in
  * get_health.c. api_admit and api_guard, in guard.c, authenticate the request's head and its body;
  * api_guard calls the handler of the struct api_guarded. */
-MUST_CHECK enum err api_admit(struct http_request *request, void *api_guarded, struct detail *detail);
+MUST_CHECK enum err api_admit(struct http_request *request, void *api_guarded, struct http_refusal *refusal);
 void api_guard(struct http_request *request, void *api_guarded);
 /* The name of the client with which the request competes for a queue; NULL: there is no other client. It
  * lives as long as the request. */

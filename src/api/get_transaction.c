@@ -15,8 +15,8 @@ struct status_job {
     struct watch_ticket ticket; /* first: the watch returns it */
     struct http_request *http;
     struct api *api;
-    bool waits;   /* has a share of the connections */
-    bool counted; /* among the waits of its client */
+    bool waits;               /* has a share of the connections */
+    struct client_load *load; /* of its client, among whose waits it is counted; NULL: it is not */
 };
 
 static void job_cancel(void *context)
@@ -44,8 +44,8 @@ static void job_end(struct status_job *job, enum err e, const struct detail *det
 {
     if (job->waits)
         connection_shares_give(&job->api->shares, SHARE_WAIT);
-    if (job->counted)
-        client_waits_give(&job->api->client_waits, job->ticket.client);
+    if (job->load != NULL)
+        client_loads_end_wait(&job->api->loads, job->load);
     if (e == ERR_OK)
         api_reply(job->http, 200, status_json(&job->ticket.status));
     else
@@ -61,13 +61,15 @@ static void job_done(struct watch_ticket *ticket)
 static enum err take_client_wait(
     const struct http_request *request, struct status_job *job, struct detail *detail)
 {
+    const struct api_sender *sender = http_kept(request);
     const uint32_t limit = api_limits(request)->waits;
     if (limit == 0)
         return ERR_OK;
-    job->counted = client_waits_take(&job->api->client_waits, job->ticket.client, limit);
-    return job->counted ? ERR_OK
-                        : detail_set(detail, ERR_LIMIT_EXCEEDED,
-                              "waits: %u requests of this client wait at this replica already.", limit);
+    if (!client_loads_begin_wait(&job->api->loads, sender->load, limit))
+        return detail_set(detail, ERR_LIMIT_EXCEEDED,
+            "waits: %u requests of this client wait at this replica already.", limit);
+    job->load = sender->load;
+    return ERR_OK;
 }
 
 static enum err read_request(

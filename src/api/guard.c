@@ -2,9 +2,15 @@
  * Authentication, before an endpoint sees the request. The head is judged before the body is read, so only
  * clients make us hold bodies. All refusals are the same 401, so that an attacker who tries tokens learns
  * nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
+ *
+ * Then the limits of the client on requests, which keep one client from occupying the connections and threads
+ * of this process.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rate_limit.h"
@@ -34,7 +40,40 @@ const char *api_sharer(const struct http_request *request)
     return client != NULL && client->others ? client->name : NULL;
 }
 
-enum err api_admit(struct http_request *request, void *api_guarded, struct detail *detail)
+static void sender_free(void *memory)
+{
+    struct api_sender *sender = memory;
+    client_loads_end(&sender->api->loads, sender->load);
+    free(sender);
+}
+
+/* A client that is not alone may have half of the connections. */
+static uint32_t in_flight_max(const struct api *api, const struct auth_client *client)
+{
+    const unsigned connections = api->shares.connections;
+    return !client->others ? 0 : connections < 2 ? 1 : connections / 2;
+}
+
+/* Counts the request until it ends, unless its client is above a limit. */
+static enum err let_in(struct http_request *request, struct api *api, const struct auth_client *client,
+    struct http_refusal *refusal)
+{
+    const struct client_load_limits limits = {in_flight_max(api, client), client->limits.requests_per_second};
+    struct client_load *load;
+    const char *limit;
+    enum err e = client_loads_begin(&api->loads, client->name, &limits, http_content_length(request),
+        clock_us(), &load, &limit, &refusal->detail);
+    if (e == ERR_OK) {
+        const struct api_sender sender = {*client, api, load};
+        http_keep(request, mem_copy(&sender, sizeof sender), sender_free);
+        return ERR_OK;
+    }
+    refusal->retry_after_s = 1;
+    snprintf(refusal->extra, sizeof refusal->extra, "{\"limit\":\"%s\"}", limit);
+    return e;
+}
+
+enum err api_admit(struct http_request *request, void *api_guarded, struct http_refusal *refusal)
 {
     const struct api_guarded *route = api_guarded;
     struct auth *auth = route->api->settings.auth;
@@ -51,11 +90,10 @@ enum err api_admit(struct http_request *request, void *api_guarded, struct detai
     struct detail why = {0};
     enum err e = auth_check(auth, &asked, &client, &why);
     if (e == ERR_OK)
-        http_keep(request, mem_copy(&client, sizeof client));
-    else
-        log_refusal(request, e, &client, &why);
+        return let_in(request, route->api, &client, refusal);
+    log_refusal(request, e, &client, &why);
     if (e == ERR_FORBIDDEN)
-        *detail = why;
+        refusal->detail = why;
     return e;
 }
 

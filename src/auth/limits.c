@@ -17,6 +17,7 @@ static const struct {
     {"openLeases", offsetof(struct auth_limits, open_leases), 1000000},
     {"leasesPerSecond", offsetof(struct auth_limits, leases_per_second), 100000},
     {"poolPercent", offsetof(struct auth_limits, pool_percent), 100},
+    {"requestsPerSecond", offsetof(struct auth_limits, requests_per_second), 100000},
     {"waits", offsetof(struct auth_limits, waits), 100000},
     {"feeBumps", offsetof(struct auth_limits, fee_bumps), 1000},
     {"feeBumpStepPercent", offsetof(struct auth_limits, fee_bump_step_percent), 1000},

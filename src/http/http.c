@@ -33,9 +33,15 @@ const char *http_query(const struct http_request *request, const char *name)
     return target_query(&request->target, name);
 }
 
-void http_keep(struct http_request *request, void *memory)
+uint64_t http_content_length(const struct http_request *request)
+{
+    return request->content_length;
+}
+
+void http_keep(struct http_request *request, void *memory, void (*release)(void *memory))
 {
     request->kept = memory;
+    request->release = release;
 }
 
 void *http_kept(const struct http_request *request)

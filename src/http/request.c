@@ -58,12 +58,14 @@ static enum MHD_Result queue(struct http_request *request)
 }
 
 /* A refusal by the server itself; no handler has seen the request. */
-static enum MHD_Result refuse(struct http_request *request, enum err e, const struct detail *detail)
+static enum MHD_Result refuse(struct http_request *request, enum err e)
 {
+    const struct http_refusal *refusal = &request->refusal;
     request->error = e;
     request_reply(request, err_status(e),
-        reply_problem(request->id, e, detail, e == ERR_SHUTTING_DOWN ? 1 : 0,
-            e == ERR_METHOD_NOT_ALLOWED ? request->match.allow : NULL, NULL));
+        reply_problem(request->id, e, &refusal->detail, e == ERR_SHUTTING_DOWN ? 1 : refusal->retry_after_s,
+            e == ERR_METHOD_NOT_ALLOWED ? request->match.allow : NULL,
+            refusal->extra[0] == '\0' ? NULL : refusal->extra));
     return queue(request);
 }
 
@@ -78,7 +80,7 @@ static enum MHD_Result run_handler(struct http_request *request)
     atomic_fetch_add(&server->in_handlers, 1);
     if (atomic_load(&server->stage) == CLOSED) {
         atomic_fetch_sub(&server->in_handlers, 1);
-        return refuse(request, ERR_SHUTTING_DOWN, NULL);
+        return refuse(request, ERR_SHUTTING_DOWN);
     }
     atomic_fetch_add(&server->awaiting_reply, 1);
     move(request, HANDLED);
@@ -120,7 +122,7 @@ static enum err admit(struct http_request *request)
         return ERR_OK;
     atomic_fetch_add(&server->in_handlers, 1);
     if (atomic_load(&server->stage) != CLOSED)
-        e = route->admit(request, route->context, &request->refusal_detail);
+        e = route->admit(request, route->context, &request->refusal);
     atomic_fetch_sub(&server->in_handlers, 1);
     return e;
 }
@@ -128,16 +130,17 @@ static enum err admit(struct http_request *request)
 /* Checks the head. Returns true when the request must be refused before its body is read. */
 static bool check_head(struct http_request *request, const char *method, const char *version)
 {
-    struct detail *detail = &request->refusal_detail;
+    struct detail *detail = &request->refusal.detail;
     struct head head;
     const struct head_line line = {method, request->target_at, strlen(request->target.raw), version};
     enum err e = head_read(request->connection, &line, &head, detail);
     if (e != ERR_OK) {
-        request->refusal = e;
+        request->refused = e;
         request->closes = true;
         return true;
     }
-    e = request->refusal;
+    e = request->refused;
+    request->content_length = head.length;
     if (e == ERR_OK)
         e = route_find(request->server->routes, request->server->route_count, method, request->target.path,
             &request->match, detail);
@@ -148,7 +151,7 @@ static bool check_head(struct http_request *request, const char *method, const c
         e = ERR_UNSUPPORTED_MEDIA_TYPE;
     else if (e == ERR_OK)
         e = admit(request);
-    request->refusal = e;
+    request->refused = e;
     return e != ERR_OK && head.length > 0;
 }
 
@@ -169,7 +172,7 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
             return MHD_YES;
         request->peer->linger =
             true; /* the library closes the connection after a reply that comes before the body */
-        return refuse(request, request->refusal, &request->refusal_detail);
+        return refuse(request, request->refused);
     }
     if (*data_len > 0) {
         /* In all no more than Content-Length, which is within the route's cap. */
@@ -177,8 +180,8 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
         *data_len = 0;
         return MHD_YES;
     }
-    if (request->refusal != ERR_OK)
-        return refuse(request, request->refusal, &request->refusal_detail);
+    if (request->refused != ERR_OK)
+        return refuse(request, request->refused);
     return run_handler(request);
 }
 
@@ -205,7 +208,7 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     request->began_us = clock_us();
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->target_at = target;
-    request->refusal = target_parse(&request->target, target == NULL ? "" : target, &request->refusal_detail);
+    request->refused = target_parse(&request->target, target == NULL ? "" : target, &request->refusal.detail);
     if (target != NULL)
         hide_query(target);
     atomic_fetch_add(&server->in_progress, 1);
@@ -229,7 +232,8 @@ void request_end(
     target_wipe(&request->target);
     free(request->match.parameter);
     buf_free(&request->body);
-    free(request->kept);
+    if (request->release != NULL)
+        request->release(request->kept);
     free(request);
     *closure = NULL;
     atomic_fetch_sub(&server->in_progress, 1);

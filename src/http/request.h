@@ -44,8 +44,9 @@ struct http_request {
     const char *target_at; /* where the library has it; overwritten when the head is complete */
     struct route_match match;
     bool head_seen;
-    enum err refusal; /* ERR_OK, or why the server itself refuses it */
-    struct detail refusal_detail;
+    enum err refused; /* ERR_OK, or why the server itself refuses it */
+    struct http_refusal refusal;
+    uint64_t content_length;
     struct buf body;
     bool closes; /* the connection, after the reply: where the next request begins is uncertain */
 
@@ -54,6 +55,7 @@ struct http_request {
     enum err error; /* for the log: it was replied to with this problem; ERR_OK: with none */
 
     void *kept; /* the handler's */
+    void (*release)(void *kept);
     struct hangup hangup;
     bool hangup_watched;
 };

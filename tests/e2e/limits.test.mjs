@@ -10,11 +10,12 @@ import { proxyRpc } from './rpc-proxy.mjs';
 import { authorization } from './token.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
-const names = ['open', 'share', 'rate', 'waits', 'bumps', 'fees', 'free'];
+const names = ['open', 'share', 'rate', 'waits', 'bumps', 'fees', 'requests', 'free'];
 const keys = Object.fromEntries(names.map(name => [name, Keypair.random()]));
 const limits = {
   open: { openLeases: 3 }, share: { poolPercent: 20 }, rate: { leasesPerSecond: 2 }, waits: { waits: 2 },
-  bumps: { feeBumps: 3, feeBumpStepPercent: 50 }, fees: { stroopsPerDay: '50000' }, free: undefined,
+  bumps: { feeBumps: 3, feeBumpStepPercent: 50 }, fees: { stroopsPerDay: '50000' },
+  requests: { requestsPerSecond: 10 }, free: undefined,
 };
 let world, clientsFile, replicas, users;
 
@@ -91,6 +92,39 @@ test('waits: a client waits for a ledger with at most two requests at a replica'
   assert.equal(answers.filter(({ status }) => status === 200).length, 2);
   answers.filter(({ status }) => status !== 200).forEach(answer => assertLimited(answer, 'waits'));
   assert.equal((await as('waits', 'GET', target)).status, 200, 'they are over');
+});
+
+test('requestsPerSecond: a client sends so many requests a second to a replica, fewer with large bodies', TIMEOUT, async () => {
+  const look = () => as('requests', 'GET', '/v1/pool');
+  const begun = Date.now();
+  const answers = await Promise.all(Array.from({ length: 40 }, look));
+  const taken = answers.filter(({ status }) => status === 200).length, most = 11 + (Date.now() - begun) / 100;
+  assert.ok(taken >= 10 && taken <= most, `${taken}, at most ${most}`);
+  answers.filter(({ status }) => status !== 200).forEach(answer => {
+    assertLimited(answer, 'requestsPerSecond');
+    assert.equal(answer.headers.get('retry-after'), '1');
+  });
+  assert.equal((await as('requests', 'GET', '/v1/pool', undefined, replicas[1])).status, 200, 'each replica counts for itself');
+  await sleep(1100);
+  const large = await as('requests', 'POST', LEASES, JSON.stringify({ transactionXdr: 'A'.repeat(20 * 4096) }));
+  assert.equal(large.status, 400, JSON.stringify(large.json));
+  assertLimited(await look(), 'requestsPerSecond');
+  assert.equal((await as('free', 'GET', '/v1/pool')).status, 200);
+});
+
+test('requestsInFlight: one of several clients has at most half of the connections', TIMEOUT, async () => {
+  const PLACES = 24, service = await world.serve({ CLIENTS_FILE: clientsFile, INGEST: 'off', MAX_CONNECTIONS: String(PLACES) });
+  const { json } = await lease('free');
+  const wait = async () => as('free', 'GET', `${LEASES}/${json.hash}?wait=4`, undefined, service);
+  const answers = Promise.all(Array.from({ length: PLACES / 2 + 4 }, wait));
+  await sleep(1000);
+  assertLimited(await as('free', 'GET', '/v1/pool', undefined, service), 'requestsInFlight');
+  assert.equal((await as('bumps', 'GET', '/v1/pool', undefined, service)).status, 200, 'another client is answered');
+  const refused = (await answers).filter(({ status }) => status !== 200);
+  assert.equal(refused.length, 4);
+  refused.forEach(answer => assertLimited(answer, 'requestsInFlight'));
+  assert.equal((await as('free', 'GET', '/v1/pool', undefined, service)).status, 200, 'they are over');
+  await service.kill();
 });
 
 /** Leases and signs a payment; returns a function that bids for it. */

@@ -1,7 +1,8 @@
 // Measures what each attack of attackers.mjs costs an honest client: `make attack`. Prints the table of ../README.md; exits with 1 when an
-// attack more than doubles the client's p99, or when one of its requests fails. Attackers, client, service, database and network share
-// this machine, so run it when nothing else runs. Attackers are another client with another address, as in practice. They run at the
-// lowest priority, so that only what fairway does for them takes time from others, not the work of making the requests.
+// attack (but for those that send as fast as they get replies) more than doubles the client's p99, or when one of its requests fails.
+// Attackers, client, service, database and network share this machine, so run it when nothing else runs. Attackers are another client with
+// another address, as in practice. They run at the lowest priority, so that only what fairway does for them takes time from others, not the
+// work of making the requests.
 //
 // The p99 of some seconds is noisy, and the machine changes from one minute to the next. So each attack is measured in several rounds,
 // always between two quiet times, and compared with these; what counts is the median of the rounds. PostgreSQL does not wait for the disk,
@@ -23,7 +24,7 @@ import path from 'node:path';
 import { Keypair } from '@stellar/stellar-sdk';
 import { payment, sleep, startWorld } from '../e2e/harness.mjs';
 import { authorization, quickSigner } from '../e2e/token.mjs';
-import { attacks } from './attackers.mjs';
+import { attacks, loops } from './attackers.mjs';
 import { startNetwork } from './network-child.mjs';
 
 const ROUNDS = Number(process.env.ATTACK_ROUNDS ?? 3), SECONDS = Number(process.env.ATTACK_SECONDS ?? 2);
@@ -35,8 +36,14 @@ process.env.FAIRWAY_FSYNC ??= 'off'; // read by pg.sh
 const names = Object.keys(attacks).filter(name => new RegExp(process.env.ATTACK_ONLY ?? '').test(name));
 
 const attackerKey = Keypair.random();
+const limited = { leases: { key: Keypair.random(), limits: { leasesPerSecond: 1 } }, requests: { key: Keypair.random(), limits: { requestsPerSecond: 100 } } };
 const world = await startWorld({ accounts: ACCOUNTS, localnet: await startNetwork(1000) });
-const service = await world.serve({ CLIENT_AUTH_PUBLIC_KEYS: `${world.client.publicKey()},${attackerKey.publicKey()}` });
+const clientsFile = path.join(world.folder, 'clients', 'clients.json');
+fs.mkdirSync(path.dirname(clientsFile));
+fs.writeFileSync(clientsFile, JSON.stringify(Object.fromEntries(Object.entries(limited).map(([name, { key, limits }]) =>
+  [name, { keys: [key.publicKey()], limits }]))));
+const service = await world.serve({ CLIENTS_FILE: clientsFile,
+  CLIENT_AUTH_PUBLIC_KEYS: `${world.client.publicKey()},${attackerKey.publicKey()}` });
 const signer = quickSigner(world.client);
 const { hostname, port } = new URL(service.url);
 const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
@@ -102,7 +109,7 @@ async function measure(seconds) {
 /** Measures while the attack runs. */
 async function measureAttack(name) {
   const attacker = fork(path.join(import.meta.dirname, 'attackers.mjs'), [name, port],
-    { env: { ...process.env, ATTACK_CLIENT: attackerKey.secret() } });
+    { env: { ...process.env, ATTACK_CLIENT: attackerKey.secret(), ATTACK_LEASES: limited.leases.key.secret(), ATTACK_REQUESTS: limited.requests.key.secret() } });
   os.setPriority(attacker.pid, Number(process.env.ATTACK_NICE ?? os.constants.priority.PRIORITY_LOW));
   await once(attacker, 'message');
   await sleep(BEGIN_MS);
@@ -139,7 +146,8 @@ console.log('| attack | p99 ms | beside the quiet p99 | in each round | failed |
 row('none', quiet);
 for (const name of names)
   row(name, measured[name], measured[name].map(({ ratio }) => ratio));
-const bad = names.filter(name => median(measured[name].map(({ ratio }) => ratio)) > 2 || measured[name].some(({ failed }) => failed > 0));
+const slow = name => !loops.has(name) && median(measured[name].map(({ ratio }) => ratio)) > 2;
+const bad = names.filter(name => slow(name) || measured[name].some(({ failed }) => failed > 0));
 if (bad.length > 0 || quiet.some(({ failed }) => failed > 0))
   console.error(`too slow, or with failures: ${bad.join(', ') || 'quiet times'}`);
 process.exit(bad.length > 0 || quiet.some(({ failed }) => failed > 0) ? 1 : 0);

@@ -1,5 +1,6 @@
 // A hostile client of the HTTP interface, as a process of its own: attackers.mjs NAME PORT. Repeats its attack until it is killed. Requests
-// that are to be parsed have a token: their client is known (its seed is ATTACK_CLIENT), and hostile.
+// that are to be parsed have a token: their client is known (its seed is ATTACK_CLIENT), and hostile. The clients of ATTACK_LEASES and
+// ATTACK_REQUESTS have the limits leasesPerSecond and requestsPerSecond.
 import crypto from 'node:crypto';
 import net from 'node:net';
 import { Account, Address, Keypair, Operation, SorobanDataBuilder, StrKey, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
@@ -12,7 +13,8 @@ const HOST = 'Host: x\r\n', JSON_TYPE = 'Content-Type: application/json\r\n', PO
 const KEY = '-'.repeat(36); // takes the place of an idempotency key
 const BODY = 64 << 10; // less than the cap of the path, so that it is read and parsed
 
-const client = process.env.ATTACK_CLIENT && quickSigner(Keypair.fromSecret(process.env.ATTACK_CLIENT));
+const signerOf = seed => seed && quickSigner(Keypair.fromSecret(seed));
+let client = signerOf(process.env.ATTACK_CLIENT);
 const token = (...request) => client ? `Authorization: ${Object.values(authorization(client, ...request))[0]}\r\n` : '';
 const post = (body, path = '/v1/transactions', fields = '') => `POST ${path} HTTP/1.1\r\n${HOST}${JSON_TYPE}${token('POST', path, body)}${fields}` +
   `Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
@@ -60,6 +62,13 @@ function flood(make, vary = text => text) {
   return times(8, socket => setInterval(() => socket.writableLength < 1e6 && socket.write(vary(text()), 'latin1'), 8000 / RATE));
 }
 
+/** So many connections of the client with this seed, each of which sends its next request when it has a reply to the last one. */
+const loop = (count, seed, make) => () => {
+  client = signerOf(seed);
+  const send = socket => socket.write(make(), 'latin1');
+  times(count, socket => (socket.on('data', () => send(socket)), void send(socket)))();
+};
+
 /** Makes bodies with a transaction, which is made once. */
 const source = Keypair.random();
 const transaction = (build, finish = () => {}) => {
@@ -76,7 +85,8 @@ const transaction = (build, finish = () => {}) => {
 
 /** It is refused for its min sequence number, which is judged last. */
 const refused = builder => builder.setMinAccountSequence('1');
-const smallRefused = transaction(builder => refused(builder).addOperation(Operation.bumpSequence({ source: source.publicKey(), bumpTo: '0' })));
+const small = builder => builder.addOperation(Operation.bumpSequence({ source: source.publicKey(), bumpTo: '0' }));
+const smallRefused = transaction(builder => small(refused(builder))), smallGood = transaction(small);
 
 /** 100 sources and 20 signatures: each signature could be of each source, if the ends of keys are all that is compared. */
 const ambiguousSignatures = transaction(builder => {
@@ -134,8 +144,13 @@ export const attacks = {
   'Soroban transactions of many values': flood(() => post(manyValues())),
   'refused transactions with a new key each': flood(() => post(smallRefused(), undefined, `Idempotency-Key: ${KEY}\r\n`),
     text => text.replace(KEY, crypto.randomUUID())),
+  'leases above a limit, on 800 connections': loop(800, process.env.ATTACK_LEASES, () => post(smallGood())),
+  'requests above a limit, on 800 connections': loop(800, process.env.ATTACK_REQUESTS, () => post(smallRefused())),
   'hashes that are unknown': flood(() => get(`/v1/transactions/${crypto.randomBytes(32).toString('hex')}`)),
 };
+
+/** Those that send as fast as they get replies: they take all the processor time that there is, so that only failed requests count. */
+export const loops = new Set(Object.keys(attacks).filter(attack => / above a limit, /.test(attack)));
 
 if (name) {
   attacks[name]();

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <stdatomic.h>
 
+#include "slowness.h"
+
 enum {
     CAP = 50000
 };
@@ -22,11 +24,29 @@ static void sum(struct http_request *request, void *context)
     http_reply_json(request, 200, mem_format("{\"len\":%zu,\"sum\":%lu}", body.len, total));
 }
 
-static enum err admit(struct http_request *request, void *context, struct detail *detail)
+static atomic_int kept;
+
+static void release(void *memory)
 {
-    (void)context, (void)detail;
+    assert_string_equal(memory, "kept");
+    free(memory);
+    atomic_fetch_sub(&kept, 1);
+}
+
+static enum err admit(struct http_request *request, void *context, struct http_refusal *refusal)
+{
+    (void)context;
     assert_int_equal(http_body(request).len, 0);
-    return http_header(request, "X-Open") != NULL ? ERR_OK : ERR_UNAUTHORIZED;
+    if (http_header(request, "X-Full") != NULL) {
+        *refusal = (struct http_refusal){.retry_after_s = 7, .extra = "{\"limit\":\"some\"}"};
+        return detail_set(&refusal->detail, ERR_LIMIT_EXCEEDED, "%llu bytes are too many",
+            (unsigned long long)http_content_length(request));
+    }
+    if (http_header(request, "X-Open") == NULL)
+        return ERR_UNAUTHORIZED;
+    atomic_fetch_add(&kept, 1);
+    http_keep(request, mem_copy_text("kept"), release);
+    return ERR_OK;
 }
 
 static const struct http_route routes[] = {
@@ -210,6 +230,44 @@ static void a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connecti
     hang_up(&client);
 }
 
+static void a_refusal_by_the_route_has_its_detail_members_and_time(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    dial(&client, server);
+    ask(&client, &reply,
+        "POST /closed HTTP/1.1\r\n" HOST JSON_TYPE "X-Full: yes\r\nContent-Length: 41\r\n\r\n");
+    assert_problem(&reply, 429, "LIMIT_EXCEEDED");
+    assert_non_null(strstr(reply.body, "\"detail\":\"41 bytes are too many\""));
+    assert_non_null(strstr(reply.body, "\"limit\":\"some\""));
+    assert_string_equal(reply_header(&reply, "Retry-After"), "7");
+    hang_up(&client);
+}
+
+static void await_kept(int count)
+{
+    for (int64_t end_ms = clock_ms() + slower(10000); atomic_load(&kept) != count && clock_ms() < end_ms;)
+        clock_sleep_ms(1);
+    assert_int_equal(atomic_load(&kept), count);
+}
+
+static void what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves(void **state)
+{
+    (void)state;
+    struct client client;
+    struct reply reply;
+    await_kept(0);
+    dial(&client, server);
+    ask(&client, &reply, "GET /closed HTTP/1.1\r\n" HOST "X-Open: yes\r\n\r\n");
+    assert_sum(&reply, 0, 0);
+    await_kept(0);
+    say(&client, "POST /closed HTTP/1.1\r\n" HOST JSON_TYPE "X-Open: yes\r\nContent-Length: 2\r\n\r\n");
+    await_kept(1);
+    hang_up(&client);
+    await_kept(0);
+}
+
 static void pipelined_requests_are_replied_to_in_order(void **state)
 {
     (void)state;
@@ -370,6 +428,8 @@ int main(void)
         cmocka_unit_test(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed),
         cmocka_unit_test(DX4_a_refusal_does_not_wait_for_the_body),
         cmocka_unit_test(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection),
+        cmocka_unit_test(a_refusal_by_the_route_has_its_detail_members_and_time),
+        cmocka_unit_test(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves),
         cmocka_unit_test(pipelined_requests_are_replied_to_in_order),
         cmocka_unit_test(bytes_may_come_one_by_one),
         cmocka_unit_test(ambiguous_heads_are_refused_and_closed),

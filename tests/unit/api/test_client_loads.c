@@ -1,0 +1,169 @@
+/* What a client may use of one process at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "client_loads.h"
+
+#define SECOND_US 1000000
+
+static struct client_loads loads;
+static struct client_load *load; /* of the last request that began */
+static const char *limit;        /* that refused the last one that did not */
+static struct detail detail;
+
+static int set_up(void **state)
+{
+    (void)state;
+    client_loads_init(&loads);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    client_loads_free(&loads);
+    return 0;
+}
+
+static bool begins(const char *client, struct client_load_limits limits, uint64_t body_bytes, int64_t now_us)
+{
+    limit = NULL;
+    enum err e = client_loads_begin(&loads, client, &limits, body_bytes, now_us, &load, &limit, &detail);
+    assert_true(e == ERR_OK || e == ERR_LIMIT_EXCEEDED);
+    return e == ERR_OK;
+}
+
+/* How many requests with such a body begin and end at this time. */
+static unsigned count(const char *client, uint32_t per_second, uint64_t body_bytes, int64_t now_us)
+{
+    unsigned taken = 0;
+    while (taken < 1000 &&
+           begins(client, (struct client_load_limits){.per_second = per_second}, body_bytes, now_us)) {
+        client_loads_end(&loads, load);
+        taken++;
+    }
+    return taken;
+}
+
+static void a_client_has_so_many_requests_in_progress_and_another_one_as_many(void **state)
+{
+    (void)state;
+    const struct client_load_limits three = {.in_flight = 3};
+    struct client_load *first = NULL;
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(begins("a", three, 0, 0));
+        first = load;
+    }
+    assert_false(begins("a", three, 0, 0));
+    assert_string_equal(limit, "requestsInFlight");
+    assert_non_null(strstr(detail.text, "requestsInFlight: 3 requests"));
+    assert_true(begins("b", three, 0, 0));
+    client_loads_end(&loads, first);
+    assert_true(begins("a", three, 0, 0));
+    assert_false(begins("a", three, 0, 0));
+    assert_true(begins("a", (struct client_load_limits){0}, 0, 0)); /* when it is alone */
+}
+
+static void a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_second(void **state)
+{
+    (void)state;
+    assert_int_equal(count("a", 10, 0, 0), 10);
+    assert_string_equal(limit, "requestsPerSecond");
+    assert_non_null(strstr(detail.text, "requestsPerSecond: this client may send 10"));
+    assert_int_equal(count("b", 10, 0, 0), 10);
+    assert_int_equal(count("a", 10, 0, SECOND_US / 10 - 1), 0);
+    assert_int_equal(count("a", 10, 0, SECOND_US / 10), 1);
+    assert_int_equal(count("a", 10, 0, SECOND_US / 2), 4);
+    assert_int_equal(count("a", 10, 0, 100 * SECOND_US), 10);
+    assert_int_equal(count("a", 0, 0, 100 * SECOND_US), 1000);
+    assert_int_equal(count("c", 1, 0, 0), 1);
+}
+
+static void a_body_counts_by_its_size(void **state)
+{
+    (void)state;
+    assert_int_equal(count("small", 10, CLIENT_LOAD_BODY_BYTES - 1, 0), 10);
+    assert_int_equal(count("page", 10, CLIENT_LOAD_BODY_BYTES, 0), 5);
+    /* One that costs more than a second is let in, and the next ones wait for it. */
+    assert_int_equal(count("large", 10, 24 * CLIENT_LOAD_BODY_BYTES, 0), 1);
+    assert_int_equal(count("large", 10, 0, 16 * SECOND_US / 10 - 1), 0);
+    assert_int_equal(count("large", 10, 0, 16 * SECOND_US / 10), 1);
+}
+
+static void a_request_that_is_refused_costs_nothing(void **state)
+{
+    (void)state;
+    const struct client_load_limits both = {.in_flight = 1, .per_second = 2};
+    assert_true(begins("a", both, 0, 0));
+    for (unsigned i = 0; i < 10; i++)
+        assert_false(begins("a", both, 0, 0));
+    client_loads_end(&loads, load);
+    assert_true(begins("a", both, 0, 0));
+    client_loads_end(&loads, load);
+    assert_false(begins("a", both, 0, 0));
+    assert_string_equal(limit, "requestsPerSecond");
+    assert_true(begins("a", both, 0, SECOND_US / 2));
+}
+
+static void waits_are_counted_apart(void **state)
+{
+    (void)state;
+    struct client_load *a, *b;
+    assert_true(begins("a", (struct client_load_limits){0}, 0, 0));
+    a = load;
+    assert_true(begins("b", (struct client_load_limits){0}, 0, 0));
+    b = load;
+    assert_true(client_loads_begin_wait(&loads, a, 2));
+    assert_true(client_loads_begin_wait(&loads, a, 2));
+    assert_false(client_loads_begin_wait(&loads, a, 2));
+    assert_true(client_loads_begin_wait(&loads, b, 2));
+    client_loads_end_wait(&loads, a);
+    assert_true(client_loads_begin_wait(&loads, a, 2));
+}
+
+/* Names come and go as CLIENTS_FILE changes, so the records of those that have gone are used again. */
+static void a_record_in_use_is_kept_and_any_other_is_used_again(void **state)
+{
+    (void)state;
+    const struct client_load_limits limits = {.in_flight = 1, .per_second = 1};
+    struct client_load *busy, *first;
+    assert_true(begins("busy", limits, 0, 0));
+    busy = load;
+    assert_true(begins("first", limits, 0, 0));
+    first = load;
+    client_loads_end(&loads, first);
+    for (unsigned i = 1; i < 100; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "client-%u", i);
+        assert_true(begins(name, limits, 0, i * SECOND_US));
+        assert_ptr_equal(load, first);
+        client_loads_end(&loads, load);
+    }
+    assert_false(begins("busy", limits, 0, 200 * SECOND_US));
+    assert_ptr_equal(load, busy);
+    assert_true(begins("busier", limits, 0, 99 * SECOND_US)); /* client-99 has not had its second yet */
+    assert_ptr_not_equal(load, first);
+    assert_false(begins("client-99", limits, 0, 99 * SECOND_US));
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_client_has_so_many_requests_in_progress_and_another_one_as_many),
+        TEST(a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_second),
+        TEST(a_body_counts_by_its_size),
+        TEST(a_request_that_is_refused_costs_nothing),
+        TEST(waits_are_counted_apart),
+        TEST(a_record_in_use_is_kept_and_any_other_is_used_again),
+    };
+    return cmocka_run_group_tests_name("api/client_loads", tests, NULL, NULL);
+}
