@@ -11,10 +11,11 @@ static const char sql_lock[] =
     " WHERE pg_try_advisory_xact_lock(fairway.key_lock(k.client, k.key))";
 
 /* A statement of its own after the locks, so that its snapshot sees what any earlier holder of a lock has
- * committed. */
+ * committed. Only a request with the same body gets the envelope. */
 static const char sql_find[] =
-    "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time, f.envelope,"
-    " f.digest FROM fairway.find_keys($1, $2) f";
+    "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time,"
+    " CASE WHEN f.digest = ANY ($3::bytea[]) THEN f.envelope END, f.digest"
+    " FROM fairway.find_keys($1, $2) f";
 
 static const char sql_record_tokens[] = "SELECT fairway.record_token_keys($1, $2, $3, $4)";
 
@@ -35,12 +36,16 @@ static struct idempotency_key *key_of(
 
 void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
+    size_t digests = 0;
     for (size_t i = 0; i < count; i++) {
         keys->of[i] = key_of(keys, grants[i]->request, grants[i]->request->idempotency_key);
         keys->token_of[i] = key_of(keys, grants[i]->request, grants[i]->request->token_key);
+        if (keys->of[i] != NULL)
+            keys->digests[digests++] = BYTES_OF(grants[i]->request->digest.bytes);
     }
     keys->params[0] = DB_TEXTS(keys->clients, keys->count);
     keys->params[1] = DB_TEXTS(keys->texts, keys->count);
+    keys->params[2] = DB_BYTEAS(keys->digests, digests);
 }
 
 void idempotency_wipe(struct idempotency_keys *keys)
@@ -55,7 +60,7 @@ void idempotency_statements(
     out[0] = out[1] = (struct db_statement){0};
     if (keys->count == 0)
         return;
-    out[0] = (struct db_statement){sql_lock, keys->params, ARRAY_LEN(keys->params)};
+    out[0] = (struct db_statement){sql_lock, keys->params, 2};
     out[1] = (struct db_statement){sql_find, keys->params, ARRAY_LEN(keys->params)};
 }
 
@@ -71,7 +76,8 @@ static enum err read_lease(
     out->lease.sequence = db_i64(rows, row, 3);
     out->lease.sequence_ledger = db_i64(rows, row, 4);
     out->lease.max_time_s = (uint64_t)db_i64(rows, row, 5);
-    buf_add_bytes(&out->lease.envelope, db_bytea(rows, row, 6));
+    if (!db_is_null(rows, row, 6))
+        buf_add_bytes(&out->lease.envelope, db_bytea(rows, row, 6));
     return ERR_OK;
 }
 

@@ -17,8 +17,8 @@ struct idempotency_key {
     const struct lease_request *request; /* the first of those */
     bool locked;                         /* by this transaction, until it ends */
     bool found;                          /* lease and digest are set */
-    struct lease lease;                  /* of an earlier request with this key */
-    struct hash digest;                  /* of that request's body */
+    struct lease lease; /* of an earlier request with this key; without envelope if no body is the same */
+    struct hash digest; /* of that request's body */
 };
 
 #define IDEMPOTENCY_KEYS_MAX (2 * GRANT_BATCH_MAX)
@@ -30,7 +30,8 @@ struct idempotency_keys {
     bool any_found;
     /* what the statements' parameters point to */
     const char *clients[IDEMPOTENCY_KEYS_MAX], *texts[IDEMPOTENCY_KEYS_MAX];
-    struct db_param params[2];
+    struct bytes digests[GRANT_BATCH_MAX]; /* of the requests with a key */
+    struct db_param params[3];
 };
 
 /* *keys is zeroed before. */

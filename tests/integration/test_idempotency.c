@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "grant/idempotency.h"
 #include "pool/retention.h"
 #include "support/proxy.h"
 #include "slowness.h"
@@ -116,6 +117,31 @@ static void DL9_a_retry_needs_no_idle_account(void **state)
         asked_wipe(&other[i]);
     asked_wipe(&first);
     asked_wipe(&retry);
+}
+
+/* An envelope can be large, and whoever has a key could have it read again and again. */
+static void the_envelope_is_read_only_for_the_same_body(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked first, later[2];
+    grant_keyed(pool, &first, "a", "body");
+    for (size_t same = 0; same < 2; same++) {
+        struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
+        struct db_statement statements[IDEMPOTENCY_STATEMENTS];
+        struct grant *const grants[] = {&later[0].grant, &later[1].grant};
+        AUTO_ROWS rows = NULL;
+        ask_keyed(pool, &later[0], "a", "another");
+        ask_keyed(pool, &later[1], "a", same ? "body" : "yet another");
+        idempotency_init(keys, grants, 2);
+        idempotency_statements(keys, statements);
+        assert_int_equal(db_query(pool->db, statements[1], &rows, NULL), ERR_OK);
+        assert_int_equal(db_count(rows), 1);
+        assert_int_equal(!db_is_null(rows, 0, 6), same);
+        idempotency_wipe(keys);
+        asked_wipe(&later[0]);
+        asked_wipe(&later[1]);
+    }
+    asked_wipe(&first);
 }
 
 static void DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing(void **state)
@@ -546,6 +572,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on,
             set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL9_a_retry_needs_no_idle_account, set_up, test_pool_tear_down),
+        cmocka_unit_test_setup_teardown(
+            the_envelope_is_read_only_for_the_same_body, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(
             DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL9_clients_do_not_share_keys, set_up, test_pool_tear_down),
