@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rate_limit.h"
 #include "field.h"
 #include "limits.h"
 
@@ -111,6 +112,18 @@ static bool fails_over(enum err e, const struct call_error *error)
     return e == ERR_RPC_UNAVAILABLE && error->code != CALL_INTERNAL_ERROR;
 }
 
+/* Each request for a simulation makes a call, also when no address answers. */
+static void next_address(struct rpc *rpc, const struct detail *why)
+{
+    static struct rate_limit limit;
+    const unsigned failed = rpc_address(rpc);
+    unsigned not_logged;
+    rpc->current = (rpc->current + 1) % rpc->count;
+    if (rate_limit_line(&limit, &not_logged))
+        log_warn("an RPC failed; trying the next one of RPC_URL",
+            "failed=%u next=%u detail=\"%s\" not_logged=%u", failed, rpc_address(rpc), why->text, not_logged);
+}
+
 enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
     struct detail *detail)
 {
@@ -124,10 +137,7 @@ enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **resu
         e = call_current(rpc, method, request, result, error, &last);
         if (!fails_over(e, error) || rpc->count == 1)
             break;
-        const unsigned failed = rpc_address(rpc);
-        rpc->current = (rpc->current + 1) % rpc->count;
-        log_warn("an RPC failed; trying the next one of RPC_URL", "failed=%u next=%u detail=\"%s\"", failed,
-            rpc_address(rpc), last.text);
+        next_address(rpc, &last);
     }
     return e != ERR_OK ? detail_set(detail, e, "%s", last.text) : e;
 }

@@ -1,6 +1,8 @@
 /* Rules of call.h (R2): which responses are accepted, and what an error means. */
 #include "fake_rpc.h"
 
+#include <sys/mman.h>
+
 static struct detail detail;
 
 /* Calls getNetwork: all methods read their responses by the same rules. */
@@ -95,6 +97,33 @@ static void R2_a_call_fails_over_to_the_next_address_and_stays_there(void **stat
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
     rpc_network_free(&network);
     rpc_free(rpc);
+}
+
+static void calls_without_end_do_not_fill_the_log_while_no_address_answers(void **state)
+{
+    (void)state;
+    enum {
+        CALLS = 100,
+        LOG_SIZE = 1 << 18
+    };
+    struct rpc_network network;
+    AUTO_FREE char *log = NEW_ARRAY(LOG_SIZE, char);
+    struct rpc *rpc =
+        rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/,http://127.0.0.1:2/", .cancel_fd = -1});
+    const int64_t begun_ms = clock_ms();
+    const int real_stderr = dup(STDERR_FILENO), log_file = memfd_create("log", MFD_CLOEXEC);
+    dup2(log_file, STDERR_FILENO);
+    for (int i = 0; i < CALLS; i++)
+        assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_UNAVAILABLE);
+    dup2(real_stderr, STDERR_FILENO);
+    close(real_stderr);
+    rpc_free(rpc);
+    assert_true(pread(log_file, log, LOG_SIZE - 1, 0) > 0);
+    close(log_file);
+    int64_t lines = 0;
+    for (const char *at = log; (at = strstr(at, "trying the next one of RPC_URL")) != NULL; at++)
+        lines++;
+    assert_in_range(lines, 10, 20 * (2 + (clock_ms() - begun_ms) / 10000));
 }
 
 static void plain_http_beyond_this_host_is_recognized(void **state)
@@ -225,6 +254,7 @@ int main(void)
         FAKE_TEST(deep_nesting_is_refused),
         FAKE_TEST(limits_are_checked_before_the_response_is_read),
         FAKE_TEST(R2_a_call_fails_over_to_the_next_address_and_stays_there),
+        cmocka_unit_test(calls_without_end_do_not_fill_the_log_while_no_address_answers),
         FAKE_TEST(plain_http_beyond_this_host_is_recognized),
         FAKE_TEST(R2_a_response_must_have_the_id_of_the_request),
         FAKE_TEST(ids_differ_from_call_to_call),
