@@ -81,6 +81,20 @@ static int rpc_timeout_ms(const struct access_steps *steps, unsigned not_asked)
                                            : share_ms;
 }
 
+/* One that counted twice would confirm what it says itself. */
+static enum err check_addresses(const char *url, unsigned count, struct detail *detail)
+{
+    if (count == 0)
+        return detail_set(detail, ERR_CONFIG, "RPC_URL has no address");
+    if (count > RPC_ADDRESSES_MAX)
+        return detail_set(
+            detail, ERR_CONFIG, "RPC_URL has %u addresses; at most %d are used", count, RPC_ADDRESSES_MAX);
+    for (unsigned i = 2; i <= count; i++)
+        if (rpc_address_repeats(url, i))
+            return detail_set(detail, ERR_CONFIG, "address %u of RPC_URL is the same as an earlier one", i);
+    return ERR_OK;
+}
+
 /* Every RPC must be of the network. As long as one answers, another that does not is only warned of:
  * ingestion compares what it says later (ingest/witness.h). */
 static enum err check_rpcs(void *context, struct detail *detail)
@@ -88,9 +102,10 @@ static enum err check_rpcs(void *context, struct detail *detail)
     const struct access_steps *steps = context;
     const unsigned count = (unsigned)rpc_address_count(steps->out->rpc_url);
     struct detail failures[RPC_ADDRESSES_MAX] = {0}; /* empty: it has answered */
-    enum err failed = ERR_CONFIG;
     bool answered = false;
-    detail_write(detail, "RPC_URL has no address");
+    enum err failed = check_addresses(steps->out->rpc_url, count, detail);
+    if (failed != ERR_OK)
+        return failed;
     for (unsigned i = 0; i < count; i++) {
         enum err e = check_rpc(steps->out, i + 1, rpc_timeout_ms(steps, count - i), &failures[i]);
         answered |= e == ERR_OK;

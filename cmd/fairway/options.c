@@ -29,7 +29,7 @@ static const struct {
         WITH_POOL},
     /* network */
     {{"RPC_URL", CONFIG_URL, NULL,
-         "Stellar RPC, http or https; several, with commas between them, are compared", NULL, 0, 0},
+         "Stellar RPC, http or https; up to 8, with commas between them, are compared", NULL, 0, 0},
         WITH_POOL},
     {{"NETWORK_PASSPHRASE", CONFIG_TEXT, NULL,
          "passphrase of the network; the database and each RPC must be of that network:\n"

@@ -16,7 +16,7 @@ struct rpc;
 
 struct rpc_settings {
     const char *url; /* copied; one address, or several with commas between them: when one fails, a call uses
-                        the next */
+                        the next; at most RPC_ADDRESSES_MAX */
     unsigned only;   /* 0: all addresses; else this one alone, counted from 1 */
     int timeout_ms;  /* 0: 15,000 */
     size_t max_body; /* 0: the limit of each method, at most 64 MiB */
@@ -28,8 +28,11 @@ struct rpc_settings {
 struct rpc *rpc_new(const struct rpc_settings *settings);
 void rpc_free(struct rpc *rpc); /* NULL is fine */
 
-/* The number of addresses in a url, at most RPC_ADDRESSES_MAX: rpc_new uses no more. */
+/* The number of addresses in a url. rpc_new uses the first RPC_ADDRESSES_MAX. */
 size_t rpc_address_count(const char *url);
+/* Whether an earlier address of the url is the same as this one, counted from 1. A slash at the end makes no
+ * difference. */
+bool rpc_address_repeats(const char *url, unsigned address);
 /* Whether one of them is http, not https, and of another host: anyone on the network path can change its
  * responses. */
 bool rpc_is_plain(const char *url);

@@ -101,31 +101,33 @@ static enum err call_current(struct rpc *rpc, const char *method, const char *re
     *error = (struct call_error){0};
     enum err e = transport_post(
         rpc->transports[rpc->current], request, limits_of(method)->bytes, &status, &body, &why);
+    error->status = status;
     if (e != ERR_OK)
         return detail_set(detail, e, "%s: %s", method, why.text);
     return read_answer(rpc, method, status, body, result, error, detail);
 }
 
-/* Not after an internal error: entries.c asks the same address again. */
-static bool fails_over(enum err e, const struct call_error *error)
+static bool fails_over(enum err e, const struct call_error *error, bool repeatable)
 {
-    return e == ERR_RPC_UNAVAILABLE && error->code != CALL_INTERNAL_ERROR;
+    if (repeatable && error->code == CALL_INTERNAL_ERROR)
+        return false;
+    return e == ERR_RPC_UNAVAILABLE || (e == ERR_RPC_REFUSED && error->status != 200);
 }
 
 /* Each request for a simulation makes a call, also when no address answers. */
-static void next_address(struct rpc *rpc, const struct detail *why)
+void call_next_address(struct rpc *rpc, bool tries, const struct detail *why)
 {
     static struct rate_limit limit;
     const unsigned failed = rpc_address(rpc);
     unsigned not_logged;
     rpc->current = (rpc->current + 1) % rpc->count;
-    if (rate_limit_line(&limit, &not_logged))
+    if (tries && rate_limit_line(&limit, &not_logged))
         log_warn("an RPC failed; trying the next one of RPC_URL",
             "failed=%u next=%u detail=\"%s\" not_logged=%u", failed, rpc_address(rpc), why->text, not_logged);
 }
 
-enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
-    struct detail *detail)
+static enum err call_each(struct rpc *rpc, const char *method, json_t *params, json_t **result,
+    struct call_error *error, bool repeatable, struct detail *detail)
 {
     struct call_error own;
     struct detail last = {""};
@@ -133,11 +135,23 @@ enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **resu
     error = error != NULL ? error : &own;
     *result = NULL;
     AUTO_FREE char *request = write_request(rpc, method, params);
-    for (size_t tried = 0; tried < rpc->count; tried++) {
+    for (size_t tried = 1; tried <= rpc->count; tried++) {
         e = call_current(rpc, method, request, result, error, &last);
-        if (!fails_over(e, error) || rpc->count == 1)
+        if (rpc->count == 1 || !fails_over(e, error, repeatable))
             break;
-        next_address(rpc, &last);
+        call_next_address(rpc, tried < rpc->count, &last);
     }
     return e != ERR_OK ? detail_set(detail, e, "%s", last.text) : e;
+}
+
+enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
+    struct detail *detail)
+{
+    return call_each(rpc, method, params, result, error, false, detail);
+}
+
+enum err call_repeatable(struct rpc *rpc, const char *method, json_t *params, json_t **result,
+    struct call_error *error, struct detail *detail)
+{
+    return call_each(rpc, method, params, result, error, true, detail);
 }

@@ -20,6 +20,7 @@ struct rpc {
 /* The error object of a response. code is 0 when there was none. */
 struct call_error {
     int64_t code;
+    long status;       /* of HTTP; 0: there was no response */
     char message[160]; /* cut to fit; control characters and double quotes replaced */
 };
 
@@ -28,12 +29,22 @@ struct call_error {
 #define CALL_INTERNAL_ERROR (-32603)
 
 /*
+ * A call to the current address. When that fails, or refuses with an HTTP error (a quota, for example), the
+ * next address is asked, each at most once.
  * Takes ownership of params (NULL: none). The caller frees *result with json_decref; it is NULL on error.
  * Errors: those of transport_post; ERR_RPC_UNAVAILABLE also when the error code is about the server;
  * ERR_RPC_REFUSED when it is about the request. *error (may be NULL) is set in the last two cases.
  */
 MUST_CHECK enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result,
     struct call_error *error, struct detail *detail);
+
+/* The same, but after CALL_INTERNAL_ERROR the caller may repeat the call at the same address. */
+MUST_CHECK enum err call_repeatable(struct rpc *rpc, const char *method, json_t *params, json_t **result,
+    struct call_error *error, struct detail *detail);
+
+/* Moves on to the next address after a failure of the current one; later calls begin there. tries: this call
+ * does too, which is logged. */
+void call_next_address(struct rpc *rpc, bool tries, const struct detail *why);
 
 static inline void call_result_free_at(json_t **result)
 {

@@ -18,18 +18,33 @@
  * A healthy stellar-rpc returns an internal error for some milliseconds when it names a ledger whose snapshot
  * its captive core has not published yet. Other errors are returned at once.
  */
-static enum err call_with_retries(struct rpc *rpc, json_t *params, json_t **result, struct detail *detail)
+static enum err call_with_retries(
+    struct rpc *rpc, json_t *params, json_t **result, struct call_error *error, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + RETRIES_MS;
-    struct call_error error;
     for (int pause_ms = PAUSE_MIN_MS;; pause_ms = pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS) {
-        enum err e = call(rpc, "getLedgerEntries", json_incref(params), result, &error, detail);
-        if (e != ERR_RPC_UNAVAILABLE || error.code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)
+        enum err e = call_repeatable(rpc, "getLedgerEntries", json_incref(params), result, error, detail);
+        if (e != ERR_RPC_UNAVAILABLE || error->code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)
             return e;
         e = transport_pause(rpc->transports[rpc->current], pause_ms);
         if (e != ERR_OK)
             return detail_set(detail, e, "getLedgerEntries: cancelled");
     }
+}
+
+static enum err call_each_with_retries(
+    struct rpc *rpc, json_t *params, json_t **result, struct detail *detail)
+{
+    struct call_error error;
+    struct detail last = {""};
+    enum err e = ERR_OK;
+    for (size_t tried = 1; tried <= rpc->count; tried++) {
+        e = call_with_retries(rpc, params, result, &error, &last);
+        if (rpc->count == 1 || e != ERR_RPC_UNAVAILABLE || error.code != CALL_INTERNAL_ERROR)
+            break;
+        call_next_address(rpc, tried < rpc->count, &last);
+    }
+    return e != ERR_OK ? detail_set(detail, e, "%s", last.text) : e;
 }
 
 /*
@@ -41,7 +56,7 @@ static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uin
     const json_t **entries, struct detail *detail)
 {
     AUTO_JSON params = json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64");
-    enum err e = call_with_retries(rpc, params, result, detail);
+    enum err e = call_each_with_retries(rpc, params, result, detail);
     if (e == ERR_OK)
         e = field_u32(*result, "latestLedger", ledger, detail);
     *entries = json_object_get(*result, "entries");

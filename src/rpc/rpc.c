@@ -22,9 +22,28 @@ static struct bytes next_address(const char **list)
 size_t rpc_address_count(const char *url)
 {
     size_t count = 0;
-    while (count < RPC_ADDRESSES_MAX && next_address(&url).len > 0)
+    while (next_address(&url).len > 0)
         count++;
     return count;
+}
+
+static struct bytes address_at(const char *url, unsigned address)
+{
+    struct bytes text = {0};
+    for (unsigned n = 0; n < address; n++)
+        text = next_address(&url);
+    while (text.len > 0 && text.data[text.len - 1] == '/')
+        text.len--;
+    return text;
+}
+
+bool rpc_address_repeats(const char *url, unsigned address)
+{
+    const struct bytes one = address_at(url, address);
+    for (unsigned n = 1; n < address; n++)
+        if (bytes_equal(address_at(url, n), one))
+            return true;
+    return false;
 }
 
 /* url begins with a host. */

@@ -137,8 +137,10 @@ test('each RPC of RPC_URL must be of the network; one that does not answer is lo
     [[theirs, ours], named, 78],
     [[nothing, theirs], named, 78],
     [[ours, 'ftp://127.0.0.1'], /RPC_URL is not an http or https URL/, 78],
-    [[nothing, nothing], /cannot start yet.*RPC_UNAVAILABLE/, 69],
+    [[nothing, `${nothing}/other`], /cannot start yet.*RPC_UNAVAILABLE/, 69],
     [[','], /RPC_URL has no address/, 78],
+    [Array.from({ length: 9 }, (_, i) => `${ours}/${i}`), /RPC_URL has 9 addresses; at most 8 are used/, 78],
+    [[ours, nothing, `${ours}/`], /address 3 of RPC_URL is the same as an earlier one/, 78],
   ]) {
     const service = start({ RPC_URL: urls.join(), START_TIMEOUT: '2' });
     await until(() => service.process.exitCode !== null, 20_000, `it ends:\n${service.log}`);
@@ -146,7 +148,7 @@ test('each RPC of RPC_URL must be of the network; one that does not answer is lo
     assert.match(service.log, words);
     assert.doesNotMatch(service.log, /hush|msg=started/);
   }
-  for (const [urls, place] of [[[nothing, ours], 1], [[ours, nothing], 2], [[silent.url, ours], 1], [[ours, ours], 0]]) {
+  for (const [urls, place] of [[[nothing, ours], 1], [[ours, nothing], 2], [[silent.url, ours], 1], [[ours, `${ours}/other`], 0]]) {
     const service = start({ RPC_URL: urls.join(), START_TIMEOUT: '6' });
     await service.ready();
     const [, logged] = /an RPC of RPC_URL does not answer; its network is not checked" rpc=(\d)/.exec(service.log) ?? [];

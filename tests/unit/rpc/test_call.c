@@ -126,6 +126,74 @@ static void calls_without_end_do_not_fill_the_log_while_no_address_answers(void 
     assert_in_range(lines, 10, 20 * (2 + (clock_ms() - begun_ms) / 10000));
 }
 
+static unsigned port_of(const struct fake_rpc *fake)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    assert_int_equal(getsockname(fake->listener, (struct sockaddr *)&address, &len), 0);
+    return ntohs(address.sin_port);
+}
+
+/* Every call of simulations, signers and commands: without that, one broken RPC is asked for ever. */
+static void R2_a_call_fails_over_from_an_rpc_that_answers_with_errors(void **state)
+{
+    struct fake_rpc *first = *state;
+    static const struct fake_reply errors[] = {{.body = FAKE_ERROR(-32603, "m")},
+        {.status = 402, .body = FAKE_ERROR(7, "quota")}, {.status = 400, .body = FAKE_ERROR(-32600, "m")},
+        {.status = 503, .body = ""}};
+    for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+        void *started;
+        struct rpc_network network;
+        const struct public_key key = {{1}};
+        struct rpc_account account;
+        uint32_t ledger;
+        fake_start(&started);
+        struct fake_rpc *second = started;
+        AUTO_FREE char *url =
+            mem_format("http://127.0.0.1:%u/,http://127.0.0.1:%u/", port_of(first), port_of(second));
+        fake_set_reply(first, 0, errors[i]);
+        fake_set_reply(second, 0, (struct fake_reply){.method = "getNetwork", .body = FAKE_RESULT(NETWORK)});
+        fake_set_reply(second, 1,
+            (struct fake_reply){
+                .method = "getLedgerEntries", .body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":9}")});
+        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+        assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
+        assert_int_equal(rpc_address(rpc), 2);
+        rpc_network_free(&network);
+        rpc_free(rpc);
+        rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+        assert_int_equal(rpc_accounts(rpc, &key, 1, &account, &ledger, &detail), ERR_OK); /* after retries */
+        assert_int_equal(ledger, 9);
+        rpc_free(rpc);
+        fake_stop(&started);
+    }
+}
+
+/* A refusal of the request would be the same elsewhere. */
+static void a_call_that_is_refused_with_http_200_does_not_fail_over(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct rpc_network network;
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%u/,http://127.0.0.1:1/", port_of(fake));
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+    fake_says(fake, FAKE_ERROR(-32602, "m"));
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_REFUSED);
+    assert_int_equal(rpc_address(rpc), 1);
+    rpc_free(rpc);
+}
+
+static void addresses_are_counted_and_compared(void **state)
+{
+    (void)state;
+    assert_int_equal(rpc_address_count(" a , b,, c\t"), 3);
+    assert_int_equal(rpc_address_count("1,2,3,4,5,6,7,8,9"), 9);
+    assert_int_equal(rpc_address_count(","), 0);
+    static const char url[] = "https://a/,https://b, https://a ,https://b/x,https://b//";
+    static const bool repeats[] = {false, false, true, false, true};
+    for (unsigned i = 0; i < ARRAY_LEN(repeats); i++)
+        assert_int_equal(rpc_address_repeats(url, i + 1), repeats[i]);
+}
+
 static void plain_http_beyond_this_host_is_recognized(void **state)
 {
     (void)state;
@@ -255,6 +323,9 @@ int main(void)
         FAKE_TEST(limits_are_checked_before_the_response_is_read),
         FAKE_TEST(R2_a_call_fails_over_to_the_next_address_and_stays_there),
         cmocka_unit_test(calls_without_end_do_not_fill_the_log_while_no_address_answers),
+        FAKE_TEST(R2_a_call_fails_over_from_an_rpc_that_answers_with_errors),
+        FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over),
+        cmocka_unit_test(addresses_are_counted_and_compared),
         FAKE_TEST(plain_http_beyond_this_host_is_recognized),
         FAKE_TEST(R2_a_response_must_have_the_id_of_the_request),
         FAKE_TEST(ids_differ_from_call_to_call),
