@@ -37,7 +37,7 @@ static enum err transaction(
 
 struct feed feed_of_rpc(struct rpc *rpc)
 {
-    return (struct feed){ledgers, network, accounts, frozen, transaction, rpc};
+    return (struct feed){ledgers, network, accounts, frozen, transaction, NULL, rpc};
 }
 
 struct account_snapshot feed_snapshot(

@@ -8,8 +8,8 @@
 #include "pool/settle_evidence.h"
 #include "rpc/rpc.h"
 
-/* Each member has the contract of the function rpc_MEMBER in rpc/rpc.h, but accounts and frozen fail with
- * ERR_RPC_REFUSED instead of ERR_XDR_UNKNOWN_ARM. */
+/* Each of the first five members has the contract of the function rpc_MEMBER in rpc/rpc.h, but accounts and
+ * frozen fail with ERR_RPC_REFUSED instead of ERR_XDR_UNKNOWN_ARM. */
 struct feed {
     enum err (*ledgers)(
         void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
@@ -19,6 +19,8 @@ struct feed {
     enum err (*frozen)(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
     enum err (*transaction)(
         void *source, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
+    /* The last ledger does not prove itself: later calls may read from another RPC. NULL: there is none. */
+    void (*distrust)(void *source);
     void *source;
 };
 

@@ -13,15 +13,15 @@
 #include "stop.h"
 #include "witness.h"
 
-/* Longer than a step of a working leader can take: the timeouts of an RPC request and of a transaction. With
- * less, replicas could take over from each other again and again. */
+/* Longer than a step of a leader takes when one RPC hangs. With less, replicas would take over from each
+ * other again and again. */
 #define STALE_SLACK_S 30
 
 #define WITNESS_TIMEOUT_MS 5000
 
 struct ingest {
-    struct rpc *rpc;                       /* NULL: the feed is a test's */
-    struct rpc *others[RPC_ADDRESSES_MAX]; /* of witness */
+    struct rpc *rpc; /* NULL: the feed is a test's, or RPC_URL has several addresses, each with an RPC in: */
+    struct rpc *rpcs[RPC_ADDRESSES_MAX], *checks[RPC_ADDRESSES_MAX]; /* of witness */
     struct rpc
         *funds_rpcs[RPC_ADDRESSES_MAX]; /* of funds, whose thread needs its own: one for each address */
     size_t funds_count;
@@ -75,8 +75,10 @@ static void ingest_free(struct ingest *ingest)
     db_free(ingest->ingester.lead.db);
     settle_notes_free(&ingest->ingester.lead.unsure);
     rpc_free(ingest->rpc);
-    for (size_t i = 0; i < ingest->witness.count; i++)
-        rpc_free(ingest->others[i]);
+    for (size_t i = 0; i < ingest->witness.count; i++) {
+        rpc_free(ingest->rpcs[i]);
+        rpc_free(ingest->checks[i]);
+    }
     for (size_t i = 0; i < ingest->funds_count; i++)
         rpc_free(ingest->funds_rpcs[i]);
     status_wipe(&ingest->status);
@@ -127,43 +129,47 @@ static enum err start_without_signals(
     return e;
 }
 
-/* With more than one address in RPC_URL, each of them may have to confirm what another one says. */
-static struct feed make_witness(struct ingest *ingest, struct rpc_settings rpc)
+static void add_rpc(struct ingest *ingest, struct rpc_settings settings)
 {
     struct witness *witness = &ingest->witness;
-    *witness = (struct witness){.main = feed_of_rpc(ingest->rpc),
-        .rpc = ingest->rpc,
-        .outage = {.limit_ms = WITNESS_GIVE_UP_MS},
-        .stalled = {.limit_ms = WITNESS_GIVE_UP_MS}};
-    const size_t addresses = rpc_address_count(rpc.url);
-    if (addresses < 2)
-        return witness->main;
-    rpc.timeout_ms = WITNESS_TIMEOUT_MS;
-    for (; witness->count < addresses; witness->count++) {
-        rpc.only = (unsigned)witness->count + 1;
-        ingest->others[witness->count] = rpc_new(&rpc);
-        witness->others[witness->count] = feed_of_rpc(ingest->others[witness->count]);
-    }
-    return witness_feed(witness);
+    const size_t i = witness->count++;
+    settings.only = (unsigned)i + 1;
+    ingest->rpcs[i] = rpc_new(&settings);
+    settings.timeout_ms = WITNESS_TIMEOUT_MS;
+    ingest->checks[i] = rpc_new(&settings);
+    witness->rpcs[i] =
+        (struct witness_rpc){.feed = feed_of_rpc(ingest->rpcs[i]), .check = feed_of_rpc(ingest->checks[i])};
 }
 
-static void make_funds_rpcs(struct ingest *ingest, struct rpc_settings rpc)
+static void add_funds_rpc(struct ingest *ingest, struct rpc_settings settings)
 {
-    const size_t addresses = rpc_address_count(rpc.url);
-    for (; ingest->funds_count < addresses; ingest->funds_count++) {
-        rpc.only = (unsigned)ingest->funds_count + 1;
-        ingest->funds_rpcs[ingest->funds_count] = rpc_new(&rpc);
-    }
+    settings.only = (unsigned)ingest->funds_count + 1;
+    ingest->funds_rpcs[ingest->funds_count++] = rpc_new(&settings);
 }
 
-static struct feed make_feed(struct ingest *ingest, const struct ingest_settings *settings)
+/* What ingestion reads from, and what it confirms changes with. */
+static void set_feeds(struct ingest *ingest, const struct ingest_settings *settings)
 {
-    if (settings->feed != NULL)
-        return *settings->feed;
+    struct feed *feed = &ingest->ingester.feed, *confirm = &ingest->ingester.confirm.feed;
+    if (settings->feed != NULL) {
+        *feed = *confirm = *settings->feed;
+        return;
+    }
     const struct rpc_settings rpc = {.url = settings->rpc_url, .cancel_fd = ingest->stop.fd};
-    ingest->rpc = rpc_new(&rpc);
-    make_funds_rpcs(ingest, rpc);
-    return make_witness(ingest, rpc);
+    const size_t named = rpc_address_count(rpc.url),
+                 addresses = named < RPC_ADDRESSES_MAX ? named : RPC_ADDRESSES_MAX;
+    ingest->witness = witness_init();
+    for (size_t i = 0; i < addresses; i++)
+        add_funds_rpc(ingest, rpc);
+    for (size_t i = 0; i < addresses && addresses > 1; i++)
+        add_rpc(ingest, rpc);
+    if (addresses > 1) {
+        *feed = witness_feed(&ingest->witness);
+        *confirm = witness_confirm_feed(&ingest->witness);
+    } else {
+        ingest->rpc = rpc_new(&rpc);
+        *feed = *confirm = feed_of_rpc(ingest->rpc);
+    }
 }
 
 static struct lead make_lead(const struct ingest_settings *settings)
@@ -188,18 +194,17 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     status_init(&ingest->status, settings->ledger_seconds);
     ingest->retry = (struct retry){.poll_ms = settings->poll_ms};
     const int64_t stale_ms = (int64_t)(settings->ledger_seconds + STALE_SLACK_S) * 1000;
-    const struct feed feed = make_feed(ingest, settings);
-    ingest->ingester = (struct ingester){.feed = feed,
-        .confirm = {.feed = feed,
-            .outage = {.limit_ms = CONFIRM_GIVE_UP_MS},
-            .reread_every_ms = CONFIRM_REREAD_MS,
-            .funds = ingest->funds_count > 1 ? &ingest->funds.limits : NULL},
+    ingest->ingester = (struct ingester){
+        .confirm = {.outage = {.limit_ms = CONFIRM_GIVE_UP_MS}, .reread_every_ms = CONFIRM_REREAD_MS},
         .lead = make_lead(settings),
         .watch = {.stale_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
         .funds = &ingest->funds,
         .status = &ingest->status,
         .log = {.synchronous = settings->synchronous_failover},
         .fetch_limit = INGESTER_FETCH_MAX};
+    set_feeds(ingest, settings);
+    if (ingest->funds_count > 1)
+        ingest->ingester.confirm.funds = &ingest->funds.limits;
     e = start_without_signals(ingest, settings, detail);
     if (e == ERR_OK)
         *out = ingest;

@@ -93,6 +93,31 @@ static void adapt_fetch(struct ingester *ingester, enum err e, uint32_t requeste
         ingester->fetch_limit = requested > 1 ? requested / 2 : 1;
 }
 
+static bool does_not_prove_itself(enum err e)
+{
+    switch (e) {
+    case ERR_LEDGER_MISMATCH:
+    case ERR_XDR_TRUNCATED:
+    case ERR_XDR_TRAILING:
+    case ERR_XDR_INVALID:
+    case ERR_XDR_UNKNOWN_ARM:
+    case ERR_XDR_TOO_DEEP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Another RPC may have the ledger with everything that proves it. */
+static enum err commit_fetched(
+    struct ingester *ingester, const struct rpc_ledger *received, struct detail *detail)
+{
+    enum err e = commit(ingester, received, detail);
+    if (does_not_prove_itself(e) && ingester->feed.distrust != NULL)
+        ingester->feed.distrust(ingester->feed.source);
+    return e;
+}
+
 static enum err commit_next(struct ingester *ingester, struct detail *detail)
 {
     struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
@@ -107,7 +132,7 @@ static enum err commit_next(struct ingester *ingester, struct detail *detail)
         cursor_check_latest(&ingester->lead.cursor, ingester->latest, detail) != ERR_OK)
         return ERR_LEDGER_MISMATCH;
     for (size_t i = 0; e == ERR_OK && i < ledgers.count; i++)
-        e = commit(ingester, &ledgers.items[i], detail);
+        e = commit_fetched(ingester, &ledgers.items[i], detail);
     return e;
 }
 

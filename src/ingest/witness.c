@@ -4,10 +4,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "witness_others.h"
+#include "ingester.h"
+#include "witness_late.h"
 #include "witness_reads.h"
+#include "witness_rpcs.h"
 
-/* ---- ledgers */
+/* ---- ledgers: compared */
 
 static enum err compare(struct rpc_ledgers *fetched, const struct rpc_ledgers *theirs, struct detail *detail)
 {
@@ -32,87 +34,174 @@ static enum err compare(struct rpc_ledgers *fetched, const struct rpc_ledgers *t
     return ERR_OK;
 }
 
-/* Compares with the first that answers, except the one that they are from. */
-static enum err compare_ledgers(
-    struct witness *witness, size_t except, struct rpc_ledgers *fetched, struct detail *detail)
+/* After an error, fewer ledgers are requested: they may be too large for the time. */
+static void adapt_fetch(struct witness *witness, enum err e)
 {
-    for (size_t i = 0; i < witness->count; i++) {
-        struct rpc_ledgers theirs CLEANUP(rpc_ledgers_free) = {0};
-        const struct feed *other = &witness->others[i];
-        if (i == except || !witness_asks(witness, i))
-            continue;
-        enum err e = other->ledgers(
-            other->source, fetched->items[0].sequence, (uint32_t)fetched->count, &theirs, NULL);
-        if (e == ERR_OK)
-            e = compare(fetched, &theirs, detail);
-        if (e == ERR_OK)
-            witness_answered(witness);
-        if (e == ERR_OK || e == ERR_LEDGER_MISMATCH || e == ERR_CANCELLED)
-            return e;
-    }
-    return witness_missing(witness, ERR_LEDGER_AHEAD, detail);
+    if (witness_is_rpc_error(e))
+        witness->fetch_limit = 1;
+    else if (e == ERR_OK && witness->fetch_limit < INGESTER_FETCH_MAX)
+        witness->fetch_limit++;
 }
 
-/* No other RPC has returned the ledger. A gap that none confirms is waited out: until it closes a ledger, the
- * network may not have the one that main says it has dropped. */
-static enum err not_found(struct witness *witness, enum err e, bool confirmed, struct detail *detail)
+static enum err compare_with(
+    struct witness *witness, size_t i, struct rpc_ledgers *fetched, struct detail *detail)
 {
-    if (e != ERR_LEDGER_GAP || confirmed || witness_given_up(witness))
-        return e;
-    const enum err wait = witness_missing(witness, ERR_LEDGER_AHEAD, detail);
-    return wait == ERR_OK ? e : wait;
+    struct rpc_ledgers theirs CLEANUP(rpc_ledgers_free) = {0};
+    const struct feed *other = witness_asked(witness, i);
+    enum err e =
+        other->ledgers(other->source, fetched->items[0].sequence, (uint32_t)fetched->count, &theirs, NULL);
+    adapt_fetch(witness, e);
+    const bool late = witness_is_late(witness, i, &theirs);
+    if (e == ERR_OK || e == ERR_LEDGER_AHEAD)
+        witness_mark_lead(witness, i, fetched, &theirs);
+    if (e == ERR_OK)
+        e = compare(fetched, &theirs, detail);
+    if (e == ERR_OK)
+        witness_confirms(witness, i);
+    if (late)
+        witness_leave_out_late(witness, i);
+    return e;
 }
 
-/*
- * Main does not have the ledger: e says why, and is the result if no other RPC has it. One ledger a request:
- * an answer has less time than main's.
- */
-static enum err fetch_elsewhere(
-    struct witness *witness, uint32_t start, enum err e, struct rpc_ledgers *out, struct detail *detail)
+/* None has the same. With a third RPC, the next step asks it about what the second one says. */
+static enum err contradicted(struct witness *witness, size_t by)
 {
-    bool confirmed = false;
-    for (size_t i = 0; i < witness->count; i++) {
-        struct rpc_ledgers theirs = {0};
-        const struct feed *other = &witness->others[i];
+    if (witness->count > 2)
+        witness_follow(witness, by, "another RPC has another hash for the ledger");
+    return ERR_LEDGER_MISMATCH;
+}
+
+/* One that has the same is enough. */
+static enum err compare_ledgers(struct witness *witness, struct rpc_ledgers *fetched, struct detail *detail)
+{
+    size_t order[RPC_ADDRESSES_MAX], differs = witness->followed;
+    bool waits = false; /* for one that takes part */
+    witness_order(witness, order);
+    for (size_t k = 1; k < witness->count; k++) {
+        const size_t i = order[k];
         if (!witness_asks(witness, i))
             continue;
-        enum err answer = other->ledgers(other->source, start, 1, &theirs, NULL);
-        if (answer == ERR_OK) {
+        enum err e = compare_with(witness, i, fetched, detail);
+        if (e == ERR_OK || e == ERR_CANCELLED)
+            return e;
+        if (e == ERR_LEDGER_MISMATCH)
+            differs = i;
+        else if (witness->rpcs[i].left_out_ms != 0)
+            witness_leave_out(witness, i);
+        else
+            waits = true;
+    }
+    const bool lasts = waits && outage_lasts(&witness->unconfirmed, clock_ms());
+    if (waits && !lasts)
+        return detail_set(detail, ERR_LEDGER_AHEAD, "no other RPC of RPC_URL has the ledger yet");
+    if (differs != witness->followed)
+        return contradicted(witness, differs);
+    if (lasts)
+        witness_leave_out_others(witness);
+    return ERR_OK;
+}
+
+/* ---- ledgers: which RPC returns them */
+
+/* An RPC that does not have the ledger before start lacks ledgers that were committed. */
+static bool is_behind(uint32_t start, const struct rpc_ledgers *answer)
+{
+    return answer->latest_ledger < start - 1;
+}
+
+/* A search for a ledger that the RPC that is followed has not returned. */
+struct search {
+    uint32_t start;
+    enum err e;      /* of the one that is followed */
+    bool behind;     /* it is */
+    bool lasts;      /* no ledger has come for the limit */
+    bool dropped;    /* another one has dropped the ledger */
+    bool not_closed; /* another one, which is not behind, says that the ledger has not closed yet */
+};
+
+/*
+ * No RPC has the ledger, and the one that is followed says that it has dropped it. A recovery from a gap ends
+ * leases by what RPCs say about accounts. So one that lies, or has stopped, must not cause it alone.
+ */
+static enum err unconfirmed_gap(struct witness *witness, const struct search *search, struct detail *detail)
+{
+    if (!search->lasts && (search->not_closed || !witness_alone(witness)))
+        return detail_set(detail, ERR_LEDGER_AHEAD, "no other RPC of RPC_URL has dropped the ledger");
+    if (search->not_closed)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "one RPC of RPC_URL has dropped ledger %" PRIu32 ", and another says that it has not closed yet:"
+            " find out which one is wrong and remove it",
+            search->start);
+    witness_leave_out_others(witness);
+    return ERR_LEDGER_GAP;
+}
+
+/* Returns whether this answer ends the search. Then that RPC is followed. */
+static bool search_ends(struct search *search, enum err answer, const struct rpc_ledgers *theirs)
+{
+    const bool up_to_date = answer == ERR_LEDGER_AHEAD && !is_behind(search->start, theirs);
+    search->dropped |= answer == ERR_LEDGER_GAP;
+    search->not_closed |= up_to_date;
+    return answer == ERR_OK || (up_to_date && (search->behind || witness_is_rpc_error(search->e)));
+}
+
+/* One ledger a request: others have less time for an answer. */
+static enum err fetch_elsewhere(
+    struct witness *witness, struct search *search, struct rpc_ledgers *out, struct detail *detail)
+{
+    size_t order[RPC_ADDRESSES_MAX];
+    witness_order(witness, order);
+    for (size_t k = 1; k < witness->count; k++) {
+        struct rpc_ledgers theirs = {0};
+        const struct feed *other = witness_asked(witness, order[k]);
+        const enum err answer = other->ledgers(other->source, search->start, 1, &theirs, NULL);
+        if (search_ends(search, answer, &theirs)) {
+            witness_follow(witness, order[k], err_code(search->e));
             rpc_ledgers_free(out);
             *out = theirs;
-            return witness_given_up(witness) ? ERR_OK : compare_ledgers(witness, i, out, detail);
+            return answer;
         }
         rpc_ledgers_free(&theirs);
         if (answer == ERR_CANCELLED)
             return answer;
-        confirmed |= answer == ERR_LEDGER_GAP;
     }
-    return not_found(witness, e, confirmed, detail);
-}
-
-/*
- * Main has dropped the ledger, or says so: a recovery from the gap would end leases by what main says about
- * accounts. Or main has returned no new ledger for so long that it may have stopped following the network, or
- * refuses for ever what another one answers.
- */
-static bool looks_elsewhere(struct witness *witness, enum err e)
-{
-    if (e == ERR_OK)
-        outage_end(&witness->stalled);
-    const bool no_ledger = e == ERR_LEDGER_AHEAD || witness_is_rpc_error(e);
-    return e == ERR_LEDGER_GAP || (no_ledger && outage_lasts(&witness->stalled, clock_ms()));
+    if (search->e != ERR_LEDGER_GAP || search->dropped)
+        return search->e;
+    return unconfirmed_gap(witness, search, detail);
 }
 
 static enum err ledgers(
     void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     struct witness *witness = source;
-    enum err e = witness->main.ledgers(witness->main.source, start, limit, out, detail);
-    if (looks_elsewhere(witness, e))
-        return fetch_elsewhere(witness, start, e, out, detail);
-    if (e == ERR_OK && out->count > 0 && !witness_given_up(witness))
-        e = compare_ledgers(witness, WITNESS_NONE, out, detail);
-    return e;
+    const struct feed *followed = witness_asked(witness, witness->followed);
+    enum err e = followed->ledgers(
+        followed->source, start, limit < witness->fetch_limit ? limit : witness->fetch_limit, out, detail);
+    adapt_fetch(witness, e);
+    if (witness_is_late(witness, witness->followed, out)) {
+        witness_leave_out_late(witness, witness->followed);
+        return ERR_LEDGER_AHEAD; /* what it has returned is not compared with the others any more */
+    }
+    if (e != ERR_OK && e != ERR_CANCELLED) {
+        struct search search = {.start = start,
+            .e = e,
+            .behind = e == ERR_LEDGER_AHEAD && is_behind(start, out),
+            .lasts = outage_lasts(&witness->stalled, clock_ms())};
+        if (e != ERR_LEDGER_AHEAD || search.behind || search.lasts)
+            e = fetch_elsewhere(witness, &search, out, detail);
+    }
+    if (e != ERR_OK)
+        return e;
+    outage_end(&witness->stalled);
+    return compare_ledgers(witness, out, detail);
+}
+
+static void distrust(void *source)
+{
+    struct witness *witness = source;
+    size_t order[RPC_ADDRESSES_MAX];
+    witness_order(witness, order);
+    witness_follow(witness, order[1], "a ledger does not prove itself");
 }
 
 /* ---- transactions and the network */
@@ -122,34 +211,61 @@ static bool same_transaction(const struct rpc_transaction *a, const struct rpc_t
     return a->status == b->status && a->code == b->code && a->ledger == b->ledger;
 }
 
-/* A client may pay again because of the result. One that no other RPC confirms is therefore not found. */
+/*
+ * A client may pay again because of the result. One that no other RPC confirms is therefore not found, unless
+ * it is the one that is followed and all others are left out.
+ */
 static enum err transaction(
     void *source, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
 {
     struct witness *witness = source;
-    enum err e = witness->main.transaction(witness->main.source, hash, out, detail);
-    if (e != ERR_OK || out->status == RPC_TRANSACTION_NOT_FOUND || witness_given_up(witness))
-        return e;
-    for (size_t i = 0; i < witness->count; i++) {
+    const bool alone = witness_alone(witness);
+    size_t order[RPC_ADDRESSES_MAX];
+    witness_order(witness, order);
+    const struct feed *rpc = witness_asked(witness, order[0]);
+    enum err e = rpc->transaction(rpc->source, hash, out, detail);
+    bool found = e == ERR_OK && out->status != RPC_TRANSACTION_NOT_FOUND;
+    for (size_t k = 1; k < witness->count && !alone && (found || witness_is_rpc_error(e)); k++) {
         struct rpc_transaction theirs;
-        const struct feed *other = &witness->others[i];
-        if (!witness_asks(witness, i))
-            continue;
-        e = other->transaction(other->source, hash, &theirs, NULL);
-        if (e == ERR_CANCELLED || (e == ERR_OK && same_transaction(out, &theirs)))
-            return e;
+        rpc = witness_asked(witness, order[k]);
+        const enum err answer = rpc->transaction(rpc->source, hash, &theirs, NULL);
+        if (answer == ERR_CANCELLED || (answer == ERR_OK && found && same_transaction(out, &theirs)))
+            return answer;
+        if (answer == ERR_OK && !found) {
+            *out = theirs;
+            e = ERR_OK;
+            found = theirs.status != RPC_TRANSACTION_NOT_FOUND;
+        }
     }
-    out->status = RPC_TRANSACTION_NOT_FOUND;
-    return ERR_OK;
+    if (e == ERR_OK && !alone)
+        out->status = RPC_TRANSACTION_NOT_FOUND;
+    return e;
 }
 
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)
 {
     const struct witness *witness = source;
-    return witness->main.network(witness->main.source, out, detail);
+    size_t order[RPC_ADDRESSES_MAX];
+    enum err e = ERR_RPC_UNAVAILABLE;
+    witness_order(witness, order);
+    for (size_t k = 0; k < witness->count && witness_is_rpc_error(e); k++) {
+        const struct feed *rpc = witness_asked(witness, order[k]);
+        e = rpc->network(rpc->source, out, detail);
+    }
+    return e;
+}
+
+struct witness witness_init(void)
+{
+    const struct outage none = {.limit_ms = WITNESS_GIVE_UP_MS};
+    return (struct witness){.fetch_limit = INGESTER_FETCH_MAX,
+        .stalled = none,
+        .unconfirmed = none,
+        .unread_recovering = none,
+        .unread_confirming = {.limit_ms = WITNESS_CONFIRM_MS}};
 }
 
 struct feed witness_feed(struct witness *witness)
 {
-    return (struct feed){ledgers, network, witness_accounts, witness_frozen, transaction, witness};
+    return (struct feed){ledgers, network, witness_accounts, witness_frozen, transaction, distrust, witness};
 }

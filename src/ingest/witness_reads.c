@@ -2,13 +2,15 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "witness_others.h"
+#include "witness_rpcs.h"
 
 /* What is asked. */
 struct question {
     const struct public_key *keys;
-    size_t count; /* 0: the list of frozen keys */
+    size_t count;  /* 0: the list of frozen keys */
+    bool confirms; /* what a ledger of the RPC that is followed reports */
 };
 
 struct answer {
@@ -63,12 +65,12 @@ static enum err compare_answers(const struct question *question, const struct an
 }
 
 /*
- * What several RPCs answered as of ledgers that may differ. The first that answers as of the ledger of main's
- * answer, or of a later one, decides. Without one, an RPC that lags and answers the same confirms main's
- * answer as of its own ledger.
+ * What several RPCs answered as of ledgers that may differ. The first that answers as of the ledger of the
+ * first answer, or of a later one, decides. Without one, an RPC that lags and answers the same confirms the
+ * first answer as of its own ledger.
  */
 struct agreement {
-    uint32_t ledger;  /* of main's answer */
+    uint32_t ledger;  /* of the first answer */
     uint32_t lagging; /* the latest earlier ledger as of which another RPC answers the same; 0: none */
     enum err differs; /* the result of comparing with an RPC that lags, if it differs; detail is set */
 };
@@ -85,82 +87,127 @@ static bool agreement_add(struct agreement *agreement, uint32_t as_of, enum err 
     return false;
 }
 
-/* After all RPCs were asked, and none decided. */
-static enum err agreement_end(
-    struct witness *witness, const struct agreement *agreement, uint32_t *ledger, struct detail *detail)
+static struct outage *outage_of(struct witness *witness, const struct question *question)
 {
-    if (agreement->lagging == 0 && agreement->differs == ERR_OK)
-        return witness_missing(witness, ERR_RPC_UNAVAILABLE, detail);
-    if (agreement->lagging == 0)
-        return agreement->differs;
-    *ledger = agreement->lagging;
-    return ERR_OK;
+    return question->confirms ? &witness->unread_confirming : &witness->unread_recovering;
 }
 
-/* Asks main, or, if main fails, the first of the others that answers. *from is the index of that one in
- * others; of main, WITNESS_NONE. */
-static enum err ask_first(struct witness *witness, const struct question *question, struct answer *out,
-    size_t *from, struct detail *detail)
+/* One RPC has answered, and no other one. waits: for one that takes part. */
+static enum err not_compared(struct witness *witness, const struct question *question, bool is_followed,
+    bool waits, struct detail *detail)
 {
-    enum err e = ask(&witness->main, question, out, detail);
-    *from = WITNESS_NONE;
-    for (size_t i = 0; i < witness->count && witness_is_rpc_error(e); i++) {
-        if (!witness_asks(witness, i))
+    const bool enough = is_followed ? !waits : question->confirms;
+    if (enough || outage_lasts(outage_of(witness, question), clock_ms()))
+        return ERR_OK;
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "no other RPC of RPC_URL has answered yet");
+}
+
+/* Asks the RPCs in their order until one answers: *k is its place in the order. */
+static enum err ask_first(struct witness *witness, const size_t order[], const struct question *question,
+    struct answer *out, size_t *k, struct detail *detail)
+{
+    enum err e = ask(witness_asked(witness, order[0]), question, out, detail);
+    *k = 0;
+    for (size_t next = 1; next < witness->count && witness_is_rpc_error(e); next++) {
+        if (!witness_asks(witness, order[next]))
             continue;
         answer_free(out);
-        const enum err answer = ask(&witness->others[i], question, out, NULL);
+        const enum err answer = ask(witness_asked(witness, order[next]), question, out, NULL);
         if (witness_is_rpc_error(answer))
             continue;
-        *from = i;
+        *k = next;
         e = answer;
     }
     return e;
 }
 
-/* Asks one RPC and compares its answer with those of the others. The caller frees *out, also after an error.
- */
+/* Asks one RPC and compares its answer with those of the ones after it in the order. The caller frees *out,
+ * also after an error. */
 static enum err ask_and_compare(
     struct witness *witness, const struct question *question, struct answer *out, struct detail *detail)
 {
-    size_t from;
-    enum err e = ask_first(witness, question, out, &from, detail);
-    if (e != ERR_OK || witness_given_up(witness))
+    size_t order[RPC_ADDRESSES_MAX], first;
+    bool waits = false;
+    witness_order(witness, order);
+    enum err e = ask_first(witness, order, question, out, &first, detail);
+    if (e != ERR_OK)
         return e;
     struct agreement agreement = {.ledger = out->ledger};
-    for (size_t i = 0; i < witness->count; i++) {
+    for (size_t k = first + 1; k < witness->count; k++) {
         struct answer theirs CLEANUP(answer_free) = {0};
-        if (i == from || !witness_asks(witness, i))
+        if (!witness_asks(witness, order[k]))
             continue;
-        e = ask(&witness->others[i], question, &theirs, NULL);
+        e = ask(witness_asked(witness, order[k]), question, &theirs, NULL);
         if (e == ERR_CANCELLED)
             return e;
+        if (e != ERR_OK && witness->rpcs[order[k]].left_out_ms != 0)
+            witness_leave_out(witness, order[k]);
+        else
+            waits = true;
         if (e != ERR_OK)
             continue;
         e = compare_answers(question, out, &theirs, detail);
+        if (e == ERR_OK)
+            outage_end(outage_of(witness, question));
         if (agreement_add(&agreement, theirs.ledger, &e))
             return e;
     }
-    return agreement_end(witness, &agreement, &out->ledger, detail);
+    if (agreement.lagging != 0)
+        out->ledger = agreement.lagging;
+    else if (agreement.differs == ERR_OK)
+        return not_compared(witness, question, first == 0, waits, detail);
+    return agreement.lagging != 0 ? ERR_OK : agreement.differs;
+}
+
+static enum err read_accounts(struct witness *witness, const struct question *question,
+    struct rpc_account out[], uint32_t *ledger, struct detail *detail)
+{
+    struct answer answer CLEANUP(answer_free) = {0};
+    enum err e = ask_and_compare(witness, question, &answer, detail);
+    *ledger = answer.ledger;
+    memcpy(out, answer.accounts, question->count * sizeof out[0]);
+    return e;
+}
+
+static enum err read_frozen(struct witness *witness, bool confirms, struct frozen_accounts *out,
+    uint32_t *ledger, struct detail *detail)
+{
+    struct answer answer CLEANUP(answer_free) = {0};
+    const struct question question = {NULL, 0, confirms};
+    enum err e = ask_and_compare(witness, &question, &answer, detail);
+    *ledger = answer.ledger;
+    *out = answer.frozen;
+    answer.frozen = (struct frozen_accounts){0};
+    return e;
 }
 
 enum err witness_accounts(void *source, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail)
 {
-    struct answer answer CLEANUP(answer_free) = {0};
-    const struct question question = {keys, count};
-    enum err e = ask_and_compare(source, &question, &answer, detail);
-    *ledger = answer.ledger;
-    memcpy(out, answer.accounts, count * sizeof out[0]);
-    return e;
+    return read_accounts(source, &(struct question){keys, count, false}, out, ledger, detail);
 }
 
 enum err witness_frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
-    struct answer answer CLEANUP(answer_free) = {0};
-    const struct question question = {NULL, 0};
-    enum err e = ask_and_compare(source, &question, &answer, detail);
-    *ledger = answer.ledger;
-    *out = answer.frozen;
-    answer.frozen = (struct frozen_accounts){0};
-    return e;
+    return read_frozen(source, false, out, ledger, detail);
+}
+
+static enum err confirm_accounts(void *source, const struct public_key keys[], size_t count,
+    struct rpc_account out[], uint32_t *ledger, struct detail *detail)
+{
+    return read_accounts(source, &(struct question){keys, count, true}, out, ledger, detail);
+}
+
+static enum err confirm_frozen(
+    void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    return read_frozen(source, true, out, ledger, detail);
+}
+
+struct feed witness_confirm_feed(struct witness *witness)
+{
+    struct feed feed = witness_feed(witness);
+    feed.accounts = confirm_accounts;
+    feed.frozen = confirm_frozen;
+    return feed;
 }

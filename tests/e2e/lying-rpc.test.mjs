@@ -144,7 +144,7 @@ test('DR4 getLedgers entries: removed accounts that getLedgerEntries has cost a 
   lie({ getLedgers: claimRemoved(live.channelAccount, other) });
   await follows('while entries are invented');
   await truth('invented entries');
-  assert.match(service.log.slice(from), /claims a change of a channel account that the RPC does not confirm/);
+  assert.match(service.log.slice(from), /reports a change of a channel account that the RPC contradicts/);
   await untouched('invented entries');
 });
 

@@ -1,207 +1,300 @@
-// Two RPCs in RPC_URL, of which one lies: one that lies about ledgers stops ingestion until it agrees again or is removed, whichever comes
-// first in the list; one that lies about accounts or transactions decides nothing; one that is unavailable or lags is left out; a ledger that
-// one has dropped is read from the other. A lease is open all the time: nothing of that ends it.
+// Two RPCs in RPC_URL, of which one lies: one that lies about ledgers stops ingestion until it agrees again or is removed, whichever of them
+// is followed; one that lies about accounts or transactions decides nothing; one that is unavailable or lags is left out; a ledger that one has
+// dropped is read from the other. A lease is open all the time: nothing of that ends it. Most of the time these tests wait for limits of 30 s, so
+// each group has a world of its own, and all groups run at the same time.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
-import { freePort, payment, payThrough, startWorld, submit, until } from './harness.mjs';
-import { claimRemoved, dropped, failedResult, missing, refuse, setResult, stoppedAt } from './lies.mjs';
+import { freePort, payment, payThrough, sleep, startWorld, submit, until } from './harness.mjs';
+import { claimRemoved, dropped, eachAccount, eachLedger, failedResult, flip, missing, outside, refuse, setResult, stoppedAt } from './lies.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
 const STOPPED_MS = 2000; // in which several ledgers close
-let world, service, users, first, second, other, lease; // lease: the hash of the open one
+const LATE = 120; // ledgers: 36 s, when grants refuse the last ledger as too old
+const ALONE = 'one is believed alone', AGAIN = 'it takes part again', READ_FROM = /ledgers are read from another RPC of RPC_URL" failed=\d next=(\d)/g;
 
-/** A proxy of the network, whose `say` may replace an answer. */
-async function rpc() {
-  const it = {};
-  const proxy = await proxyRpc(world.localnet.url, async (call, forward) => (it.say ?? (async (_, answer) => answer()))(call, forward));
-  return Object.assign(it, proxy);
+/** A world with two RPCs in front of its network, whose `say` may replace an answer. */
+class TwoRpcs {
+  async start() {
+    this.world = await startWorld({ accounts: 16, ledgerMs: 300 });
+    this.rpcs = [await this.#rpc(), await this.#rpc()];
+    Object.assign(this.world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '30', RPC_URL: this.rpcs.map(({ url }) => url).join() });
+    this.service = await this.world.serve();
+    this.users = [await this.world.newAccount(), await this.world.newAccount()];
+  }
+
+  async #rpc() {
+    const it = {};
+    return Object.assign(it, await proxyRpc(this.world.localnet.url, // null: calls that arrive while the world ends
+      (call, forward) => (it.say ?? ((_, answer) => answer()))(call, forward).catch(() => null)));
+  }
+
+  async stop() {
+    await this.world?.stop();
+    this.rpcs?.forEach(rpc => rpc.close());
+  }
+
+  /** Waits until both RPCs are compared, and opens a lease. */
+  async begin() {
+    for (const rpc of this.rpcs)
+      rpc.say = undefined;
+    await until(() => this.log.lastIndexOf(ALONE) <= this.log.lastIndexOf(AGAIN), 120_000, 'RPCs are compared');
+    await this.atTheTip();
+    this.lease = (await this.take()).hash;
+  }
+
+  get log() {
+    return this.service.log;
+  }
+
+  /** The RPC from which ledgers are read, and the other one. */
+  get followed() {
+    return this.rpcs[Number([...this.log.matchAll(READ_FROM)].at(-1)?.[1] ?? 1) - 1];
+  }
+
+  get other() {
+    return this.rpcs.find(rpc => rpc !== this.followed);
+  }
+
+  async take() {
+    const { status, json } = await this.service.post('/v1/transactions',
+      { transactionXdr: payment(this.world, ...this.users).toXDR(), timeoutSeconds: 300 });
+    assert.equal(status, 201, JSON.stringify(json));
+    return json;
+  }
+
+  statusOf = async hash => (await this.service.get(`/v1/transactions/${hash}`)).json.status;
+
+  /** Waits until serve logs something after this call. */
+  logs(pattern, ms, what) {
+    const from = this.log.length;
+    return until(() => pattern.test(this.log.slice(from)), ms, what);
+  }
+
+  async follows(what) {
+    const start = await this.world.cursor();
+    await until(async () => await this.world.cursor() > start + 2, 90_000, `ledgers are followed ${what}:\n${this.log.slice(-2000)}`);
+  }
+
+  async atTheTip() {
+    await this.follows('again');
+    await until(async () => await this.world.cursor() + 5 > (await this.world.network.getLatestLedger()).sequence, 60_000, 'the latest ledger is committed');
+  }
+
+  /** No lease has ended, and no account is quarantined. */
+  async untouched() {
+    const [[closed, states]] = await this.world.sql(`SELECT (SELECT settled_at IS NOT NULL FROM fairway.lease_history WHERE hash = '\\x${this.lease}'),
+      (SELECT string_agg(DISTINCT state, ',') FROM fairway.channel_accounts)`);
+    assert.equal(closed, 'f', 'the lease is open');
+    assert.equal(states, 'active');
+  }
+
+  /** The account of the open lease, and an idle one. */
+  async accounts() {
+    const [[leased]] = await this.world.sql(`SELECT public_key FROM fairway.channel_accounts WHERE lease_hash = '\\x${this.lease}'`);
+    const [[idle]] = await this.world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL ORDER BY slot LIMIT 1");
+    return [leased, idle];
+  }
+
+  pay = () => payThrough(this.world, this.service, ...this.users);
 }
 
-before(async () => {
-  world = await startWorld({ accounts: 16, ledgerMs: 300 });
-  other = await startLocalnet({ port: 0, ledgerMs: 30, passphrase: 'another network' }); // it has every number that ours has
-  [first, second] = [await rpc(), await rpc()];
-  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '30', RPC_URL: `${first.url},${second.url}` });
-  service = await world.serve();
-  users = await Promise.all([world.newAccount(), world.newAccount()]);
-});
-beforeEach(async () => {
-  first.say = second.say = undefined;
-  await begin();
-});
-after(async () => {
-  await world?.stop();
-  first?.close();
-  second?.close();
-  await other?.close();
-});
-
-/** Waits until both RPCs are compared, and opens a lease. */
-async function begin() {
-  await until(() => service.log.lastIndexOf('no second RPC responds') <= service.log.lastIndexOf('a second RPC responds again'), 120_000, 'RPCs are compared');
-  await follows('before');
-  lease = (await take()).hash;
+/** Tests that share a world: define(two). */
+function group(name, define) {
+  describe(name, { concurrency: 1 }, () => {
+    const two = new TwoRpcs();
+    before(() => two.start());
+    beforeEach(() => two.begin());
+    after(() => two.stop());
+    define(two);
+  });
 }
 
-async function take() {
-  const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
-  assert.equal(status, 201, JSON.stringify(json));
-  return json;
-}
-
-/** Waits until serve logs something after this call. */
-function logs(pattern, ms, what) {
-  const from = service.log.length;
-  return until(() => pattern.test(service.log.slice(from)), ms, what);
-}
-
-const sleep = ms => new Promise(wake => setTimeout(wake, ms));
-const follows = async what => {
-  const start = await world.cursor();
-  await until(async () => await world.cursor() > start + 2, 60_000, `ledgers are followed ${what}:\n${service.log.slice(-2000)}`);
-};
-const untouched = async () => {
-  const [[closed, states]] = await world.sql(`SELECT (SELECT settled_at IS NOT NULL FROM fairway.lease_history WHERE hash = '\\x${lease}'),
-    (SELECT string_agg(DISTINCT state, ',') FROM fairway.channel_accounts)`);
-  assert.equal(closed, 'f', 'the lease is open');
-  assert.equal(states, 'active');
-};
-const otherHash = async (call, forward) => {
-  const answer = await forward();
-  answer.result?.ledgers?.forEach(ledger => (ledger.hash = 'ab'.repeat(32)));
-  return answer;
-};
-const ofOtherNetwork = async call => (await fetch(other.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(call) })).json();
 const away = async () => null;
 /** Lies by method: functions of the true answer and the call. */
 const lying = says => async (call, forward) => {
   const answer = await forward();
   return says[call.method] === undefined ? answer : says[call.method](answer, call);
 };
+const otherHash = lying({ getLedgers: eachLedger(ledger => (ledger.hash = 'ab'.repeat(32))) });
 
-for (const [name, liar, say] of [
-  ['the second RPC has another hash for a ledger', () => second, otherHash],
-  ['the first RPC has another hash for a ledger', () => first, otherHash],
-  ['the second RPC serves another network', () => second, ofOtherNetwork],
-])
-  test(`DR4 ${name}: ingestion stops, says why, and goes on when they agree again`, { timeout: 240_000 }, async () => {
-    const stops = logs(/level=error msg="ingestion stopped.*at one RPC of RPC_URL and .* at another/, 60_000, 'ingestion stops');
-    liar().say = say;
-    await stops;
-    const stopped = await world.cursor();
-    await sleep(STOPPED_MS);
-    assert.equal(await world.cursor(), stopped);
-    assert.equal((await service.get('/readyz')).status, 503);
-    assert.equal((await service.get(`/v1/transactions/${lease}`)).json.status, 'pending');
-    await untouched();
-    const recovers = logs(/ingestion recovered/, 60_000, 'the recovery is logged');
-    liar().say = undefined;
+describe('two RPCs', { concurrency: true, timeout: 900_000 }, () => {
+  group('one that lies about ledgers', two => {
+    let other;
+    before(async () => (other = await startLocalnet({ port: 0, ledgerMs: 30, passphrase: 'another network' }))); // it has every number that ours has
+    after(() => other?.close());
+    const ofOtherNetwork = async call => (await fetch(other.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(call) })).json();
+
+    for (const [name, liar, say] of [
+      ['the other RPC has another hash for a ledger', () => two.other, () => otherHash],
+      ['the RPC that is followed has another hash for a ledger', () => two.followed, () => otherHash],
+      ['the other RPC serves another network', () => two.other, () => ofOtherNetwork],
+    ])
+      test(`DR4 ${name}: ingestion stops, says why, and goes on when they agree again`, async () => {
+        const stops = two.logs(/level=error msg="ingestion stopped.*at one RPC of RPC_URL and .* at another/, 60_000, 'ingestion stops'), lies = liar();
+        lies.say = say();
+        await stops;
+        const stopped = await two.world.cursor();
+        await sleep(STOPPED_MS);
+        assert.equal(await two.world.cursor(), stopped);
+        assert.equal((await two.service.get('/readyz')).status, 503);
+        assert.equal(await two.statusOf(two.lease), 'pending');
+        await two.untouched();
+        const recovers = two.logs(/ingestion recovered/, 60_000, 'the recovery is logged');
+        lies.say = undefined;
+        await recovers;
+        await two.follows('after');
+        assert.equal((await two.service.get('/readyz')).status, 200);
+        await two.pay();
+      });
+
+    test('DR4 the RPC that is followed changes a bit of the metadata: ledgers are read from the other one', async () => {
+      const liar = two.followed;
+      liar.say = lying({ getLedgers: flip(400) });
+      await until(() => two.followed !== liar, 30_000, 'the other one is followed');
+      await two.follows('from the other one');
+      await two.untouched();
+    });
+
+    test('a liar that is removed from RPC_URL stops nothing; nor does one that is unavailable at the start', async () => {
+      const [first, second] = two.rpcs, stops = two.logs(/ingestion stopped/, 60_000, 'ingestion stops');
+      second.say = otherHash;
+      await stops;
+      await two.service.kill();
+      two.service = await two.world.serve({ RPC_URL: first.url });
+      await two.follows('with the other one alone');
+      await two.pay();
+      await two.service.kill();
+      second.say = undefined;
+      two.service = await two.world.serve({ RPC_URL: `http://127.0.0.1:${await freePort()},${second.url}` });
+      await two.follows('with the first one away');
+      await two.untouched();
+    });
+  });
+
+  group('gaps', two => {
+    test('DR5 one RPC says that ledgers are lost, and lies about accounts: the other one is followed, and grants go on', async () => {
+      const from = two.log.length, [leased] = await two.accounts();
+      two.followed.say = lying({ getLedgers: outside(900000, 900010),
+        getLedgerEntries: eachAccount((account, address) => address === leased ? { ...account, seqNum: account.seqNum + 1n } : account) });
+      await two.atTheTip();
+      await sleep(5000);
+      assert.doesNotMatch(two.log.slice(from), /grants are suspended/);
+      assert.deepEqual(await two.world.sql('SELECT grants_allowed FROM fairway.cursor'), [['t']]);
+      await two.untouched();
+      await two.pay();
+    });
+
+    for (const [name, says, label] of [
+      ['one RPC says that the transaction failed: the lease is consumed', { getTransaction: setResult({ status: 'FAILED', resultXdr: failedResult }) }, 'consumed'],
+      ['one RPC does not find the transaction: the lease is consumed', { getTransaction: setResult({ status: 'NOT_FOUND' }) }, 'consumed'],
+      ['both RPCs say how the transaction ended: so does the lease', {}, 'confirmed'],
+      ['one RPC reads no account: the other one does', { getLedgerEntries: refuse(-32603, 'internal error') }, 'confirmed'],
+    ])
+      test(`DR5 after a gap, ${name}`, async () => {
+        const paid = await two.take(), inner = TransactionBuilder.fromXDR(paid.transactionXdr, two.world.passphrase), { followed, other } = two;
+        inner.sign(two.users[0]);
+        const bumped = (await two.service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() })).json;
+        followed.say = other.say = lying({ getLedgers: stoppedAt(await two.world.cursor()) });
+        await submit(two.world, bumped.transactionXdr);
+        const { ledger } = await until(async () => {
+          const found = await two.world.network.getTransaction(bumped.hash);
+          return found.status === 'SUCCESS' && found;
+        }, 30_000, 'the payment is in a ledger');
+        await until(async () => (await two.world.network.getLatestLedger()).sequence > ledger, 10_000, 'a ledger after it');
+        other.say = lying({ getLedgers: dropped(ledger) });
+        followed.say = lying({ getLedgers: dropped(ledger), ...says });
+        const status = await until(async () => {
+          const now = await two.statusOf(paid.hash);
+          return now !== 'pending' && now;
+        }, 120_000, 'the gap is recovered');
+        assert.equal(status, label);
+        await two.untouched();
+        followed.say = other.say = undefined;
+        await two.follows('after the gap');
+      });
+  });
+
+  group('accounts', two => {
+    test('DR4 an RPC invents a removal in the metadata, and refuses reads: the other one is read, and the accounts stay active', async () => {
+      const from = two.log.length, accounts = await two.accounts();
+      two.followed.say = lying({ getLedgers: claimRemoved(...accounts), getLedgerEntries: refuse(-32601, 'method not found') });
+      await two.follows('while it lies');
+      assert.match(two.log.slice(from), /reports a change of a channel account that the RPC contradicts/);
+      await two.untouched();
+    });
+
+    test('DR4 an RPC invents a removal in the metadata and in its reads: the accounts are not leased until both say the same', async () => {
+      const from = two.log.length, accounts = await two.accounts(), liar = two.followed;
+      liar.say = lying({ getLedgers: claimRemoved(...accounts), getLedgerEntries: missing(...accounts) });
+      for (const account of accounts)
+        await until(async () => /no RPC has confirmed yet$/.test((await two.world.stateOf(account))[1]), 120_000, 'the account is quarantined');
+      assert.match(two.log.slice(from), /two RPCs of RPC_URL differ about account/);
+      await two.follows('without the accounts');
+      assert.equal(await two.statusOf(two.lease), 'pending');
+      liar.say = undefined;
+      for (const account of accounts)
+        await until(async () => (await two.world.stateOf(account))[0] === 'active', 120_000, 'the account is released');
+      await two.untouched();
+    });
+  });
+
+  // one that is unavailable is left out after 30 s; one that is followed and stands still at the tip, after twice that
+  for (const [name, unwell, says, least_ms] of [
+    ['the other RPC is unavailable', two => two.other, () => away, 25_000],
+    ['the RPC that is followed is unavailable', two => two.followed, () => away, 25_000],
+    ['the RPC that is followed stands still', two => two.followed, last => lying({ getLedgers: stoppedAt(last + 3) }), 55_000],
+  ])
+    group(name, two => test(`DR6 ${name}: it is left out with a warning, and compared again later`, async () => {
+      const from = two.log.length, rpc = unwell(two), begun = Date.now(), last = await two.world.cursor();
+      const warns = two.logs(new RegExp(`level=warn msg="[^"]*${ALONE}`), 120_000, 'the warning');
+      rpc.say = says(last);
+      await warns;
+      assert.ok(Date.now() - begun > least_ms);
+      assert.notEqual(two.followed, rpc);
+      await until(async () => await two.world.cursor() > last + 110, 60_000, 'ledgers are followed far beyond'); // more than RPCs may be apart
+      await two.atTheTip();
+      assert.equal((await two.service.get('/readyz')).status, 200);
+      assert.doesNotMatch(two.log.slice(from), /ingestion stopped/);
+      await two.untouched();
+      const again = two.logs(new RegExp(AGAIN), 60_000, 'it takes part again');
+      rpc.say = undefined;
+      await again;
+    }));
+
+  for (const [name, late] of [['the other RPC', two => two.other], ['the RPC that is followed', two => two.followed]])
+    group(`${name} is late`, two => test(`DR6 ${name} returns each ledger long after the other one: it is left out, and grants go on`, async () => {
+      const rpc = late(two), { network } = two.world, stopped = await two.world.cursor() + 3;
+      const latest = async () => (await network.getLatestLedger()).sequence;
+      for (const each of two.rpcs)
+        each.say = lying({ getLedgers: stoppedAt(stopped) });
+      await until(async () => await latest() > stopped + LATE, 90_000, 'ledgers close');
+      two.rpcs.find(each => each !== rpc).say = undefined;
+      rpc.say = async (call, forward) => {
+        const answer = await forward();
+        return call.method === 'getLedgers' ? stoppedAt(await latest() - LATE)(answer, call) : answer;
+      };
+      await two.follows('as the late one has them');
+      assert.ok(await latest() > await two.world.cursor() + LATE / 2, 'ledgers are late');
+      await two.logs(/an RPC of RPC_URL returns ledgers late/, 90_000, 'the warning');
+      assert.notEqual(two.followed, rpc);
+      await two.atTheTip();
+      await sleep(STOPPED_MS);
+      await two.atTheTip();
+      await two.pay();
+      await two.untouched();
+    }));
+
+  group('both', two => test('DR6 both RPCs are away: nothing changes, and ingestion goes on by itself when they are back', async () => {
+    for (const rpc of two.rpcs)
+      rpc.say = away;
+    await until(async () => (await two.service.get('/readyz')).status === 503, 60_000, 'not ready');
+    await two.untouched();
+    const recovers = two.logs(/ingestion recovered/, 60_000, 'the recovery is logged');
+    for (const rpc of two.rpcs)
+      rpc.say = undefined;
     await recovers;
-    await follows('after');
-    assert.equal((await service.get('/readyz')).status, 200);
-    await payThrough(world, service, users[0], users[1]);
-  });
-
-test('DR5 one RPC says that ledgers are lost: they are read from the other one, and grants go on', { timeout: 240_000 }, async () => {
-  const from = service.log.length;
-  first.say = async (call, forward) => call.method !== 'getLedgers' ? forward() : { jsonrpc: '2.0', id: call.id,
-    error: { code: -32600, message: 'start ledger must be between the oldest ledger: 900000 and the latest ledger: 900010 for this rpc instance.' } };
-  await follows('from the second RPC');
-  assert.doesNotMatch(service.log.slice(from), /grants are suspended/);
-  assert.deepEqual(await world.sql('SELECT grants_allowed FROM fairway.cursor'), [['t']]);
-  await untouched();
-  first.say = undefined;
-  await follows('after');
-});
-
-test('DR4 the first RPC invents a removal in the metadata and in its reads: the accounts are not leased until both say the same', { timeout: 600_000 }, async () => {
-  const [[leased]] = await world.sql(`SELECT public_key FROM fairway.channel_accounts WHERE lease_hash = '\\x${lease}'`);
-  const [[idle]] = await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL ORDER BY slot LIMIT 1");
-  const from = service.log.length;
-  first.say = lying({ getLedgers: claimRemoved(leased, idle), getLedgerEntries: missing(leased, idle) });
-  for (const account of [leased, idle])
-    await until(async () => /could not be read yet$/.test((await world.stateOf(account))[1]), 120_000, 'the account is quarantined');
-  assert.match(service.log.slice(from), /two RPCs of RPC_URL differ about account/);
-  await follows('without the accounts');
-  assert.equal((await service.get(`/v1/transactions/${lease}`)).json.status, 'pending');
-  first.say = undefined;
-  for (const account of [leased, idle])
-    await until(async () => (await world.stateOf(account))[0] === 'active', 120_000, 'the account is released');
-  await untouched();
-});
-
-for (const [name, says, label] of [
-  ['the first RPC says that the transaction failed: the lease is consumed', { getTransaction: setResult({ status: 'FAILED', resultXdr: failedResult }) }, 'consumed'],
-  ['the first RPC does not find the transaction: the lease is consumed', { getTransaction: setResult({ status: 'NOT_FOUND' }) }, 'consumed'],
-  ['both RPCs say how the transaction ended: so does the lease', {}, 'confirmed'],
-  ['the first RPC reads no account: the second one does', { getLedgerEntries: refuse(-32603, 'internal error') }, 'confirmed'],
-])
-  test(`DR5 after a gap, ${name}`, { timeout: 240_000 }, async () => {
-    const paid = await take(), inner = TransactionBuilder.fromXDR(paid.transactionXdr, world.passphrase);
-    inner.sign(users[0]);
-    const bumped = (await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() })).json;
-    first.say = second.say = lying({ getLedgers: stoppedAt(await world.cursor()) });
-    await submit(world, bumped.transactionXdr);
-    const { ledger } = await until(async () => {
-      const found = await world.network.getTransaction(bumped.hash);
-      return found.status === 'SUCCESS' && found;
-    }, 30_000, 'the payment is in a ledger');
-    await until(async () => (await world.network.getLatestLedger()).sequence > ledger, 10_000, 'a ledger after it');
-    second.say = lying({ getLedgers: dropped(ledger) });
-    first.say = lying({ getLedgers: dropped(ledger), ...says });
-    const status = await until(async () => {
-      const { json } = await service.get(`/v1/transactions/${paid.hash}`);
-      return json.status !== 'pending' && json.status;
-    }, 120_000, 'the gap is recovered');
-    assert.equal(status, label);
-    await untouched();
-    first.say = second.say = undefined;
-    await follows('after the gap');
-  });
-
-test('DR6 an RPC that is unavailable or lags is left out with a warning, and compared again later', { timeout: 600_000 }, async () => {
-  const answers = async (call, forward) => call.method === 'getLedgers' && call.params.startLedger > stuck
-    ? { jsonrpc: '2.0', id: call.id, error: { code: -32600, message: `start ledger must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.` } }
-    : forward();
-  let stuck;
-  // when the first one is unavailable, the second one is followed, and is the one that lags then
-  for (const [rpc, say] of [[second, away], [first, away], [second, answers]]) {
-    await begin();
-    stuck = await world.cursor();
-    const warns = logs(/level=warn msg="no second RPC responds, or it lags/, 120_000, 'the warning'), begun = Date.now();
-    rpc.say = say;
-    await warns;
-    // 30 s for an RPC that is compared; as long again for the one that is followed, which only lags
-    assert.ok(Date.now() - begun > (say === answers ? 55_000 : 25_000));
-    await follows('without it');
-    await untouched();
-    rpc.say = undefined;
-  }
-});
-
-test('DR6 both RPCs are away: nothing changes, and ingestion goes on by itself when they are back', { timeout: 240_000 }, async () => {
-  first.say = second.say = away;
-  await until(async () => (await service.get('/readyz')).status === 503, 60_000, 'not ready');
-  await untouched();
-  const recovers = logs(/ingestion recovered/, 60_000, 'the recovery is logged');
-  first.say = second.say = undefined;
-  await recovers;
-  await follows('after');
-});
-
-test('a liar that is removed from RPC_URL stops nothing; nor does one that is unavailable at the start', { timeout: 240_000 }, async () => {
-  const stops = logs(/ingestion stopped/, 60_000, 'ingestion stops');
-  second.say = otherHash;
-  await stops;
-  await service.kill();
-  service = await world.serve({ RPC_URL: first.url });
-  await follows('with the other one alone');
-  await payThrough(world, service, users[0], users[1]);
-  await service.kill();
-  second.say = undefined;
-  service = await world.serve({ RPC_URL: `http://127.0.0.1:${await freePort()},${second.url}` });
-  await follows('with the first one away');
-  await untouched();
+    await two.follows('after');
+  }));
 });

@@ -293,7 +293,7 @@ static enum err transaction(
 
 struct feed ledger_feed_source(struct ledger_feed *feed)
 {
-    return (struct feed){ledgers, network, accounts, frozen, transaction, feed};
+    return (struct feed){ledgers, network, accounts, frozen, transaction, NULL, feed};
 }
 
 enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const struct rpc_ledger *named,
