@@ -5,8 +5,9 @@
 #include "db/db.h"
 
 struct oldest_snapshot {
-    int64_t
-        age_s; /* since the first ledger after it was committed; 0: none is that old, and the rest is empty */
+    /* Seconds since the first ledger that was committed after the snapshot was taken; 0: no ledger was, and
+     * the rest is empty. */
+    int64_t age_s;
     char what[32]; /* as in struct lock_pin */
     char name[64]; /* of the session's application, of the prepared transaction or of the slot */
     char user[64]; /* "" for the last two */

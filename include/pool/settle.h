@@ -9,10 +9,9 @@
 #include "db/db.h"
 #include "pool/settle_evidence.h"
 
-/* When the pool is searched again for leases that have expired. A search reads the whole pool, and says when
- * the next of its open leases expires; it says nothing of leases that are granted later. So the pool is
- * searched again after SETTLE_SEARCH_SECONDS at most, and only a lease that lives for a shorter time ends
- * later than with the first ledger that could not include it. */
+/* When the pool is searched again for leases that have expired. A search reads the whole pool and knows when
+ * the next lease expires, but not of leases granted after it. So it is repeated after SETTLE_SEARCH_SECONDS.
+ * Only a lease that lives for less than that can end late. */
 #define SETTLE_SEARCH_SECONDS 10
 struct settle_search {
     bool done;            /* else: with the next ledger */

@@ -12,8 +12,7 @@
 static const char sql_record[] = "SELECT fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
 /* The array has the order of grant_sharing.waited_ms: the requests of the batch come first. */
-static const char sql_publish_rest[] =
-    "UPDATE fairway.waiting w SET since = w.since[$2 + 1 :] WHERE w.replica = $1";
+static const char sql_publish_rest[] = "SELECT fairway.stop_waiting($1, $2)";
 
 /* The transaction id alone is no proof: after a failover it may be that of another transaction. */
 static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8),"

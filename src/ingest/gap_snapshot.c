@@ -7,7 +7,7 @@
 
 static const char sql_snapshot[] =
     "SELECT a.public_key, a.state = 'active', " SUBMISSION_KIND ", a.lease_hash, a.lease_sequence"
-    " FROM fairway.channel_accounts a WHERE a.state <> 'retired' ORDER BY a.slot";
+    " FROM fairway.pool_accounts a ORDER BY a.slot";
 
 static enum err read_row(
     const struct db_rows *rows, size_t row, struct gap_account *out, struct detail *detail)

@@ -10,21 +10,15 @@
 /* One statement, hence one snapshot: a ledger that creates accounts also decides the submission, and
  * provisioning would count the accounts as missing if it saw only one of both. */
 static const char sql_counts[] =
-    "SELECT a.idle, a.leased, a.creating, a.retiring, a.retiring_leased, a.quarantined, a.oldest_lease,"
+    "SELECT a.idle, a.leased, a.creating, a.retiring, a.retiring_leased, a.quarantined,"
+    " greatest(floor(extract(epoch FROM clock_timestamp() - a.oldest_lease)), 0)::int8,"
     " coalesce(c.sequence, 0), coalesce(c.close_time, 0), t.clock - coalesce(c.close_time, t.clock),"
     " greatest(t.clock, c.close_time), coalesce(c.grants_allowed, false), coalesce(" GRANTS_ON_HOLD
     ", false), coalesce(c.held_until, 0), coalesce(c.grants_reason, c.hold_reason, ''),"
     " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
     " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
     "   WHERE p.parent = 'leases'), -1)::int8"
-    " FROM (SELECT count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NULL) AS idle,"
-    "   count(*) FILTER (WHERE b.state = 'active' AND b.lease_hash IS NOT NULL) AS leased,"
-    "   count(*) FILTER (WHERE b.state = 'creating') AS creating,"
-    "   count(*) FILTER (WHERE b.state = 'retiring') AS retiring,"
-    "   count(*) FILTER (WHERE b.state = 'retiring' AND b.lease_hash IS NOT NULL) AS retiring_leased,"
-    "   count(*) FILTER (WHERE b.state = 'quarantined') AS quarantined,"
-    "   greatest(floor(extract(epoch FROM clock_timestamp() - min(b.locked_at))), 0)::int8 AS oldest_lease"
-    "   FROM fairway.channel_accounts b) a"
+    " FROM fairway.count_pool() a"
     " CROSS JOIN (SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS clock) t"
     " LEFT JOIN fairway.cursor c ON true";
 

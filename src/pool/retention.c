@@ -21,6 +21,8 @@ static const char sql_ledgers[] =
           "   WHERE o.committed_at < statement_timestamp() - make_interval(secs => $1::int8)"
           "   AND o.sequence < (SELECT c.sequence FROM fairway.cursor c)))";
 
+static const char sql_versions[] = ALONE " SELECT fairway.judge_versions() FROM alone";
+
 enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds, int64_t limit,
     size_t *changed, struct detail *detail)
 {
@@ -28,6 +30,7 @@ enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds
     const struct db_statement statement =
         what == RETENTION_PARTITIONS ? DB_SQL(sql_partitions, DB_I32(RETENTION_DAYS_AHEAD))
         : what == RETENTION_HISTORY  ? DB_SQL(sql_history, DB_I64(keep_seconds))
+        : what == RETENTION_VERSIONS ? DB_SQL0(sql_versions)
                                      : DB_SQL(sql_ledgers, DB_I64(keep_seconds), DB_I64(limit));
     enum err e = db_query(db, statement, &rows, detail);
     *changed = 0;

@@ -142,8 +142,8 @@ static enum err read_history(struct settlement *settlement, struct db *db, struc
 /* ---- the accounts */
 
 static const char sql_unread[] =
-    "SELECT a.public_key FROM fairway.channel_accounts a WHERE a.state <> 'retired'"
-    " AND NOT EXISTS (SELECT FROM unnest($1::text[]) AS n (public_key) WHERE n.public_key = a.public_key)"
+    "SELECT a.public_key FROM fairway.pool_accounts a"
+    " WHERE NOT EXISTS (SELECT FROM unnest($1::text[]) AS n (public_key) WHERE n.public_key = a.public_key)"
     " LIMIT 1";
 
 /* After a gap there must be evidence about every account: one that was stored after the reads may have been

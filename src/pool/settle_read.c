@@ -13,28 +13,26 @@ void settle_accounts_free(struct settle_accounts *accounts)
     *accounts = (struct settle_accounts){0};
 }
 
-/* Backwards through the range from the key to itself, as migration 0015 explains. Grants skip locked rows, so
- * this cannot deadlock with them. One scan of the pool ($4: if it is due) finds the leases that may expire:
- * an index on what a lease changes would make each grant write it. */
+/* If a search is due ($4), one pass over the pool finds leases that may expire, and when the next one
+ * expires. No index serves it: each grant would have to write that index. Accounts are looked up backwards
+ * through the range from the key to itself, as migration 0015 explains. Grants skip locked rows, so this
+ * cannot deadlock with them. If no account is found, one row has NULLs and what the search returned. */
 static const char sql_lock[] =
-    "SELECT l.* FROM (SELECT n FROM (SELECT unnest($1::text[]) UNION"
-    "     SELECT b.public_key::text FROM fairway.channel_accounts b"
-    "     WHERE $4 AND (b.lease_max_time < $2 OR b.lease_max_ledger <= $3)) w (n)"
-    "   ORDER BY n COLLATE \"C\" OFFSET 0) k"
-    " CROSS JOIN LATERAL (SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash,"
-    "   a.lease_sequence, a.lease_max_time, coalesce(a.lease_max_ledger, 0), " SUBMISSION_KIND
-    " IS NOT NULL, coalesce(a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "', false)"
-    "   FROM fairway.channel_accounts a WHERE a.public_key BETWEEN k.n AND k.n AND a.state <> 'retired'"
-    "   ORDER BY a.public_key DESC LIMIT 1 FOR UPDATE) l ORDER BY k.n COLLATE \"C\"";
+    "SELECT l.*, s.next_max_time, s.next_max_ledger FROM fairway.search_leases($4, $2, $3) s"
+    " LEFT JOIN LATERAL (SELECT a.* FROM ("
+    "     SELECT n FROM (SELECT unnest($1::text[]) UNION SELECT unnest(s.expired)) w (n)"
+    "     ORDER BY n COLLATE \"C\" OFFSET 0) k"
+    "   CROSS JOIN LATERAL (SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash,"
+    "     a.lease_sequence, a.lease_max_time, coalesce(a.lease_max_ledger, 0),"
+    "     " SUBMISSION_KIND " IS NOT NULL, coalesce(a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "', false)"
+    "     FROM fairway.channel_accounts a WHERE a.public_key BETWEEN k.n AND k.n AND a.state <> 'retired'"
+    "     ORDER BY a.public_key DESC LIMIT 1 FOR UPDATE) a) l ON true ORDER BY l.public_key COLLATE \"C\"";
+enum {
+    LOCK_NEXT_MAX_TIME = 10,
+    LOCK_NEXT_MAX_LEDGER
+};
 
-/* When the next of the other open leases expires; $3: as $4 above. */
-static const char sql_next_expiry[] =
-    "SELECT coalesce(min(a.lease_max_time), 0), coalesce(min(a.lease_max_ledger), 0)"
-    " FROM fairway.channel_accounts a"
-    " WHERE $3 AND a.lease_max_time >= $1 AND (a.lease_max_ledger IS NULL OR a.lease_max_ledger > $2)";
-
-static const char sql_unread[] = "SELECT a.public_key FROM fairway.channel_accounts a"
-                                 " WHERE a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "'";
+static const char sql_unread[] = "SELECT q FROM fairway.quarantined_for('" ACCOUNT_UNREAD_REASON "') q";
 
 enum err settle_read_unread(struct db *db, struct settle_doubts *out, struct detail *detail)
 {
@@ -101,7 +99,7 @@ static enum err read_accounts(const struct db_rows *rows, const struct settle_ev
         sorted[i] = &evidence->accounts[i];
     qsort(sorted, evidence->account_count, sizeof sorted[0], compare_evidence);
     out->items = NEW_ARRAY(db_count(rows), struct settle_account);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows) && !db_is_null(rows, row, 0); row++) {
         struct settle_account *account = &out->items[out->count++];
         e = read_account(rows, row, account, detail);
         if (!evidence->gap) /* there, a lease that the reads have passed ends too */
@@ -115,9 +113,10 @@ static enum err read_accounts(const struct db_rows *rows, const struct settle_ev
 }
 
 /* Leases that were granted since the search are not in it: so it holds for a short time only. */
-static struct settle_search search_after(const struct settle_evidence *evidence, const struct db_rows *next)
+static struct settle_search search_after(const struct settle_evidence *evidence, const struct db_rows *rows)
 {
-    const int64_t max_time_s = db_i64(next, 0, 0), max_ledger = db_i64(next, 0, 1),
+    const int64_t max_time_s = db_i64(rows, 0, LOCK_NEXT_MAX_TIME),
+                  max_ledger = db_i64(rows, 0, LOCK_NEXT_MAX_LEDGER),
                   again_s = (int64_t)evidence->close_time_s + SETTLE_SEARCH_SECONDS;
     return (struct settle_search){.done = true,
         .until_s = max_time_s != 0 && max_time_s < again_s ? max_time_s : again_s,
@@ -129,21 +128,15 @@ enum err settle_read(struct db *db, const struct settle_evidence *evidence, stru
 {
     const bool due = !search->done || (int64_t)evidence->close_time_s > search->until_s ||
                      (int64_t)evidence->sequence > search->until_ledger;
-    const struct db_param close_time = DB_I64((int64_t)evidence->close_time_s),
-                          ledger = DB_I64((int64_t)evidence->sequence + 1);
-    const struct db_statement statements[] = {
-        DB_SQL(sql_lock, DB_TEXTS(evidence->addresses, evidence->account_count), close_time, ledger,
-            DB_BOOL(due)),
-        DB_SQL(sql_next_expiry, close_time, ledger, DB_BOOL(due)),
-    };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS rows = NULL;
     *out = (struct settle_accounts){0};
-    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
+    enum err e = db_query(db,
+        DB_SQL(sql_lock, DB_TEXTS(evidence->addresses, evidence->account_count),
+            DB_I64((int64_t)evidence->close_time_s), DB_I64((int64_t)evidence->sequence + 1), DB_BOOL(due)),
+        &rows, detail);
     if (e == ERR_OK)
-        e = read_accounts(rows[0], evidence, out, detail);
+        e = read_accounts(rows, evidence, out, detail);
     if (e == ERR_OK && due)
-        *search = search_after(evidence, rows[1]);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
+        *search = search_after(evidence, rows);
     return e;
 }

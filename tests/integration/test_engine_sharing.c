@@ -151,7 +151,7 @@ static void DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiti
     static const char waits[] =
         "INSERT INTO fairway.waiting VALUES (1, ARRAY[clock_timestamp() - interval '2 s',"
         " clock_timestamp() - interval '1 s'],"
-        " clock_timestamp()) ON CONFLICT (replica) DO UPDATE SET seen_at = clock_timestamp()";
+        " clock_timestamp()) ON CONFLICT (period, replica) DO UPDATE SET seen_at = clock_timestamp()";
     test_db_exec(&engine.pool.test, waits);
     client_submit(&engine, &client);
     for (int i = 0; i < 8; i++) {

@@ -1,7 +1,7 @@
 /*
- * Grants and ledgers while another transaction keeps an old snapshot: no version of a row can be removed, and
- * what they cost must not grow with the versions. Counted are index entries that scans have met, dead ones
- * included.
+ * Grants, ledgers and what reads the whole pool while another transaction keeps an old snapshot: no version
+ * of a row can be removed, and what they cost must not grow with the versions. Counted are index entries that
+ * scans have met, dead ones included, or pages.
  */
 #include "support/pool.h"
 
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "pool/pool_counts.h"
+#include "pool/retention.h"
 
 #define ACCOUNTS 16
 #define ROUNDS 160
@@ -83,11 +85,207 @@ static void DX9_leases_cost_the_same_under_an_old_snapshot(void **state)
     db_free(foreign);
 }
 
+/* Makes this many new versions of each account. */
+static void make_versions(struct test_pool *pool, unsigned count)
+{
+    AUTO_FREE char *sql = mem_format("DO $$ BEGIN FOR i IN 1 .. %u LOOP UPDATE fairway.channel_accounts"
+                                     " SET locked_until = locked_until; COMMIT; END LOOP; END $$",
+        count);
+    test_db_exec(&pool->test, sql);
+}
+
+static int64_t pages_an_account(struct test_pool *pool)
+{
+    return test_db_number(&pool->test,
+        "SELECT pg_relation_size('fairway.channel_accounts') / 8192 / (max(slot) + 1)"
+        " FROM fairway.channel_accounts");
+}
+
+/* Pages of the pool's table and its indexes that this session has read so far. */
+static int64_t pages_read(struct test_pool *pool)
+{
+    struct detail detail = {0};
+    AUTO_ROWS flushed = NULL;
+    if (db_query(pool->db, DB_SQL0("SELECT pg_stat_force_next_flush()"), &flushed, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    return test_db_number(&pool->test,
+        "SELECT (heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::int8"
+        " FROM pg_statio_user_tables WHERE relid = 'fairway.channel_accounts'::regclass");
+}
+
+static void search(struct test_pool *pool)
+{
+    test_pool_close_ledger(pool->db, NULL); /* without an earlier search, so one is due */
+}
+
+static void count_accounts(struct test_pool *pool)
+{
+    struct pool_counts counts;
+    assert_int_equal(pool_counts_read(pool->db, &counts, NULL), ERR_OK);
+    assert_int_equal(counts.leased, ACCOUNTS / 2);
+    assert_int_equal(counts.idle, ACCOUNTS / 2);
+}
+
+static void drop_history(struct test_pool *pool)
+{
+    size_t changed;
+    assert_int_equal(retention_step(pool->db, RETENTION_HISTORY, 86400, 0, &changed, NULL), ERR_OK);
+}
+
+static void read_unread(struct test_pool *pool)
+{
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("SELECT fairway.quarantined_for('none')"), NULL, NULL), ERR_OK);
+}
+
+static void DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot(void **state)
+{
+    static const struct {
+        const char *what;
+        void (*read)(struct test_pool *pool);
+    } reads[] = {
+        {"search", search}, {"counts", count_accounts}, {"history", drop_history}, {"unread", read_unread}};
+    struct test_pool *pool = *state;
+    struct asked asked[ACCOUNTS / 2];
+    test_pool_grant_all(pool, asked, ACCOUNTS / 2);
+    struct db *foreign = hold_snapshot(pool);
+    make_versions(pool, 1000);
+    const int64_t size = pages_an_account(pool);
+    assert_true(size > 20);
+    for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
+        reads[i].read(pool); /* plans its statements */
+        const int64_t before = pages_read(pool);
+        reads[i].read(pool);
+        const int64_t read = pages_read(pool) - before;
+        print_message("%s: %" PRId64 " pages of %" PRId64 "\n", reads[i].what, read, size * ACCOUNTS);
+        assert_in_range(read, 1, 6 * ACCOUNTS);
+    }
+    /* and it finds what a scan finds */
+    const struct built_ledger late = {.close_time_s = (uint64_t)test_db_number(&pool->test,
+                                          "SELECT max(lease_max_time) + 1 FROM fairway.channel_accounts")};
+    assert_int_equal(test_pool_close_ledger(pool->db, &late).expired, ACCOUNTS / 2);
+    db_rollback(foreign);
+    db_free(foreign);
+    asked_wipe_all(asked, ACCOUNTS / 2);
+}
+
+/* Index entries that a replica meets which counts idle accounts because another one waits too. */
+static int64_t entries_met_by_share(struct test_pool *pool)
+{
+    test_db_exec(&pool->test, "DELETE FROM fairway.waiting; INSERT INTO fairway.waiting VALUES (2,"
+                              " ARRAY[clock_timestamp()], clock_timestamp())");
+    const int64_t before = entries_met(pool);
+    struct detail detail = {0};
+    AUTO_ROWS rows = NULL;
+    if (db_query(pool->db, DB_SQL0("SELECT s.idle FROM fairway.share_of_idle(1, '{100}', '{}') s"), &rows,
+            &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+    assert_int_equal(db_i64(rows, 0, 0), 0);
+    return entries_met(pool) - before;
+}
+
+static void DX9_idle_accounts_are_counted_at_the_same_cost_under_an_old_snapshot(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[ACCOUNTS];
+    test_pool_grant_all(pool, asked, ACCOUNTS);
+    struct db *foreign = hold_snapshot(pool);
+    const int64_t first = entries_met_by_share(pool);
+    make_versions(pool, 1000);
+    const int64_t last = entries_met_by_share(pool);
+    print_message("%" PRId64 " index entries met at first, %" PRId64 " at last\n", first, last);
+    assert_in_range(last, 1, 2 * first);
+    db_rollback(foreign);
+    db_free(foreign);
+    asked_wipe_all(asked, ACCOUNTS);
+}
+
+static bool judged_many_versions(struct test_pool *pool)
+{
+    size_t changed;
+    assert_int_equal(retention_step(pool->db, RETENTION_VERSIONS, 0, 0, &changed, NULL), ERR_OK);
+    return test_db_number(&pool->test, "SELECT many_versions::integer::int8 FROM fairway.housekeeping") == 1;
+}
+
+/* Whether a claim walks along the index, or looks each slot up. */
+static bool claim_walks(struct test_pool *pool)
+{
+    static const char scans[] = "SELECT sum(idx_scan)::int8 FROM pg_stat_user_indexes"
+                                " WHERE relid = 'fairway.channel_accounts'::regclass";
+    entries_met(pool);
+    const int64_t before = test_db_number(&pool->test, scans);
+    assert_int_equal(
+        db_query(pool->db, DB_SQL0("SELECT fairway.claim_accounts(1000, '{}')"), NULL, NULL), ERR_OK);
+    entries_met(pool);
+    const int64_t made = test_db_number(&pool->test, scans) - before;
+    print_message("a claim of all %d accounts made %" PRId64 " index scans\n", ACCOUNTS, made);
+    assert_in_range(made, 2, 2 + ACCOUNTS);
+    return made < ACCOUNTS;
+}
+
+/* Accounts that are retired keep their rows. */
+static void retire_most(struct test_pool *pool)
+{
+    test_db_exec(&pool->test,
+        "INSERT INTO fairway.channel_accounts (public_key, sealed_seed, key_id, sequence, sequence_ledger,"
+        " state) SELECT 'G' || translate(upper(md5(i::text)), '0189', 'WXYZ') || repeat('A', 23),"
+        " a.sealed_seed, a.key_id, 1, 1, 'retired' FROM generate_series(1, 112) i,"
+        " (SELECT * FROM fairway.channel_accounts LIMIT 1) a");
+    test_db_exec(&pool->test, "VACUUM FULL fairway.channel_accounts");
+}
+
+/* Whatever the size of the file is: it stays large when the snapshot has ended, and when most accounts are
+ * retired. */
+static void DX9_claims_take_the_walk_that_is_cheaper_for_the_versions_there_are(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *foreign = hold_snapshot(pool);
+    make_versions(pool, 1000);
+    assert_true(judged_many_versions(pool));
+    assert_false(claim_walks(pool));
+    db_rollback(foreign);
+    test_db_exec(&pool->test, "VACUUM fairway.channel_accounts");
+    assert_true(pages_an_account(pool) > 4);
+    assert_false(judged_many_versions(pool));
+    assert_true(claim_walks(pool));
+    db_free(foreign);
+}
+
+static void DX9_retired_accounts_do_not_make_claims_slower(void **state)
+{
+    struct test_pool *pool = *state;
+    retire_most(pool);
+    assert_true(pages_an_account(pool) >= 2);
+    assert_false(claim_walks(pool));
+    assert_false(judged_many_versions(pool));
+    assert_true(claim_walks(pool));
+}
+
+/* The leader measures it, and the result is stored only when it changes. */
+static void DX9_a_measurement_that_changes_nothing_writes_nothing(void **state)
+{
+    struct test_pool *pool = *state;
+    size_t changed;
+    static const char row[] = "SELECT xmin::text::int8 FROM fairway.housekeeping";
+    assert_false(judged_many_versions(pool));
+    const int64_t writer = test_db_number(&pool->test, row);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(retention_step(pool->db, RETENTION_VERSIONS, 0, 0, &changed, NULL), ERR_OK);
+        assert_int_equal(changed, 0);
+    }
+    assert_int_equal(test_db_number(&pool->test, row), writer);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(DX9_leases_cost_the_same_under_an_old_snapshot),
+        TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot),
+        TEST(DX9_idle_accounts_are_counted_at_the_same_cost_under_an_old_snapshot),
+        TEST(DX9_claims_take_the_walk_that_is_cheaper_for_the_versions_there_are),
+        TEST(DX9_retired_accounts_do_not_make_claims_slower),
+        TEST(DX9_a_measurement_that_changes_nothing_writes_nothing),
     };
     return cmocka_run_group_tests_name("old snapshot", tests, test_pg_start, test_pg_stop);
 }

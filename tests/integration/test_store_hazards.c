@@ -221,7 +221,8 @@ static void DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collatio
     if (test_db_number(&pool->test, "SELECT count(*) FROM pg_collation WHERE collname = 'et-x-icu'") == 0)
         skip();
     test_db_exec(&pool->test,
-        "ALTER TABLE fairway.channel_accounts ALTER public_key TYPE fairway.address COLLATE \"et-x-icu\";"
+        "DROP VIEW fairway.pool_accounts; ALTER TABLE fairway.channel_accounts ALTER public_key TYPE "
+        "fairway.address COLLATE \"et-x-icu\";"
         "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
         " sequence_ledger, state) SELECT 'G' || repeat(c, 55), ascii(c), repeat('x', 72)::bytea, k.key_id, 1,"
         " 1, 'active' FROM unnest('{T,Z}'::text[]) c, fairway.master_keys k;"
