@@ -79,12 +79,10 @@ static enum err find_ended(
 
 /* The source accounts, and whether their open lease is this client's. A transaction with an older
  * sequence number than that lease belongs to another lease, which has ended. */
-static const char sql_find[] =
-    "SELECT a.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
-    ", a.is_open, a.is_later, a.bumps, a.highest,"
-    " coalesce((SELECT c.stroops FROM fairway.client_fees c WHERE c.client = ($3::text[])[a.ordinal]"
-    "   AND c.day >= (clock_timestamp() AT TIME ZONE 'UTC')::date), 0)"
-    " FROM fairway.find_bump_sources($1, $2, $3, $4) a";
+static const char sql_find[] = "SELECT a.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
+                               ", a.is_open, a.is_later, a.bumps, a.highest,"
+                               " coalesce(c.stroops, 0) FROM fairway.find_bump_sources($1, $2, $3, $4) a"
+                               " LEFT JOIN fairway.fees_today($3) c ON c.ordinal = a.ordinal";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,

@@ -229,17 +229,26 @@ static void DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages(void **state
         33);
 }
 
+/* Keeps a snapshot until it is freed. */
+static struct db *hold_snapshot(struct test_pool *pool)
+{
+    struct db *foreign = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(db_begin(foreign, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(foreign, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(foreign, DB_SQL0("SET LOCAL idle_in_transaction_session_timeout = 0"), NULL, NULL), ERR_OK);
+    assert_int_equal(db_query(foreign, DB_SQL0("SELECT count(*) FROM pg_class"), NULL, NULL), ERR_OK);
+    return foreign;
+}
+
 /* As many versions as 20 seconds of leases of this client leave. */
 static void DX9_the_use_of_a_limited_client_is_read_in_a_few_pages_under_an_old_snapshot(void **state)
 {
     struct test_pool *pool = *state;
-    struct db *foreign = test_db_open(&pool->test, DB_DIRECT);
     while (test_db_number(&pool->test, "SELECT count(*) FROM fairway.client_usage WHERE counted") == 0)
         test_db_exec(&pool->test, "SELECT * FROM fairway.read_usage('{a}')");
-    assert_int_equal(db_begin(foreign, NULL), ERR_OK);
-    assert_int_equal(
-        db_query(foreign, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
-    assert_int_equal(db_query(foreign, DB_SQL0("SELECT count(*) FROM pg_class"), NULL, NULL), ERR_OK);
+    struct db *foreign = hold_snapshot(pool);
     test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1..6000 LOOP"
                               " UPDATE fairway.client_usage SET open_leases = i; COMMIT; END LOOP; END $$");
     assert_true(test_db_number(&pool->test, "SELECT pg_relation_size('fairway.client_usage')") > 200000);
@@ -249,6 +258,102 @@ static void DX9_the_use_of_a_limited_client_is_read_in_a_few_pages_under_an_old_
     db_free(foreign);
     assert_in_range(read, 1, 15);
     assert_in_range(use, 1, 25);
+}
+
+/* As many versions as seven hours of ledgers leave, and as many of the requests that wait in two replicas as
+ * some minutes of a shortage. The latter's rows are those of an earlier period. */
+static void DX9_the_terms_of_a_grant_are_read_in_a_few_pages_under_an_old_snapshot(void **state)
+{
+    struct test_pool *pool = *state;
+    test_db_exec(&pool->test,
+        "INSERT INTO fairway.funds VALUES (true, 1, 1, 1, 1, 1, 1);"
+        "INSERT INTO fairway.waiting (replica, since, seen_at, period)"
+        " SELECT r, array_agg(now()), now(), 1 FROM generate_series(2, 3) r, generate_series(1, 200)"
+        " GROUP BY r");
+    struct db *foreign = hold_snapshot(pool);
+    test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1..5000 LOOP UPDATE fairway.cursor SET term = term + 1;"
+                              " UPDATE fairway.funds SET balance = i; UPDATE fairway.waiting SET seen_at ="
+                              " clock_timestamp(); COMMIT; END LOOP; END $$");
+    static const char share_of_idle[] = "SELECT * FROM fairway.share_of_idle(1, '{1}', '{}')";
+    const int64_t versions = test_db_number(&pool->test, "SELECT pg_relation_size('fairway.waiting') / 8192"),
+                  terms = planned_pages_of(pool, "SELECT * FROM fairway.grant_terms(1)");
+    int64_t share;
+    int tries = 0;
+    do /* the first statement of each ten seconds deletes old rows, and meets their versions */
+        test_db_exec(&pool->test, share_of_idle);
+    while ((share = planned_pages_of(pool, share_of_idle)) > 100 && tries++ < 2);
+    print_message("read in %" PRId64 " pages, share in %" PRId64 "; the waiting requests have %" PRId64 "\n",
+        terms, share, versions);
+    db_free(foreign);
+    assert_true(versions > 1000);
+    assert_in_range(terms, 1, 15);
+    assert_in_range(share, 1, 100);
+}
+
+static const char sql_record_limited[] =
+    "SELECT * FROM fairway.record_fee_bumps(ARRAY[sha256('new')], ARRAY[sha256('lease')], '{100}',"
+    " ARRAY[(SELECT min(public_key::text) FROM fairway.channel_accounts)], '{a}', '{0}', '{0}', '{9000}')";
+
+static void lease_first(struct test_pool *pool)
+{
+    add_fee_bumps(pool);
+    exec_unchecked(pool,
+        "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id,"
+        " granted_at)"
+        " SELECT a.lease_hash, a.public_key, 1, '', '\\x00', 1, '', a.locked_at"
+        " FROM fairway.channel_accounts a WHERE a.lease_hash IS NOT NULL;");
+}
+
+static void DX9_the_fees_of_a_limited_client_are_read_in_a_few_pages_under_an_old_snapshot(void **state)
+{
+    struct test_pool *pool = *state;
+    lease_first(pool);
+    test_db_exec(&pool->test, "INSERT INTO fairway.client_fees VALUES ('a', current_date, 0)");
+    struct db *foreign = hold_snapshot(pool);
+    test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1..6000 LOOP"
+                              " UPDATE fairway.client_fees SET stroops = i; COMMIT; END LOOP; END $$");
+    struct db *db = test_db_open(&pool->test, DB_POOLED);
+    pages_of(db, sql_record_limited);
+    const int64_t record = pages_of(db, sql_record_limited),
+                  read = planned_pages_of(pool, "SELECT * FROM fairway.fees_today('{a}')");
+    db_free(db);
+    db_free(foreign);
+    print_message("recorded in %" PRId64 " pages, read in %" PRId64 "\n", record, read);
+    assert_in_range(record, 1, 80);
+    assert_in_range(read, 1, 15);
+}
+
+/* Each fee bump raises the fee of its lease, so each counts. */
+static void DX9_a_batch_of_fee_bumps_writes_a_client_once(void **state)
+{
+    struct test_pool *pool = *state;
+    struct detail detail = {0};
+    lease_first(pool);
+    assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
+    for (unsigned batch = 0; batch < 2; batch++) {
+        AUTO_FREE char *sql = mem_format(
+            "SELECT count(*) FILTER (WHERE f.refused_by IS NULL)::int8 FROM (SELECT"
+            " array_agg(sha256(('%u.' || i)::bytea)) AS hashes, array_agg(sha256('lease')) AS leases,"
+            " array_agg(%u + i::bigint) AS fees, array_agg((SELECT min(public_key::text)"
+            "   FROM fairway.channel_accounts)) AS sources, array_agg('a'::text) AS clients,"
+            " array_agg(0::bigint) AS none, array_agg(9000::bigint) AS most FROM generate_series(1, 64) i) a,"
+            " fairway.record_fee_bumps(a.hashes, a.leases, a.fees, a.sources, a.clients, a.none, a.none,"
+            " a.most) f",
+            batch, 1000 + 1000 * batch);
+        AUTO_ROWS rows = NULL;
+        AUTO_ROWS written = NULL;
+        if (db_query(pool->db, DB_SQL0(sql), &rows, &detail) != ERR_OK ||
+            db_query(pool->db,
+                DB_SQL0("SELECT pg_stat_get_xact_tuples_inserted(t) + pg_stat_get_xact_tuples_updated(t),"
+                        " c.stroops FROM (SELECT 'fairway.client_fees'::regclass::oid) r (t),"
+                        " fairway.client_fees c"),
+                &written, &detail) != ERR_OK)
+            fail_msg("%s", detail.text);
+        assert_int_equal(db_i64(rows, 0, 0), 64);
+        assert_int_equal(db_i64(written, 0, 0), 2 + batch); /* the first one inserts the row */
+        assert_int_equal(db_i64(written, 0, 1), 1064 - 3 + 1000 * batch);
+    }
+    db_rollback(pool->db);
 }
 
 int main(void)
@@ -262,6 +367,9 @@ int main(void)
         TEST(a_claim_starts_at_a_random_slot),
         TEST(DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages),
         TEST(DX9_the_use_of_a_limited_client_is_read_in_a_few_pages_under_an_old_snapshot),
+        TEST(DX9_the_terms_of_a_grant_are_read_in_a_few_pages_under_an_old_snapshot),
+        TEST(DX9_the_fees_of_a_limited_client_are_read_in_a_few_pages_under_an_old_snapshot),
+        TEST(DX9_a_batch_of_fee_bumps_writes_a_client_once),
     };
     return cmocka_run_group_tests_name("plans", tests, test_pg_start, test_pg_stop);
 }
