@@ -311,7 +311,7 @@ static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_
 }
 
 /* Each request is to see another end of the hold: as many as are seen were read. */
-static void DX4_requests_without_end_read_the_whole_pool_ten_times_a_second(void **state)
+static void DX4_requests_without_end_read_the_whole_pool_a_few_times_a_second(void **state)
 {
     (void)state;
     enum {
@@ -319,7 +319,8 @@ static void DX4_requests_without_end_read_the_whole_pool_ten_times_a_second(void
     };
     char last[32] = "";
     unsigned reads = 0;
-    service.api->settings.reports_each_second = 0;
+    service.api->settings.reports_each_second =
+        2; /* not 10: a slow machine sends few more requests than that */
     const int64_t begun_ms = clock_ms();
     for (int i = 0; i < REQUESTS; i++) {
         AUTO_RESPONSE response = {0};
@@ -335,7 +336,7 @@ static void DX4_requests_without_end_read_the_whole_pool_ten_times_a_second(void
     const unsigned periods = 1 + (unsigned)((clock_ms() - begun_ms) / 1000);
     service.api->settings.reports_each_second = UINT32_MAX;
     test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL");
-    assert_in_range(reads, 2, 10 * periods + 1);
+    assert_in_range(reads, 2, 2 * periods + 1);
     assert_true(reads < REQUESTS / 2); /* else this machine is too slow for the test */
 }
 
@@ -459,7 +460,7 @@ int main(void)
         TEST(clients_that_hang_up_while_they_wait_do_not_disturb_others),
         TEST(the_pool_is_returned_as_counts_by_state),
         TEST(DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end),
-        TEST(DX4_requests_without_end_read_the_whole_pool_ten_times_a_second),
+        TEST(DX4_requests_without_end_read_the_whole_pool_a_few_times_a_second),
         TEST(before_the_first_ledger_the_cursor_is_null),
         TEST(pages_follow_each_other_to_the_end),
         TEST(an_account_shows_its_state_and_lease_and_never_its_seed),
