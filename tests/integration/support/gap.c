@@ -26,6 +26,7 @@ struct gap_world *gap_world_new(void)
 
 void gap_world_free(struct gap_world *world)
 {
+    settle_notes_free(&world->lead.unsure);
     db_free(world->lead.db);
     ledger_feed_free(world->feed);
     test_db_drop(&world->db);
