@@ -471,7 +471,7 @@ static const struct deed deeds[] = {
     DEED(PRIVILEGES, let_itself_be_debugged, ALONE),
     DEED(PRIVILEGES, change_its_user, 0),
     DEED(PRIVILEGES, use_a_capability, 0),
-    DEED(PRIVILEGES, make_a_user_namespace, ALONE),
+    DEED(PRIVILEGES, make_a_user_namespace, ALONE | MAYBE_MISSING),
     DEED(PRIVILEGES, enter_a_namespace, 0),
     DEED(PRIVILEGES, mount_a_file_system, 0),
     DEED(KERNEL, load_a_bpf_program, MAYBE_MISSING),

@@ -315,7 +315,7 @@ static void a_deadlock_is_retried(void **state)
             assert_int_equal(lockers[i].e, ERR_OK);
             db_free(lockers[i].db);
         }
-        assert_int_equal(lockers[0].tries + lockers[1].tries, 3);
+        assert_true(lockers[0].tries + lockers[1].tries >= 3); /* on a busy machine both may be victims */
         assert_int_equal(test_db_number(&database, "SELECT sum(v)::int8 FROM public.t"), 4);
         pthread_barrier_destroy(&barrier);
     }

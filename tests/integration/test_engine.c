@@ -13,16 +13,16 @@
 #include "slowness.h"
 
 #define SOON_MS 2000 /* on a busy machine */
-/* Without a notification the engine claims every 500 ms. If requests are always granted faster than this, the
- * notification woke the engine. */
-#define WOKEN_MS 400
+/* Without a notification the engine claims every 500 ms, which is 400 ms after the ledgers of the test. If
+ * most requests are granted faster than this, the notification woke the engine. */
+#define WOKEN_MS 250
 
 static void DL7_G1_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
 {
     (void)state;
     struct test_engine engine;
     struct client clients[8] = {0};
-    int64_t slowest_ms = 0;
+    size_t woken = 0;
     test_engine_open(&engine, 1, 2);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
         client_submit(&engine, &clients[i]);
@@ -37,11 +37,9 @@ static void DL7_G1_waiting_requests_are_granted_in_order_when_a_ledger_releases_
         int64_t begun_ms = clock_ms();
         assert_int_equal(test_pool_include(engine.pool.db, &lease, 1).released, 1);
         assert_int_equal(client_lease(&clients[i + 1], SOON_MS)->sequence, lease->sequence + 1);
-        if (clients[i + 1].answered_ms - begun_ms > slowest_ms)
-            slowest_ms = clients[i + 1].answered_ms - begun_ms;
+        woken += clients[i + 1].answered_ms - begun_ms < WOKEN_MS;
     }
-    print_message("from before the ledger transaction to the next answer: %d ms at most\n", (int)slowest_ms);
-    assert_true(slowest_ms < WOKEN_MS);
+    assert_true(woken > ARRAY_LEN(clients) / 2);
     test_engine_close(&engine);
     clients_wipe(clients, ARRAY_LEN(clients));
 }

@@ -323,6 +323,16 @@ static void DX9_the_fees_of_a_limited_client_are_read_in_a_few_pages_under_an_ol
     assert_in_range(read, 1, 15);
 }
 
+/* Of one lease, each with a higher fee, from $1 + 1 on. */
+static const char sql_64_fee_bumps[] =
+    "SELECT count(*) FILTER (WHERE f.refused_by IS NULL)::int8 FROM (SELECT"
+    " array_agg(sha256(($1 + i)::text::bytea)) AS hashes, array_agg(sha256('lease')) AS leases,"
+    " array_agg($1 + i) AS fees, array_agg((SELECT min(public_key::text)"
+    "   FROM fairway.channel_accounts)) AS sources, array_agg('a'::text) AS clients,"
+    " array_agg(0::bigint) AS none, array_agg(9000::bigint) AS most"
+    " FROM (SELECT i::bigint FROM generate_series(1, 64) i) g) a,"
+    " fairway.record_fee_bumps(a.hashes, a.leases, a.fees, a.sources, a.clients, a.none, a.none, a.most) f";
+
 /* Each fee bump raises the fee of its lease, so each counts. */
 static void DX9_a_batch_of_fee_bumps_writes_a_client_once(void **state)
 {
@@ -331,18 +341,10 @@ static void DX9_a_batch_of_fee_bumps_writes_a_client_once(void **state)
     lease_first(pool);
     assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
     for (unsigned batch = 0; batch < 2; batch++) {
-        AUTO_FREE char *sql = mem_format(
-            "SELECT count(*) FILTER (WHERE f.refused_by IS NULL)::int8 FROM (SELECT"
-            " array_agg(sha256(('%u.' || i)::bytea)) AS hashes, array_agg(sha256('lease')) AS leases,"
-            " array_agg(%u + i::bigint) AS fees, array_agg((SELECT min(public_key::text)"
-            "   FROM fairway.channel_accounts)) AS sources, array_agg('a'::text) AS clients,"
-            " array_agg(0::bigint) AS none, array_agg(9000::bigint) AS most FROM generate_series(1, 64) i) a,"
-            " fairway.record_fee_bumps(a.hashes, a.leases, a.fees, a.sources, a.clients, a.none, a.none,"
-            " a.most) f",
-            batch, 1000 + 1000 * batch);
         AUTO_ROWS rows = NULL;
         AUTO_ROWS written = NULL;
-        if (db_query(pool->db, DB_SQL0(sql), &rows, &detail) != ERR_OK ||
+        if (db_query(pool->db, DB_SQL(sql_64_fee_bumps, DB_I64(1000 + 1000 * batch)), &rows, &detail) !=
+                ERR_OK ||
             db_query(pool->db,
                 DB_SQL0("SELECT pg_stat_get_xact_tuples_inserted(t) + pg_stat_get_xact_tuples_updated(t),"
                         " c.stroops FROM (SELECT 'fairway.client_fees'::regclass::oid) r (t),"

@@ -19,7 +19,7 @@
 enum {
     ALONE = 1,         /* an ordinary user can do it when it is not confined; root can do everything */
     NEEDED = 2,        /* still works in a confined fairway */
-    MAYBE_MISSING = 4, /* some kernels do not have it at all */
+    MAYBE_MISSING = 4, /* some kernels do not have it at all, and in a chroot there are no user namespaces */
     STARTED = 8,       /* after fairway has opened its listeners */
     LANDLOCK_6 = 16    /* only such kernels refuse it */
 };

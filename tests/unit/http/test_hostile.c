@@ -100,7 +100,7 @@ static void DX4_each_odd_request_gets_its_answer(void **state)
         {"\x16\x03\x01\x02\x01\x01\x01\xfc\x03\x03\r\n\r\n", BY_THE_LIBRARY, NULL, true}, /* TLS */
         {"SSH-2.0-OpenSSH_9.2\r\n\r\n", BY_THE_LIBRARY, NULL, true},
         /* fields */
-        {"GET /livez HTTP/1.1\r\n\r\n", 400, "INVALID_REQUEST", true},
+        {"GET /livez HTTP/1.1\r\n\r\n", 400, NULL, true}, /* libmicrohttpd 1.0 answers it itself */
         {"GET /livez HTTP/1.1\r\n" HOST ": x\r\n\r\n", BY_THE_LIBRARY, NULL, true},
         {"GET /livez HTTP/1.1\r\n" HOST "no colon\r\n\r\n", BY_THE_LIBRARY, NULL, true},
         {"GET /livez HTTP/1.1\r\n" HOST "A b: x\r\n\r\n", BY_THE_LIBRARY, NULL, true},
@@ -112,8 +112,8 @@ static void DX4_each_odd_request_gets_its_answer(void **state)
             NULL, false},
         {"GET /livez HTTP/1.1\r\n" HOST "Range: bytes=0-0,1-1\r\n\r\n", 200, NULL, false},
         {"GET /livez HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n", 413, "BODY_TOO_LARGE", true},
-        {"GET /livez HTTP/1.1\r\n" HOST "Content-Length: 18446744073709551615\r\n\r\n", 413, "BODY_TOO_LARGE",
-            true},
+        {"GET /livez HTTP/1.1\r\n" HOST "Content-Length: 18446744073709551615\r\n\r\n", 413, NULL,
+            true}, /* likewise */
         {"POST /livez HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 18446744073709551616\r\n\r\n",
             BY_THE_LIBRARY, NULL, true},
         {"POST /livez HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 00000000000000000000000000\r\n\r\n",
