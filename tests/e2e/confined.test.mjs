@@ -40,7 +40,8 @@ async function startDns(address) {
     socket.send(Buffer.concat([head, query.subarray(12, end + 5), isA ? answer : Buffer.alloc(0)]), from.port, from.address);
   });
   await new Promise((bound, failed) => socket.on('error', failed).bind(53, address, bound));
-  return { address, asked: () => asked, close: () => new Promise(closed => socket.close(closed)) };
+  let closed;
+  return { address, asked: () => asked, close: () => (closed ??= new Promise(ended => socket.close(ended))) };
 }
 
 /** Writes an authority, and a certificate for each name, into folder. */
@@ -160,6 +161,9 @@ test('it holds no capability, so a privileged port is refused with the reason', 
 
 // A copy of /etc in a mount namespace of its own, with another resolver and another trust store; and port 53.
 test('it reconnects with TLS, by names, after the resolver has changed', { ...TIMEOUT, skip: !isRoot && 'needs root' }, async t => {
+  const apart = ['unshare', '-m', '--propagation', 'private'];
+  if (!await run(apart[0], [...apart.slice(1), 'true']).then(() => true, () => false))
+    return t.skip('mounts cannot be made private: this is a chroot');
   const network = `127.53.${process.pid % 250}`;
   const certificates = at('certificates');
   await makeCertificates(certificates, ['db', 'rpc', 'client']);
@@ -168,7 +172,8 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
   const dns = [await startDns(`${network}.1`), await startDns(`${network}.2`)];
   t.after(async () => {
     tls.close().closeAllConnections();
-    await dns[1].close();
+    for (const server of dns)
+      await server.close();
   });
   await run('cp', ['-a', '/etc', at('etc')]);
   replace(at('etc', 'resolv.conf'), `nameserver ${dns[0].address}\noptions timeout:1 attempts:2\n`);
@@ -181,7 +186,7 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
 
   const service = await world.serve(
     { DATABASE_URL: 'postgresql:///?service=fairway', PGSERVICEFILE: at('services'), RPC_URL: `https://rpc.fairway.test:${tls.address().port}` },
-    ['unshare', '-m', '--propagation', 'private', 'sh', '-c', `mount --bind ${at('etc')} /etc && exec "$@"`, 'sh']);
+    [...apart, 'sh', '-c', `mount --bind ${at('etc')} /etc && exec "$@"`, 'sh']);
   assertConfined(service);
   assert.ok(dns[0].asked() > 0 && dns[1].asked() === 0);
   const sessions = await world.sql("SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name LIKE 'fairway%'");
