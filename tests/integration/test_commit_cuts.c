@@ -77,6 +77,15 @@ static void take(struct lead *lead)
         ;
 }
 
+static struct lead lead_at(const char *url)
+{
+    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
+    return (struct lead){.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
+        .network = network,
+        .locks = lock_numbers_of(&network),
+        .ledger_seconds = 5};
+}
+
 static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
 {
     (void)state;
@@ -84,11 +93,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
     struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *url = url_through(&test, proxy);
-    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
-    struct lead lead = {.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
-        .network = network,
-        .locks = lock_numbers_of(&network),
-        .ledger_seconds = 5};
+    struct lead lead = lead_at(url);
     unsigned happened = 0, count = cuts();
     take(&lead);
     assert_int_equal(commit(&lead, feed, FIRST), ERR_OK);
@@ -171,11 +176,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_onc
     struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *url = url_through(&test, proxy);
-    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
-    struct lead lead = {.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
-        .network = network,
-        .locks = lock_numbers_of(&network),
-        .ledger_seconds = 5};
+    struct lead lead = lead_at(url);
     take(&lead);
     assert_int_equal(commit(&lead, feed, FIRST), ERR_OK);
     for (unsigned i = 0; i < ARRAY_LEN(faults); i++) {
