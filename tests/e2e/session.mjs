@@ -3,6 +3,8 @@
 import { spawn } from 'node:child_process';
 
 const END = 'end of the result';
+/** What psql prints among the rows when the server ends the session. */
+const LOST = /^(FATAL|PANIC|WARNING): /m;
 
 export class Session {
   #psql;
@@ -15,7 +17,7 @@ export class Session {
       this.#text += text;
       for (const [end, isRight] of [[`${END} false\n`, true], [`${END} true\n`, false]])
         if (this.#text.endsWith(end))
-          this.#answer(isRight ? this.#text.slice(0, -end.length) : undefined);
+          this.#answer(isRight && !LOST.test(this.#text) ? this.#text.slice(0, -end.length) : undefined);
     });
     this.url = url;
     this.over = false;
