@@ -137,7 +137,7 @@ int main(int argc, char **argv)
         .network = source.network,
         .poll_ms = 5,
         .ledger_seconds = 5,
-        .retention_s = 86400};
+        .retention_s = 30 * 86400}; /* longer than the history of a bench: none of it is dropped */
     struct ingest *ingest;
     struct detail detail = {0};
     if (ingest_start(&settings, &ingest, &detail) != ERR_OK) {
