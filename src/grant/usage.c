@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-static const char sql_lock[] = "SELECT fairway.lock_usage($1)";
+static const char sql_lock[] = "SELECT fairway.lock_clients($1)";
 static const char sql_read[] =
     "SELECT u.ordinal, u.open_leases, u.ahead_us, u.slots FROM fairway.read_usage($1) u";
 static const char sql_use[] = "SELECT fairway.use_leases($1, $2, $3, $4)";

@@ -36,6 +36,10 @@ static const char sql_write[] =
  * for ever. */
 #define SETTLE_WRITE_MAX 5000
 
+/* Each part then locks rows of clients in their order, but not all parts together. */
+static const char sql_lock_clients[] =
+    "SELECT fairway.lock_usage(ARRAY(SELECT u.client FROM fairway.client_usage u))";
+
 /* The parameters of sql_write. */
 struct columns {
     const char **accounts, **states, **reasons, **results, **codes;
@@ -97,6 +101,8 @@ enum err settle_write(struct db *db, const struct settle_accounts *accounts, str
 {
     struct columns columns CLEANUP(columns_free) = columns_of(accounts);
     enum err e = ERR_OK;
+    if (columns.count > SETTLE_WRITE_MAX)
+        e = db_query(db, DB_SQL0(sql_lock_clients), NULL, detail);
     for (size_t from = 0; e == ERR_OK && from < columns.count; from += SETTLE_WRITE_MAX) {
         const size_t left = columns.count - from;
         e = write_part(db, &columns, from, left < SETTLE_WRITE_MAX ? left : SETTLE_WRITE_MAX, detail);

@@ -126,6 +126,8 @@ static void *grant_all(void *context)
         enum err e = test_pool_grant(&pool, asked, count, &detail);
         if (e == ERR_SERIALIZATION)
             e = test_pool_grant_again(&pool, asked, count, &detail);
+        if (e != ERR_OK && !storm->kills)
+            print_error("%s %s\n", err_code(e), detail.text);
         check(e == ERR_OK || (storm->kills && err_status(e) == 503));
         finish_batch(storm, asked, count, e);
         for (size_t k = 0; k < count; k++)
@@ -322,6 +324,64 @@ static void DL8_a_client_is_counted_without_waiting_for_a_ledger_transaction(voi
     asked_wipe(&old);
 }
 
+/* A session that holds a lock. As soon as another one waits, it needs a lock on a client's row, and ends. */
+struct holder {
+    struct db *db;
+    const char *needs; /* SQL */
+    enum err error;    /* of that */
+};
+
+static void *take_and_commit(void *context)
+{
+    struct holder *holder = context;
+    static const char waits[] = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    const int64_t give_up_ms = clock_ms() + slower(5000);
+    while (number(holder->db, waits) == 0 && clock_ms() < give_up_ms)
+        clock_sleep_ms(5);
+    const struct db_statement statements[] = {
+        DB_SQL0("SET LOCAL lock_timeout = 400"), {holder->needs, NULL, 0}};
+    struct detail detail = {0};
+    holder->error = db_run(holder->db, statements, 2, NULL, &detail);
+    if (holder->error == ERR_OK)
+        holder->error = db_commit(holder->db, &detail);
+    else
+        db_rollback(holder->db);
+    return NULL;
+}
+
+/* The holder is the first to lease for client "new", and has read the clients' rows before "seen" had one. */
+static void assert_who_waits_for_a_new_client_holds_no_other(struct test_pool *pool, bool again)
+{
+    const struct lease_limits limits = {.open_leases = 3};
+    struct holder holder = {.db = open_writer(pool, "SELECT fairway.count_clients('{new}')"),
+        .needs = "SELECT fairway.lock_usage('{seen}')"};
+    assert_true(grant_one(pool, "seen", limits));
+    struct asked asked[2];
+    ask_limited(pool, &asked[0], "seen", limits);
+    ask_limited(pool, &asked[1], "new", limits);
+    pthread_t thread;
+    struct detail detail = {0};
+    assert_int_equal(pthread_create(&thread, NULL, take_and_commit, &holder), 0);
+    enum err e = (again ? test_pool_grant_again : test_pool_grant)(pool, asked, 2, &detail);
+    pthread_join(thread, NULL);
+    if (e != ERR_OK)
+        fail_msg("%s %s", err_code(e), detail.text);
+    assert_int_equal(holder.error, ERR_OK);
+    asked_wipe_all(asked, 2);
+    db_free(holder.db);
+    assert_counts_are_true(pool);
+}
+
+static void DL8_who_waits_for_a_new_client_holds_no_other(void **state)
+{
+    assert_who_waits_for_a_new_client_holds_no_other(*state, false);
+}
+
+static void DL8_who_waits_for_a_new_client_in_its_second_try_holds_no_other(void **state)
+{
+    assert_who_waits_for_a_new_client_holds_no_other(*state, true);
+}
+
 /* ---- leases a second */
 
 static void DL8_a_clock_that_was_set_back_stops_no_client(void **state)
@@ -346,6 +406,8 @@ int main(void)
         LIMITS_TEST(DL8_a_client_above_its_limit_fails_no_lease_of_another),
         LIMITS_TEST(DL8_a_share_of_the_pool_is_at_least_one_account),
         LIMITS_TEST(DL8_a_client_is_counted_without_waiting_for_a_ledger_transaction),
+        LIMITS_TEST(DL8_who_waits_for_a_new_client_holds_no_other),
+        LIMITS_TEST(DL8_who_waits_for_a_new_client_in_its_second_try_holds_no_other),
         LIMITS_TEST(DL8_a_clock_that_was_set_back_stops_no_client),
     };
     return cmocka_run_group_tests_name("limits of clients", tests, test_pg_start, test_pg_stop);

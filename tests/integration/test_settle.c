@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "support/ledger_builder.h"
 #include "support/pg.h"
 #include "support/pool_rows.h"
+#include "slowness.h"
 #include "support/settle_honest.h"
 
 #define NEXT (POOL_ROWS_LEDGER + 1)
@@ -271,6 +273,51 @@ static void all_leases_of_a_large_pool_end_with_one_ledger(void **state)
     assert_int_equal(
         test_db_number(&f->test, "SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NULL"),
         leases);
+}
+
+/* Has locked the row of client "a", and needs that of "b" when another session waits. */
+static void *lock_in_order(void *context)
+{
+    struct db *other = context;
+    const int64_t give_up_ms = clock_ms() + slower(10000);
+    bool waits = false;
+    while (!waits && clock_ms() < give_up_ms) {
+        AUTO_ROWS found = NULL;
+        if (db_query(other, DB_SQL0("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"), &found,
+                NULL) != ERR_OK)
+            return "look for a session that waits";
+        waits = db_bool(found, 0, 0);
+    }
+    if (db_query(other, DB_SQL0("SET LOCAL lock_timeout = 400"), NULL, NULL) != ERR_OK ||
+        db_query(other, DB_SQL0("SELECT fairway.lock_usage('{b}')"), NULL, NULL) != ERR_OK) {
+        db_rollback(other);
+        return "lock the second client";
+    }
+    return db_commit(other, NULL) == ERR_OK && waits ? NULL : "wait";
+}
+
+static void DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order(void **state)
+{
+    struct fixture *f = *state;
+    const unsigned leases = 5003;
+    lease_many(f, leases);
+    test_db_exec(
+        &f->test, "INSERT INTO fairway.client_usage (client) VALUES ('a'), ('b');" TEST_CHANGE_LEASES(
+                      "client = CASE WHEN account COLLATE \"C\" <= (SELECT public_key FROM "
+                      "fairway.channel_accounts ORDER BY public_key"
+                      " COLLATE \"C\" LIMIT 1 OFFSET 4999) THEN 'b' ELSE 'a' END"));
+    struct db *other = test_db_open(&f->test, DB_DIRECT);
+    assert_int_equal(db_begin(other, NULL), ERR_OK);
+    assert_int_equal(db_query(other, DB_SQL0("SELECT fairway.lock_usage('{a}')"), NULL, NULL), ERR_OK);
+    pthread_t thread;
+    void *failed;
+    assert_int_equal(pthread_create(&thread, NULL, lock_in_order, other), 0);
+    close_ledger(f, NEXT, now_s(f) + 61, NULL, 0, NULL, 0);
+    pthread_join(thread, &failed);
+    db_free(other);
+    if (failed != NULL)
+        fail_msg("could not %s", (const char *)failed);
+    assert_int_equal(f->settled.expired, leases);
 }
 
 /* The service that fairway replaces freed an account 30 s after the lease began, even if the transaction was
@@ -551,6 +598,7 @@ int main(void)
         TEST(S11_only_the_leases_whose_transactions_are_in_the_ledger_end),
         TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
         TEST(all_leases_of_a_large_pool_end_with_one_ledger),
+        TEST(DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order),
         TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock),
         TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired),
         TEST(max_ledger_is_exclusive),
