@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "pool/fee_bump.h"
+#include "slowness.h"
 
 #define ACCOUNTS 40
 #define REPLICAS 6
@@ -151,6 +153,47 @@ static void DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its
     asked_wipe_all(asked, 2);
 }
 
+/* Commits the session's transaction when another session waits for it, or later. */
+static void *commit_when_waited_for(void *context)
+{
+    struct db *db = context;
+    const int64_t give_up_ms = clock_ms() + slower(2000);
+    for (bool waits = false; !waits && clock_ms() < give_up_ms; clock_sleep_ms(5)) {
+        AUTO_ROWS rows = NULL;
+        if (db_query(db, DB_SQL0("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"), &rows, NULL) !=
+            ERR_OK)
+            abort();
+        waits = db_bool(rows, 0, 0);
+    }
+    if (db_commit(db, NULL) != ERR_OK)
+        abort();
+    return NULL;
+}
+
+static void DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    test_pool_grant_all(pool, &asked, 1);
+    struct db *other = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(db_begin(other, NULL), ERR_OK);
+    assert_int_equal(db_query(other,
+                         DB_SQL0("SELECT count(*) FROM fairway.channel_accounts a CROSS JOIN LATERAL"
+                                 " fairway.record_fee_bumps(ARRAY[sha256('other')], ARRAY[a.lease_hash],"
+                                 " ARRAY[20000], ARRAY[a.public_key], ARRAY[a.lease_client], ARRAY[1],"
+                                 " ARRAY[0], ARRAY[0]) WHERE a.lease_hash IS NOT NULL"),
+                         NULL, NULL),
+        ERR_OK);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, commit_when_waited_for, other), 0);
+    const enum err e =
+        bump(pool, &asked.grant.lease, 1, 40000, (struct fee_bump_limits){.bumps = 1}, "feeBumps");
+    pthread_join(thread, NULL);
+    assert_int_equal(e, ERR_LIMIT_EXCEEDED);
+    db_free(other);
+    asked_wipe(&asked);
+}
+
 static void DL8_in_all_replicas_together_each_bid_is_the_step_above_those_before(void **state)
 {
     struct test_pool *pool = *state;
@@ -227,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LIMITS_TEST(DL8_each_fee_bump_with_another_hash_counts_also_one_with_the_same_fee),
         LIMITS_TEST(DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit),
+        LIMITS_TEST(DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded),
         LIMITS_TEST(DL8_in_all_replicas_together_each_bid_is_the_step_above_those_before),
         LIMITS_TEST(DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit),
         LIMITS_TEST(DL8_batches_in_opposite_orders_record_all),
