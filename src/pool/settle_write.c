@@ -36,7 +36,7 @@ static const char sql_write[] =
  * for ever. */
 #define SETTLE_WRITE_MAX 5000
 
-/* Each part then locks rows of clients in their order, but not all parts together. */
+/* Runs before several parts are written: each would lock the clients of its own leases, in another order. */
 static const char sql_lock_clients[] =
     "SELECT fairway.lock_usage(ARRAY(SELECT u.client FROM fairway.client_usage u))";
 
