@@ -33,17 +33,18 @@ function table(title, first, last) {
 }
 /** Maps {1: together, 32: ..., 128: ...} to the names in build/bench.json. */
 const named = by => Object.assign({}, ...Object.entries(by).map(([c, m]) => ({ [`rate${c}`]: m.rate, [`p50_ms${c}`]: m.p50_ms,
-  [`p99_ms${c}`]: m.p99_ms, [`refused${c}`]: m.refused, [`cpu_us${c}`]: m.cpu_us })));
+  [`p99_ms${c}`]: m.p99_ms, [`refused${c}`]: m.refused, [`wal_bytes${c}`]: m.wal_bytes, [`cpu_us${c}`]: m.cpu_us })));
 
-/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, kind, header, key, before()}. */
+/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, kind, header, random, key, before()}. */
 async function compare(cases, times = rounds) {
   const request = body(), taken = cases.map(() => ({}));
   for (let round = 0; round < times; round++) {
     const order = cases.map((_, i) => round % 2 === 0 ? i : cases.length - 1 - i);
     for (const i of order) {
       await cases[i].before?.();
+      const { service, kind, header, random, key } = cases[i];
       for (const c of connections)
-        (taken[i][c] ??= []).push(await measure(cases[i].service, c, { kind: cases[i].kind, body: request, header: cases[i].header, key: cases[i].key }));
+        (taken[i][c] ??= []).push(await measure(service, c, { kind, body: request, header, random, key }));
       await cases[i].after?.();
     }
   }
@@ -151,14 +152,15 @@ async function history() {
   const pool = 2000, leases = Number(process.env.BENCH_HISTORY ?? 1_000_000);
   const young = await Service.start(cluster, 'young', pool), old = await Service.start(cluster, 'old', pool);
   old.seedHistory(leases);
-  table(`Over settled leases of 7 days, a fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['settled leases'], CPU);
-  const one = service => ({ service, header: KEY, after: () => service.stopFeed() }); // no ledgers for the service that is not being measured
-  const [none, some] = await compare([one(young), one(old)]);
+  table(`Over settled leases of 7 days, a fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['settled leases'],
+    [...CPU, 'WAL bytes an answer at 32', 'at 128']);
+  const one = (service, random) => ({ service, header: KEY, random, after: () => service.stopFeed() }); // no ledgers for the service that is not being measured
+  const [none, some, random] = await compare([one(young), one(old), one(old, true)]);
   await young.stop();
   await old.stop();
-  figures.history = { [pool]: { 0: named(none), [leases]: named(some) } };
-  row(['0 at first', ...connections.map(c => cell(none[c])), ...cpuCells(none)]);
-  row([fmt(leases), ...connections.map(c => cell(some[c])), ...cpuCells(some)]);
+  figures.history = { [pool]: { 0: named(none), [leases]: named(some), random_keys: named(random) } };
+  for (const [what, by] of [['0 at first', none], [fmt(leases), some], [`${fmt(leases)}, random keys`, random]])
+    row([what, ...connections.map(c => cell(by[c])), ...cpuCells(by), fmt(by[32].wal_bytes), fmt(by[128].wal_bytes)]);
 }
 
 /** Measures decoding of LedgerCloseMeta, on real ledgers if they are there. */
@@ -199,7 +201,7 @@ function goals() {
     }
   for (const { without, with: keyed } of Object.values(k))
     within('with keys, beside without', 20, keyed.rate128, without.rate128);
-  for (const { 0: none, ...others } of Object.values(h))
+  for (const { 0: none, random_keys: random, ...others } of Object.values(h))
     for (const [leases, m] of Object.entries(others))
       within(`over ${fmt(leases)} settled leases, beside none`, 20, m.rate128, none.rate128);
   if (rows.length > 0) {

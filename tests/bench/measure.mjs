@@ -65,6 +65,8 @@ const wrk = (connections, script, url, env) => {
   return JSON.parse(/^BENCH (.*)$/m.exec(out)[1]);
 };
 
+const walBytes = service => Number(sql(service.url, '-c', "SELECT pg_current_wal_insert_lsn() - '0/0'"));
+
 const settled = async service => {
   await service.startFeed();
   await service.settled();
@@ -73,7 +75,8 @@ const settled = async service => {
 /** The kinds of load: which script of wrk runs, on which path, with which environment; and what happens before and after it. */
 const loads = {
   leases: { script: 'post.lua', path: '/v1/transactions', before: settled,
-    env: ({ body, header, pauseMs = 0 }) => ({ BENCH_BODY: body, BENCH_PAUSE_MS: String(Math.round(pauseMs)), ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }) }) },
+    env: ({ body, header, random, pauseMs = 0 }) => ({ BENCH_BODY: body, BENCH_PAUSE_MS: String(Math.round(pauseMs)),
+      ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }), ...(random && { BENCH_RANDOM: '1' }) }) },
   lives: { script: 'life.lua', path: '/v1/transactions',
     before: async service => { await settled(service); await service.startFeed('bumped'); },
     env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps', BENCH_SECRET: secretOf(user) }) },
@@ -85,24 +88,25 @@ const loads = {
 
 /**
  * Applies a kind of load for some seconds over this many connections. Leases and lives begin when the pool is settled, and ledgers end their
- * leases; for fee bumps, new leases of the whole pool stay open. header: a request header that gets a new value each time. key: see auth.lua. pauseMs: the mean
- * pause of a connection before each request, for a rate below the highest. Returns
- * {connections, answers, refused, us, p50us, p99us, cpu: that of cpuTimes}.
+ * leases; for fee bumps, new leases of the whole pool stay open. header: a request header that gets a new value each time; random: as a random
+ * UUID is, else in the order of the requests. key: see auth.lua. pauseMs: the mean pause of a connection before each request, for a rate below
+ * the highest. Returns {connections, answers, refused, us, p50us, p99us, walBytes: that PostgreSQL has written, cpu: that of cpuTimes}.
  */
 export async function measure(service, connections, { kind = 'leases', ...what }) {
   const load = loads[kind];
   await load.before(service, what);
-  const before = cpuTimes(service);
+  const before = cpuTimes(service), walBefore = walBytes(service);
   const b = wrk(connections, load.script, service.api + load.path, load.env(what, service));
-  const after = cpuTimes(service);
-  return { connections, answers: b.good, refused: b.refused + b.errors, us: b.us, p50us: b.p50us, p99us: b.p99us,
+  const after = cpuTimes(service), wal = walBytes(service) - walBefore;
+  return { connections, answers: b.good, refused: b.refused + b.errors, us: b.us, p50us: b.p50us, p99us: b.p99us, walBytes: wal,
     cpu: Object.fromEntries(Object.keys(after).map(name => [name, after[name] - before[name]])) };
 }
 
-/** Combines measurements of one case: {rate, p50_ms, p99_ms, refused, cpu_us}, where cpu_us is per response. */
+/** Combines measurements of one case: {rate, p50_ms, p99_ms, refused, wal_bytes, cpu_us}, the last two per response. */
 export function together(measurements) {
   const sum = of => measurements.reduce((total, m) => total + of(m), 0), answers = sum(m => m.answers);
   const round = (x, digits) => Math.round(x * 10 ** digits) / 10 ** digits, mean = of => round(sum(of) / measurements.length / 1000, 2);
   return { rate: round(answers / (sum(m => m.us) / 1e6), 1), p50_ms: mean(m => m.p50us), p99_ms: mean(m => m.p99us), refused: sum(m => m.refused),
+    wal_bytes: Math.round(sum(m => m.walBytes) / Math.max(1, answers)),
     cpu_us: Object.fromEntries(Object.keys(measurements[0].cpu).map(name => [name, Math.round(sum(m => m.cpu[name]) / Math.max(1, answers))])) };
 }

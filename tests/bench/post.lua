@@ -1,15 +1,19 @@
--- wrk: posts the same transaction (BENCH_BODY) each time. BENCH_HEADER: a header that gets a new value with every request (BENCH_RUN makes
--- it differ from those of other runs). BENCH_PAUSE_MS: a pause of 0 to twice as long before each request of a connection.
+-- wrk: posts the same transaction (BENCH_BODY) each time. BENCH_HEADER: a header that gets a new value with every request, in the order of
+-- the requests; BENCH_RUN makes it differ from those of other runs; with BENCH_RANDOM it is as random as a UUID. BENCH_PAUSE_MS: a pause of
+-- 0 to twice as long before each request of a connection.
 dofile(os.getenv('BENCH_COMMON'))
-local header, run = os.getenv('BENCH_HEADER'), os.getenv('BENCH_RUN')
+local header, run, random = os.getenv('BENCH_HEADER'), os.getenv('BENCH_RUN'), os.getenv('BENCH_RANDOM')
 function init()
     begin()
     wrk.body = os.getenv('BENCH_BODY')
+    if random then math.randomseed(tonumber((run:gsub('%D', ''))) * 8 + number) end
 end
 if header then
     function request()
         sent = sent + 1
-        wrk.headers[header] = run .. '-' .. number .. '-' .. sent
+        local value = run .. '-' .. number .. '-' .. sent
+        if random then value = string.format('%08x-%08x-', math.random(0, 0xffffffff), math.random(0, 0xffffffff)) .. value end
+        wrk.headers[header] = value
         return wrk.format()
     end
 end
