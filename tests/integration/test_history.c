@@ -26,6 +26,7 @@
 #define BUFFERS_OF_A_GRANT 120
 #define BUFFERS_OF_32_GRANTS 1600
 #define BUFFERS_OF_A_LEDGER_OF_32 1600
+#define WAL_OF_A_LEASE 5000 /* bytes, after a checkpoint; of which 1,700 for the accounts' pages */
 
 /* Shared by the tests. */
 static struct test_pool pool;
@@ -55,6 +56,11 @@ static void seed_chunk(const struct test_db *db, int64_t from, int64_t end, cons
         time, (long long)from, (long long)(from + CHUNK < end ? from + CHUNK : end) - 1, ACCOUNTS);
 }
 
+/* Another hour of today (UTC). */
+#define OTHER_HOUR                                                                                           \
+    "date_trunc('day', now(), 'UTC') + interval '1 hour' * ((extract(hour FROM now() AT TIME ZONE"           \
+    " 'UTC')::int + 12) % 24) + n % 3000 * interval '1 s'"
+
 /* Inserts leases evenly over the 6 days before today, and CHUNK leases of today. */
 static void seed_leases(const struct test_db *db, int64_t count)
 {
@@ -63,7 +69,7 @@ static void seed_leases(const struct test_db *db, int64_t count)
     test_db_execf(db, "SELECT fairway.add_partitions(current_date - %d, current_date)", DAYS);
     for (int64_t from = 0; from < count; from += CHUNK)
         seed_chunk(db, from, count, time);
-    seed_chunk(db, count, INT64_MAX, "greatest(current_date, now() - interval '1 minute')");
+    seed_chunk(db, count, INT64_MAX, OTHER_HOUR);
 }
 
 /* Inserts 2,500 ledgers of this age and moves the cursor to the last one. */
@@ -232,6 +238,25 @@ static void DX10_costs_do_not_depend_on_the_history_whatever_the_statistics_say(
     db_free(db);
 }
 
+/* After a checkpoint the first change of a page writes all of it to the WAL. Hashes are random, so leases
+ * would spread over a whole day's indexes. */
+static void DX10_leases_and_their_ends_write_to_few_pages_of_a_day(void **state)
+{
+    (void)state;
+    static const char sql_wal[] = "SELECT (pg_current_wal_insert_lsn() - '0/0')::int8";
+    test_db_exec(&pool.test, "CHECKPOINT");
+    struct db *db = begin();
+    const int64_t before = number(db, sql_wal);
+    for (int batch = 0; batch < 10; batch++) {
+        run_grant(db, 32);
+        run_ledger(db, 32);
+    }
+    const int64_t bytes = (number(db, sql_wal) - before) / 320;
+    db_free(db);
+    print_message("a lease and its end: %lld bytes of WAL\n", (long long)bytes);
+    assert_in_range(bytes, 1, WAL_OF_A_LEASE);
+}
+
 /* ---- which days, and which replica */
 
 static size_t step(struct db *db, enum retention what, int64_t keep_seconds)
@@ -393,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DX10_plans_that_were_made_for_empty_tables_are_good_for_full_ones),
         cmocka_unit_test(DX10_costs_do_not_depend_on_the_history_whatever_the_statistics_say),
+        cmocka_unit_test(DX10_leases_and_their_ends_write_to_few_pages_of_a_day),
         cmocka_unit_test(a_day_is_dropped_when_all_of_it_is_older_than_the_retention_time),
         cmocka_unit_test(Z6_a_day_on_which_an_open_lease_was_granted_is_not_dropped),
         cmocka_unit_test(a_day_is_over_when_the_last_ledger_says_so_too),

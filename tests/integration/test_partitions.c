@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/db/embedded.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "db/migrate.h"
 #include "pool/retention.h"
 #include "slowness.h"
+#include "support/pool_rows.h"
 
 #define ACCOUNTS 20
 #define REPLICAS 4
@@ -197,6 +200,75 @@ static void leases_of_both_sides_of_midnight_are_found_and_settled(void **state)
     asked_wipe(&again);
 }
 
+/* ---- leases of which only the hash is known */
+
+#define THIS_HOUR "date_bin('1 hour', now(), 'epoch')"
+
+/* The time of the grant. Later than now: the database's clock was set back since. */
+static const char *const moments[] = {"now()", THIS_HOUR, THIS_HOUR " - interval '1 us'",
+    THIS_HOUR " + interval '1 hour'", "now() + interval '5 hours'", "now() - interval '30 hours'",
+    "date_trunc('day', now(), 'UTC') - interval '1 us'", "date_trunc('day', now(), 'UTC')",
+    "date_trunc('day', now(), 'UTC') - interval '2 days'",
+    "date_trunc('day', now(), 'UTC') + interval '8 days' - interval '1 us'"};
+
+/* Adds a lease of each moment, with a fee bump. */
+static void add_leases(const struct test_db *db)
+{
+    test_db_exec(db, "SELECT fairway.add_partitions(current_date - 2, current_date + 7)");
+    for (size_t i = 0; i < ARRAY_LEN(moments); i++)
+        test_db_execf(db,
+            TEST_UNCHECKED("WITH l AS (INSERT INTO fairway.leases (hash, account, sequence, client, envelope,"
+                           " max_time, request_id, granted_at) SELECT sha256('lease %zu'), '', %zu, '', '',"
+                           " 1, 'r', %s RETURNING *) INSERT INTO fairway.fee_bumps (hash, lease_hash,"
+                           " granted_at, fee) SELECT sha256(hash), hash, granted_at, 200 FROM l"),
+            i, i, moments[i]);
+}
+
+static void assert_found(const struct test_db *db)
+{
+    for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
+        AUTO_FREE char *sql =
+            mem_format("SELECT sum(f.ordinal * 100 + f.sequence)::int8 FROM"
+                       " fairway.find_leases(ARRAY[sha256('none'), sha256('lease %zu'),"
+                       " sha256(sha256('lease %zu'))]) f WHERE f.hash = sha256('lease %zu')",
+                i, i, i);
+        const int64_t found = test_db_number(db, sql);
+        if (found != (int64_t)(500 + 2 * i))
+            fail_msg("of %s: %lld", moments[i], (long long)found);
+    }
+}
+
+static void a_lease_is_found_by_its_hash_whenever_it_was_granted(void **state)
+{
+    struct test_pool *pool = *state;
+    set_zone(pool, "Asia/Kolkata");
+    add_leases(&pool->test);
+    assert_found(&pool->test);
+}
+
+static const char sql_indexed_wrongly[] =
+    "SELECT count(*) FROM fairway.partitions p WHERE p.parent IN ('leases', 'fee_bumps')"
+    " AND (to_regclass('fairway.' || p.name || '_hour') IS NULL) ="
+    " (replace(p.name, 'fee_bumps', 'leases') NOT IN (SELECT replace(l.tableoid::regclass::text, 'fairway.', "
+    "'') FROM fairway.leases l))";
+
+/* Partitions with rows keep their indexes, which the look-ups can use too. */
+static void leases_from_before_migration_0022_are_found(void **state)
+{
+    (void)state;
+    struct test_db before = test_db_new(TEST_DB_EMPTY);
+    struct db *db = test_db_open(&before, DB_DIRECT);
+    size_t applied;
+    assert_int_equal(migrate_list(db, embedded_migrations, 21, &applied, NULL), ERR_OK);
+    add_leases(&before);
+    test_db_exec(&before, "SELECT fairway.add_partitions(current_date - 1, current_date + 9)");
+    assert_int_equal(migrate(db, &applied, NULL), ERR_OK);
+    assert_int_equal(test_db_number(&before, sql_indexed_wrongly), 0);
+    assert_found(&before);
+    db_free(db);
+    test_db_drop(&before);
+}
+
 /* ---- a day that somebody reads */
 
 struct housekeeping {
@@ -268,6 +340,8 @@ int main(void)
         TEST(partitions_are_made_for_a_month_ahead_at_most),
         TEST(H3_days_of_history_are_of_utc_in_a_session_of_any_time_zone),
         TEST(leases_of_both_sides_of_midnight_are_found_and_settled),
+        TEST(a_lease_is_found_by_its_hash_whenever_it_was_granted),
+        cmocka_unit_test(leases_from_before_migration_0022_are_found),
         TEST(an_open_read_of_history_stops_housekeeping_and_no_grant),
     };
     return cmocka_run_group_tests_name("partitions", tests, test_pg_start, test_pg_stop);

@@ -109,6 +109,37 @@ static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_
     assert_in_range(pages, 1, 40);
 }
 
+static const char sql_recent[] =
+    "SELECT * FROM fairway.find_leases(ARRAY[sha256('hashed 77'), sha256(sha256('hashed 78'))])";
+static const char sql_unknown[] = "SELECT * FROM fairway.find_leases(ARRAY[sha256('none')])";
+
+/* A look-up tries hours one by one. In the hour of these leases it reads no more than in any other. */
+static void DX10_a_lease_is_found_by_its_hash_in_a_few_pages(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *early = test_db_open(&pool->test, DB_POOLED);
+    pages_of(early, sql_recent);
+    const int64_t none = pages_of(early, sql_unknown);
+    add_settled_leases(pool, "hashed ", false);
+    exec_unchecked(pool, "INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
+                         " SELECT sha256(hash), hash, granted_at, 200 FROM fairway.leases;");
+    for (int i = 0; i < 3; i++) {
+        struct db *db = i == 0 ? early : test_db_open(&pool->test, DB_POOLED);
+        if (i > 0)
+            test_db_exec(&pool->test, i == 1 ? "ANALYZE"
+                                             : "UPDATE pg_class SET reltuples = 1, relpages = 1"
+                                               " WHERE relname ~ '_20[0-9]{6}'");
+        pages_of(db, sql_recent);
+        const int64_t recent = pages_of(db, sql_recent), unknown = pages_of(db, sql_unknown);
+        print_message("two hashes: %" PRId64 " pages; an unknown one: %" PRId64 ", %" PRId64
+                      " without leases\n",
+            recent, unknown, none);
+        assert_in_range(recent, 1, 60);
+        assert_in_range(unknown, 1, none + 60);
+        db_free(db);
+    }
+}
+
 /* Leases all accounts except every `of`-th one. */
 static void fill_pool(struct test_pool *pool, int of)
 {
@@ -364,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none),
         TEST(DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_table),
+        TEST(DX10_a_lease_is_found_by_its_hash_in_a_few_pages),
         TEST(DX10_a_claim_reads_only_the_accounts_that_it_passes),
         TEST(H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts),
         TEST(a_claim_starts_at_a_random_slot),
