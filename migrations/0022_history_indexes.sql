@@ -4,9 +4,9 @@
 -- who knows only a hash can try one hour after the other (find_grants). Only idempotency_keys keeps an index in the order of what clients
 -- choose. Leases have one index: with two, a plan that was made for empty tables would choose between them by luck.
 
--- The hour in which a lease was granted. PostgreSQL inlines it, in queries and in indexes.
-CREATE FUNCTION fairway.hour_of(granted_at timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT date_bin('1 hour', $1, 'epoch')
+-- The hour (UTC) in which a lease was granted. PostgreSQL inlines it, in queries and in indexes.
+CREATE FUNCTION fairway.hour_of(granted_at timestamptz) RETURNS timestamp LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT date_trunc('hour', $1 AT TIME ZONE 'UTC')
 $$;
 
 -- Makes the indexes of a partition, besides those of its parent.
@@ -74,29 +74,31 @@ CREATE FUNCTION fairway.find_grants(hashes bytea[]) RETURNS TABLE (ordinal bigin
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
 DECLARE
-    this constant timestamptz := fairway.hour_of(clock_timestamp());
+    this constant timestamptz := date_trunc('hour', clock_timestamp());
     first timestamptz;
     last timestamptz;
 BEGIN
     SELECT min(p.day), max(p.day) FILTER (WHERE p.day <= this OR pg_relation_size(p.part) > 0) + interval '23 hours' INTO first, last
         FROM (SELECT c.oid AS part, to_date(right(c.relname, 8), 'YYYYMMDD')::timestamptz AS day
             FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
-            WHERE i.inhparent = 'fairway.leases'::regclass) p;
+            WHERE i.inhparent = 'fairway.leases'::regclass AND c.relname ~ '_[0-9]{8}$') p;
     RETURN QUERY
         SELECT n.ordinal, g.lease_hash, g.granted_at
         FROM unnest(hashes) WITH ORDINALITY n (hash, ordinal)
         CROSS JOIN LATERAL (
             SELECT f.lease_hash, f.granted_at
-            FROM (SELECT t.hour, t.hour + interval '1 hour' FROM (
-                SELECT generate_series(this, first, interval '-1 hour')
+            FROM (SELECT t.hour, t.hour + interval '1 hour' AS next FROM (
+                SELECT generate_series(this, first, interval '-1 hour') AS hour
                 UNION ALL
-                SELECT generate_series(greatest(first, this + interval '1 hour'), last, interval '1 hour')) t (hour) OFFSET 0) h (hour, next)
+                SELECT generate_series(greatest(first, this + interval '1 hour'), last, interval '1 hour')) t OFFSET 0) h
             CROSS JOIN LATERAL (
                 SELECT l.hash AS lease_hash, l.granted_at FROM fairway.leases l
-                WHERE l.hash = n.hash AND fairway.hour_of(l.granted_at) = h.hour AND l.granted_at >= h.hour AND l.granted_at < h.next
+                WHERE l.hash = n.hash AND fairway.hour_of(l.granted_at) = fairway.hour_of(h.hour)
+                    AND l.granted_at >= h.hour AND l.granted_at < h.next
                 UNION ALL
                 SELECT b.lease_hash, b.granted_at FROM fairway.fee_bumps b
-                WHERE b.hash = n.hash AND fairway.hour_of(b.granted_at) = h.hour AND b.granted_at >= h.hour AND b.granted_at < h.next) f
+                WHERE b.hash = n.hash AND fairway.hour_of(b.granted_at) = fairway.hour_of(h.hour)
+                    AND b.granted_at >= h.hour AND b.granted_at < h.next) f
             LIMIT 1) g;
     IF to_regclass('fairway.leases_before_0010') IS NOT NULL THEN
         RETURN QUERY

@@ -202,7 +202,7 @@ static void leases_of_both_sides_of_midnight_are_found_and_settled(void **state)
 
 /* ---- leases of which only the hash is known */
 
-#define THIS_HOUR "date_bin('1 hour', now(), 'epoch')"
+#define THIS_HOUR "date_trunc('hour', now(), 'UTC')"
 
 /* The time of the grant. Later than now: the database's clock was set back since. */
 static const char *const moments[] = {"now()", THIS_HOUR, THIS_HOUR " - interval '1 us'",
