@@ -15,10 +15,10 @@ function hold(url) {
   return () => session.stdin.end('ROLLBACK;\n');
 }
 
-/** Pages that one statement reads, the second time in its session, in a transaction that is rolled back. */
+/** Pages that one statement reads, the second time in its session, in a transaction that is rolled back. jit: as in fairway's sessions. */
 function pages(url, statement) {
   const explain = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement};`;
-  const out = sql(url, '-c', 'BEGIN', '-c', explain, '-c', explain, '-c', 'ROLLBACK');
+  const out = sql(url, '-c', 'SET jit = off', '-c', 'BEGIN', '-c', explain, '-c', explain, '-c', 'ROLLBACK');
   const { Plan: plan, 'Execution Time': ms } = JSON.parse(out.slice(out.lastIndexOf('\n[') + 1))[0];
   return { pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], ms };
 }
