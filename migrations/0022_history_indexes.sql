@@ -1,22 +1,23 @@
 -- A hash is random. In an index that starts with it, each row goes to another page of a whole day's entries: with 50 million leases a
 -- day these are gigabytes, which do not stay in memory, and after each checkpoint almost each row writes a whole page to the WAL. The
--- indexes below start with the time of the grant, so new entries share a few pages: those of leases and fee bumps with its hour, so that
--- who knows only a hash can try one hour after the other (find_grants). Only idempotency_keys keeps an index in the order of what clients
--- choose. Leases have one index: with two, a plan that was made for empty tables would choose between them by luck.
+-- indexes of leases and results now start with the time of the grant, so new entries share a few pages. That of leases has the hour, so
+-- that who knows only a hash can try one hour after the other; a hash is unique in its hour, as it was on its day. It is one value, and
+-- leases have no other index: a plan that was made for empty tables would use half an index, or choose between two, by luck. Fee bumps
+-- and idempotency keys stay as they were.
 
--- The hour (UTC) in which a lease was granted. PostgreSQL inlines it, in queries and in indexes.
-CREATE FUNCTION fairway.hour_of(granted_at timestamptz) RETURNS timestamp LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT date_trunc('hour', $1 AT TIME ZONE 'UTC')
+-- The number of the hour in which a lease was granted, and its hash. PostgreSQL inlines it, in queries and in indexes.
+CREATE FUNCTION fairway.hour_key(granted_at timestamptz, hash bytea) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT pg_catalog.int4send(pg_catalog.floor(pg_catalog.date_part('epoch', $1 AT TIME ZONE 'UTC') / 3600)::integer) || $2
 $$;
 
--- Makes the indexes of a partition, besides those of its parent.
+-- Makes the index of a partition, besides those of its parent.
 CREATE FUNCTION fairway.index_history(part text, of_table text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF of_table IN ('leases', 'fee_bumps') THEN
-        EXECUTE format('CREATE UNIQUE INDEX %I ON fairway.%I (fairway.hour_of(granted_at), hash)', part || '_hour', part);
+    IF of_table = 'leases' THEN
+        EXECUTE format('CREATE UNIQUE INDEX %I ON fairway.%I (fairway.hour_key(granted_at, hash))', part || '_hour', part);
     ELSE
-        EXECUTE format('ALTER TABLE fairway.%I ADD PRIMARY KEY (%s)', part,
-            CASE of_table WHEN 'idempotency_keys' THEN 'client, key' ELSE 'granted_at, hash' END);
+        EXECUTE format('ALTER TABLE fairway.%I ADD PRIMARY KEY (%s)', part, CASE of_table
+            WHEN 'lease_results' THEN 'granted_at, hash' WHEN 'idempotency_keys' THEN 'client, key' ELSE 'hash' END);
     END IF;
 END $$;
 
@@ -51,15 +52,17 @@ BEGIN
 END $$;
 
 -- The partitions of the days to come are empty and get these indexes now. Those with rows keep PRIMARY KEY (hash), which serves all
--- look-ups too, until they are dropped. Transactions lock the cursor first (see 0010); look-ups lock the tables in this order.
+-- look-ups too, until they are dropped. Transactions lock the cursor first (see 0010).
 LOCK TABLE fairway.cursor IN ACCESS EXCLUSIVE MODE;
-LOCK TABLE fairway.fee_bumps, fairway.leases, fairway.lease_results IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE fairway.leases, fairway.lease_results IN ACCESS EXCLUSIVE MODE;
 DO $$
 DECLARE
     part record;
     used boolean;
 BEGIN
-    FOR part IN SELECT p.parent, p.name FROM fairway.partitions p WHERE p.parent <> 'idempotency_keys' ORDER BY p.name LOOP
+    FOR part IN SELECT p.parent, p.name FROM fairway.partitions p
+        WHERE p.parent IN ('leases', 'lease_results') AND p.day IS NOT NULL ORDER BY p.name
+    LOOP
         EXECUTE format('SELECT EXISTS (SELECT FROM fairway.%I)', part.name) INTO used;
         CONTINUE WHEN used;
         EXECUTE format('ALTER TABLE fairway.%I DROP CONSTRAINT %I', part.name, part.name || '_pkey');
@@ -67,47 +70,54 @@ BEGIN
     END LOOP;
 END $$;
 
--- The leases of these hashes, each the hash of a lease or of a fee bump; ordinal says which. Tries the hour that runs first, then the
--- hours before it, then those to come if they have leases: the database's clock may have been set back. Each costs a look-up among
--- leases and one among fee bumps. The bounds let only the hour's partitions be read.
-CREATE FUNCTION fairway.find_grants(hashes bytea[]) RETURNS TABLE (ordinal bigint, lease_hash bytea, granted_at timestamptz)
+-- Those of these hashes that are of leases granted in one of these hours. The bounds let only the partition of each hour be read.
+CREATE FUNCTION fairway.find_in_hours(hashes bytea[], hours timestamptz[]) RETURNS TABLE (hash bytea, granted_at timestamptz)
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT l.hash, l.granted_at FROM unnest(hours) h (hour)
+        CROSS JOIN LATERAL (SELECT array_agg(fairway.hour_key(h.hour, n)) AS keys FROM unnest(hashes) n) k
+        CROSS JOIN LATERAL (SELECT m.hash, m.granted_at FROM fairway.leases m
+            WHERE fairway.hour_key(m.granted_at, m.hash) = ANY (k.keys) AND m.hash = ANY (hashes)
+                AND m.granted_at >= h.hour AND m.granted_at < h.hour + interval '1 hour' OFFSET 0) l;
+END $$;
+
+-- The leases of these hashes, each the hash of a lease or of a fee bump. Looks among the leases of this hour and the one before it, where
+-- most are; then among all fee bumps; then among the leases of the other hours. Days to come count if they have leases: the
+-- database's clock may have been set back.
+CREATE FUNCTION fairway.find_grants(hashes bytea[]) RETURNS TABLE (hash bytea, lease_hash bytea, granted_at timestamptz)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
 DECLARE
     this constant timestamptz := date_trunc('hour', clock_timestamp());
+    recent constant timestamptz[] := ARRAY[this, this - interval '1 hour'];
     first timestamptz;
     last timestamptz;
+    found bytea[];
+    times timestamptz[];
 BEGIN
+    SELECT coalesce(array_agg(f.hash), '{}'), array_agg(f.granted_at) INTO found, times FROM fairway.find_in_hours(hashes, recent) f;
+    RETURN QUERY SELECT f.hash, f.hash, f.granted_at FROM unnest(found, times) f (hash, granted_at);
+    hashes := ARRAY(SELECT n FROM unnest(hashes) n WHERE n <> ALL (found));
+    IF hashes = '{}' THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+        SELECT b.hash, b.lease_hash, b.granted_at FROM unnest(hashes) n
+        CROSS JOIN LATERAL (SELECT * FROM fairway.fee_bumps f WHERE f.hash = n LIMIT 1) b;
+    hashes := ARRAY(SELECT n FROM unnest(hashes) n WHERE (SELECT b.hash FROM fairway.fee_bumps b WHERE b.hash = n LIMIT 1) IS NULL);
+    IF hashes = '{}' THEN
+        RETURN;
+    END IF;
     SELECT min(p.day), max(p.day) FILTER (WHERE p.day <= this OR pg_relation_size(p.part) > 0) + interval '23 hours' INTO first, last
         FROM (SELECT c.oid AS part, to_date(right(c.relname, 8), 'YYYYMMDD')::timestamptz AS day
             FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
             WHERE i.inhparent = 'fairway.leases'::regclass AND c.relname ~ '_[0-9]{8}$') p;
     RETURN QUERY
-        SELECT n.ordinal, g.lease_hash, g.granted_at
-        FROM unnest(hashes) WITH ORDINALITY n (hash, ordinal)
-        CROSS JOIN LATERAL (
-            SELECT f.lease_hash, f.granted_at
-            FROM (SELECT t.hour, t.hour + interval '1 hour' AS next FROM (
-                SELECT generate_series(this, first, interval '-1 hour') AS hour
-                UNION ALL
-                SELECT generate_series(greatest(first, this + interval '1 hour'), last, interval '1 hour')) t OFFSET 0) h
-            CROSS JOIN LATERAL (
-                SELECT l.hash AS lease_hash, l.granted_at FROM fairway.leases l
-                WHERE l.hash = n.hash AND fairway.hour_of(l.granted_at) = fairway.hour_of(h.hour)
-                    AND l.granted_at >= h.hour AND l.granted_at < h.next
-                UNION ALL
-                SELECT b.lease_hash, b.granted_at FROM fairway.fee_bumps b
-                WHERE b.hash = n.hash AND fairway.hour_of(b.granted_at) = fairway.hour_of(h.hour)
-                    AND b.granted_at >= h.hour AND b.granted_at < h.next) f
-            LIMIT 1) g;
-    IF to_regclass('fairway.leases_before_0010') IS NOT NULL THEN
-        RETURN QUERY
-            SELECT n.ordinal, l.hash, l.granted_at
-            FROM unnest(hashes) WITH ORDINALITY n (hash, ordinal)
-            LEFT JOIN LATERAL (SELECT f.lease_hash FROM fairway.fee_bumps_before_0010 f WHERE f.hash = n.hash LIMIT 1) b ON true
-            CROSS JOIN LATERAL (SELECT m.hash, m.granted_at FROM fairway.leases_before_0010 m
-                WHERE m.hash = coalesce(b.lease_hash, n.hash) LIMIT 1) l;
-    END IF;
+        SELECT f.hash, f.hash, f.granted_at
+        FROM fairway.find_in_hours(hashes,
+            ARRAY(SELECT n FROM generate_series(first, last, interval '1 hour') n WHERE n <> ALL (recent))) f;
 END $$;
 
 -- As in 0011.
@@ -118,13 +128,25 @@ LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET
 SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN QUERY
-        SELECT g.ordinal, l.hash, l.client, l.account, l.sequence, l.max_time, r.result, r.result_code, r.ledger
+        SELECT n.ordinal, l.hash, l.client, l.account, l.sequence, l.max_time, r.result, r.result_code, r.ledger
         FROM fairway.find_grants(hashes) g
+        JOIN unnest(hashes) WITH ORDINALITY n (hash, ordinal) ON n.hash = g.hash
         CROSS JOIN LATERAL (SELECT * FROM fairway.all_leases m
-            WHERE m.hash = g.lease_hash AND fairway.hour_of(m.granted_at) = fairway.hour_of(g.granted_at) AND m.granted_at = g.granted_at
+            WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(g.granted_at, g.lease_hash)
+                AND m.hash = g.lease_hash AND m.granted_at = g.granted_at
             LIMIT 1) l
         LEFT JOIN LATERAL (SELECT * FROM fairway.all_lease_results e WHERE e.hash = g.lease_hash AND e.granted_at = g.granted_at LIMIT 1) r
             ON true;
+    IF to_regclass('fairway.leases_before_0010') IS NOT NULL THEN
+        RETURN QUERY
+            SELECT n.ordinal, l.hash, l.client, l.account, l.sequence, l.max_time, r.result, r.result_code, r.ledger
+            FROM unnest(hashes) WITH ORDINALITY n (hash, ordinal)
+            LEFT JOIN LATERAL (SELECT f.lease_hash FROM fairway.fee_bumps_before_0010 f WHERE f.hash = n.hash LIMIT 1) b ON true
+            CROSS JOIN LATERAL (SELECT * FROM fairway.leases_before_0010 m WHERE m.hash = coalesce(b.lease_hash, n.hash) LIMIT 1) l
+            LEFT JOIN LATERAL (SELECT * FROM fairway.all_lease_results e WHERE e.hash = l.hash AND e.granted_at = l.granted_at LIMIT 1) r
+                ON true
+            WHERE (SELECT e.hash FROM fairway.fee_bumps e WHERE e.hash = n.hash LIMIT 1) IS NULL; -- else it was asked for again
+    END IF;
 END $$;
 
 -- As in 0012. Leases from before 0010 get none.
@@ -133,14 +155,16 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable
 SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)
-        SELECT clients[g.ordinal], keys[g.ordinal], digests[g.ordinal], l.hash, l.granted_at
+        SELECT n.client, n.key, n.digest, l.hash, l.granted_at
         FROM fairway.find_grants(hashes) g
+        JOIN unnest(clients, keys, digests, hashes) AS n (client, key, digest, hash) ON n.hash = g.hash
         CROSS JOIN LATERAL (SELECT m.hash, m.granted_at FROM fairway.leases m
-            WHERE m.hash = g.lease_hash AND fairway.hour_of(m.granted_at) = fairway.hour_of(g.granted_at) AND m.granted_at = g.granted_at
+            WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(g.granted_at, g.lease_hash)
+                AND m.hash = g.lease_hash AND m.granted_at = g.granted_at
             LIMIT 1) l;
 END $$;
 
--- ---- as in 0011 and 0015, with look-ups of leases by their hour
+-- ---- as in 0011 and 0015, with look-ups of leases by hour_key()
 
 CREATE OR REPLACE FUNCTION fairway.check_accounts() RETURNS trigger LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -156,7 +180,8 @@ BEGIN
             NOT coalesce((SELECT (l.account, l.client, l.sequence, l.max_time) = (n.public_key, n.lease_client, n.lease_sequence,
                     n.lease_max_time) AND l.max_ledger IS NOT DISTINCT FROM n.lease_max_ledger
                 FROM fairway.all_leases l
-                WHERE l.hash = n.lease_hash AND fairway.hour_of(l.granted_at) = fairway.hour_of(n.locked_at) AND l.granted_at = n.locked_at
+                WHERE fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(n.locked_at, n.lease_hash)
+                    AND l.hash = n.lease_hash AND l.granted_at = n.locked_at
                     AND l.granted_at BETWEEN first AND last), false)
             OR (SELECT r.hash FROM fairway.all_lease_results r
                 WHERE r.hash = n.lease_hash AND r.granted_at = n.locked_at AND r.granted_at BETWEEN first AND last) IS NOT NULL)
@@ -194,7 +219,8 @@ BEGIN
         SELECT (SELECT a.lease_hash = l.hash FROM fairway.channel_accounts a
             WHERE a.public_key BETWEEN l.account AND l.account ORDER BY a.public_key DESC LIMIT 1) IS TRUE
         FROM fairway.all_leases l
-        WHERE l.hash = n.hash AND fairway.hour_of(l.granted_at) = fairway.hour_of(n.granted_at) AND l.granted_at = n.granted_at
+        WHERE fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(n.granted_at, n.hash)
+            AND l.hash = n.hash AND l.granted_at = n.granted_at
             AND l.granted_at BETWEEN first AND last), true)
     LIMIT 1;
     IF wrong IS NOT NULL THEN
@@ -216,7 +242,8 @@ BEGIN
     WHERE (SELECT (SELECT a.lease_hash = l.hash FROM fairway.channel_accounts a
             WHERE a.public_key BETWEEN l.account AND l.account ORDER BY a.public_key DESC LIMIT 1)
         FROM fairway.all_leases l
-        WHERE l.hash = n.lease_hash AND fairway.hour_of(l.granted_at) = fairway.hour_of(n.granted_at) AND l.granted_at = n.granted_at
+        WHERE fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(n.granted_at, n.lease_hash)
+            AND l.hash = n.lease_hash AND l.granted_at = n.granted_at
             AND l.granted_at BETWEEN first AND last) IS NOT TRUE
     LIMIT 1;
     IF wrong IS NOT NULL THEN
@@ -243,7 +270,8 @@ BEGIN
             WHERE k.client = n.client AND k.key = n.key AND k.lease_hash <> n.lease_hash
             AND k.granted_at >= first AND k.granted_at < last LIMIT 1) IS NOT NULL
         OR (SELECT l.hash FROM fairway.leases l
-            WHERE l.hash = n.lease_hash AND fairway.hour_of(l.granted_at) = fairway.hour_of(n.granted_at) AND l.granted_at = n.granted_at
+            WHERE fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(n.granted_at, n.lease_hash)
+                AND l.hash = n.lease_hash AND l.granted_at = n.granted_at
             AND l.granted_at >= first AND l.granted_at < last) IS NULL
     LIMIT 1;
     IF wrong IS NOT NULL THEN
@@ -271,7 +299,8 @@ BEGIN
             AND (i.granted_at >= keys_from OR starts_with(n.key, 'token:'))
             LIMIT 1) k
         CROSS JOIN LATERAL (SELECT * FROM fairway.all_leases m
-            WHERE m.hash = k.lease_hash AND fairway.hour_of(m.granted_at) = fairway.hour_of(k.granted_at) AND m.granted_at = k.granted_at
+            WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(k.granted_at, k.lease_hash)
+                AND m.hash = k.lease_hash AND m.granted_at = k.granted_at
             AND m.granted_at >= first AND m.granted_at < last
             LIMIT 1) l;
 END $$;

@@ -122,21 +122,32 @@ static bool signed_by_us(
 static const char sql_signed[] = "SELECT l.account, l.sequence FROM fairway.find_leases($1) l"
                                  " ORDER BY l.account COLLATE \"C\"";
 
-/* Reads which of the ledger's transactions fairway signed, with leases that have ended. That is rare, so the
- * history is read only when an open lease does not explain a sequence number. */
-static enum err read_history(struct settlement *settlement, struct db *db, struct detail *detail)
+/* The hashes of the transactions whose sources have a sequence number that no open lease explains; returns
+ * how many, at most one for each transaction. */
+static size_t unexplained(const struct settlement *settlement, struct bytes hashes[])
 {
     const struct settle_evidence *evidence = settlement->evidence;
-    bool unexplained = false;
-    for (size_t i = 0; i < settlement->accounts.count && !unexplained; i++) {
+    size_t count = 0;
+    for (size_t i = 0; i < settlement->accounts.count; i++) {
         const struct settle_account *account = &settlement->accounts.items[i];
-        unexplained = account->evidence != NULL && account->evidence->consumed != 0 &&
-                      !consumed_by_lease(settlement, account, account->evidence->consumed);
+        if (account->evidence == NULL || account->evidence->consumed == 0 ||
+            consumed_by_lease(settlement, account, account->evidence->consumed))
+            continue;
+        for (size_t t = 0; t < evidence->count; t++)
+            if (strcmp(evidence->sources[t], account->address) == 0)
+                hashes[count++] = evidence->hashes[t];
     }
-    if (!unexplained || evidence->gap)
+    return count;
+}
+
+/* Reads which of these transactions fairway signed, with leases that have ended. That is rare. */
+static enum err read_history(struct settlement *settlement, struct db *db, struct detail *detail)
+{
+    struct bytes *hashes AUTO_FREE = NEW_ARRAY(settlement->evidence->count, struct bytes);
+    const size_t count = unexplained(settlement, hashes);
+    if (count == 0 || settlement->evidence->gap)
         return ERR_OK;
-    return db_query(
-        db, DB_SQL(sql_signed, DB_BYTEAS(evidence->hashes, evidence->count)), &settlement->history, detail);
+    return db_query(db, DB_SQL(sql_signed, DB_BYTEAS(hashes, count)), &settlement->history, detail);
 }
 
 /* ---- the accounts */

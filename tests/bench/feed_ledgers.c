@@ -41,7 +41,7 @@ static const char sql_cursor[] = "SELECT c.hash, c.close_time FROM fairway.curso
 static const char sql_open[] =
     "SELECT l.hash, l.account, l.sequence, l.envelope FROM fairway.channel_accounts a"
     " JOIN fairway.leases l ON l.hash = a.lease_hash AND l.granted_at = a.locked_at"
-    "   AND fairway.hour_of(l.granted_at) = fairway.hour_of(a.locked_at)"
+    "   AND fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(a.locked_at, a.lease_hash)"
     " WHERE a.lease_hash IS NOT NULL AND a.public_key > (SELECT h.up_to FROM public.bench_held h)"
     " AND (NOT $1 OR EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.lease_hash = a.lease_hash"
     "   AND b.granted_at = a.locked_at))";
