@@ -1,9 +1,9 @@
 -- A hash is random. In an index that starts with it, each row goes to another page of a whole day's entries: with 50 million leases a
 -- day these are gigabytes, which do not stay in memory, and after each checkpoint almost each row writes a whole page to the WAL. The
--- indexes of leases and results now start with the time of the grant, so new entries share a few pages. That of leases has the hour, so
--- that who knows only a hash can try one hour after the other; a hash is unique in its hour, as it was on its day. It is one value, and
--- leases have no other index: a plan that was made for empty tables would use half an index, or choose between two, by luck. Fee bumps
--- and idempotency keys stay as they were.
+-- indexes of leases and results now start with the time of the grant, so new entries share a few pages. That of leases starts with the
+-- hour: a look-up that knows only a hash tries one hour after the other. A hash is unique within its hour; it was within its day.
+-- Leases have no other index, and this one has a single column: so PostgreSQL has only one plan to choose, also for empty tables.
+-- Fee bumps and idempotency keys keep their indexes.
 
 -- The number of the hour in which a lease was granted, and its hash. PostgreSQL inlines it, in queries and in indexes.
 CREATE FUNCTION fairway.hour_key(granted_at timestamptz, hash bytea) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
