@@ -326,6 +326,7 @@ static void DL8_a_client_is_counted_without_waiting_for_a_ledger_transaction(voi
 
 /* A session that holds a lock. As soon as another one waits, it needs a lock on a client's row, and ends. */
 struct holder {
+    const struct test_db *test;
     struct db *db;
     const char *needs; /* SQL */
     enum err error;    /* of that */
@@ -334,10 +335,8 @@ struct holder {
 static void *take_and_commit(void *context)
 {
     struct holder *holder = context;
-    static const char waits[] = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-    const int64_t give_up_ms = clock_ms() + slower(5000);
-    while (number(holder->db, waits) == 0 && clock_ms() < give_up_ms)
-        clock_sleep_ms(5);
+    if (!test_db_await_lock_wait(holder->test, slower(5000)))
+        print_error("no session waits for a lock\n");
     const struct db_statement statements[] = {
         DB_SQL0("SET LOCAL lock_timeout = 400"), {holder->needs, NULL, 0}};
     struct detail detail = {0};
@@ -353,7 +352,8 @@ static void *take_and_commit(void *context)
 static void assert_who_waits_for_a_new_client_holds_no_other(struct test_pool *pool, bool again)
 {
     const struct lease_limits limits = {.open_leases = 3};
-    struct holder holder = {.db = open_writer(pool, "SELECT fairway.count_clients('{new}')"),
+    struct holder holder = {.test = &pool->test,
+        .db = open_writer(pool, "SELECT fairway.count_clients('{new}')"),
         .needs = "SELECT fairway.lock_usage('{seen}')"};
     assert_true(grant_one(pool, "seen", limits));
     struct asked asked[2];

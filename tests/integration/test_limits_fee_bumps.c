@@ -153,19 +153,17 @@ static void DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its
     asked_wipe_all(asked, 2);
 }
 
+struct recording {
+    const struct test_db *test;
+    struct db *db;
+};
+
 /* Commits the session's transaction when another session waits for it, or later. */
 static void *commit_when_waited_for(void *context)
 {
-    struct db *db = context;
-    const int64_t give_up_ms = clock_ms() + slower(2000);
-    for (bool waits = false; !waits && clock_ms() < give_up_ms; clock_sleep_ms(5)) {
-        AUTO_ROWS rows = NULL;
-        if (db_query(db, DB_SQL0("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"), &rows, NULL) !=
-            ERR_OK)
-            abort();
-        waits = db_bool(rows, 0, 0);
-    }
-    if (db_commit(db, NULL) != ERR_OK)
+    const struct recording *recording = context;
+    test_db_await_lock_wait(recording->test, slower(2000));
+    if (db_commit(recording->db, NULL) != ERR_OK)
         abort();
     return NULL;
 }
@@ -184,8 +182,9 @@ static void DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recor
                                  " ARRAY[0], ARRAY[0]) WHERE a.lease_hash IS NOT NULL"),
                          NULL, NULL),
         ERR_OK);
+    struct recording recording = {&pool->test, other};
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, commit_when_waited_for, other), 0);
+    assert_int_equal(pthread_create(&thread, NULL, commit_when_waited_for, &recording), 0);
     const enum err e =
         bump(pool, &asked.grant.lease, 1, 40000, (struct fee_bump_limits){.bumps = 1}, "feeBumps");
     pthread_join(thread, NULL);

@@ -250,6 +250,17 @@ static const char sql_indexed_wrongly[] =
     " AND (to_regclass('fairway.' || p.name || '_hour') IS NULL) ="
     " (p.name NOT IN (SELECT replace(l.tableoid::regclass::text, 'fairway.', '') FROM fairway.leases l))";
 
+/* An hour of a local time may begin within an hour of UTC. */
+static void a_lease_is_found_by_its_hash_in_every_time_zone(void **state)
+{
+    struct test_pool *pool = *state;
+    add_leases(&pool->test);
+    test_db_exec(&pool->test,
+        "SET timezone = 'Asia/Kathmandu';"
+        "DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.find_leases((SELECT array_agg(l.hash)"
+        " FROM fairway.leases l))) = (SELECT count(*) FROM fairway.leases); END $$");
+}
+
 /* Partitions with rows keep their indexes, which the look-ups can use too. */
 static void leases_from_before_migration_0022_are_found(void **state)
 {
@@ -339,6 +350,7 @@ int main(void)
         TEST(H3_days_of_history_are_of_utc_in_a_session_of_any_time_zone),
         TEST(leases_of_both_sides_of_midnight_are_found_and_settled),
         TEST(a_lease_is_found_by_its_hash_whenever_it_was_granted),
+        TEST(a_lease_is_found_by_its_hash_in_every_time_zone),
         cmocka_unit_test(leases_from_before_migration_0022_are_found),
         TEST(an_open_read_of_history_stops_housekeeping_and_no_grant),
     };

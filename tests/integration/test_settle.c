@@ -144,6 +144,16 @@ static void a_confirmed_lease_releases_its_account_with_the_new_sequence_number(
         1);
 }
 
+/* A search of history takes longer the more days are kept, and a lease that is open is not in it. */
+static void DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    test_db_exec(&f->test, "DROP FUNCTION fairway.find_leases(bytea[])");
+    close_with(f, 1, TX_SUCCESS, 51);
+    assert_int_equal(f->settled.confirmed, 1);
+}
+
 static void every_failure_that_consumes_the_sequence_number_ends_the_lease_as_failed(void **state)
 {
     struct fixture *f = *state;
@@ -275,19 +285,17 @@ static void all_leases_of_a_large_pool_end_with_one_ledger(void **state)
         leases);
 }
 
+struct locker {
+    const struct test_db *test;
+    struct db *db;
+};
+
 /* Has locked the row of client "a", and needs that of "b" when another session waits. */
 static void *lock_in_order(void *context)
 {
-    struct db *other = context;
-    const int64_t give_up_ms = clock_ms() + slower(10000);
-    bool waits = false;
-    while (!waits && clock_ms() < give_up_ms) {
-        AUTO_ROWS found = NULL;
-        if (db_query(other, DB_SQL0("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"), &found,
-                NULL) != ERR_OK)
-            return "look for a session that waits";
-        waits = db_bool(found, 0, 0);
-    }
+    const struct locker *locker = context;
+    struct db *other = locker->db;
+    const bool waits = test_db_await_lock_wait(locker->test, slower(10000));
     if (db_query(other, DB_SQL0("SET LOCAL lock_timeout = 400"), NULL, NULL) != ERR_OK ||
         db_query(other, DB_SQL0("SELECT fairway.lock_usage('{b}')"), NULL, NULL) != ERR_OK) {
         db_rollback(other);
@@ -309,9 +317,10 @@ static void DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order(void 
     struct db *other = test_db_open(&f->test, DB_DIRECT);
     assert_int_equal(db_begin(other, NULL), ERR_OK);
     assert_int_equal(db_query(other, DB_SQL0("SELECT fairway.lock_usage('{a}')"), NULL, NULL), ERR_OK);
+    struct locker locker = {&f->test, other};
     pthread_t thread;
     void *failed;
-    assert_int_equal(pthread_create(&thread, NULL, lock_in_order, other), 0);
+    assert_int_equal(pthread_create(&thread, NULL, lock_in_order, &locker), 0);
     close_ledger(f, NEXT, now_s(f) + 61, NULL, 0, NULL, 0);
     pthread_join(thread, &failed);
     db_free(other);
@@ -591,6 +600,7 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_confirmed_lease_releases_its_account_with_the_new_sequence_number),
+        TEST(DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history),
         TEST(every_failure_that_consumes_the_sequence_number_ends_the_lease_as_failed),
         TEST(DR3_a_result_that_consumes_no_sequence_number_ends_no_lease),
         TEST(DR3_in_a_fee_bump_the_inner_hash_and_result_decide),

@@ -235,11 +235,7 @@ static void DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collatio
     assert_int_equal(db_begin(ledger, NULL), ERR_OK);
     assert_int_equal(db_query(ledger, DB_SQL0(LOCK(SECOND_ACCOUNT)), NULL, NULL), ERR_OK);
     assert_int_equal(pthread_create(&thread, NULL, record_two_fee_bumps, pool), 0);
-    for (int64_t end_ms = clock_ms() + slower(10000);
-         test_db_number(&pool->test, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                                     " AND datname = current_database()") == 0;
-         clock_sleep_ms(5))
-        assert_int_not_equal(clock_left_ms(end_ms), 0);
+    assert_true(test_db_await_lock_wait(&pool->test, slower(10000)));
     AUTO_ROWS rows = NULL;
     assert_int_equal(db_query(ledger, DB_SQL0(LOCK(FIRST_ACCOUNT)), &rows, NULL), ERR_OK);
     assert_int_equal(db_count(rows), 0); /* the fee bumps have it */

@@ -229,6 +229,16 @@ int64_t test_db_number(const struct test_db *db, const char *sql)
     return number;
 }
 
+bool test_db_await_lock_wait(const struct test_db *db, int64_t ms)
+{
+    static const char sql[] = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                              " AND datname = current_database()";
+    for (int64_t end_ms = clock_ms() + ms; clock_left_ms(end_ms) > 0; clock_sleep_ms(5))
+        if (test_db_number(db, sql) > 0)
+            return true;
+    return false;
+}
+
 static pid_t postmaster(void)
 {
     if (server_dir == NULL)

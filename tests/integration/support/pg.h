@@ -69,6 +69,8 @@ void test_db_exec(const struct test_db *db, const char *sql);
 /* Returns the one number (int8) of a query. It runs in a connection that stays open until the next
  * test_db_exec; a second time, in a new one, when that fails. */
 int64_t test_db_number(const struct test_db *db, const char *sql);
+/* Waits until a session of the database waits for a lock, for `ms` at most, and returns whether one does. */
+bool test_db_await_lock_wait(const struct test_db *db, int64_t ms);
 
 /* For a private server only. Kill sends SIGKILL to the postmaster, as in a crash. Freeze sends SIGSTOP to it
  * and to all its children. */
