@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, rpc } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
 import { Session } from './session.mjs';
@@ -314,11 +314,13 @@ export async function submit(world, envelope) {
 
 /** Asserts the final state of every run: all accounts idle, no open lease, and each row's sequence equal to the network's. */
 export async function assertSettled(assert, world, service, accounts) {
-  const idle = await until(async () => {
-    const { json } = await service.get('/v1/pool');
-    return json.accounts.idle === accounts && json;
-  }, 150_000, `all ${accounts} accounts idle`);
-  assert.deepEqual(idle.accounts, { idle: accounts, leased: 0, creating: 0, retiring: 0, quarantined: 0 });
+  const idle = "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL";
+  await until(async () => Number((await world.sql(idle))[0][0]) === accounts, 150_000, `all ${accounts} accounts idle`);
+  const wanted = { idle: accounts, leased: 0, creating: 0, retiring: 0, quarantined: 0 };
+  let counts; // these may be a second old
+  for (const end = Date.now() + slower(5000); !isDeepStrictEqual(counts, wanted) && Date.now() < end; await sleep(50))
+    counts = (await service.get('/v1/pool')).json.accounts;
+  assert.deepEqual(counts, wanted);
   assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history WHERE settled_at IS NULL'), [['0']]);
   const rows = await world.sql("SELECT public_key, sequence FROM fairway.channel_accounts WHERE state = 'active'");
   for (const [key, sequence] of rows) {
