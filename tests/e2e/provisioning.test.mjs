@@ -67,23 +67,34 @@ test('DP1 P4 P11: no answer of the RPC counts as the outcome', { timeout: 600_00
   proxy.onSend = () => null;
 });
 
-/** Runs ensure-accounts while the network drops what is sent. `act` gets the pending row's id before the network works again. */
+/** Runs ensure-accounts while the network drops what is sent. `act` gets the id of the transaction that was sent first, before the network
+ *  works again. */
 async function whileSwallowed(count, act) {
-  proxy.onSend = () => 'hang up';
+  let id;
+  proxy.onSend = async () => {
+    id ??= (await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'"))[0][0];
+    return 'hang up';
+  };
   const run = start(['ensure-accounts', String(count)]);
-  const id = await until(async () => (await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'"))[0]?.[0],
-    10_000, 'a transaction is pending');
+  await until(() => id, 10_000, 'a transaction is sent');
   await act(id);
   proxy.onSend = () => null;
-  return { id: Number(id), ...await run.ended };
+  const ended = await run.ended;
+  assert.equal((await fates(id))[0]?.[2], id, 'what was sent stays stored');
+  return { id: Number(id), ...ended };
 }
-const fates = id => world.sql(`SELECT state, accounts FROM fairway.provisioning WHERE id >= ${id} ORDER BY id`);
+const fates = id => world.sql(`SELECT state, accounts, id FROM fairway.provisioning WHERE id >= ${id} ORDER BY id`);
+const isMadeAgain = id => until(async () => {
+  const rows = await fates(id);
+  assert.equal(rows[0]?.[2], id, 'what was sent stays stored');
+  return rows.length === 2;
+}, 10_000, 'a second transaction is stored');
 
 test('P11: a transaction that a ledger proves dead is made again with the same keys', async () => {
   await ensureExactly(3);
   const { id, code, out } = await whileSwallowed(6, async pending => {
     await world.sql(`UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
-    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction is stored');
+    await isMadeAgain(pending);
   });
   assert.equal(code, 0, out);
   const [first, second] = await fates(id);
@@ -100,7 +111,7 @@ test('a sequence number that the distribution account used elsewhere delays the 
     const transaction = builder.addOperation(Operation.bumpSequence({ bumpTo: '0' })).setTimeout(30).build();
     transaction.sign(world.distribution);
     await world.network.sendTransaction(transaction);
-    await until(async () => (await fates(pending)).length === 2, 10_000, 'a second transaction is stored');
+    await isMadeAgain(pending);
   });
   assert.equal(code, 0, out);
   const [first, second] = await fates(id);
