@@ -114,6 +114,13 @@ static struct db *begin(void)
     return db;
 }
 
+/* Waits until the locks are released: the server may end a transaction later than its connection. */
+static void end(struct db *db)
+{
+    db_rollback(db);
+    db_free(db);
+}
+
 /* Records leases on the accounts of slots 0 to count - 1, with keys. */
 static const char sql_grant[] =
     "SELECT fairway.record_leases(array_agg(sha256(convert_to(a.public_key || clock_timestamp(), 'UTF8'))), "
@@ -226,16 +233,16 @@ static void DX10_costs_do_not_depend_on_the_history_whatever_the_statistics_say(
     (void)state;
     struct db *db = begin(); /* without statistics */
     assert_costs(db);
-    db_free(db);
+    end(db);
     test_db_exec(&pool.test, "ANALYZE");
     db = begin();
     assert_costs(db);
-    db_free(db);
+    end(db);
     /* by these statistics, all tables of history are empty */
     test_db_exec(&pool.test, "UPDATE pg_class SET reltuples = 0, relpages = 0 WHERE relname ~ '_20[0-9]{6}'");
     db = begin();
     assert_costs(db);
-    db_free(db);
+    end(db);
 }
 
 /* After a checkpoint the first change of a page writes all of it to the WAL. Hashes are random, so leases
@@ -252,7 +259,7 @@ static void DX10_leases_and_their_ends_write_to_few_pages_of_a_day(void **state)
         run_ledger(db, 32);
     }
     const int64_t bytes = (number(db, sql_wal) - before) / 320;
-    db_free(db);
+    end(db);
     print_message("a lease and its end: %lld bytes of WAL\n", (long long)bytes);
     assert_in_range(bytes, 1, WAL_OF_A_LEASE);
 }
@@ -314,7 +321,7 @@ static void a_day_is_dropped_when_all_of_it_is_older_than_the_retention_time(voi
     assert_int_equal(
         step(db, RETENTION_HISTORY, 0), 0); /* yesterday's leases have keys that are still found */
     assert_int_equal(leases_of_day(db, 1), leases_wanted() / DAYS);
-    db_free(db);
+    end(db);
 }
 
 /* Ledgers may have stopped for days. */
@@ -337,7 +344,7 @@ static void Z6_a_day_on_which_an_open_lease_was_granted_is_not_dropped(void **st
         ;
     assert_int_equal(leases_of_day(db, 4), 0);
     assert_int_equal(leases_of_day(db, 3), leases_wanted() / DAYS + 1);
-    db_free(db);
+    end(db);
 }
 
 /* The database's clock is three days ahead of the ledgers. */
@@ -353,7 +360,7 @@ static void a_day_is_over_when_the_last_ledger_says_so_too(void **state)
     exec(db, "DELETE FROM fairway.cursor");
     assert_int_equal(step(db, RETENTION_HISTORY, 0), 0);
     assert_int_equal(leases_of_day(db, 4), leases_wanted() / DAYS);
-    db_free(db);
+    end(db);
 }
 
 /* The role of fairway serve may call it with any argument. */
@@ -367,7 +374,7 @@ static void leases_and_keys_of_yesterday_and_today_stay_whatever_the_caller_asks
     assert_int_equal(leases_of_day(db, 1), leases_wanted() / DAYS);
     assert_int_equal(
         number(db, "SELECT count(*) FROM fairway.idempotency_keys"), leases_wanted() / DAYS + CHUNK);
-    db_free(db);
+    end(db);
 }
 
 static void partitions_of_the_next_7_days_are_made(void **state)
@@ -378,7 +385,7 @@ static void partitions_of_the_next_7_days_are_made(void **state)
     assert_int_equal(number(db, "SELECT (min(p.last) - current_date)::int8 FROM (SELECT max(day) AS last FROM"
                                 " fairway.partitions GROUP BY parent) p"),
         RETENTION_DAYS_AHEAD);
-    db_free(db);
+    end(db);
 }
 
 static void ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
@@ -395,7 +402,7 @@ static void ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
     assert_int_equal(step(db, RETENTION_LEDGERS, 7000), 0);
     assert_int_equal(
         number(db, "SELECT min(l.sequence) - min(c.sequence) FROM fairway.ledgers l, fairway.cursor c"), 0);
-    db_free(db);
+    end(db);
     test_db_drop(&test);
 }
 
