@@ -91,9 +91,9 @@ static void print_pins(const struct locks_report *report)
             continue;
         if (old++ == 0)
             puts("Old snapshots, which prevent vacuum from removing dead rows:");
-        printf("  %s %s", pin->what, pin->name);
-        print_ms("for ", pin->age_ms, ", ");
-        printf("%" PRId64 " transactions", pin->age_transactions);
+        printf("  %s%s%s", pin->what, pin->name[0] != '\0' ? " " : "", pin->name);
+        print_ms(" for ", pin->age_ms, "");
+        printf(", %" PRId64 " transactions begun since", pin->age_transactions);
         if (pin->session.pid != 0) {
             fputs(": ", stdout);
             print_session(&pin->session);

@@ -25,10 +25,9 @@
     X(FEE_BUMP_TX_NOT_ALLOWED, "FEE_BUMP_TX_NOT_ALLOWED", 400, "The transaction is a fee bump already.")     \
     X(FEE_EXCEEDS_MAXIMUM, "FEE_EXCEEDS_MAXIMUM", 400, "The fee is above the maximum.")                      \
     X(FEE_BELOW_MINIMUM, "FEE_BELOW_MINIMUM", 400, "The fee is below the minimum.")                          \
-    X(NO_SIGNATURES_PROVIDED, "NO_SIGNATURES_PROVIDED", 400,                                                 \
-        "The transaction lacks the client's signature.")                                                     \
+    X(NO_SIGNATURES_PROVIDED, "NO_SIGNATURES_PROVIDED", 400, "The transaction lacks the user's signature.")  \
     X(CLIENT_SIGNATURE_INVALID, "CLIENT_SIGNATURE_INVALID", 400,                                             \
-        "No signature of the client is valid for this transaction on this network.")                         \
+        "No signature of the user is valid for this transaction on this network.")                           \
     X(CHANNEL_SIGNATURE_MISSING, "CHANNEL_SIGNATURE_MISSING", 400,                                           \
         "The transaction lacks the channel account's signature.")                                            \
     X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400,                                         \

@@ -124,7 +124,9 @@ static void check_ledgers(
         fail(report, CHECK_LEDGERS, "no ledger has been ingested yet", NULL, NULL);
     else if (apart_s > grants_clock_slack_s(settings->ledger_seconds))
         fail(report, CHECK_LEDGERS,
-            "the close time of the last committed ledger is too far from the database's clock", NULL, NULL);
+            "the close time of the last committed ledger is too far from the database's clock: ingestion is"
+            " behind, or a clock is wrong",
+            NULL, NULL);
     else
         pass(report, CHECK_LEDGERS);
 }

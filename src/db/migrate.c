@@ -81,7 +81,9 @@ static enum err refuse(const struct difference *difference, struct detail *detai
             "the database has migration %" PRId32 ", which this fairway does not have: run a newer fairway",
             difference->number);
     return detail_set(detail, ERR_REFUSED,
-        "migration %" PRId32 " was applied with a text that differs from this fairway's", difference->number);
+        "migration %" PRId32
+        " was applied with a text that differs from this fairway's: use the build that applied it",
+        difference->number);
 }
 
 static enum err table_present(struct db *db, bool *present, struct detail *detail)
@@ -159,10 +161,11 @@ static enum err give_up(const struct work *work)
 {
     const struct detail why = *work->detail;
     if (!work->blocked)
-        return detail_set(
-            work->detail, ERR_DATABASE_UNAVAILABLE, "another process is migrating this database");
+        return detail_set(work->detail, ERR_DATABASE_UNAVAILABLE,
+            "another process is migrating this database: wait until it has ended, and run fairway migrate "
+            "again");
     return detail_set(work->detail, ERR_DATABASE_UNAVAILABLE,
-        "%s, for %d s: end the transaction that holds the lock (fairway locks shows it)", why.text,
+        "%s (tried for %d s). End the transaction that holds the lock; fairway locks shows it", why.text,
         RETRY_MS / 1000);
 }
 

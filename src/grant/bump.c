@@ -78,8 +78,8 @@ static enum err check_signatures(enum authority authority, struct detail *detail
     switch (authority) {
     case AUTHORITY_UNSIGNED:
         return detail_set(detail, ERR_NO_SIGNATURES_PROVIDED,
-            "The transaction has no signature. Keep that of the lease's transactionXdr and add the "
-            "client's.");
+            "The transaction has no signature. Keep the channel account's, which is in the lease's "
+            "transactionXdr, and add the user's.");
     case AUTHORITY_CHANNEL_MISSING:
         return detail_set(detail, ERR_CHANNEL_SIGNATURE_MISSING,
             "The channel account's signature is missing or invalid. Keep the one in the lease's "

@@ -179,7 +179,8 @@ static enum err sign_all(
         }
         if (signings[i].result != ERR_OK) {
             log_refusal(grant->request->request_id, signings[i].result);
-            refuse(grant, signings[i].result, &(struct detail){"the key process refused to sign it"});
+            refuse(grant, signings[i].result,
+                &(struct detail){"The key process refused to sign the transaction."});
             continue;
         }
         grant->lease.hash = signings[i].hash;

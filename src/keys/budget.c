@@ -31,12 +31,11 @@ enum err budget_take(
     budget->filled_us = now_us;
     if (signatures > budget->signatures.left)
         return detail_set(detail, ERR_KEYD_BUDGET,
-            "the key process has made the signatures that KEYD_MAX_SIGNATURES_PER_SECOND=%.0f allows",
+            "no more signatures are allowed for now: KEYD_MAX_SIGNATURES_PER_SECOND=%.0f",
             budget->signatures.capacity);
     if ((double)fee_stroops > budget->fees.left)
         return detail_set(detail, ERR_KEYD_BUDGET,
-            "the key process has signed for the fees that KEYD_MAX_FEES_PER_HOUR=%.0f allows",
-            budget->fees.capacity);
+            "the fee exceeds what is left for now: KEYD_MAX_FEES_PER_HOUR=%.0f", budget->fees.capacity);
     budget->signatures.left -= signatures;
     budget->fees.left -= (double)fee_stroops;
     return ERR_OK;

@@ -101,7 +101,7 @@ static enum err check_inner(struct handle_state *state, const struct envelope *i
         return e;
     if (fee_stroops <= 0 || fee_stroops - inner->resource_fee_stroops > state->settings.max_bump_fee_stroops)
         return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
-            "the fee is not between 1 and the key process's maximum, with the transaction's resource fee");
+            "The fee must be at least 1 stroop and at most MAX_FEE plus the transaction's resource fee.");
     e = ring_check_signed(state->ring, inner, sealed, inner_hash);
     if (e == ERR_SEAL_BROKEN)
         return detail_set(detail, e, "the source's sealed seed does not open");

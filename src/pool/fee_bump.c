@@ -56,8 +56,8 @@ static void refuse_ended(struct fee_bump_item *item, const struct db_rows *rows,
             db_i64(rows, row, 3));
     else if (result[0] != '\0')
         item->error = detail_set(&item->detail, ERR_LEASE_SETTLED,
-            "The transaction is %s, since ledger %" PRId64
-            ": a fee bump has no effect now. GET /v1/transactions/{hash} returns its result.",
+            "The lease ended as %s in ledger %" PRId64
+            ". A fee bump has no effect now. GET /v1/transactions/{hash} returns the result.",
             result, db_i64(rows, row, 2));
 }
 

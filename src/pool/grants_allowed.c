@@ -43,8 +43,8 @@ static enum err suspended(const struct db_rows *entered, const struct db_rows *r
             "the database was restored or failed over, and ingestion has not noticed it yet");
     if (!db_is_null(rows, 0, HELD_UNTIL))
         return detail_set(detail, ERR_GRANTS_SUSPENDED,
-            "grants are on hold until a ledger closes after %" PRId64 ": %.80s", db_i64(rows, 0, HELD_UNTIL),
-            db_text(rows, 0, HOLD_REASON));
+            "grants are on hold until a ledger closes after %" PRId64 " (Unix seconds): %.80s",
+            db_i64(rows, 0, HELD_UNTIL), db_text(rows, 0, HOLD_REASON));
     return ERR_OK;
 }
 
@@ -58,7 +58,8 @@ enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, 
     const int64_t apart_s = clock_s > close_time_s ? clock_s - close_time_s : close_time_s - clock_s;
     if (apart_s > grants_clock_slack_s(ledger_seconds))
         return detail_set(detail, ERR_GRANTS_SUSPENDED,
-            "the database's clock and the last committed ledger's close time are %" PRId64 " s apart",
+            "the database's clock and the last committed ledger's close time are %" PRId64 " s apart"
+            ": ingestion is behind, or a clock is wrong",
             apart_s);
     out->ledger = (uint32_t)db_i64(rows, 0, SEQUENCE);
     out->now_s = (uint64_t)(clock_s > close_time_s ? clock_s : close_time_s);

@@ -43,8 +43,8 @@ enum err network_bind(
         return e;
     if (!text_equal(network.passphrase, passphrase))
         return detail_set(detail, ERR_CONFIG,
-            "this database serves the network \"%.60s\", not \"%.60s\": use another database, or set"
-            " RPC_URL and NETWORK_PASSPHRASE for the first",
+            "this database serves the network \"%.50s\", not \"%.50s\": correct NETWORK_PASSPHRASE, or use"
+            " another database",
             network.passphrase, passphrase);
     address_encode(&network.distribution, bound);
     if (!public_key_equal(&network.distribution, distribution))

@@ -126,9 +126,12 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
     if (counts.grants_on_hold && kind == PROVISIONING_MERGE)
         return detail_set(
             detail, ERR_NOT_YET, "grants are on hold: the accounts may have leases that the database lost");
-    if (counts.submission_pending || snapshot->ledger < counts.cursor_sequence)
-        return detail_set(detail, ERR_NOT_YET, "Stellar RPC is at ledger %u, and %u is committed",
-            snapshot->ledger, counts.cursor_sequence);
+    if (counts.submission_pending)
+        return detail_set(detail, ERR_NOT_YET, "another provisioning transaction is pending");
+    if (snapshot->ledger < counts.cursor_sequence)
+        return detail_set(detail, ERR_NOT_YET,
+            "Stellar RPC is at ledger %u, before the last committed ledger %u", snapshot->ledger,
+            counts.cursor_sequence);
     struct provisioning_tx transaction = build_transaction(provision, kind, batch, snapshot, counts.now_s);
     if ((e = check_funds(provision, &counts, kind, snapshot, transaction.fee_stroops, detail)) != ERR_OK ||
         (e = check_accounts(kind, batch, snapshot, detail)) != ERR_OK ||

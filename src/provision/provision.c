@@ -93,10 +93,10 @@ static void send(struct provision *provision, const struct signed_submission *su
     provision->send_due_ms = clock_ms() + (int64_t)provision->settings->ledger_seconds * 1000;
     enum err e = rpc_send(provision->rpc, buf_bytes(&submission->envelope), &sent, &detail);
     if (e != ERR_OK)
-        log_warn("transaction not sent; retrying", "hash=%s error=%s detail=\"%s\"", hex, err_code(e),
-            detail.text);
+        log_warn("sending the transaction failed; retrying", "hash=%s error=%s detail=\"%s\"", hex,
+            err_code(e), detail.text);
     else if (sent.status == RPC_SEND_ERROR)
-        log_warn("transaction refused by the network; retrying", "hash=%s code=%s", hex,
+        log_warn("Stellar RPC refused the transaction; retrying", "hash=%s code=%s", hex,
             result_code_name(sent.code));
     else
         log_info("transaction sent", "hash=%s status=%s", hex, names[sent.status]);
@@ -137,8 +137,8 @@ static enum err read_outcome(
     provision->send_due_ms = 0;
     if (outcome.succeeded) {
         provision->failures = 0;
-        log_info("channel accounts", "active=%" PRId64 " wanted=%zu retiring=%" PRId64, counts->active,
-            provision->wanted, counts->retiring);
+        log_info("provisioning transaction succeeded", "active=%" PRId64 " wanted=%zu retiring=%" PRId64,
+            counts->active, provision->wanted, counts->retiring);
         return ERR_OK;
     }
     log_warn("provisioning transaction failed", "kind=%s accounts=%zu outcome=\"%s\"",
@@ -248,8 +248,8 @@ static enum err run(struct provision *provision, struct detail *detail)
         log_waiting(provision, detail->text);
         pause_one_poll(provision);
     }
-    log_info("channel accounts", "active=%" PRId64 " wanted=%zu quarantined=%" PRId64, counts.active,
-        provision->wanted, counts.quarantined);
+    log_info("the pool has the wanted size", "active=%" PRId64 " wanted=%zu quarantined=%" PRId64,
+        counts.active, provision->wanted, counts.quarantined);
     return ERR_OK;
 }
 

@@ -126,6 +126,8 @@ enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *deta
     if (e == ERR_OK)
         e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail);
     out->healthy = e == ERR_OK && strcmp(status, "healthy") == 0;
+    if (e == ERR_OK && !out->healthy)
+        detail_set(detail, ERR_OK, "getHealth: the status is \"%.60s\"", status);
     return e;
 }
 

@@ -47,13 +47,13 @@ enum err policy_max_time(const struct preconditions *preconditions, uint64_t now
     uint64_t chosen_s = chosen(preconditions, now_s, timeout_s);
     if (chosen_s < now_s)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "The transaction's max time %" PRIu64 " is in the past: it is %" PRIu64
-            " now. Set it at least %d s ahead, or to 0.",
+            "The transaction's max time %" PRIu64 " is in the past: the time is %" PRIu64
+            ". Set the max time at least %d s ahead, or to 0.",
             chosen_s, now_s, LEASE_SECONDS_MIN);
     if (chosen_s - now_s < LEASE_SECONDS_MIN)
         return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "The transaction's max time %" PRIu64 " is less than %d s ahead: it is %" PRIu64
-            " now. Set it further ahead, or to 0.",
+            "The transaction's max time %" PRIu64 " is less than %d s ahead: the time is %" PRIu64
+            ". Set the max time further ahead, or to 0.",
             chosen_s, LEASE_SECONDS_MIN, now_s);
     if (chosen_s < preconditions->min_time_s)
         return detail_set(detail, ERR_INVALID_TRANSACTION,

@@ -271,7 +271,8 @@ static void DR4_a_database_is_bound_to_one_network_and_one_distribution_account(
     assert_int_equal(network_bind(db, "one", &key, NULL), ERR_OK);
     assert_int_equal(network_bind(db, "one", &key, NULL), ERR_OK);
     assert_int_equal(network_bind(db, "two", &key, &detail), ERR_CONFIG);
-    assert_non_null(strstr(detail.text, "serves the network \"one\", not \"two\": use another database"));
+    assert_non_null(
+        strstr(detail.text, "serves the network \"one\", not \"two\": correct NETWORK_PASSPHRASE"));
     assert_int_equal(network_bind(db, "one", &other, &detail), ERR_CONFIG);
     assert_non_null(strstr(detail.text, "are sponsored by G"));
     assert_int_equal(network_read(db, &network, NULL), ERR_OK);
