@@ -4,8 +4,9 @@
  * lease that finds no idle account waits up to ENGINE_WAIT_MS for a ledger to release one. While accounts are
  * short, the replicas share them by how long their requests have waited.
  *
- * While a batch runs, new requests wait up to ENGINE_GATHER_MS, so that the next batch has many of them and
- * each costs less. A request that comes while none runs is taken at once.
+ * While a batch runs, new requests are collected for ENGINE_GATHER_MS, so that the next batch has many of
+ * them and each costs less. The next worker that is free takes them. A request that comes while none runs is
+ * taken at once.
  *
  * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS, whatever
  * the database does.
@@ -83,6 +84,7 @@ void engine_cancel(struct engine *engine, struct engine_ticket *ticket);
 /*
  * Refuses all that wait with ERR_SHUTTING_DOWN, finishes the running batches and ends the threads. The done
  * of a ticket that engine_cancel removed shortly before may still run in its thread when this returns.
+ * Frees the engine.
  */
 void engine_stop(struct engine *engine);
 size_t engine_waiting(struct engine *engine);

@@ -57,7 +57,7 @@ void watch_cancel(struct watch *watch, struct watch_ticket *ticket);
  * ERR_SHUTTING_DOWN once it has been looked up, the others get their status. Returns at once. */
 void watch_drain(struct watch *watch);
 /* Refuses all tickets that are left with ERR_SHUTTING_DOWN and ends the threads. For a ticket that
- * watch_cancel has removed, see engine_stop. */
+ * watch_cancel has removed, see engine_stop. Frees the watch. */
 void watch_stop(struct watch *watch);
 
 #endif

@@ -34,7 +34,7 @@ MUST_CHECK enum err ingest_start(
     const struct ingest_settings *settings, struct ingest **out, struct detail *detail);
 
 /* Ends the threads. Interrupts their waits and RPC requests; a ledger transaction in progress is committed or
- * rolled back first. NULL is allowed. */
+ * rolled back first. Frees ingest. NULL is allowed. */
 void ingest_stop(struct ingest *ingest);
 
 /* Whether ledgers are committed in time, by this replica or by another leader. False: *why (may be NULL) has

@@ -1,8 +1,9 @@
 /*
  * The client of the key process. fairway-keyd holds the master key and the distribution key; fairway holds
- * sealed seeds only. Any thread may call: a mutex serializes the calls. A call blocks until the answer comes,
- * at most 5 s (keyd_load: 30 s). After a missing or malformed answer, or when keyd has ended, every call
- * returns ERR_KEYD_UNAVAILABLE: the caller exits with EX_SOFTWARE.
+ * sealed seeds only. Any thread may call: a mutex serializes the calls. A call waits for the calls before it,
+ * then for the answer to each of its messages, at most 5 s each (keyd_load: 30 s). After a missing or
+ * malformed answer, or when keyd has ended, every call returns ERR_KEYD_UNAVAILABLE: the caller exits with
+ * EX_SOFTWARE.
  */
 #ifndef FAIRWAY_KEYS_KEYD_H
 #define FAIRWAY_KEYS_KEYD_H

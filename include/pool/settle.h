@@ -70,8 +70,8 @@ struct settle_terms {
  *      account ends that, or shows what changed.
  * Leases follow from what the hash of the ledger covers, and from nothing else.
  *
- * ERR_NOT_YET with *doubts: what has to be read. The caller rolls back, reads it and begins again. The caller
- * frees *doubts with settle_doubts_free, which is empty in all other cases.
+ * ERR_NOT_YET with *doubts: what has to be read. The caller rolls back, reads it and begins again.
+ * *doubts is empty in all other cases. The caller frees it with settle_doubts_free.
  * Notifies ACCOUNTS_CHANNEL at COMMIT if any lease ended or any account changed.
  */
 MUST_CHECK enum err settle_ledger(struct db *db, const struct ledger *ledger,
