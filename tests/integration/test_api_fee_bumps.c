@@ -202,7 +202,7 @@ static void F1_F6_a_settled_lease_gets_no_fee_bump(void **state)
     bump(&before, &leased, NULL);
     assert_int_equal(before.status, 200);
     service_include(&service, &leased.hash, NULL, 0);
-    refused_with(&leased, NULL, 409, "LEASE_SETTLED", "is confirmed, since ledger ");
+    refused_with(&leased, NULL, 409, "LEASE_SETTLED", "ended as confirmed in ledger ");
 }
 
 static void F1_F6_an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void **state)
