@@ -89,9 +89,13 @@ static enum err check_addresses(const char *url, unsigned count, struct detail *
     if (count > RPC_ADDRESSES_MAX)
         return detail_set(
             detail, ERR_CONFIG, "RPC_URL has %u addresses; at most %d are used", count, RPC_ADDRESSES_MAX);
-    for (unsigned i = 2; i <= count; i++)
+    for (unsigned i = 1; i <= count; i++) {
+        AUTO_FREE char *origin = rpc_origin(url, i);
+        if (!text_starts(origin, "http://") && !text_starts(origin, "https://"))
+            return detail_set(detail, ERR_CONFIG, "address %u of RPC_URL is not an http or https URL", i);
         if (rpc_address_repeats(url, i))
             return detail_set(detail, ERR_CONFIG, "address %u of RPC_URL is the same as an earlier one", i);
+    }
     return ERR_OK;
 }
 

@@ -109,8 +109,10 @@ static int change_each(const struct config *config, const struct account_admin *
         if (e == ERR_OK)
             e = change(admin, &account, &detail);
         bool read_fails = e == ERR_RPC_UNAVAILABLE && i + 1 < end && !read_failed;
-        if (e != ERR_OK && e != ERR_REFUSED && !later_may_help(e) && !read_fails)
-            return command_failed(e, &detail, "this account and the ones after it are unchanged");
+        if (e != ERR_OK && e != ERR_REFUSED && !later_may_help(e) && !read_fails) {
+            AUTO_FREE char *unchanged = mem_format("%s and the accounts after it are unchanged", address);
+            return command_failed(e, &detail, unchanged);
+        }
         if (is_uncertain(e))
             prefix = "may have changed; repeat the command to find out: ";
         else if (read_fails)

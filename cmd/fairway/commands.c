@@ -104,8 +104,10 @@ void command_help_all(FILE *to)
         fprintf(to, "      %s\n", commands[i].summary);
     }
     print_options(~0u, to);
-    fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 69 database or RPC unavailable;\n"
-          "70 internal error; 73 keygen: file not written; 75 not now, or outcome unknown: repeat;\n"
+    fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 65 bad input; 66 input cannot be "
+          "read;\n"
+          "69 database or RPC unavailable; 70 internal error; 71 out of memory, threads or descriptors;\n"
+          "73 keygen: file not written; 74 output not printed; 75 not now, or outcome unknown: repeat;\n"
           "78 configuration.\n",
         to);
 }

@@ -53,6 +53,6 @@ void unsupported_options_warn(void)
         return;
     buf_add(&keys, "", 1);
     buf_add(&rest, "", 1);
-    log_warn("options of wallet-backend have no effect: keys do not come from a key management service",
-        "keys=\"%s\" other=\"%s\"", (const char *)keys.data, (const char *)rest.data);
+    log_warn("options of wallet-backend that fairway does not have are set; they have no effect",
+        "key_service=\"%s\" other=\"%s\"", (const char *)keys.data, (const char *)rest.data);
 }

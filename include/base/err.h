@@ -56,10 +56,10 @@
     X(OVERLOADED, "OVERLOADED", 503, "Too many requests are waiting.")                                       \
     X(SHUTTING_DOWN, "SHUTTING_DOWN", 503, "This replica is stopping.")                                      \
     X(OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN", 503,                                                               \
-        "The request may have been carried out; repeat it with the same Idempotency-Key.")                   \
+        "The request may have been carried out; repeat it, with the same Idempotency-Key if it had one.")    \
     X(NOT_REPLICATED, "NOT_REPLICATED", 503,                                                                 \
-        "The request was carried out, but the standby may not have it yet; repeat it with the same "         \
-        "Idempotency-Key.")                                                                                  \
+        "The request was carried out, but the standby may not have it yet; repeat it, with the same "        \
+        "Idempotency-Key if it had one.")                                                                    \
     X(DATABASE_UNAVAILABLE, "DATABASE_UNAVAILABLE", 503, "The database is unavailable.")                     \
     X(RPC_UNAVAILABLE, "RPC_UNAVAILABLE", 503, "Stellar RPC is unavailable.")                                \
     X(KEYD_UNAVAILABLE, "SIGNER_UNAVAILABLE", 503, "The key process does not answer.")                       \

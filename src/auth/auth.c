@@ -75,8 +75,9 @@ static enum err read_file(struct auth *auth, struct buf *out, struct detail *det
 
 static const char *sources(const struct auth *auth)
 {
-    return auth->clients_file != NULL ? "CLIENT_AUTH_PUBLIC_KEYS and CLIENTS_FILE"
-                                      : "CLIENT_AUTH_PUBLIC_KEYS";
+    return auth->clients_file == NULL  ? "CLIENT_AUTH_PUBLIC_KEYS"
+           : auth->public_keys == NULL ? "CLIENTS_FILE"
+                                       : "CLIENT_AUTH_PUBLIC_KEYS and CLIENTS_FILE";
 }
 
 static enum err read_clients(struct auth *auth, struct clients *out, struct detail *detail)

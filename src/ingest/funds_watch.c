@@ -25,7 +25,7 @@ static enum err read_one(const struct feed *feed, const struct funds_request *re
     *out = feed_snapshot(&request->account, &account, ledger);
     if (!only && ledger < request->ledger) /* it may have more than now, and would not be used */
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "Stellar RPC answers as of ledger %" PRIu32 ", but %" PRIu32 " is committed", ledger,
+            "Stellar RPC answers as of ledger %" PRIu32 ", but ledger %" PRIu32 " is committed", ledger,
             request->ledger);
     return ERR_OK;
 }

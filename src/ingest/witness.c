@@ -11,7 +11,9 @@
 
 /* ---- ledgers: compared */
 
-static enum err compare(struct rpc_ledgers *fetched, const struct rpc_ledgers *theirs, struct detail *detail)
+/* theirs: of RPC i. */
+static enum err compare(const struct witness *witness, size_t i, struct rpc_ledgers *fetched,
+    const struct rpc_ledgers *theirs, struct detail *detail)
 {
     size_t same = 0;
     for (; same < fetched->count && same < theirs->count; same++) {
@@ -24,9 +26,10 @@ static enum err compare(struct rpc_ledgers *fetched, const struct rpc_ledgers *t
         hash_encode(&a->hash, ours);
         hash_encode(&b->hash, other);
         return detail_set(detail, ERR_LEDGER_MISMATCH,
-            "ledger %" PRIu32 " has the hash %.16s... at one RPC of RPC_URL and %.16s... at another: find out"
-            " which one is wrong and remove it",
-            a->sequence, ours, other);
+            "ledger %" PRIu32
+            " has the hash %.16s... at RPC %zu of RPC_URL and %.16s... at RPC %zu: find out which one"
+            " is wrong and remove it",
+            a->sequence, ours, witness->followed + 1, other, i + 1);
     }
     if (same == 0)
         return ERR_LEDGER_AHEAD;
@@ -55,7 +58,7 @@ static enum err compare_with(
     if (e == ERR_OK || e == ERR_LEDGER_AHEAD)
         witness_mark_lead(witness, i, fetched, &theirs);
     if (e == ERR_OK)
-        e = compare(fetched, &theirs, detail);
+        e = compare(witness, i, fetched, &theirs, detail);
     if (e == ERR_OK)
         witness_confirms(witness, i);
     if (late)
@@ -112,11 +115,12 @@ static bool is_behind(uint32_t start, const struct rpc_ledgers *answer)
 /* A search for a ledger that the RPC that is followed has not returned. */
 struct search {
     uint32_t start;
-    enum err e;      /* of the one that is followed */
-    bool behind;     /* it is */
-    bool lasts;      /* no ledger has come for the limit */
-    bool dropped;    /* another one has dropped the ledger */
-    bool not_closed; /* another one, which is not behind, says that the ledger has not closed yet */
+    enum err e;        /* of the one that is followed */
+    bool behind;       /* it is */
+    bool lasts;        /* no ledger has come for the limit */
+    bool dropped;      /* another one has dropped the ledger */
+    size_t not_closed; /* another one, which is not behind, says that the ledger has not closed yet: its place
+                        * in RPC_URL, from 1; 0: none */
 };
 
 /*
@@ -125,23 +129,24 @@ struct search {
  */
 static enum err unconfirmed_gap(struct witness *witness, const struct search *search, struct detail *detail)
 {
-    if (!search->lasts && (search->not_closed || !witness_alone(witness)))
+    if (!search->lasts && (search->not_closed != 0 || !witness_alone(witness)))
         return detail_set(detail, ERR_LEDGER_AHEAD, "no other RPC of RPC_URL has dropped the ledger");
-    if (search->not_closed)
+    if (search->not_closed != 0)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "one RPC of RPC_URL has dropped ledger %" PRIu32 ", and another says that it has not closed yet:"
+            "RPC %zu of RPC_URL has dropped ledger %" PRIu32 ", and RPC %zu says that it has not closed yet:"
             " find out which one is wrong and remove it",
-            search->start);
+            witness->followed + 1, search->start, search->not_closed);
     witness_leave_out_others(witness);
     return ERR_LEDGER_GAP;
 }
 
-/* Returns whether this answer ends the search. Then that RPC is followed. */
-static bool search_ends(struct search *search, enum err answer, const struct rpc_ledgers *theirs)
+/* Returns whether this answer of RPC i ends the search. Then that RPC is followed. */
+static bool search_ends(struct search *search, size_t i, enum err answer, const struct rpc_ledgers *theirs)
 {
     const bool up_to_date = answer == ERR_LEDGER_AHEAD && !is_behind(search->start, theirs);
     search->dropped |= answer == ERR_LEDGER_GAP;
-    search->not_closed |= up_to_date;
+    if (up_to_date)
+        search->not_closed = i + 1;
     return answer == ERR_OK || (up_to_date && (search->behind || witness_is_rpc_error(search->e)));
 }
 
@@ -155,7 +160,7 @@ static enum err fetch_elsewhere(
         struct rpc_ledgers theirs = {0};
         const struct feed *other = witness_asked(witness, order[k]);
         const enum err answer = other->ledgers(other->source, search->start, 1, &theirs, NULL);
-        if (search_ends(search, answer, &theirs)) {
+        if (search_ends(search, order[k], answer, &theirs)) {
             witness_follow(witness, order[k], err_code(search->e));
             rpc_ledgers_free(out);
             *out = theirs;

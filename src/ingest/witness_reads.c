@@ -14,6 +14,7 @@ struct question {
 };
 
 struct answer {
+    size_t rpc;      /* whose: its place in RPC_URL, from 1 */
     uint32_t ledger; /* as of which */
     struct rpc_account accounts[RPC_ENTRIES_MAX];
     struct frozen_accounts frozen;
@@ -24,10 +25,11 @@ static void answer_free(struct answer *answer)
     frozen_accounts_free(&answer->frozen);
 }
 
-static enum err ask(
-    const struct feed *feed, const struct question *question, struct answer *out, struct detail *detail)
+static enum err ask(const struct witness *witness, size_t i, const struct question *question,
+    struct answer *out, struct detail *detail)
 {
-    *out = (struct answer){0};
+    const struct feed *feed = witness_asked(witness, i);
+    *out = (struct answer){.rpc = i + 1};
     if (question->count == 0)
         return feed->frozen(feed->source, &out->frozen, &out->ledger, detail);
     return feed->accounts(feed->source, question->keys, question->count, out->accounts, &out->ledger, detail);
@@ -56,11 +58,13 @@ static enum err compare_answers(const struct question *question, const struct an
             continue;
         address_encode(&question->keys[i], address);
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "two RPCs of RPC_URL differ about account %s: nothing is changed until they agree", address);
+            "RPCs %zu and %zu of RPC_URL differ about account %s: nothing is changed until they agree",
+            ours->rpc, theirs->rpc, address);
     }
     if (!same_frozen(&ours->frozen, &theirs->frozen))
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "two RPCs of RPC_URL differ about the frozen keys: nothing is changed until they agree");
+            "RPCs %zu and %zu of RPC_URL differ about the frozen keys: nothing is changed until they agree",
+            ours->rpc, theirs->rpc);
     return ERR_OK;
 }
 
@@ -106,13 +110,13 @@ static enum err not_compared(struct witness *witness, const struct question *que
 static enum err ask_first(struct witness *witness, const size_t order[], const struct question *question,
     struct answer *out, size_t *k, struct detail *detail)
 {
-    enum err e = ask(witness_asked(witness, order[0]), question, out, detail);
+    enum err e = ask(witness, order[0], question, out, detail);
     *k = 0;
     for (size_t next = 1; next < witness->count && witness_is_rpc_error(e); next++) {
         if (!witness_asks(witness, order[next]))
             continue;
         answer_free(out);
-        const enum err answer = ask(witness_asked(witness, order[next]), question, out, NULL);
+        const enum err answer = ask(witness, order[next], question, out, NULL);
         if (witness_is_rpc_error(answer))
             continue;
         *k = next;
@@ -137,7 +141,7 @@ static enum err ask_and_compare(
         struct answer theirs CLEANUP(answer_free) = {0};
         if (!witness_asks(witness, order[k]))
             continue;
-        e = ask(witness_asked(witness, order[k]), question, &theirs, NULL);
+        e = ask(witness, order[k], question, &theirs, NULL);
         if (e == ERR_CANCELLED)
             return e;
         if (e != ERR_OK && witness->rpcs[order[k]].left_out_ms != 0)

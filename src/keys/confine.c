@@ -15,7 +15,7 @@
 
 static enum err failed(struct detail *detail, const char *what)
 {
-    return detail_set(detail, ERR_CONFIG, "%s: %s", what, strerror(errno));
+    return detail_set(detail, ERR_CONFIG, "sandbox: cannot %s: %s", what, strerror(errno));
 }
 
 void confine_hide(void)
@@ -49,14 +49,14 @@ static enum err drop_capabilities(struct detail *detail)
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct held[2] = {0}, none[2] = {0};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return failed(detail, "no new privileges");
+        return failed(detail, "forbid new privileges");
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
     if (syscall(SYS_capget, &header, held) != 0)
-        return failed(detail, "capabilities");
+        return failed(detail, "drop capabilities");
     if (memcmp(held, none, sizeof none) != 0 && syscall(SYS_capset, &header, none) != 0)
-        return failed(detail, "capabilities");
+        return failed(detail, "drop capabilities");
     return ERR_OK;
 }
 
@@ -66,11 +66,12 @@ enum err confine_enter(
     enum err e;
     *report = (struct confine_report){0};
     if (!is_one_thread())
-        return detail_set(detail, ERR_INTERNAL, "a process is confined before it starts a second thread");
+        return detail_set(
+            detail, ERR_INTERNAL, "sandbox: a process that has more than one thread cannot be confined");
     tzset(); /* reads the time zone file, wherever that is */
     confine_hide();
     if (prctl(PR_GET_DUMPABLE) != 0)
-        return failed(detail, "core dumps");
+        return failed(detail, "turn off core dumps");
     if ((e = drop_capabilities(detail)) != ERR_OK || (e = confine_files(settings, report, detail)) != ERR_OK)
         return e;
     return confine_calls(settings->keyd_pidfd, report, detail);

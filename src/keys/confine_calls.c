@@ -72,7 +72,8 @@ static enum err install(const struct sock_filter *filter, size_t count, struct d
     const struct sock_fprog program = {(unsigned short)count, (struct sock_filter *)filter};
     /* for all threads: those have the same filters, because they were started after the first one */
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
-        return detail_set(detail, ERR_CONFIG, "system call filter: %s", strerror(errno));
+        return detail_set(
+            detail, ERR_CONFIG, "sandbox: cannot load the system call filter: %s", strerror(errno));
     return ERR_OK;
 }
 

@@ -164,7 +164,7 @@ enum err confine_files(
     rules.fd = landlock_rules(report->landlock,
         settings->abstract_sockets ? LANDLOCK_DENY_FILES : LANDLOCK_DENY_FILES | LANDLOCK_DENY_ABSTRACT);
     if (rules.fd < 0)
-        return detail_set(detail, ERR_CONFIG, "Landlock: %s", strerror(errno));
+        return detail_set(detail, ERR_CONFIG, "sandbox: cannot set up Landlock: %s", strerror(errno));
     for (size_t i = 0; i < rules.secrets.count; i++)
         rules.hidden[i] = realpath(rules.secrets.paths[i], NULL);
     allow_all(&rules, settings);

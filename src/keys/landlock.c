@@ -58,5 +58,7 @@ enum err landlock_restrict(int rules, struct detail *detail)
     const bool restricted = syscall(SYS_landlock_restrict_self, rules, 0u) == 0;
     const int reason = errno;
     close(rules);
-    return restricted ? ERR_OK : detail_set(detail, ERR_CONFIG, "sandbox: Landlock: %s", strerror(reason));
+    return restricted
+               ? ERR_OK
+               : detail_set(detail, ERR_CONFIG, "sandbox: cannot apply Landlock: %s", strerror(reason));
 }

@@ -18,7 +18,7 @@
 
 static enum err failed(struct detail *detail, const char *what)
 {
-    return detail_set(detail, ERR_CONFIG, "sandbox: %s: %s", what, strerror(errno));
+    return detail_set(detail, ERR_CONFIG, "sandbox: cannot %s: %s", what, strerror(errno));
 }
 
 static int close_from(unsigned first, unsigned last)
@@ -48,15 +48,15 @@ enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail
     /* RLIMIT_FSIZE stays: it would stop the log when standard error is a file. */
     const struct rlimit none = {0, 0}, few = {16, 16};
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || setrlimit(RLIMIT_CORE, &none) != 0)
-        return failed(detail, "core dumps");
+        return failed(detail, "turn off core dumps");
     if (setrlimit(RLIMIT_NPROC, &none) != 0 || setrlimit(RLIMIT_NOFILE, &few) != 0)
-        return failed(detail, "limits");
+        return failed(detail, "set limits");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return failed(detail, "no new privileges");
+        return failed(detail, "forbid new privileges");
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     if (close_others(keep, count) != 0)
-        return failed(detail, "inherited descriptors");
+        return failed(detail, "close inherited descriptors");
     return ERR_OK;
 }
 
@@ -70,7 +70,7 @@ static enum err deny_files_and_network(struct detail *detail)
     }
     const int rules = landlock_rules(
         version, LANDLOCK_DENY_FILES | LANDLOCK_DENY_TCP | LANDLOCK_DENY_ABSTRACT | LANDLOCK_DENY_SIGNALS);
-    return rules < 0 ? failed(detail, "Landlock") : landlock_restrict(rules, detail);
+    return rules < 0 ? failed(detail, "set up Landlock") : landlock_restrict(rules, detail);
 }
 
 #ifndef FAIRWAY_SANITIZED
@@ -104,7 +104,7 @@ static enum err filter_calls(int socket_fd, struct detail *detail)
     };
     const struct sock_fprog program = {ARRAY_LEN(filter), (struct sock_filter *)filter};
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        return failed(detail, "system call filter");
+        return failed(detail, "load the system call filter");
     return ERR_OK;
 }
 

@@ -112,9 +112,13 @@ static enum err lock_account(struct db *db, const struct work *work, struct acco
         return e;
     if (row->cursor == 0)
         return detail_set(work->detail, ERR_NOT_YET, "not yet: no ledger has been ingested");
-    if (probe->oldest < row->cursor || probe->ledger < row->sequence_ledger)
+    if (probe->oldest < row->cursor)
         return detail_set(work->detail, ERR_LEDGER_AHEAD,
-            "not yet: Stellar RPC is at ledger %u, and %u is committed", probe->oldest, row->cursor);
+            "not yet: Stellar RPC is at ledger %u, but ledger %u is committed", probe->oldest, row->cursor);
+    if (probe->ledger < row->sequence_ledger)
+        return detail_set(work->detail, ERR_LEDGER_AHEAD,
+            "not yet: Stellar RPC is at ledger %u, but ledger %u changed the account", probe->ledger,
+            row->sequence_ledger);
     return ERR_OK;
 }
 

@@ -136,7 +136,7 @@ test('each RPC of RPC_URL must be of the network; one that does not answer is lo
     [[ours, theirs], named, 78],
     [[theirs, ours], named, 78],
     [[nothing, theirs], named, 78],
-    [[ours, 'ftp://127.0.0.1'], /RPC_URL is not an http or https URL/, 78],
+    [[ours, 'ftp://127.0.0.1'], /address 2 of RPC_URL is not an http or https URL/, 78],
     [[nothing, `${nothing}/other`], /cannot start yet.*RPC_UNAVAILABLE/, 69],
     [[','], /RPC_URL has no address/, 78],
     [Array.from({ length: 9 }, (_, i) => `${ours}/${i}`), /RPC_URL has 9 addresses; at most 8 are used/, 78],

@@ -202,7 +202,8 @@ static void DR4_a_ledger_with_another_hash_at_a_second_rpc_stops_ingestion(void 
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_MISMATCH);
     assert_non_null(strstr(detail.text, "ledger 10 has the hash 0700"));
-    assert_non_null(strstr(detail.text, "0800"));
+    assert_non_null(strstr(detail.text, " at RPC 1 of RPC_URL and 0800"));
+    assert_non_null(strstr(detail.text, " at RPC 2: find out"));
     fakes[1].hash = 7;
     assert_int_equal(fetch(&e), 3);
 }
@@ -308,7 +309,8 @@ static void a_gap_is_contradicted_by_an_rpc_that_says_that_the_ledger_has_not_cl
     reach_limit(&witness.stalled);
     fetch(&e);
     assert_int_equal(e, ERR_RPC_UNAVAILABLE);
-    assert_non_null(strstr(detail.text, "find out which one is wrong"));
+    assert_non_null(strstr(detail.text,
+        "RPC 1 of RPC_URL has dropped ledger 10, and RPC 2 says that it has not closed yet: find out"));
     fakes[1].latest = 8; /* it lacks a ledger that was committed: it says nothing about this one */
     fetch(&e);
     assert_int_equal(e, ERR_LEDGER_GAP);
@@ -543,10 +545,14 @@ static void rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing
     for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
         fakes[0].account = lies[i];
         assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
-        assert_non_null(strstr(detail.text, "differ about account G"));
+        assert_non_null(strstr(detail.text, "RPCs 1 and 2 of RPC_URL differ about account G"));
     }
     fakes[0].frozen.bytes[0] = 1;
     assert_int_equal(read_frozen(), ERR_RPC_UNAVAILABLE);
+    assert_non_null(strstr(detail.text, "RPCs 1 and 2 of RPC_URL differ about the frozen keys"));
+    fakes[1].e = ERR_RPC_UNAVAILABLE;
+    assert_int_equal(read_frozen(), ERR_RPC_UNAVAILABLE);
+    assert_non_null(strstr(detail.text, "RPCs 1 and 3 of RPC_URL differ about the frozen keys"));
 }
 
 static void an_rpc_that_answers_with_an_error_is_not_followed_any_more(void **state)
