@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "support/ledger_feed.h"
 #include "support/proxy.h"
+#include "support/take_lead.h"
 
 #define FIRST 100
 #define ACCOUNTS 4
@@ -73,8 +74,7 @@ static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t seq
 static void take(struct lead *lead)
 {
     lead_drop(lead);
-    while (lead_take(lead, NULL) != ERR_OK) /* until the server has ended the old session */
-        ;
+    take_lead(lead);
 }
 
 static struct lead lead_at(const char *url)

@@ -16,6 +16,7 @@
 #include "support/ledger_feed.h"
 #include "support/pool_seed.h"
 #include "slowness.h"
+#include "support/take_lead.h"
 
 #define ACCOUNTS 3
 #define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * grants_clock_slack_s(5))
@@ -53,7 +54,7 @@ static int set_up(void **state)
         .network = world->pool.settings.network,
         .locks = lock_numbers_of(&world->pool.settings.network),
         .ledger_seconds = 5};
-    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    take_lead(&world->lead);
     assert_int_equal(commit(world), ERR_OK);
     *state = world;
     return 0;
@@ -86,12 +87,8 @@ static void go_back_in_time(struct world *world)
 
 static void take_again(struct world *world)
 {
-    enum err e = ERR_NOT_LEADER; /* until the server has ended the old session */
     lead_drop(&world->lead);
-    for (int64_t end = clock_ms() + slower(20000); e == ERR_NOT_LEADER && clock_left_ms(end) > 0;
-         clock_sleep_ms(10))
-        e = lead_take(&world->lead, NULL);
-    assert_int_equal(e, ERR_OK);
+    take_lead(&world->lead);
 }
 
 /* Sets the end of the hold to this many seconds after the last close time. */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "support/pool_rows.h"
 #include "slowness.h"
+#include "support/take_lead.h"
 
 static void one_replica_leads_and_another_is_ready_and_takes_over(void **state)
 {
@@ -41,7 +42,7 @@ static struct lead stopped_leader(struct ingest_world *world)
     struct lead lead = lead_of(world);
     struct ledger_committed committed;
     struct rpc_ledger first = ledger_feed_ledger(world->feed, FIRST);
-    assert_int_equal(lead_take(&lead, NULL), ERR_OK);
+    take_lead(&lead);
     assert_int_equal(ledger_feed_commit(world->feed, &lead, &first, &committed, NULL), ERR_OK);
     return lead;
 }
@@ -50,16 +51,6 @@ static void free_lead(struct lead *lead)
 {
     lead_drop(lead);
     db_free(lead->db);
-}
-
-/* A dropped session keeps its lock until the server notices. */
-static void take_soon(struct lead *lead)
-{
-    enum err e = ERR_NOT_LEADER;
-    for (int64_t end = clock_ms() + slower(PATIENCE_MS); e == ERR_NOT_LEADER && clock_left_ms(end) > 0;
-         clock_sleep_ms(10))
-        e = lead_take(lead, NULL);
-    assert_int_equal(e, ERR_OK);
 }
 
 static int64_t term_of(const struct ingest_world *world)
@@ -110,7 +101,7 @@ static void H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_
     assert_int_equal(lead_take_over(&successor, NULL), ERR_OK);
     assert_int_equal(lead_take(&third, NULL), ERR_NOT_LEADER);
     lead_drop(&successor);
-    take_soon(&third);
+    take_lead(&third);
     assert_int_equal(third.term, 2);
     free_lead(&stopped);
     free_lead(&successor);
@@ -148,7 +139,7 @@ static void H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_
     assert_int_equal(ledger_feed_commit(world->feed, &stopped, &next, &committed, NULL), ERR_NOT_LEADER);
     lead_drop(&successor);
     /* when it goes on, it still has the lock and leads by a newer term */
-    take_soon(&stopped);
+    take_lead(&stopped);
     assert_int_equal(stopped.term, 2);
     next = ledger_feed_ledger(world->feed, FIRST + 2);
     assert_int_equal(ledger_feed_commit(world->feed, &stopped, &next, &committed, NULL), ERR_OK);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "take_lead.h"
 
 struct gap_world *gap_world_new(void)
 {
@@ -19,7 +20,7 @@ struct gap_world *gap_world_new(void)
         .network = world->network,
         .locks = lock_numbers_of(&world->network)};
     struct rpc_ledger first = ledger_feed_ledger(world->feed, GAP_CURSOR);
-    assert_int_equal(lead_take(&world->lead, NULL), ERR_OK);
+    take_lead(&world->lead);
     assert_int_equal(ledger_feed_commit(world->feed, &world->lead, &first, &committed, NULL), ERR_OK);
     return world;
 }
