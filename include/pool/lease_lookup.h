@@ -23,7 +23,10 @@ struct lease_lookup {
     struct lease_status status; /* if found */
 };
 
-/* One statement for all of them. Sets found and status of each. */
+/*
+ * One statement for all of them, which asks for each hash once. Its cost grows with the square of the number
+ * of different hashes: keep that to some hundred. Sets found and status of each.
+ */
 MUST_CHECK enum err lease_lookup(
     struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail);
 

@@ -20,6 +20,8 @@
 #define FRESH_MS 2000
 /* The longest call to the database. */
 #define CALL_MS 2000
+/* Tickets in one statement: see lease_lookup for its cost. */
+#define LOOKUPS 128
 /* A pause after waiting for notifications has failed. */
 #define PAUSE_MS 50
 
@@ -179,22 +181,32 @@ static void apply(struct watch *watch, const struct lookup_batch *batch, enum er
     call_done(&ended);
 }
 
-/* *failing: the last lookup failed. */
+/* Looks up some tickets after the other; after an error, the remaining ones get it too. *failing: the last
+ * lookup failed. */
 static void look_up(struct watch *watch, bool all, bool *failing)
 {
     struct lookup_batch batch CLEANUP(lookup_batch_free) = collect(watch, all);
     struct detail detail = {0};
+    enum err e = ERR_OK;
     if (batch.count == 0)
         return;
     db_set_deadline(watch->db, clock_ms() + CALL_MS);
-    enum err e = lease_lookup(watch->db, batch.lookups, batch.count, &detail);
+    for (size_t from = 0; from < batch.count; from += LOOKUPS) {
+        const size_t left = batch.count - from;
+        const struct lookup_batch part = {.count = left < LOOKUPS ? left : LOOKUPS,
+            .numbers = &batch.numbers[from],
+            .clients = &batch.clients[from],
+            .lookups = &batch.lookups[from]};
+        if (e == ERR_OK)
+            e = lease_lookup(watch->db, part.lookups, part.count, &detail);
+        apply(watch, &part, e);
+    }
     if (e != ERR_OK && !*failing)
         log_warn("cannot look up the transactions that clients wait for; retrying", "error=%s detail=\"%s\"",
             err_code(e), detail.text);
     if (e == ERR_OK && *failing)
         log_info("transactions that clients wait for are looked up again", NULL);
     *failing = e != ERR_OK;
-    apply(watch, &batch, e);
 }
 
 /* Waits for a notification, a new ticket or LOOKUP_EVERY_MS. Returns true when leases may have ended. */

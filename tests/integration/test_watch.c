@@ -21,6 +21,7 @@
 #include "support/ledger_feed.h"
 #include "support/pool_rows.h"
 #include "slowness.h"
+#include "support/take_lead.h"
 
 #define PATIENCE_MS 10000
 
@@ -205,6 +206,54 @@ static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
     assert_true(hash_equal(&waiter.ticket.status.hash, &lease));
 }
 
+static void a_lease_is_found_for_its_own_client_only(void **state)
+{
+    (void)state;
+    struct lease_lookup lookups[] = {{.hash = built_hash(1), .client = "other"},
+        {.hash = built_hash(2), .client = ""}, {.hash = built_hash(1), .client = ""},
+        {.hash = built_hash(4), .client = ""}, {.hash = built_hash(1), .client = "other"}};
+    static const bool found[] = {false, true, true, false, false};
+    struct db *db = test_db_open(&database, DB_POOLED);
+    assert_int_equal(lease_lookup(db, lookups, ARRAY_LEN(lookups), &detail), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(lookups); i++) {
+        assert_int_equal(lookups[i].found, found[i]);
+        if (found[i])
+            assert_true(hash_equal(&lookups[i].status.hash, &lookups[i].hash));
+    }
+    db_free(db);
+}
+
+#define MANY 5000
+
+/* Otherwise one client that waits many times delays everybody's reads until they fail. */
+static void many_waits_for_fee_bumps_do_not_delay_a_read(void **state)
+{
+    (void)state;
+    static const unsigned different[] = {1, MANY};
+    const struct public_key account = built_key(1);
+    struct db *db = test_db_open(&database, DB_POOLED);
+    struct hash lease = built_hash(1);
+    for (unsigned n = 0; n < MANY; n++) {
+        struct hash bump = built_hash(100 + n);
+        assert_int_equal(fee_bump_record_one(db, &bump, &lease, &account, 400 + n), ERR_OK);
+    }
+    db_free(db);
+    for (size_t i = 0; i < ARRAY_LEN(different); i++) {
+        struct waiter *waiters AUTO_FREE = NEW_ARRAY(MANY, struct waiter), other;
+        for (unsigned n = 0; n < MANY; n++)
+            begin(&waiters[n], 100 + n % different[i], 60000);
+        for (int reads = 0; reads < 3; reads++) {
+            begin(&other, 2, 0);
+            assert_answer(&other, ERR_OK, "pending");
+            clock_sleep_ms(700);
+        }
+        for (unsigned n = 0; n < MANY; n++)
+            watch_cancel(watch, &waiters[n].ticket);
+        for (unsigned n = 0; n < MANY; n++)
+            await(&waiters[n]);
+    }
+}
+
 static void a_missed_notification_delays_a_wait_by_about_a_second(void **state)
 {
     (void)state;
@@ -363,7 +412,7 @@ static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state
     int64_t took_us[ROUNDS];
     chain.lead = (struct lead){
         .db = test_db_open(&database, DB_DIRECT), .network = network, .locks = lock_numbers_of(&network)};
-    assert_int_equal(lead_take(&chain.lead, &detail), ERR_OK);
+    take_lead(&chain.lead);
     commit_next(&chain);
     for (unsigned i = 0; i < ROUNDS; i++) {
         const struct built_transaction transaction = {.hash = built_hash(10 + i)};
@@ -444,6 +493,8 @@ int main(void)
         WATCHED(at_the_deadline_a_lease_is_reported_as_pending),
         WATCHED(a_notification_ends_only_the_waits_whose_lease_has_ended),
         WATCHED(a_wait_for_a_fee_bump_reports_its_lease),
+        WATCHED(a_lease_is_found_for_its_own_client_only),
+        WATCHED(many_waits_for_fee_bumps_do_not_delay_a_read),
         WATCHED(a_missed_notification_delays_a_wait_by_about_a_second),
         WATCHED(a_cancelled_ticket_is_given_back_at_once),
         WATCHED(a_ticket_that_was_cancelled_before_is_not_taken),
