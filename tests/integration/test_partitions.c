@@ -280,6 +280,14 @@ static void leases_from_before_migration_0022_are_found(void **state)
 
 /* ---- a day that somebody reads */
 
+static struct db *janitor_session(const struct test_pool *pool)
+{
+    return db_new(&(struct db_settings){.url = pool->test.url,
+        .kind = DB_DIRECT,
+        .name = "fairway janitor",
+        .lock_timeout_ms = LOCK_TIMEOUT_MS});
+}
+
 struct housekeeping {
     struct db *db;
     pthread_t thread;
@@ -308,10 +316,7 @@ static void an_open_read_of_history_stops_housekeeping_and_no_grant(void **state
     struct test_pool *pool = *state;
     struct db *reader = db_new(&(struct db_settings){
         .url = pool->test.url, .kind = DB_DIRECT, .name = "reader", .idle_transaction_timeout_ms = 600000});
-    struct housekeeping house = {.db = db_new(&(struct db_settings){.url = pool->test.url,
-                                     .kind = DB_DIRECT,
-                                     .name = "fairway janitor",
-                                     .lock_timeout_ms = LOCK_TIMEOUT_MS})};
+    struct housekeeping house = {.db = janitor_session(pool)};
     int64_t longest_ms = 0;
     test_db_exec(&pool->test, "SELECT fairway.add_partitions(current_date - 3, current_date - 3)");
     assert_int_equal(db_begin(reader, NULL), ERR_OK);
@@ -341,6 +346,56 @@ static void an_open_read_of_history_stops_housekeeping_and_no_grant(void **state
     db_free(reader);
 }
 
+/* ---- housekeeping that has nothing to do */
+
+static size_t step(struct db *db, enum retention what)
+{
+    struct detail detail = {0};
+    size_t changed;
+    const enum err e = retention_step(db, what, 7 * 86400, 0, &changed, &detail);
+    if (e != ERR_OK)
+        fail_msg("%s: %s", err_code(e), detail.text);
+    return changed;
+}
+
+/* VACUUM and ANALYZE take this lock on a partition, for hours on a large one. */
+static void DX10_a_vacuum_of_a_day_does_not_stop_housekeeping(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *house = janitor_session(pool), *vacuum = test_db_open(&pool->test, DB_DIRECT);
+    while (step(house, RETENTION_PARTITIONS) > 0)
+        ;
+    assert_int_equal(db_begin(vacuum, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(vacuum,
+            DB_SQL0("DO $$ BEGIN EXECUTE format('LOCK TABLE fairway.%I IN SHARE UPDATE EXCLUSIVE MODE',"
+                    " to_char(clock_timestamp() AT TIME ZONE 'UTC', '\"leases_\"YYYYMMDD')); END $$"),
+            NULL, NULL),
+        ERR_OK);
+    assert_int_equal(step(house, RETENTION_PARTITIONS), 0);
+    test_db_exec(&pool->test,
+        "DO $$ DECLARE part text; BEGIN FOR part IN SELECT p.name FROM fairway.partitions p"
+        " WHERE p.day = (SELECT max(q.day) FROM fairway.partitions q) LOOP"
+        " EXECUTE format('DROP TABLE fairway.%I', part); END LOOP; END $$");
+    assert_int_equal(step(house, RETENTION_PARTITIONS), 4);
+    db_rollback(vacuum);
+    db_free(vacuum);
+    db_free(house);
+}
+
+/* Reading all accounts of a large pool may take longer than the janitor's statement_timeout. */
+static void DX10_accounts_are_not_read_when_no_day_is_old(void **state)
+{
+    struct test_pool *pool = *state;
+    struct db *house = janitor_session(pool), *other = test_db_open(&pool->test, DB_DIRECT);
+    assert_int_equal(db_begin(other, NULL), ERR_OK);
+    assert_int_equal(db_query(other, DB_SQL0("LOCK TABLE fairway.channel_accounts"), NULL, NULL), ERR_OK);
+    assert_int_equal(step(house, RETENTION_HISTORY), 0);
+    db_rollback(other);
+    db_free(other);
+    db_free(house);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
@@ -353,6 +408,8 @@ int main(void)
         TEST(a_lease_is_found_by_its_hash_in_every_time_zone),
         cmocka_unit_test(leases_from_before_migration_0022_are_found),
         TEST(an_open_read_of_history_stops_housekeeping_and_no_grant),
+        TEST(DX10_a_vacuum_of_a_day_does_not_stop_housekeeping),
+        TEST(DX10_accounts_are_not_read_when_no_day_is_old),
     };
     return cmocka_run_group_tests_name("partitions", tests, test_pg_start, test_pg_stop);
 }
