@@ -84,7 +84,7 @@ test('docker/README.md: each log line is one that fairway writes', () => {
   assert.deepEqual(lines.filter(line => !written.includes(`"${line}"`)), []);
 });
 
-test('docker/README.md: what a captured front process can have signed is what the test tries', () => {
+test('docker/README.md: what a captured fairway can have signed is what the test tries', () => {
   const tried = read('tests/integration/test_keyd_hostile.c'), texts = Object.fromEntries(
     [...tried.matchAll(/^#define (\w+)[\s\\]*"(.*)"$/gm)].map(m => [m[1], m[2]]));
   const answers = {};
@@ -96,7 +96,7 @@ test('docker/README.md: what a captured front process can have signed is what th
   assert.deepEqual(said, answers);
 });
 
-test('docker/README.md: what a captured front process can do is what the tests try', () => {
+test('docker/README.md: what a captured fairway can do is what the tests try', () => {
   const texts = Object.fromEntries([...read('tests/integration/support/captured.h').matchAll(/^#define (\w+)[\s\\]*"(.*)"$/gm)]
     .map(m => [m[1], m[2]]));
   const answers = {};
