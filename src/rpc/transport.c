@@ -57,6 +57,8 @@ static void set_options(struct transport *transport)
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_PROXY, "");
     SET(CURLOPT_NOSIGNAL, 1L);
+    /* a transfer that ends does not wait for the thread that resolves its host */
+    SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_HTTPHEADER, transport->headers);
     SET(CURLOPT_USERAGENT, "fairway");

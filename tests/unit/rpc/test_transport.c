@@ -1,5 +1,13 @@
 /* Rules of transport.h (R1, R2): limits of time and size, no redirects or proxies, cancel_fd. */
 #include "fake_rpc.h"
+
+#include <dlfcn.h>
+#include <netdb.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
 #include "slowness.h"
 
 static const char healthy[] =
@@ -143,6 +151,48 @@ static void no_detail_contains_the_url(void **state)
     }
 }
 
+/* ---- a name server that does not answer */
+
+#define NO_ANSWER_MS 8000
+
+static atomic_uint resolving;
+
+/* Called in place of glibc's, by libcurl's threads. */
+int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **addresses)
+{
+    int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+        (__typeof__(next))dlsym(RTLD_NEXT, "getaddrinfo");
+    if (strcmp(host, "silent.invalid") != 0)
+        return next(host, port, hints, addresses);
+    atomic_fetch_add(&resolving, 1);
+    clock_sleep_ms(NO_ANSWER_MS);
+    atomic_fetch_sub(&resolving, 1);
+    return EAI_AGAIN;
+}
+
+/* Otherwise ingestion, requests and the end of the process wait for the resolver. */
+static void DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout(void **state)
+{
+    (void)state;
+    const int cancel_fd = eventfd(0, 0);
+    int64_t begun_ms = clock_ms();
+    struct rpc_health health;
+    struct rpc *rpc = rpc_new(
+        &(struct rpc_settings){.url = "http://silent.invalid/", .timeout_ms = 300, .cancel_fd = cancel_fd});
+    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+    assert_in_range(clock_ms() - begun_ms, 299, NO_ANSWER_MS / 2);
+    assert_int_equal(eventfd_write(cancel_fd, 1), 0);
+    begun_ms = clock_ms();
+    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_CANCELLED);
+    rpc_free(rpc);
+    assert_in_range(clock_ms() - begun_ms, 0, NO_ANSWER_MS / 2);
+    assert_true(atomic_load(&resolving) > 0);
+    while (atomic_load(&resolving) > 0) /* libcurl's threads end before the process does */
+        clock_sleep_ms(10);
+    clock_sleep_ms(100);
+    close(cancel_fd);
+}
+
 static void *close_later(void *context)
 {
     clock_sleep_ms(50);
@@ -187,6 +237,7 @@ int main(void)
         FAKE_TEST(R1_only_http_and_https_urls_are_used),
         FAKE_TEST(no_detail_contains_the_url),
         FAKE_TEST(cancel_ends_a_call_at_once),
+        FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout),
     };
     return cmocka_run_group_tests_name("rpc/transport", tests, NULL, NULL);
 }
