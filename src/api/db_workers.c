@@ -41,11 +41,24 @@ static struct db_work *take(struct db_workers *workers)
     return (struct db_work *)item;
 }
 
+/* Why work is late. */
+static enum err late(struct db_workers *workers)
+{
+    pthread_mutex_lock(&workers->mutex);
+    const bool silent = clock_ms() - workers->ended_ms > SILENCE_MS;
+    pthread_mutex_unlock(&workers->mutex);
+    return silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
+}
+
 static void *run(void *context)
 {
     struct worker *worker = context;
     struct db_workers *workers = worker->workers;
     for (struct db_work *work; (work = take(workers)) != NULL;) {
+        if (clock_left_ms(work->item.deadline_ms) < DB_WORKERS_BEGIN_MS) {
+            work->run(work, late(workers), NULL);
+            continue;
+        }
         db_set_deadline(worker->db, work->item.deadline_ms);
         work->run(work, ERR_OK, worker->db);
         pthread_mutex_lock(&workers->mutex);
@@ -76,10 +89,9 @@ static void *watch_deadlines(void *context)
             continue;
         }
         pthread_cond_timedwait(&workers->nonempty, &workers->mutex, &next);
-        struct fair_item *late = fair_queue_take_late(&workers->queue, clock_ms());
-        const bool silent = clock_ms() - workers->ended_ms > SILENCE_MS;
+        struct fair_item *list = fair_queue_take_late(&workers->queue, clock_ms());
         pthread_mutex_unlock(&workers->mutex);
-        end_all(late, silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED);
+        end_all(list, late(workers));
         pthread_mutex_lock(&workers->mutex);
     }
     pthread_mutex_unlock(&workers->mutex);

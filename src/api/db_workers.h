@@ -10,6 +10,9 @@
 #include "fair_queue.h"
 
 #define DB_WORKERS_QUEUE_MAX 1024
+/* Work with less time left is not begun. A query that does not end in time costs its connection, so under
+ * overload, when all work is late, little would be answered. */
+#define DB_WORKERS_BEGIN_MS 300
 
 struct db_workers;
 
@@ -18,7 +21,7 @@ struct db_work {
     struct fair_item item; /* first; with the client and the deadline */
     /*
      * Called once, on a thread of the workers. With ERR_OK, db gives up at the deadline. With an error, db is
-     * NULL: the deadline passed in the queue (ERR_DATABASE_UNAVAILABLE if the database has completed nothing
+     * NULL: too little time was left, or none (ERR_DATABASE_UNAVAILABLE if the database has completed nothing
      * for a while, else ERR_OVERLOADED), or the workers stop (ERR_SHUTTING_DOWN).
      */
     void (*run)(struct db_work *work, enum err e, struct db *db);

@@ -182,6 +182,22 @@ static void await_run(struct job *job)
             fail_msg("the work was not run");
 }
 
+/* Otherwise, under overload, every query reaches its deadline, and each costs its connection. */
+static void DX7_work_with_too_little_time_left_is_not_begun(void **state)
+{
+    (void)state;
+    struct job late;
+    struct db_workers *workers = start(1, false);
+    limit_ms = DB_WORKERS_BEGIN_MS - 1;
+    assert_int_equal(submit(workers, &late), ERR_OK);
+    limit_ms = 60000;
+    await_run(&late);
+    assert_int_equal(late.e, ERR_OVERLOADED);
+    assert_false(late.had_db);
+    db_workers_stop(workers);
+    assert_int_equal(late.runs, 1);
+}
+
 /* Deadlines do not wait for a worker: all workers may hang in the database. */
 static void DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs(void **state)
 {
@@ -251,6 +267,7 @@ int main(void)
         cmocka_unit_test(work_above_the_length_of_the_queue_is_refused_and_not_run),
         cmocka_unit_test(DX4_a_client_with_much_work_does_not_delay_another_one),
         cmocka_unit_test(a_client_may_fill_half_of_the_queue),
+        cmocka_unit_test(DX7_work_with_too_little_time_left_is_not_begun),
         cmocka_unit_test(DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs),
         cmocka_unit_test(stopping_finishes_what_has_begun_and_ends_the_rest_once),
     };
