@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "rpc/rpc.h"
 
 enum {
     ADMIN_CONNECTIONS = 64,
@@ -14,14 +15,23 @@ enum {
     ADMIN_PORT_DISTANCE = 1000, /* far enough that replicas on consecutive ports do not collide */
     PORT_MAX = 65535,
     /* File descriptors besides those of open connections: for database sessions, the key process, Stellar
-     * RPC, listening sockets and closing connections; and for each thread. */
+     * RPC, listening sockets and closing connections; for each thread; and for each further address of
+     * RPC_URL: up to 11 threads have a connection to it, for which libcurl needs up to three. */
     DESCRIPTORS_BASE = 160,
-    DESCRIPTORS_THREAD = 4
+    DESCRIPTORS_THREAD = 4,
+    DESCRIPTORS_ADDRESS = 33
 };
 
 static unsigned number(const struct config *config, const char *name)
 {
     return (unsigned)config_number(config, name);
+}
+
+static unsigned further_addresses(const struct config *config)
+{
+    const char *url = config_text(config, "RPC_URL");
+    const size_t count = url == NULL ? 0 : rpc_address_count(url);
+    return count > 1 ? (unsigned)count - 1 : 0;
 }
 
 enum err listeners_check(const struct config *config, struct detail *detail)
@@ -30,7 +40,8 @@ enum err listeners_check(const struct config *config, struct detail *detail)
     const unsigned connections = number(config, "MAX_CONNECTIONS");
     const unsigned rest =
         ADMIN_CONNECTIONS + DESCRIPTORS_BASE +
-        DESCRIPTORS_THREAD * (number(config, "HTTP_THREADS") + number(config, "ENGINE_THREADS"));
+        DESCRIPTORS_THREAD * (number(config, "HTTP_THREADS") + number(config, "ENGINE_THREADS")) +
+        DESCRIPTORS_ADDRESS * further_addresses(config);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= connections + rest)
         return ERR_OK;
     const unsigned allowed = (unsigned)limit.rlim_max;
