@@ -103,10 +103,12 @@ struct lease_signing {
     struct signature signature; /* when result is ERR_OK */
 };
 /* now_s is the later one of the database's clock and the last close time. keyd refuses max times after now_s
- * + 300. Results of items, besides those of policy_check_lease: ERR_SEAL_BROKEN. ERR_KEYD_CLOCK: now_s is
- * more than 120 s ahead of keyd's clock. ERR_KEYD_BUDGET: a retry in a second may succeed. */
+ * + 300. deadline_ms, by clock_ms: when the caller stops waiting; 0: when keyd counts as lost.
+ * ERR_KEYD_UNAVAILABLE. Results of items, besides those of policy_check_lease: ERR_SEAL_BROKEN.
+ * ERR_KEYD_CLOCK: now_s is more than 120 s ahead of keyd's clock. ERR_KEYD_BUDGET: a retry in a second may
+ * succeed. */
 MUST_CHECK enum err keyd_sign_leases(
-    struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count);
+    struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count);
 
 /* One fee bump to sign. An item that keyd refuses, or that is larger than KEYD_TRANSACTION_MAX, fails alone.
  */
@@ -126,9 +128,10 @@ struct bump_signing {
  * inner is a fee bump. ERR_FEE_EXCEEDS_MAXIMUM: the fee is not between 1 and max_bump_fee_stroops plus
  * inner's resource fee. ERR_SEAL_BROKEN: sealed does not open. ERR_CHANNEL_SIGNATURE_MISSING: the channel
  * account has not signed inner. ERR_KEYD_BUDGET. Other errors of policy_check_lease: inner may not be signed;
- * its max time is at most 300 + 120 s after keyd's clock.
+ * its max time is at most 300 + 120 s after keyd's clock. deadline_ms and the returned error as for leases.
  */
-MUST_CHECK enum err keyd_sign_fee_bumps(struct keyd *keyd, struct bump_signing items[], size_t count);
+MUST_CHECK enum err keyd_sign_fee_bumps(
+    struct keyd *keyd, int64_t deadline_ms, struct bump_signing items[], size_t count);
 
 /*
  * Signs a creation or merge; sealed[i] belongs to provisioning->accounts[i]. Appends the signed envelope.
@@ -140,11 +143,11 @@ MUST_CHECK enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s,
     const struct provisioning_tx *provisioning, const struct sealed_seed sealed[], struct buf *envelope,
     struct hash *hash, uint32_t *broken, struct detail *detail);
 
-/* Closes the socket, which ends keyd; waits for its end, and kills it after 5 s. Frees keyd. */
+/* Closes the socket, which ends keyd; waits for its end, and kills it after 4 s. Frees keyd. */
 void keyd_stop(struct keyd *keyd); /* NULL is fine */
 
-/* A descriptor that becomes readable when the process has ended or a call has failed; from then on every call
- * returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from it. Valid until keyd_stop. */
+/* A descriptor that becomes readable when the process has ended or an answer was lost; from then on every
+ * call returns ERR_KEYD_UNAVAILABLE. For poll(2); never read from it. Valid until keyd_stop. */
 int keyd_lost_fd(const struct keyd *keyd);
 /* The process, by its id and by a descriptor. Valid until keyd_stop. */
 pid_t keyd_pid(const struct keyd *keyd);

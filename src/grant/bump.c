@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/fee_bump.h"
+#include "signing.h"
 
 void bump_wipe(struct bump *bump)
 {
@@ -116,14 +117,15 @@ static void check_all(struct bump_batch *batch)
     batch_drop_refused(batch);
 }
 
-static enum err sign_all(struct keyd *keyd, struct bump_batch *batch, struct detail *detail)
+static enum err sign_all(
+    struct keyd *keyd, int64_t deadline_ms, struct bump_batch *batch, struct detail *detail)
 {
     for (size_t i = 0; i < batch->count; i++)
         batch->signings[i] = (struct bump_signing){.inner = batch->bumps[i]->request->xdr,
             .sealed = batch->items[i].sealed,
             .fee_stroops = batch->items[i].fee_stroops,
             .envelope = &batch->bumps[i]->envelope};
-    enum err e = keyd_sign_fee_bumps(keyd, batch->signings, batch->count);
+    enum err e = keyd_sign_fee_bumps(keyd, deadline_ms, batch->signings, batch->count);
     if (e != ERR_OK)
         return detail_set(detail, e, "the key process does not answer");
     for (size_t i = 0; i < batch->count; i++) {
@@ -165,7 +167,7 @@ enum err bump_batch_run(
     batch_fill(batch, bumps, count);
     if ((e = fee_bumps_find(db, batch->items, batch->count, detail)) == ERR_OK) {
         check_all(batch);
-        if ((e = sign_all(keyd, batch, detail)) == ERR_OK)
+        if ((e = sign_all(keyd, signing_deadline_ms(db), batch, detail)) == ERR_OK)
             e = record_all(db, batch, detail);
     }
     for (size_t i = 0; i < count; i++) {

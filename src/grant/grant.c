@@ -6,6 +6,7 @@
 #include "stellar/envelope_build.h"
 #include "grant_claim.h"
 #include "grant_record.h"
+#include "signing.h"
 
 void lease_wipe(struct lease *lease)
 {
@@ -159,17 +160,17 @@ static void log_refusal(const char *request_id, enum err e)
  * Signs all drafts with one message to keyd. When a seed does not open, the account is quarantined and the
  * grant stays open. When keyd refuses for another reason, the grant is refused.
  */
-static enum err sign_all(
-    struct keyd *keyd, uint64_t now_s, struct draft *drafts, size_t count, struct signing_result *result)
+static enum err sign_all(struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct draft *drafts,
+    size_t count, struct signing_result *result, struct detail *detail)
 {
     struct lease_signing signings[GRANT_BATCH_MAX];
     for (size_t i = 0; i < count; i++)
         signings[i] = (struct lease_signing){.transaction = buf_bytes(&drafts[i].transaction),
             .signer = drafts[i].account->key,
             .sealed = drafts[i].account->sealed};
-    enum err e = count > 0 ? keyd_sign_leases(keyd, now_s, signings, count) : ERR_OK;
+    enum err e = count > 0 ? keyd_sign_leases(keyd, now_s, deadline_ms, signings, count) : ERR_OK;
     if (e != ERR_OK)
-        return e;
+        return detail_set(detail, e, "the key process does not answer");
     for (size_t i = 0; i < count; i++) {
         struct grant *grant = drafts[i].grant;
         if (signings[i].result == ERR_SEAL_BROKEN) {
@@ -223,7 +224,8 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
     struct draft drafts[], size_t count, struct detail *detail)
 {
     struct signing_result *result AUTO_FREE = NEW(struct signing_result);
-    enum err e = sign_all(keyd, claim->terms.time.now_s, drafts, count, result);
+    enum err e =
+        sign_all(keyd, claim->terms.time.now_s, signing_deadline_ms(db), drafts, count, result, detail);
     if (e != ERR_OK) {
         db_rollback(db);
         return e;

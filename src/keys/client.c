@@ -11,7 +11,24 @@
 /* How long keyd may take to end after it has closed its socket. */
 #define END_MS 1000
 
-/* The caller holds the mutex. */
+void client_init(struct keyd *keyd)
+{
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&keyd->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&keyd->idle, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void client_free(struct keyd *keyd)
+{
+    pthread_cond_destroy(&keyd->idle);
+    pthread_mutex_destroy(&keyd->mutex);
+    buf_free(&keyd->request);
+    buf_free(&keyd->answer);
+}
+
 static void set_lost(struct keyd *keyd)
 {
     if (!keyd->lost && eventfd_write(keyd->lost_event, 1) != 0)
@@ -19,11 +36,27 @@ static void set_lost(struct keyd *keyd)
     keyd->lost = true;
 }
 
-struct buf *client_begin(struct keyd *keyd)
+/* False: the deadline has passed. */
+static bool take(struct keyd *keyd, int64_t deadline_ms)
+{
+    const struct timespec until = clock_timespec(deadline_ms);
+    int waited = 0;
+    pthread_mutex_lock(&keyd->mutex);
+    while (keyd->busy && waited == 0)
+        waited = deadline_ms == 0 ? pthread_cond_wait(&keyd->idle, &keyd->mutex)
+                                  : pthread_cond_timedwait(&keyd->idle, &keyd->mutex, &until);
+    const bool taken = !keyd->busy;
+    keyd->busy = true;
+    pthread_mutex_unlock(&keyd->mutex);
+    return taken;
+}
+
+static void release(struct keyd *keyd)
 {
     pthread_mutex_lock(&keyd->mutex);
-    buf_clear(&keyd->request);
-    return &keyd->request;
+    keyd->busy = false;
+    pthread_cond_signal(&keyd->idle);
+    pthread_mutex_unlock(&keyd->mutex);
 }
 
 static bool receive(struct keyd *keyd, enum wire_type type, int64_t deadline_ms)
@@ -34,22 +67,54 @@ static bool receive(struct keyd *keyd, enum wire_type type, int64_t deadline_ms)
            wire_read_payload(keyd->child.fd, header.len, &keyd->answer, deadline_ms) == WIRE_READ;
 }
 
+/* Reads the answer to the last request. At the deadline of the call it returns without it. */
+static enum err read_answer(struct keyd *keyd)
+{
+    const bool ends_first = keyd->deadline_ms != 0 && keyd->deadline_ms < keyd->answer_by_ms;
+    if (ends_first && !wire_wait(keyd->child.fd, keyd->deadline_ms))
+        return ERR_KEYD_UNAVAILABLE;
+    if (!receive(keyd, keyd->type, keyd->answer_by_ms))
+        set_lost(keyd);
+    keyd->unanswered = false;
+    return keyd->lost ? ERR_KEYD_UNAVAILABLE : ERR_OK;
+}
+
+enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct buf **request)
+{
+    if (!take(keyd, deadline_ms))
+        return ERR_KEYD_UNAVAILABLE;
+    keyd->deadline_ms = deadline_ms;
+    const enum err e = keyd->unanswered ? read_answer(keyd) : ERR_OK;
+    buf_clear(&keyd->request);
+    *request = &keyd->request;
+    if (e != ERR_OK)
+        release(keyd);
+    return e;
+}
+
 enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer)
 {
-    int64_t deadline_ms = clock_ms() + timeout_ms;
-    if (!keyd->lost && (!wire_write(keyd->child.fd, type, buf_bytes(&keyd->request), deadline_ms) ||
-                           !receive(keyd, type, deadline_ms)))
-        set_lost(keyd);
-    *answer = xdr_reader(keyd->lost ? (struct bytes){0} : buf_bytes(&keyd->answer));
-    return keyd->lost ? ERR_KEYD_UNAVAILABLE : ERR_OK;
+    enum err e = ERR_KEYD_UNAVAILABLE;
+    keyd->type = type;
+    keyd->answer_by_ms = clock_ms() + timeout_ms;
+    if (!keyd->lost) {
+        keyd->unanswered = wire_write(keyd->child.fd, type, buf_bytes(&keyd->request), keyd->answer_by_ms);
+        if (keyd->unanswered)
+            e = read_answer(keyd);
+        else
+            set_lost(keyd);
+    }
+    *answer = xdr_reader(e == ERR_OK ? buf_bytes(&keyd->answer) : (struct bytes){0});
+    return e;
 }
 
 enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer)
 {
-    if (e != ERR_OK || xdr_end(answer) != ERR_OK)
+    if (!keyd->unanswered && (e != ERR_OK || xdr_end(answer) != ERR_OK))
         set_lost(keyd);
-    e = keyd->lost ? ERR_KEYD_UNAVAILABLE : ERR_OK;
-    pthread_mutex_unlock(&keyd->mutex);
+    if (keyd->lost)
+        e = ERR_KEYD_UNAVAILABLE;
+    release(keyd);
     return e;
 }
 

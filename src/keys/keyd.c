@@ -35,7 +35,7 @@ enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_
         return e;
     struct keyd *keyd = NEW(struct keyd);
     keyd->child = child;
-    pthread_mutex_init(&keyd->mutex, NULL);
+    client_init(keyd);
     e = open_lost_fd(keyd) ? client_wait_ready(keyd, detail)
                            : detail_set(detail, ERR_KEYD_UNAVAILABLE, "epoll: %s", strerror(errno));
     if (e != ERR_OK) {
@@ -56,9 +56,7 @@ void keyd_stop(struct keyd *keyd)
     if (keyd->lost_event >= 0)
         close(keyd->lost_event);
     spawn_reap(&keyd->child, keyd->lost ? 0 : CLIENT_CALL_MS);
-    pthread_mutex_destroy(&keyd->mutex);
-    buf_free(&keyd->request);
-    buf_free(&keyd->answer);
+    client_free(keyd);
     free(keyd);
 }
 
@@ -94,7 +92,9 @@ enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t
     struct xdr_reader answer;
     if (row_count > MASTER_KEY_ROWS_MAX)
         return detail_set(detail, ERR_CONFIG, "more than %d master keys", MASTER_KEY_ROWS_MAX);
-    struct buf *request = client_begin(keyd);
+    struct buf *request;
+    if (client_begin(keyd, 0, &request) != ERR_OK)
+        return unavailable(detail);
     buf_add_u32(request, (uint32_t)row_count);
     for (size_t i = 0; i < row_count; i++)
         wire_put_row(request, &rows[i]);
@@ -108,8 +108,12 @@ enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t
 static enum err generate(struct keyd *keyd, size_t count, struct generated_key out[])
 {
     struct xdr_reader answer;
-    buf_add_u32(client_begin(keyd), (uint32_t)count);
-    enum err e = client_exchange(keyd, WIRE_GENERATE, CLIENT_CALL_MS, &answer);
+    struct buf *request;
+    enum err e = client_begin(keyd, 0, &request);
+    if (e != ERR_OK)
+        return e;
+    buf_add_u32(request, (uint32_t)count);
+    e = client_exchange(keyd, WIRE_GENERATE, CLIENT_CALL_MS, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         if ((e = xdr_opaque(&answer, out[i].public_key.bytes, sizeof out[i].public_key.bytes)) == ERR_OK)
             e = wire_get_sealed(&answer, &out[i].sealed);
@@ -135,10 +139,14 @@ static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item
     return xdr_opaque(answer, item->signature.bytes, sizeof item->signature.bytes);
 }
 
-static enum err sign_batch(struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count)
+static enum err sign_batch(
+    struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count)
 {
     struct xdr_reader answer;
-    struct buf *request = client_begin(keyd);
+    struct buf *request;
+    enum err e = client_begin(keyd, deadline_ms, &request);
+    if (e != ERR_OK)
+        return e;
     buf_add_u64(request, now_s);
     buf_add_u32(request, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -146,7 +154,7 @@ static enum err sign_batch(struct keyd *keyd, uint64_t now_s, struct lease_signi
         wire_put_sealed(request, &items[i].sealed);
         wire_put_bytes(request, items[i].transaction);
     }
-    enum err e = client_exchange(keyd, WIRE_LEASES, CLIENT_CALL_MS, &answer);
+    e = client_exchange(keyd, WIRE_LEASES, CLIENT_CALL_MS, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = read_lease(&answer, &items[i]);
     return client_end(keyd, e, &answer);
@@ -159,7 +167,8 @@ static bool fits(struct bytes transaction, size_t count, size_t *bytes)
     return count < SIGN_BATCH_MAX && transaction.len <= KEYD_TRANSACTION_MAX && *bytes <= WIRE_PAYLOAD_MAX;
 }
 
-enum err keyd_sign_leases(struct keyd *keyd, uint64_t now_s, struct lease_signing items[], size_t count)
+enum err keyd_sign_leases(
+    struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count)
 {
     enum err e = ERR_OK;
     for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
@@ -167,7 +176,7 @@ enum err keyd_sign_leases(struct keyd *keyd, uint64_t now_s, struct lease_signin
         for (n = 0; n < count && fits(items[n].transaction, n, &bytes); n++)
             ;
         if (n > 0)
-            e = sign_batch(keyd, now_s, items, n);
+            e = sign_batch(keyd, now_s, deadline_ms, items, n);
         else /* too large for any message */
             items[n++].result = ERR_INVALID_TRANSACTION_XDR;
     }
@@ -187,23 +196,28 @@ static enum err read_signed(struct xdr_reader *answer, enum err *result, struct 
     return e;
 }
 
-static enum err sign_bump_batch(struct keyd *keyd, struct bump_signing items[], size_t count)
+static enum err sign_bump_batch(
+    struct keyd *keyd, int64_t deadline_ms, struct bump_signing items[], size_t count)
 {
     struct xdr_reader answer;
-    struct buf *request = client_begin(keyd);
+    struct buf *request;
+    enum err e = client_begin(keyd, deadline_ms, &request);
+    if (e != ERR_OK)
+        return e;
     buf_add_u32(request, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
         buf_add_u64(request, (uint64_t)items[i].fee_stroops);
         wire_put_sealed(request, &items[i].sealed);
         wire_put_bytes(request, items[i].inner);
     }
-    enum err e = client_exchange(keyd, WIRE_FEE_BUMPS, CLIENT_CALL_MS, &answer);
+    e = client_exchange(keyd, WIRE_FEE_BUMPS, CLIENT_CALL_MS, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = read_signed(&answer, &items[i].result, items[i].envelope, &items[i].hash, &items[i].detail);
     return client_end(keyd, e, &answer);
 }
 
-enum err keyd_sign_fee_bumps(struct keyd *keyd, struct bump_signing items[], size_t count)
+enum err keyd_sign_fee_bumps(
+    struct keyd *keyd, int64_t deadline_ms, struct bump_signing items[], size_t count)
 {
     enum err e = ERR_OK;
     for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
@@ -211,7 +225,7 @@ enum err keyd_sign_fee_bumps(struct keyd *keyd, struct bump_signing items[], siz
         for (n = 0; n < count && fits(items[n].inner, n, &bytes); n++)
             ;
         if (n > 0)
-            e = sign_bump_batch(keyd, items, n);
+            e = sign_bump_batch(keyd, deadline_ms, items, n);
         else
             items[n++].result =
                 detail_set(&items->detail, ERR_INVALID_TRANSACTION_XDR, "The transaction is too large.");
@@ -225,7 +239,9 @@ enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct 
 {
     enum err e, result = ERR_OK;
     struct xdr_reader answer;
-    struct buf *request = client_begin(keyd);
+    struct buf *request;
+    if (client_begin(keyd, 0, &request) != ERR_OK)
+        return unavailable(detail);
     buf_add_u64(request, now_s);
     buf_add_u32(request, provisioning->kind);
     buf_add(request, provisioning->distribution.bytes, sizeof provisioning->distribution.bytes);

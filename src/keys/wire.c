@@ -27,6 +27,11 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
     return ready > 0;
 }
 
+bool wire_wait(int fd, int64_t deadline_ms)
+{
+    return wait_for(fd, POLLIN, deadline_ms);
+}
+
 static int blocking_flag(int64_t deadline_ms)
 {
     return deadline_ms < 0 ? 0 : MSG_DONTWAIT;

@@ -37,6 +37,8 @@ enum wire_reads {
     WIRE_TIMEOUT,
 };
 
+/* Waits until a frame or the end of the socket can be read. False: the deadline passed. */
+bool wire_wait(int fd, int64_t deadline_ms);
 /*
  * A frame is read in two steps, so that a bad header is refused before memory is allocated for its payload.
  * deadline_ms: clock_ms(), or -1 to wait for ever. The payload replaces the contents of the buffer.

@@ -48,7 +48,7 @@ static enum err probe_seed(const struct account_admin *admin, const struct publi
     build_invalid(account, &transaction);
     struct lease_signing signing = {
         .transaction = buf_bytes(&transaction), .signer = *account, .sealed = *sealed};
-    enum err e = keyd_sign_leases(admin->keyd, 0, &signing, 1);
+    enum err e = keyd_sign_leases(admin->keyd, 0, 0, &signing, 1);
     if (e != ERR_OK)
         return detail_set(detail, e, "the key process is unavailable");
     if (signing.result != ERR_OK && signing.result != ERR_SEAL_BROKEN)

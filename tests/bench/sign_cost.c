@@ -80,7 +80,7 @@ static void build_lease(const struct public_key *source, struct buf *out)
 
 static void sign_leases(struct keyd *keyd, struct lease_signing items[], size_t count)
 {
-    check(keyd_sign_leases(keyd, (uint64_t)time(NULL), items, count));
+    check(keyd_sign_leases(keyd, (uint64_t)time(NULL), 0, items, count));
     for (size_t i = 0; i < count; i++)
         check(items[i].result);
 }
@@ -89,7 +89,7 @@ static void sign_bumps(struct keyd *keyd, struct bump_signing items[], size_t co
 {
     for (size_t i = 0; i < count; i++)
         buf_clear(items[i].envelope);
-    check(keyd_sign_fee_bumps(keyd, items, count));
+    check(keyd_sign_fee_bumps(keyd, 0, items, count));
     for (size_t i = 0; i < count; i++)
         check(items[i].result);
 }

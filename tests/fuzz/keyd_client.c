@@ -27,14 +27,14 @@ static enum wire_type type_of(unsigned call)
 static enum err call_leases(struct keyd *keyd)
 {
     struct lease_signing items[2] = {{.transaction = {(const uint8_t *)"abcd", 4}}, {.result = ERR_OK}};
-    return keyd_sign_leases(keyd, 1, items, ARRAY_LEN(items));
+    return keyd_sign_leases(keyd, 1, 0, items, ARRAY_LEN(items));
 }
 
 static enum err call_bumps(struct keyd *keyd)
 {
     struct buf envelopes[2] = {{0}};
     struct bump_signing items[2] = {{.envelope = &envelopes[0]}, {.envelope = &envelopes[1]}};
-    enum err e = keyd_sign_fee_bumps(keyd, items, ARRAY_LEN(items));
+    enum err e = keyd_sign_fee_bumps(keyd, 0, items, ARRAY_LEN(items));
     buf_free(&envelopes[0]);
     buf_free(&envelopes[1]);
     return e;
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* the readable pidfd looks like that of a process that has ended */
     struct keyd keyd = {
         .child = {.fd = pair[0], .pidfd = eventfd(1, EFD_CLOEXEC)}, .lost_event = eventfd(0, EFD_CLOEXEC)};
-    pthread_mutex_init(&keyd.mutex, NULL);
+    client_init(&keyd);
     (void)!log_set_level("error");
     if ((data[1] & 1) != 0)
         RULE(send(pair[1], data + 2, size - 2, 0) == (ssize_t)(size - 2));
@@ -101,8 +101,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(pair[1]);
     close(keyd.child.pidfd);
     close(keyd.lost_event);
-    buf_free(&keyd.request);
-    buf_free(&keyd.answer);
-    pthread_mutex_destroy(&keyd.mutex);
+    client_free(&keyd);
     return 0;
 }

@@ -1,9 +1,11 @@
 /*
- * Each request has one deadline: wherever in a grant the database stops replying, the request is decided
- * within ENGINE_ANSWER_MS, and the outcome of a COMMIT without a reply is looked up before that.
+ * Each request has one deadline: wherever in a grant the database or the key process stops replying, the
+ * request is decided within ENGINE_ANSWER_MS, and the outcome of a COMMIT without a reply is looked up before
+ * that.
  */
 #include "support/engine.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +116,32 @@ static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void 
     clients_wipe(&client, 1);
 }
 
+/* The key process continues before its answer counts as lost, so that the next lease is granted. */
+static void DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client first = {0}, late = {0}, next = {0};
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &first);
+    const struct lease *lease = client_lease(&first, 3000);
+    client_submit(&engine, &late); /* no account is idle for it */
+    clock_sleep_ms(ENGINE_WAIT_MS - 1000);
+    assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGSTOP), 0);
+    test_pool_include(engine.pool.db, &lease, 1);
+    client_refused(&late, ERR_KEYD_UNAVAILABLE, ANSWER_MS);
+    print_message("a frozen key process: answered after %d ms\n", (int)answered_after_ms(&late));
+    assert_in_range(answered_after_ms(&late), ENGINE_WAIT_MS, ANSWER_MS);
+    assert_int_equal(lease_rows(&engine.pool), 1);
+    assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGCONT), 0);
+    client_submit(&engine, &next);
+    assert_lease_signed(&engine.pool, client_lease(&next, 3000));
+    test_engine_close(&engine);
+    clients_wipe(&first, 1);
+    clients_wipe(&late, 1);
+    clients_wipe(&next, 1);
+}
+
 static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline(void **state)
 {
     (void)state;
@@ -183,6 +211,7 @@ int main(void)
         cmocka_unit_test(DX7_a_COMMIT_without_a_reply_is_looked_up_in_time),
         cmocka_unit_test(DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time),
         cmocka_unit_test(DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request),
+        cmocka_unit_test(DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline),
         cmocka_unit_test(DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline),
         cmocka_unit_test(DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database),
     };

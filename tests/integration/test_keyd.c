@@ -33,7 +33,7 @@ static struct lease_signing good_lease(size_t at, struct buf *transaction)
 
 static void sign(struct lease_signing items[], size_t count)
 {
-    assert_int_equal(keyd_sign_leases(serving, now_s, items, count), ERR_OK);
+    assert_int_equal(keyd_sign_leases(serving, now_s, 0, items, count), ERR_OK);
 }
 
 static void G7_G9_a_lease_is_signed_for_its_own_hash(void **state)
@@ -240,7 +240,7 @@ static enum err bump(
 {
     struct bump_signing item = {
         .inner = buf_bytes(inner), .sealed = accounts[sealed_of].sealed, .fee_stroops = fee, .envelope = out};
-    assert_int_equal(keyd_sign_fee_bumps(serving, &item, 1), ERR_OK);
+    assert_int_equal(keyd_sign_fee_bumps(serving, 0, &item, 1), ERR_OK);
     assert_true(item.result == ERR_OK || item.detail.text[0] != '\0');
     *hash = item.hash;
     return item.result;
@@ -315,7 +315,7 @@ static void G7_each_fee_bump_of_a_batch_has_its_own_result(void **state)
             .fee_stroops = 1000 + (int64_t)i,
             .envelope = &envelopes[i]};
     items[5].inner.len -= 4;
-    assert_int_equal(keyd_sign_fee_bumps(serving, items, COUNT), ERR_OK);
+    assert_int_equal(keyd_sign_fee_bumps(serving, 0, items, COUNT), ERR_OK);
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(items[i].result, i == 5       ? ERR_INVALID_TRANSACTION_XDR
                                           : i % 7 == 3 ? ERR_SEAL_BROKEN

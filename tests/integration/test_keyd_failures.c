@@ -86,7 +86,7 @@ static enum outcome sign_leases(struct keyd *keyd)
             .signer = accounts[i].public_key,
             .sealed = accounts[i].sealed};
     }
-    if (keyd_sign_leases(keyd, (uint64_t)time(NULL), items, ITEMS) != ERR_OK)
+    if (keyd_sign_leases(keyd, (uint64_t)time(NULL), 0, items, ITEMS) != ERR_OK)
         outcome = ENDED;
     for (size_t i = 0; i < ITEMS && outcome != ENDED && outcome != WRONG; i++) {
         const struct hash hash = transaction_hash(&network, items[i].transaction);
@@ -133,7 +133,7 @@ static enum outcome sign_bumps(struct keyd *keyd)
     envelope_build(buf_bytes(&transaction), &accounts[0].public_key, &signature, 1, &inner);
     struct bump_signing item = {
         .inner = buf_bytes(&inner), .sealed = accounts[0].sealed, .fee_stroops = 500, .envelope = &out};
-    if (keyd_sign_fee_bumps(keyd, &item, 1) != ERR_OK)
+    if (keyd_sign_fee_bumps(keyd, 0, &item, 1) != ERR_OK)
         return ENDED;
     if (item.result != ERR_OK)
         return out.len == 0 ? REFUSED : WRONG;
@@ -180,7 +180,7 @@ static enum outcome refuse(struct keyd *keyd)
 {
     const uint8_t rubbish[8] = {1};
     struct lease_signing item = {.transaction = {rubbish, sizeof rubbish}, .signer = accounts[0].public_key};
-    if (keyd_sign_leases(keyd, (uint64_t)time(NULL), &item, 1) != ERR_OK)
+    if (keyd_sign_leases(keyd, (uint64_t)time(NULL), 0, &item, 1) != ERR_OK)
         return ENDED;
     return item.result != ERR_OK && is_zero(&item.signature) ? RIGHT : WRONG;
 }

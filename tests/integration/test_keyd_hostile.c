@@ -184,7 +184,7 @@ static enum err lease(const struct attempt *attempt)
     struct lease_signing item = {.transaction = buf_bytes(&transaction),
         .signer = accounts[0].public_key,
         .sealed = accounts[attempt->other_seed].sealed};
-    assert_int_equal(keyd_sign_leases(serving, time_of(attempt->now_s), &item, 1), ERR_OK);
+    assert_int_equal(keyd_sign_leases(serving, time_of(attempt->now_s), 0, &item, 1), ERR_OK);
     return item.result;
 }
 
@@ -203,7 +203,7 @@ static enum err bump(struct keyd *keyd, const struct attempt *attempt)
         .sealed = accounts[attempt->other_seed].sealed,
         .fee_stroops = attempt->fee,
         .envelope = &out};
-    assert_int_equal(keyd_sign_fee_bumps(keyd, &item, 1), ERR_OK);
+    assert_int_equal(keyd_sign_fee_bumps(keyd, 0, &item, 1), ERR_OK);
     assert_true((item.result == ERR_OK) == (out.len != 0));
     assert_true((item.result == ERR_OK) == (item.detail.text[0] == '\0'));
     return item.result;
@@ -253,7 +253,7 @@ static bool own_network(const struct attempt *attempt)
     build(attempt, &body);
     struct lease_signing item = {
         .transaction = buf_bytes(&body), .signer = accounts[0].public_key, .sealed = accounts[0].sealed};
-    assert_int_equal(keyd_sign_leases(serving, time_of(attempt->now_s), &item, 1), ERR_OK);
+    assert_int_equal(keyd_sign_leases(serving, time_of(attempt->now_s), 0, &item, 1), ERR_OK);
     assert_int_equal(item.result, ERR_OK);
     const struct hash leased = transaction_hash(&network, item.transaction);
     return creates && signature_valid(&item.signature, &leased, &item.signer);
@@ -370,7 +370,7 @@ static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(voi
             .signer = accounts[0].public_key,
             .sealed = accounts[0].sealed};
     const int64_t begun_ms = clock_ms();
-    assert_int_equal(keyd_sign_leases(keyd, time_of(0), items, ASKED), ERR_OK);
+    assert_int_equal(keyd_sign_leases(keyd, time_of(0), 0, items, ASKED), ERR_OK);
     const int64_t most = 20 + (clock_ms() - begun_ms) * 20 / 1000 + 1;
     int64_t count = 0;
     for (size_t i = 0; i < ASKED; i++) {
@@ -379,7 +379,7 @@ static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(voi
     }
     assert_in_range(count, 20, most);
     clock_sleep_ms(200);
-    assert_int_equal(keyd_sign_leases(keyd, time_of(0), items, 1), ERR_OK);
+    assert_int_equal(keyd_sign_leases(keyd, time_of(0), 0, items, 1), ERR_OK);
     assert_int_equal(items[0].result, ERR_OK);
     keyd_stop(keyd);
 }
@@ -416,7 +416,7 @@ static enum err bid(struct keyd *keyd, const struct buf *inner, int64_t fee_stro
     struct bump_signing item = {
         .inner = buf_bytes(inner), .sealed = accounts[0].sealed, .fee_stroops = fee_stroops, .envelope = out};
     buf_clear(out);
-    assert_int_equal(keyd_sign_fee_bumps(keyd, &item, 1), ERR_OK);
+    assert_int_equal(keyd_sign_fee_bumps(keyd, 0, &item, 1), ERR_OK);
     return item.result;
 }
 
@@ -492,7 +492,7 @@ static void a_batch_of_fee_bumps_of_any_size_is_answered(void **state)
                     .fee_stroops = MAX_FEE,
                     .envelope = &outer[i]};
             }
-            assert_int_equal(keyd_sign_fee_bumps(serving, items, BATCH), ERR_OK);
+            assert_int_equal(keyd_sign_fee_bumps(serving, 0, items, BATCH), ERR_OK);
             for (size_t i = 0; i < BATCH; i++)
                 assert_int_equal(items[i].result, ERR_OK);
         }

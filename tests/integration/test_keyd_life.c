@@ -302,7 +302,7 @@ static void a_stopped_key_process_times_out(void **state)
     int64_t begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
     assert_true(is_lost(keyd, 0)); /* though the process exists */
-    assert_in_range(clock_ms() - begun_ms, 4900, slower(6000));
+    assert_in_range(clock_ms() - begun_ms, 3900, slower(5000));
     signal_to(keyd, SIGCONT); /* its late answer must not be taken for the answer to the next request */
     begun_ms = clock_ms();
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);

@@ -58,7 +58,7 @@ static void DS4_G11_the_key_process_signs_with_no_seed_that_has_a_flipped_bit(vo
             .transaction = buf_bytes(&transaction), .signer = account.public_key, .sealed = account.sealed};
         flip(&items[bit], bit); /* none in the last one */
     }
-    assert_int_equal(keyd_sign_leases(keyd, (uint64_t)time(NULL), items, BITS + 1), ERR_OK);
+    assert_int_equal(keyd_sign_leases(keyd, (uint64_t)time(NULL), 0, items, BITS + 1), ERR_OK);
     for (size_t bit = 0; bit < BITS; bit++) {
         if (items[bit].result == ERR_OK)
             fail_msg("bit %zu", bit);

@@ -1,6 +1,6 @@
 /*
- * After a malformed answer the client sends no further request. The answers are written to the socket before
- * the request is sent.
+ * After a malformed answer the client sends no further request, and after a late one it takes each answer for
+ * that of its own request. Most answers are written to the socket before the request is sent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,16 +23,15 @@ struct talk {
     int other_end;
 };
 
-static struct talk talk(void)
+static void begin(struct talk *talk)
 {
     int pair[2];
-    struct talk talk = {0};
+    *talk = (struct talk){0};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    talk.keyd.child = (struct spawn_child){.fd = pair[0], .pidfd = -1};
-    talk.keyd.lost_event = eventfd(0, EFD_CLOEXEC);
-    talk.other_end = pair[1];
-    pthread_mutex_init(&talk.keyd.mutex, NULL);
-    return talk;
+    talk->keyd.child = (struct spawn_child){.fd = pair[0], .pidfd = -1};
+    talk->keyd.lost_event = eventfd(0, EFD_CLOEXEC);
+    talk->other_end = pair[1];
+    client_init(&talk->keyd);
 }
 
 static void end(struct talk *talk)
@@ -40,8 +39,7 @@ static void end(struct talk *talk)
     close(talk->keyd.child.fd);
     close(talk->other_end);
     close(talk->keyd.lost_event);
-    buf_free(&talk->keyd.request);
-    buf_free(&talk->keyd.answer);
+    client_free(&talk->keyd);
 }
 
 /* The answer to a request for one key. */
@@ -71,7 +69,8 @@ static void answer_with(struct talk *talk, uint32_t type, uint32_t len, const st
  * request. */
 static void assert_lost_after(uint32_t type, uint32_t len, const struct buf *payload)
 {
-    struct talk bad = talk();
+    struct talk bad;
+    begin(&bad);
     int64_t begun_ms = clock_ms();
     answer_with(&bad, type, len, payload);
     shutdown(bad.other_end, SHUT_WR);
@@ -85,7 +84,8 @@ static void assert_lost_after(uint32_t type, uint32_t len, const struct buf *pay
 static void a_well_formed_answer_is_read(void **state)
 {
     (void)state;
-    struct talk good = talk();
+    struct talk good;
+    begin(&good);
     struct buf right = {0};
     put_key(&right);
     for (int i = 0; i < 2; i++) {
@@ -116,13 +116,14 @@ static void a_malformed_answer_makes_the_key_process_unavailable(void **state)
 static void an_unknown_error_code_makes_the_key_process_unavailable(void **state)
 {
     (void)state;
-    struct talk bad = talk();
+    struct talk bad;
+    begin(&bad);
     struct buf payload = {0}, envelope = {0};
     struct bump_signing item = {.fee_stroops = 1, .envelope = &envelope};
     buf_add_u32(&payload, 100000);
     buf_add_u32(&payload, 0);
     answer_with(&bad, WIRE_FEE_BUMPS, (uint32_t)payload.len, &payload);
-    assert_int_equal(keyd_sign_fee_bumps(&bad.keyd, &item, 1), ERR_KEYD_UNAVAILABLE);
+    assert_int_equal(keyd_sign_fee_bumps(&bad.keyd, 0, &item, 1), ERR_KEYD_UNAVAILABLE);
     assert_int_equal(envelope.len, 0);
     buf_free(&payload);
     end(&bad);
@@ -151,7 +152,8 @@ static enum err ask_provisioning(struct talk *talk, uint32_t index)
 static void a_broken_seed_out_of_range_makes_the_key_process_unavailable(void **state)
 {
     (void)state;
-    struct talk talk_about_two = talk();
+    struct talk talk_about_two;
+    begin(&talk_about_two);
     assert_int_equal(ask_provisioning(&talk_about_two, 0), ERR_SEAL_BROKEN);
     assert_int_equal(ask_provisioning(&talk_about_two, 1), ERR_SEAL_BROKEN);
     assert_int_equal(ask_provisioning(&talk_about_two, 2), ERR_KEYD_UNAVAILABLE);
@@ -163,7 +165,8 @@ static void a_broken_seed_out_of_range_makes_the_key_process_unavailable(void **
 static void a_request_that_is_too_large_is_refused_without_being_sent(void **state)
 {
     (void)state;
-    struct talk deaf = talk();
+    struct talk deaf;
+    begin(&deaf);
     struct buf large = {0}, envelope = {0};
     struct detail detail;
     buf_reserve(&large, KEYD_TRANSACTION_MAX + 4);
@@ -172,17 +175,93 @@ static void a_request_that_is_too_large_is_refused_without_being_sent(void **sta
     struct master_key_row rows[MASTER_KEY_ROWS_MAX + 1] = {0}, current;
     struct public_key distribution;
     bool is_new;
-    assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, &item, 1), ERR_OK);
+    assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, 0, &item, 1), ERR_OK);
     assert_int_equal(item.result, ERR_INVALID_TRANSACTION_XDR);
     struct bump_signing bump = {.inner = item.transaction, .fee_stroops = 1, .envelope = &envelope};
-    assert_int_equal(keyd_sign_fee_bumps(&deaf.keyd, &bump, 1), ERR_OK);
+    assert_int_equal(keyd_sign_fee_bumps(&deaf.keyd, 0, &bump, 1), ERR_OK);
     assert_int_equal(bump.result, ERR_INVALID_TRANSACTION_XDR);
     assert_int_equal(
         keyd_load(&deaf.keyd, rows, ARRAY_LEN(rows), &current, &is_new, &distribution, &detail), ERR_CONFIG);
-    assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, NULL, 0), ERR_OK);
+    assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, 0, NULL, 0), ERR_OK);
     assert_int_equal(recv(deaf.other_end, large.data, 1, MSG_DONTWAIT), -1);
     buf_free(&large);
     end(&deaf);
+}
+
+static enum err ask_until(struct talk *talk, int64_t deadline_ms)
+{
+    struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
+    return keyd_sign_leases(&talk->keyd, 0, deadline_ms, &item, 1);
+}
+
+static void answer_lease(struct talk *talk)
+{
+    struct buf answer = {0};
+    buf_add_u32(&answer, ERR_OK);
+    buf_add(&answer, (struct hash){0}.bytes, sizeof(struct hash));
+    buf_add(&answer, (struct signature){0}.bytes, sizeof(struct signature));
+    answer_with(talk, WIRE_LEASES, (uint32_t)answer.len, &answer);
+    buf_free(&answer);
+}
+
+static void a_call_ends_at_its_deadline_and_its_answer_is_read_by_the_next(void **state)
+{
+    (void)state;
+    struct talk slow;
+    begin(&slow);
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(ask_until(&slow, begun_ms + 200), ERR_KEYD_UNAVAILABLE);
+    assert_in_range(clock_ms() - begun_ms, 200, slower(400));
+    assert_int_equal(ask_until(&slow, clock_ms() + 1), ERR_KEYD_UNAVAILABLE); /* sends nothing */
+    assert_false(slow.keyd.lost);
+    answer_lease(&slow); /* the late one, then one of another type, to the request that follows */
+    struct buf right = {0};
+    put_key(&right);
+    answer_with(&slow, WIRE_GENERATE, (uint32_t)right.len, &right);
+    assert_int_equal(ask(&slow), ERR_OK);
+    answer_lease(&slow);
+    assert_int_equal(ask_until(&slow, clock_ms() + 1000), ERR_OK);
+    assert_false(slow.keyd.lost);
+    buf_free(&right);
+    end(&slow);
+}
+
+static void an_answer_that_stays_away_is_lost_though_its_caller_is_gone(void **state)
+{
+    (void)state;
+    struct talk deaf;
+    begin(&deaf);
+    assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
+    assert_false(deaf.keyd.lost);
+    deaf.keyd.answer_by_ms = clock_ms() - 1;
+    assert_int_equal(ask_until(&deaf, clock_ms() + 1000), ERR_KEYD_UNAVAILABLE);
+    assert_true(deaf.keyd.lost);
+    end(&deaf);
+}
+
+static void *hold(void *context)
+{
+    struct talk *talk = context;
+    assert_int_equal(ask_until(talk, clock_ms() + 1000), ERR_OK);
+    return NULL;
+}
+
+static void a_call_waits_for_another_one_until_its_deadline(void **state)
+{
+    (void)state;
+    struct talk busy;
+    begin(&busy);
+    pthread_t other;
+    uint8_t request[1];
+    assert_int_equal(pthread_create(&other, NULL, hold, &busy), 0);
+    assert_int_equal(recv(busy.other_end, request, sizeof request, 0), 1); /* the other call waits */
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(ask_until(&busy, begun_ms + 100), ERR_KEYD_UNAVAILABLE);
+    assert_in_range(clock_ms() - begun_ms, 100, slower(300));
+    answer_lease(&busy);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_false(busy.keyd.lost);
+    end(&busy);
 }
 
 int main(void)
@@ -193,6 +272,9 @@ int main(void)
         cmocka_unit_test(an_unknown_error_code_makes_the_key_process_unavailable),
         cmocka_unit_test(a_broken_seed_out_of_range_makes_the_key_process_unavailable),
         cmocka_unit_test(a_request_that_is_too_large_is_refused_without_being_sent),
+        cmocka_unit_test(a_call_ends_at_its_deadline_and_its_answer_is_read_by_the_next),
+        cmocka_unit_test(an_answer_that_stays_away_is_lost_though_its_caller_is_gone),
+        cmocka_unit_test(a_call_waits_for_another_one_until_its_deadline),
     };
     return cmocka_run_group_tests_name("keys/client", tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static struct keyd *deaf(int *other_end)
     shutdown(pair[1], SHUT_WR);
     keyd->child.fd = pair[0];
     keyd->lost_event = eventfd(0, EFD_CLOEXEC);
-    pthread_mutex_init(&keyd->mutex, NULL);
+    client_init(keyd);
     *other_end = pair[1];
     return keyd;
 }
@@ -114,7 +114,7 @@ static void record(struct keyd *keyd, int other_end, struct buf *frame)
     frame->len = (size_t)len;
     close(keyd->child.fd);
     close(other_end);
-    buf_free(&keyd->request);
+    client_free(keyd);
     free(keyd);
 }
 
@@ -155,7 +155,7 @@ static void record_signing(void)
         leases[i] = (struct lease_signing){
             .transaction = buf_bytes(&transaction), .signer = account.public_key, .sealed = account.sealed};
     struct keyd *keyd = deaf(&other_end);
-    assert_int_equal(keyd_sign_leases(keyd, 50, leases, ARRAY_LEN(leases)), ERR_KEYD_UNAVAILABLE);
+    assert_int_equal(keyd_sign_leases(keyd, 50, 0, leases, ARRAY_LEN(leases)), ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[LEASES]);
 
     struct signature signature;
@@ -169,7 +169,7 @@ static void record_signing(void)
             .sealed = account.sealed,
             .fee_stroops = 500,
             .envelope = &transaction};
-    assert_int_equal(keyd_sign_fee_bumps(keyd, bumps, ARRAY_LEN(bumps)), ERR_KEYD_UNAVAILABLE);
+    assert_int_equal(keyd_sign_fee_bumps(keyd, 0, bumps, ARRAY_LEN(bumps)), ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[FEE_BUMP]);
 
     keyd = deaf(&other_end);

@@ -1,0 +1,17 @@
+/* How long a batch may wait for the key process. */
+#ifndef FAIRWAY_GRANT_SIGNING_H
+#define FAIRWAY_GRANT_SIGNING_H
+
+#include "db/db.h"
+
+/* What a batch needs after its transactions are signed: to record them, or to roll back. */
+#define SIGNING_SPARE_MS 200
+
+/* When keyd must have signed, by clock_ms, so that the connection's deadline can be kept; 0: no deadline. */
+static inline int64_t signing_deadline_ms(const struct db *db)
+{
+    const int64_t deadline_ms = db_deadline_ms(db);
+    return deadline_ms == 0 ? 0 : deadline_ms - SIGNING_SPARE_MS;
+}
+
+#endif
