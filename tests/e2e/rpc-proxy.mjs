@@ -19,5 +19,6 @@ export async function proxyRpc(target, handle) {
       response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
   });
   await new Promise(listening => server.listen(0, '127.0.0.1', listening));
+  server.unref(); // a test that fails before it calls close() must not keep its process alive
   return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close().closeAllConnections() };
 }
