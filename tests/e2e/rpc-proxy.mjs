@@ -3,14 +3,28 @@ import http from 'node:http';
 
 /**
  * handle(call, forward) sees each call and decides its response: an object is sent as JSON, a number as an HTTP status, and null closes the
- * connection. forward() executes the call and resolves to the RPC's response. Returns {url, close()}.
+ * connection. forward() executes the call and resolves to the RPC's response. When the RPC does not answer, because a test has stopped it, the
+ * connection is closed too. Returns {url, close()}.
  */
 export async function proxyRpc(target, handle) {
   const server = http.createServer(async (request, response) => {
-    const body = Buffer.concat(await Array.fromAsync(request));
-    const forward = async () =>
-      (await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
-    const answer = await handle(JSON.parse(body), forward);
+    const body = await Array.fromAsync(request).then(Buffer.concat, () => null);
+    if (body === null) // the client is gone
+      return;
+    let stopped = false;
+    const forward = async () => {
+      try {
+        return await (await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
+      } catch (error) {
+        stopped = true;
+        throw error;
+      }
+    };
+    const answer = await handle(JSON.parse(body), forward).catch(error => {
+      if (!stopped)
+        throw error;
+      return null;
+    });
     if (answer === null)
       request.socket.destroy();
     else if (typeof answer === 'number')
