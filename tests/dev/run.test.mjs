@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
-import { freePort, sleep, until } from '../e2e/harness.mjs';
+import { freePort, portIsFree, sleep, until } from '../e2e/harness.mjs';
 import { authorization } from '../e2e/token.mjs';
 import { startLocalnet } from '../localnet/localnet.mjs';
 
@@ -18,7 +18,9 @@ let port;
 
 before(async () => {
   fs.chmodSync(folder, 0o755);
-  port = await freePort();
+  do // for PORT, and 1000 above it for ADMIN_PORT
+    port = await freePort();
+  while (!await portIsFree(port + 1000));
 });
 after(async () => {
   await endAll();
@@ -244,7 +246,7 @@ test('a serve that does not become ready is reported', { timeout: 600_000 }, asy
   await assertAllEnded(new Map(), 'a serve that is not ready');
 });
 
-for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port + 1000 > 65535 ? port - 1000 : port + 1000]])
+for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port + 1000]])
   test(`${setting} in use: make run names the process before it starts anything`, { timeout: 600_000 }, async () => {
     const server = http.createServer((_, response) => response.end()).listen(taken(), '127.0.0.1');
     const run = runScript();

@@ -44,13 +44,21 @@ export function within(promise, ms) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** A port of 127.0.0.1 on which nothing listens. */
-export async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await new Promise(listening => server.on('listening', listening));
-  const { port } = server.address();
+/** Whether nothing listens on this port of 127.0.0.1. */
+export async function portIsFree(port) {
+  const server = net.createServer().listen(port, '127.0.0.1');
+  const free = await new Promise(decided => server.on('listening', () => decided(true)).on('error', () => decided(false)));
   await new Promise(closed => server.close(closed));
-  return port;
+  return free;
+}
+
+/** A port of 127.0.0.1 on which nothing listens. It is none of those that the system chooses from, so it stays free until the caller uses it. */
+export async function freePort() {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 9_000);
+    if (await portIsFree(port))
+      return port;
+  }
 }
 
 /** network: more options of startLocalnet. localnet: a running network, {url, close()}, to use instead of one in this process. */
