@@ -25,8 +25,8 @@
 /* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
  * for a ledger is refused at once, so that the client repeats it at another replica. */
 #define DRAIN_MS 7000
-/* Between two looks at the clients' file. */
-#define CLIENTS_POLL_MS 1000
+/* Between two looks at the key process and at the clients' file. */
+#define CHECK_MS 1000
 
 struct service {
     struct auth *auth; /* NULL: AUTH=none */
@@ -158,12 +158,13 @@ static int wait_for_end(const struct service *service, int signals)
         {.fd = signals, .events = POLLIN}, {.fd = keyd_lost_fd(service->access.keyd), .events = POLLIN}};
     bool asked = false;
     while (!asked && fds[1].revents == 0) {
-        const int ready = poll(fds, ARRAY_LEN(fds), service->auth != NULL ? CLIENTS_POLL_MS : -1);
+        const int ready = poll(fds, ARRAY_LEN(fds), CHECK_MS);
+        keyd_check(service->access.keyd);
         if (ready > 0 && fds[0].revents != 0) {
             asked = read_signal(signals) != SIGHUP;
             if (!asked)
                 authentication_reload(service->auth, "SIGHUP");
-        } else if (ready == 0 && auth_changed(service->auth)) {
+        } else if (ready == 0 && service->auth != NULL && auth_changed(service->auth)) {
             authentication_reload(service->auth, "changed");
         }
     }

@@ -9,7 +9,7 @@
  * taken at once.
  *
  * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS, whatever
- * the database does.
+ * the database and keyd do.
  */
 #ifndef FAIRWAY_GRANT_ENGINE_H
 #define FAIRWAY_GRANT_ENGINE_H

@@ -36,10 +36,11 @@ static void set_lost(struct keyd *keyd)
     keyd->lost = true;
 }
 
-/* False: the deadline has passed. */
+/* False: the deadline has passed, and for WIRE_GRACE_MS another call was under way. */
 static bool take(struct keyd *keyd, int64_t deadline_ms)
 {
-    const struct timespec until = clock_timespec(deadline_ms);
+    const int64_t least_ms = clock_ms() + WIRE_GRACE_MS;
+    const struct timespec until = clock_timespec(deadline_ms > least_ms ? deadline_ms : least_ms);
     int waited = 0;
     pthread_mutex_lock(&keyd->mutex);
     while (keyd->busy && waited == 0)
@@ -59,58 +60,84 @@ static void release(struct keyd *keyd)
     pthread_mutex_unlock(&keyd->mutex);
 }
 
-static bool receive(struct keyd *keyd, enum wire_type type, int64_t deadline_ms)
+/* Receives the rest of the answer. */
+static enum wire_result receive(struct keyd *keyd, int64_t deadline_ms)
 {
-    struct wire_header header;
-    return wire_read_header(keyd->child.fd, &header, deadline_ms) == WIRE_READ && header.type == type &&
-           header.len <= WIRE_PAYLOAD_MAX &&
-           wire_read_payload(keyd->child.fd, header.len, &keyd->answer, deadline_ms) == WIRE_READ;
+    struct buf *answer = &keyd->answer;
+    enum wire_result result = wire_receive(keyd->child.fd, answer, WIRE_HEADER_SIZE, deadline_ms);
+    if (result != WIRE_DONE)
+        return result;
+    const struct wire_header header = wire_get_header(answer->data);
+    if (header.type != keyd->type || header.len > WIRE_PAYLOAD_MAX)
+        return WIRE_TORN;
+    return wire_receive(keyd->child.fd, answer, WIRE_HEADER_SIZE + (size_t)header.len, deadline_ms);
 }
 
-/* Reads the answer to the last request. At the deadline of the call it returns without it. */
-static enum err read_answer(struct keyd *keyd)
+static struct bytes payload(const struct buf *frame)
 {
-    const bool ends_first = keyd->deadline_ms != 0 && keyd->deadline_ms < keyd->answer_by_ms;
-    if (ends_first && !wire_wait(keyd->child.fd, keyd->deadline_ms))
+    return (struct bytes){frame->data + WIRE_HEADER_SIZE, frame->len - WIRE_HEADER_SIZE};
+}
+
+/* Sends the rest of the request and receives the rest of its answer. At the deadline (0: none) it returns,
+ * and the exchange stays open. keyd is lost when the answer is malformed or has not come by answer_by_ms. */
+static enum err proceed(struct keyd *keyd, int64_t deadline_ms)
+{
+    const bool ends_first = deadline_ms != 0 && deadline_ms < keyd->answer_by_ms;
+    const int64_t until_ms = ends_first ? deadline_ms : keyd->answer_by_ms;
+    enum wire_result result = wire_send(keyd->child.fd, buf_bytes(&keyd->request), &keyd->sent, until_ms);
+    if (result == WIRE_DONE)
+        result = receive(keyd, until_ms);
+    if (result == WIRE_TIMEOUT && ends_first)
         return ERR_KEYD_UNAVAILABLE;
-    if (!receive(keyd, keyd->type, keyd->answer_by_ms))
+    keyd->open = false;
+    if (result != WIRE_DONE)
         set_lost(keyd);
-    keyd->unanswered = false;
     return keyd->lost ? ERR_KEYD_UNAVAILABLE : ERR_OK;
+}
+
+/* Ends the exchange that the call before has left open. */
+static enum err end_last(struct keyd *keyd, int64_t deadline_ms)
+{
+    if (!keyd->open)
+        return ERR_OK;
+    enum err e = proceed(keyd, deadline_ms);
+    return e == ERR_OK && deadline_ms != 0 && clock_ms() > deadline_ms ? ERR_KEYD_UNAVAILABLE : e;
 }
 
 enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct buf **request)
 {
+    static const uint8_t header[WIRE_HEADER_SIZE]; /* set by client_exchange */
     if (!take(keyd, deadline_ms))
         return ERR_KEYD_UNAVAILABLE;
-    keyd->deadline_ms = deadline_ms;
-    const enum err e = keyd->unanswered ? read_answer(keyd) : ERR_OK;
-    buf_clear(&keyd->request);
-    *request = &keyd->request;
-    if (e != ERR_OK)
+    enum err e = end_last(keyd, deadline_ms);
+    if (e != ERR_OK) {
         release(keyd);
-    return e;
+        return e;
+    }
+    keyd->deadline_ms = deadline_ms;
+    buf_clear(&keyd->request);
+    buf_add(&keyd->request, header, sizeof header);
+    *request = &keyd->request;
+    return ERR_OK;
 }
 
 enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer)
 {
-    enum err e = ERR_KEYD_UNAVAILABLE;
+    const struct wire_header header = {(uint32_t)payload(&keyd->request).len, type};
+    wire_put_header(keyd->request.data, &header);
+    buf_clear(&keyd->answer);
     keyd->type = type;
+    keyd->sent = 0;
     keyd->answer_by_ms = clock_ms() + timeout_ms;
-    if (!keyd->lost) {
-        keyd->unanswered = wire_write(keyd->child.fd, type, buf_bytes(&keyd->request), keyd->answer_by_ms);
-        if (keyd->unanswered)
-            e = read_answer(keyd);
-        else
-            set_lost(keyd);
-    }
-    *answer = xdr_reader(e == ERR_OK ? buf_bytes(&keyd->answer) : (struct bytes){0});
+    keyd->open = !keyd->lost;
+    enum err e = keyd->open ? proceed(keyd, keyd->deadline_ms) : ERR_KEYD_UNAVAILABLE;
+    *answer = xdr_reader(e == ERR_OK ? payload(&keyd->answer) : (struct bytes){0});
     return e;
 }
 
 enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer)
 {
-    if (!keyd->unanswered && (e != ERR_OK || xdr_end(answer) != ERR_OK))
+    if (!keyd->open && (e != ERR_OK || xdr_end(answer) != ERR_OK))
         set_lost(keyd);
     if (keyd->lost)
         e = ERR_KEYD_UNAVAILABLE;
@@ -118,11 +145,22 @@ enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answ
     return e;
 }
 
+void client_check(struct keyd *keyd)
+{
+    const int64_t now_ms = clock_ms();
+    if (!take(keyd, now_ms))
+        return; /* the call that is under way notices it */
+    if (keyd->open && now_ms >= keyd->answer_by_ms)
+        (void)!proceed(keyd, 0);
+    release(keyd);
+}
+
 enum err client_wait_ready(struct keyd *keyd, struct detail *detail)
 {
     enum err result;
-    if (receive(keyd, WIRE_READY, clock_ms() + CLIENT_CALL_MS)) {
-        struct xdr_reader answer = xdr_reader(buf_bytes(&keyd->answer));
+    keyd->type = WIRE_READY;
+    if (receive(keyd, clock_ms() + CLIENT_CALL_MS) == WIRE_DONE) {
+        struct xdr_reader answer = xdr_reader(payload(&keyd->answer));
         enum err e = wire_get_result(&answer, &result, detail);
         return e == ERR_OK && xdr_end(&answer) == ERR_OK
                    ? result

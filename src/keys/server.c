@@ -58,12 +58,12 @@ static int handle_one(
     int fd, enum keyd_mode mode, struct handle_state *state, struct buf *request, struct buf *answer)
 {
     struct wire_header header = {0};
-    enum wire_reads read = wire_read_header(fd, &header, -1);
+    enum wire_result read = wire_read_header(fd, &header, -1);
     if (read == WIRE_CLOSED)
         return EX_OK;
     enum server_violation found =
-        read == WIRE_READ ? check(&header, mode, state->loaded) : VIOLATION_TRUNCATED;
-    if (found == VIOLATION_NONE && wire_read_payload(fd, header.len, request, -1) != WIRE_READ)
+        read == WIRE_DONE ? check(&header, mode, state->loaded) : VIOLATION_TRUNCATED;
+    if (found == VIOLATION_NONE && wire_read_payload(fd, header.len, request, -1) != WIRE_DONE)
         found = VIOLATION_TRUNCATED;
     if (found == VIOLATION_NONE)
         found = answer_to(state, header.type, request, answer);

@@ -8,10 +8,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Wait this long even after the deadline: this process may have been stopped, and the answer may already be
- * there. */
-#define GRACE_MS 100
-
 /* Polls when there is a deadline. Without one the caller blocks in recv or send: the sandbox forbids poll. */
 static bool wait_for(int fd, short events, int64_t deadline_ms)
 {
@@ -23,13 +19,19 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
         ready = poll(&poll_fd, 1, clock_left_ms(deadline_ms));
     while (ready < 0 && errno == EINTR);
     if (ready == 0)
-        ready = poll(&poll_fd, 1, GRACE_MS);
+        ready = poll(&poll_fd, 1, WIRE_GRACE_MS);
     return ready > 0;
 }
 
-bool wire_wait(int fd, int64_t deadline_ms)
+void wire_put_header(uint8_t out[static WIRE_HEADER_SIZE], const struct wire_header *header)
 {
-    return wait_for(fd, POLLIN, deadline_ms);
+    be32_put(out, header->len);
+    be32_put(out + 4, header->type);
+}
+
+struct wire_header wire_get_header(const uint8_t bytes[static WIRE_HEADER_SIZE])
+{
+    return (struct wire_header){be32_get(bytes), be32_get(bytes + 4)};
 }
 
 static int blocking_flag(int64_t deadline_ms)
@@ -37,39 +39,49 @@ static int blocking_flag(int64_t deadline_ms)
     return deadline_ms < 0 ? 0 : MSG_DONTWAIT;
 }
 
-/* Reads len bytes. there: they probably have arrived, so the first try does not poll. WIRE_CLOSED: the peer
- * closed the socket before the first. */
-static enum wire_reads read_all(int fd, uint8_t *at, size_t len, bool there, int64_t deadline_ms)
+/* Reads until *got is len. there: they probably have arrived, so the first try does not poll. WIRE_CLOSED:
+ * the peer closed the socket before the first. */
+static enum wire_result read_all(
+    int fd, uint8_t *at, size_t *got, size_t len, bool there, int64_t deadline_ms)
 {
-    for (size_t got = 0; got < len; there = false) {
+    for (; *got < len; there = false) {
         if (!there && !wait_for(fd, POLLIN, deadline_ms))
             return WIRE_TIMEOUT;
-        ssize_t n = recv(fd, at + got, len - got, blocking_flag(deadline_ms));
+        ssize_t n = recv(fd, at + *got, len - *got, blocking_flag(deadline_ms));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
-            return got == 0 ? WIRE_CLOSED : WIRE_TORN;
-        got += (size_t)n;
+            return *got == 0 ? WIRE_CLOSED : WIRE_TORN;
+        *got += (size_t)n;
     }
-    return WIRE_READ;
+    return WIRE_DONE;
 }
 
-enum wire_reads wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms)
+enum wire_result wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms)
 {
     uint8_t bytes[WIRE_HEADER_SIZE];
-    enum wire_reads result = read_all(fd, bytes, sizeof bytes, false, deadline_ms);
-    if (result == WIRE_READ)
-        *header = (struct wire_header){be32_get(bytes), be32_get(bytes + 4)};
+    size_t got = 0;
+    enum wire_result result = read_all(fd, bytes, &got, sizeof bytes, false, deadline_ms);
+    if (result == WIRE_DONE)
+        *header = wire_get_header(bytes);
     return result;
 }
 
-enum wire_reads wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms)
+enum wire_result wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms)
 {
+    size_t got = 0;
     buf_clear(payload);
     buf_reserve(payload, len);
-    enum wire_reads result = read_all(fd, payload->data, len, true, deadline_ms);
-    payload->len = result == WIRE_READ ? len : 0;
+    enum wire_result result = read_all(fd, payload->data, &got, len, true, deadline_ms);
+    payload->len = result == WIRE_DONE ? len : 0;
     return result == WIRE_CLOSED ? WIRE_TORN : result;
+}
+
+enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t deadline_ms)
+{
+    if (frame->len < len)
+        buf_reserve(frame, len - frame->len);
+    return read_all(fd, frame->data, &frame->len, len, frame->len > 0, deadline_ms);
 }
 
 /* Drops the first count bytes of both parts. */
@@ -83,25 +95,40 @@ static void skip(struct iovec parts[static 2], size_t count)
     }
 }
 
+/* Sends both parts, and adds their bytes to *sent. */
+static enum wire_result write_all(int fd, struct iovec parts[static 2], size_t *sent, int64_t deadline_ms)
+{
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    for (bool room = true; parts[0].iov_len + parts[1].iov_len > 0; room = false) {
+        if (!room && !wait_for(fd, POLLOUT, deadline_ms))
+            return WIRE_TIMEOUT;
+        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL | blocking_flag(deadline_ms));
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return WIRE_CLOSED;
+        if (n > 0) {
+            skip(parts, (size_t)n);
+            *sent += (size_t)n;
+        }
+    }
+    return WIRE_DONE;
+}
+
 /* Header and payload go out together: keyd ends at a header that it refuses, and a payload sent after that
  * would fail although the frame was read. */
 bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms)
 {
     uint8_t header[WIRE_HEADER_SIZE];
-    be32_put(header, (uint32_t)payload.len);
-    be32_put(header + 4, type);
+    wire_put_header(header, &(struct wire_header){(uint32_t)payload.len, type});
     struct iovec parts[] = {{header, sizeof header}, {(void *)payload.data, payload.len}};
-    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
-    for (bool room = true; parts[0].iov_len + parts[1].iov_len > 0; room = false) {
-        if (!room && !wait_for(fd, POLLOUT, deadline_ms))
-            return false;
-        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL | blocking_flag(deadline_ms));
-        if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return false;
-        if (n > 0)
-            skip(parts, (size_t)n);
-    }
-    return true;
+    size_t sent = 0;
+    return write_all(fd, parts, &sent, deadline_ms) == WIRE_DONE;
+}
+
+enum wire_result wire_send(int fd, struct bytes frame, size_t *sent, int64_t deadline_ms)
+{
+    struct iovec parts[] = {{(void *)frame.data, frame.len}, {0}};
+    skip(parts, *sent);
+    return write_all(fd, parts, sent, deadline_ms);
 }
 
 void wire_put_bytes(struct buf *out, struct bytes bytes)

@@ -22,6 +22,9 @@ enum wire_type {
 };
 
 #define WIRE_HEADER_SIZE 8
+/* Every wait lasts so much longer than its deadline: this process may have been stopped, and the answer may
+ * already be there. */
+#define WIRE_GRACE_MS 100
 /* The most bytes of any payload. A larger batch takes several messages. */
 #define WIRE_PAYLOAD_MAX (8u << 20)
 
@@ -30,24 +33,34 @@ struct wire_header {
     uint32_t type;
 };
 
-enum wire_reads {
-    WIRE_READ,
+/* How a transfer ended. */
+enum wire_result {
+    WIRE_DONE,
     WIRE_CLOSED, /* the peer closed the socket between two frames */
     WIRE_TORN,   /* the peer closed the socket inside a frame */
     WIRE_TIMEOUT,
 };
 
-/* Waits until a frame or the end of the socket can be read. False: the deadline passed. */
-bool wire_wait(int fd, int64_t deadline_ms);
 /*
  * A frame is read in two steps, so that a bad header is refused before memory is allocated for its payload.
  * deadline_ms: clock_ms(), or -1 to wait for ever. The payload replaces the contents of the buffer.
  */
-enum wire_reads wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms);
-enum wire_reads wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms);
+enum wire_result wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms);
+enum wire_result wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms);
 
 /* Writes one frame. False: the peer closed the socket or the deadline passed. Never raises SIGPIPE. */
 bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms);
+
+/*
+ * The same in parts: after WIRE_TIMEOUT the next call continues. wire_send sends the bytes of the frame,
+ * header and payload, from *sent on, and counts it on. wire_receive appends to frame until it has len bytes.
+ */
+enum wire_result wire_send(int fd, struct bytes frame, size_t *sent, int64_t deadline_ms);
+enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t deadline_ms);
+
+/* The first WIRE_HEADER_SIZE bytes of a frame. */
+void wire_put_header(uint8_t out[static WIRE_HEADER_SIZE], const struct wire_header *header);
+struct wire_header wire_get_header(const uint8_t bytes[static WIRE_HEADER_SIZE]);
 
 /* Variable-length opaque, padded to 4 bytes as in XDR. *out is a view. */
 void wire_put_bytes(struct buf *out, struct bytes bytes);

@@ -307,12 +307,13 @@ static bool is_unix(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
 }
 
-/* The frame header of src/keys/wire.h: length and type, both big endian. NULL: no such header. */
+/* Bytes that begin with the frame header of src/keys/wire.h: length and type, both big endian. NULL: others.
+ */
 static const char *message_of(const uint8_t *header, size_t len)
 {
     static const char *const names[] = {
         NULL, "ready", "load", "generate", "leases", "fee bumps", "provisioning"};
-    if (len != 8 || header[4] != 0 || header[5] != 0 || header[6] != 0 ||
+    if (len < 8 || header[4] != 0 || header[5] != 0 || header[6] != 0 ||
         header[7] >= sizeof names / sizeof names[0])
         return NULL;
     return names[header[7]];

@@ -4,6 +4,7 @@
  */
 #include "support/engine.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,6 +321,32 @@ static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void *
     close_all(&engine, bumpers);
 }
 
+static void DX7_fee_bumps_wait_for_the_key_process_until_their_deadline(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct bumper bumper;
+    struct detail detail = {0};
+    test_engine_open(&engine, 1, 1);
+    bumper_open(&engine, &bumper);
+    struct bump bump = {.request = &bumper.request}, *const bumps[] = {&bump};
+    assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGSTOP), 0);
+    const int64_t begun_ms = clock_ms();
+    db_set_deadline(engine.pool.db, begun_ms + 1000);
+    const enum err e = bump_batch_run(engine.pool.db, engine.pool.keyd, bumps, 1, &detail);
+    assert_in_range(clock_ms() - begun_ms, 500, slower(1000));
+    assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGCONT), 0);
+    assert_int_equal(e, ERR_KEYD_UNAVAILABLE);
+    assert_string_equal(detail.text, "the key process does not answer");
+    assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), 0);
+    db_set_deadline(engine.pool.db, 0);
+    assert_int_equal(bump_batch_run(engine.pool.db, engine.pool.keyd, bumps, 1, &detail), ERR_OK);
+    assert_int_equal(bump.state, GRANT_DONE);
+    bump_wipe(&bump);
+    test_engine_close(&engine);
+    bumper_wipe(&bumper);
+}
+
 static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(void **state)
 {
     (void)state;
@@ -356,6 +383,7 @@ int main(void)
         cmocka_unit_test(fee_bumps_do_not_wait_for_accounts),
         cmocka_unit_test(H9_a_fee_bump_of_a_client_that_left_is_not_signed),
         cmocka_unit_test(DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time),
+        cmocka_unit_test(DX7_fee_bumps_wait_for_the_key_process_until_their_deadline),
         cmocka_unit_test(DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded),
     };
     return cmocka_run_group_tests_name("engine batches", tests, test_pg_start, test_pg_stop);

@@ -86,7 +86,7 @@ static bool signs(struct spawn_child *child, uint32_t type, const struct buf *me
     struct wire_header header;
     struct buf answer CLEANUP(buf_free) = {0};
     raw_send(child, type, message);
-    if (wire_read_header(child->fd, &header, clock_ms() + 10000) != WIRE_READ) {
+    if (wire_read_header(child->fd, &header, clock_ms() + 10000) != WIRE_DONE) {
         int status;
         assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
         assert_int_equal(WEXITSTATUS(status), VIOLATION_MALFORMED);
@@ -96,7 +96,7 @@ static bool signs(struct spawn_child *child, uint32_t type, const struct buf *me
         raw_load(child);
         return false;
     }
-    assert_int_equal(wire_read_payload(child->fd, header.len, &answer, clock_ms() + 10000), WIRE_READ);
+    assert_int_equal(wire_read_payload(child->fd, header.len, &answer, clock_ms() + 10000), WIRE_DONE);
     return be32_get(answer.data) == ERR_OK;
 }
 

@@ -24,9 +24,9 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
     const struct keyd_settings settings = keyd_test_settings();
     if (spawn_keyd(keyd_program(), mode, &settings, &secrets, &child, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
-    assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
+    assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + PATIENCE_MS), WIRE_DONE);
     assert_int_equal(header.type, WIRE_READY);
-    assert_int_equal(wire_read_payload(child.fd, header.len, &ready, clock_ms() + PATIENCE_MS), WIRE_READ);
+    assert_int_equal(wire_read_payload(child.fd, header.len, &ready, clock_ms() + PATIENCE_MS), WIRE_DONE);
     assert_int_equal(be32_get(ready.data), ERR_OK);
     buf_free(&ready);
     return child;
@@ -53,9 +53,9 @@ void raw_send_header(const struct spawn_child *child, uint32_t type, uint32_t le
 void raw_receive(const struct spawn_child *child, uint32_t type, struct buf *answer)
 {
     struct wire_header header;
-    assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_READ);
+    assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_DONE);
     assert_int_equal(header.type, type);
-    assert_int_equal(wire_read_payload(child->fd, header.len, answer, clock_ms() + PATIENCE_MS), WIRE_READ);
+    assert_int_equal(wire_read_payload(child->fd, header.len, answer, clock_ms() + PATIENCE_MS), WIRE_DONE);
 }
 
 void raw_load(const struct spawn_child *child)

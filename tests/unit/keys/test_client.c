@@ -188,23 +188,42 @@ static void a_request_that_is_too_large_is_refused_without_being_sent(void **sta
     end(&deaf);
 }
 
+static struct lease_signing asked; /* the last of ask_until */
+
 static enum err ask_until(struct talk *talk, int64_t deadline_ms)
 {
-    struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
-    return keyd_sign_leases(&talk->keyd, 0, deadline_ms, &item, 1);
+    asked = (struct lease_signing){.transaction = {(const uint8_t *)"abcd", 4}};
+    return keyd_sign_leases(&talk->keyd, 0, deadline_ms, &asked, 1);
 }
 
-static void answer_lease(struct talk *talk)
+/* The answer to ask_until, with a hash that begins with this byte. */
+static struct buf lease_answer(uint8_t first)
 {
     struct buf answer = {0};
     buf_add_u32(&answer, ERR_OK);
-    buf_add(&answer, (struct hash){0}.bytes, sizeof(struct hash));
+    buf_add(&answer, (struct hash){{first}}.bytes, sizeof(struct hash));
     buf_add(&answer, (struct signature){0}.bytes, sizeof(struct signature));
-    answer_with(talk, WIRE_LEASES, (uint32_t)answer.len, &answer);
-    buf_free(&answer);
+    return answer;
 }
 
-static void a_call_ends_at_its_deadline_and_its_answer_is_read_by_the_next(void **state)
+static void answer_lease(struct talk *talk, uint8_t first)
+{
+    struct buf answer CLEANUP(buf_free) = lease_answer(first);
+    answer_with(talk, WIRE_LEASES, (uint32_t)answer.len, &answer);
+}
+
+/* Reads one request, which must be there, at the other end; returns whether there is another one. */
+static bool read_request(struct talk *talk)
+{
+    struct wire_header header;
+    struct buf payload CLEANUP(buf_free) = {0};
+    assert_int_equal(wire_read_header(talk->other_end, &header, clock_ms()), WIRE_DONE);
+    assert_int_equal(wire_read_payload(talk->other_end, header.len, &payload, clock_ms()), WIRE_DONE);
+    uint8_t next;
+    return recv(talk->other_end, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+static void a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next(void **state)
 {
     (void)state;
     struct talk slow;
@@ -212,27 +231,107 @@ static void a_call_ends_at_its_deadline_and_its_answer_is_read_by_the_next(void 
     int64_t begun_ms = clock_ms();
     assert_int_equal(ask_until(&slow, begun_ms + 200), ERR_KEYD_UNAVAILABLE);
     assert_in_range(clock_ms() - begun_ms, 200, slower(400));
-    assert_int_equal(ask_until(&slow, clock_ms() + 1), ERR_KEYD_UNAVAILABLE); /* sends nothing */
+    assert_int_equal(ask_until(&slow, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
     assert_false(slow.keyd.lost);
-    answer_lease(&slow); /* the late one, then one of another type, to the request that follows */
-    struct buf right = {0};
-    put_key(&right);
-    answer_with(&slow, WIRE_GENERATE, (uint32_t)right.len, &right);
-    assert_int_equal(ask(&slow), ERR_OK);
-    answer_lease(&slow);
+    assert_false(read_request(&slow)); /* only the first call sent one */
+    answer_lease(&slow, 1);            /* the late one */
+    answer_lease(&slow, 2);            /* to the request that follows */
     assert_int_equal(ask_until(&slow, clock_ms() + 1000), ERR_OK);
+    assert_int_equal(asked.hash.bytes[0], 2);
     assert_false(slow.keyd.lost);
-    buf_free(&right);
     end(&slow);
 }
 
-static void an_answer_that_stays_away_is_lost_though_its_caller_is_gone(void **state)
+static void an_answer_that_is_cut_by_the_deadline_is_read_on(void **state)
+{
+    (void)state;
+    struct buf answer CLEANUP(buf_free) = lease_answer(1);
+    const size_t len = answer.len;
+    for (size_t cut = 0; cut < len; cut += len / 3) {
+        struct talk slow;
+        begin(&slow);
+        const struct buf first = {.data = answer.data, .len = cut},
+                         rest = {.data = answer.data + cut, .len = len - cut};
+        answer_with(&slow, WIRE_LEASES, (uint32_t)len, &first);
+        assert_int_equal(ask_until(&slow, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
+        assert_int_equal(send(slow.other_end, rest.data, rest.len, 0), rest.len);
+        answer_lease(&slow, 2);
+        assert_int_equal(ask_until(&slow, clock_ms() + 1000), ERR_OK);
+        assert_int_equal(asked.hash.bytes[0], 2);
+        end(&slow);
+    }
+}
+
+static void *read_two_requests(void *context)
+{
+    struct talk *talk = context;
+    struct wire_header header;
+    struct buf payload CLEANUP(buf_free) = {0};
+    for (int i = 0; i < 2; i++)
+        if (wire_read_header(talk->other_end, &header, -1) != WIRE_DONE || header.type != WIRE_LEASES ||
+            wire_read_payload(talk->other_end, header.len, &payload, -1) != WIRE_DONE)
+            return talk;
+    return NULL;
+}
+
+/* The socket takes a part of it, and keyd reads nothing. */
+static void a_large_request_ends_at_the_deadline_and_is_sent_on(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = 20
+    };
+    struct talk slow;
+    begin(&slow);
+    static const uint8_t transaction[KEYD_TRANSACTION_MAX];
+    struct lease_signing items[COUNT];
+    struct buf answer CLEANUP(buf_free) = {0};
+    pthread_t reader;
+    void *failed;
+    for (size_t i = 0; i < COUNT; i++) {
+        struct buf one CLEANUP(buf_free) = lease_answer((uint8_t)i);
+        items[i] = (struct lease_signing){.transaction = {transaction, sizeof transaction}};
+        buf_add_bytes(&answer, buf_bytes(&one));
+    }
+    int64_t begun_ms = clock_ms();
+    assert_int_equal(keyd_sign_leases(&slow.keyd, 0, begun_ms + 200, items, COUNT), ERR_KEYD_UNAVAILABLE);
+    assert_in_range(clock_ms() - begun_ms, 200, slower(400));
+    assert_true(slow.keyd.sent > 0 && slow.keyd.sent < slow.keyd.request.len);
+    assert_int_equal(pthread_create(&reader, NULL, read_two_requests, &slow), 0);
+    answer_with(&slow, WIRE_LEASES, (uint32_t)answer.len, &answer);
+    answer_lease(&slow, 99);
+    assert_int_equal(ask_until(&slow, clock_ms() + slower(2000)), ERR_OK);
+    assert_int_equal(asked.hash.bytes[0], 99);
+    assert_int_equal(pthread_join(reader, &failed), 0);
+    assert_null(failed);
+    end(&slow);
+}
+
+static void an_answer_that_takes_too_long_is_noticed_without_a_call(void **state)
 {
     (void)state;
     struct talk deaf;
     begin(&deaf);
     assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
+    client_check(&deaf.keyd);
     assert_false(deaf.keyd.lost);
+    deaf.keyd.answer_by_ms = clock_ms() - 1;
+    answer_lease(&deaf, 1);
+    client_check(&deaf.keyd); /* this process may have been stopped, not keyd */
+    assert_false(deaf.keyd.lost);
+    assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
+    deaf.keyd.answer_by_ms = clock_ms() - 1;
+    client_check(&deaf.keyd);
+    assert_true(deaf.keyd.lost);
+    end(&deaf);
+}
+
+static void an_answer_that_takes_too_long_is_noticed_by_the_next_call(void **state)
+{
+    (void)state;
+    struct talk deaf;
+    begin(&deaf);
+    assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
     deaf.keyd.answer_by_ms = clock_ms() - 1;
     assert_int_equal(ask_until(&deaf, clock_ms() + 1000), ERR_KEYD_UNAVAILABLE);
     assert_true(deaf.keyd.lost);
@@ -242,25 +341,57 @@ static void an_answer_that_stays_away_is_lost_though_its_caller_is_gone(void **s
 static void *hold(void *context)
 {
     struct talk *talk = context;
-    assert_int_equal(ask_until(talk, clock_ms() + 1000), ERR_OK);
-    return NULL;
+    return ask_until(talk, clock_ms() + 10000) == ERR_OK ? NULL : talk;
 }
 
 static void a_call_waits_for_another_one_until_its_deadline(void **state)
 {
     (void)state;
     struct talk busy;
-    begin(&busy);
+    struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
     pthread_t other;
+    void *failed;
     uint8_t request[1];
+    begin(&busy);
     assert_int_equal(pthread_create(&other, NULL, hold, &busy), 0);
     assert_int_equal(recv(busy.other_end, request, sizeof request, 0), 1); /* the other call waits */
     int64_t begun_ms = clock_ms();
-    assert_int_equal(ask_until(&busy, begun_ms + 100), ERR_KEYD_UNAVAILABLE);
-    assert_in_range(clock_ms() - begun_ms, 100, slower(300));
-    answer_lease(&busy);
-    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(keyd_sign_leases(&busy.keyd, 0, begun_ms + 200, &item, 1), ERR_KEYD_UNAVAILABLE);
+    assert_in_range(clock_ms() - begun_ms, 200, slower(400));
+    answer_lease(&busy, 1);
+    assert_int_equal(pthread_join(other, &failed), 0);
+    assert_null(failed);
     assert_false(busy.keyd.lost);
+    end(&busy);
+}
+
+/* Another call that takes milliseconds is waited for, though the deadline has passed. */
+static void *answer_soon(void *context)
+{
+    struct talk *talk = context;
+    clock_sleep_ms(10);
+    answer_lease(talk, 1);
+    return NULL;
+}
+
+static void a_call_waits_a_little_for_another_one_after_its_deadline(void **state)
+{
+    (void)state;
+    struct talk busy;
+    struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
+    pthread_t other, answers;
+    void *failed;
+    uint8_t request[1];
+    begin(&busy);
+    assert_int_equal(pthread_create(&other, NULL, hold, &busy), 0);
+    assert_int_equal(recv(busy.other_end, request, sizeof request, 0), 1);
+    assert_int_equal(pthread_create(&answers, NULL, answer_soon, &busy), 0);
+    enum err e = keyd_sign_leases(&busy.keyd, 0, clock_ms() - 1, &item, 1);
+    assert_int_equal(pthread_join(answers, NULL), 0);
+    assert_int_equal(pthread_join(other, &failed), 0);
+    assert_null(failed);
+    assert_int_equal(e, ERR_KEYD_UNAVAILABLE); /* nobody answers it, but it was sent */
+    assert_true(busy.keyd.open && busy.keyd.sent == busy.keyd.request.len);
     end(&busy);
 }
 
@@ -272,9 +403,13 @@ int main(void)
         cmocka_unit_test(an_unknown_error_code_makes_the_key_process_unavailable),
         cmocka_unit_test(a_broken_seed_out_of_range_makes_the_key_process_unavailable),
         cmocka_unit_test(a_request_that_is_too_large_is_refused_without_being_sent),
-        cmocka_unit_test(a_call_ends_at_its_deadline_and_its_answer_is_read_by_the_next),
-        cmocka_unit_test(an_answer_that_stays_away_is_lost_though_its_caller_is_gone),
+        cmocka_unit_test(a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next),
+        cmocka_unit_test(an_answer_that_is_cut_by_the_deadline_is_read_on),
+        cmocka_unit_test(a_large_request_ends_at_the_deadline_and_is_sent_on),
+        cmocka_unit_test(an_answer_that_takes_too_long_is_noticed_without_a_call),
+        cmocka_unit_test(an_answer_that_takes_too_long_is_noticed_by_the_next_call),
         cmocka_unit_test(a_call_waits_for_another_one_until_its_deadline),
+        cmocka_unit_test(a_call_waits_a_little_for_another_one_after_its_deadline),
     };
     return cmocka_run_group_tests_name("keys/client", tests, NULL, NULL);
 }

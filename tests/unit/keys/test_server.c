@@ -209,9 +209,9 @@ static void recorded_frames_are_answered(void **state)
             struct buf answer = {0};
             const struct buf *frame = &frames[mode == KEYD_SERVE ? serving[i] : provisioning[i]];
             assert_true(say(&child, buf_bytes(frame)));
-            assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + 5000), WIRE_READ);
+            assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + 5000), WIRE_DONE);
             assert_int_equal(header.type, be32_get(frame->data + 4));
-            assert_int_equal(wire_read_payload(child.fd, header.len, &answer, clock_ms() + 5000), WIRE_READ);
+            assert_int_equal(wire_read_payload(child.fd, header.len, &answer, clock_ms() + 5000), WIRE_DONE);
             if (header.type != WIRE_GENERATE)
                 assert_int_equal(be32_get(answer.data), ERR_OK);
             buf_free(&answer);

@@ -40,10 +40,10 @@ static void a_frame_arrives_as_it_was_sent(void **state)
         for (uint32_t i = 0; i < len; i++)
             buf_add(&payload, &(uint8_t){(uint8_t)(i * 7)}, 1);
         assert_true(wire_write(ends[0], WIRE_LEASES, buf_bytes(&payload), clock_ms() + 1000));
-        assert_int_equal(wire_read_header(ends[1], &header, len % 2 ? -1 : clock_ms() + 1000), WIRE_READ);
+        assert_int_equal(wire_read_header(ends[1], &header, len % 2 ? -1 : clock_ms() + 1000), WIRE_DONE);
         assert_int_equal(header.type, WIRE_LEASES);
         assert_int_equal(header.len, len);
-        assert_int_equal(wire_read_payload(ends[1], len, &read, clock_ms() + 1000), WIRE_READ);
+        assert_int_equal(wire_read_payload(ends[1], len, &read, clock_ms() + 1000), WIRE_DONE);
         assert_true(bytes_equal(buf_bytes(&read), buf_bytes(&payload)));
     }
     buf_free(&payload);
@@ -61,9 +61,9 @@ static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_close
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         assert_int_equal(send(pair[0], frame, len, 0), len);
         close(pair[0]);
-        enum wire_reads read = wire_read_header(pair[1], &header, -1);
+        enum wire_result read = wire_read_header(pair[1], &header, -1);
         if (len >= WIRE_HEADER_SIZE) {
-            assert_int_equal(read, WIRE_READ);
+            assert_int_equal(read, WIRE_DONE);
             read = wire_read_payload(pair[1], header.len, &payload, -1);
             assert_int_equal(payload.len, 0);
         }
@@ -99,7 +99,7 @@ static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_t
     struct wire_header header;
     pthread_t partner;
     assert_int_equal(pthread_create(&partner, NULL, write_soon, (uint8_t[WIRE_HEADER_SIZE]){0}), 0);
-    assert_int_equal(wire_read_header(ends[1], &header, clock_ms() - 1000), WIRE_READ);
+    assert_int_equal(wire_read_header(ends[1], &header, clock_ms() - 1000), WIRE_DONE);
     assert_int_equal(pthread_join(partner, NULL), 0);
 }
 
@@ -124,9 +124,9 @@ static void header_and_payload_are_sent_in_one_call(void **state)
 static void *read_slowly(void *payload)
 {
     struct wire_header header;
-    assert_int_equal(wire_read_header(ends[1], &header, -1), WIRE_READ);
+    assert_int_equal(wire_read_header(ends[1], &header, -1), WIRE_DONE);
     clock_sleep_ms(20);
-    assert_int_equal(wire_read_payload(ends[1], header.len, payload, -1), WIRE_READ);
+    assert_int_equal(wire_read_payload(ends[1], header.len, payload, -1), WIRE_DONE);
     return NULL;
 }
 
