@@ -1,9 +1,9 @@
 /*
  * The client of the key process. fairway-keyd holds the master key and the distribution key; fairway holds
- * sealed seeds only. Any thread may call: a mutex serializes the calls. A call waits for the calls before it,
- * then for the answer to each of its messages, at most 5 s each (keyd_load: 30 s). After a missing or
- * malformed answer, or when keyd has ended, every call returns ERR_KEYD_UNAVAILABLE: the caller exits with
- * EX_SOFTWARE.
+ * sealed seeds only. Any thread may call; the calls are made one after the other. keyd is lost when it has
+ * ended, has sent a malformed answer, or has not answered a message for 4 s (keyd_load: 30 s). Then every
+ * call returns ERR_KEYD_UNAVAILABLE, and the process should exit with EX_SOFTWARE. A call whose deadline
+ * passes returns ERR_KEYD_UNAVAILABLE too, but a later one may succeed.
  */
 #ifndef FAIRWAY_KEYS_KEYD_H
 #define FAIRWAY_KEYS_KEYD_H
@@ -103,10 +103,9 @@ struct lease_signing {
     struct signature signature; /* when result is ERR_OK */
 };
 /* now_s is the later one of the database's clock and the last close time. keyd refuses max times after now_s
- * + 300. deadline_ms, by clock_ms: when the caller stops waiting; 0: when keyd counts as lost.
- * ERR_KEYD_UNAVAILABLE. Results of items, besides those of policy_check_lease: ERR_SEAL_BROKEN.
- * ERR_KEYD_CLOCK: now_s is more than 120 s ahead of keyd's clock. ERR_KEYD_BUDGET: a retry in a second may
- * succeed. */
+ * + 300. The call returns at most 200 ms after deadline_ms (by clock_ms; 0: none). Results of items, besides
+ * those of policy_check_lease: ERR_SEAL_BROKEN. ERR_KEYD_CLOCK: now_s is more than 120 s ahead of keyd's
+ * clock. ERR_KEYD_BUDGET: a retry in a second may succeed. */
 MUST_CHECK enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count);
 
