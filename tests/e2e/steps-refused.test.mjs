@@ -41,6 +41,12 @@ class Watcher {
     this.#process.stdin.end();
   }
 
+  /** Waits until it has seen the present state: the poll under way may have begun before it. */
+  async look() {
+    const { looks } = this;
+    await until(() => this.looks > looks + 1, 10_000, 'the watcher has polled once more');
+  }
+
   /** Returns the distinct states that were seen since the last call. */
   take() {
     const seen = [...this.#seen];
@@ -79,6 +85,7 @@ async function round(faulty, ledgers = 1) {
     return await cursor() === sequence && sequence;
   }, 20_000, 'the cursor is at the latest ledger');
   const lease = await payThrough(world, service, user, user);
+  await watcher?.look(); // sees the lease open
   const close = async () => {
     for (let i = 0; i < ledgers; i++)
       await world.localnet.closeLedger();
@@ -144,8 +151,7 @@ for (const [name, act] of Object.entries(acts))
             await stop.reach(where);
             await recover();
           });
-          const looks = watcher.looks;
-          await until(() => watcher.looks > looks + 1, 5000, 'the watcher has polled once more');
+          await watcher.look();
           assertSameTransaction(watcher.take(), released, where);
           await assertReleasedOnce(released, where);
           done++;
@@ -167,6 +173,7 @@ test('DR1 after a kill while catching up, the remaining ledgers are committed on
       assert.equal((await service.ended).signal, 'SIGKILL');
       service = await world.serve(stop.env);
     }, 3);
+    await watcher.look();
     assertSameTransaction(watcher.take(), released, `catching up, pass ${pass}`);
     await assertReleasedOnce(released, `catching up, pass ${pass}`);
   }
