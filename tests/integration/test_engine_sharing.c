@@ -141,6 +141,25 @@ static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer
     clients_wipe(late, 4);
 }
 
+/* Two replicas have ten requests each, which arrived within 20 ms; between them a second of the clock began.
+ */
+static void DL7_requests_of_the_same_moment_share_when_a_second_begins_between_them(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    test_engine_open(&engine, 4, 2);
+    test_db_exec(&engine.pool.test, "INSERT INTO fairway.waiting (replica, since, seen_at)"
+                                    " SELECT 1, array_fill(date_trunc('second', n) - interval '1.01 s', "
+                                    "ARRAY[10]), n + interval '1 minute'"
+                                    " FROM clock_timestamp() n");
+    assert_int_equal(test_db_number(&engine.pool.test,
+                         "SELECT share FROM fairway.share_of_idle(2, array_fill((extract(epoch FROM"
+                         " clock_timestamp() - (SELECT since[1] + interval '20 ms' FROM fairway.waiting))"
+                         " * 1000)::bigint, ARRAY[10]), '{}')"),
+        2);
+    test_engine_close(&engine);
+}
+
 static void DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests(void **state)
 {
     (void)state;
@@ -247,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DL7_two_replicas_with_equally_many_requests_get_equal_shares_in_order),
         cmocka_unit_test(DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer),
+        cmocka_unit_test(DL7_requests_of_the_same_moment_share_when_a_second_begins_between_them),
         cmocka_unit_test(DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests),
         cmocka_unit_test(DL7_a_replica_that_stopped_keeps_its_share_for_two_seconds),
         cmocka_unit_test(DL7_a_locked_row_of_waiting_requests_delays_grants_only_briefly),
