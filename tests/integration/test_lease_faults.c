@@ -85,7 +85,7 @@ static void DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing(void **st
             pool->db = db_new(&(struct db_settings){.url = pool->test.url,
                 .kind = (enum db_kind)kind,
                 .name = "faults",
-                .statement_timeout_ms = 300});
+                .statement_timeout_ms = 2000});
             ask(pool, &asked);
             test_db_exec(&pool->test, faults[i].install);
             enum err e = test_pool_grant(pool, &asked, 1, &detail);
