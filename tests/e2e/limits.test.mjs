@@ -159,6 +159,7 @@ test('stroopsPerDay: what the fee bumps of a day may cost, of each lease the hig
 
 test('while one client has the RPC read the signers of many transactions, another one is answered', TIMEOUT, async () => {
   const THREADS = 6; // that read signers at the same time
+  const QUEUE = 128; // RPC_WORKERS_QUEUE_MAX
   const reads = [], held = Promise.withResolvers();
   const rpc = await proxyRpc(world.localnet.url, async (call, forward) => {
     if (call.method === 'getLedgerEntries') {
@@ -175,7 +176,7 @@ test('while one client has the RPC read the signers of many transactions, anothe
     invented.sign(channel, stranger);
     return as(name, 'POST', '/v1/fee-bumps', JSON.stringify({ transactionXdr: invented.toXDR() }), service);
   };
-  const flood = Array.from({ length: 120 }, () => bid('open', users[0]));
+  const flood = Array.from({ length: THREADS + QUEUE + 10 }, () => bid('open', users[0])); // a queue without shares would be full
   const refused = await Promise.race(flood); // the queue has its half for one client, so all others of its requests wait
   assert.equal(refused.json.code, 'OVERLOADED');
   await until(() => reads.length === THREADS, 10_000, 'every thread has called the RPC');
