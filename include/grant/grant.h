@@ -89,8 +89,8 @@ struct grant_settings {
 /*
  * How replicas share the idle accounts while there are too few. Each replica publishes in fairway.waiting how
  * long its requests have waited. From these rows fairway.share_of_idle computes how many of the idle accounts
- * are this replica's share: in the order of arrival, over all replicas, the requests that have waited longest
- * get the accounts.
+ * are this replica's share: over all replicas, the requests that have waited longest get the accounts, and
+ * those that arrived within one second count as equally old.
  */
 #define GRANT_SHARING_MAX 256
 struct grant_sharing {

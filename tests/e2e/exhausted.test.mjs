@@ -146,7 +146,7 @@ async function failEverywhere(name, which) {
     let ended = await assertClean(name, kind, n, service, answer, ready);
     if (!ended) { // it goes on, or ends soon
       let next = await ask();
-      // libpq does not notice that the call failed which sent the first packet of a connection, and waits CONNECT_MS for the answer
+      // When the call that sends the first packet of a connection fails, libpq still waits for the server's answer, up to CONNECT_MS.
       for (const end = Date.now() + slower(CONNECT_MS); next.answer.json?.code === 'DATABASE_UNAVAILABLE' && Date.now() < end;)
         next = await ask();
       ended = !kind.right(next.answer, next.prepared) && await within(service.ended, slower(20_000));

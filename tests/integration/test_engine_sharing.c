@@ -166,8 +166,8 @@ static void DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiti
     struct test_engine engine;
     struct client client = {0};
     test_engine_open(&engine, 2, 2);
-    /* Another replica has two waiting requests, each in another second than this request, by half a second;
-     * published a minute ahead, they do not get too old if this test has to wait for a processor. */
+    /* Another replica has two waiting requests. Both are at least 1.5 s older, so they come first; 1 s could
+     * be rounded down. Published a minute ahead, they stay valid if this test has to wait for a processor. */
     test_db_exec(&engine.pool.test,
         "INSERT INTO fairway.waiting (replica, since, seen_at, period)"
         " SELECT 1, ARRAY[n - interval '2.5 s', n - interval '1.5 s'], n + interval '1 minute',"
