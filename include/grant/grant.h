@@ -87,15 +87,21 @@ struct grant_settings {
 #define GRANT_BATCH_MAX 64
 
 /*
- * How replicas share the idle accounts while there are too few. Each replica publishes in fairway.waiting how
- * long its requests have waited. From these rows fairway.share_of_idle computes how many of the idle accounts
- * are this replica's share: over all replicas, the requests that have waited longest get the accounts, and
- * those that arrived within one second count as equally old.
+ * How replicas share the idle accounts while there are too few. Each request has a turn: the time of its
+ * arrival and a random delay of up to ENGINE_TURN_MS. Each replica publishes the turns of its waiting
+ * requests in fairway.waiting. The accounts go to the requests of all replicas in the order of their turns;
+ * fairway.share_of_idle counts how many of the idle accounts are this replica's share. Within a replica,
+ * requests are granted in the order of arrival; each grant uses the earliest turn.
+ *
+ * So the requests that two replicas received at the same time are granted alternately, in proportion to their
+ * numbers. No grant changes the turns of those that wait on: a replica that claims later than another one
+ * finds its share.
  */
 #define GRANT_SHARING_MAX 256
 struct grant_sharing {
     int64_t replica; /* a random number; a new one after an error, whose transaction may still lock the row */
-    int64_t waited_ms[GRANT_SHARING_MAX]; /* the longest first: those of the batch, then the others */
+    int64_t waited_ms[GRANT_SHARING_MAX]; /* how long ago the turns of its waiting requests were, the longest
+                                             first; negative for turns to come */
     size_t count;
     /* Set by the batch. */
     int64_t idle;       /* idle accounts, at most waiting + GRANT_BATCH_MAX; -1: no other replica shares, and

@@ -112,6 +112,15 @@ static bool needs_worker(const struct engine *engine, const struct ticket_queue 
     return !gathers || queue->count == 1 || queue->count == GRANT_BATCH_MAX;
 }
 
+/* When the turn of a request comes that has just arrived. Multiples of the golden ratio modulo 1 are spread
+ * evenly, however many of them there are. */
+static int64_t turn_of(const struct engine *engine, const struct engine_ticket *ticket)
+{
+    const uint32_t fraction =
+        (uint32_t)(ticket->arrival * 2654435769 + (uint64_t)engine->replica); /* of 2^32 */
+    return ticket->arrived_ms + (int64_t)((uint64_t)fraction * ENGINE_TURN_MS >> 32);
+}
+
 enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
 {
     struct ticket_queue *queue = ticket->kind == TICKET_BUMP ? &engine->bumps : &engine->queue;
@@ -124,6 +133,7 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
     if (e == ERR_OK) {
         ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
+        ticket->turn_ms = turn_of(engine, ticket);
         ticket_queue_append(queue, ticket);
         wake = needs_worker(engine, queue);
     }

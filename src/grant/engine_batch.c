@@ -1,5 +1,7 @@
 #include "engine_batch.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "engine_choice.h"
 
@@ -33,17 +35,36 @@ bool engine_batch_wait(struct engine *engine)
     return !stopping;
 }
 
-/* How long this replica's requests have waited: those of the batch, then those of the queue. */
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t one_ms = *(const int64_t *)a, other_ms = *(const int64_t *)b;
+    return (one_ms > other_ms) - (one_ms < other_ms);
+}
+
+/* Publishes the turns of the requests in the batch and in the queue. The requests exchange their turns, so
+ * that those that arrived earlier, which are granted earlier, use the earlier turns. */
 static void fill_sharing(const struct engine *engine, struct engine_batch *batch)
 {
     struct grant_sharing *sharing = &batch->sharing;
+    struct engine_ticket *tickets[GRANT_SHARING_MAX];
+    int64_t turns_ms[GRANT_SHARING_MAX];
     const int64_t now_ms = clock_ms();
-    sharing->count = 0;
-    for (size_t i = 0; i < batch->count; i++)
-        sharing->waited_ms[sharing->count++] = now_ms - batch->tickets[i]->arrived_ms;
-    for (const struct engine_ticket *ticket = engine->queue.first;
-         ticket != NULL && sharing->count < GRANT_SHARING_MAX; ticket = ticket->next)
-        sharing->waited_ms[sharing->count++] = now_ms - ticket->arrived_ms;
+    size_t count = 0;
+    while (count < batch->count) {
+        tickets[count] = batch->tickets[count];
+        count++;
+    }
+    for (struct engine_ticket *ticket = engine->queue.first; ticket != NULL && count < GRANT_SHARING_MAX;
+         ticket = ticket->next)
+        tickets[count++] = ticket;
+    for (size_t i = 0; i < count; i++)
+        turns_ms[i] = tickets[i]->turn_ms;
+    qsort(turns_ms, count, sizeof turns_ms[0], compare_times);
+    for (size_t i = 0; i < count; i++) {
+        tickets[i]->turn_ms = turns_ms[i];
+        sharing->waited_ms[i] = now_ms - turns_ms[i];
+    }
+    sharing->count = count;
 }
 
 static void take_tickets(struct engine *engine, struct engine_batch *batch, struct ticket_queue *from)

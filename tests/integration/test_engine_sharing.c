@@ -1,6 +1,7 @@
 /*
- * While accounts are short, replicas share them: the requests that have waited longest, in any replica, are
- * granted first, and a replica that has stopped keeps accounts from the others only briefly.
+ * While accounts are short, replicas share them: requests that arrived together share in proportion to their
+ * numbers, a request that has waited much longer comes first, and a replica that has stopped keeps accounts
+ * from the others only briefly.
  */
 #include "support/engine.h"
 
@@ -111,6 +112,98 @@ static void DL7_two_replicas_with_equally_many_requests_get_equal_shares_in_orde
     free(clients);
 }
 
+/* How two replicas ask for the accounts that one ledger releases. */
+struct contest {
+    size_t requests[2]; /* of each replica; not the same number when late_ms is set */
+    int apart_ms;       /* the requests of the second replica arrive so much later */
+    int late_ms;        /* its claim waits so long for a lock */
+};
+
+/* Holds the rows of the replica that has published this number of requests. */
+static struct db *lock_row(const struct test_engine *engine, size_t requests)
+{
+    AUTO_ROWS rows = NULL;
+    struct db *holder = test_db_open(&engine->pool.test, DB_DIRECT);
+    assert_int_equal(db_begin(holder, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(holder,
+            DB_SQL("SELECT 1 FROM fairway.waiting WHERE cardinality(since) = $1::int8 FOR UPDATE",
+                DB_I64((int64_t)requests)),
+            &rows, NULL),
+        ERR_OK);
+    assert_true(db_count(rows) >= 1);
+    return holder;
+}
+
+static void submit_all(struct test_engine *engine, struct client clients[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        client_submit(engine, &clients[i]);
+}
+
+/* Returns how many of the ACCOUNTS the first replica gets. */
+static size_t contest_run(const struct contest *contest)
+{
+    const size_t first = contest->requests[0], count = first + contest->requests[1];
+    struct test_engine replicas[2];
+    struct client holders[ACCOUNTS] = {0};
+    struct client *clients = NEW_ARRAY(count, struct client);
+    bool included[ACCOUNTS] = {0};
+    test_engine_open(&replicas[0], ACCOUNTS, 2);
+    replica_open(&replicas[1], &replicas[0]);
+    for (size_t i = 0; i < ACCOUNTS; i++)
+        client_submit(&replicas[0], &holders[i]);
+    await_answered(holders, ACCOUNTS, ACCOUNTS);
+    if (contest->apart_ms > 0) {
+        submit_all(&replicas[0], clients, first);
+        clock_sleep_ms(contest->apart_ms);
+        submit_all(&replicas[1], &clients[first], count - first);
+    } else {
+        for (size_t i = 0; i < first || i < count - first; i++) {
+            submit_all(&replicas[0], &clients[i], i < first);
+            submit_all(&replicas[1], &clients[first + i], i < count - first);
+        }
+    }
+    clock_sleep_ms(700); /* both have published their requests */
+    struct db *holder = contest->late_ms > 0 ? lock_row(&replicas[0], contest->requests[1]) : NULL;
+    include_granted(&replicas[0], holders, ACCOUNTS, included);
+    if (holder != NULL) {
+        clock_sleep_ms(contest->late_ms);
+        assert_int_equal(answered_count(clients, first, count, 1), 0);
+        db_free(holder);
+    }
+    await_answered(clients, count, ACCOUNTS);
+    const size_t granted = answered_count(clients, 0, first, 1);
+    print_message("%zu of %d accounts went to the first replica\n", granted, ACCOUNTS);
+    replica_close(&replicas[1]);
+    test_engine_close(&replicas[0]);
+    clients_wipe(holders, ACCOUNTS);
+    clients_wipe(clients, count);
+    free(clients);
+    return granted;
+}
+
+/* The replica that claims first claims several times meanwhile, and leaves the share of the other. */
+static void DL7_a_replica_that_claims_later_gets_its_share(void **state)
+{
+    (void)state;
+    assert_in_range(contest_run(&(struct contest){.requests = {60, 59}, .late_ms = 200}), ACCOUNTS / 2 - 2,
+        ACCOUNTS / 2 + 3);
+}
+
+static void DL7_requests_that_arrive_a_little_later_get_their_share(void **state)
+{
+    (void)state;
+    assert_in_range(
+        contest_run(&(struct contest){.requests = {60, 60}, .apart_ms = 20}), ACCOUNTS / 2 - 2, ACCOUNTS - 2);
+}
+
+static void DL7_a_replica_with_a_quarter_of_the_requests_gets_a_quarter_of_the_accounts(void **state)
+{
+    (void)state;
+    assert_in_range(contest_run(&(struct contest){.requests = {20, 60}}), 2, 6);
+}
+
 static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer(void **state)
 {
     (void)state;
@@ -124,7 +217,7 @@ static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer
     await_answered(holders, 4, 4);
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[0], &early[i]);
-    clock_sleep_ms(1200); /* requests of the same second would be granted alternately */
+    clock_sleep_ms(ENGINE_TURN_MS); /* requests that arrive closer together may be granted alternately */
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[1], &late[i]);
     clock_sleep_ms(300);
@@ -141,33 +234,14 @@ static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer
     clients_wipe(late, 4);
 }
 
-/* Two replicas have ten requests each, which arrived within 20 ms; between them a second of the clock began.
- */
-static void DL7_requests_of_the_same_moment_share_when_a_second_begins_between_them(void **state)
-{
-    (void)state;
-    struct test_engine engine;
-    test_engine_open(&engine, 4, 2);
-    test_db_exec(&engine.pool.test, "INSERT INTO fairway.waiting (replica, since, seen_at)"
-                                    " SELECT 1, array_fill(date_trunc('second', n) - interval '1.01 s', "
-                                    "ARRAY[10]), n + interval '1 minute'"
-                                    " FROM clock_timestamp() n");
-    assert_int_equal(test_db_number(&engine.pool.test,
-                         "SELECT share FROM fairway.share_of_idle(2, array_fill((extract(epoch FROM"
-                         " clock_timestamp() - (SELECT since[1] + interval '20 ms' FROM fairway.waiting))"
-                         " * 1000)::bigint, ARRAY[10]), '{}')"),
-        2);
-    test_engine_close(&engine);
-}
-
 static void DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests(void **state)
 {
     (void)state;
     struct test_engine engine;
     struct client client = {0};
     test_engine_open(&engine, 2, 2);
-    /* Another replica has two waiting requests. Both are at least 1.5 s older, so they come first; 1 s could
-     * be rounded down. Published a minute ahead, they stay valid if this test has to wait for a processor. */
+    /* Another replica has two waiting requests, whose turns come first. Published a minute ahead, they stay
+     * valid if this test has to wait for a processor. */
     test_db_exec(&engine.pool.test,
         "INSERT INTO fairway.waiting (replica, since, seen_at, period)"
         " SELECT 1, ARRAY[n - interval '2.5 s', n - interval '1.5 s'], n + interval '1 minute',"
@@ -267,8 +341,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DL7_two_replicas_with_equally_many_requests_get_equal_shares_in_order),
+        cmocka_unit_test(DL7_a_replica_that_claims_later_gets_its_share),
+        cmocka_unit_test(DL7_requests_that_arrive_a_little_later_get_their_share),
+        cmocka_unit_test(DL7_a_replica_with_a_quarter_of_the_requests_gets_a_quarter_of_the_accounts),
         cmocka_unit_test(DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer),
-        cmocka_unit_test(DL7_requests_of_the_same_moment_share_when_a_second_begins_between_them),
         cmocka_unit_test(DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests),
         cmocka_unit_test(DL7_a_replica_that_stopped_keeps_its_share_for_two_seconds),
         cmocka_unit_test(DL7_a_locked_row_of_waiting_requests_delays_grants_only_briefly),
