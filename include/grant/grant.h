@@ -87,21 +87,22 @@ struct grant_settings {
 #define GRANT_BATCH_MAX 64
 
 /*
- * How replicas share the idle accounts while there are too few. Each request has a turn: the time of its
- * arrival and a random delay of up to ENGINE_TURN_MS. Each replica publishes the turns of its waiting
- * requests in fairway.waiting. The accounts go to the requests of all replicas in the order of their turns;
- * fairway.share_of_idle counts how many of the idle accounts are this replica's share. Within a replica,
- * requests are granted in the order of arrival; each grant uses the earliest turn.
+ * How replicas share the idle accounts while there are too few. Each request has a turn, by which the
+ * requests of all replicas are ordered: a random time, at most ENGINE_TURN_MS / 2 before or after its
+ * arrival. The requests of one replica are granted in the order of arrival, so they exchange their turns: the
+ * one that arrived first gets the earliest. Each replica publishes the earliest turns of its waiting requests
+ * in fairway.waiting. fairway.share_of_idle counts the idle accounts, assigns one to each of the earliest
+ * turns of all replicas, and returns how many of those turns are this replica's.
  *
- * So the requests that two replicas received at the same time are granted alternately, in proportion to their
- * numbers. No grant changes the turns of those that wait on: a replica that claims later than another one
- * finds its share.
+ * So the requests that two replicas received at the same time are interleaved, in proportion to their
+ * numbers. A grant does not change the turns of other requests: a replica that claims later than another one
+ * finds the accounts of its turns still idle.
  */
 #define GRANT_SHARING_MAX 256
 struct grant_sharing {
     int64_t replica; /* a random number; a new one after an error, whose transaction may still lock the row */
-    int64_t waited_ms[GRANT_SHARING_MAX]; /* how long ago the turns of its waiting requests were, the longest
-                                             first; negative for turns to come */
+    int64_t waited_ms[GRANT_SHARING_MAX]; /* now less the earliest turns of its waiting requests, the largest
+                                             first; negative for turns after now */
     size_t count;
     /* Set by the batch. */
     int64_t idle;       /* idle accounts, at most waiting + GRANT_BATCH_MAX; -1: no other replica shares, and

@@ -112,13 +112,13 @@ static bool needs_worker(const struct engine *engine, const struct ticket_queue 
     return !gathers || queue->count == 1 || queue->count == GRANT_BATCH_MAX;
 }
 
-/* When the turn of a request comes that has just arrived. Multiples of the golden ratio modulo 1 are spread
+/* Returns the turn of a request that has just arrived. Multiples of the golden ratio modulo 1 are spread
  * evenly, however many of them there are. */
 static int64_t turn_of(const struct engine *engine, const struct engine_ticket *ticket)
 {
     const uint32_t fraction =
         (uint32_t)(ticket->arrival * 2654435769 + (uint64_t)engine->replica); /* of 2^32 */
-    return ticket->arrived_ms + (int64_t)((uint64_t)fraction * ENGINE_TURN_MS >> 32);
+    return ticket->arrived_ms - ENGINE_TURN_MS / 2 + (int64_t)((uint64_t)fraction * ENGINE_TURN_MS >> 32);
 }
 
 enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)

@@ -41,30 +41,33 @@ static int compare_times(const void *a, const void *b)
     return (one_ms > other_ms) - (one_ms < other_ms);
 }
 
-/* Publishes the turns of the requests in the batch and in the queue. The requests exchange their turns, so
- * that those that arrived earlier, which are granted earlier, use the earlier turns. */
-static void fill_sharing(const struct engine *engine, struct engine_batch *batch)
+/* The requests of the batch and of the queue, which arrived in this order, exchange their turns: the one that
+ * arrived first gets the earliest. Returns their number. */
+static size_t exchange_turns(struct engine *engine, struct engine_batch *batch)
+{
+    int64_t *turns_ms = engine->turns_ms;
+    size_t count = 0, given = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        turns_ms[count++] = batch->tickets[i]->turn_ms;
+    for (const struct engine_ticket *ticket = engine->queue.first; ticket != NULL; ticket = ticket->next)
+        turns_ms[count++] = ticket->turn_ms;
+    qsort(turns_ms, count, sizeof turns_ms[0], compare_times);
+    for (size_t i = 0; i < batch->count; i++)
+        batch->tickets[i]->turn_ms = turns_ms[given++];
+    for (struct engine_ticket *ticket = engine->queue.first; ticket != NULL; ticket = ticket->next)
+        ticket->turn_ms = turns_ms[given++];
+    return count;
+}
+
+/* Fills in what the batch publishes: the earliest turns of all requests that wait for an account. */
+static void fill_sharing(struct engine *engine, struct engine_batch *batch)
 {
     struct grant_sharing *sharing = &batch->sharing;
-    struct engine_ticket *tickets[GRANT_SHARING_MAX];
-    int64_t turns_ms[GRANT_SHARING_MAX];
     const int64_t now_ms = clock_ms();
-    size_t count = 0;
-    while (count < batch->count) {
-        tickets[count] = batch->tickets[count];
-        count++;
-    }
-    for (struct engine_ticket *ticket = engine->queue.first; ticket != NULL && count < GRANT_SHARING_MAX;
-         ticket = ticket->next)
-        tickets[count++] = ticket;
-    for (size_t i = 0; i < count; i++)
-        turns_ms[i] = tickets[i]->turn_ms;
-    qsort(turns_ms, count, sizeof turns_ms[0], compare_times);
-    for (size_t i = 0; i < count; i++) {
-        tickets[i]->turn_ms = turns_ms[i];
-        sharing->waited_ms[i] = now_ms - turns_ms[i];
-    }
-    sharing->count = count;
+    const size_t count = exchange_turns(engine, batch);
+    sharing->count = count < GRANT_SHARING_MAX ? count : GRANT_SHARING_MAX;
+    for (size_t i = 0; i < sharing->count; i++)
+        sharing->waited_ms[i] = now_ms - engine->turns_ms[i];
 }
 
 static void take_tickets(struct engine *engine, struct engine_batch *batch, struct ticket_queue *from)
@@ -130,6 +133,13 @@ static void plan_reclaim(struct engine *engine, bool granted)
     engine->reclaim_delay_ms =
         delay_ms == 0 || granted ? RECLAIM_FIRST_MS : smaller(delay_ms * 2, RECLAIM_MAX_MS);
     engine->reclaim_ms = clock_ms() + engine->reclaim_delay_ms;
+}
+
+/* New requests wait for an account. The other replicas see them after the next claim. */
+static void plan_publishing(struct engine *engine)
+{
+    if (engine->reclaim_ms == 0)
+        engine->reclaim_ms = clock_ms() + RECLAIM_MAX_MS;
 }
 
 /* Ends a claim of the share. decided: how many of the batch's tickets were granted or refused. */
@@ -204,6 +214,8 @@ static void finish_leases(struct engine *engine, const struct engine_batch *batc
         finish_claim(engine, batch, outcome->decided.count);
     else if (batch->grant.mode == GRANT_CLAIM && outcome->is_short)
         begin_shortage(engine);
+    else if (batch->grant.mode == GRANT_CHECK && outcome->is_short)
+        plan_publishing(engine);
     /* Other accounts may be idle, or other batches may have skipped an account that this one had locked. */
     if (outcome->is_faulty || batch->grant.locked_unused)
         engine_accounts_released(engine);

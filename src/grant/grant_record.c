@@ -11,7 +11,7 @@
  * were claimed. */
 static const char sql_record[] = "SELECT fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
-/* The earliest turns are those of the decided requests. */
+/* Removes as many of the earliest turns as requests were decided. */
 static const char sql_publish_rest[] = "SELECT fairway.stop_waiting($1, $2)";
 
 /* The transaction id alone is no proof: after a failover it may be that of another transaction. */

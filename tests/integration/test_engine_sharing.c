@@ -204,6 +204,14 @@ static void DL7_a_replica_with_a_quarter_of_the_requests_gets_a_quarter_of_the_a
     assert_in_range(contest_run(&(struct contest){.requests = {20, 60}}), 2, 6);
 }
 
+/* Replicas publish the first GRANT_SHARING_MAX requests of their order. */
+static void DL7_shares_are_in_proportion_when_more_requests_wait_than_are_published(void **state)
+{
+    (void)state;
+    assert_in_range(
+        contest_run(&(struct contest){.requests = {GRANT_SHARING_MAX, 4 * GRANT_SHARING_MAX}}), 1, 5);
+}
+
 static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer(void **state)
 {
     (void)state;
@@ -217,7 +225,7 @@ static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer
     await_answered(holders, 4, 4);
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[0], &early[i]);
-    clock_sleep_ms(ENGINE_TURN_MS); /* requests that arrive closer together may be granted alternately */
+    clock_sleep_ms(ENGINE_TURN_MS + 100); /* requests that arrive closer together may be interleaved */
     for (size_t i = 0; i < 4; i++)
         client_submit(&replicas[1], &late[i]);
     clock_sleep_ms(300);
@@ -337,6 +345,38 @@ static void no_waiting_requests_are_published_when_none_wait(void **state)
     clients_wipe(clients, 3);
 }
 
+static int64_t await_published(const struct test_engine *engine, int64_t count)
+{
+    const int64_t began_ms = clock_ms();
+    for (int64_t end_ms = began_ms + slower(SOON_MS); published(engine) != count; clock_sleep_ms(10))
+        assert_true(clock_left_ms(end_ms) > 0);
+    return clock_ms() - began_ms;
+}
+
+/* In a shortage, each replica publishes at least every ENGINE_SHARE_MS. */
+static void DL7_new_requests_are_published_soon_in_a_shortage(void **state)
+{
+    (void)state;
+    struct test_engine engine;
+    struct client clients[5] = {0};
+    int64_t shortest_ms = INT64_MAX;
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &clients[0]);
+    client_lease(&clients[0], SOON_MS);
+    client_submit(&engine, &clients[1]);
+    await_published(&engine, 1);
+    for (size_t i = 2; i < 5; i++) {
+        client_submit(&engine, &clients[i]);
+        const int64_t took_ms = await_published(&engine, (int64_t)i);
+        if (i > 2 && took_ms < shortest_ms) /* the first may be published with the regular ones */
+            shortest_ms = took_ms;
+    }
+    print_message("published after %d ms\n", (int)shortest_ms);
+    assert_in_range(shortest_ms, 0, 400);
+    test_engine_close(&engine);
+    clients_wipe(clients, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,10 +384,12 @@ int main(void)
         cmocka_unit_test(DL7_a_replica_that_claims_later_gets_its_share),
         cmocka_unit_test(DL7_requests_that_arrive_a_little_later_get_their_share),
         cmocka_unit_test(DL7_a_replica_with_a_quarter_of_the_requests_gets_a_quarter_of_the_accounts),
+        cmocka_unit_test(DL7_shares_are_in_proportion_when_more_requests_wait_than_are_published),
         cmocka_unit_test(DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer),
         cmocka_unit_test(DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests),
         cmocka_unit_test(DL7_a_replica_that_stopped_keeps_its_share_for_two_seconds),
         cmocka_unit_test(DL7_a_locked_row_of_waiting_requests_delays_grants_only_briefly),
+        cmocka_unit_test(DL7_new_requests_are_published_soon_in_a_shortage),
         cmocka_unit_test(no_waiting_requests_are_published_when_none_wait),
     };
     return cmocka_run_group_tests_name("engine sharing", tests, test_pg_start, test_pg_stop);
