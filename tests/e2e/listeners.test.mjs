@@ -204,13 +204,20 @@ test('an admin port in use fails the start with advice', async () => {
   assert.doesNotMatch(text, /^listening on/m);
 });
 
-test('the admin port is 1000 above that of the API, and can be turned off', async () => {
-  const probe = net.createServer().listen(0, '127.0.0.1');
-  await new Promise(resolve => probe.on('listening', resolve));
-  const { port } = probe.address();
+async function isFree(port) {
+  const probe = net.createServer().listen(port, '127.0.0.1');
+  const free = await new Promise(resolve => probe.on('listening', () => resolve(true)).on('error', () => resolve(false)));
   await new Promise(resolve => probe.close(resolve));
+  return free;
+}
+
+test('the admin port is 1000 above that of the API, and can be turned off', async () => {
+  let port; // below the ports that the kernel gives to outgoing connections, which may take one at any time
+  do
+    port = 20000 + Math.floor(Math.random() * 11000);
+  while (!await isFree(port) || !await isFree(port + 1000));
   const replica = await world.serve({ PORT: String(port), ADMIN_PORT: '', INGEST: 'off' });
-  assert.equal(replica.adminUrl, `http://127.0.0.1:${port + (port > 64535 ? -1000 : 1000)}`);
+  assert.equal(replica.adminUrl, `http://127.0.0.1:${port + 1000}`);
   assert.match(replica.log.slice(replica.log.indexOf('listening on')), /^listening on http:\S+\nadmin listening on http:\S+\n/);
   await replica.kill();
   const without = await world.serve({ ADMIN_LISTEN: 'off', INGEST: 'off' });
