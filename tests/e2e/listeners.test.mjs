@@ -8,7 +8,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { fairway, payment, sleep, slower, startWorld, until } from './harness.mjs';
+import { fairway, freePort, payment, portIsFree, sleep, slower, startWorld, until } from './harness.mjs';
 import { authorization } from './token.mjs';
 
 const ACCOUNTS = 2, PLACES = 128, CROWD = 200, HONEST_MS = 1000;
@@ -204,18 +204,11 @@ test('an admin port in use fails the start with advice', async () => {
   assert.doesNotMatch(text, /^listening on/m);
 });
 
-async function isFree(port) {
-  const probe = net.createServer().listen(port, '127.0.0.1');
-  const free = await new Promise(resolve => probe.on('listening', () => resolve(true)).on('error', () => resolve(false)));
-  await new Promise(resolve => probe.close(resolve));
-  return free;
-}
-
 test('the admin port is 1000 above that of the API, and can be turned off', async () => {
-  let port; // below the ports that the kernel gives to outgoing connections, which may take one at any time
+  let port;
   do
-    port = 20000 + Math.floor(Math.random() * 11000);
-  while (!await isFree(port) || !await isFree(port + 1000));
+    port = await freePort();
+  while (!await portIsFree(port + 1000));
   const replica = await world.serve({ PORT: String(port), ADMIN_PORT: '', INGEST: 'off' });
   assert.equal(replica.adminUrl, `http://127.0.0.1:${port + 1000}`);
   assert.match(replica.log.slice(replica.log.indexOf('listening on')), /^listening on http:\S+\nadmin listening on http:\S+\n/);
