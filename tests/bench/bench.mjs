@@ -35,16 +35,17 @@ function table(title, first, last) {
 const named = by => Object.assign({}, ...Object.entries(by).map(([c, m]) => ({ [`rate${c}`]: m.rate, [`p50_ms${c}`]: m.p50_ms,
   [`p99_ms${c}`]: m.p99_ms, [`refused${c}`]: m.refused, [`wal_bytes${c}`]: m.wal_bytes, [`cpu_us${c}`]: m.cpu_us })));
 
-/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, kind, header, random, key, before()}. */
-async function compare(cases, times = rounds) {
+/** Cases alternate at each number of connections, in the opposite order each time. Each case: {service, kind, header, random, key, pauseMs,
+ * before(), after()}. Returns {number of connections: together} for each case. */
+async function compare(cases, times = rounds, counts = connections) {
   const request = body(), taken = cases.map(() => ({}));
   for (let round = 0; round < times; round++) {
     const order = cases.map((_, i) => round % 2 === 0 ? i : cases.length - 1 - i);
     for (const i of order) {
       await cases[i].before?.();
-      const { service, kind, header, random, key } = cases[i];
-      for (const c of connections)
-        (taken[i][c] ??= []).push(await measure(service, c, { kind, body: request, header, random, key }));
+      const { service, kind, header, random, key, pauseMs } = cases[i];
+      for (const c of counts)
+        (taken[i][c] ??= []).push(await measure(service, c, { kind, body: request, header, random, key, pauseMs }));
       await cases[i].after?.();
     }
   }
@@ -84,6 +85,9 @@ async function pools() {
   }
 }
 
+/** The mean pause of each of 128 connections before a request, in milliseconds, at which they reach half of the rate that was measured. */
+const halfOf = ({ rate, p50_ms }) => 128e3 / (rate / 2) - p50_ms / 2;
+
 /** What surrounds a lease: fee bumps alone, whole lives (lease, user's signature, fee bump; each life is two requests), half of the load. */
 async function lives() {
   const pool = 2000, p = plain(pool, 'plain_lives'), best = Math.max(p[1].rate, p[32].rate), service = await Service.start(cluster, 'lives', pool);
@@ -91,7 +95,7 @@ async function lives() {
     ['128 / plain best', ...CPU]);
   const all = await compare(['leases', 'bumps', 'lives'].map(kind => ({ service, kind })));
   const [leases, bumps, whole] = all, top = leases[128];
-  const half = together([await measure(service, 128, { body: body(), pauseMs: 128e3 / (top.rate / 2) - top.p50_ms / 2 })]);
+  const half = together([await measure(service, 128, { body: body(), pauseMs: halfOf(top) })]);
   await service.stop();
   for (const [i, what] of ['leases', 'fee bumps', 'lives'].entries())
     row([what, ...connections.map(c => cell(all[i][c])), (all[i][128].rate / best).toFixed(1), ...cpuCells(all[i])]);
@@ -156,11 +160,15 @@ async function history() {
     [...CPU, 'WAL bytes an answer at 32', 'at 128']);
   const one = (service, random) => ({ service, header: KEY, random, after: () => service.stopFeed() }); // no ledgers for the service that is not being measured
   const [none, some, random] = await compare([one(young), one(old), one(old, true)]);
+  const pauseMs = halfOf(none[128]);
+  const half = (await compare([{ ...one(young), pauseMs }, { ...one(old), pauseMs }], rounds, [128])).map(by => by[128]);
   await young.stop();
   await old.stop();
   figures.history = { [pool]: { 0: named(none), [leases]: named(some), random_keys: named(random) } };
+  half.forEach((m, i) => { figures.history[pool][i === 0 ? 0 : leases].half = m; });
   for (const [what, by] of [['0 at first', none], [fmt(leases), some], [`${fmt(leases)}, random keys`, random]])
     row([what, ...connections.map(c => cell(by[c])), ...cpuCells(by), fmt(by[32].wal_bytes), fmt(by[128].wal_bytes)]);
+  console.log(`\nAt half of the highest rate, 128 connections: with none at first ${cell(half[0])}; over ${fmt(leases)} ${cell(half[1])}`);
 }
 
 /** Measures decoding of LedgerCloseMeta, on real ledgers if they are there. */
@@ -202,8 +210,16 @@ function goals() {
   for (const { without, with: keyed } of Object.values(k))
     within('with keys, beside without', 20, keyed.rate128, without.rate128);
   for (const { 0: none, random_keys: random, ...others } of Object.values(h))
-    for (const [leases, m] of Object.entries(others))
-      within(`over ${fmt(leases)} settled leases, beside none`, 20, m.rate128, none.rate128);
+    for (const [leases, m] of Object.entries(others)) {
+      const over = `over ${fmt(leases)} settled leases, beside none`;
+      within(`rate at 128 connections ${over}`, 20, m.rate128, none.rate128);
+      const longer = (what, ms, beside) => goal(`${what} ${over}`, `at most ${(1.1 * beside).toFixed(2)} ms, 10 % more`, `${ms.toFixed(2)} ms`, ms <= 1.1 * beside);
+      for (const time of ['p50', 'p99']) {
+        for (const c of connections)
+          longer(`${time} at ${c} connection${c === 1 ? '' : 's'}`, m[`${time}_ms${c}`], none[`${time}_ms${c}`]);
+        longer(`${time} at half of the highest rate`, m.half[`${time}_ms`], none.half[`${time}_ms`]);
+      }
+    }
   if (rows.length > 0) {
     console.log('\nGoals\n');
     [['goal', 'wanted', 'reached', 'met'], ['---', '---:', '---:', '---'], ...rows].forEach(row);

@@ -102,11 +102,16 @@ export async function measure(service, connections, { kind = 'leases', ...what }
     cpu: Object.fromEntries(Object.keys(after).map(name => [name, after[name] - before[name]])) };
 }
 
-/** Combines measurements of one case: {rate, p50_ms, p99_ms, refused, wal_bytes, cpu_us}, the last two per response. */
+/** Combines measurements of one case: {rate, p50_ms, p99_ms, refused, wal_bytes, cpu_us}; the times are medians of the measurements, the last two are
+ * per response. */
 export function together(measurements) {
   const sum = of => measurements.reduce((total, m) => total + of(m), 0), answers = sum(m => m.answers);
-  const round = (x, digits) => Math.round(x * 10 ** digits) / 10 ** digits, mean = of => round(sum(of) / measurements.length / 1000, 2);
-  return { rate: round(answers / (sum(m => m.us) / 1e6), 1), p50_ms: mean(m => m.p50us), p99_ms: mean(m => m.p99us), refused: sum(m => m.refused),
+  const round = (x, digits) => Math.round(x * 10 ** digits) / 10 ** digits;
+  const median = of => {
+    const sorted = measurements.map(of).sort((a, b) => a - b), half = sorted.length / 2;
+    return round((sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2 / 1000, 2);
+  };
+  return { rate: round(answers / (sum(m => m.us) / 1e6), 1), p50_ms: median(m => m.p50us), p99_ms: median(m => m.p99us), refused: sum(m => m.refused),
     wal_bytes: Math.round(sum(m => m.walBytes) / Math.max(1, answers)),
     cpu_us: Object.fromEntries(Object.keys(measurements[0].cpu).map(name => [name, Math.round(sum(m => m.cpu[name]) / Math.max(1, answers))])) };
 }
