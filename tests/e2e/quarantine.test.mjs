@@ -108,7 +108,7 @@ test('each change that fairway did not cause quarantines the account, which is l
   await quarantine(missing, 'missing on the network');
   await quarantine(frozen, 'frozen by the network');
   seal = (await world.sql(`SELECT encode(sealed_seed, 'hex') FROM fairway.channel_accounts WHERE public_key = '${broken}'`))[0][0];
-  await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = overlay(sealed_seed placing '\\x00' from 40)
+  await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1)
     WHERE public_key = '${broken}'`);
   await Promise.all([consumed, signers, merged].map(address => becomes(address, 'quarantined')));
   const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'its signers or thresholds were changed'],

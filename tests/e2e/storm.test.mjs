@@ -16,7 +16,7 @@ test('DL1 DL9 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults in a pool that is 
     const { operator, fleet, requests } = storm, begun = Date.now();
     const reached = () => requests.count.leases >= 150 && fleet.kills >= 5 && operator.ended('ensure-accounts') >= 2
       && operator.ended('accounts release') >= 1 && operator.ended('accounts retire') >= 1;
-    await storm.runFaults({ ms: 120_000, gapMs: 500, databaseMs: 9_000, commandMs: 1500,
+    await storm.runFaults({ ms: 300_000, gapMs: 500, databaseMs: 9_000, commandMs: 1500,
       enough: () => Date.now() - begun > 20_000 && reached() });
     const isStorm = reached();
     const withoutIngestion = await storm.runWithoutIngestion();
