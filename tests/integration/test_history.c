@@ -66,7 +66,6 @@ static void seed_leases(const struct test_db *db, int64_t count)
 {
     AUTO_FREE char *time = mem_format(
         "current_date - interval '%d days' + n * interval '%d days' / %lld", DAYS, DAYS, (long long)count);
-    test_db_execf(db, "SELECT fairway.add_partitions(current_date - %d, current_date)", DAYS);
     for (int64_t from = 0; from < count; from += CHUNK)
         seed_chunk(db, from, count, time);
     seed_chunk(db, count, INT64_MAX, OTHER_HOUR);
@@ -189,7 +188,9 @@ static int start_history(void **state)
     if (test_pg_start_private(state) != 0)
         return -1;
     test_pool_open(&pool, ACCOUNTS);
-    /* the tests decide when there are statistics */
+    test_db_execf(&pool.test, "SELECT fairway.add_partitions(current_date - %d, current_date)", DAYS);
+    /* The tests decide when there are statistics, and no autovacuum holds a lock on a day that is to be
+     * dropped. */
     test_db_exec(&pool.test,
         "DO $$ DECLARE each oid; BEGIN FOR each IN SELECT format('fairway.%I', name)::regclass"
         " FROM fairway.partitions LOOP"
