@@ -54,6 +54,7 @@ struct engine_ticket {
     int64_t arrived_ms;
     uint64_t arrival;      /* the queue's order */
     int64_t turn_ms;       /* its place in the order of all replicas' requests; see grant_sharing */
+    uint64_t published_by; /* the number of the claim that last published this turn; 0: none */
     int64_t not_before_ms; /* another transaction has locked its idempotency key: when to try again */
     int delay_ms;          /* before that attempt; grows */
     struct engine_ticket *next, *previous;

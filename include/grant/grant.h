@@ -92,7 +92,8 @@ struct grant_settings {
  * arrival. The requests of one replica are granted in the order of arrival, so they exchange their turns: the
  * one that arrived first gets the earliest. Each replica publishes the earliest turns of its waiting requests
  * in fairway.waiting. fairway.share_of_idle counts the idle accounts, assigns one to each of the earliest
- * turns of all replicas, and returns how many of those turns are this replica's.
+ * turns of all replicas, and returns how many of those turns are this replica's. When a replica has more
+ * requests than it publishes, no account is assigned to a turn after its last published one.
  *
  * So the requests that two replicas received at the same time are interleaved, in proportion to their
  * numbers. A grant does not change the turns of other requests: a replica that claims later than another one
@@ -105,10 +106,11 @@ struct grant_sharing {
                                              first; negative for turns after now */
     size_t count;
     /* Set by the batch. */
-    int64_t idle;       /* idle accounts, at most waiting + GRANT_BATCH_MAX; -1: no other replica shares, and
-                           they were not counted */
-    int64_t waiting;    /* requests in all replicas */
-    int64_t share;      /* accounts that this replica may take */
+    int64_t idle;    /* idle accounts, at most waiting + GRANT_BATCH_MAX, and fewer than that when a replica
+                        has more requests than it publishes; -1: no other replica shares, and they were not
+                        counted */
+    int64_t waiting; /* published turns of all replicas */
+    int64_t share;   /* accounts that this replica may take */
     bool shortage_over; /* this replica need not publish any more */
 };
 

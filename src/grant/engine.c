@@ -134,6 +134,7 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
         ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
         ticket->turn_ms = turn_of(engine, ticket);
+        ticket->published_by = 0;
         ticket_queue_append(queue, ticket);
         wake = needs_worker(engine, queue);
     }

@@ -12,6 +12,8 @@
 /* Between attempts at idle accounts that are the share of another replica. */
 #define RECLAIM_FIRST_MS 20
 #define RECLAIM_MAX_MS 200
+/* How long new requests wait until the other replicas see them, so that one claim publishes many. */
+#define PUBLISH_MS 200
 
 static int smaller(int a, int b)
 {
@@ -41,6 +43,14 @@ static int compare_times(const void *a, const void *b)
     return (one_ms > other_ms) - (one_ms < other_ms);
 }
 
+/* Gives the ticket its place among the turns of its replica. */
+static void give_turn(struct engine *engine, struct engine_ticket *ticket, size_t place)
+{
+    ticket->turn_ms = engine->turns_ms[place];
+    if (place < GRANT_SHARING_MAX)
+        ticket->published_by = engine->claims;
+}
+
 /* The requests of the batch and of the queue, which arrived in this order, exchange their turns: the one that
  * arrived first gets the earliest. Returns their number. */
 static size_t exchange_turns(struct engine *engine, struct engine_batch *batch)
@@ -53,9 +63,9 @@ static size_t exchange_turns(struct engine *engine, struct engine_batch *batch)
         turns_ms[count++] = ticket->turn_ms;
     qsort(turns_ms, count, sizeof turns_ms[0], compare_times);
     for (size_t i = 0; i < batch->count; i++)
-        batch->tickets[i]->turn_ms = turns_ms[given++];
+        give_turn(engine, batch->tickets[i], given++);
     for (struct engine_ticket *ticket = engine->queue.first; ticket != NULL; ticket = ticket->next)
-        ticket->turn_ms = turns_ms[given++];
+        give_turn(engine, ticket, given++);
     return count;
 }
 
@@ -64,6 +74,7 @@ static void fill_sharing(struct engine *engine, struct engine_batch *batch)
 {
     struct grant_sharing *sharing = &batch->sharing;
     const int64_t now_ms = clock_ms();
+    engine->claims++;
     const size_t count = exchange_turns(engine, batch);
     sharing->count = count < GRANT_SHARING_MAX ? count : GRANT_SHARING_MAX;
     for (size_t i = 0; i < sharing->count; i++)
@@ -139,7 +150,7 @@ static void plan_reclaim(struct engine *engine, bool granted)
 static void plan_publishing(struct engine *engine)
 {
     if (engine->reclaim_ms == 0)
-        engine->reclaim_ms = clock_ms() + RECLAIM_MAX_MS;
+        engine->reclaim_ms = clock_ms() + PUBLISH_MS;
 }
 
 /* Ends a claim of the share. decided: how many of the batch's tickets were granted or refused. */
@@ -186,10 +197,20 @@ static void put_back(struct engine_ticket *ticket, struct ticket_queue *waiting,
 struct outcome {
     struct ticket_queue waiting, delayed, decided, cancelled;
     bool is_short;  /* a ticket of `waiting` found no account */
+    bool is_new;    /* the other replicas should know the turn of one, and do not */
     bool is_faulty; /* one got an account whose seed does not open */
 };
 
-static void sort_by_outcome(const struct engine_batch *batch, struct outcome *outcome)
+/* Whether the next claim will publish the ticket's turn, and the last one did not. */
+static bool is_new(const struct engine *engine, const struct engine_ticket *ticket)
+{
+    return ticket->published_by != engine->claims &&
+           (engine->published < GRANT_SHARING_MAX ||
+               ticket->turn_ms < engine->turns_ms[GRANT_SHARING_MAX - 1]);
+}
+
+static void sort_by_outcome(
+    const struct engine *engine, const struct engine_batch *batch, struct outcome *outcome)
 {
     for (size_t i = 0; i < batch->count; i++) {
         struct engine_ticket *ticket = batch->tickets[i];
@@ -199,6 +220,7 @@ static void sort_by_outcome(const struct engine_batch *batch, struct outcome *ou
             ticket_queue_append(&outcome->cancelled, ticket);
         } else {
             outcome->is_short |= ticket->grant.open == OPEN_NO_ACCOUNT;
+            outcome->is_new |= ticket->grant.open == OPEN_NO_ACCOUNT && is_new(engine, ticket);
             outcome->is_faulty |= ticket->grant.open == OPEN_BROKEN_SEED;
             put_back(ticket, &outcome->waiting, &outcome->delayed);
         }
@@ -214,7 +236,7 @@ static void finish_leases(struct engine *engine, const struct engine_batch *batc
         finish_claim(engine, batch, outcome->decided.count);
     else if (batch->grant.mode == GRANT_CLAIM && outcome->is_short)
         begin_shortage(engine);
-    else if (batch->grant.mode == GRANT_CHECK && outcome->is_short)
+    else if (batch->grant.mode == GRANT_CHECK && outcome->is_new)
         plan_publishing(engine);
     /* Other accounts may be idle, or other batches may have skipped an account that this one had locked. */
     if (outcome->is_faulty || batch->grant.locked_unused)
@@ -227,7 +249,7 @@ void engine_batch_finish(struct engine *engine, struct engine_batch *batch)
     struct outcome outcome = {0};
     pthread_mutex_lock(&engine->mutex);
     engine->taken -= batch->count;
-    sort_by_outcome(batch, &outcome);
+    sort_by_outcome(engine, batch, &outcome);
     if (batch->kind == TICKET_LEASE)
         finish_leases(engine, batch, &outcome);
     engine_wake_worker(engine);

@@ -21,7 +21,8 @@ struct engine_worker {
  * workers only check new requests, so that those that cannot be granted are refused at once. Idle accounts
  * that were the share of another replica are tried again soon (`reclaim_ms`): that replica may have stopped.
  * A claim is also planned for new requests, because it publishes them.
- * The shortage ends when nothing waits, or when many more accounts are idle than requests wait.
+ * The shortage ends when nothing waits, or when many more accounts are idle than requests wait. It does not
+ * end while some replica has more requests than it publishes.
  *
  *   ENOUGH --a claim finds too few--> CLAIM_DUE --a worker takes it--> CLAIMING --it ends--> SHORT or ENOUGH
  *                                       ^   ^                             |
@@ -54,6 +55,7 @@ struct engine {
     int64_t reclaim_ms; /* when ACCOUNTS_SHORT becomes ACCOUNTS_CLAIM_DUE; 0: not planned */
     int reclaim_delay_ms;
     int64_t turns_ms[ENGINE_QUEUE_MAX]; /* of the requests of the last GRANT_CLAIM_SHARE, in order */
+    uint64_t claims;                    /* how many GRANT_CLAIM_SHARE have begun */
     int64_t replica;                    /* the number of this replica in fairway.waiting */
     size_t published;   /* requests in this replica's row of fairway.waiting, as far as is known */
     int64_t replied_ms; /* when the database last replied to a batch */

@@ -114,6 +114,7 @@ static void DL7_two_replicas_with_equally_many_requests_get_equal_shares_in_orde
 
 /* How two replicas ask for the accounts that one ledger releases. */
 struct contest {
+    size_t accounts;    /* 0: ACCOUNTS */
     size_t requests[2]; /* of each replica; not the same number when late_ms is set */
     int apart_ms;       /* the requests of the second replica arrive so much later */
     int late_ms;        /* its claim waits so long for a lock */
@@ -141,19 +142,18 @@ static void submit_all(struct test_engine *engine, struct client clients[], size
         client_submit(engine, &clients[i]);
 }
 
-/* Returns how many of the ACCOUNTS the first replica gets. */
+/* Returns how many of the accounts the first replica gets. */
 static size_t contest_run(const struct contest *contest)
 {
+    const size_t accounts = contest->accounts == 0 ? ACCOUNTS : contest->accounts;
     const size_t first = contest->requests[0], count = first + contest->requests[1];
     struct test_engine replicas[2];
-    struct client holders[ACCOUNTS] = {0};
-    struct client *clients = NEW_ARRAY(count, struct client);
-    bool included[ACCOUNTS] = {0};
-    test_engine_open(&replicas[0], ACCOUNTS, 2);
+    struct client *holders = NEW_ARRAY(accounts, struct client), *clients = NEW_ARRAY(count, struct client);
+    bool *included AUTO_FREE = NEW_ARRAY(accounts, bool);
+    test_engine_open(&replicas[0], accounts, 2);
     replica_open(&replicas[1], &replicas[0]);
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        client_submit(&replicas[0], &holders[i]);
-    await_answered(holders, ACCOUNTS, ACCOUNTS);
+    submit_all(&replicas[0], holders, accounts);
+    await_answered(holders, accounts, accounts);
     if (contest->apart_ms > 0) {
         submit_all(&replicas[0], clients, first);
         clock_sleep_ms(contest->apart_ms);
@@ -166,19 +166,20 @@ static size_t contest_run(const struct contest *contest)
     }
     clock_sleep_ms(700); /* both have published their requests */
     struct db *holder = contest->late_ms > 0 ? lock_row(&replicas[0], contest->requests[1]) : NULL;
-    include_granted(&replicas[0], holders, ACCOUNTS, included);
+    include_granted(&replicas[0], holders, accounts, included);
     if (holder != NULL) {
         clock_sleep_ms(contest->late_ms);
         assert_int_equal(answered_count(clients, first, count, 1), 0);
         db_free(holder);
     }
-    await_answered(clients, count, ACCOUNTS);
+    await_answered(clients, count, accounts);
     const size_t granted = answered_count(clients, 0, first, 1);
-    print_message("%zu of %d accounts went to the first replica\n", granted, ACCOUNTS);
+    print_message("%zu of %zu accounts went to the first replica\n", granted, accounts);
     replica_close(&replicas[1]);
     test_engine_close(&replicas[0]);
-    clients_wipe(holders, ACCOUNTS);
+    clients_wipe(holders, accounts);
     clients_wipe(clients, count);
+    free(holders);
     free(clients);
     return granted;
 }
@@ -210,6 +211,14 @@ static void DL7_shares_are_in_proportion_when_more_requests_wait_than_are_publis
     (void)state;
     assert_in_range(
         contest_run(&(struct contest){.requests = {GRANT_SHARING_MAX, 4 * GRANT_SHARING_MAX}}), 1, 5);
+}
+
+/* The replicas publish 512 turns, of requests that arrived until about half of them had. */
+static void DL7_shares_are_in_proportion_when_more_accounts_are_idle_than_turns_are_published(void **state)
+{
+    (void)state;
+    const size_t granted = contest_run(&(struct contest){.accounts = 600, .requests = {300, 1200}});
+    assert_in_range(granted, 80, 170); /* 120 in proportion */
 }
 
 static void DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer(void **state)
@@ -377,6 +386,42 @@ static void DL7_new_requests_are_published_soon_in_a_shortage(void **state)
     clients_wipe(clients, 5);
 }
 
+/* Each claim looks at every account. */
+static void DL7_requests_whose_turns_are_not_published_cause_no_claims(void **state)
+{
+    (void)state;
+    enum {
+        PUBLISHED = GRANT_SHARING_MAX + 50,
+        LATER = 20
+    };
+    struct test_engine engine;
+    struct client *clients = NEW_ARRAY(PUBLISHED + LATER, struct client), holder = {0};
+    int64_t claims = 0, seen_us = 0;
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &holder);
+    client_lease(&holder, SOON_MS);
+    submit_all(&engine, clients, PUBLISHED);
+    clock_sleep_ms(ENGINE_TURN_MS + 100); /* the turns of later requests are later than all of these */
+    const int64_t began_ms = clock_ms();
+    for (size_t i = 0; i < LATER; i++) {
+        client_submit(&engine, &clients[PUBLISHED + i]);
+        for (const int64_t next_ms = clock_ms() + 100; clock_left_ms(next_ms) > 0; clock_sleep_ms(10)) {
+            const int64_t now_us = test_db_number(&engine.pool.test,
+                "SELECT (extract(epoch FROM max(seen_at)) * 1000000)::bigint FROM fairway.waiting");
+            claims += now_us != seen_us;
+            seen_us = now_us;
+        }
+    }
+    const int64_t took_ms = clock_ms() - began_ms;
+    print_message("%d claims in %d ms\n", (int)claims, (int)took_ms);
+    assert_int_equal(published(&engine), GRANT_SHARING_MAX);
+    assert_true(claims <= 2 + took_ms / 500); /* ENGINE_SHARE_MS */
+    test_engine_close(&engine);
+    clients_wipe(&holder, 1);
+    clients_wipe(clients, PUBLISHED + LATER);
+    free(clients);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,11 +430,13 @@ int main(void)
         cmocka_unit_test(DL7_requests_that_arrive_a_little_later_get_their_share),
         cmocka_unit_test(DL7_a_replica_with_a_quarter_of_the_requests_gets_a_quarter_of_the_accounts),
         cmocka_unit_test(DL7_shares_are_in_proportion_when_more_requests_wait_than_are_published),
+        cmocka_unit_test(DL7_shares_are_in_proportion_when_more_accounts_are_idle_than_turns_are_published),
         cmocka_unit_test(DL7_released_accounts_go_to_the_replica_whose_requests_waited_longer),
         cmocka_unit_test(DL7_a_request_of_a_replica_that_is_not_short_does_not_overtake_waiting_requests),
         cmocka_unit_test(DL7_a_replica_that_stopped_keeps_its_share_for_two_seconds),
         cmocka_unit_test(DL7_a_locked_row_of_waiting_requests_delays_grants_only_briefly),
         cmocka_unit_test(DL7_new_requests_are_published_soon_in_a_shortage),
+        cmocka_unit_test(DL7_requests_whose_turns_are_not_published_cause_no_claims),
         cmocka_unit_test(no_waiting_requests_are_published_when_none_wait),
     };
     return cmocka_run_group_tests_name("engine sharing", tests, test_pg_start, test_pg_stop);
