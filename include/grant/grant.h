@@ -99,7 +99,7 @@ struct grant_settings {
  * numbers. A grant does not change the turns of other requests: a replica that claims later than another one
  * finds the accounts of its turns still idle.
  */
-#define GRANT_SHARING_MAX 256
+#define GRANT_SHARING_MAX 256 /* fairway.share_of_idle has this number, and GRANT_BATCH_MAX, too */
 struct grant_sharing {
     int64_t replica; /* a random number; a new one after an error, whose transaction may still lock the row */
     int64_t waited_ms[GRANT_SHARING_MAX]; /* now less the earliest turns of its waiting requests, the largest

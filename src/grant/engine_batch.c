@@ -43,7 +43,8 @@ static int compare_times(const void *a, const void *b)
     return (one_ms > other_ms) - (one_ms < other_ms);
 }
 
-/* Gives the ticket its place among the turns of its replica. */
+/* Gives the ticket the turn at this place in the order of its replica. The first GRANT_SHARING_MAX are
+ * published. */
 static void give_turn(struct engine *engine, struct engine_ticket *ticket, size_t place)
 {
     ticket->turn_ms = engine->turns_ms[place];

@@ -213,7 +213,7 @@ static void DL7_shares_are_in_proportion_when_more_requests_wait_than_are_publis
         contest_run(&(struct contest){.requests = {GRANT_SHARING_MAX, 4 * GRANT_SHARING_MAX}}), 1, 5);
 }
 
-/* The replicas publish 512 turns, of requests that arrived until about half of them had. */
+/* The second replica publishes only the earliest fifth of its turns. */
 static void DL7_shares_are_in_proportion_when_more_accounts_are_idle_than_turns_are_published(void **state)
 {
     (void)state;
