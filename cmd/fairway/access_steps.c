@@ -29,7 +29,7 @@ static enum err check_standby(void *context, struct detail *detail)
     enum err e =
         server_has_synchronous_standby(((struct access_steps *)context)->out->db, &configured, detail);
     if (e == ERR_OK && !configured)
-        log_warn("DATABASE_FAILOVER=synchronous, but no synchronous standby is configured; a failover may "
+        log_warn("DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
                  "lose leases",
             "synchronous_standby_names=empty");
     return e;

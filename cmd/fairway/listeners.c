@@ -1,6 +1,8 @@
 #include "listeners.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "authentication.h"
@@ -62,7 +64,7 @@ void listeners_raise_limit(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warn("cannot raise the limit on open files", NULL);
+        log_warn("cannot raise the limit on open files", "reason=\"%s\"", strerror(errno));
 }
 
 bool listeners_want_admin(const struct config *config)

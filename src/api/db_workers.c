@@ -2,11 +2,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sysexits.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 struct worker {
     struct db_workers *workers;
@@ -98,12 +97,6 @@ static void *watch_deadlines(void *context)
     return NULL;
 }
 
-static void start_thread(pthread_t *thread, void *(*body)(void *), void *context)
-{
-    if (pthread_create(thread, NULL, body, context) != 0)
-        log_fatal(EX_OSERR, "cannot create a thread", NULL);
-}
-
 struct db_workers *db_workers_start(const char *database_url, unsigned count)
 {
     struct db_workers *workers = NEW(struct db_workers);
@@ -123,9 +116,9 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count)
         worker->workers = workers;
         worker->db =
             db_new(&(struct db_settings){.url = database_url, .kind = DB_POOLED, .name = "fairway api"});
-        start_thread(&worker->thread, run, worker);
+        thread_start(&worker->thread, run, worker);
     }
-    start_thread(&workers->watcher, watch_deadlines, workers);
+    thread_start(&workers->watcher, watch_deadlines, workers);
     return workers;
 }
 

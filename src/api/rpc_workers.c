@@ -1,7 +1,9 @@
 #include "rpc_workers.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #define THREADS_DEFAULT 8
 /* A simulation returns the events and changes of the transaction. */
@@ -94,7 +97,7 @@ struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
     for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
         workers->queues[kind].waiting.max = RPC_WORKERS_QUEUE_MAX;
     if (workers->stop_fd < 0)
-        log_fatal(EX_OSERR, "cannot create an eventfd", NULL);
+        log_fatal(EX_OSERR, "cannot create an eventfd", "reason=\"%s\"", strerror(errno));
     for (unsigned i = 0; i < workers->count; i++) {
         struct worker *worker = &workers->threads[i];
         worker->workers = workers;
@@ -102,8 +105,7 @@ struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
             .timeout_ms = RPC_WORKERS_CALL_MS,
             .max_body = ANSWER_MAX,
             .cancel_fd = workers->stop_fd});
-        if (pthread_create(&worker->thread, NULL, run, worker) != 0)
-            log_fatal(EX_OSERR, "cannot create a thread", NULL);
+        thread_start(&worker->thread, run, worker);
     }
     return workers;
 }

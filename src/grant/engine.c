@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "engine_state.h"
 
 int64_t engine_replica_number(void)
@@ -50,12 +50,6 @@ static void wake_listener(struct engine *engine)
         log_error("cannot wake the thread that listens for released accounts", NULL);
 }
 
-static void start_thread(pthread_t *thread, void *(*run)(void *), void *context)
-{
-    if (pthread_create(thread, NULL, run, context) != 0)
-        log_fatal(EX_OSERR, "cannot create a thread", NULL);
-}
-
 enum err engine_start(const struct engine_settings *settings, struct engine **out, struct detail *detail)
 {
     struct engine *engine = NEW(struct engine);
@@ -85,14 +79,14 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     const bool same = text_equal(settings->database_url, settings->database_direct_url);
     const enum db_kind kind = same ? DB_DIRECT : DB_POOLED;
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);
-    start_thread(&engine->listener_thread, engine_listen, engine);
-    start_thread(&engine->deadline_thread, engine_watch_deadlines, engine);
+    thread_start(&engine->listener_thread, engine_listen, engine);
+    thread_start(&engine->deadline_thread, engine_watch_deadlines, engine);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;
         worker->db = db_new(&(struct db_settings){
             .url = settings->database_url, .kind = kind, .name = "fairway grant", .generic_plans = true});
-        start_thread(&worker->thread, engine_worker_run, worker);
+        thread_start(&worker->thread, engine_worker_run, worker);
     }
     *out = engine;
     return ERR_OK;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "pool/accounts.h"
 
 /* How often deadlines are checked while anyone waits. */
@@ -253,12 +253,6 @@ static void *look_up_leases(void *context)
 
 /* ---- */
 
-static void start_thread(pthread_t *thread, void *(*run)(void *), struct watch *watch)
-{
-    if (pthread_create(thread, NULL, run, watch) != 0)
-        log_fatal(EX_OSERR, "cannot create a thread", NULL);
-}
-
 enum err watch_start(const char *database_direct_url, struct watch **out, struct detail *detail)
 {
     struct watch *watch = NEW(struct watch);
@@ -275,8 +269,8 @@ enum err watch_start(const char *database_direct_url, struct watch **out, struct
     pthread_condattr_destroy(&monotonic);
     watch->db =
         db_new(&(struct db_settings){.url = database_direct_url, .kind = DB_DIRECT, .name = "fairway watch"});
-    start_thread(&watch->lookup_thread, look_up_leases, watch);
-    start_thread(&watch->deadline_thread, watch_deadlines, watch);
+    thread_start(&watch->lookup_thread, look_up_leases, watch);
+    thread_start(&watch->deadline_thread, watch_deadlines, watch);
     *out = watch;
     return ERR_OK;
 }

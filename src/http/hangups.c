@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 /*
  * A socket stays in the epoll set until it is closed, so that many requests on one connection need one system
@@ -108,9 +109,7 @@ struct hangups *hangups_start(void)
     if (hangups->epoll < 0 || hangups->wake < 0 ||
         epoll_ctl(hangups->epoll, EPOLL_CTL_ADD, hangups->wake, &event) != 0)
         log_fatal(EX_OSERR, "cannot create an epoll set", "reason=\"%s\"", strerror(errno));
-    int failure = pthread_create(&hangups->thread, NULL, run, hangups);
-    if (failure != 0)
-        log_fatal(EX_OSERR, "cannot create a thread", "reason=\"%s\"", strerror(failure));
+    thread_start(&hangups->thread, run, hangups);
     return hangups;
 }
 

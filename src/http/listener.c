@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "connections.h"
 
 enum {
@@ -168,9 +169,7 @@ struct listener *listener_new(const struct address_sockets *sockets, const struc
 
 void listener_start(struct listener *listener)
 {
-    int failure = pthread_create(&listener->thread, NULL, run, listener);
-    if (failure != 0)
-        log_fatal(EX_OSERR, "cannot start the listener", "reason=\"%s\"", strerror(failure));
+    thread_start(&listener->thread, run, listener);
 }
 
 void listener_refuse(struct listener *listener)

@@ -122,6 +122,16 @@ static enum err charge(
     return e;
 }
 
+static void log_over_budget(
+    struct handle_state *state, const struct hash *inner_hash, const struct detail *detail)
+{
+    char hash[HASH_HEX_SIZE];
+    if (!handle_may_warn(state))
+        return;
+    hash_encode(inner_hash, hash);
+    log_warn("fee bump not signed", "transaction=%s detail=\"%s\"", hash, detail->text);
+}
+
 static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, const struct sealed_seed *sealed,
     int64_t fee_stroops, struct hash *hash, struct buf *envelope, struct detail *detail)
 {
@@ -132,9 +142,12 @@ static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, cons
     if ((e = envelope_decode(xdr, &inner, detail)) != ERR_OK)
         return e;
     const struct hash inner_hash = envelope_hash(&state->ring->network, &inner);
-    if ((e = check_inner(state, &inner, &inner_hash, sealed, fee_stroops, detail)) != ERR_OK ||
-        (e = charge(state, &inner_hash, fee_stroops, detail)) != ERR_OK)
+    if ((e = check_inner(state, &inner, &inner_hash, sealed, fee_stroops, detail)) != ERR_OK)
         return e;
+    if ((e = charge(state, &inner_hash, fee_stroops, detail)) != ERR_OK) {
+        log_over_budget(state, &inner_hash, detail);
+        return e;
+    }
     fee_bump_build(&inner, &state->ring->distribution, fee_stroops, &transaction);
     *hash = fee_bump_hash(&state->ring->network, buf_bytes(&transaction));
     if ((e = ring_sign_as_distribution(state->ring, hash, &signature)) == ERR_OK)
@@ -162,8 +175,6 @@ enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request
             (e = wire_get_bytes(request, &xdr)) != ERR_OK)
             return e;
         enum err result = sign_fee_bump(state, xdr, &sealed, fee_stroops, &hash, &envelope, &detail);
-        if (result == ERR_KEYD_BUDGET && handle_may_warn(state))
-            log_warn("fee bump not signed", "detail=\"%s\"", detail.text);
         handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     }
     return ERR_OK;

@@ -30,6 +30,15 @@ static const struct rule {
     [WIRE_PROVISIONING] = {false, true, false, 4096, handle_provisioning},
 };
 
+static const char *const violation_reasons[] = {
+    [VIOLATION_UNKNOWN] = "unknown message",
+    [VIOLATION_MODE] = "message of another command",
+    [VIOLATION_TURN] = "message out of order",
+    [VIOLATION_OVERSIZED] = "message too long",
+    [VIOLATION_TRUNCATED] = "message truncated",
+    [VIOLATION_MALFORMED] = "message does not decode",
+};
+
 static enum server_violation check(const struct wire_header *header, enum keyd_mode mode, bool loaded)
 {
     if (header->type >= WIRE_TYPE_COUNT || rules[header->type].handle == NULL)
@@ -68,8 +77,8 @@ static int handle_one(
     if (found == VIOLATION_NONE)
         found = answer_to(state, header.type, request, answer);
     if (found != VIOLATION_NONE) {
-        log_error("protocol violation; the key process exits", "exit=%d message=%u length=%u", (int)found,
-            header.type, header.len);
+        log_error("protocol violation; the key process exits", "reason=\"%s\" message=%u length=%u exit=%d",
+            violation_reasons[found], header.type, header.len, (int)found);
         return (int)found;
     }
     if (!wire_write(fd, header.type, buf_bytes(answer), -1))

@@ -52,6 +52,8 @@ test('fee bumps over the stroops of an hour get 503, and leases go on', async ()
   for (let i = 0; i < 3; i++) // charged once
     assert.equal((await bump(one, MAX_FEE - 2 * LEAST_FEE)).status, 200);
   refused(await bump(other, MAX_FEE), /KEYD_MAX_FEES_PER_HOUR=200000/, service);
+  const hash = Buffer.from(TransactionBuilder.fromXDR(other, world.passphrase).hash()).toString('hex');
+  assert.match(service.log, new RegExp(`level=warn .*msg="fee bump not signed" transaction=${hash} detail="`));
   assert.equal((await bump(one, MAX_FEE - LEAST_FEE)).status, 200); // the difference
   assert.equal((await bump(other, LEAST_FEE)).status, 200);
   assert.equal((await lease(service)).status, 201);
