@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the files that compose.yaml reads: secrets/ (the master key, the distribution account's seed, the database's password) and .env (the
+# Makes the files that compose.yaml reads: secrets/ (the master key, the distribution account's seed, the database's passwords) and .env (the
 # network, and the user that owns the secrets). Does not change files that exist.
 set -eu
 cd "$(dirname "$0")"
@@ -40,10 +40,9 @@ password() {
     od -An -v -tx1 -N16 /dev/urandom | tr -d ' \n'
 }
 
-services() { # both roles of roles.sql, as connection services of libpq
-    for role in fairway fairway_owner; do
-        printf '[%s]\nhost=postgres\ndbname=fairway\nuser=%s\npassword=%s\n' $role $role "$(cat secrets/database.password)"
-    done
+service() { # ROLE: a role of roles.sql, as a connection service of libpq. Its password is the one that passwords.sql computes.
+    role_password=$(printf '%s' "$1$(cat secrets/database.password)" | sha256sum | cut -d ' ' -f 1)
+    printf '[%s]\nhost=postgres\ndbname=fairway\nuser=%s\npassword=%s\n' "$1" "$1" "$role_password"
 }
 
 settings() {
@@ -74,6 +73,7 @@ END
 make secrets/master.key head -c 32 /dev/urandom
 make secrets/distribution.seed new_seed
 make secrets/database.password password
-make secrets/pg_service.conf services
+make secrets/pg_service.conf service fairway
+make secrets/pg_service_owner.conf service fairway_owner
 make .env settings
 chmod 600 .env

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -15,7 +16,22 @@ let world, service, users, superuser, owner;
 
 const psql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, ...args]);
 const asSuperuser = async text => (await psql(superuser.href, '-c', text)).stdout.trim();
-const inRole = (name, password) => Object.assign(new URL(superuser), { username: name, password });
+const inRole = name => Object.assign(new URL(superuser), { username: name, password: passwordOf(name) });
+
+// What docker/secrets.sh makes for compose.yaml. docker/passwords.sql gives the roles the same passwords.
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-roles-'));
+const secret = name => fs.readFileSync(path.join(folder, 'secrets', name), 'utf8');
+const serviceFiles = { fairway: 'pg_service.conf', fairway_owner: 'pg_service_owner.conf' };
+/** The roles of roles.sql have these passwords, other roles of this test their name. */
+const passwordOf = role => role in serviceFiles ? /^password=(.+)$/m.exec(secret(serviceFiles[role]))[1] : role;
+const inDocker = file => new URL(`../../docker/${file}`, import.meta.url).pathname;
+
+async function makePasswords() {
+  fs.copyFileSync(inDocker('secrets.sh'), path.join(folder, 'secrets.sh'));
+  await run('sh', [path.join(folder, 'secrets.sh')]);
+  const env = { ...process.env, POSTGRES_PASSWORD: secret('database.password') };
+  await run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', inDocker('passwords.sql'), superuser.href], { env });
+}
 
 before(async () => {
   world = await startWorld({ accounts: 0 });
@@ -24,18 +40,28 @@ before(async () => {
   await psql(first.href, '-c', `CREATE ROLE root SUPERUSER LOGIN PASSWORD '${first.password}'`, '-c', 'CREATE DATABASE separate');
   superuser = Object.assign(new URL(first), { username: 'root', pathname: '/separate' });
   await asSuperuser('ALTER ROLE fairway RENAME TO initial');
-  await psql(superuser.href, '-f', new URL('../../docker/roles.sql', import.meta.url).pathname);
-  for (const role of ['fairway', 'fairway_owner'])
-    await asSuperuser(`ALTER ROLE ${role} PASSWORD '${role}'`);
-  owner = inRole('fairway_owner', 'fairway_owner').href;
+  await psql(superuser.href, '-f', inDocker('roles.sql'));
+  await makePasswords();
+  owner = inRole('fairway_owner').href;
   world.env.DATABASE_URL = owner;
   await world.fairway('migrate');
-  world.env.DATABASE_URL = inRole('fairway', 'fairway').href;
+  world.env.DATABASE_URL = inRole('fairway').href;
   await world.fairway('ensure-accounts', String(ACCOUNTS));
   service = await world.serve();
   users = [await world.newAccount(), await world.newAccount()];
 });
-after(() => world?.stop());
+after(async () => {
+  await world?.stop();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+test('a service file of secrets.sh has the password of its own role alone', () => {
+  assert.notEqual(passwordOf('fairway'), passwordOf('fairway_owner'));
+  for (const [role, file] of Object.entries(serviceFiles)) {
+    assert.deepEqual(secret(file).match(/^(\[|user=|password=).*$/gm), [`[${role}]`, `user=${role}`, `password=${passwordOf(role)}`]);
+    assert.ok(!secret(file).includes(secret('database.password')), 'the password of the superuser');
+  }
+});
 
 test('every command but migrate works without owning anything', TIMEOUT, async () => {
   const lease = await payThrough(world, service, ...users);
@@ -105,7 +131,7 @@ test('a role that may only read history can neither make nor drop partitions', T
   await asSuperuser("CREATE ROLE reader LOGIN PASSWORD 'reader'");
   await asSuperuser('GRANT USAGE ON SCHEMA fairway TO reader');
   await asSuperuser('GRANT SELECT ON ALL TABLES IN SCHEMA fairway TO reader');
-  const reader = inRole('reader', 'reader').href;
+  const reader = inRole('reader').href;
   await psql(reader, '-c', 'SELECT count(*) FROM fairway.lease_history');
   for (const call of ["drop_history('0')", 'add_partitions(current_date, current_date)'])
     await assert.rejects(psql(reader, '-c', `SELECT fairway.${call}`), ({ stderr }) => /permission denied/.test(stderr), call);
@@ -129,8 +155,8 @@ test('a database with one role is separated as docker/README.md says', TIMEOUT, 
   await asSuperuser("CREATE ROLE old LOGIN PASSWORD 'old'");
   await asSuperuser('CREATE DATABASE combined');
   await asSuperuser('GRANT CREATE ON DATABASE combined TO old');
-  const at = (role, password) => Object.assign(inRole(role, password), { pathname: '/combined' }).href;
-  const asRole = (role, ...args) => run(fairway, args, { env: { ...world.env, DATABASE_URL: at(role, role) } });
+  const at = role => Object.assign(inRole(role), { pathname: '/combined' }).href;
+  const asRole = (role, ...args) => run(fairway, args, { env: { ...world.env, DATABASE_URL: at(role) } });
   await asRole('old', 'migrate');
   const { hostname, port, password } = superuser;
   // The roles exist in this cluster and have their passwords; roles.sql then only grants.
@@ -139,9 +165,9 @@ test('a database with one role is separated as docker/README.md says', TIMEOUT, 
   await asRole('fairway_owner', 'migrate');
   for (const role of ['old', 'fairway']) {
     await asRole(role, 'accounts');
-    await psql(at(role, role), '-c', 'UPDATE fairway.channel_accounts SET state = state', '-c', "SELECT fairway.drop_history('7 days')",
+    await psql(at(role), '-c', 'UPDATE fairway.channel_accounts SET state = state', '-c', "SELECT fairway.drop_history('7 days')",
       '-c', 'SELECT fairway.add_partitions(current_date, current_date)');
-    await assert.rejects(psql(at(role, role), '-c', 'ALTER TABLE fairway.channel_accounts DISABLE TRIGGER ALL'), /must be owner/);
+    await assert.rejects(psql(at(role), '-c', 'ALTER TABLE fairway.channel_accounts DISABLE TRIGGER ALL'), /must be owner/);
   }
 });
 

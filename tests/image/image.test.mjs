@@ -58,9 +58,10 @@ async function makeSecrets() {
 before(async () => {
   await makeSecrets();
   const server = await startDatabase();
-  const service = path.join(secrets, 'pg_service.conf');
-  const text = fs.readFileSync(service, 'utf8').replaceAll('host=postgres', `host=${server.hostname}\nport=${server.port}`);
-  fs.writeFileSync(service, text);
+  for (const name of ['pg_service.conf', 'pg_service_owner.conf']) {
+    const file = path.join(secrets, name);
+    fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('host=postgres', `host=${server.hostname}\nport=${server.port}`));
+  }
   localnet = await startLocalnet({ port: 0, ledgerMs: 1000 });
   world.network = new rpc.Server(localnet.url, { allowHttp: true });
   world.passphrase = localnet.network.passphrase;
@@ -146,7 +147,7 @@ test('keygen writes a key into a mounted folder', async () => {
 
 test('the migrating role creates the schema, the serving role cannot', async () => {
   assert.notEqual((await container(['migrate'])).code, 0);
-  await succeeds(['migrate'], { DATABASE_URL: 'postgresql:///?service=fairway_owner' });
+  await succeeds(['migrate'], { DATABASE_URL: 'postgresql:///?service=fairway_owner', PGSERVICEFILE: '/run/secrets/pg_service_owner.conf' });
 });
 
 test('ensure-accounts creates the accounts as the serving role', async () => {
