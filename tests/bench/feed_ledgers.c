@@ -46,6 +46,9 @@ static const char sql_open[] =
     " AND (NOT $1 OR EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.lease_hash = a.lease_hash"
     "   AND b.granted_at = a.locked_at))";
 
+/* Planning the statement anew for each ledger would take longer over a long history. */
+static const char sql_one_plan[] = "SET plan_cache_mode = force_generic_plan";
+
 static void include_leases(const struct db_rows *open, struct built_ledger *ledger,
     struct built_transaction *transactions, struct built_account *accounts)
 {
@@ -141,7 +144,9 @@ int main(int argc, char **argv)
         .retention_s = 30 * 86400}; /* longer than the history of a bench: none of it is dropped */
     struct ingest *ingest;
     struct detail detail = {0};
-    if (ingest_start(&settings, &ingest, &detail) != ERR_OK) {
+    AUTO_ROWS none = NULL;
+    if (db_query(source.db, DB_SQL0(sql_one_plan), &none, &detail) != ERR_OK ||
+        ingest_start(&settings, &ingest, &detail) != ERR_OK) {
         fprintf(stderr, "feed_ledgers: %s\n", detail.text);
         return 1;
     }
