@@ -46,7 +46,7 @@ static const char sql_open[] =
     " AND (NOT $1 OR EXISTS (SELECT FROM fairway.fee_bumps b WHERE b.lease_hash = a.lease_hash"
     "   AND b.granted_at = a.locked_at))";
 
-/* Planning the statement anew for each ledger would take longer over a long history. */
+/* One plan for all ledgers: with a long history, making a plan takes longer. */
 static const char sql_one_plan[] = "SET plan_cache_mode = force_generic_plan";
 
 static void include_leases(const struct db_rows *open, struct built_ledger *ledger,
