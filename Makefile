@@ -84,9 +84,9 @@ endef
 $(foreach m,$(PRESENT),$(eval $(call module_library,$(m))))
 
 # The migrations are embedded in the program.
-$(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql)
+$(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql migrations/functions/*.sql)
 	@mkdir -p $(@D)
-	$(Q)sh src/db/embed.sh migrations/*.sql > $@
+	$(Q)sh src/db/embed.sh migrations > $@
 $(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
 

@@ -17,3 +17,4 @@ GRANT CREATE ON DATABASE :"DBNAME" TO fairway_owner;
 -- Applies to everything that fairway_owner creates, also in later versions.
 ALTER DEFAULT PRIVILEGES FOR ROLE fairway_owner GRANT USAGE ON SCHEMAS TO fairway;
 ALTER DEFAULT PRIVILEGES FOR ROLE fairway_owner GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO fairway;
+ALTER DEFAULT PRIVILEGES FOR ROLE fairway_owner GRANT EXECUTE ON FUNCTIONS TO fairway;

@@ -25,6 +25,6 @@ int cmd_migrate(const struct config *config)
     db_free(db);
     if (e != ERR_OK)
         return command_failed(e, &detail, "migrate failed");
-    printf("%zu migrations applied\n", applied);
+    printf("schema %s: %zu files applied\n", applied > 0 ? "updated" : "is up to date", applied);
     return EX_OK;
 }

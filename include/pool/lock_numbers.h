@@ -11,9 +11,10 @@
 #include "stellar/ids.h"
 
 /* Locks that are the same for every network: their number is hashtext() of this text. MIGRATE_LOCK_TEXT
- * (db/migrate.h) is the third. */
+ * (db/migrate.h) is another one. */
 #define LOCK_TEXT_GRANTS "fairway grants"
 #define LOCK_TEXT_MASTER_KEYS "fairway master keys"
+#define LOCK_TEXT_HOUSEKEEPING "fairway housekeeping"
 
 /* Locks of one network, from its id: two networks never exclude each other. */
 struct lock_numbers {
@@ -25,7 +26,7 @@ struct lock_numbers lock_numbers_of(const struct network_id *network);
 
 /* Fills in the names for locks_read and returns their number. network NULL: without the locks of a network.
  */
-#define LOCK_NAMES_MAX 6
+#define LOCK_NAMES_MAX 7
 size_t lock_numbers_names(const struct network_id *network, struct lock_name out[static LOCK_NAMES_MAX]);
 
 #endif

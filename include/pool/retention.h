@@ -10,8 +10,6 @@ enum retention {
     RETENTION_HISTORY,    /* drops the leases of whole days, with their results and fee bumps, and the
                              idempotency keys of the days before yesterday; age since the grant */
     RETENTION_LEDGERS,    /* deletes ledgers, but the cursor's; age since their commit */
-    RETENTION_VERSIONS,   /* measures whether a walk along the pool visits many versions of each account, and
-                             tells claims */
 };
 
 #define RETENTION_DAYS_AHEAD 7
@@ -19,9 +17,8 @@ enum retention {
 /*
  * One step and one transaction. RETENTION_PARTITIONS extends the partitions by one day. RETENTION_HISTORY
  * drops one day: nothing of it is younger than keep_seconds, and no lease of it is open. RETENTION_LEDGERS
- * deletes at most limit rows. RETENTION_VERSIONS changes one row, and only when the result has changed. How
- * much a step reads does not depend on the size of the tables or the planner's statistics. While another
- * replica runs a step, it changes nothing instead of waiting.
+ * deletes at most limit rows. How much a step reads does not depend on the size of the tables or the
+ * planner's statistics. While another replica runs a step, it changes nothing instead of waiting.
  *
  * db is a DB_DIRECT session outside a transaction. *changed is the number of tables made or dropped, or of
  * rows deleted or changed (0 on error). Nothing is left to do for now when it is 0 or, for RETENTION_LEDGERS,

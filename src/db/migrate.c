@@ -1,6 +1,7 @@
+/* Applies and checks the schema. What it has applied is recorded with digests in fairway.migrations and
+ * fairway.functions; nothing else of the program reads or writes these two tables. */
 #include "db/migrate.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,7 +11,7 @@
 #include "embedded.h"
 #include "session.h"
 
-#define FILE_TIMEOUT_MS 600000 /* how long one migration may run */
+#define FILE_TIMEOUT_MS 600000 /* how long one file may run */
 #define RETRY_MS 60000         /* how long to retry when another process migrates or holds a table lock */
 #define OTHER_PROCESS_PAUSE_MS 100
 #define LOCK_PAUSE_MS 1000 /* lets queued sessions run before the next try */
@@ -19,139 +20,180 @@
 static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('" MIGRATE_LOCK_TEXT "'))";
 
 /* Checked first because CREATE SCHEMA IF NOT EXISTS needs the privilege even when the schema exists. */
-static const char sql_present[] = "SELECT to_regclass('fairway.migrations') IS NOT NULL";
+static const char sql_present[] =
+    "SELECT to_regclass('fairway.migrations') IS NOT NULL, to_regclass('fairway.functions') IS NOT NULL";
 
-static const char script_table[] =
+/* For the rest of the transaction: bodies of functions are checked when they run, because a file may name
+ * what a later one makes. */
+static const char sql_settings[] = "SELECT set_config('statement_timeout', $1, true),"
+                                   " set_config('check_function_bodies', 'off', true)";
+
+static const char script_tables[] =
     "CREATE SCHEMA IF NOT EXISTS fairway;"
     "CREATE TABLE fairway.migrations (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL,"
-    " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
+    " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp());"
+    "CREATE TABLE fairway.functions (name text PRIMARY KEY, digest text NOT NULL,"
+    " applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
 
-/* The first difference: a migration that is not applied (a.name NULL), that this binary does not have (k.name
- * NULL), or whose text differs. */
-static const char sql_compare[] =
+static const char script_revoke[] = "REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairway FROM PUBLIC";
+
+/* The migrations that differ: not applied (a.name NULL), not in this binary (k.name NULL), or with another
+ * text. */
+static const char sql_migrations[] =
     "SELECT coalesce(a.number, k.number::int4), a.name, k.name"
     " FROM fairway.migrations a FULL JOIN unnest($1, $2) WITH ORDINALITY AS k (name, sql, number)"
     " ON a.number = k.number"
-    " WHERE (a.name, a.digest) IS DISTINCT FROM (k.name, encode(sha256(k.sql), 'hex'))"
-    " ORDER BY 1 LIMIT 1";
+    " WHERE (a.name, a.digest) IS DISTINCT FROM (k.name, encode(sha256(k.sql), 'hex')) ORDER BY 1";
 
-static const char sql_record[] =
+/* The functions of this binary that are not applied with their present text, by place in its list. */
+static const char sql_functions[] =
+    "SELECT k.number::int4 FROM unnest($1, $2) WITH ORDINALITY AS k (name, sql, number)"
+    " LEFT JOIN fairway.functions a ON a.name = k.name"
+    " WHERE a.digest IS DISTINCT FROM encode(sha256(k.sql), 'hex') ORDER BY 1";
+
+static const char sql_record_migration[] =
     "INSERT INTO fairway.migrations (number, name, digest) VALUES ($1, $2, encode(sha256($3), 'hex'))";
 
-static const char sql_timeout[] = "SELECT set_config('statement_timeout', $1, true)";
+static const char sql_record_function[] =
+    "INSERT INTO fairway.functions (name, digest) VALUES ($1, encode(sha256($2), 'hex')) ON CONFLICT (name)"
+    " DO UPDATE SET digest = EXCLUDED.digest, applied_at = clock_timestamp()";
 
-struct difference {
-    bool any;
-    int32_t number;
-    bool applied, known;
-};
-
-static struct bytes sql_bytes(const struct embedded_migration *migration)
+static struct bytes text_of(const struct embedded_sql *file)
 {
-    return (struct bytes){(const uint8_t *)migration->sql, strlen(migration->sql)};
+    return (struct bytes){(const uint8_t *)file->sql, strlen(file->sql)};
 }
 
-static enum err compare(struct db *db, const struct embedded_migration list[], size_t count,
-    struct difference *difference, struct detail *detail)
+/* Runs a query whose two parameters are the names and the texts of the files. */
+static enum err query_files(struct db *db, const char *sql, const struct embedded_sql *files, size_t count,
+    struct db_rows **rows, struct detail *detail)
 {
     AUTO_FREE const char **names = NEW_ARRAY(count, const char *);
     AUTO_FREE struct bytes *texts = NEW_ARRAY(count, struct bytes);
-    AUTO_ROWS rows = NULL;
     for (size_t i = 0; i < count; i++) {
-        names[i] = list[i].name;
-        texts[i] = sql_bytes(&list[i]);
+        names[i] = files[i].name;
+        texts[i] = text_of(&files[i]);
     }
-    enum err e =
-        db_query(db, DB_SQL(sql_compare, DB_TEXTS(names, count), DB_BYTEAS(texts, count)), &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    *difference = (struct difference){.any = db_count(rows) != 0};
-    if (difference->any) {
-        difference->number = db_i32(rows, 0, 0);
-        difference->applied = !db_is_null(rows, 0, 1);
-        difference->known = !db_is_null(rows, 0, 2);
-    }
+    return db_query(db,
+        (struct db_statement){sql, (struct db_param[]){DB_TEXTS(names, count), DB_BYTEAS(texts, count)}, 2},
+        rows, detail);
+}
+
+/* Whether the row of sql_migrations is a migration that can be applied. */
+static enum err check_missing(const struct db_rows *rows, size_t row, struct detail *detail)
+{
+    const int number = (int)db_i32(rows, row, 0);
+    if (db_is_null(rows, row, 2))
+        return detail_set(detail, ERR_REFUSED,
+            "the database has migration %d, which this fairway does not have: run a newer fairway", number);
+    if (!db_is_null(rows, row, 1))
+        return detail_set(detail, ERR_REFUSED,
+            "migration %d was applied with a text that differs from this fairway's: use the build that "
+            "applied "
+            "it. A database of a build before the first release cannot be updated; use a new database",
+            number);
     return ERR_OK;
 }
 
-static enum err refuse(const struct difference *difference, struct detail *detail)
-{
-    if (!difference->known)
-        return detail_set(detail, ERR_REFUSED,
-            "the database has migration %" PRId32 ", which this fairway does not have: run a newer fairway",
-            difference->number);
-    return detail_set(detail, ERR_REFUSED,
-        "migration %" PRId32
-        " was applied with a text that differs from this fairway's: use the build that applied it",
-        difference->number);
-}
-
-static enum err table_present(struct db *db, bool *present, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL0(sql_present), &rows, detail);
-    if (e == ERR_OK)
-        *present = db_bool(rows, 0, 0);
-    return e;
-}
-
-static enum err apply(struct db *db, const struct embedded_migration *migration, struct detail *detail)
-{
-    AUTO_FREE char *limit_ms = mem_format("%d", FILE_TIMEOUT_MS);
-    struct detail why = {""};
-    enum err e = db_query(db, DB_SQL(sql_timeout, DB_TEXT(limit_ms)), NULL, &why);
-    if (e == ERR_OK)
-        e = session_run_script(db, migration->sql, FILE_TIMEOUT_MS, &why);
-    if (e == ERR_OK && !db->in_transaction)
-        e = detail_set(&why, ERR_INTERNAL, "it ends the transaction that it runs in");
-    if (e == ERR_OK)
-        e = db_query(db,
-            DB_SQL(sql_record, DB_I32(migration->number), DB_TEXT(migration->name),
-                DB_BYTEA(sql_bytes(migration))),
-            NULL, &why);
-    return e == ERR_OK ? e : detail_set(detail, e, "migration %s: %s", migration->name, why.text);
-}
-
 struct work {
-    const struct embedded_migration *list;
-    size_t count;
+    const struct embedded_schema *schema;
     struct detail *detail;
     bool locked;  /* it has the advisory lock; false: another process migrates */
     bool blocked; /* lock_timeout ended it */
-    int32_t done; /* the number of the migration that was applied; 0: none was missing */
+    size_t applied;
 };
 
-/* Takes the lock, creates the table and applies the first missing migration. */
-static enum err apply_missing(struct db *db, struct work *work)
+static enum err run_file(struct db *db, const struct embedded_sql *file, struct detail *detail)
 {
-    struct difference difference;
-    bool present = false;
+    struct detail why = {""};
+    enum err e = session_run_script(db, file->sql, FILE_TIMEOUT_MS, &why);
+    if (e == ERR_OK && !db->in_transaction)
+        e = detail_set(&why, ERR_INTERNAL, "it ends the transaction that it runs in");
+    return e == ERR_OK ? e : detail_set(detail, e, "%s: %s", file->name, why.text);
+}
+
+static enum err apply_functions(struct db *db, struct work *work)
+{
+    const struct embedded_schema *schema = work->schema;
+    AUTO_ROWS changed = NULL;
+    enum err e =
+        query_files(db, sql_functions, schema->functions, schema->function_count, &changed, work->detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(changed); row++) {
+        const struct embedded_sql *file = &schema->functions[db_i32(changed, row, 0) - 1];
+        e = run_file(db, file, work->detail);
+        if (e == ERR_OK)
+            e = db_query(db, DB_SQL(sql_record_function, DB_TEXT(file->name), DB_BYTEA(text_of(file))), NULL,
+                work->detail);
+        work->applied += e == ERR_OK;
+    }
+    return e;
+}
+
+static enum err apply_migrations(struct db *db, struct work *work, const struct db_rows *missing)
+{
+    enum err e = ERR_OK;
+    for (size_t row = 0; e == ERR_OK && row < db_count(missing); row++) {
+        const int32_t number = db_i32(missing, row, 0);
+        const struct embedded_sql *file = &work->schema->migrations[number - 1];
+        e = run_file(db, file, work->detail);
+        if (e == ERR_OK)
+            e = db_query(db,
+                DB_SQL(sql_record_migration, DB_I32(number), DB_TEXT(file->name), DB_BYTEA(text_of(file))),
+                NULL, work->detail);
+        work->applied += e == ERR_OK;
+    }
+    return e;
+}
+
+static enum err tables_present(struct db *db, bool *migrations, bool *functions, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL0(sql_present), &rows, detail);
+    if (e != ERR_OK)
+        return e;
+    *migrations = db_bool(rows, 0, 0);
+    *functions = db_bool(rows, 0, 1);
+    if (*migrations && !*functions)
+        return detail_set(detail, ERR_REFUSED,
+            "this database was made by a build before the first release and cannot be updated: use a new "
+            "database");
+    return ERR_OK;
+}
+
+static enum err apply_all(struct db *db, struct work *work)
+{
+    const struct embedded_schema *schema = work->schema;
+    AUTO_FREE char *limit_ms = mem_format("%d", FILE_TIMEOUT_MS);
     AUTO_ROWS locked = NULL;
+    AUTO_ROWS missing = NULL;
+    bool migrations = false, functions = false;
     enum err e = db_query(db, DB_SQL0(sql_lock), &locked, work->detail);
     if (e != ERR_OK)
         return e;
     work->locked = db_bool(locked, 0, 0);
     if (!work->locked)
         return ERR_OK;
-    e = table_present(db, &present, work->detail);
-    if (e == ERR_OK && !present)
-        e = session_run_script(db, script_table, FILE_TIMEOUT_MS, work->detail);
-    if (e == ERR_OK)
-        e = compare(db, work->list, work->count, &difference, work->detail);
-    if (e != ERR_OK || !difference.any)
+    if ((e = tables_present(db, &migrations, &functions, work->detail)) != ERR_OK ||
+        (e = db_query(db, DB_SQL(sql_settings, DB_TEXT(limit_ms)), NULL, work->detail)) != ERR_OK ||
+        (!migrations &&
+            (e = session_run_script(db, script_tables, FILE_TIMEOUT_MS, work->detail)) != ERR_OK) ||
+        (e = query_files(db, sql_migrations, schema->migrations, schema->migration_count, &missing,
+             work->detail)) != ERR_OK)
         return e;
-    if (difference.applied)
-        return refuse(&difference, work->detail);
-    work->done = difference.number;
-    return apply(db, &work->list[difference.number - 1], work->detail);
+    for (size_t row = 0; row < db_count(missing); row++)
+        if ((e = check_missing(missing, row, work->detail)) != ERR_OK)
+            return e;
+    if ((e = apply_functions(db, work)) == ERR_OK && (e = apply_migrations(db, work, missing)) == ERR_OK &&
+        work->applied > 0)
+        e = session_run_script(db, script_revoke, FILE_TIMEOUT_MS, work->detail);
+    return e;
 }
 
-static enum err apply_next(struct db *db, void *context)
+static enum err try_once(struct db *db, void *context)
 {
     struct work *work = context;
-    work->done = 0;
+    work->applied = 0;
     db->lock_refused = false;
-    enum err e = apply_missing(db, work);
+    enum err e = apply_all(db, work);
     work->blocked = e == ERR_DATABASE_UNAVAILABLE && db->lock_refused;
     return e;
 }
@@ -169,56 +211,71 @@ static enum err give_up(const struct work *work)
         RETRY_MS / 1000);
 }
 
-enum err migrate_list(struct db *direct, const struct embedded_migration *list, size_t count, size_t *applied,
-    struct detail *detail)
+enum err migrate_schema(
+    struct db *direct, const struct embedded_schema *schema, size_t *applied, struct detail *detail)
 {
     struct detail own = {""};
-    struct work work = {.list = list, .count = count, .detail = detail != NULL ? detail : &own};
-    int64_t deadline_ms = clock_ms() + RETRY_MS;
+    struct work work = {.schema = schema, .detail = detail != NULL ? detail : &own};
+    const int64_t deadline_ms = clock_ms() + RETRY_MS;
     *applied = 0;
     for (;;) {
         work.blocked = false;
-        enum err e = db_transaction(direct, apply_next, &work, work.detail);
+        enum err e = db_transaction(direct, try_once, &work, work.detail);
         if (e != ERR_OK && !work.blocked)
             return e;
-        if (e == ERR_OK && work.locked && work.done == 0)
-            return ERR_OK;
         if (e == ERR_OK && work.locked) {
-            log_info("migration applied", "name=%s", list[work.done - 1].name);
-            (*applied)++;
-            deadline_ms = clock_ms() + RETRY_MS;
-            continue;
+            *applied = work.applied;
+            return ERR_OK;
         }
         if (clock_left_ms(deadline_ms) == 0)
             return give_up(&work);
         if (work.blocked)
-            log_warn("migration waits for a table lock; retrying", "detail=\"%s\"", work.detail->text);
+            log_warn("the migration waits for a table lock; retrying", "detail=\"%s\"", work.detail->text);
         clock_sleep_ms(work.blocked ? LOCK_PAUSE_MS : OTHER_PROCESS_PAUSE_MS);
     }
 }
 
-enum err migrate_check_list(
-    struct db *db, const struct embedded_migration *list, size_t count, struct detail *detail)
+enum err migrate_check_schema(struct db *db, const struct embedded_schema *schema, struct detail *detail)
 {
-    struct difference difference = {.any = count != 0, .number = 1, .known = true};
-    bool present = false;
-    enum err e = table_present(db, &present, detail);
-    if (e == ERR_OK && present)
-        e = compare(db, list, count, &difference, detail);
-    if (e != ERR_OK || !difference.any)
+    AUTO_ROWS migrations = NULL;
+    AUTO_ROWS functions = NULL;
+    bool present = false, with_functions = false;
+    enum err e = tables_present(db, &present, &with_functions, detail);
+    if (e != ERR_OK)
         return e;
-    if (!difference.applied)
-        return detail_set(detail, ERR_REFUSED, "migration %" PRId32 " is not applied: run fairway migrate",
-            difference.number);
-    return refuse(&difference, detail);
+    if (!present)
+        return detail_set(detail, ERR_REFUSED, "the database has no schema: run fairway migrate");
+    e = query_files(db, sql_migrations, schema->migrations, schema->migration_count, &migrations, detail);
+    if (e == ERR_OK && db_count(migrations) > 0)
+        e = check_missing(migrations, 0, detail);
+    if (e == ERR_OK && db_count(migrations) > 0)
+        return detail_set(detail, ERR_REFUSED, "migration %d is not applied: run fairway migrate",
+            (int)db_i32(migrations, 0, 0));
+    if (e == ERR_OK)
+        e = query_files(db, sql_functions, schema->functions, schema->function_count, &functions, detail);
+    if (e == ERR_OK && db_count(functions) > 0)
+        return detail_set(detail, ERR_REFUSED,
+            "the database's function %s is not that of this fairway: run fairway migrate of the newest "
+            "version "
+            "that uses this database",
+            schema->functions[db_i32(functions, 0, 0) - 1].name);
+    return e;
+}
+
+static struct embedded_schema own_schema(void)
+{
+    return (struct embedded_schema){
+        embedded_migrations, embedded_migrations_count, embedded_functions, embedded_functions_count};
 }
 
 enum err migrate(struct db *direct, size_t *applied, struct detail *detail)
 {
-    return migrate_list(direct, embedded_migrations, embedded_migration_count, applied, detail);
+    const struct embedded_schema schema = own_schema();
+    return migrate_schema(direct, &schema, applied, detail);
 }
 
 enum err migrate_check(struct db *db, struct detail *detail)
 {
-    return migrate_check_list(db, embedded_migrations, embedded_migration_count, detail);
+    const struct embedded_schema schema = own_schema();
+    return migrate_check_schema(db, &schema, detail);
 }

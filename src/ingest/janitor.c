@@ -35,7 +35,7 @@ struct job {
     int64_t limit; /* rows of the next step */
 };
 
-#define JOBS 4
+#define JOBS 3
 
 struct janitor {
     struct db *db;
@@ -147,8 +147,7 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
             .lock_timeout_ms = LOCK_TIMEOUT_MS}),
         .jobs = {{"partitions", RETENTION_PARTITIONS, 0, STEP_ROWS_FIRST},
             {"history", RETENTION_HISTORY, settings->retention_s, STEP_ROWS_FIRST},
-            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
-            {"versions", RETENTION_VERSIONS, 0, STEP_ROWS_FIRST}},
+            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST}},
         .stop = settings->stop,
     };
     int error = pthread_create(&janitor->thread, NULL, run, janitor);

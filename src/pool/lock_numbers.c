@@ -17,6 +17,7 @@ size_t lock_numbers_names(const struct network_id *network, struct lock_name out
     size_t count = 0;
     out[count++] = (struct lock_name){.name = "grants", .text = LOCK_TEXT_GRANTS};
     out[count++] = (struct lock_name){.name = "master keys", .text = LOCK_TEXT_MASTER_KEYS};
+    out[count++] = (struct lock_name){.name = "housekeeping", .text = LOCK_TEXT_HOUSEKEEPING};
     out[count++] = (struct lock_name){.name = "migrations", .text = MIGRATE_LOCK_TEXT};
     if (network == NULL)
         return count;

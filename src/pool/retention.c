@@ -1,9 +1,12 @@
 #include "pool/retention.h"
 
 #include "base/mem.h"
+#include "pool/lock_numbers.h"
 
-/* The row lock excludes the steps of other replicas. */
-#define ALONE "WITH alone AS MATERIALIZED (SELECT FROM fairway.housekeeping FOR UPDATE SKIP LOCKED)"
+/* Empty while another replica runs a step. */
+#define ALONE                                                                                                \
+    "WITH alone AS MATERIALIZED (SELECT FROM (VALUES (1)) one"                                               \
+    " WHERE pg_try_advisory_xact_lock(hashtext('" LOCK_TEXT_HOUSEKEEPING "')))"
 
 /* Extends them by one day: all days after a long pause could take longer than statement_timeout. */
 static const char sql_partitions[] =
@@ -21,8 +24,6 @@ static const char sql_ledgers[] =
           "   WHERE o.committed_at < statement_timestamp() - make_interval(secs => $1::int8)"
           "   AND o.sequence < (SELECT c.sequence FROM fairway.cursor c)))";
 
-static const char sql_versions[] = ALONE " SELECT fairway.judge_versions() FROM alone";
-
 enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds, int64_t limit,
     size_t *changed, struct detail *detail)
 {
@@ -30,7 +31,6 @@ enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds
     const struct db_statement statement =
         what == RETENTION_PARTITIONS ? DB_SQL(sql_partitions, DB_I32(RETENTION_DAYS_AHEAD))
         : what == RETENTION_HISTORY  ? DB_SQL(sql_history, DB_I64(keep_seconds))
-        : what == RETENTION_VERSIONS ? DB_SQL0(sql_versions)
                                      : DB_SQL(sql_ledgers, DB_I64(keep_seconds), DB_I64(limit));
     enum err e = db_query(db, statement, &rows, detail);
     *changed = 0;

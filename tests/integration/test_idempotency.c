@@ -381,26 +381,6 @@ static void DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_l
     asked_wipe(&again);
 }
 
-/* By whatever code: on the same day the primary key refuses it, across midnight the check of the table. */
-static void DL9_a_key_of_today_or_yesterday_cannot_take_a_second_lease(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked;
-    static const char sql_second[] =
-        "INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)"
-        " SELECT '', 'a', sha256('b'), l.hash, l.granted_at FROM fairway.leases l"
-        " ORDER BY l.granted_at DESC LIMIT 1";
-    grant_keyed(pool, &asked, "a", "body");
-    asked_wipe(&asked);
-    test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(db_query(pool->db, DB_SQL0(sql_second), NULL, NULL), ERR_CONSTRAINT);
-    age_key(pool, "a", 1);
-    assert_int_equal(db_query(pool->db, DB_SQL0(sql_second), NULL, NULL), ERR_CONSTRAINT);
-    age_key(pool, "a", 1);
-    assert_int_equal(db_query(pool->db, DB_SQL0(sql_second), NULL, NULL), ERR_OK);
-    asked_wipe(&asked);
-}
-
 /* ---- replicas that race for one key */
 
 struct racer {
@@ -593,8 +573,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later, set_up,
             test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_a_key_of_today_or_yesterday_cannot_take_a_second_lease, set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it,
             set_up, test_pool_tear_down),
         cmocka_unit_test_setup_teardown(

@@ -113,7 +113,8 @@ static struct db *as_another_role(const struct ingest_world *world)
 {
     test_db_execf(&world->db,
         "CREATE ROLE other_%1$s LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA fairway TO other_%1$s;"
-        "GRANT ALL ON ALL TABLES IN SCHEMA fairway TO other_%1$s",
+        "GRANT ALL ON ALL TABLES IN SCHEMA fairway TO other_%1$s;"
+        "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fairway TO other_%1$s",
         world->db.name);
     AUTO_FREE char *url =
         mem_format("postgresql://other_%s:x@127.0.0.1:%u/%s", world->db.name, test_pg_port(), world->db.name);

@@ -216,8 +216,7 @@ static void DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_pr
     struct test_pool *pool = *state;
     struct asked asked;
     ask(pool, &asked);
-    test_db_exec(&pool->test, "DROP TRIGGER accounts_name_leases ON fairway.channel_accounts;"
-                              "ALTER TABLE fairway.leases DISABLE TRIGGER history_stays;" FAULTY(
+    test_db_exec(&pool->test, "ALTER TABLE fairway.leases DISABLE TRIGGER history_stays;" FAULTY(
                                   "DELETE FROM fairway.leases;") AT_COMMIT);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(asked.grant.state, GRANT_OPEN);

@@ -15,10 +15,30 @@
 #include "support/pg.h"
 #include "slowness.h"
 
-static const struct embedded_migration two[] = {
-    {1, "0001_first", "CREATE TABLE fairway.first (n integer); INSERT INTO fairway.first VALUES (1), (2);"},
-    {2, "0002_second", "-- a comment; with a semicolon\nCREATE TABLE fairway.second (n integer);"},
+static const struct embedded_sql two[] = {
+    {"0001_first", "CREATE TABLE fairway.first (n integer); INSERT INTO fairway.first VALUES (1), (2);"},
+    {"0002_second", "-- a comment; with a semicolon\nCREATE TABLE fairway.second (n integer);"},
 };
+
+/* A schema of these migrations, without functions. */
+static struct embedded_schema schema_of(const struct embedded_sql *migrations, size_t count)
+{
+    return (struct embedded_schema){.migrations = migrations, .migration_count = count};
+}
+
+static enum err migrate_list(
+    struct db *to, const struct embedded_sql *list, size_t count, size_t *out, struct detail *why)
+{
+    const struct embedded_schema schema = schema_of(list, count);
+    return migrate_schema(to, &schema, out, why);
+}
+
+static enum err migrate_check_list(
+    struct db *of, const struct embedded_sql *list, size_t count, struct detail *why)
+{
+    const struct embedded_schema schema = schema_of(list, count);
+    return migrate_check_schema(of, &schema, why);
+}
 
 static struct test_db database;
 static struct db *db;
@@ -62,26 +82,25 @@ static void only_missing_migrations_are_applied(void **state)
     assert_int_equal(applied, 1);
 }
 
-static void a_failed_migration_leaves_only_those_before_it(void **state)
+static void a_failed_migration_leaves_nothing(void **state)
 {
     (void)state;
-    const struct embedded_migration list[] = {
-        two[0], {2, "0002_broken",
-                    "CREATE TABLE fairway.half (n integer); SELECT 1 / 0; CREATE TABLE fairway.rest ()"}};
+    const struct embedded_sql list[] = {two[0],
+        {"0002_broken", "CREATE TABLE fairway.half (n integer); SELECT 1 / 0; CREATE TABLE fairway.rest ()"}};
     assert_int_equal(migrate_list(db, list, 2, &applied, &detail), ERR_INTERNAL);
-    assert_int_equal(applied, 1);
+    assert_int_equal(applied, 0);
     assert_non_null(strstr(detail.text, "0002_broken"));
     assert_non_null(strstr(detail.text, "division by zero"));
-    assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.migrations"), 1);
-    assert_int_equal(test_db_number(&database, "SELECT (to_regclass('fairway.half') IS NULL)::int::int8"), 1);
+    assert_int_equal(
+        test_db_number(&database, "SELECT (to_regclass('fairway.first') IS NULL)::int::int8"), 1);
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
-    assert_int_equal(applied, 1);
+    assert_int_equal(applied, 2);
 }
 
 static void a_migration_that_ends_its_transaction_is_refused(void **state)
 {
     (void)state;
-    const struct embedded_migration list[] = {{1, "0001_commits", "CREATE TABLE fairway.t (); COMMIT"}};
+    const struct embedded_sql list[] = {{"0001_commits", "CREATE TABLE fairway.t (); COMMIT"}};
     assert_int_equal(migrate_list(db, list, 1, &applied, &detail), ERR_INTERNAL);
     assert_int_equal(applied, 0);
     assert_non_null(strstr(detail.text, "0001_commits"));
@@ -91,11 +110,11 @@ static void a_migration_whose_text_changed_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
-    const struct embedded_migration changed[] = {{1, "0001_first", "CREATE TABLE fairway.other ()"}, two[1]};
+    const struct embedded_sql changed[] = {{"0001_first", "CREATE TABLE fairway.other ()"}, two[1]};
     assert_int_equal(migrate_list(db, changed, 2, &applied, &detail), ERR_REFUSED);
     assert_int_equal(migrate_check_list(db, changed, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 1"));
-    const struct embedded_migration renamed[] = {two[0], {2, "0002_other", two[1].sql}};
+    const struct embedded_sql renamed[] = {two[0], {"0002_other", two[1].sql}};
     assert_int_equal(migrate_check_list(db, renamed, 2, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2"));
 }
@@ -108,6 +127,56 @@ static void an_older_program_refuses_a_newer_database(void **state)
     assert_non_null(strstr(detail.text, "migration 2"));
     assert_int_equal(migrate_check_list(db, two, 1, &detail), ERR_REFUSED);
     assert_int_equal(migrate_check_list(db, two, 0, &detail), ERR_REFUSED);
+}
+
+static void a_database_of_a_build_without_functions_is_refused(void **state)
+{
+    (void)state;
+    test_db_exec(&database,
+        "CREATE SCHEMA fairway; CREATE TABLE fairway.migrations (number integer, name text,"
+        " digest text); INSERT INTO fairway.migrations VALUES (1, '0001_first', 'other')");
+    assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_REFUSED);
+    assert_non_null(strstr(detail.text, "use a new database"));
+    assert_int_equal(migrate_check_list(db, two, 2, &detail), ERR_REFUSED);
+    assert_non_null(strstr(detail.text, "use a new database"));
+}
+
+#define SECRET(name, number)                                                                                 \
+    "CREATE OR REPLACE FUNCTION fairway." name "() RETURNS int8 LANGUAGE sql SECURITY DEFINER"               \
+    " SET search_path = pg_catalog, pg_temp AS 'SELECT count(*) + " number " FROM fairway.first'"
+
+static void functions_are_applied_again_when_their_text_has_changed(void **state)
+{
+    (void)state;
+    const struct embedded_sql functions[] = {{"added", SECRET("added", "10")},
+        {"other", SECRET("other", "20")}},
+                              changed[] = {{"added", SECRET("added", "30")}, functions[1]};
+    struct embedded_schema schema = {two, 2, functions, 2};
+    assert_int_equal(migrate_schema(db, &schema, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 4);
+    assert_int_equal(migrate_check_schema(db, &schema, &detail), ERR_OK);
+    assert_int_equal(test_db_number(&database, "SELECT fairway.added()"), 12);
+    schema.functions = changed;
+    assert_int_equal(migrate_check_schema(db, &schema, &detail), ERR_REFUSED);
+    assert_non_null(strstr(detail.text, "function added"));
+    assert_int_equal(migrate_schema(db, &schema, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, 1);
+    assert_int_equal(migrate_check_schema(db, &schema, &detail), ERR_OK);
+    assert_int_equal(test_db_number(&database, "SELECT fairway.added() + fairway.other()"), 54);
+}
+
+static void functions_are_not_for_everyone(void **state)
+{
+    (void)state;
+    static const char allowed[] = "SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl,"
+                                  " acldefault('f', p.proowner))) a WHERE p.pronamespace ="
+                                  " 'fairway'::regnamespace AND a.grantee = 0";
+    const struct embedded_sql functions[] = {{"added", SECRET("added", "10")}};
+    const struct embedded_schema schema = {two, 2, functions, 1};
+    assert_int_equal(migrate_schema(db, &schema, &applied, &detail), ERR_OK);
+    assert_int_equal(test_db_number(&database, allowed), 0);
+    assert_int_equal(
+        test_db_number(&database, "SELECT count(*) FROM pg_proc p WHERE p.proname = 'added'"), 1);
 }
 
 static void check_requires_exactly_the_migrations_of_this_binary(void **state)
@@ -127,7 +196,7 @@ static void check_requires_exactly_the_migrations_of_this_binary(void **state)
 struct runner {
     pthread_t thread;
     struct db *db;
-    const struct embedded_migration *list; /* of two */
+    const struct embedded_sql *list; /* of two */
     enum err e;
     size_t applied;
 };
@@ -167,8 +236,8 @@ static enum err read_first(struct db *reader)
 static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried(void **state)
 {
     (void)state;
-    const struct embedded_migration list[] = {
-        two[0], {2, "0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
+    const struct embedded_sql list[] = {
+        two[0], {"0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
     struct db *reader = test_db_open(&database, DB_DIRECT);
     struct db *holder = db_new(&(struct db_settings){
         .url = database.url, .kind = DB_DIRECT, .name = "holder", .idle_transaction_timeout_ms = 60000});
@@ -216,15 +285,11 @@ static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **st
 static void the_migrations_of_this_binary_are_applied_once(void **state)
 {
     (void)state;
-    assert_true(embedded_migration_count > 0);
+    assert_true(embedded_migrations_count > 0 && embedded_functions_count > 0);
     assert_int_equal(migrate_check(db, &detail), ERR_REFUSED);
     assert_int_equal(migrate(db, &applied, &detail), ERR_OK);
-    assert_int_equal(applied, embedded_migration_count);
+    assert_int_equal(applied, embedded_migrations_count + embedded_functions_count);
     assert_int_equal(migrate_check(db, &detail), ERR_OK);
-    /* It had no leases. test_migrate_history migrates one that has some. */
-    assert_int_equal(
-        test_db_number(&database, "SELECT (to_regclass('fairway.leases_before_0010') IS NULL)::int::int8"),
-        1);
     struct test_db copy = test_db_new(TEST_DB_MIGRATED);
     struct db *other = test_db_open(&copy, DB_POOLED);
     assert_int_equal(migrate_check(other, &detail), ERR_OK);
@@ -238,10 +303,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_ITS_OWN_DATABASE(each_migration_is_applied_once),
         ON_ITS_OWN_DATABASE(only_missing_migrations_are_applied),
-        ON_ITS_OWN_DATABASE(a_failed_migration_leaves_only_those_before_it),
+        ON_ITS_OWN_DATABASE(a_failed_migration_leaves_nothing),
         ON_ITS_OWN_DATABASE(a_migration_that_ends_its_transaction_is_refused),
         ON_ITS_OWN_DATABASE(a_migration_whose_text_changed_is_refused),
         ON_ITS_OWN_DATABASE(an_older_program_refuses_a_newer_database),
+        ON_ITS_OWN_DATABASE(a_database_of_a_build_without_functions_is_refused),
+        ON_ITS_OWN_DATABASE(functions_are_applied_again_when_their_text_has_changed),
+        ON_ITS_OWN_DATABASE(functions_are_not_for_everyone),
         ON_ITS_OWN_DATABASE(check_requires_exactly_the_migrations_of_this_binary),
         ON_ITS_OWN_DATABASE(several_processes_may_migrate_at_the_same_time),
         ON_ITS_OWN_DATABASE(a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried),

@@ -245,11 +245,6 @@ static void a_lease_is_found_by_its_hash_whenever_it_was_granted(void **state)
     assert_found(&pool->test);
 }
 
-static const char sql_indexed_wrongly[] =
-    "SELECT count(*) FROM fairway.partitions p WHERE p.parent = 'leases'"
-    " AND (to_regclass('fairway.' || p.name || '_hour') IS NULL) ="
-    " (p.name NOT IN (SELECT replace(l.tableoid::regclass::text, 'fairway.', '') FROM fairway.leases l))";
-
 /* An hour of a local time may begin within an hour of UTC. */
 static void a_lease_is_found_by_its_hash_in_every_time_zone(void **state)
 {
@@ -259,23 +254,6 @@ static void a_lease_is_found_by_its_hash_in_every_time_zone(void **state)
         "SET timezone = 'Asia/Kathmandu';"
         "DO $$ BEGIN ASSERT (SELECT count(*) FROM fairway.find_leases((SELECT array_agg(l.hash)"
         " FROM fairway.leases l))) = (SELECT count(*) FROM fairway.leases); END $$");
-}
-
-/* Partitions with rows keep their indexes, which the look-ups can use too. */
-static void leases_from_before_migration_0022_are_found(void **state)
-{
-    (void)state;
-    struct test_db before = test_db_new(TEST_DB_EMPTY);
-    struct db *db = test_db_open(&before, DB_DIRECT);
-    size_t applied;
-    assert_int_equal(migrate_list(db, embedded_migrations, 21, &applied, NULL), ERR_OK);
-    add_leases(&before);
-    test_db_exec(&before, "SELECT fairway.add_partitions(current_date - 1, current_date + 9)");
-    assert_int_equal(migrate(db, &applied, NULL), ERR_OK);
-    assert_int_equal(test_db_number(&before, sql_indexed_wrongly), 0);
-    assert_found(&before);
-    db_free(db);
-    test_db_drop(&before);
 }
 
 /* ---- a day that somebody reads */
@@ -406,7 +384,6 @@ int main(void)
         TEST(leases_of_both_sides_of_midnight_are_found_and_settled),
         TEST(a_lease_is_found_by_its_hash_whenever_it_was_granted),
         TEST(a_lease_is_found_by_its_hash_in_every_time_zone),
-        cmocka_unit_test(leases_from_before_migration_0022_are_found),
         TEST(an_open_read_of_history_stops_housekeeping_and_no_grant),
         TEST(DX10_a_vacuum_of_a_day_does_not_stop_housekeeping),
         TEST(DX10_accounts_are_not_read_when_no_day_is_old),

@@ -316,3 +316,27 @@ void test_pg_thaw(void)
 {
     signal_all(SIGCONT);
 }
+
+static char *read_text(const char *path)
+{
+    char *text = mem_new(1 << 16, 1);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        give_up("open", path);
+    text[fread(text, 1, (1 << 16) - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+size_t test_db_broken_rules(struct db *db)
+{
+    AUTO_ROWS rows = NULL;
+    AUTO_FREE char *text = read_text("tests/assertions.sql");
+    *strrchr(text, ';') = '\0';
+    struct detail detail = {0};
+    if (db_query(db, (struct db_statement){text, NULL, 0}, &rows, &detail) != ERR_OK)
+        give_up("tests/assertions.sql", detail.text);
+    for (size_t row = 0; row < db_count(rows); row++)
+        fprintf(stderr, "%s: %s\n", db_text(rows, row, 0), db_text(rows, row, 1));
+    return db_count(rows);
+}

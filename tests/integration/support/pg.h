@@ -35,6 +35,8 @@ void test_db_drop(struct test_db *db);
 struct db *test_db_open(const struct test_db *db, enum db_kind kind);
 /* Runs SQL of any number of statements in a connection of its own, whose search_path is pg_catalog. */
 void test_db_exec(const struct test_db *db, const char *sql);
+/* Runs tests/assertions.sql on the connection and prints what it finds. Returns the number of rows. */
+size_t test_db_broken_rules(struct db *db);
 /* SQL that runs with none of the triggers that check and protect leases. */
 #define TEST_UNCHECKED(sql)                                                                                  \
     "SET session_replication_role = replica; " sql "; SET session_replication_role = origin;"

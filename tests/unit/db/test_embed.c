@@ -38,12 +38,15 @@ static void put(const char *name, const char *data, size_t len)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs embed.sh on the named files of the folder (separated by spaces), with its output in out.c there.
+/* Runs embed.sh on a folder with the named files of this one (separated by spaces), with its output in out.c.
  * Returns its exit code. */
 static int embed(const char *files)
 {
     AUTO_FREE char *command =
-        mem_format("here=$PWD; cd '%s' && sh \"$here/src/db/embed.sh\" %s >out.c 2>err", folder, files);
+        mem_format("here=$PWD; cd '%s' && rm -rf in && mkdir -p in/functions && for f in %s;"
+                   " do case $f in f_*) cp $f in/functions ;; *) cp $f in ;; esac; done;"
+                   " sh \"$here/src/db/embed.sh\" in >out.c 2>err",
+            folder, files);
     return WEXITSTATUS(system(command));
 }
 
@@ -63,7 +66,7 @@ static size_t read_array(uint8_t out[], size_t size)
                 break;
             out[len++] = (uint8_t)byte;
         }
-        inside = strstr(line, "sql_1[]") != NULL || (inside && strchr(line, '}') == NULL);
+        inside = strstr(line, "migrations_1[]") != NULL || (inside && strchr(line, '}') == NULL);
     }
     fclose(file);
     return len;
@@ -97,9 +100,11 @@ static void the_generated_source_compiles_and_has_the_count(void **state)
     (void)state;
     put("0001_a.sql", "SELECT 1;\n", 10);
     put("0002_b.sql", "SELECT 2;\n", 10);
+    put("f_one.sql", "SELECT 3;\n", 10);
     static const struct {
         const char *files, *count;
-    } cases[] = {{"0001_a.sql 0002_b.sql", "count = 2;"}, {"'none/*.sql'", "count = 0;"}};
+    } cases[] = {{"0001_a.sql 0002_b.sql", "migrations_count = 2;"}, {"", "migrations_count = 0;"},
+        {"f_one.sql 0001_a.sql", "functions_count = 1;"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(embed(cases[i].files), 0);
         AUTO_FREE char *command =
@@ -113,9 +118,8 @@ static void the_generated_source_compiles_and_has_the_count(void **state)
 static void a_wrong_number_or_name_stops_the_build(void **state)
 {
     (void)state;
-    /* arguments of embed.sh; names are the files that exist */
     static const char *const bad[] = {"0002_b.sql", "0001_a.sql 0003_c.sql", "0001_a.sql 0001_b.sql",
-        "1_a.sql", "0001.sql", "0001_.sql", "a.sql", "0002_b.sql 0001_a.sql"};
+        "1_a.sql", "0001.sql", "0001_.sql", "a.sql"};
     static const char *const names[] = {
         "0001_a.sql", "0001_b.sql", "0002_b.sql", "0003_c.sql", "1_a.sql", "0001.sql", "0001_.sql", "a.sql"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -124,21 +128,26 @@ static void a_wrong_number_or_name_stops_the_build(void **state)
         assert_int_equal(embed(bad[i]), 1);
 }
 
-static void this_binary_has_its_migrations(void **state)
+static void check_files(const char *pattern, const struct embedded_sql files[], size_t count)
 {
-    (void)state;
-    assert_true(embedded_migration_count >= 1);
-    for (size_t i = 0; i < embedded_migration_count; i++) {
-        assert_int_equal(embedded_migrations[i].number, i + 1);
-        AUTO_FREE char *path = mem_format("migrations/%s.sql", embedded_migrations[i].name);
+    assert_true(count >= 1);
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *path = mem_format("%s/%s.sql", pattern, files[i].name);
         FILE *file = fopen(path, "r");
         assert_non_null(file);
-        size_t len = strlen(embedded_migrations[i].sql);
+        size_t len = strlen(files[i].sql);
         AUTO_FREE char *text = NEW_ARRAY(len + 2, char);
         assert_int_equal(fread(text, 1, len + 1, file), len);
-        assert_string_equal(text, embedded_migrations[i].sql);
+        assert_string_equal(text, files[i].sql);
         fclose(file);
     }
+}
+
+static void this_binary_has_its_files(void **state)
+{
+    (void)state;
+    check_files("migrations", embedded_migrations, embedded_migrations_count);
+    check_files("migrations/functions", embedded_functions, embedded_functions_count);
 }
 
 int main(void)
@@ -148,7 +157,7 @@ int main(void)
         cmocka_unit_test(an_empty_file_is_an_empty_text),
         cmocka_unit_test(the_generated_source_compiles_and_has_the_count),
         cmocka_unit_test(a_wrong_number_or_name_stops_the_build),
-        cmocka_unit_test(this_binary_has_its_migrations),
+        cmocka_unit_test(this_binary_has_its_files),
     };
     return cmocka_run_group_tests_name("db/embed", tests, make_folder, remove_folder);
 }

@@ -1,0 +1,46 @@
+-- Where ingestion is, whether leases may be granted, and what the distribution account can spend.
+
+-- A recent window of committed ledgers; the newest is the cursor's.
+CREATE TABLE fairway.ledgers (
+    sequence          bigint PRIMARY KEY CHECK (sequence BETWEEN 1 AND 4294967295),
+    hash              bytea NOT NULL CHECK (octet_length(hash) = 32),
+    previous_hash     bytea NOT NULL CHECK (octet_length(previous_hash) = 32),
+    protocol          integer NOT NULL,
+    close_time        bigint NOT NULL CHECK (close_time > 0), -- Unix seconds
+    transaction_count integer NOT NULL,
+    settled_count     integer NOT NULL,
+    committed_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- The last committed ledger, and the term of the leader that may commit the next one.
+CREATE TABLE fairway.cursor (
+    only_row       boolean PRIMARY KEY WITH (deduplicate_items = off) DEFAULT true CHECK (only_row),
+    sequence       bigint NOT NULL REFERENCES fairway.ledgers (sequence) DEFERRABLE INITIALLY DEFERRED,
+    hash           bytea NOT NULL CHECK (octet_length(hash) = 32),
+    close_time     bigint NOT NULL CHECK (close_time > 0),
+    term           bigint NOT NULL DEFAULT 0,
+    grants_allowed boolean NOT NULL DEFAULT true,
+    grants_reason  text, -- why not
+    -- The database in which this row was last trusted. Another cluster has another identifier, the end of a recovery begins a new timeline, and
+    -- a dump that is restored into its own cluster has another home. A copied volume leaves no trace: for that there is `fairway hold`.
+    system_identifier bigint NOT NULL DEFAULT (fairway.identity()).system_identifier,
+    timeline          integer NOT NULL DEFAULT (fairway.identity()).timeline,
+    home              text NOT NULL DEFAULT (fairway.identity()).home,
+    -- No lease is granted until a ledger has closed after this (Unix seconds): then every forgotten lease is dead.
+    held_until     bigint,
+    hold_reason    text,
+    CHECK (grants_allowed = (grants_reason IS NULL)),
+    CHECK ((held_until IS NULL) = (hold_reason IS NULL))
+);
+
+-- What the distribution account can spend. No row: not known yet, or not any more because ledgers were lost.
+CREATE TABLE fairway.funds (
+    only_row            boolean PRIMARY KEY WITH (deduplicate_items = off) DEFAULT true CHECK (only_row),
+    ledger              bigint NOT NULL, -- as of which the account is known
+    -- Amounts in stroops. An account that does not exist has 0 of everything.
+    balance             bigint NOT NULL,
+    reserves            bigint NOT NULL, -- base reserves that the balance must cover
+    selling_liabilities bigint NOT NULL,
+    base_reserve        bigint NOT NULL, -- of the network
+    spendable           bigint NOT NULL CHECK (spendable >= 0)
+);

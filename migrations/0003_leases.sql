@@ -1,0 +1,72 @@
+-- History, which is only appended: leases as they were granted, how they ended, fee bumps, idempotency keys. Each table has one partition a day
+-- (UTC), by the time of the grant (granted_at), which is dropped as a whole. Who knows granted_at reads one partition.
+--
+-- A hash is random. In an index that starts with it, each row would go to another page of a whole day's entries. So the indexes of leases and
+-- results start with the time of the grant: that of leases with hour_key(), the only index it has. add_partitions() makes them.
+
+CREATE TABLE fairway.leases (
+    hash            bytea NOT NULL CHECK (octet_length(hash) = 32),
+    account         text NOT NULL,
+    sequence        bigint NOT NULL,
+    sequence_ledger bigint, -- of the account when it was leased: part of the answer
+    client          text NOT NULL, -- '' when nobody is authenticated
+    envelope        bytea NOT NULL, -- as answered: a retry returns these bytes, it never signs again
+    max_time        bigint NOT NULL, -- Unix seconds
+    max_ledger      bigint, -- exclusive; NULL: none
+    request_id      text NOT NULL,
+    granted_at      timestamptz NOT NULL
+) PARTITION BY RANGE (granted_at); -- UNIQUE (hour_key(granted_at, hash))
+
+-- How leases ended. A lease without a row here is open.
+CREATE TABLE fairway.lease_results (
+    hash        bytea NOT NULL,
+    granted_at  timestamptz NOT NULL, -- of the lease
+    settled_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    result      text NOT NULL CHECK (result IN ('confirmed', 'failed', 'expired', 'superseded', 'consumed')),
+    result_code text, -- txSUCCESS, txFAILED ...: innermost, when the transaction was in a ledger
+    ledger      bigint NOT NULL -- the one whose commit settled it
+) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (granted_at, hash): a lease has one result
+
+-- Fee bumps that were signed: found by their own hash.
+CREATE TABLE fairway.fee_bumps (
+    hash       bytea NOT NULL CHECK (octet_length(hash) = 32),
+    lease_hash bytea NOT NULL,
+    granted_at timestamptz NOT NULL, -- of the lease
+    fee        bigint NOT NULL,
+    signed_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (hash)
+-- Serves finding the fee bumps of a lease. New rows have the time of recent leases, so inserts stay at the right edge of the index.
+CREATE INDEX fee_bumps_of_lease ON fairway.fee_bumps (granted_at, lease_hash);
+
+-- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one.
+CREATE TABLE fairway.idempotency_keys (
+    client     text NOT NULL,
+    key        text NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    digest     bytea NOT NULL CHECK (octet_length(digest) = 32), -- SHA-256 of the request's body
+    lease_hash bytea NOT NULL,
+    granted_at timestamptz NOT NULL -- of the lease
+) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (client, key)
+
+-- A statement fires the triggers of the table that it names, so the partitions have this trigger too.
+SELECT fairway.guard_history(t) FROM unnest(ARRAY['leases', 'lease_results', 'fee_bumps', 'idempotency_keys']) t;
+
+-- The partitions: of which table, and of which day (UTC).
+CREATE VIEW fairway.partitions AS
+    SELECT p.relname AS parent, c.relname AS name,
+        CASE WHEN c.relname ~ '_[0-9]{8}$' THEN right(c.relname, 8)::date END AS day
+    FROM pg_catalog.pg_inherits i
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+    JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
+    WHERE p.relkind = 'p' AND p.relnamespace = 'fairway'::regnamespace;
+
+-- For people: a lease with its keys (NULL: none) and its end. It has no index on the hash.
+CREATE VIEW fairway.lease_history AS
+    SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.idempotency_keys, l.envelope, l.max_time, l.max_ledger,
+        l.request_id, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger
+    FROM fairway.leases l
+    LEFT JOIN fairway.lease_results r ON r.hash = l.hash AND r.granted_at = l.granted_at
+    LEFT JOIN (SELECT i.lease_hash, i.granted_at, array_agg(i.key ORDER BY i.key) AS idempotency_keys
+        FROM fairway.idempotency_keys i GROUP BY i.lease_hash, i.granted_at) k
+        ON k.lease_hash = l.hash AND k.granted_at = l.granted_at;
+
+SELECT fairway.add_partitions(current_date, current_date + 7);

@@ -1,0 +1,52 @@
+-- Locks up to wanted idle accounts, from a random slot upwards, and then from the first. What it costs is that of the accounts that it
+-- passes, and not that of the pool. keys: of the master keys that the caller has; empty: all.
+-- One walk along the index of slots passes an account at the least cost, but it visits all its versions. So when the table has become
+-- many times as large as its accounts, each slot is looked up by itself, and the accounts that were idle are locked by their place.
+CREATE OR REPLACE FUNCTION fairway.claim_accounts(wanted bigint, keys text[])
+RETURNS TABLE (public_key text, sequence bigint, sequence_ledger bigint, sealed_seed bytea, key_id text)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    slots constant bigint := (SELECT max(a.slot) + 1 FROM fairway.channel_accounts a);
+    first constant bigint := floor(random() * slots);
+    passed bigint := 0;
+    step bigint := 4 * wanted;
+    locked bigint;
+BEGIN
+    IF pg_relation_size('fairway.channel_accounts') <= slots * 16384 THEN
+        RETURN QUERY
+            SELECT a.public_key::text, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM fairway.channel_accounts a
+            WHERE a.slot >= first::integer AND a.state = 'active' AND a.lease_hash IS NULL
+                AND (keys = '{}' OR a.key_id = ANY (keys))
+            ORDER BY a.slot LIMIT wanted FOR UPDATE SKIP LOCKED;
+        GET DIAGNOSTICS locked = ROW_COUNT;
+        IF locked < wanted THEN
+            RETURN QUERY
+                SELECT a.public_key::text, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM fairway.channel_accounts a
+                WHERE a.slot < first::integer AND a.state = 'active' AND a.lease_hash IS NULL
+                    AND (keys = '{}' OR a.key_id = ANY (keys))
+                ORDER BY a.slot LIMIT wanted - locked FOR UPDATE SKIP LOCKED;
+        END IF;
+        RETURN;
+    END IF;
+    WHILE wanted > 0 AND passed < slots LOOP
+        step := least(step, slots - passed);
+        RETURN QUERY
+            SELECT b.public_key::text, b.sequence, b.sequence_ledger, b.sealed_seed, b.key_id
+            FROM generate_series(first + passed, first + passed + step - 1) n
+            CROSS JOIN LATERAL (
+                SELECT a.ctid AS place, a.state = 'active' AND a.lease_hash IS NULL AND (keys = '{}' OR a.key_id = ANY (keys)) AS idle
+                FROM fairway.channel_accounts a
+                WHERE a.slot BETWEEN (n % slots)::integer AND (n % slots)::integer ORDER BY a.slot DESC LIMIT 1) newest
+            CROSS JOIN LATERAL (
+                SELECT * FROM fairway.channel_accounts c
+                WHERE c.ctid = newest.place AND c.state = 'active' AND c.lease_hash IS NULL AND (keys = '{}' OR c.key_id = ANY (keys))
+                FOR UPDATE SKIP LOCKED) b
+            WHERE newest.idle
+            LIMIT wanted;
+        GET DIAGNOSTICS locked = ROW_COUNT;
+        wanted := wanted - locked;
+        passed := passed + step;
+        step := 4 * step;
+    END LOOP;
+END $$;

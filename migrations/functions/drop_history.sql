@@ -1,0 +1,31 @@
+-- Drops the history of one day, the oldest that is not needed any more, and returns how many tables it dropped. Leases, results and fee
+-- bumps are needed until the whole day is older than keep, and while a lease of that day is open. Keys are needed until the day after
+-- the next has begun, and for one minute more, in which a token of the day before may still be valid. Leases are kept for as long as
+-- their keys, whatever keep is. A day is over when the database's clock and the last ledger both say so: a wrong clock drops nothing,
+-- and without a ledger nothing is dropped.
+CREATE OR REPLACE FUNCTION fairway.drop_history(keep interval) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+    moment constant timestamptz := (SELECT least(clock_timestamp(), to_timestamp(c.close_time)) FROM fairway.cursor c);
+    keys_from constant date := (moment - interval '1 minute')::date - 1;
+    leases_from date := least(keys_from, (moment - keep)::date);
+    part text;
+    dropped bigint := 0;
+BEGIN
+    IF moment IS NULL OR NOT EXISTS (SELECT FROM fairway.partitions p
+        WHERE p.day < CASE p.parent WHEN 'idempotency_keys' THEN keys_from ELSE leases_from END)
+    THEN
+        RETURN 0;
+    END IF;
+    leases_from := least(leases_from, (SELECT p.oldest_lease::date FROM fairway.count_pool() p));
+    FOR part IN
+        SELECT o.name FROM (
+            SELECT p.name, p.day, min(p.day) OVER () AS oldest FROM fairway.partitions p
+            WHERE p.day < CASE p.parent WHEN 'idempotency_keys' THEN keys_from ELSE leases_from END) o
+        WHERE o.day = o.oldest
+    LOOP
+        EXECUTE format('DROP TABLE fairway.%I', part);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END $$;

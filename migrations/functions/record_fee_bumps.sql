@@ -1,0 +1,104 @@
+-- Records signed fee bumps, one by an item of each array, and returns the items whose leases are open: refused_by is the limit that
+-- forbids the fee bump, which is not recorded then; bumps and highest are those of the lease. A limit of 0 is none. One that was
+-- recorded before is recorded; only fee bumps with another hash count. The locks keep the leases open until COMMIT, and make the
+-- limits exact: first the accounts, in order, then the clients.
+CREATE OR REPLACE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
+    bumps_max bigint[], steps_percent bigint[], stroops_max bigint[])
+RETURNS TABLE (ordinal bigint, refused_by text, bumps bigint, highest bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
+DECLARE
+    item record;
+    first timestamptz; -- of the leases
+    last timestamptz;
+    lease bytea; -- the one of the item before
+    today date;
+    limited text[] := '{}'; -- clients with a limit of stroops, in the order of their rows' locks
+    spent bigint[]; -- by each of them, on this day
+    spent_before bigint[];
+    place bigint; -- of the item's client in limited; NULL: it has no limit
+    added bigint;
+    taken bigint[] := '{}'; -- ordinals of what is new
+    taken_hashes bytea[] := '{}'; -- of this lease
+BEGIN
+    SELECT min(l.locked_at), max(l.locked_at) INTO first, last FROM (
+        SELECT a.locked_at
+        FROM (SELECT u.source, u.lease_hash FROM unnest(sources, leases) u (source, lease_hash) GROUP BY 1, 2
+            ORDER BY u.source COLLATE "C" OFFSET 0) n
+        CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
+            WHERE c.public_key BETWEEN n.source AND n.source AND c.lease_hash = n.lease_hash
+            ORDER BY c.public_key DESC LIMIT 1 FOR NO KEY UPDATE) a) l;
+    IF 0 < ANY (stroops_max) THEN
+        limited := ARRAY(SELECT DISTINCT n.client FROM unnest(clients, stroops_max) n (client, stroops_max)
+            WHERE n.stroops_max > 0 ORDER BY 1);
+        INSERT INTO fairway.client_fees (client, day, stroops)
+            SELECT n, clock_timestamp()::date, 0 FROM unnest(limited) n
+            WHERE (SELECT f.client FROM fairway.client_fees f
+                WHERE f.client BETWEEN n AND n ORDER BY f.client DESC LIMIT 1) IS NULL
+            ON CONFLICT DO NOTHING;
+        PERFORM FROM (SELECT n FROM unnest(limited) n OFFSET 0) k
+            CROSS JOIN LATERAL (SELECT FROM fairway.client_fees f
+                WHERE f.client BETWEEN k.n AND k.n ORDER BY f.client DESC LIMIT 1 FOR UPDATE) l;
+        today := clock_timestamp()::date;
+        spent_before := ARRAY(SELECT f.stroops FROM unnest(limited) WITH ORDINALITY n (client, place)
+            CROSS JOIN LATERAL (SELECT CASE WHEN c.day < today THEN 0 ELSE c.stroops END AS stroops FROM fairway.client_fees c
+                WHERE c.client BETWEEN n.client AND n.client ORDER BY c.client DESC LIMIT 1) f
+            ORDER BY n.place);
+        spent := spent_before;
+    END IF;
+    -- A statement of its own: its snapshot sees what every earlier holder of the locks has committed.
+    FOR item IN
+        SELECT n.ordinal, n.hash, n.lease_hash, n.fee, n.client, n.bumps_max, n.step_percent, n.stroops_max,
+            f.bumps, f.highest, f.again
+        FROM unnest(hashes, leases, fees, sources, clients, bumps_max, steps_percent, stroops_max) WITH ORDINALITY
+            AS n (hash, lease_hash, fee, source, client, bumps_max, step_percent, stroops_max, ordinal)
+        CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
+            WHERE c.public_key BETWEEN n.source AND n.source AND c.lease_hash = n.lease_hash
+            ORDER BY c.public_key DESC LIMIT 1) a
+        CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest,
+                coalesce(bool_or(b.hash = n.hash), false) AS again
+            FROM fairway.fee_bumps b
+            WHERE b.granted_at = a.locked_at AND b.lease_hash = n.lease_hash AND b.granted_at BETWEEN first AND last) f
+        ORDER BY n.client, n.lease_hash, n.ordinal
+    LOOP
+        place := array_position(limited, item.client);
+        IF lease IS DISTINCT FROM item.lease_hash THEN
+            lease := item.lease_hash;
+            bumps := item.bumps;
+            highest := item.highest;
+            taken_hashes := '{}';
+        END IF;
+        ordinal := item.ordinal;
+        added := greatest(item.fee - highest, 0); -- only one fee bump of a lease can get into a ledger
+        refused_by := CASE
+            WHEN item.again OR item.hash = ANY (taken_hashes) THEN NULL
+            WHEN item.bumps_max > 0 AND bumps >= item.bumps_max THEN 'feeBumps'
+            WHEN item.step_percent > 0 AND bumps > 0 AND item.fee <> highest
+                AND item.fee < highest + (highest * item.step_percent + 99) / 100 THEN 'feeBumpStepPercent'
+            WHEN item.stroops_max > 0 AND added > item.stroops_max - spent[place] AND added > 0 THEN 'stroopsPerDay'
+            END;
+        IF refused_by IS NULL AND NOT item.again AND item.hash <> ALL (taken_hashes) THEN
+            taken := taken || item.ordinal;
+            taken_hashes := taken_hashes || item.hash;
+            bumps := bumps + 1;
+            highest := highest + added;
+            IF item.stroops_max > 0 AND added > 0 THEN
+                spent[place] := spent[place] + added;
+            END IF;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    IF spent <> spent_before THEN
+        UPDATE fairway.client_fees f SET stroops = n.spent, day = greatest(f.day, today)
+            FROM unnest(limited, spent, spent_before) n (client, spent, before)
+            CROSS JOIN LATERAL (SELECT c.ctid AS place FROM fairway.client_fees c
+                WHERE c.client BETWEEN n.client AND n.client ORDER BY c.client DESC LIMIT 1) newest
+            WHERE f.ctid = newest.place AND n.spent <> n.before;
+    END IF;
+    IF taken <> '{}' THEN
+        INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
+            SELECT hashes[t.n], leases[t.n], a.locked_at, fees[t.n] FROM unnest(taken) t (n)
+            CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
+                WHERE c.public_key BETWEEN sources[t.n] AND sources[t.n] ORDER BY c.public_key DESC LIMIT 1) a;
+    END IF;
+END $$;

@@ -1,0 +1,38 @@
+-- What holds between accounts, leases, results, fee bumps and idempotency keys in every snapshot. Each row is a rule that is broken, and by
+-- what. Integration tests, the storm and the soak run this; it reads everything.
+WITH held AS MATERIALIZED (SELECT * FROM fairway.channel_accounts a WHERE a.lease_hash IS NOT NULL),
+    ended AS MATERIALIZED (SELECT r.* FROM fairway.lease_results r)
+SELECT 'an account and the lease that it names differ' AS rule, h.public_key::text AS item
+FROM held h LEFT JOIN fairway.leases l ON l.hash = h.lease_hash AND l.granted_at = h.locked_at
+WHERE (l.account, l.client, l.sequence, l.max_time, l.max_ledger)
+    IS DISTINCT FROM (h.public_key::text, h.lease_client, h.lease_sequence, h.lease_max_time, h.lease_max_ledger)
+UNION ALL
+SELECT 'an account names a lease that has ended', h.public_key
+FROM held h JOIN ended e ON e.hash = h.lease_hash AND e.granted_at = h.locked_at
+UNION ALL
+SELECT 'no account names an open lease', encode(l.hash, 'hex')
+FROM fairway.leases l
+LEFT JOIN ended e ON e.hash = l.hash AND e.granted_at = l.granted_at
+LEFT JOIN held h ON h.lease_hash = l.hash AND h.public_key = l.account AND h.locked_at = l.granted_at
+WHERE e.hash IS NULL AND h.lease_hash IS NULL
+UNION ALL
+SELECT 'a result is of no lease', encode(e.hash, 'hex')
+FROM ended e LEFT JOIN fairway.leases l ON l.hash = e.hash AND l.granted_at = e.granted_at WHERE l.hash IS NULL
+UNION ALL
+SELECT 'a lease expired before a ledger excluded it', encode(e.hash, 'hex')
+FROM ended e
+JOIN fairway.leases l ON l.hash = e.hash AND l.granted_at = e.granted_at
+JOIN fairway.ledgers g ON g.sequence = e.ledger
+WHERE e.result = 'expired' AND g.close_time <= l.max_time AND coalesce(l.max_ledger > e.ledger + 1, true)
+UNION ALL
+SELECT 'a fee bump is of no lease', encode(b.hash, 'hex')
+FROM fairway.fee_bumps b LEFT JOIN fairway.leases l ON l.hash = b.lease_hash AND l.granted_at = b.granted_at WHERE l.hash IS NULL
+UNION ALL
+SELECT 'a key is of no lease', k.client || '/' || k.key
+FROM fairway.idempotency_keys k LEFT JOIN fairway.leases l ON l.hash = k.lease_hash AND l.granted_at = k.granted_at AND l.client = k.client
+WHERE l.hash IS NULL
+UNION ALL
+SELECT 'a key has two leases within two days', k.client || '/' || k.key
+FROM fairway.idempotency_keys k
+JOIN fairway.idempotency_keys n ON n.client = k.client AND n.key = k.key AND n.lease_hash <> k.lease_hash
+    AND (n.granted_at AT TIME ZONE 'UTC')::date - (k.granted_at AT TIME ZONE 'UTC')::date IN (0, 1);
