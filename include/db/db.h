@@ -32,8 +32,6 @@ struct db_settings {
     int statement_timeout_ms;        /* 0: 5,000 */
     int lock_timeout_ms;             /* 0: 2,000 */
     int idle_transaction_timeout_ms; /* 0: 5,000 */
-    bool generic_plans; /* each statement is planned once in a session, for any parameters. For sessions whose
-                         * statements call functions, or find rows by keys; pooled connections ignore it */
 };
 
 struct db;
@@ -110,8 +108,6 @@ struct db_statement {
 struct db_rows;
 /* Rows returned. */
 size_t db_count(const struct db_rows *rows);
-/* Rows that an INSERT, UPDATE or DELETE affected. */
-size_t db_affected(const struct db_rows *rows);
 /* Columns are numbered from 0. A column of another type (int8; int4; bool; text or name; bytea) is a bug and
  * ends the process, as does a NULL number or boolean. A NULL text is NULL; a NULL bytea has NULL data. */
 bool db_is_null(const struct db_rows *rows, size_t row, int column);

@@ -49,17 +49,10 @@ int64_t grants_clock_slack_s(unsigned ledger_seconds);
 /* ---- for ingestion */
 
 /* Stops grants because the RPC no longer has the next ledger; the commit of that ledger resumes them
- * (GRANTS_AFTER_LEDGER). Does nothing if the cursor's term is another one, or if grants are stopped already:
- * the first reason stays. */
+ * (fairway.append_ledger). Does nothing if the cursor's term is another one, or if grants are stopped
+ * already: the first reason stays. */
 MUST_CHECK enum err grants_stop_for_gap(struct db *db, int64_t term, struct detail *detail);
 #define GRANTS_GAP_REASON "the RPC no longer has the next ledger"
-
-/* The assignments with which a ledger transaction updates the cursor row: resumes grants that a gap has
- * stopped, and sets the end of the hold. until: SQL for Unix seconds; 0: grants are not on hold. */
-#define GRANTS_AFTER_LEDGER(until)                                                                           \
-    " grants_allowed = grants_allowed OR grants_reason = '" GRANTS_GAP_REASON "',"                           \
-    " grants_reason = nullif(grants_reason, '" GRANTS_GAP_REASON "'),"                                       \
-    " hold_reason = CASE WHEN " until " <> 0 THEN hold_reason END, held_until = nullif(" until ", 0)"
 
 /* Waits until all grant transactions that began before this call have ended. Before the call, the caller
  * commits something that stops grants. */

@@ -92,7 +92,4 @@ struct submission_snapshot {
 struct submission_fate submission_judge_after_gap(const struct submission *submission,
     const struct submission_snapshot *snapshot, const struct ledger *ledger);
 
-/* The statement that writes how it ended. Parameters: id, state, result code, ledger. */
-extern const char submission_decide_sql[];
-
 #endif

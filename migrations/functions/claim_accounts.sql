@@ -4,8 +4,7 @@
 -- many times as large as its accounts, each slot is looked up by itself, and the accounts that were idle are locked by their place.
 CREATE OR REPLACE FUNCTION fairway.claim_accounts(wanted bigint, keys text[])
 RETURNS TABLE (public_key text, sequence bigint, sequence_ledger bigint, sealed_seed bytea, key_id text)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     slots constant bigint := (SELECT max(a.slot) + 1 FROM fairway.channel_accounts a);
     first constant bigint := floor(random() * slots);

@@ -1,7 +1,7 @@
 -- Begins to count clients. count_leases() keeps the number for every transaction that sees a client's row; one that changed accounts
 -- before the row was committed may still be running. So the leases are counted again, under the lock of the row, until all
 -- transactions of that time have ended. Nobody waits for them: until then a client may have as many leases too many as they grant.
-CREATE OR REPLACE FUNCTION fairway.count_clients(clients text[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION fairway.count_clients(clients text[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM fairway.lock_clients(clients);
     UPDATE fairway.client_usage u

@@ -1,7 +1,6 @@
 -- Keeps open_leases, whatever statement grants or ends leases. Rows are locked in the order of their clients, after all accounts, and
 -- until COMMIT, which follows at once.
-CREATE OR REPLACE FUNCTION fairway.count_leases() RETURNS trigger LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+CREATE OR REPLACE FUNCTION fairway.count_leases() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     clients text[];
     changes bigint[];

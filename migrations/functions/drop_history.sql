@@ -8,7 +8,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET time
 DECLARE
     moment constant timestamptz := (SELECT least(clock_timestamp(), to_timestamp(c.close_time)) FROM fairway.cursor c);
     keys_from constant date := (moment - interval '1 minute')::date - 1;
-    leases_from date := least(keys_from, (moment - keep)::date);
+    leases_from date := least(keys_from, (moment - greatest(keep, interval '1 day'))::date);
     part text;
     dropped bigint := 0;
 BEGIN
@@ -17,7 +17,7 @@ BEGIN
     THEN
         RETURN 0;
     END IF;
-    leases_from := least(leases_from, (SELECT p.oldest_lease::date FROM fairway.count_pool() p));
+    leases_from := least(leases_from, (SELECT min(p.locked_at)::date FROM fairway.pool_accounts p));
     FOR part IN
         SELECT o.name FROM (
             SELECT p.name, p.day, min(p.day) OVER () AS oldest FROM fairway.partitions p

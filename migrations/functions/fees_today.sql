@@ -1,6 +1,5 @@
 -- What each of these clients has spent today (UTC), if it has a row.
-CREATE OR REPLACE FUNCTION fairway.fees_today(clients text[]) RETURNS TABLE (ordinal bigint, stroops bigint) LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+CREATE OR REPLACE FUNCTION fairway.fees_today(clients text[]) RETURNS TABLE (ordinal bigint, stroops bigint) LANGUAGE plpgsql STABLE AS $$
 DECLARE
     today constant date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
 BEGIN

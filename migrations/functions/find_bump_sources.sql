@@ -4,8 +4,7 @@
 CREATE OR REPLACE FUNCTION fairway.find_bump_sources(sources text[], hashes bytea[], clients text[], sequences bigint[])
 RETURNS TABLE (ordinal bigint, public_key text, sealed_seed bytea, key_id text, is_open boolean, is_later boolean, bumps bigint,
     highest bigint)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     first timestamptz;
     last timestamptz;

@@ -1,7 +1,6 @@
 -- Those of these hashes that are of leases granted in one of these hours. The bounds let only the partition of each hour be read.
 CREATE OR REPLACE FUNCTION fairway.find_in_hours(hashes bytea[], hours timestamptz[]) RETURNS TABLE (hash bytea, granted_at timestamptz)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
         SELECT l.hash, l.granted_at FROM unnest(hours) h (hour)

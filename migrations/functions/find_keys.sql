@@ -4,8 +4,8 @@
 CREATE OR REPLACE FUNCTION fairway.find_keys(clients text[], keys text[])
 RETURNS TABLE (ordinal bigint, hash bytea, account text, sequence bigint, sequence_ledger bigint, max_time bigint,
     envelope bytea, digest bytea)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql STABLE
+ SET timezone = 'UTC' AS $$
 DECLARE
     keys_from constant timestamptz := date_trunc('day', clock_timestamp()) - interval '1 day';
     first constant timestamptz := keys_from - interval '1 day';

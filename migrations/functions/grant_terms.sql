@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION fairway.grant_terms(me bigint)
 RETURNS TABLE (grants_allowed boolean, grants_reason text, sequence bigint, close_time bigint, clock bigint, same_database boolean,
     held_until bigint, hold_reason text, transaction_id bigint, spendable bigint, others_wait boolean)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     seconds constant bigint := floor(extract(epoch FROM clock_timestamp()));
     first_period constant bigint := (seconds - 2) / 10;

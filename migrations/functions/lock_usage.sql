@@ -1,7 +1,6 @@
 -- Locks the rows of these clients, in order. What changes them afterwards is a statement of its own: its snapshot sees what every earlier
 -- holder of the locks has committed, and the places of the rows do not change any more.
-CREATE OR REPLACE FUNCTION fairway.lock_usage(clients text[]) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+CREATE OR REPLACE FUNCTION fairway.lock_usage(clients text[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM FROM (SELECT DISTINCT n FROM unnest(clients) n ORDER BY n OFFSET 0) k
         CROSS JOIN LATERAL (SELECT FROM fairway.client_usage u

@@ -1,6 +1,5 @@
 -- Which of these addresses are accounts of the pool, by their position from 1.
-CREATE OR REPLACE FUNCTION fairway.pool_members(addresses text[]) RETURNS SETOF bigint LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+CREATE OR REPLACE FUNCTION fairway.pool_members(addresses text[]) RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
         SELECT n.ordinal FROM unnest(addresses) WITH ORDINALITY AS n (address, ordinal)

@@ -1,8 +1,7 @@
 -- What each client uses now. slots: how many accounts the pool has; accounts that retired keep no slot. busy_until is never more than a
 -- second ahead, unless the clock was set back since; it means nothing then.
 CREATE OR REPLACE FUNCTION fairway.read_usage(clients text[])
-RETURNS TABLE (ordinal bigint, open_leases bigint, ahead_us bigint, slots bigint) LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+RETURNS TABLE (ordinal bigint, open_leases bigint, ahead_us bigint, slots bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM unnest(clients) n (client)
         WHERE (SELECT u.counted FROM fairway.client_usage u

@@ -5,8 +5,8 @@
 CREATE OR REPLACE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
     bumps_max bigint[], steps_percent bigint[], stroops_max bigint[])
 RETURNS TABLE (ordinal bigint, refused_by text, bumps bigint, highest bigint)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+ SET timezone = 'UTC' AS $$
 DECLARE
     item record;
     first timestamptz; -- of the leases

@@ -1,8 +1,7 @@
 -- A request that carries an Idempotency-Key and a token that does not name it has two keys: the token's hash is the second. It is
 -- recorded after the lease, or when a retry with another token has found the lease. Leases from before 0010 get none.
 CREATE OR REPLACE FUNCTION fairway.record_token_keys(clients text[], keys text[], digests bytea[], hashes bytea[]) RETURNS void
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)
         SELECT n.client, n.key, n.digest, l.hash, l.granted_at

@@ -4,7 +4,7 @@
 -- stands in line, idle accounts are not counted, which would cost as much as claiming them: idle is -1, and all are due to this one.
 CREATE OR REPLACE FUNCTION fairway.share_of_idle(me bigint, waited_ms bigint[], keys text[],
     OUT idle bigint, OUT waiting bigint, OUT share bigint)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
     seconds constant bigint := floor(extract(epoch FROM moment));

@@ -1,6 +1,6 @@
 -- The first requests of this replica are granted: the others wait on.
 CREATE OR REPLACE FUNCTION fairway.stop_waiting(me bigint, granted bigint) RETURNS void
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     first_period constant bigint := (floor(extract(epoch FROM clock_timestamp()))::bigint - 2) / 10;
 BEGIN

@@ -2,7 +2,7 @@
 -- some since read_usage. The batch then runs again. clients: those whose leases these are, no others: one that is above its limit
 -- already must not fail the leases of others. granted: how many leases of this batch; open_max: all at once.
 CREATE OR REPLACE FUNCTION fairway.use_leases(clients text[], granted bigint[], open_max bigint[], per_second bigint[]) RETURNS void
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     moment timestamptz;
 BEGIN

@@ -21,7 +21,6 @@ struct db {
     const char *name;
     int connect_timeout_s;
     int statement_timeout_ms;
-    bool generic_plans;
     int64_t deadline_ms; /* clock_ms; 0: none */
     char limits[DB_LIMITS][DB_LIMIT_SIZE];
     struct db_param limit_params[DB_LIMITS];

@@ -20,7 +20,6 @@ struct db *db_new(const struct db_settings *settings)
     db->kind = settings->kind;
     db->name = settings->name;
     db->connect_timeout_s = or_default(settings->connect_timeout_s, 5);
-    db->generic_plans = settings->generic_plans;
     db->statement_timeout_ms = or_default(settings->statement_timeout_ms, 5000);
     const int limits_ms[DB_LIMITS] = {db->statement_timeout_ms, or_default(settings->lock_timeout_ms, 2000),
         or_default(settings->idle_transaction_timeout_ms, 5000)};

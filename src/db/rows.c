@@ -42,11 +42,6 @@ size_t db_count(const struct db_rows *rows)
     return (size_t)PQntuples(rows->result);
 }
 
-size_t db_affected(const struct db_rows *rows)
-{
-    return strtoul(PQcmdTuples(rows->result), NULL, 10); /* "" when the statement affects no rows */
-}
-
 static void check_place(const struct db_rows *rows, size_t row, int column)
 {
     if (row >= db_count(rows) || column < 0 || column >= PQnfields(rows->result))

@@ -26,10 +26,15 @@ static const char sql_session[] =
     " pg_catalog.set_config('tcp_keepalives_interval', '5', false),"
     " pg_catalog.set_config('tcp_keepalives_count', '3', false),"
     " pg_catalog.set_config('tcp_user_timeout', '15000', false),"
-    /* a generic plan made while the tables were empty would use sequential scans for ever */
-    " pg_catalog.set_config('plan_cache_mode', 'force_custom_plan', false),"
-    /* the tables are small and always in memory, so an index look-up costs no more than a scan step */
-    " pg_catalog.set_config('random_page_cost', '1.1', false),"
+    /* One plan remains for each statement, by its index, whatever the statistics say. It is made once in a
+     * session: planning the call of a function costs as much as a cheap function. */
+    " pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', false),"
+    " pg_catalog.set_config('enable_seqscan', 'off', false),"
+    " pg_catalog.set_config('enable_bitmapscan', 'off', false),"
+    " pg_catalog.set_config('enable_sort', 'off', false),"
+    " pg_catalog.set_config('enable_hashjoin', 'off', false),"
+    " pg_catalog.set_config('enable_mergejoin', 'off', false),"
+    " pg_catalog.set_config('max_parallel_workers_per_gather', '0', false),"
     " pg_catalog.set_config('statement_timeout', $1, false),"
     " pg_catalog.set_config('lock_timeout', $2, false),"
     " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
@@ -81,17 +86,11 @@ static enum err connect(struct db *db, struct detail *detail)
                                                                    : connection_lost(db, NULL, detail);
 }
 
-/* Planning the call of a function costs as much as a cheap function. */
-static const char sql_generic_plans[] =
-    "SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', false)";
-
 static enum err set_up_session(struct db *db, struct detail *detail)
 {
-    AUTO_FREE struct db_statement *statements = NEW_ARRAY(2 + db->listen_count, struct db_statement);
+    AUTO_FREE struct db_statement *statements = NEW_ARRAY(1 + db->listen_count, struct db_statement);
     size_t count = 0;
     statements[count++] = (struct db_statement){sql_session, db->limit_params, DB_LIMITS};
-    if (db->generic_plans)
-        statements[count++] = DB_SQL0(sql_generic_plans);
     for (size_t i = 0; i < db->listen_count; i++)
         statements[count++] = DB_SQL0(db->listens[i]);
     return pipeline_run(db, statements, count, &(struct pipeline_results){0}, detail);

@@ -84,8 +84,8 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;
-        worker->db = db_new(&(struct db_settings){
-            .url = settings->database_url, .kind = kind, .name = "fairway grant", .generic_plans = true});
+        worker->db = db_new(
+            &(struct db_settings){.url = settings->database_url, .kind = kind, .name = "fairway grant"});
         thread_start(&worker->thread, engine_worker_run, worker);
     }
     *out = engine;

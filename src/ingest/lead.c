@@ -49,11 +49,8 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
 
 /* Once this is committed, no transaction of an earlier term commits a ledger. Waits for one that has locked
  * the row. */
-static const char sql_take[] = "WITH taken AS MATERIALIZED ("
-                               " UPDATE fairway.cursor SET term = term + 1"
-                               " RETURNING sequence, hash, close_time, term)"
-                               " SELECT t.sequence, t.hash, t.close_time, l.protocol, t.term"
-                               " FROM taken t JOIN fairway.ledgers l ON l.sequence = t.sequence";
+static const char sql_take[] =
+    "SELECT t.sequence, t.hash, t.close_time, t.protocol, t.term FROM fairway.take_lead() t";
 
 static enum err take(struct lead *lead, bool without_lock, struct detail *detail)
 {

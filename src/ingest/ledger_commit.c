@@ -26,10 +26,8 @@ struct ledger_tx {
 
 static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
 
-static const char sql_cursor[] =
-    "SELECT c.sequence, c.term, coalesce(c.held_until, 0),"
-    " floor(extract(epoch FROM clock_timestamp()))::int8,"
-    " " GRANTS_SAME_DATABASE ", " SERVER_HAS_SYNCHRONOUS_STANDBY " FROM fairway.cursor c FOR UPDATE";
+static const char sql_cursor[] = "SELECT c.sequence, c.term, c.held_until, c.clock, c.same_database,"
+                                 " " SERVER_HAS_SYNCHRONOUS_STANDBY " FROM fairway.lock_cursor() c";
 
 /* Whether the cursor is where this leader left it, under its term and in its session. */
 static enum err check_lead(
@@ -120,46 +118,33 @@ static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
                : ERR_OK;
 }
 
-#define LAG " floor(extract(epoch FROM clock_timestamp()))::int8 - close_time"
+static const char sql_append[] =
+    "SELECT fairway.append_ledger($1, $2, $3, $4, $5, $6, $7, $8, '" GRANTS_GAP_REASON "')";
 
-static const char sql_first_cursor[] = "INSERT INTO fairway.cursor (sequence, hash, close_time, term)"
-                                       " VALUES ($1, $2, $3, $4) RETURNING" LAG;
-
-#define SET_GRANTS GRANTS_AFTER_LEDGER("$5")
-static const char sql_move_cursor[] =
-    "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3," SET_GRANTS
-    " WHERE term = $4 RETURNING" LAG;
-
-static const char sql_ledger[] =
-    "INSERT INTO fairway.ledgers"
-    " (sequence, hash, previous_hash, protocol, close_time, transaction_count, settled_count)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7)";
-
-/* Moves the cursor, inserts the ledger's row, decides the submission, COMMIT. */
-static enum err finish(struct ledger_tx *tx, struct detail *detail)
+/* Before the accounts are settled: fairway.settle_accounts lets leases expire by ledgers that it sees. */
+static enum err append(struct ledger_tx *tx, struct detail *detail)
 {
     const struct ledger *ledger = tx->ledger;
-    const struct settled *settled = &tx->out->settled;
-    const struct db_param sequence = DB_I64(ledger->sequence), hash = DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
-                          close_time = DB_I64((int64_t)ledger->close_time_s), term = DB_I64(tx->lead->term);
-    const struct db_statement statements[] = {
-        tx->lead->cursor.known
-            ? DB_SQL(sql_move_cursor, sequence, hash, close_time, term, DB_I64(tx->hold_until_s))
-            : DB_SQL(sql_first_cursor, sequence, hash, close_time, term),
-        DB_SQL(sql_ledger, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
-            DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
-            DB_I32((int32_t)settled->released)),
-        DB_SQL(submission_decide_sql, DB_I64(tx->submission.id), DB_TEXT(tx->fate.state),
-            DB_TEXT(tx->fate.result_code), sequence),
-    };
-    size_t count = ARRAY_LEN(statements) - (tx->fate.state == NULL);
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    enum err e = db_run_commit(tx->lead->db, statements, count, rows, detail);
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(tx->lead->db,
+        DB_SQL(sql_append, DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
+            DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)), DB_I32((int32_t)ledger->protocol),
+            DB_I64((int64_t)ledger->close_time_s), DB_I32((int32_t)ledger->transaction_count),
+            DB_I64(tx->lead->term), DB_I64(tx->hold_until_s)),
+        &rows, detail);
     if (e == ERR_OK)
-        tx->out->lag_s = db_i64(rows[0], 0, 0);
-    for (size_t i = 0; i < count; i++)
-        db_rows_free(rows[i]);
+        tx->out->lag_s = db_i64(rows, 0, 0);
     return e;
+}
+
+static const char sql_finish[] = "SELECT fairway.finish_ledger($1, $2, $3, $4)";
+
+/* Decides the submission, COMMIT. */
+static enum err finish(struct ledger_tx *tx, struct detail *detail)
+{
+    const struct db_statement statement = DB_SQL(sql_finish, DB_I32((int32_t)tx->out->settled.released),
+        DB_I64(tx->submission.id), DB_TEXT(tx->fate.state), DB_TEXT(tx->fate.result_code));
+    return db_run_commit(tx->lead->db, &statement, 1, NULL, detail);
 }
 
 static void judge_submission(struct ledger_tx *tx)
@@ -185,6 +170,8 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
     enum err e = begin(tx, detail);
     if (e == ERR_OK)
         judge_submission(tx);
+    if (e == ERR_OK)
+        e = append(tx, detail);
     if (e == ERR_OK)
         e = settle(tx, detail);
     if (e == ERR_OK)

@@ -9,16 +9,7 @@
 
 /* ---- for provisioning */
 
-/* The provisioning lock excludes every other writer of slots, so the free ones stay free until COMMIT. */
-static const char sql_store[] =
-    "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state)"
-    " SELECT k.public_key, s.slot, k.box, k.key_id, 'creating'"
-    " FROM unnest($1::text[], $2::bytea[], $3::text[])"
-    "   WITH ORDINALITY AS k (public_key, box, key_id, ordinal)"
-    " JOIN (SELECT n AS slot, row_number() OVER (ORDER BY n) AS ordinal"
-    "   FROM generate_series(0,"
-    "     (SELECT coalesce(max(a.slot), -1) FROM fairway.channel_accounts a) + $4::int4) n"
-    "   WHERE NOT EXISTS (SELECT FROM fairway.channel_accounts b WHERE b.slot = n)) s USING (ordinal)";
+static const char sql_store[] = "SELECT fairway.store_accounts($1, $2, $3)";
 
 enum err accounts_store(struct db *db, const struct generated_key keys[], size_t count, struct detail *detail)
 {
@@ -35,11 +26,11 @@ enum err accounts_store(struct db *db, const struct generated_key keys[], size_t
     }
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db,
-        DB_SQL(sql_store, DB_TEXTS(texts, count), DB_BYTEAS(boxes, count), DB_TEXTS(key_ids, count),
-            DB_I32((int32_t)count)),
-        &rows, detail);
-    if (e == ERR_OK && db_affected(rows) != count)
-        return detail_set(detail, ERR_INTERNAL, "%zu of %zu keys were stored", db_affected(rows), count);
+        DB_SQL(sql_store, DB_TEXTS(texts, count), DB_BYTEAS(boxes, count), DB_TEXTS(key_ids, count)), &rows,
+        detail);
+    if (e == ERR_OK && db_i64(rows, 0, 0) != (int64_t)count)
+        return detail_set(
+            detail, ERR_INTERNAL, "%lld of %zu keys were stored", (long long)db_i64(rows, 0, 0), count);
     return e;
 }
 
@@ -87,9 +78,7 @@ static struct addresses addresses_of(const struct public_key keys[], size_t coun
     return addresses;
 }
 
-static const char sql_lock_batch[] =
-    "SELECT a.state = $2 AND a.lease_hash IS NULL FROM fairway.channel_accounts a"
-    " WHERE a.public_key = ANY ($1::text[]) ORDER BY a.public_key COLLATE \"C\" FOR UPDATE";
+static const char sql_lock_batch[] = "SELECT l FROM fairway.lock_batch($1, $2) l";
 
 enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail)
@@ -108,28 +97,19 @@ enum err accounts_lock(
     return all ? ERR_OK : detail_set(detail, ERR_NOT_YET, "an account of the batch was changed meanwhile");
 }
 
-/* Skips rows that a grant or a ledger has locked, so no order of locks can deadlock. */
-static const char sql_retire[] =
-    "WITH surplus AS MATERIALIZED (SELECT a.public_key FROM fairway.channel_accounts a"
-    "   WHERE a.state = 'active'"
-    "   ORDER BY (a.lease_hash IS NOT NULL), a.slot DESC LIMIT $1 FOR UPDATE SKIP LOCKED)"
-    " UPDATE fairway.channel_accounts b SET state = 'retiring'"
-    " FROM surplus s WHERE b.public_key = s.public_key";
+static const char sql_retire[] = "SELECT fairway.retire_accounts($1)";
 
 enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db, DB_SQL(sql_retire, DB_I64(count)), &rows, detail);
-    *retired = e == ERR_OK ? db_affected(rows) : 0;
+    *retired = e == ERR_OK ? (size_t)db_i64(rows, 0, 0) : 0;
     return e;
 }
 
 /* ---- for provisioning and grants */
 
-/* An account that no ledger has created yet stays without a sequence number. */
-static const char sql_quarantine[] =
-    "UPDATE fairway.channel_accounts a SET state = 'quarantined', quarantine_reason = $2"
-    " WHERE a.public_key = ANY ($1::text[])";
+static const char sql_quarantine[] = "SELECT fairway.quarantine_accounts($1, $2)";
 
 enum err accounts_quarantine(struct db *db, const struct public_key accounts[], size_t count,
     const char *reason, struct detail *detail)
@@ -143,47 +123,31 @@ enum err accounts_quarantine(struct db *db, const struct public_key accounts[], 
 
 /* ---- for an operator's change of one account */
 
-static const char sql_lock_cursor[] = "SELECT c.sequence, " GRANTS_ON_HOLD " FROM fairway.cursor c FOR SHARE";
-
-static const char sql_lock[] = "SELECT a.state, a.lease_hash IS NOT NULL, coalesce(a.sequence_ledger, 0)"
-                               " FROM fairway.channel_accounts a WHERE a.public_key = $1 FOR UPDATE";
-
-static enum err read_locked(const struct db_rows *cursor, const struct db_rows *account,
-    struct account_locked *out, struct detail *detail)
-{
-    *out = (struct account_locked){0};
-    if (db_count(account) == 0)
-        return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
-    if (account_state_parse(db_text(account, 0, 0), &out->state) != ERR_OK)
-        return detail_set(detail, ERR_INTERNAL, "unknown state \"%s\"", db_text(account, 0, 0));
-    out->leased = db_bool(account, 0, 1);
-    out->sequence_ledger = (uint32_t)db_i64(account, 0, 2);
-    if (db_count(cursor) > 0) {
-        out->cursor = (uint32_t)db_i64(cursor, 0, 0);
-        out->grants_on_hold = db_bool(cursor, 0, 1);
-    }
-    return ERR_OK;
-}
+static const char sql_lock[] = "SELECT l.state, l.leased, l.sequence_ledger, l.cursor_sequence, l.on_hold "
+                               "FROM fairway.lock_account($1) l";
 
 enum err account_lock(
     struct db *db, const struct public_key *account, struct account_locked *out, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    const struct db_statement statements[] = {DB_SQL0(sql_lock_cursor), DB_SQL(sql_lock, DB_TEXT(address))};
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
-    if (e == ERR_OK)
-        e = read_locked(rows[0], rows[1], out, detail);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-    return e;
+    AUTO_ROWS rows = NULL;
+    *out = (struct account_locked){0};
+    enum err e = db_query(db, DB_SQL(sql_lock, DB_TEXT(address)), &rows, detail);
+    if (e != ERR_OK)
+        return e;
+    if (db_count(rows) == 0)
+        return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
+    if (account_state_parse(db_text(rows, 0, 0), &out->state) != ERR_OK)
+        return detail_set(detail, ERR_INTERNAL, "unknown state \"%s\"", db_text(rows, 0, 0));
+    out->leased = db_bool(rows, 0, 1);
+    out->sequence_ledger = (uint32_t)db_i64(rows, 0, 2);
+    out->cursor = (uint32_t)db_i64(rows, 0, 3);
+    out->grants_on_hold = db_bool(rows, 0, 4);
+    return ERR_OK;
 }
 
-static const char sql_change_state[] =
-    "UPDATE fairway.channel_accounts a SET state = $2, quarantine_reason = NULL,"
-    " slot = CASE $2 WHEN 'retired' THEN NULL ELSE a.slot END, sequence = coalesce($3, a.sequence),"
-    " sequence_ledger = coalesce($4, a.sequence_ledger) WHERE a.public_key = $1";
+static const char sql_change_state[] = "SELECT fairway.change_account($1, $2, $3, $4)";
 
 enum err account_change_state(struct db *db, const struct public_key *account, enum account_state state,
     int64_t sequence, uint32_t ledger, struct detail *detail)

@@ -79,11 +79,7 @@ enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail
     return ERR_OK;
 }
 
-static const char sql_write[] =
-    "INSERT INTO fairway.funds (ledger, balance, reserves, selling_liabilities, base_reserve, spendable)"
-    " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (only_row) DO UPDATE SET ledger = EXCLUDED.ledger,"
-    " balance = EXCLUDED.balance, reserves = EXCLUDED.reserves, base_reserve = EXCLUDED.base_reserve,"
-    " selling_liabilities = EXCLUDED.selling_liabilities, spendable = EXCLUDED.spendable";
+static const char sql_write[] = "SELECT fairway.write_funds($1, $2, $3, $4, $5, $6)";
 
 enum err funds_write(struct db *db, const struct funds *funds, struct detail *detail)
 {
@@ -94,7 +90,7 @@ enum err funds_write(struct db *db, const struct funds *funds, struct detail *de
         NULL, detail);
 }
 
-static const char sql_clear[] = "DELETE FROM fairway.funds";
+static const char sql_clear[] = "SELECT fairway.clear_funds()";
 
 enum err funds_clear(struct db *db, struct detail *detail)
 {

@@ -68,10 +68,7 @@ enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, 
 
 /* ---- for ingestion */
 
-/* An earlier reason stays. */
-static const char sql_stop[] =
-    "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = '" GRANTS_GAP_REASON "'"
-    " WHERE term = $1 AND grants_allowed";
+static const char sql_stop[] = "SELECT fairway.stop_grants($1, '" GRANTS_GAP_REASON "')";
 
 enum err grants_stop_for_gap(struct db *db, int64_t term, struct detail *detail)
 {
@@ -113,19 +110,8 @@ int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s
     return close_time_s > until_s ? 0 : until_s;
 }
 
-#define UNTIL " greatest(floor(extract(epoch FROM clock_timestamp()))::int8, c.close_time) + $1"
-
-/* A promotion keeps identifier and home, and a synchronous one loses nothing. A copy has another home. */
-#define LOST_NOTHING " $2 AND (c.system_identifier, c.home) = (i.system_identifier, i.home)"
-
 static const char sql_adopt[] =
-    "UPDATE fairway.cursor c SET system_identifier = i.system_identifier, timeline = i.timeline, home = "
-    "i.home,"
-    " hold_reason = CASE WHEN" LOST_NOTHING " OR c.held_until >=" UNTIL " THEN c.hold_reason"
-    "   ELSE 'the database was restored or failed over' END,"
-    " held_until = CASE WHEN" LOST_NOTHING " THEN c.held_until ELSE greatest(c.held_until," UNTIL ") END"
-    " FROM fairway.identity() i WHERE NOT (" GRANTS_SAME_DATABASE ")"
-    " RETURNING coalesce(c.held_until, 0), i.system_identifier, i.timeline";
+    "SELECT a.held_until, a.system_identifier, a.timeline FROM fairway.adopt_database($1, $2) a";
 
 enum err grants_adopt_database(
     struct db *db, bool synchronous, unsigned ledger_seconds, struct detail *detail)
@@ -146,10 +132,7 @@ enum err grants_adopt_database(
 
 /* ---- for an operator */
 
-static const char sql_hold[] =
-    "UPDATE fairway.cursor c SET"
-    " hold_reason = CASE WHEN c.held_until >=" UNTIL " THEN c.hold_reason ELSE $2 END,"
-    " held_until = greatest(c.held_until," UNTIL ") RETURNING c.held_until";
+static const char sql_hold[] = "SELECT fairway.hold_grants($1, $2)";
 
 enum err grants_hold_begin(
     struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail)
@@ -159,7 +142,7 @@ enum err grants_hold_begin(
         db_query(db, DB_SQL(sql_hold, DB_I64(hold_seconds(ledger_seconds)), DB_TEXT(reason)), &rows, detail);
     if (e != ERR_OK)
         return e;
-    if (db_count(rows) == 0)
+    if (db_is_null(rows, 0, 0))
         return detail_set(detail, ERR_CONFIG,
             "no ledger has been ingested into this database, so it cannot have forgotten a lease");
     *until_s = db_i64(rows, 0, 0);

@@ -55,8 +55,7 @@ enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTE
     return ERR_OK;
 }
 
-static const char sql_store[] =
-    "INSERT INTO fairway.master_keys (key_id, salt) VALUES ($1, $2) ON CONFLICT (key_id) DO NOTHING";
+static const char sql_store[] = "SELECT fairway.store_master_key($1, $2)";
 
 enum err master_key_store(struct db *db, const struct master_key_row *row, struct detail *detail)
 {

@@ -7,8 +7,7 @@
 
 static const char sql_read[] = "SELECT n.passphrase, n.distribution_account FROM fairway.network n";
 
-static const char sql_bind[] = "INSERT INTO fairway.network (passphrase, distribution_account)"
-                               " VALUES ($1, $2) ON CONFLICT (only_row) DO NOTHING";
+static const char sql_bind[] = "SELECT fairway.bind_network($1, $2)";
 
 enum err network_read(struct db *db, struct network *out, struct detail *detail)
 {

@@ -18,7 +18,13 @@ static const char sql_counts[] =
     " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
     " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
     "   WHERE p.parent = 'leases'), -1)::int8"
-    " FROM fairway.count_pool() a"
+    " FROM (SELECT count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NULL) AS idle,"
+    "     count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NOT NULL) AS leased,"
+    "     count(*) FILTER (WHERE p.state = 'creating') AS creating,"
+    "     count(*) FILTER (WHERE p.state = 'retiring') AS retiring,"
+    "     count(*) FILTER (WHERE p.state = 'retiring' AND p.lease_hash IS NOT NULL) AS retiring_leased,"
+    "     count(*) FILTER (WHERE p.state = 'quarantined') AS quarantined, min(p.locked_at) AS oldest_lease"
+    "   FROM fairway.pool_accounts p) a"
     " CROSS JOIN (SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS clock) t"
     " LEFT JOIN fairway.cursor c ON true";
 

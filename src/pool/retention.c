@@ -16,13 +16,8 @@ static const char sql_partitions[] =
 static const char sql_history[] =
     ALONE " SELECT fairway.drop_history(make_interval(secs => $1::int8)) FROM alone";
 
-/* A ledger closes every few seconds: the rows are so few that each step begins at the first one. */
 static const char sql_ledgers[] =
-    ALONE ", old AS MATERIALIZED (SELECT l.sequence, l.committed_at FROM fairway.ledgers l"
-          "   WHERE EXISTS (SELECT FROM alone) ORDER BY l.sequence LIMIT $2)"
-          " DELETE FROM fairway.ledgers WHERE sequence = ANY (ARRAY(SELECT o.sequence FROM old o"
-          "   WHERE o.committed_at < statement_timestamp() - make_interval(secs => $1::int8)"
-          "   AND o.sequence < (SELECT c.sequence FROM fairway.cursor c)))";
+    ALONE " SELECT fairway.drop_ledgers(make_interval(secs => $1::int8), $2) FROM alone";
 
 enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds, int64_t limit,
     size_t *changed, struct detail *detail)
@@ -34,9 +29,7 @@ enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds
                                      : DB_SQL(sql_ledgers, DB_I64(keep_seconds), DB_I64(limit));
     enum err e = db_query(db, statement, &rows, detail);
     *changed = 0;
-    if (e == ERR_OK && what == RETENTION_LEDGERS)
-        *changed = db_affected(rows);
-    else if (e == ERR_OK && db_count(rows) > 0)
+    if (e == ERR_OK && db_count(rows) > 0)
         *changed = (size_t)db_i64(rows, 0, 0);
     return e;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "pool/submission.h"
 
 void settle_accounts_free(struct settle_accounts *accounts)
 {
@@ -13,26 +12,18 @@ void settle_accounts_free(struct settle_accounts *accounts)
     *accounts = (struct settle_accounts){0};
 }
 
-/* If a search is due ($4), one pass over the pool finds leases that may expire, and when the next one
- * expires. No index serves it: each grant would have to write that index. Accounts are looked up backwards
- * through the range from the key to itself, as migration 0015 explains. Grants skip locked rows, so this
- * cannot deadlock with them. If no account is found, one row has NULLs and what the search returned. */
-static const char sql_lock[] =
-    "SELECT l.*, s.next_max_time, s.next_max_ledger FROM fairway.search_leases($4, $2, $3) s"
-    " LEFT JOIN LATERAL (SELECT a.* FROM ("
-    "     SELECT n FROM (SELECT unnest($1::text[]) UNION SELECT unnest(s.expired)) w (n)"
-    "     ORDER BY n COLLATE \"C\" OFFSET 0) k"
-    "   CROSS JOIN LATERAL (SELECT a.public_key, a.state, a.sequence, a.sequence_ledger, a.lease_hash,"
-    "     a.lease_sequence, a.lease_max_time, coalesce(a.lease_max_ledger, 0),"
-    "     " SUBMISSION_KIND " IS NOT NULL, coalesce(a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "', false)"
-    "     FROM fairway.channel_accounts a WHERE a.public_key BETWEEN k.n AND k.n AND a.state <> 'retired'"
-    "     ORDER BY a.public_key DESC LIMIT 1 FOR UPDATE) a) l ON true ORDER BY l.public_key COLLATE \"C\"";
+static const char sql_lock[] = "SELECT l.public_key, l.state, l.sequence, l.sequence_ledger, l.lease_hash, "
+                               "l.lease_sequence, l.lease_max_time,"
+                               " l.lease_max_ledger, l.submitted, coalesce(l.reason = '" ACCOUNT_UNREAD_REASON
+                               "', false), l.next_max_time,"
+                               " l.next_max_ledger FROM fairway.lock_settling($1, $2, $3, $4) l";
 enum {
     LOCK_NEXT_MAX_TIME = 10,
     LOCK_NEXT_MAX_LEDGER
 };
 
-static const char sql_unread[] = "SELECT q FROM fairway.quarantined_for('" ACCOUNT_UNREAD_REASON "') q";
+static const char sql_unread[] = "SELECT a.public_key::text FROM fairway.pool_accounts a"
+                                 " WHERE a.quarantine_reason = '" ACCOUNT_UNREAD_REASON "'";
 
 enum err settle_read_unread(struct db *db, struct settle_doubts *out, struct detail *detail)
 {

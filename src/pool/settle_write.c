@@ -5,31 +5,7 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* The results and the accounts in one statement, because the checks of both tables see both. The accounts are
- * locked, so their places (ctid) do not change before the update. sequence_ledger 0: the sequence number is
- * still unknown. */
-static const char sql_write[] =
-    "WITH news AS MATERIALIZED (SELECT n.*, b.ctid AS place, b.lease_hash, b.locked_at"
-    "   FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::text[], $6::text[], $7::text[],"
-    "   $8::int8[]) AS n (public_key, state, sequence, sequence_ledger, reason, result, result_code, ledger)"
-    "   CROSS JOIN LATERAL (SELECT c.ctid, c.lease_hash, c.locked_at FROM fairway.channel_accounts c"
-    "     WHERE c.public_key BETWEEN n.public_key AND n.public_key ORDER BY c.public_key DESC LIMIT 1) b),"
-    " ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)"
-    "   SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger FROM news n"
-    "   WHERE n.result IS NOT NULL)"
-    " UPDATE fairway.channel_accounts a SET state = n.state,"
-    " sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,"
-    " sequence_ledger = nullif(n.sequence_ledger, 0),"
-    " slot = CASE n.state WHEN 'retired' THEN NULL ELSE a.slot END,"
-    " quarantine_reason = CASE n.state WHEN 'quarantined' THEN coalesce(n.reason, a.quarantine_reason) END,"
-    " lease_hash = CASE WHEN n.result IS NULL THEN a.lease_hash END,"
-    " lease_client = CASE WHEN n.result IS NULL THEN a.lease_client END,"
-    " lease_sequence = CASE WHEN n.result IS NULL THEN a.lease_sequence END,"
-    " lease_max_time = CASE WHEN n.result IS NULL THEN a.lease_max_time END,"
-    " lease_max_ledger = CASE WHEN n.result IS NULL THEN a.lease_max_ledger END,"
-    " locked_at = CASE WHEN n.result IS NULL THEN a.locked_at END,"
-    " locked_until = CASE WHEN n.result IS NULL THEN a.locked_until END"
-    " FROM news n WHERE a.ctid = n.place";
+static const char sql_write[] = "SELECT fairway.settle_accounts($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /* Accounts that one statement writes. 5,000 take about 0.3 s here; one statement for a pool of 100,000
  * accounts whose leases all end with one ledger could take longer than the statement timeout, and would fail

@@ -43,9 +43,7 @@ enum err submission_includes(
 
 /* ---- for provisioning */
 
-static const char sql_store[] =
-    "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
-    " VALUES ($1, $2, $3, $4, $5, $6)";
+static const char sql_store[] = "SELECT fairway.store_submission($1, $2, $3, $4, $5, $6)";
 
 enum err submission_store(struct db *db, const struct provisioning_tx *transaction, struct bytes envelope,
     const struct hash *hash, struct detail *detail)
@@ -118,10 +116,6 @@ enum err submission_read_outcome(struct db *db, struct submission_outcome *out, 
 
 static const char sql_pending[] = "SELECT p.id, p.hash, p.sequence, p.max_time, n.distribution_account"
                                   " FROM fairway.provisioning p, fairway.network n WHERE p.state = 'pending'";
-
-const char submission_decide_sql[] =
-    "UPDATE fairway.provisioning SET state = $2, result_code = $3, ledger = $4,"
-    " decided_at = clock_timestamp() WHERE id = $1 AND state = 'pending'";
 
 struct db_statement submission_statement(void)
 {

@@ -103,7 +103,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
         uint32_t sequence = FIRST + i;
         lease(&test, i);
         close_with(feed, i);
-        proxy_arm(proxy, fault, "INSERT INTO fairway.ledgers"); /* in one packet with COMMIT */
+        proxy_arm(proxy, fault, "fairway.finish_ledger"); /* in one packet with COMMIT */
         assert_int_equal(commit(&lead, feed, sequence), ERR_OUTCOME_UNKNOWN);
         take(&lead);
         assert_int_equal(lead.cursor.sequence, fault == PROXY_CUT_AFTER ? sequence : sequence - 1);
@@ -185,9 +185,10 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_onc
         lease(&test, i + 1);
         close_foreign(feed, i + 1);
         if (faults[i] == PROXY_NONE)
-            test_db_exec(&test, "ALTER TABLE fairway.ledgers ADD CONSTRAINT fault CHECK (sequence < 103)");
+            test_db_exec(&test,
+                "ALTER TABLE fairway.ledgers ADD CONSTRAINT fault CHECK (sequence < 103)");
         else
-            proxy_arm(proxy, faults[i], "INSERT INTO fairway.ledgers"); /* in one packet with COMMIT */
+            proxy_arm(proxy, faults[i], "fairway.finish_ledger");
         struct capture capture = capture_begin();
         const enum err e = commit(&lead, feed, sequence);
         const unsigned at_once = capture_end(&capture, QUARANTINED);

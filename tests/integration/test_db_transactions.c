@@ -109,7 +109,6 @@ static void BEGIN_is_sent_with_the_first_statements(void **state)
         assert_true(count <= DB_BEGIN_STATEMENTS);
         statements[count] = DB_SQL0("INSERT INTO public.t VALUES (3)");
         assert_int_equal(db_run(db, statements, count + 1, rows, &detail), ERR_OK);
-        assert_int_equal(db_affected(rows[count]), 1);
         for (size_t i = 0; i <= count; i++)
             db_rows_free(rows[i]);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (4)"), ERR_OK);

@@ -136,7 +136,10 @@ static void drop_history(struct test_pool *pool)
 static void read_unread(struct test_pool *pool)
 {
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("SELECT fairway.quarantined_for('none')"), NULL, NULL), ERR_OK);
+        db_query(pool->db,
+            DB_SQL0("SELECT public_key::text FROM fairway.pool_accounts WHERE quarantine_reason = 'none'"),
+            NULL, NULL),
+        ERR_OK);
 }
 
 static void DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot(void **state)

@@ -137,10 +137,6 @@ static const char sql_next[] =
 
 static const char sql_move[] = "UPDATE fairway.cursor SET sequence = $1, hash = $2, close_time = $3";
 
-static const char sql_row[] =
-    "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
-    " settled_count) VALUES ($1, $2, $3, $4, $5, $6, $7)";
-
 struct closing {
     struct ledger ledger;
     struct settled settled;
@@ -156,12 +152,6 @@ static enum err commit(struct db *db, void *context)
     enum err e = db_query(db, DB_SQL(sql_move, sequence, hash, close_time), NULL, &detail);
     if (e == ERR_OK)
         e = settle_honest(db, ledger, &closing->settled, &detail);
-    if (e == ERR_OK)
-        e = db_query(db,
-            DB_SQL(sql_row, sequence, hash, DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)),
-                DB_I32((int32_t)ledger->protocol), close_time, DB_I32((int32_t)ledger->transaction_count),
-                DB_I32((int32_t)closing->settled.released)),
-            NULL, &detail);
     if (e != ERR_OK)
         print_error("ledger: %s %s\n", err_code(e), detail.text);
     return e;

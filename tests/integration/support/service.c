@@ -244,10 +244,6 @@ static void commit_ledger(struct service *service, struct ledger *ledger)
     ledger->sequence = (uint32_t)db_i64(cursor, 0, 0);
     ledger->close_time_s = (uint64_t)db_i64(cursor, 0, 1);
     must(settle_honest(service->sql, ledger, &settled, &detail), &detail, "settle");
-    run(service, DB_SQL("INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time,"
-                        " transaction_count, settled_count) VALUES ($1, $2, $2, 28, $3, 0, 0)",
-                     DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
-                     DB_I64((int64_t)ledger->close_time_s)));
     must(db_commit(service->sql, &detail), &detail, "commit");
 }
 

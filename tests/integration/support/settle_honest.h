@@ -5,8 +5,8 @@
 #include "db/db.h"
 #include "pool/settle.h"
 
-/* settle_ledger, with reads that confirm all that the metadata claims. *out has the search of the ledger
- * before; if it is zero, the pool is searched for expired leases. */
+/* Inserts the ledger's row, then settle_ledger with reads that confirm all that the metadata claims. *out has
+ * the search of the ledger before; if it is zero, the pool is searched for expired leases. */
 enum err settle_honest(
     struct db *db, const struct ledger *ledger, struct settled *out, struct detail *detail);
 
