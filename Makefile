@@ -145,6 +145,15 @@ $(BUILD)/tests/%.o: tests/%.c | compiler
 	$(Q)$(CC) $(ALL_CFLAGS) -iquote tests -iquote src -iquote src/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/tests/%.o
 
+# Builds and runs one test program, and keeps the data and logs of its servers: make t T=integration/test_settle ONLY=H1, make t T=e2e/gap.
+# tests/one.sh describes ONLY and DEBUG=1.
+.PHONY: t
+ONE = $(or $(wildcard tests/$(T).test.mjs),$(BUILD)/tests/$(T))
+t:
+	$(if $(T),,$(error T is a program, such as unit/grant/test_queue, integration/test_settle or e2e/gap))
+	@$(PARALLEL) -s $(BUILD)/vectors.txt $(filter $(BUILD)/%,$(ONE)) $(if $(filter unit/%,$(T)),,build $(PRELOADED) $(JUDGES))
+	@$(TEST_ENV) ONLY='$(ONLY)' DEBUG='$(DEBUG)' sh tests/one.sh $(ONE)
+
 # Runs the unit tests of one module: make unit-xdr
 define unit_module
 .PHONY: unit-$(1)
@@ -189,6 +198,7 @@ test-programs: $(PRELOADED) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
+	@mkdir -p $(@D)
 	$(Q)$(NODE) $< > $@
 
 # The tests on another release of Debian, in a chroot; tests/debian.sh describes the settings.

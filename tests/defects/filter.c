@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,5 +45,7 @@ int _cmocka_run_group_tests(const char *group, const struct CMUnitTest *tests, s
     for (size_t i = 0; i < count; i++)
         if (only == NULL || is_chosen(tests[i].name))
             chosen[number++] = tests[i];
+    if (number == 0)
+        fprintf(stderr, "%s: no test matches %s\n", group, only);
     return number == 0 ? 0 : run(group, chosen, number, setup, teardown);
 }

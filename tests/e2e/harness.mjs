@@ -217,6 +217,8 @@ export class Service {
     for (const stream of [this.process.stdout, this.process.stderr])
       stream.setEncoding('utf8').on('data', text => {
         this.log += text;
+        if (process.env.FAIRWAY_KEEP)
+          fs.appendFileSync(path.join(process.env.FAIRWAY_KEEP, `fairway-${this.process.pid}.log`), text);
         this.url ??= /^listening on (http:\S+)\n/m.exec(this.log)?.[1];
         this.adminUrl ??= /^admin listening on (http:\S+)\n/m.exec(this.log)?.[1];
       });

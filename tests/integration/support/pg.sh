@@ -19,6 +19,7 @@
 # Environment: FAIRWAY_FSYNC=off: servers do not write to the disk. FAIRWAY_CLUSTER=FOLDER: temporary servers begin with a copy
 # of the cluster in this folder, which the first of them makes; initdb takes a second. FAIRWAY_SERVERS=FOLDER: data and log of temporary
 # servers are there, for instance on a tmpfs: each database is hundreds of files, and ext4 is slow to create files where many were deleted.
+# FAIRWAY_KEEP: data and log of temporary servers are not removed.
 set -eu
 
 fail() {
@@ -153,7 +154,7 @@ stop_server() {
 
 watch_owner() {
     script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
-    setsid sh -c 'tail --pid="$1" -f /dev/null; sh "$2" stop "$3" immediate; rm -rf "$3" "$4"' watch "$owner" "$script" "$dir" \
+    setsid sh -c 'tail --pid="$1" -f /dev/null; sh "$2" stop "$3" immediate; [ -n "${FAIRWAY_KEEP:-}" ] || rm -rf "$3" "$4"' watch "$owner" "$script" "$dir" \
         "$(dirname "$(realpath "$dir/data")")" </dev/null >/dev/null 2>&1 &
 }
 
