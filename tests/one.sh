@@ -11,7 +11,7 @@ trap 'echo "kept, until you remove it: $kept"' EXIT
 case $program in
 *.mjs)
     "$(dirname "$0")/node_modules/.bin/node" ${debug:+--inspect-brk} --test --test-reporter=spec \
-        ${debug:+--test-isolation=none} ${only:+"--test-name-pattern=$only"} "$program"
+        ${debug:+--experimental-test-isolation=none} ${only:+"--test-name-pattern=$only"} "$program"
     ;;
 *)
     gcc -shared -fPIC -O1 -o "$kept/filter.so" "$(dirname "$0")/defects/filter.c"

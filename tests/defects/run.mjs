@@ -14,8 +14,7 @@ const STOP_MS = 5_000;
 const slowness = () => Math.min(10, Math.max(1, loadavg()[0] / availableParallelism()));
 
 // Hazards: defects of two earlier systems. The names of patches begin with these ids, and each id has at least one patch.
-export const HAZARDS = ['H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'H7', 'H14', 'H15', 'H16', 'H18', 'Z1', 'Z2', 'Z3', 'Z4', 'Z5', 'Z6', 'Z7',
-  'I3', 'I5', 'T10'];
+export const HAZARDS = ['H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'H7', 'H14', 'H15', 'H16', 'H18', 'Z1', 'Z2', 'Z3', 'Z4', 'Z5', 'Z6', 'Z7'];
 
 export async function readDefects(matching) {
   const names = (await readdir(import.meta.dirname)).filter(name => name.endsWith('.patch') && matching.test(name)).sort();

@@ -49,7 +49,7 @@ let bodies = 0;
 const newBody = () => JSON.stringify({ transactionXdr: payment(world, ...users, String(++bodies)).toXDR(), timeoutSeconds: 30 });
 const leaseCount = async () => Number((await world.sql('SELECT count(*) FROM fairway.leases'))[0][0]);
 
-test('J1 J8 a token of wallet-backend takes a lease, and one that does not fit is refused, all with one answer', TIMEOUT, async () => {
+test('a token of wallet-backend takes a lease, and one that does not fit is refused, all with one answer', TIMEOUT, async () => {
   const [service] = replicas, body = newBody(), before = await leaseCount();
   const good = signToken(wallet, 'POST', LEASES, body);
   const [head, claims, signature] = good.split('.');
@@ -171,7 +171,7 @@ const answerToHead = (service, token, length) => new Promise((resolve, reject) =
   socket.write(`POST ${LEASES} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${length}\r\n\r\n`);
 });
 
-test('J8 DX4 a request without a good token is refused before its body is read, and a body that is not the token\'s after that', TIMEOUT, async () => {
+test('DX4 a request without a good token is refused before its body is read, and a body that is not the token\'s after that', TIMEOUT, async () => {
   const [service] = replicas, body = newBody(), before = await leaseCount();
   const refused = { 'no token': '', 'another key': signToken(Keypair.random(), 'POST', LEASES, body),
     expired: signToken(wallet, 'POST', LEASES, body, { now: Math.floor(Date.now() / 1000) - 60 }) };

@@ -1,4 +1,4 @@
-// G7: the key process's budget, seen by a client of the service: 503 with Retry-After, a lease is not lost by it, and leases go on while
+// The key process's budget, seen by a client of the service: 503 with Retry-After, a lease is not lost by it, and leases go on while
 // fee bumps are refused.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

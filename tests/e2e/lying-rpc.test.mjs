@@ -105,7 +105,7 @@ for (const [name, says, cost] of [
   ['error: internal', refuse(-32603, 'internal error'), stops],
   ['24 MB of empty arrays', () => rubbish, stops],
 ])
-  test(`R2 DR4 getLedgers ${name}: ${cost === stops ? 'ingestion stops' : 'nothing'}`, { timeout: 240_000 }, async () => {
+  test(`DR4 getLedgers ${name}: ${cost === stops ? 'ingestion stops' : 'nothing'}`, { timeout: 240_000 }, async () => {
     lie({ getLedgers: says });
     await until(() => told.has('getLedgers'), 60_000, 'the lie is told'); // ledgers of true answers are committed by then
     const start = await world.cursor();
@@ -235,7 +235,7 @@ for (const [name, says, code, why] of [
   ['getLedgerEntries balance: 0', { getLedgerEntries: eachAccount(account => ({ ...account, balance: 0n })) }, 78, /fund it/],
   ['getLedgerEntries latestLedger: old', { getLedgerEntries: setResult({ latestLedger: 1 }) }, 75, /Stellar RPC is at ledger 1/],
 ])
-  test(`P6 P12 ensure-accounts, ${name}: ${code === undefined ? 'it waits' : `it ends with ${code}`}, and creates nothing`, { timeout: 240_000 }, async () => {
+  test(`ensure-accounts, ${name}: ${code === undefined ? 'it waits' : `it ends with ${code}`}, and creates nothing`, { timeout: 240_000 }, async () => {
     lie(says);
     const { process, ended } = world.start(['ensure-accounts', String(ACCOUNTS + 1)]);
     const result = await within(ended, code === undefined ? 6000 : 60_000);

@@ -48,7 +48,7 @@ async function killedAtSend(count) {
 const submit = transaction => fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sendTransaction', params: { transaction } }) }).then(answer => answer.json());
 
-test('DR10 P4 a forgotten creation that was included: its accounts are used, none is created twice', { timeout: 600_000 }, async () => {
+test('DR10 a forgotten creation that was included: its accounts are used, none is created twice', { timeout: 600_000 }, async () => {
   await provisioning.ensureExactly(2);
   await killedAtSend(5);
   await world.sql("DELETE FROM fairway.provisioning WHERE state = 'pending'");
@@ -60,7 +60,7 @@ test('DR10 P4 a forgotten creation that was included: its accounts are used, non
   assert.deepEqual(provisioning.sponsored(), keys);
 });
 
-test('DR10 P4 a forgotten creation that is still pending: one of the two is included', { timeout: 600_000 }, async () => {
+test('DR10 a forgotten creation that is still pending: one of the two is included', { timeout: 600_000 }, async () => {
   await provisioning.ensureExactly(2);
   const before = await world.sql('SELECT coalesce(max(id), 0) FROM fairway.provisioning');
   const forgotten = await killedAtSend(6);

@@ -61,7 +61,7 @@ test('Z2 DR10: nothing is sent that the synchronous standby may lack; the run co
   await assertExactly(25);
 });
 
-test('P6: an RPC that refuses one call is retried until the timeout, although ledgers close', { timeout: 600_000 }, async () => {
+test('an RPC that refuses one call is retried until the timeout, although ledgers close', { timeout: 600_000 }, async () => {
   await ensureExactly(1);
   proxy.refuse = call => call.method === 'getLedgerEntries' ? { code: -32601, message: 'method not found' } : null;
   const run = start(['ensure-accounts', '2'], { START_TIMEOUT: '3' });
@@ -74,7 +74,7 @@ test('P6: an RPC that refuses one call is retried until the timeout, although le
   await ensureExactly(2);
 });
 
-test('P6: late ledgers are waited for beyond the timeout, as long as the cursor advances', { timeout: 600_000 }, async t => {
+test('late ledgers are waited for beyond the timeout, as long as the cursor advances', { timeout: 600_000 }, async t => {
   await world.sql(`CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN NEW.close_time := NEW.close_time - 1000; RETURN NEW; END $$;
     CREATE TRIGGER late BEFORE UPDATE ON fairway.cursor FOR EACH ROW EXECUTE FUNCTION public.late()`);

@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => provisioning?.stop());
 
-test('DP4 P1 P2 P3: pools of 1, 19, 20, 41, 200, 201 and 1,000 accounts grow and shrink in transactions of at most 19', { timeout: 600_000 }, async () => {
+test('DP4: pools of 1, 19, 20, 41, 200, 201 and 1,000 accounts grow and shrink in transactions of at most 19', { timeout: 600_000 }, async () => {
   for (const count of [1, 19, 20, 41, 200, 201, 1000, 41, 20, 19, 1])
     await ensureExactly(count);
   const before = proxy.sent;
@@ -28,7 +28,7 @@ test('DP4 P1 P2 P3: pools of 1, 19, 20, 41, 200, 201 and 1,000 accounts grow and
     [1, 18, 1, 19, 2, ...Array(8).fill(19), 7, 1, ...Array(42).fill(19), 1]);
 });
 
-test('S12 slots are dense: the lowest free ones are used again', async () => {
+test('slots are dense: the lowest free ones are used again', async () => {
   await ensureExactly(4);
   const slots = await world.sql("SELECT slot FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot");
   assert.deepEqual(slots.flat(), ['0', '1', '2', '3']);
@@ -49,7 +49,7 @@ test('Z2 H6: keys and the signed transaction are stored before anything is sent'
   assert.deepEqual(seen[0], ['3']);
 });
 
-test('DP1 P4 P11: no answer of the RPC counts as the outcome', { timeout: 600_000 }, async t => {
+test('DP1: no answer of the RPC counts as the outcome', { timeout: 600_000 }, async t => {
   let wanted = 7;
   for (const [name, answer] of Object.entries(answers))
     await t.test(name, async () => {
@@ -90,7 +90,7 @@ const isMadeAgain = id => until(async () => {
   return rows.length === 2;
 }, 10_000, 'a second transaction is stored');
 
-test('P11: a transaction that a ledger proves dead is made again with the same keys', async () => {
+test('a transaction that a ledger proves dead is made again with the same keys', async () => {
   await ensureExactly(3);
   const { id, code, out } = await whileSwallowed(6, async pending => {
     await world.sql(`UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
@@ -121,7 +121,7 @@ test('a sequence number that the distribution account used elsewhere delays the 
   await assertExactly(9);
 });
 
-test('P5: a creation that fails in a ledger is reported, and the rest is created without it', async () => {
+test('a creation that fails in a ledger is reported, and the rest is created without it', async () => {
   let stranger;
   const { id, code, out } = await whileSwallowed(12, async pending => {
     [[, stranger]] = await fates(pending);
@@ -209,7 +209,7 @@ test('DP3 H7 Z5: leased accounts are merged only after their leases have ended',
   await assertExactly(1);
 });
 
-test('DP4 P6 P12 P13: each permanent failure reports its reason and exit code', { timeout: 600_000 }, async t => {
+test('DP4: each permanent failure reports its reason and exit code', { timeout: 600_000 }, async t => {
   await ensureExactly(1);
   const cases = [
     ['a058ecd4: zero accounts', ['0'], {}, 64, /from 1 to 100000/],
@@ -221,11 +221,11 @@ test('DP4 P6 P12 P13: each permanent failure reports its reason and exit code', 
     ['another network', ['2'], { NETWORK_PASSPHRASE: 'somewhere else' }, 78, /somewhere else/],
     ['RPC unavailable', ['2'], { RPC_URL: 'http://127.0.0.1:1', START_TIMEOUT: '1' }, 69, /RPC/],
     ['database unavailable', ['2'], { DATABASE_URL: 'postgresql://127.0.0.1:1/x', START_TIMEOUT: '1' }, 69, /database/i],
-    ['P6: ledgers do not close', ['2'], { START_TIMEOUT: '1' }, 69, /last ledger committed/],
+    ['ledgers do not close', ['2'], { START_TIMEOUT: '1' }, 69, /last ledger committed/],
   ];
   for (const [name, args, env, expected, words] of cases)
     await t.test(name, async () => {
-      if (name.startsWith('P6')) {
+      if (name === 'ledgers do not close') {
         world.localnet.pause();
         await world.localnet.chain.settled();
         await ensure(1); // reaches the latest ledger

@@ -84,7 +84,7 @@ async function released(...addresses) {
   }
 }
 
-test('P9 accounts lists all accounts by key with state, sequence and ledger, and counts them, from the database alone', { timeout: 600_000 }, async () => {
+test('accounts lists all accounts by key with state, sequence and ledger, and counts them, from the database alone', { timeout: 600_000 }, async () => {
   const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env } = world.env;
   world.env = env;
   const { code, out } = await run('accounts');

@@ -1,4 +1,4 @@
-// G8, DS6: after payments, refusals and a broken seed, no secret is in the memory of fairway, in its log, in a response, or in a file of
+// DS6: after payments, refusals and a broken seed, no secret is in the memory of fairway, in its log, in a response, or in a file of
 // the database, in any usual form; and in the key process only the master key and the distribution seed are, in guarded pages.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
@@ -81,12 +81,12 @@ function* memory(pid) {
   fs.closeSync(file);
 }
 
-test('G8 no secret is in the log or in a response', () => {
+test('no secret is in the log or in a response', () => {
   search(Buffer.from(service.log + byEnvironment.log + heard), (what, form) => assert.fail(`${what} as ${form}`));
   assert.ok(heard.length > 1000 && service.log.length > 1000);
 });
 
-test('G8 no secret is in a file of the database', async () => {
+test('no secret is in a file of the database', async () => {
   await world.sql('CHECKPOINT');
   const folder = path.dirname(fs.realpathSync(path.join(world.folder, 'postgres/data')));
   let searched = 0;

@@ -67,7 +67,7 @@ static void DX3_endless_nesting_and_endless_digits_are_INVALID_JSON(void **state
     assert_both_refuse(text(body), 400, "INVALID_JSON");
 }
 
-static void G5_members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST(void **state)
+static void members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"{}", "{\"transactionXdr\":null}", "{\"transactionXdr\":1}",
@@ -96,7 +96,7 @@ static void an_unknown_member_is_refused_with_the_known_ones(void **state)
     }
 }
 
-static void F7_F8_base64_that_is_not_canonical_is_INVALID_TRANSACTION_XDR(void **state)
+static void base64_that_is_not_canonical_is_INVALID_TRANSACTION_XDR(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -115,7 +115,7 @@ static void assert_both_refuse_xdr(struct bytes xdr, const char *code)
     assert_both_refuse(text(body), 400, code);
 }
 
-static void F7_F8_every_truncation_and_trailing_bytes_are_INVALID_TRANSACTION_XDR(void **state)
+static void every_truncation_and_trailing_bytes_are_INVALID_TRANSACTION_XDR(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -227,10 +227,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_body_that_is_not_a_JSON_object_is_INVALID_JSON),
         TEST(DX3_endless_nesting_and_endless_digits_are_INVALID_JSON),
-        TEST(G5_members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST),
+        TEST(members_that_are_missing_unknown_or_of_another_type_are_INVALID_REQUEST),
         TEST(an_unknown_member_is_refused_with_the_known_ones),
-        TEST(F7_F8_base64_that_is_not_canonical_is_INVALID_TRANSACTION_XDR),
-        TEST(F7_F8_every_truncation_and_trailing_bytes_are_INVALID_TRANSACTION_XDR),
+        TEST(base64_that_is_not_canonical_is_INVALID_TRANSACTION_XDR),
+        TEST(every_truncation_and_trailing_bytes_are_INVALID_TRANSACTION_XDR),
         TEST(DA6_unknown_arms_and_huge_lengths_are_INVALID_TRANSACTION_XDR),
         TEST(a_body_above_the_cap_is_413),
         TEST(a_body_without_a_length_is_411),

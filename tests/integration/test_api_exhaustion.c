@@ -1,5 +1,5 @@
 /* POST /v1/transactions while every account is leased: requests wait, in order, until a ledger releases an
- * account or their client leaves (G1, DL7). */
+ * account or their client leaves (DL7). */
 #include <string.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ static int all_leased(void **state)
     return 0;
 }
 
-static void G1_T2_no_request_waits_longer_than_six_seconds(void **state)
+static void no_request_waits_longer_than_six_seconds(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -99,7 +99,7 @@ static void DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(G1_T2_no_request_waits_longer_than_six_seconds, all_leased),
+        cmocka_unit_test_setup(no_request_waits_longer_than_six_seconds, all_leased),
         cmocka_unit_test_setup(DL7_the_ledger_that_releases_an_account_ends_the_wait, all_leased),
         cmocka_unit_test_setup(DL7_the_first_request_gets_the_first_account, all_leased),
         cmocka_unit_test_setup(DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account, all_leased),

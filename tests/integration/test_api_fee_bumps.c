@@ -90,7 +90,7 @@ static void refused(const struct leased *leased, const char *max_fee, const char
     refused_with(leased, max_fee, 400, code, "");
 }
 
-static void F4_the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature(void **state)
+static void the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature(void **state)
 {
     (void)state;
     static const char *const members[] = {
@@ -128,7 +128,7 @@ static void F4_the_fee_bump_has_the_inner_transaction_unchanged_and_one_signatur
     buf_free(&expected);
 }
 
-static void F4_the_fee_bump_is_recorded_with_its_fee(void **state)
+static void the_fee_bump_is_recorded_with_its_fee(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -179,7 +179,7 @@ static void DL10_a_lease_may_have_any_number_of_fee_bumps(void **state)
     assert_int_equal(service_leases(&service), 1);
 }
 
-static void F1_F6_a_transaction_of_another_account_gets_no_fee_bump(void **state)
+static void a_transaction_of_another_account_gets_no_fee_bump(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -193,7 +193,7 @@ static void F1_F6_a_transaction_of_another_account_gets_no_fee_bump(void **state
     refused_with(&foreign, NULL, 400, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", "is not a channel account");
 }
 
-static void F1_F6_a_settled_lease_gets_no_fee_bump(void **state)
+static void a_settled_lease_gets_no_fee_bump(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -205,7 +205,7 @@ static void F1_F6_a_settled_lease_gets_no_fee_bump(void **state)
     refused_with(&leased, NULL, 409, "LEASE_SETTLED", "ended as confirmed in ledger ");
 }
 
-static void F1_F6_an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void **state)
+static void an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -216,7 +216,7 @@ static void F1_F6_an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_ke
 }
 
 /* The account is idle again, and the lease's row may have been deleted. */
-static void F1_F6_a_lease_that_is_unknown_is_not_found(void **state)
+static void a_lease_that_is_unknown_is_not_found(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -245,7 +245,7 @@ static void DA8_another_clients_lease_is_not_found(void **state)
 }
 
 /* The same account and sequence number, but one other byte and so another hash. */
-static void F5_DA7_a_changed_transaction_gets_no_fee_bump(void **state)
+static void DA7_a_changed_transaction_gets_no_fee_bump(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -263,7 +263,7 @@ static void F5_DA7_a_changed_transaction_gets_no_fee_bump(void **state)
 }
 
 /* As an SDK does that builds the transaction again: it counts the account's sequence number up. */
-static void F5_a_transaction_that_was_built_again_gets_no_fee_bump(void **state)
+static void a_transaction_that_was_built_again_gets_no_fee_bump(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -273,7 +273,7 @@ static void F5_a_transaction_that_was_built_again_gets_no_fee_bump(void **state)
     refused_with(&leased, NULL, 409, "TRANSACTION_CHANGED", "Add only signatures");
 }
 
-static void F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
+static void DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
 {
     (void)state;
     static const char *const above[] = {"1000001", "9223372036854775807"};
@@ -291,7 +291,7 @@ static void F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **sta
     assert_string_equal(response_text(&response, "fee"), "1000000");
 }
 
-static void F2_DA7_maxFee_below_the_minimum_is_refused(void **state)
+static void DA7_maxFee_below_the_minimum_is_refused(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -307,7 +307,7 @@ static void F2_DA7_maxFee_below_the_minimum_is_refused(void **state)
     assert_int_equal(recorded(), 0);
 }
 
-static void F2_the_cap_applies_to_the_bid_without_the_resource_fee(void **state)
+static void the_cap_applies_to_the_bid_without_the_resource_fee(void **state)
 {
     (void)state;
     AUTO_RESPONSE most = {0}, least = {0}, above = {0};
@@ -326,7 +326,7 @@ static void F2_the_cap_applies_to_the_bid_without_the_resource_fee(void **state)
 }
 
 /* Leased while the maximum was higher. */
-static void F2_more_operations_than_the_maximum_pays_for_are_refused(void **state)
+static void more_operations_than_the_maximum_pays_for_are_refused(void **state)
 {
     (void)state;
     struct policy_limits higher = service_limits;
@@ -357,7 +357,7 @@ static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_i
     assert_int_equal(response.status, 200);
 }
 
-static void F3_without_any_signature_it_is_refused(void **state)
+static void without_any_signature_it_is_refused(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -365,14 +365,14 @@ static void F3_without_any_signature_it_is_refused(void **state)
     refused(&leased, NULL, "NO_SIGNATURES_PROVIDED");
 }
 
-static void F3_without_the_clients_signature_it_is_refused_where_the_client_must_sign(void **state)
+static void without_the_clients_signature_it_is_refused_where_the_client_must_sign(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
     refused(&leased, NULL, "NO_SIGNATURES_PROVIDED");
 }
 
-static void F3_an_extra_signer_may_be_the_one_that_signed(void **state)
+static void an_extra_signer_may_be_the_one_that_signed(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -390,7 +390,7 @@ static void F3_an_extra_signer_may_be_the_one_that_signed(void **state)
     buf_free(&signer);
 }
 
-static void F3_without_the_channel_accounts_signature_it_is_refused(void **state)
+static void without_the_channel_accounts_signature_it_is_refused(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -400,7 +400,7 @@ static void F3_without_the_channel_accounts_signature_it_is_refused(void **state
     refused(&leased, NULL, "CHANNEL_SIGNATURE_MISSING");
 }
 
-static void F3_a_forged_signature_of_the_channel_account_is_refused(void **state)
+static void a_forged_signature_of_the_channel_account_is_refused(void **state)
 {
     (void)state;
     for (size_t bit = 0; bit < 512; bit += 73) {
@@ -415,7 +415,7 @@ static void F3_a_forged_signature_of_the_channel_account_is_refused(void **state
     }
 }
 
-static void F7_a_fee_bump_is_not_bumped_again(void **state)
+static void a_fee_bump_is_not_bumped_again(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -426,7 +426,7 @@ static void F7_a_fee_bump_is_not_bumped_again(void **state)
     refused(&outer, NULL, "FEE_BUMP_TX_NOT_ALLOWED");
 }
 
-static void F7_bad_XDR_is_refused(void **state)
+static void bad_XDR_is_refused(void **state)
 {
     (void)state;
     AUTO_LEASED leased = lease_payment();
@@ -440,7 +440,7 @@ static void F7_bad_XDR_is_refused(void **state)
     }
 }
 
-static void F7_maxFee_is_a_positive_decimal_in_a_string(void **state)
+static void maxFee_is_a_positive_decimal_in_a_string(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"\"0\"", "\"-1\"", "\"+1\"", "\"1e6\"", "\"1.0\"", "\"\"", "\" 1\"",
@@ -462,30 +462,30 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
     const struct CMUnitTest tests[] = {
-        TEST(F4_the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature),
-        TEST(F4_the_fee_bump_is_recorded_with_its_fee),
+        TEST(the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature),
+        TEST(the_fee_bump_is_recorded_with_its_fee),
         TEST(a_fee_bump_that_cannot_be_recorded_is_not_returned),
         TEST(DL10_a_lease_may_have_any_number_of_fee_bumps),
-        TEST(F1_F6_a_transaction_of_another_account_gets_no_fee_bump),
-        TEST(F1_F6_a_settled_lease_gets_no_fee_bump),
-        TEST(F1_F6_an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key),
-        TEST(F1_F6_a_lease_that_is_unknown_is_not_found),
+        TEST(a_transaction_of_another_account_gets_no_fee_bump),
+        TEST(a_settled_lease_gets_no_fee_bump),
+        TEST(an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key),
+        TEST(a_lease_that_is_unknown_is_not_found),
         TEST(DA8_another_clients_lease_is_not_found),
-        TEST(F5_DA7_a_changed_transaction_gets_no_fee_bump),
-        TEST(F5_a_transaction_that_was_built_again_gets_no_fee_bump),
-        TEST(F2_DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it),
-        TEST(F2_DA7_maxFee_below_the_minimum_is_refused),
-        TEST(F2_the_cap_applies_to_the_bid_without_the_resource_fee),
-        TEST(F2_more_operations_than_the_maximum_pays_for_are_refused),
+        TEST(DA7_a_changed_transaction_gets_no_fee_bump),
+        TEST(a_transaction_that_was_built_again_gets_no_fee_bump),
+        TEST(DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it),
+        TEST(DA7_maxFee_below_the_minimum_is_refused),
+        TEST(the_cap_applies_to_the_bid_without_the_resource_fee),
+        TEST(more_operations_than_the_maximum_pays_for_are_refused),
         TEST(a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it),
-        TEST(F3_without_any_signature_it_is_refused),
-        TEST(F3_without_the_clients_signature_it_is_refused_where_the_client_must_sign),
-        TEST(F3_an_extra_signer_may_be_the_one_that_signed),
-        TEST(F3_without_the_channel_accounts_signature_it_is_refused),
-        TEST(F3_a_forged_signature_of_the_channel_account_is_refused),
-        TEST(F7_a_fee_bump_is_not_bumped_again),
-        TEST(F7_bad_XDR_is_refused),
-        TEST(F7_maxFee_is_a_positive_decimal_in_a_string),
+        TEST(without_any_signature_it_is_refused),
+        TEST(without_the_clients_signature_it_is_refused_where_the_client_must_sign),
+        TEST(an_extra_signer_may_be_the_one_that_signed),
+        TEST(without_the_channel_accounts_signature_it_is_refused),
+        TEST(a_forged_signature_of_the_channel_account_is_refused),
+        TEST(a_fee_bump_is_not_bumped_again),
+        TEST(bad_XDR_is_refused),
+        TEST(maxFee_is_a_positive_decimal_in_a_string),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

@@ -188,7 +188,7 @@ static int64_t lease_and_settle(void)
     return took_us;
 }
 
-static void DL5_T6_T7_bad_requests_of_every_kind_lease_nothing_beside_good_ones(void **state)
+static void DL5_bad_requests_of_every_kind_lease_nothing_beside_good_ones(void **state)
 {
     (void)state;
     struct sender senders[SENDERS] = {0};
@@ -277,7 +277,7 @@ static void wipe_racers(struct racer racers[], size_t count)
 
 #define RACERS 64
 
-static void DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503(void **state)
+static void DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503(void **state)
 {
     (void)state;
     struct racer racers[RACERS] = {0};
@@ -355,13 +355,12 @@ static void DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            DL5_T6_T7_bad_requests_of_every_kind_lease_nothing_beside_good_ones, fixture_reset),
+        cmocka_unit_test_setup(DL5_bad_requests_of_every_kind_lease_nothing_beside_good_ones, fixture_reset),
         cmocka_unit_test_setup(
             DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code,
             fixture_reset),
         cmocka_unit_test_setup(
-            DL10_G1_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503, fixture_reset),
+            DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503, fixture_reset),
         cmocka_unit_test_setup(
             DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease, fixture_reset),
     };

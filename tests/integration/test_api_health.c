@@ -176,7 +176,7 @@ static void DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_reco
     fclose(log);
 }
 
-static void DO5_G2_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not(void **state)
+static void DO5_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not(void **state)
 {
     (void)state;
     for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
@@ -388,7 +388,7 @@ int main(void)
         TEST(DO5_stopped_grants_fail_their_check_with_the_reason),
         TEST(DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end),
         TEST(DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
-        TEST(DO5_G2_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not),
+        TEST(DO5_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not),
         TEST(DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check),
         TEST(below_the_minimum_balance_a_lease_is_503_before_it_takes_an_account),
         TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),

@@ -1,5 +1,5 @@
-/* What Stellar RPC is asked before a lease and a fee bump: the simulation of a Soroban transaction (T18,
- * T19), and the signers of accounts that have several (F3). Nothing is leased or signed before its answer. */
+/* What Stellar RPC is asked before a lease and a fee bump: the simulation of a Soroban transaction,
+ * and the signers of accounts that have several. Nothing is leased or signed before its answer. */
 #include "support/fixture.h"
 #include "stellar/account.h"
 #include "base/text.h"
@@ -29,7 +29,7 @@ static void simulation_says(const char *body)
     fake_set_reply(service.rpc, 0, (struct fake_reply){.method = "simulateTransaction", .body = body});
 }
 
-static void T18_a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused(void **state)
+static void a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused(void **state)
 {
     (void)state;
     AUTO_RESPONSE most = {0}, above = {0};
@@ -43,7 +43,7 @@ static void T18_a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_
     assert_true(fake_heard(service.rpc, "\"authMode\":\"enforce\""));
 }
 
-static void T19_a_transaction_that_fails_in_the_simulation_is_refused(void **state)
+static void a_transaction_that_fails_in_the_simulation_is_refused(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -56,7 +56,7 @@ static void T19_a_transaction_that_fails_in_the_simulation_is_refused(void **sta
     assert_int_equal(service_leases(&service), 0);
 }
 
-static void T19_without_a_simulation_no_soroban_transaction_is_leased(void **state)
+static void without_a_simulation_no_soroban_transaction_is_leased(void **state)
 {
     (void)state;
     static const struct fake_reply replies[] = {
@@ -77,7 +77,7 @@ static void T19_without_a_simulation_no_soroban_transaction_is_leased(void **sta
     assert_int_equal(payment.status, 201);
 }
 
-static void T19_an_rpc_that_never_answers_is_waited_for_in_bounded_time(void **state)
+static void an_rpc_that_never_answers_is_waited_for_in_bounded_time(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -153,7 +153,7 @@ static int64_t bumps(void)
     return service_number(&service, "SELECT count(*) FROM fairway.fee_bumps");
 }
 
-static void F3_a_signer_of_the_operations_source_gets_a_fee_bump(void **state)
+static void a_signer_of_the_operations_source_gets_a_fee_bump(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -165,7 +165,7 @@ static void F3_a_signer_of_the_operations_source_gets_a_fee_bump(void **state)
     service_set_rpc(&service);
 }
 
-static void F3_a_signature_that_is_nobodys_gets_no_fee_bump(void **state)
+static void a_signature_that_is_nobodys_gets_no_fee_bump(void **state)
 {
     (void)state;
     AUTO_RESPONSE stranger = {0}, signer = {0}, network = {0};
@@ -182,7 +182,7 @@ static void F3_a_signature_that_is_nobodys_gets_no_fee_bump(void **state)
     service_set_rpc(&service);
 }
 
-static void F3_signers_that_cannot_be_read_get_no_fee_bump(void **state)
+static void signers_that_cannot_be_read_get_no_fee_bump(void **state)
 {
     (void)state;
     AUTO_RESPONSE signer = {0}, master = {0};
@@ -199,16 +199,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(
-            T18_a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused,
-            fixture_reset),
-        cmocka_unit_test_setup(T19_a_transaction_that_fails_in_the_simulation_is_refused, fixture_reset),
-        cmocka_unit_test_setup(T19_without_a_simulation_no_soroban_transaction_is_leased, fixture_reset),
-        cmocka_unit_test_setup(T19_an_rpc_that_never_answers_is_waited_for_in_bounded_time, fixture_reset),
+            a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused, fixture_reset),
+        cmocka_unit_test_setup(a_transaction_that_fails_in_the_simulation_is_refused, fixture_reset),
+        cmocka_unit_test_setup(without_a_simulation_no_soroban_transaction_is_leased, fixture_reset),
+        cmocka_unit_test_setup(an_rpc_that_never_answers_is_waited_for_in_bounded_time, fixture_reset),
         cmocka_unit_test_setup(
             DL9_a_retry_gets_its_lease_although_the_simulation_has_no_result, fixture_reset),
-        cmocka_unit_test_setup(F3_a_signer_of_the_operations_source_gets_a_fee_bump, fixture_reset),
-        cmocka_unit_test_setup(F3_a_signature_that_is_nobodys_gets_no_fee_bump, fixture_reset),
-        cmocka_unit_test_setup(F3_signers_that_cannot_be_read_get_no_fee_bump, fixture_reset),
+        cmocka_unit_test_setup(a_signer_of_the_operations_source_gets_a_fee_bump, fixture_reset),
+        cmocka_unit_test_setup(a_signature_that_is_nobodys_gets_no_fee_bump, fixture_reset),
+        cmocka_unit_test_setup(signers_that_cannot_be_read_get_no_fee_bump, fixture_reset),
     };
     return cmocka_run_group_tests_name("api/rpc", tests, fixture_start, fixture_stop);
 }

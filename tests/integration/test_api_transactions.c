@@ -103,7 +103,7 @@ static int64_t number(const struct response *response, const char *member)
     return value;
 }
 
-static void S2_G4_G6_the_reply_is_a_lease_with_our_valid_signature(void **state)
+static void the_reply_is_a_lease_with_our_valid_signature(void **state)
 {
     (void)state;
     static const char *const members[] = {"hash", "transactionXdr", "channelAccount", "sequence",
@@ -130,7 +130,7 @@ static void S2_G4_G6_the_reply_is_a_lease_with_our_valid_signature(void **state)
     sample_wipe(&sample);
 }
 
-static void S2_the_lease_row_and_its_account_name_each_other_and_the_request(void **state)
+static void the_lease_row_and_its_account_name_each_other_and_the_request(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -169,7 +169,7 @@ static void V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations(
     }
 }
 
-static void T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed(void **state)
+static void an_operation_of_a_pool_account_is_refused_plain_and_muxed(void **state)
 {
     (void)state;
     char address[ADDRESS_SIZE];
@@ -183,7 +183,7 @@ static void T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed(void
     }
 }
 
-static void T5_a_classic_operation_without_source_is_refused(void **state)
+static void a_classic_operation_without_source_is_refused(void **state)
 {
     (void)state;
     struct sample sample = a_payment();
@@ -191,14 +191,14 @@ static void T5_a_classic_operation_without_source_is_refused(void **state)
     refused(&sample, NULL, "INVALID_OPERATION_STRUCTURE");
 }
 
-static void T8_no_operation_is_refused(void **state)
+static void no_operation_is_refused(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
     refused(&sample, NULL, "INVALID_OPERATION_STRUCTURE");
 }
 
-static void T9_T17_a_soroban_transaction_pays_its_resource_fee(void **state)
+static void a_soroban_transaction_pays_its_resource_fee(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -212,7 +212,7 @@ static void T9_T17_a_soroban_transaction_pays_its_resource_fee(void **state)
     buf_free(&auth);
 }
 
-static void T10_T16_a_pool_account_in_authorization_is_refused(void **state)
+static void a_pool_account_in_authorization_is_refused(void **state)
 {
     (void)state;
     for (uint32_t kind = 1; kind <= 3; kind++) {
@@ -225,8 +225,7 @@ static void T10_T16_a_pool_account_in_authorization_is_refused(void **state)
     }
 }
 
-static void T16_A2_source_account_credentials_are_refused_where_the_source_is_the_channel_account(
-    void **state)
+static void source_account_credentials_are_refused_where_the_source_is_the_channel_account(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -237,7 +236,7 @@ static void T16_A2_source_account_credentials_are_refused_where_the_source_is_th
     buf_free(&auth);
 }
 
-static void T10_an_extra_signer_of_the_pool_is_refused(void **state)
+static void an_extra_signer_of_the_pool_is_refused(void **state)
 {
     (void)state;
     struct sample sample = a_payment();
@@ -249,7 +248,7 @@ static void T10_an_extra_signer_of_the_pool_is_refused(void **state)
     buf_free(&signer);
 }
 
-static void T11_extend_and_restore_keep_their_transaction_data(void **state)
+static void extend_and_restore_keep_their_transaction_data(void **state)
 {
     (void)state;
     for (int restore = 0; restore < 2; restore++) {
@@ -265,7 +264,7 @@ static void T11_extend_and_restore_keep_their_transaction_data(void **state)
     }
 }
 
-static void T12_max_time_is_at_most_300_s_away(void **state)
+static void max_time_is_at_most_300_s_away(void **state)
 {
     (void)state;
     struct sample sample = a_payment();
@@ -275,7 +274,7 @@ static void T12_max_time_is_at_most_300_s_away(void **state)
     assert_in_range(signed_one.envelope.preconditions.max_time_s, now_s + 300, now_s + 303);
 }
 
-static void T12_G3_max_time_is_the_earliest_and_the_reply_shows_what_set_it(void **state)
+static void max_time_is_the_earliest_and_the_reply_shows_what_set_it(void **state)
 {
     (void)state;
     static const struct {
@@ -303,7 +302,7 @@ static void T12_G3_max_time_is_the_earliest_and_the_reply_shows_what_set_it(void
     }
 }
 
-static void T12_bounds_that_no_ledger_can_meet_are_refused(void **state)
+static void bounds_that_no_ledger_can_meet_are_refused(void **state)
 {
     (void)state;
     const uint64_t now_s = (uint64_t)time(NULL);
@@ -335,7 +334,7 @@ static void sequence_preconditions_are_refused(void **state)
     }
 }
 
-static void T14_soroban_beside_another_operation_is_refused(void **state)
+static void soroban_beside_another_operation_is_refused(void **state)
 {
     (void)state;
     for (int all = 0; all < 2; all++) {
@@ -349,7 +348,7 @@ static void T14_soroban_beside_another_operation_is_refused(void **state)
     }
 }
 
-static void T15_missing_soroban_data_is_refused(void **state)
+static void missing_soroban_data_is_refused(void **state)
 {
     (void)state;
     struct sample sample = SAMPLE;
@@ -358,7 +357,7 @@ static void T15_missing_soroban_data_is_refused(void **state)
     refused(&sample, NULL, "INVALID_SOROBAN_TRANSACTION");
 }
 
-static void T18_the_resource_fee_is_capped(void **state)
+static void the_resource_fee_is_capped(void **state)
 {
     (void)state;
     const int64_t above[] = {SERVICE_MAX_RESOURCE_FEE + 1, INT64_MAX};
@@ -423,8 +422,8 @@ static void suspended_grants_are_503_without_the_reason(void **state)
     sample_wipe(&sample);
 }
 
-/* F8: the database's message is only logged; the account is idle at once. */
-static void F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text(void **state)
+/* The database's message is only logged; the account is idle at once. */
+static void a_lease_that_cannot_be_recorded_is_500_without_internal_text(void **state)
 {
     (void)state;
     AUTO_RESPONSE response = {0};
@@ -446,36 +445,31 @@ static void F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(S2_G4_G6_the_reply_is_a_lease_with_our_valid_signature, fixture_reset),
-        cmocka_unit_test_setup(
-            S2_the_lease_row_and_its_account_name_each_other_and_the_request, fixture_reset),
+        cmocka_unit_test_setup(the_reply_is_a_lease_with_our_valid_signature, fixture_reset),
+        cmocka_unit_test_setup(the_lease_row_and_its_account_name_each_other_and_the_request, fixture_reset),
         cmocka_unit_test_setup(
             V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations, fixture_reset),
+        cmocka_unit_test_setup(an_operation_of_a_pool_account_is_refused_plain_and_muxed, fixture_reset),
+        cmocka_unit_test_setup(a_classic_operation_without_source_is_refused, fixture_reset),
+        cmocka_unit_test_setup(no_operation_is_refused, fixture_reset),
+        cmocka_unit_test_setup(a_soroban_transaction_pays_its_resource_fee, fixture_reset),
+        cmocka_unit_test_setup(a_pool_account_in_authorization_is_refused, fixture_reset),
         cmocka_unit_test_setup(
-            T3_T4_an_operation_of_a_pool_account_is_refused_plain_and_muxed, fixture_reset),
-        cmocka_unit_test_setup(T5_a_classic_operation_without_source_is_refused, fixture_reset),
-        cmocka_unit_test_setup(T8_no_operation_is_refused, fixture_reset),
-        cmocka_unit_test_setup(T9_T17_a_soroban_transaction_pays_its_resource_fee, fixture_reset),
-        cmocka_unit_test_setup(T10_T16_a_pool_account_in_authorization_is_refused, fixture_reset),
-        cmocka_unit_test_setup(
-            T16_A2_source_account_credentials_are_refused_where_the_source_is_the_channel_account,
-            fixture_reset),
-        cmocka_unit_test_setup(T10_an_extra_signer_of_the_pool_is_refused, fixture_reset),
-        cmocka_unit_test_setup(T11_extend_and_restore_keep_their_transaction_data, fixture_reset),
-        cmocka_unit_test_setup(T12_max_time_is_at_most_300_s_away, fixture_reset),
-        cmocka_unit_test_setup(
-            T12_G3_max_time_is_the_earliest_and_the_reply_shows_what_set_it, fixture_reset),
-        cmocka_unit_test_setup(T12_bounds_that_no_ledger_can_meet_are_refused, fixture_reset),
+            source_account_credentials_are_refused_where_the_source_is_the_channel_account, fixture_reset),
+        cmocka_unit_test_setup(an_extra_signer_of_the_pool_is_refused, fixture_reset),
+        cmocka_unit_test_setup(extend_and_restore_keep_their_transaction_data, fixture_reset),
+        cmocka_unit_test_setup(max_time_is_at_most_300_s_away, fixture_reset),
+        cmocka_unit_test_setup(max_time_is_the_earliest_and_the_reply_shows_what_set_it, fixture_reset),
+        cmocka_unit_test_setup(bounds_that_no_ledger_can_meet_are_refused, fixture_reset),
         cmocka_unit_test_setup(sequence_preconditions_are_refused, fixture_reset),
-        cmocka_unit_test_setup(T14_soroban_beside_another_operation_is_refused, fixture_reset),
-        cmocka_unit_test_setup(T15_missing_soroban_data_is_refused, fixture_reset),
-        cmocka_unit_test_setup(T18_the_resource_fee_is_capped, fixture_reset),
+        cmocka_unit_test_setup(soroban_beside_another_operation_is_refused, fixture_reset),
+        cmocka_unit_test_setup(missing_soroban_data_is_refused, fixture_reset),
+        cmocka_unit_test_setup(the_resource_fee_is_capped, fixture_reset),
         cmocka_unit_test_setup(
             a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account, fixture_reset),
         cmocka_unit_test_setup(timeoutSeconds_is_a_whole_number_of_at_least_20, fixture_reset),
         cmocka_unit_test_setup(suspended_grants_are_503_without_the_reason, fixture_reset),
-        cmocka_unit_test_setup(
-            F8_T7_a_lease_that_cannot_be_recorded_is_500_without_internal_text, fixture_reset),
+        cmocka_unit_test_setup(a_lease_that_cannot_be_recorded_is_500_without_internal_text, fixture_reset),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
 }

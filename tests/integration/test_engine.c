@@ -17,7 +17,7 @@
  * most requests are granted faster than this, the notification woke the engine. */
 #define WOKEN_MS 250
 
-static void DL7_G1_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
+static void DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -84,7 +84,7 @@ static void *submit(void *context)
     return NULL;
 }
 
-static void DL10_G1_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds(
+static void DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds(
     void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void a_full_queue_refuses_at_once(void **state)
 
 /* ---- requests that need no account do not wait for one */
 
-static void T12_a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle(void **state)
+static void a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -335,12 +335,12 @@ static void every_request_is_decided_exactly_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL7_G1_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts),
+        cmocka_unit_test(DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts),
         cmocka_unit_test(DL7_accounts_released_by_a_ledger_go_to_the_longest_waiting),
         cmocka_unit_test(
-            DL10_G1_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds),
+            DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds),
         cmocka_unit_test(a_full_queue_refuses_at_once),
-        cmocka_unit_test(T12_a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle),
+        cmocka_unit_test(a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle),
         cmocka_unit_test(DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle),
         cmocka_unit_test(broken_seeds_delay_no_request_while_other_accounts_are_idle),
         cmocka_unit_test(DL9_a_key_locked_by_a_stopped_replica_is_retried_less_and_less_often),

@@ -224,7 +224,7 @@ static void DL10_the_same_fee_bump_gets_the_same_bytes_each_time(void **state)
     clients_wipe(&blocked, 1);
 }
 
-static void T6_a_fee_bump_that_the_database_refuses_fails_alone(void **state)
+static void a_fee_bump_that_the_database_refuses_fails_alone(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -379,7 +379,7 @@ int main(void)
         cmocka_unit_test(a_request_does_not_wait_long_for_others),
         cmocka_unit_test(DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result),
         cmocka_unit_test(DL10_the_same_fee_bump_gets_the_same_bytes_each_time),
-        cmocka_unit_test(T6_a_fee_bump_that_the_database_refuses_fails_alone),
+        cmocka_unit_test(a_fee_bump_that_the_database_refuses_fails_alone),
         cmocka_unit_test(fee_bumps_do_not_wait_for_accounts),
         cmocka_unit_test(H9_a_fee_bump_of_a_client_that_left_is_not_signed),
         cmocka_unit_test(DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time),

@@ -26,7 +26,7 @@ static void ask_bad(struct test_engine *engine, struct asked *asked)
     snprintf(asked->request.request_id, sizeof asked->request.request_id, "bad");
 }
 
-static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
+static void an_item_that_the_database_refuses_fails_alone(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -62,7 +62,7 @@ static void T6_an_item_that_the_database_refuses_fails_alone(void **state)
 #define ROUNDS 8
 
 /* A claim locks the only account, another request finds none, and then the claim fails. */
-static void T7_a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
+static void a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -96,7 +96,7 @@ static void T7_a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
 }
 
 /* The batch locks an account for a retry, which does not need it, until COMMIT. */
-static void T7_an_account_that_was_locked_and_not_used_wakes_waiting_requests(void **state)
+static void an_account_that_was_locked_and_not_used_wakes_waiting_requests(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -199,7 +199,7 @@ static void requests_are_refused_at_once_while_grants_are_suspended_and_granted_
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void T8_a_lost_key_process_is_reported_and_leaves_nothing(void **state)
+static void a_lost_key_process_is_reported_and_leaves_nothing(void **state)
 {
     (void)state;
     struct test_engine engine;
@@ -321,12 +321,12 @@ static void DO1_stopping_decides_each_request_once_and_loses_no_lease(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T6_an_item_that_the_database_refuses_fails_alone),
-        cmocka_unit_test(T7_a_claim_that_is_rolled_back_wakes_waiting_requests),
-        cmocka_unit_test(T7_an_account_that_was_locked_and_not_used_wakes_waiting_requests),
+        cmocka_unit_test(an_item_that_the_database_refuses_fails_alone),
+        cmocka_unit_test(a_claim_that_is_rolled_back_wakes_waiting_requests),
+        cmocka_unit_test(an_account_that_was_locked_and_not_used_wakes_waiting_requests),
         cmocka_unit_test(H16_a_claim_locks_no_more_accounts_than_it_has_requests),
         cmocka_unit_test(requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards),
-        cmocka_unit_test(T8_a_lost_key_process_is_reported_and_leaves_nothing),
+        cmocka_unit_test(a_lost_key_process_is_reported_and_leaves_nothing),
         cmocka_unit_test(DX7_after_a_restart_of_the_database_waiting_requests_are_granted),
         cmocka_unit_test(DX7_a_silent_database_delays_no_request_beyond_6_seconds),
         cmocka_unit_test(DO1_stopping_decides_each_request_once_and_loses_no_lease),

@@ -207,7 +207,7 @@ static void await_cursor(struct gap_world *world, uint32_t sequence)
 
 /* An hour of ledgers (long: twelve), a second apart here. A third of the leases is included in one of them, a
  * third expires, and a third is still open at the end. */
-static void DR5_I5_catching_up_settles_each_lease_with_the_ledger_that_decides_it(void **state)
+static void DR5_catching_up_settles_each_lease_with_the_ledger_that_decides_it(void **state)
 {
     struct gap_world *world = *state;
     const char *size = getenv("FAIRWAY_SIZE");
@@ -248,7 +248,7 @@ static void DR5_I5_catching_up_settles_each_lease_with_the_ledger_that_decides_i
 }
 
 /* Leases are settled in the ledger transaction: other sessions see both or neither. */
-static void I6_a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried(void **state)
+static void a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried(void **state)
 {
     struct gap_world *world = *state;
     lead_drop(&world->lead);
@@ -278,8 +278,8 @@ int main(void)
         TEST(DR4_a_second_ledger_of_the_same_number_writes_nothing),
         TEST(DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to_do),
         TEST(DR4_a_ledger_whose_transactions_were_left_out_writes_nothing),
-        TEST(DR5_I5_catching_up_settles_each_lease_with_the_ledger_that_decides_it),
-        TEST(I6_a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried),
+        TEST(DR5_catching_up_settles_each_lease_with_the_ledger_that_decides_it),
+        TEST(a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried),
     };
     return cmocka_run_group_tests_name("feed faults", tests, test_pg_start, test_pg_stop);
 }

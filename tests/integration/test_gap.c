@@ -137,7 +137,7 @@ static void DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_wa
         gap_count(world, "a.state = 'active' AND a.sequence = 51 AND a.sequence_ledger = 120"), 4);
 }
 
-static void DR5_P7_P8_accounts_that_changed_in_the_gap_get_the_networks_state(void **state)
+static void DR5_accounts_that_changed_in_the_gap_get_the_networks_state(void **state)
 {
     struct gap_world *world = *state;
     static const char *const states[] = {
@@ -185,7 +185,7 @@ static void DR5_an_account_that_was_frozen_in_the_gap_is_quarantined(void **stat
 
 /* More accounts than one request may name, read from nodes at different ledgers. What the ledgers between the
  * new cursor and a read did counts once. */
-static void DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice(void **state)
+static void DR5_reads_from_nodes_at_different_ledgers_count_nothing_twice(void **state)
 {
     struct gap_world *world = *state;
     static const unsigned lags[] = {0, 3, 1};
@@ -412,9 +412,9 @@ int main(void)
         TEST(DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed),
         TEST(DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it),
         TEST(DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_was_released),
-        TEST(DR5_P7_P8_accounts_that_changed_in_the_gap_get_the_networks_state),
+        TEST(DR5_accounts_that_changed_in_the_gap_get_the_networks_state),
         TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
-        TEST(DR5_P10_reads_from_nodes_at_different_ledgers_count_nothing_twice),
+        TEST(DR5_reads_from_nodes_at_different_ledgers_count_nothing_twice),
         TEST(DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_another_reason),
         TEST(DR5_a_large_pool_recovers_in_one_transaction),
         TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),

@@ -270,7 +270,7 @@ static void H14_a_recovery_whose_session_was_killed_writes_nothing(void **state)
 }
 
 /* The session is killed at each statement of the ledger transaction, and at its COMMIT. */
-static void DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(void **state)
+static void DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(void **state)
 {
     struct gap_world *world = *state;
     static const struct {
@@ -382,7 +382,7 @@ int main(void)
         TEST(DR5_a_recovery_starts_again_when_a_submission_was_stored_meanwhile),
         TEST(H14_DR7_a_recovery_under_an_older_term_writes_nothing),
         TEST(H14_a_recovery_whose_session_was_killed_writes_nothing),
-        TEST(DR1_I3_a_crash_at_any_statement_of_the_recovery_keeps_every_lease),
+        TEST(DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease),
         TEST(DR5_no_lease_is_granted_while_accounts_are_read),
         TEST(DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read),
     };

@@ -23,7 +23,7 @@ static void an_empty_database_starts_at_the_latest_ledger_and_follows(void **sta
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 2);
 }
 
-static void I5_a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests(void **state)
+static void a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests(void **state)
 {
     struct ingest_world *world = *state;
     struct ingest *first = ingest_world_start(world);
@@ -42,7 +42,7 @@ static void I5_a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests(vo
         fail_msg("%u requests for 100 ledgers", requests);
 }
 
-static void I5_catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once(void **state)
+static void catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once(void **state)
 {
     struct ingest_world *world = *state;
     struct ingest *first = ingest_world_start(world);
@@ -287,8 +287,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_database_starts_at_the_latest_ledger_and_follows),
-        TEST(I5_a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests),
-        TEST(I5_catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once),
+        TEST(a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests),
+        TEST(catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once),
         TEST(a_replica_is_not_ready_while_it_lags_and_ready_when_it_has_caught_up),
         TEST(a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_unavailable),
         TEST(an_rpc_that_is_unavailable_is_retried_every_second_however_long_it_lasts),

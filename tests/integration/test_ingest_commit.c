@@ -154,7 +154,7 @@ static void an_empty_database_begins_with_the_first_committed_ledger(void **stat
     assert_int_equal(world->lead.cursor.sequence, FIRST);
 }
 
-static void I2_a_ledger_writes_its_row_moves_the_cursor_and_releases(void **state)
+static void a_ledger_writes_its_row_moves_the_cursor_and_releases(void **state)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -198,7 +198,7 @@ static void inject(struct world *world, const struct fault *fault)
         fault->at_commit ? "DEFERRABLE INITIALLY DEFERRED" : "");
 }
 
-static void I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once(void **state)
+static void a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once(void **state)
 {
     struct world *world = *state;
     for (uint64_t n = 1; n <= ARRAY_LEN(faults); n++)
@@ -453,8 +453,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_database_begins_with_the_first_committed_ledger),
-        TEST(I2_a_ledger_writes_its_row_moves_the_cursor_and_releases),
-        TEST(I3_I4_a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once),
+        TEST(a_ledger_writes_its_row_moves_the_cursor_and_releases),
+        TEST(a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once),
         TEST(a_session_that_ends_in_the_ledger_transaction_keeps_its_leases),
         TEST(a_commit_whose_outcome_was_unknown_is_found_in_the_cursor),
         TEST(DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing),

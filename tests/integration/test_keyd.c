@@ -36,7 +36,7 @@ static void sign(struct lease_signing items[], size_t count)
     assert_int_equal(keyd_sign_leases(serving, now_s, 0, items, count), ERR_OK);
 }
 
-static void G7_G9_a_lease_is_signed_for_its_own_hash(void **state)
+static void a_lease_is_signed_for_its_own_hash(void **state)
 {
     (void)state;
     struct buf transaction = {0};
@@ -164,7 +164,7 @@ static const struct spoiling spoilings[] = {
     {"an oversized transaction", ERR_INVALID_TRANSACTION_XDR, spoil_size},
 };
 
-static void G7_G9_each_bad_item_fails_alone_in_its_batch(void **state)
+static void each_bad_item_fails_alone_in_its_batch(void **state)
 {
     (void)state;
     const struct signature none = {0};
@@ -246,7 +246,7 @@ static enum err bump(
     return item.result;
 }
 
-static void G7_G9_a_fee_bump_is_paid_by_the_distribution_account(void **state)
+static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
 {
     (void)state;
     struct buf inner = {0}, outer = {0}, body = {0};
@@ -270,7 +270,7 @@ static void G7_G9_a_fee_bump_is_paid_by_the_distribution_account(void **state)
     buf_free(&body);
 }
 
-static void G7_bad_fee_bumps_are_refused(void **state)
+static void bad_fee_bumps_are_refused(void **state)
 {
     (void)state;
     struct buf inner = {0}, outer = {0}, unsigned_inner = {0}, nested = {0};
@@ -298,7 +298,7 @@ static void G7_bad_fee_bumps_are_refused(void **state)
 }
 
 /* More than one message takes, with items that are refused in between. */
-static void G7_each_fee_bump_of_a_batch_has_its_own_result(void **state)
+static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
 {
     (void)state;
     enum {
@@ -467,13 +467,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G7_G9_a_lease_is_signed_for_its_own_hash),
-        cmocka_unit_test(G7_G9_each_bad_item_fails_alone_in_its_batch),
+        cmocka_unit_test(a_lease_is_signed_for_its_own_hash),
+        cmocka_unit_test(each_bad_item_fails_alone_in_its_batch),
         cmocka_unit_test(a_batch_larger_than_one_message_is_signed),
         cmocka_unit_test(large_transactions_are_sent_in_several_messages),
-        cmocka_unit_test(G7_G9_a_fee_bump_is_paid_by_the_distribution_account),
-        cmocka_unit_test(G7_bad_fee_bumps_are_refused),
-        cmocka_unit_test(G7_each_fee_bump_of_a_batch_has_its_own_result),
+        cmocka_unit_test(a_fee_bump_is_paid_by_the_distribution_account),
+        cmocka_unit_test(bad_fee_bumps_are_refused),
+        cmocka_unit_test(each_fee_bump_of_a_batch_has_its_own_result),
         cmocka_unit_test(creation_and_merge_carry_every_signature),
         cmocka_unit_test(bad_provisioning_transactions_are_refused),
         cmocka_unit_test(a_provisioning_error_names_the_seed_that_does_not_open),

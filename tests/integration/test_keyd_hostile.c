@@ -339,7 +339,7 @@ static enum err answer_to(const struct attempt *attempt)
     }
 }
 
-static void G7_G9_what_a_captured_fairway_can_and_cannot_have_signed(void **state)
+static void what_a_captured_fairway_can_and_cannot_have_signed(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
@@ -421,7 +421,7 @@ static enum err bid(struct keyd *keyd, const struct buf *inner, int64_t fee_stro
 }
 
 /* The budget is for one and a half transactions at MAX_FEE. */
-static void G7_a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference(void **state)
+static void a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference(void **state)
 {
     (void)state;
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
@@ -448,7 +448,7 @@ static void G7_a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_diff
 }
 
 /* A refused bid is not remembered as charged. */
-static void G7_a_fee_bump_that_was_refused_is_charged_when_it_is_repeated(void **state)
+static void a_fee_bump_that_was_refused_is_charged_when_it_is_repeated(void **state)
 {
     (void)state;
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE};
@@ -522,11 +522,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G7_G9_what_a_captured_fairway_can_and_cannot_have_signed),
+        cmocka_unit_test(what_a_captured_fairway_can_and_cannot_have_signed),
         cmocka_unit_test(signatures_over_the_budget_are_refused_one_by_one_and_later_made),
         cmocka_unit_test(fees_over_the_budget_are_refused_and_leases_are_not),
-        cmocka_unit_test(G7_a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference),
-        cmocka_unit_test(G7_a_fee_bump_that_was_refused_is_charged_when_it_is_repeated),
+        cmocka_unit_test(a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference),
+        cmocka_unit_test(a_fee_bump_that_was_refused_is_charged_when_it_is_repeated),
         cmocka_unit_test(a_batch_of_fee_bumps_of_any_size_is_answered),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd hostile", tests, set_up, tear_down);

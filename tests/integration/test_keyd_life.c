@@ -47,7 +47,7 @@ static void refuses_to_start(struct keyd_secrets secrets, const char *because)
         fail_msg("\"%s\" does not contain \"%s\"", detail.text, because);
 }
 
-static void G10_malformed_secrets_are_refused_at_start(void **state)
+static void malformed_secrets_are_refused_at_start(void **state)
 {
     (void)state;
     static const char *const keys[] = {"", "short",
@@ -137,7 +137,7 @@ static void refuses_to_load(
     keyd_stop(loaded.keyd);
 }
 
-static void G10_the_configured_distribution_account_must_match_the_secret(void **state)
+static void the_configured_distribution_account_must_match_the_secret(void **state)
 {
     (void)state;
     struct keyd_settings settings = keyd_test_settings();
@@ -154,7 +154,7 @@ static void G10_the_configured_distribution_account_must_match_the_secret(void *
     assert_non_null(strstr(detail.text, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY"));
 }
 
-static void G10_without_its_secrets_it_does_not_start(void **state)
+static void without_its_secrets_it_does_not_start(void **state)
 {
     (void)state;
     struct keyd_secrets without = keyd_known_secrets();
@@ -240,7 +240,7 @@ static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
     refuses_to_load(keyd_known_secrets(), &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
 }
 
-static void G9_a_seed_sealed_for_another_network_or_key_does_not_open(void **state)
+static void a_seed_sealed_for_another_network_or_key_does_not_open(void **state)
 {
     (void)state;
     struct loaded first, second;
@@ -446,13 +446,13 @@ static void DS7_a_debugger_cannot_attach(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G10_malformed_secrets_are_refused_at_start),
+        cmocka_unit_test(malformed_secrets_are_refused_at_start),
         cmocka_unit_test(another_program_instead_of_the_key_process_is_refused),
-        cmocka_unit_test(G10_the_configured_distribution_account_must_match_the_secret),
-        cmocka_unit_test(G10_without_its_secrets_it_does_not_start),
+        cmocka_unit_test(the_configured_distribution_account_must_match_the_secret),
+        cmocka_unit_test(without_its_secrets_it_does_not_start),
         cmocka_unit_test(a_key_file_is_new_until_its_row_is_stored),
         cmocka_unit_test(a_passphrase_and_its_row_give_the_same_key_again),
-        cmocka_unit_test(G9_a_seed_sealed_for_another_network_or_key_does_not_open),
+        cmocka_unit_test(a_seed_sealed_for_another_network_or_key_does_not_open),
         cmocka_unit_test(a_killed_key_process_is_reported_at_once),
         cmocka_unit_test(a_stopped_key_process_times_out),
         cmocka_unit_test(a_pause_and_terminal_signals_do_not_end_it),

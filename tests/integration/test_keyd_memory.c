@@ -139,7 +139,7 @@ static void assert_own_keys_guarded(const struct spawn_child *child, const char 
                 sought[i].outside);
 }
 
-static void DS6_G8_its_own_keys_are_in_guarded_pages_only(void **state)
+static void DS6_its_own_keys_are_in_guarded_pages_only(void **state)
 {
     (void)state;
     struct spawn_child child = raw_spawn(KEYD_SERVE);
@@ -274,7 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_search_finds_a_secret_in_unguarded_memory),
-        cmocka_unit_test(DS6_G8_its_own_keys_are_in_guarded_pages_only),
+        cmocka_unit_test(DS6_its_own_keys_are_in_guarded_pages_only),
         cmocka_unit_test(no_secret_of_an_account_stays_in_memory_after_it_signed),
         cmocka_unit_test(no_secret_stays_in_memory_after_a_creation),
         cmocka_unit_test(no_secret_of_a_generated_account_stays_in_memory),

@@ -89,7 +89,7 @@ static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void
 
 /* As versions did that took these by message: the network, then the rows; or also the distribution account
  * and four fees. */
-static void G7_a_message_with_a_network_or_limits_ends_the_key_process(void **state)
+static void a_message_with_a_network_or_limits_ends_the_key_process(void **state)
 {
     (void)state;
     const struct network_id network = keyd_test_settings().network;
@@ -175,7 +175,7 @@ static void DS7_a_malformed_payload_ends_the_key_process(void **state)
 
 /* ---- its resources */
 
-static void DS6_G8_environment_and_command_line_hold_no_secret(void **state)
+static void DS6_environment_and_command_line_hold_no_secret(void **state)
 {
     (void)state;
     size_t len;
@@ -260,11 +260,11 @@ int main(void)
         cmocka_unit_test(DS7_an_unknown_message_ends_the_key_process),
         cmocka_unit_test(DS7_a_message_of_the_other_mode_ends_the_key_process),
         cmocka_unit_test(DS7_a_message_before_load_or_a_second_load_ends_the_key_process),
-        cmocka_unit_test(G7_a_message_with_a_network_or_limits_ends_the_key_process),
+        cmocka_unit_test(a_message_with_a_network_or_limits_ends_the_key_process),
         cmocka_unit_test(DS7_an_oversized_message_ends_the_key_process),
         cmocka_unit_test(DS7_a_truncated_message_ends_the_key_process),
         cmocka_unit_test(DS7_a_malformed_payload_ends_the_key_process),
-        cmocka_unit_test(DS6_G8_environment_and_command_line_hold_no_secret),
+        cmocka_unit_test(DS6_environment_and_command_line_hold_no_secret),
         cmocka_unit_test(only_its_socket_and_its_log_are_open),
         cmocka_unit_test(it_links_only_libc_and_libsodium),
     };

@@ -30,7 +30,7 @@ static uint64_t now_s(const struct test_pool *pool)
 
 /* ---- the lease */
 
-static void G6_S2_a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other(void **state)
+static void a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -128,7 +128,7 @@ static void H16_a_batch_claims_exactly_what_it_needs_and_each_account_once(void 
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void S1_S2_the_last_idle_account_is_claimed_and_the_other_grants_stay_open(void **state)
+static void the_last_idle_account_is_claimed_and_the_other_grants_stay_open(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[ACCOUNTS + 3];
@@ -200,7 +200,7 @@ static void ask_operation_of(
     ask_sample(pool, asked);
 }
 
-static void T3_T4_an_operation_of_a_pool_account_is_refused_alone(void **state)
+static void an_operation_of_a_pool_account_is_refused_alone(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[4];
@@ -259,7 +259,7 @@ static void ask_bounds(struct test_pool *pool, struct asked *asked, const struct
 }
 
 /* The database's clock may advance by a second between the test and the grant. */
-static void DL4_T12_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account(void **state)
+static void DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account(void **state)
 {
     struct test_pool *pool = *state;
     static const struct bound bounds[] = {
@@ -325,7 +325,7 @@ static void DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone(
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void T8_an_item_that_the_key_process_refuses_fails_alone(void **state)
+static void an_item_that_the_key_process_refuses_fails_alone(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[3];
@@ -551,18 +551,18 @@ int main(void)
 {
 #define GRANTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        GRANTS(G6_S2_a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other),
+        GRANTS(a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other),
         GRANTS(the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger),
         GRANTS(bounds_of_the_client_are_kept_and_recorded),
         GRANTS(H16_a_batch_claims_exactly_what_it_needs_and_each_account_once),
-        GRANTS(S1_S2_the_last_idle_account_is_claimed_and_the_other_grants_stay_open),
+        GRANTS(the_last_idle_account_is_claimed_and_the_other_grants_stay_open),
         GRANTS(accounts_are_taken_in_random_order),
         GRANTS(only_active_accounts_are_leased),
-        GRANTS(T3_T4_an_operation_of_a_pool_account_is_refused_alone),
+        GRANTS(an_operation_of_a_pool_account_is_refused_alone),
         GRANTS(a_batch_of_refusals_leases_nothing),
-        GRANTS(DL4_T12_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account),
+        GRANTS(DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account),
         GRANTS(DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone),
-        GRANTS(T8_an_item_that_the_key_process_refuses_fails_alone),
+        GRANTS(an_item_that_the_key_process_refuses_fails_alone),
         GRANTS(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request),
         GRANTS(DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed),
         GRANTS(grants_stop_when_the_cursor_row_says_so),

@@ -1,5 +1,5 @@
 /*
- * DL6, T6, T7, T8, H4: a grant that fails at any step changes nothing; the outcome of a COMMIT without a
+ * DL6, H4: a grant that fails at any step changes nothing; the outcome of a COMMIT without a
  * reply is looked up.
  */
 #include "support/pool.h"
@@ -74,7 +74,7 @@ static const struct fault faults[] = {
         "ALTER TABLE fairway.other RENAME TO cursor", ERR_INTERNAL, NULL},
 };
 
-static void DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing(void **state)
+static void DL6_a_fault_at_each_step_in_the_database_leaves_nothing(void **state)
 {
     struct test_pool *pool = *state;
     struct db *mine = pool->db;
@@ -131,7 +131,7 @@ static void DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing(void **st
 
 /* ---- in the key process */
 
-static void T8_a_lost_key_process_leaves_nothing(void **state)
+static void a_lost_key_process_leaves_nothing(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -290,9 +290,9 @@ int main(void)
 {
 #define FAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        FAULTS(DL6_T7_a_fault_at_each_step_in_the_database_leaves_nothing),
+        FAULTS(DL6_a_fault_at_each_step_in_the_database_leaves_nothing),
         FAULTS(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing),
-        FAULTS(T8_a_lost_key_process_leaves_nothing),
+        FAULTS(a_lost_key_process_leaves_nothing),
         FAULTS(a_connection_cut_at_the_claim_leaves_nothing),
         FAULTS(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up),
         FAULTS(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof),

@@ -378,7 +378,7 @@ static void a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease(void
     assert_int_equal(recorded(), 0);
 }
 
-static void I3_after_a_ledger_rolled_back_its_lease_can_have_fee_bumps(void **state)
+static void after_a_ledger_rolled_back_its_lease_can_have_fee_bumps(void **state)
 {
     (void)state;
     assert_int_equal(record_while_it_ends("roll back"), ERR_OK);
@@ -404,7 +404,7 @@ int main(void)
         TEST(a_lease_may_have_many_fee_bumps_and_each_is_recorded_once),
         TEST(no_fee_bump_is_recorded_after_the_lease_has_ended),
         TEST(a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease),
-        TEST(I3_after_a_ledger_rolled_back_its_lease_can_have_fee_bumps),
+        TEST(after_a_ledger_rolled_back_its_lease_can_have_fee_bumps),
     };
     return cmocka_run_group_tests_name("pool reads", tests, test_pg_start, test_pg_stop);
 }

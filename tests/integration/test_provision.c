@@ -90,7 +90,7 @@ static size_t retire(struct world *world, int64_t count)
     return retired;
 }
 
-static void S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots(void **state)
+static void new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots(void **state)
 {
     struct world *world = *state;
     store(world, 1, 0);
@@ -129,7 +129,7 @@ static void a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole(void
     assert_int_equal(pool_counts(world).creating, 1);
 }
 
-static void S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones(void **state)
+static void H7_idle_accounts_retire_first_and_high_slots_before_low_ones(void **state)
 {
     struct world *world = *state;
     ten_active(world, 7);
@@ -290,9 +290,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(S12_S14_new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots),
+        TEST(new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots),
         TEST(a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole),
-        TEST(S16_H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
+        TEST(H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
         TEST(retirement_skips_an_account_that_a_grant_has_locked),
         TEST(a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not),
         TEST(one_submission_is_pending_at_a_time_and_is_read_back_as_stored),

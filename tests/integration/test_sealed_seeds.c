@@ -44,7 +44,7 @@ static void flip(struct lease_signing *item, size_t bit)
     }
 }
 
-static void DS4_G11_the_key_process_signs_with_no_seed_that_has_a_flipped_bit(void **state)
+static void DS4_the_key_process_signs_with_no_seed_that_has_a_flipped_bit(void **state)
 {
     (void)state;
     enum {
@@ -117,7 +117,7 @@ static void put_bump(struct buf *out, size_t len, uint8_t filler)
     wire_put_bytes(out, buf_bytes(&transaction));
 }
 
-static void DS4_G11_the_key_process_signs_with_no_seed_of_another_length(void **state)
+static void DS4_the_key_process_signs_with_no_seed_of_another_length(void **state)
 {
     (void)state;
     struct spawn_child child = raw_spawn(KEYD_SERVE);
@@ -142,7 +142,7 @@ static void run(struct test_pool *pool, struct db_statement statement)
         fail_msg("%s", detail.text);
 }
 
-static void DS4_G11_a_seed_of_another_length_is_not_read_from_the_database(void **state)
+static void DS4_a_seed_of_another_length_is_not_read_from_the_database(void **state)
 {
     struct test_pool *pool = *state;
     const struct public_key key = pool->accounts[0];
@@ -186,10 +186,10 @@ static int open_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DS4_G11_the_key_process_signs_with_no_seed_that_has_a_flipped_bit),
-        cmocka_unit_test(DS4_G11_the_key_process_signs_with_no_seed_of_another_length),
+        cmocka_unit_test(DS4_the_key_process_signs_with_no_seed_that_has_a_flipped_bit),
+        cmocka_unit_test(DS4_the_key_process_signs_with_no_seed_of_another_length),
         cmocka_unit_test_setup_teardown(
-            DS4_G11_a_seed_of_another_length_is_not_read_from_the_database, open_pool, test_pool_tear_down),
+            DS4_a_seed_of_another_length_is_not_read_from_the_database, open_pool, test_pool_tear_down),
     };
     return cmocka_run_group_tests_name("sealed seeds", tests, set_up, tear_down);
 }

@@ -193,7 +193,7 @@ static void DR3_in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
     assert_int_equal(count(f, "l.result = 'failed' AND l.result_code = 'txFAILED'"), 1);
 }
 
-static void S7_S8_a_ledger_without_our_transactions_changes_nothing(void **state)
+static void a_ledger_without_our_transactions_changes_nothing(void **state)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -206,7 +206,7 @@ static void S7_S8_a_ledger_without_our_transactions_changes_nothing(void **state
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
 }
 
-static void S11_only_the_leases_whose_transactions_are_in_the_ledger_end(void **state)
+static void only_the_leases_whose_transactions_are_in_the_ledger_end(void **state)
 {
     struct fixture *f = *state;
     for (unsigned n = 1; n <= 5; n++)
@@ -601,8 +601,8 @@ int main(void)
         TEST(every_failure_that_consumes_the_sequence_number_ends_the_lease_as_failed),
         TEST(DR3_a_result_that_consumes_no_sequence_number_ends_no_lease),
         TEST(DR3_in_a_fee_bump_the_inner_hash_and_result_decide),
-        TEST(S7_S8_a_ledger_without_our_transactions_changes_nothing),
-        TEST(S11_only_the_leases_whose_transactions_are_in_the_ledger_end),
+        TEST(a_ledger_without_our_transactions_changes_nothing),
+        TEST(only_the_leases_whose_transactions_are_in_the_ledger_end),
         TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
         TEST(all_leases_of_a_large_pool_end_with_one_ledger),
         TEST(DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order),

@@ -1,5 +1,5 @@
 /*
- * Rules S1 to S19 of the tables of leases and accounts that no other suite tests. test_store_hazards.c tests
+ * Rules of the tables of leases and accounts that no other suite tests. test_store_hazards.c tests
  * time zones, plans and concurrency.
  */
 #include "support/pool.h"
@@ -41,7 +41,7 @@ static bool is_open(const struct test_pool *pool, const struct lease *lease)
 
 /* ---- reading */
 
-static void S4_an_existing_lease_is_found_and_another_is_not(void **state)
+static void an_existing_lease_is_found_and_another_is_not(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -56,7 +56,7 @@ static void S4_an_existing_lease_is_found_and_another_is_not(void **state)
     asked_wipe(&asked);
 }
 
-static void S5_S17_accounts_are_listed_in_key_order(void **state)
+static void accounts_are_listed_in_key_order(void **state)
 {
     struct test_pool *pool = *state;
     struct account_shown page[ACCOUNTS];
@@ -67,7 +67,7 @@ static void S5_S17_accounts_are_listed_in_key_order(void **state)
         assert_true(strcmp(page[i - 1].public_key, page[i].public_key) < 0);
 }
 
-static void S5_a_page_of_a_large_pool_reads_only_its_rows(void **state)
+static void a_page_of_a_large_pool_reads_only_its_rows(void **state)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test,
@@ -101,7 +101,7 @@ static void S5_a_page_of_a_large_pool_reads_only_its_rows(void **state)
     assert_in_range(fetched, 20000, 20000 * 4);
 }
 
-static void S15_the_pool_counts_are_right(void **state)
+static void the_pool_counts_are_right(void **state)
 {
     struct test_pool *pool = *state;
     struct pool_counts status;
@@ -120,7 +120,7 @@ static void S15_the_pool_counts_are_right(void **state)
 
 /* ---- granting and settling */
 
-static void S3_an_account_with_part_of_a_lease_is_rejected(void **state)
+static void an_account_with_part_of_a_lease_is_rejected(void **state)
 {
     struct test_pool *pool = *state;
     static const char *const halves[] = {"lease_hash = sha256('')", "locked_at = now()",
@@ -135,7 +135,7 @@ static void S3_an_account_with_part_of_a_lease_is_rejected(void **state)
 }
 
 /* H2: a replica whose claim has expired must not overwrite the lease that the account has by now. */
-static void S6_a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void **state)
+static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void **state)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
@@ -171,7 +171,7 @@ static void S6_a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(voi
     asked_wipe(&asked);
 }
 
-static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state)
+static void no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -192,7 +192,7 @@ static void S6_no_lease_is_recorded_on_an_account_that_has_an_open_one(void **st
     asked_wipe(&asked);
 }
 
-static void S7_S8_a_ledger_without_our_transactions_ends_no_lease(void **state)
+static void a_ledger_without_our_transactions_ends_no_lease(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -207,7 +207,7 @@ static void S7_S8_a_ledger_without_our_transactions_ends_no_lease(void **state)
     asked_wipe_all(asked, 2);
 }
 
-static void S9_S10_a_ledger_ends_exactly_the_leases_whose_transactions_it_has(void **state)
+static void a_ledger_ends_exactly_the_leases_whose_transactions_it_has(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[4];
@@ -228,7 +228,7 @@ static void S9_S10_a_ledger_ends_exactly_the_leases_whose_transactions_it_has(vo
 
 /* ---- storing and deleting */
 
-static void S13_a_malformed_account_row_is_rejected(void **state)
+static void a_malformed_account_row_is_rejected(void **state)
 {
     struct test_pool *pool = *state;
     static const char *const wrong[][2] = {
@@ -254,7 +254,7 @@ static void S13_a_malformed_account_row_is_rejected(void **state)
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
 }
 
-static void S13_a_key_of_another_account_signs_nothing(void **state)
+static void a_key_of_another_account_signs_nothing(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -273,7 +273,7 @@ static void S13_a_key_of_another_account_signs_nothing(void **state)
         ACCOUNTS);
 }
 
-static void S18_Z6_an_account_row_is_never_deleted(void **state)
+static void Z6_an_account_row_is_never_deleted(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -320,7 +320,7 @@ static void Z6_history_is_never_changed_or_deleted(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void S18_a_leased_account_is_not_retired_before_its_lease_ends(void **state)
+static void a_leased_account_is_not_retired_before_its_lease_ends(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -334,7 +334,7 @@ static void S18_a_leased_account_is_not_retired_before_its_lease_ends(void **sta
     asked_wipe(&asked);
 }
 
-static void S19_a_stored_master_key_is_found_and_may_be_stored_again(void **state)
+static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
 {
     (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
@@ -373,21 +373,21 @@ int main(void)
 {
 #define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        STORE(S4_an_existing_lease_is_found_and_another_is_not),
-        STORE(S5_S17_accounts_are_listed_in_key_order),
-        STORE(S5_a_page_of_a_large_pool_reads_only_its_rows),
-        STORE(S15_the_pool_counts_are_right),
-        STORE(S3_an_account_with_part_of_a_lease_is_rejected),
-        STORE(S6_a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded),
-        STORE(S6_no_lease_is_recorded_on_an_account_that_has_an_open_one),
-        STORE(S7_S8_a_ledger_without_our_transactions_ends_no_lease),
-        STORE(S9_S10_a_ledger_ends_exactly_the_leases_whose_transactions_it_has),
-        STORE(S13_a_malformed_account_row_is_rejected),
-        STORE(S13_a_key_of_another_account_signs_nothing),
-        STORE(S18_Z6_an_account_row_is_never_deleted),
+        STORE(an_existing_lease_is_found_and_another_is_not),
+        STORE(accounts_are_listed_in_key_order),
+        STORE(a_page_of_a_large_pool_reads_only_its_rows),
+        STORE(the_pool_counts_are_right),
+        STORE(an_account_with_part_of_a_lease_is_rejected),
+        STORE(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded),
+        STORE(no_lease_is_recorded_on_an_account_that_has_an_open_one),
+        STORE(a_ledger_without_our_transactions_ends_no_lease),
+        STORE(a_ledger_ends_exactly_the_leases_whose_transactions_it_has),
+        STORE(a_malformed_account_row_is_rejected),
+        STORE(a_key_of_another_account_signs_nothing),
+        STORE(Z6_an_account_row_is_never_deleted),
         STORE(Z6_history_is_never_changed_or_deleted),
-        STORE(S18_a_leased_account_is_not_retired_before_its_lease_ends),
-        STORE(S19_a_stored_master_key_is_found_and_may_be_stored_again),
+        STORE(a_leased_account_is_not_retired_before_its_lease_ends),
+        STORE(a_stored_master_key_is_found_and_may_be_stored_again),
     };
     return cmocka_run_group_tests_name("pool/store", tests, test_pg_start, test_pg_stop);
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 const tests = path.resolve(import.meta.dirname, '..');
-const ID = /(?<![A-Za-z0-9])(?:D[ALOPRSX]|[AFGHIJPRSTZ])\d{1,2}(?![A-Za-z0-9])/g;
+const ID = /(?<![A-Za-z0-9])(?:D[ALOPRSX]|[HZ])\d{1,2}(?![A-Za-z0-9])/g;
 
 const files = readdirSync(tests, { recursive: true }).filter(file => !file.startsWith('node_modules'));
 const read = file => readFileSync(path.join(tests, file), 'utf8');

@@ -136,7 +136,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void J1_a_token_for_exactly_this_request_passes(void **state)
+static void a_token_for_exactly_this_request_passes(void **state)
 {
     (void)state;
     AUTO_FREE char *claims = good_claims();
@@ -152,7 +152,7 @@ static void J1_a_token_for_exactly_this_request_passes(void **state)
     free(ours);
 }
 
-static void J1_a_token_without_a_body_has_the_hash_of_no_bytes(void **state)
+static void a_token_without_a_body_has_the_hash_of_no_bytes(void **state)
 {
     (void)state;
     char seed[STRKEY_SIZE(32)], *token;
@@ -256,7 +256,7 @@ static void DA1_times_outside_the_window_and_of_another_form_are_refused(void **
     }
 }
 
-static void J3_the_window_s_edges_pass(void **state)
+static void the_window_s_edges_pass(void **state)
 {
     (void)state;
     static const struct {
@@ -274,7 +274,7 @@ static void J3_the_window_s_edges_pass(void **state)
     }
 }
 
-static void J7_a_claim_that_is_missing_doubled_or_of_another_type_is_refused(void **state)
+static void a_claim_that_is_missing_doubled_or_of_another_type_is_refused(void **state)
 {
     (void)state;
     AUTO_FREE char *good = good_claims();
@@ -303,7 +303,7 @@ static void J7_a_claim_that_is_missing_doubled_or_of_another_type_is_refused(voi
     refused(nul, nul_token);
 }
 
-static void J7_other_claims_are_ignored_and_nbf_is_kept(void **state)
+static void other_claims_are_ignored_and_nbf_is_kept(void **state)
 {
     (void)state;
     static const struct {
@@ -324,7 +324,7 @@ static void J7_other_claims_are_ignored_and_nbf_is_kept(void **state)
     }
 }
 
-static void J4_a_token_of_another_subject_or_key_is_refused(void **state)
+static void a_token_of_another_subject_or_key_is_refused(void **state)
 {
     (void)state;
     AUTO_FREE char *hers = good_claims();
@@ -417,7 +417,7 @@ static void DA1_aud_may_be_required(void **state)
 
 /* ---- DA1: the request differs from what the token was signed for */
 
-static void J9_another_method_path_query_or_body_is_refused(void **state)
+static void another_method_path_query_or_body_is_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -455,7 +455,7 @@ static void J9_another_method_path_query_or_body_is_refused(void **state)
             fail_msg("%s", bodies[i]);
 }
 
-static void J9_a_body_hash_in_another_spelling_is_refused(void **state)
+static void a_body_hash_in_another_spelling_is_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -511,7 +511,7 @@ static void DA2_a_token_that_names_an_idempotency_key_is_for_that_key(void **sta
     }
 }
 
-static void J8_no_token_and_other_schemes_are_refused(void **state)
+static void no_token_and_other_schemes_are_refused(void **state)
 {
     (void)state;
     static const char *const schemes[] = {
@@ -729,22 +729,22 @@ static void equal_tokens_have_equal_hashes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(J1_a_token_for_exactly_this_request_passes),
-        cmocka_unit_test(J1_a_token_without_a_body_has_the_hash_of_no_bytes),
+        cmocka_unit_test(a_token_for_exactly_this_request_passes),
+        cmocka_unit_test(a_token_without_a_body_has_the_hash_of_no_bytes),
         cmocka_unit_test(DA1_a_header_that_names_another_algorithm_is_refused),
         cmocka_unit_test(DA1_times_outside_the_window_and_of_another_form_are_refused),
-        cmocka_unit_test(J3_the_window_s_edges_pass),
-        cmocka_unit_test(J7_a_claim_that_is_missing_doubled_or_of_another_type_is_refused),
-        cmocka_unit_test(J7_other_claims_are_ignored_and_nbf_is_kept),
-        cmocka_unit_test(J4_a_token_of_another_subject_or_key_is_refused),
+        cmocka_unit_test(the_window_s_edges_pass),
+        cmocka_unit_test(a_claim_that_is_missing_doubled_or_of_another_type_is_refused),
+        cmocka_unit_test(other_claims_are_ignored_and_nbf_is_kept),
+        cmocka_unit_test(a_token_of_another_subject_or_key_is_refused),
         cmocka_unit_test(the_reason_says_when_the_token_becomes_valid),
         cmocka_unit_test(a_request_that_is_not_UTF_8_is_not_signed),
         cmocka_unit_test(DA1_aud_must_name_this_network),
         cmocka_unit_test(DA1_aud_may_be_required),
-        cmocka_unit_test(J9_another_method_path_query_or_body_is_refused),
-        cmocka_unit_test(J9_a_body_hash_in_another_spelling_is_refused),
+        cmocka_unit_test(another_method_path_query_or_body_is_refused),
+        cmocka_unit_test(a_body_hash_in_another_spelling_is_refused),
         cmocka_unit_test(DA2_a_token_that_names_an_idempotency_key_is_for_that_key),
-        cmocka_unit_test(J8_no_token_and_other_schemes_are_refused),
+        cmocka_unit_test(no_token_and_other_schemes_are_refused),
         cmocka_unit_test(DA1_a_token_in_another_spelling_is_refused),
         cmocka_unit_test(DA1_an_unsigned_token_is_refused),
         cmocka_unit_test(DA1_a_signature_with_a_larger_S_is_refused),

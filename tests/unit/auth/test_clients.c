@@ -39,7 +39,7 @@ static const char *name_of(const struct clients *clients, const char *address)
     return client == NULL ? NULL : client->name;
 }
 
-static void J6_every_key_of_the_list_is_a_client_of_its_own_name(void **state)
+static void every_key_of_the_list_is_a_client_of_its_own_name(void **state)
 {
     (void)state;
     struct clients clients;
@@ -51,7 +51,7 @@ static void J6_every_key_of_the_list_is_a_client_of_its_own_name(void **state)
     clients_wipe(&clients);
 }
 
-static void J6_a_client_of_the_file_has_a_name_keys_and_scopes(void **state)
+static void a_client_of_the_file_has_a_name_keys_and_scopes(void **state)
 {
     (void)state;
     struct clients clients;
@@ -104,7 +104,7 @@ static void a_client_of_the_file_may_have_limits(void **state)
     }
 }
 
-static void J6_list_and_file_add_up(void **state)
+static void list_and_file_add_up(void **state)
 {
     (void)state;
     struct clients clients;
@@ -116,7 +116,7 @@ static void J6_list_and_file_add_up(void **state)
     clients_wipe(&clients);
 }
 
-static void J5_what_is_no_client_is_refused_with_its_place(void **state)
+static void what_is_no_client_is_refused_with_its_place(void **state)
 {
     (void)state;
     AUTO_FREE char *twice = mem_format("%s,%s", a, a);
@@ -176,7 +176,7 @@ static void no_client_is_a_list_of_its_own(void **state)
     }
 }
 
-static void J6_a_thousand_clients_with_two_keys_each_are_read(void **state)
+static void a_thousand_clients_with_two_keys_each_are_read(void **state)
 {
     (void)state;
     struct buf text CLEANUP(buf_free) = {0};
@@ -205,7 +205,7 @@ static void J6_a_thousand_clients_with_two_keys_each_are_read(void **state)
     assert_non_null(strstr(detail.text, "more than 1000 clients"));
 }
 
-static void J6_a_key_of_two_clients_is_refused(void **state)
+static void a_key_of_two_clients_is_refused(void **state)
 {
     (void)state;
     struct clients clients;
@@ -239,14 +239,14 @@ static void DA1_a_key_outside_the_main_group_is_no_client(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(J6_every_key_of_the_list_is_a_client_of_its_own_name),
-        cmocka_unit_test(J6_a_client_of_the_file_has_a_name_keys_and_scopes),
+        cmocka_unit_test(every_key_of_the_list_is_a_client_of_its_own_name),
+        cmocka_unit_test(a_client_of_the_file_has_a_name_keys_and_scopes),
         cmocka_unit_test(a_client_of_the_file_may_have_limits),
-        cmocka_unit_test(J6_list_and_file_add_up),
-        cmocka_unit_test(J5_what_is_no_client_is_refused_with_its_place),
+        cmocka_unit_test(list_and_file_add_up),
+        cmocka_unit_test(what_is_no_client_is_refused_with_its_place),
         cmocka_unit_test(no_client_is_a_list_of_its_own),
-        cmocka_unit_test(J6_a_thousand_clients_with_two_keys_each_are_read),
-        cmocka_unit_test(J6_a_key_of_two_clients_is_refused),
+        cmocka_unit_test(a_thousand_clients_with_two_keys_each_are_read),
+        cmocka_unit_test(a_key_of_two_clients_is_refused),
         cmocka_unit_test(DA1_a_key_outside_the_main_group_is_no_client),
     };
     return cmocka_run_group_tests_name("auth/clients", tests, set_up, NULL);

@@ -1,4 +1,4 @@
-/* G7: all that limits keyd is on its command line, and an argument that is missing, altered or out of its
+/* All that limits keyd is on its command line, and an argument that is missing, altered or out of its
  * range is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static bool read_text(const struct arguments_text *text, struct arguments *out)
     return arguments_read(count, text->argv, out);
 }
 
-static void G7_what_is_written_is_read(void **state)
+static void what_is_written_is_read(void **state)
 {
     (void)state;
     struct arguments given = sample(), got;
@@ -102,7 +102,7 @@ static void values_out_of_their_ranges_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G7_what_is_written_is_read),
+        cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(each_argument_is_required),
         cmocka_unit_test(values_out_of_their_ranges_are_refused),
     };

@@ -55,7 +55,7 @@ static void fees_are_counted_by_the_hour_and_name_their_option(void **state)
     assert_non_null(strstr(detail.text, "KEYD_MAX_SIGNATURES_PER_SECOND=100"));
 }
 
-static void G7_fees_start_with_a_twelfth_of_an_hour(void **state)
+static void fees_start_with_a_twelfth_of_an_hour(void **state)
 {
     (void)state;
     struct budget budget = budget_of(&limits, 100000, 0);
@@ -66,7 +66,7 @@ static void G7_fees_start_with_a_twelfth_of_an_hour(void **state)
     assert_true(refused(&budget, HOUR / 2, 1, 1));
 }
 
-static void G7_every_fee_that_may_be_signed_can_be_signed_at_the_start(void **state)
+static void every_fee_that_may_be_signed_can_be_signed_at_the_start(void **state)
 {
     (void)state;
     struct budget budget = budget_of(&limits, 300001, 0);
@@ -112,8 +112,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_budget_gives_one_period_and_then_what_the_time_brings),
         cmocka_unit_test(fees_are_counted_by_the_hour_and_name_their_option),
-        cmocka_unit_test(G7_fees_start_with_a_twelfth_of_an_hour),
-        cmocka_unit_test(G7_every_fee_that_may_be_signed_can_be_signed_at_the_start),
+        cmocka_unit_test(fees_start_with_a_twelfth_of_an_hour),
+        cmocka_unit_test(every_fee_that_may_be_signed_can_be_signed_at_the_start),
         cmocka_unit_test(what_is_refused_takes_nothing),
         cmocka_unit_test(an_idle_time_saves_at_most_one_period),
         cmocka_unit_test(small_steps_lose_nothing),

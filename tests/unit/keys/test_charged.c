@@ -1,4 +1,4 @@
-/* G7: rules of charged.h. */
+/* Rules of charged.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static int64_t charge(struct charged *charged, struct hash hash, int64_t fee_str
     return missing;
 }
 
-static void G7_of_the_bids_for_a_transaction_the_highest_is_charged(void **state)
+static void of_the_bids_for_a_transaction_the_highest_is_charged(void **state)
 {
     (void)state;
     struct charged *charged = charged_new();
@@ -44,7 +44,7 @@ static void G7_of_the_bids_for_a_transaction_the_highest_is_charged(void **state
     charged_free(charged);
 }
 
-static void G7_a_transaction_is_known_by_its_whole_hash(void **state)
+static void a_transaction_is_known_by_its_whole_hash(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(struct hash); i++) {
@@ -74,7 +74,7 @@ static void the_one_that_was_remembered_first_is_forgotten_and_charged_in_full(v
 
 /* A captured fairway bids on more transactions than the table holds, in any order: what it could spend on
  * each, the highest bid, is never more than what was charged for it. */
-static void G7_what_can_be_spent_is_never_more_than_what_was_charged(void **state)
+static void what_can_be_spent_is_never_more_than_what_was_charged(void **state)
 {
     (void)state;
     enum {
@@ -99,10 +99,10 @@ static void G7_what_can_be_spent_is_never_more_than_what_was_charged(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G7_of_the_bids_for_a_transaction_the_highest_is_charged),
-        cmocka_unit_test(G7_a_transaction_is_known_by_its_whole_hash),
+        cmocka_unit_test(of_the_bids_for_a_transaction_the_highest_is_charged),
+        cmocka_unit_test(a_transaction_is_known_by_its_whole_hash),
         cmocka_unit_test(the_one_that_was_remembered_first_is_forgotten_and_charged_in_full),
-        cmocka_unit_test(G7_what_can_be_spent_is_never_more_than_what_was_charged),
+        cmocka_unit_test(what_can_be_spent_is_never_more_than_what_was_charged),
     };
     return cmocka_run_group_tests_name("keys/charged", tests, NULL, NULL);
 }

@@ -39,14 +39,14 @@ static enum err open_fixture(const struct fixture *f)
     return e;
 }
 
-static void G11_a_sealed_seed_opens_for_its_account(void **state)
+static void a_sealed_seed_opens_for_its_account(void **state)
 {
     (void)state;
     struct fixture f = fixture();
     assert_int_equal(open_fixture(&f), ERR_OK);
 }
 
-static void DS4_G11_every_flipped_bit_is_refused(void **state)
+static void DS4_every_flipped_bit_is_refused(void **state)
 {
     (void)state;
     for (size_t bit = 0; bit < SEAL_SIZE * 8; bit++) {
@@ -57,7 +57,7 @@ static void DS4_G11_every_flipped_bit_is_refused(void **state)
 }
 
 /* A box always has 72 bytes, so a truncated one ends with filler. */
-static void DS4_G11_every_truncation_is_refused(void **state)
+static void DS4_every_truncation_is_refused(void **state)
 {
     (void)state;
     for (size_t len = 0; len < SEAL_SIZE; len++)
@@ -70,7 +70,7 @@ static void DS4_G11_every_truncation_is_refused(void **state)
         }
 }
 
-static void DS4_G11_swapped_rows_are_refused(void **state)
+static void DS4_swapped_rows_are_refused(void **state)
 {
     (void)state;
     struct fixture f = fixture(), other = fixture();
@@ -85,7 +85,7 @@ static void DS4_G11_swapped_rows_are_refused(void **state)
     assert_int_equal(open_fixture(&other), ERR_SEAL_BROKEN);
 }
 
-static void DS4_G11_another_master_key_network_row_or_key_id_is_refused(void **state)
+static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state)
 {
     (void)state;
     struct fixture f = fixture();
@@ -146,11 +146,11 @@ static void a_passphrase_gives_one_key_for_each_salt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(G11_a_sealed_seed_opens_for_its_account),
-        cmocka_unit_test(DS4_G11_every_flipped_bit_is_refused),
-        cmocka_unit_test(DS4_G11_every_truncation_is_refused),
-        cmocka_unit_test(DS4_G11_swapped_rows_are_refused),
-        cmocka_unit_test(DS4_G11_another_master_key_network_row_or_key_id_is_refused),
+        cmocka_unit_test(a_sealed_seed_opens_for_its_account),
+        cmocka_unit_test(DS4_every_flipped_bit_is_refused),
+        cmocka_unit_test(DS4_every_truncation_is_refused),
+        cmocka_unit_test(DS4_swapped_rows_are_refused),
+        cmocka_unit_test(DS4_another_master_key_network_row_or_key_id_is_refused),
         cmocka_unit_test(DS4_every_flipped_bit_of_the_public_key_is_refused),
         cmocka_unit_test(two_seals_of_one_seed_differ),
         cmocka_unit_test(a_key_id_is_sixteen_digits_of_the_master_key),

@@ -9,7 +9,7 @@
 
 #include "pool/lock_numbers.h"
 
-static void I1_lock_numbers_never_change_and_differ_between_networks(void **state)
+static void lock_numbers_never_change_and_differ_between_networks(void **state)
 {
     (void)state;
     const struct network_id test = network_id_of("Test SDF Network ; September 2015");
@@ -52,7 +52,7 @@ static void every_lock_has_a_name_and_those_of_a_network_only_with_its_id(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(I1_lock_numbers_never_change_and_differ_between_networks),
+        cmocka_unit_test(lock_numbers_never_change_and_differ_between_networks),
         cmocka_unit_test(every_lock_has_a_name_and_those_of_a_network_only_with_its_id),
     };
     return cmocka_run_group_tests_name("pool/lock_numbers", tests, NULL, NULL);

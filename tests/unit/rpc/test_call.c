@@ -1,4 +1,4 @@
-/* Rules of call.h (R2): which responses are accepted, and what an error means. */
+/* Rules of call.h: which responses are accepted, and what an error means. */
 #include "fake_rpc.h"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ static enum err ask(struct fake_rpc *fake)
 
 #define NETWORK "{\"passphrase\":\"p\",\"protocolVersion\":28}"
 
-static void R2_a_malformed_json_rpc_response_is_unavailable(void **state)
+static void a_malformed_json_rpc_response_is_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -45,7 +45,7 @@ static void R2_a_malformed_json_rpc_response_is_unavailable(void **state)
     assert_int_equal(ask(fake), ERR_OK);
 }
 
-static void R2_duplicate_members_are_refused(void **state)
+static void duplicate_members_are_refused(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_RESULT("{\"passphrase\":\"p\",\"passphrase\":\"q\",\"protocolVersion\":28}"));
@@ -70,7 +70,7 @@ static void limits_are_checked_before_the_response_is_read(void **state)
 }
 
 /* The first address is a port that nobody listens on. */
-static void R2_a_call_fails_over_to_the_next_address_and_stays_there(void **state)
+static void a_call_fails_over_to_the_next_address_and_stays_there(void **state)
 {
     struct fake_rpc *fake = *state;
     struct sockaddr_in address;
@@ -135,7 +135,7 @@ static unsigned port_of(const struct fake_rpc *fake)
 }
 
 /* Every call of simulations, signers and commands: without that, one broken RPC is asked for ever. */
-static void R2_a_call_fails_over_from_an_rpc_that_answers_with_errors(void **state)
+static void a_call_fails_over_from_an_rpc_that_answers_with_errors(void **state)
 {
     struct fake_rpc *first = *state;
     static const struct fake_reply errors[] = {{.body = FAKE_ERROR(-32603, "m")},
@@ -230,7 +230,7 @@ static void the_origin_of_an_address_has_no_password_and_no_key(void **state)
     assert_string_equal(third, "http://three");
 }
 
-static void R2_a_response_must_have_the_id_of_the_request(void **state)
+static void a_response_must_have_the_id_of_the_request(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -290,7 +290,7 @@ static void an_error_may_have_no_id(void **state)
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* it is to another request */
 }
 
-static void R2_http_errors_are_unavailable_whatever_the_body(void **state)
+static void http_errors_are_unavailable_whatever_the_body(void **state)
 {
     struct fake_rpc *fake = *state;
     static const int statuses[] = {201, 204, 301, 400, 401, 403, 404, 415, 429, 500, 502, 503, 504};
@@ -317,21 +317,21 @@ static void a_json_rpc_error_with_a_4xx_status_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R2_a_malformed_json_rpc_response_is_unavailable),
-        FAKE_TEST(R2_duplicate_members_are_refused),
+        FAKE_TEST(a_malformed_json_rpc_response_is_unavailable),
+        FAKE_TEST(duplicate_members_are_refused),
         FAKE_TEST(deep_nesting_is_refused),
         FAKE_TEST(limits_are_checked_before_the_response_is_read),
-        FAKE_TEST(R2_a_call_fails_over_to_the_next_address_and_stays_there),
+        FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there),
         cmocka_unit_test(calls_without_end_do_not_fill_the_log_while_no_address_answers),
-        FAKE_TEST(R2_a_call_fails_over_from_an_rpc_that_answers_with_errors),
+        FAKE_TEST(a_call_fails_over_from_an_rpc_that_answers_with_errors),
         FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over),
         cmocka_unit_test(addresses_are_counted_and_compared),
         FAKE_TEST(plain_http_beyond_this_host_is_recognized),
-        FAKE_TEST(R2_a_response_must_have_the_id_of_the_request),
+        FAKE_TEST(a_response_must_have_the_id_of_the_request),
         FAKE_TEST(ids_differ_from_call_to_call),
         FAKE_TEST(a_request_error_is_refused_and_a_server_error_is_unavailable),
         FAKE_TEST(an_error_may_have_no_id),
-        FAKE_TEST(R2_http_errors_are_unavailable_whatever_the_body),
+        FAKE_TEST(http_errors_are_unavailable_whatever_the_body),
         FAKE_TEST(a_json_rpc_error_with_a_4xx_status_is_read),
         cmocka_unit_test(the_origin_of_an_address_has_no_password_and_no_key),
     };

@@ -1,4 +1,4 @@
-/* Rules of rpc_accounts and rpc_frozen (R4): entries are matched by key, and a wrong entry is an error. */
+/* Rules of rpc_accounts and rpc_frozen: entries are matched by key, and a wrong entry is an error. */
 #include "fake_rpc.h"
 
 #include "base/text.h"
@@ -62,7 +62,7 @@ static enum err ask(struct fake_rpc *fake, const char *entries, const struct pub
     return e;
 }
 
-static void R4_entries_are_matched_by_key_whatever_their_order(void **state)
+static void entries_are_matched_by_key_whatever_their_order(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key keys[] = {key_of(1), key_of(2), key_of(3)};
@@ -97,7 +97,7 @@ static void missing_accounts_are_not_an_error(void **state)
     assert_int_equal(ledger, 2552990);
 }
 
-static void R4_P7_an_entry_of_another_account_is_refused(void **state)
+static void an_entry_of_another_account_is_refused(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1), other = key_of(2);
@@ -150,7 +150,7 @@ static void missing_members_are_unavailable(void **state)
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
 }
 
-static void P10_at_most_200_accounts_are_requested_at_once(void **state)
+static void at_most_200_accounts_are_requested_at_once(void **state)
 {
     struct fake_rpc *fake = *state;
     struct public_key keys[RPC_ENTRIES_MAX + 1];
@@ -284,7 +284,7 @@ static enum err ask_frozen(
     return e;
 }
 
-static void R4_frozen_accounts_are_read_from_the_setting(void **state)
+static void frozen_accounts_are_read_from_the_setting(void **state)
 {
     struct fake_rpc *fake = *state;
     struct frozen_accounts frozen;
@@ -297,7 +297,7 @@ static void R4_frozen_accounts_are_read_from_the_setting(void **state)
     assert_true(fake_heard(fake, "\"keys\":[\"AAAACAAAABE=\"]")); /* CONFIG_SETTING 17 */
 }
 
-static void R4_a_network_without_the_setting_has_no_frozen_accounts(void **state)
+static void a_network_without_the_setting_has_no_frozen_accounts(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -312,7 +312,7 @@ static void R4_a_network_without_the_setting_has_no_frozen_accounts(void **state
     }
 }
 
-static void R4_a_wrong_entry_instead_of_the_list_is_refused(void **state)
+static void a_wrong_entry_instead_of_the_list_is_refused(void **state)
 {
     struct fake_rpc *fake = *state;
     struct frozen_accounts frozen;
@@ -323,19 +323,19 @@ static void R4_a_wrong_entry_instead_of_the_list_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R4_entries_are_matched_by_key_whatever_their_order),
+        FAKE_TEST(entries_are_matched_by_key_whatever_their_order),
         FAKE_TEST(missing_accounts_are_not_an_error),
-        FAKE_TEST(R4_P7_an_entry_of_another_account_is_refused),
+        FAKE_TEST(an_entry_of_another_account_is_refused),
         FAKE_TEST(an_entry_of_a_newer_protocol_is_reported_as_such),
         FAKE_TEST(missing_members_are_unavailable),
-        FAKE_TEST(P10_at_most_200_accounts_are_requested_at_once),
+        FAKE_TEST(at_most_200_accounts_are_requested_at_once),
         FAKE_TEST(an_internal_error_is_retried_until_the_snapshot_is_published),
         FAKE_TEST(a_lasting_internal_error_is_returned_after_two_seconds),
         FAKE_TEST(other_errors_are_returned_at_once),
         FAKE_TEST(cancel_ends_the_retries),
-        FAKE_TEST(R4_frozen_accounts_are_read_from_the_setting),
-        FAKE_TEST(R4_a_network_without_the_setting_has_no_frozen_accounts),
-        FAKE_TEST(R4_a_wrong_entry_instead_of_the_list_is_refused),
+        FAKE_TEST(frozen_accounts_are_read_from_the_setting),
+        FAKE_TEST(a_network_without_the_setting_has_no_frozen_accounts),
+        FAKE_TEST(a_wrong_entry_instead_of_the_list_is_refused),
     };
     return cmocka_run_group_tests_name("rpc/entries", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Rules of rpc_ledgers (R3): well-formed ledgers, ERR_LEDGER_AHEAD and ERR_LEDGER_GAP. */
+/* Rules of rpc_ledgers: well-formed ledgers, ERR_LEDGER_AHEAD and ERR_LEDGER_GAP. */
 #include "fake_rpc.h"
 
 #define HASH_A "434d0000000000000000000000000000000000000000000000000000000000aa"
@@ -14,7 +14,7 @@ static enum err ask(struct fake_rpc *fake, uint32_t start, uint32_t limit)
     return rpc_ledgers(fake->rpc, start, limit, &ledgers, &detail);
 }
 
-static void R3_ledgers_come_with_sequence_hash_and_meta(void **state)
+static void ledgers_come_with_sequence_hash_and_meta(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_says(
@@ -150,7 +150,7 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R3_ledgers_come_with_sequence_hash_and_meta),
+        FAKE_TEST(ledgers_come_with_sequence_hash_and_meta),
         FAKE_TEST(a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap),
         FAKE_TEST(a_refusal_of_a_start_within_the_range_may_be_retried),
         FAKE_TEST(getHealth_gives_the_range_when_the_message_does_not),

@@ -46,7 +46,7 @@ static void depth_is_that_of_the_deepest_value(void **state)
 }
 
 /* What a client of getHealth once made 1.2 GB of. */
-static void R2_no_method_accepts_24_megabytes_of_empty_arrays(void **state)
+static void no_method_accepts_24_megabytes_of_empty_arrays(void **state)
 {
     (void)state;
     static const char *const methods[] = {"getHealth", "getNetwork", "getLedgers", "getLedgerEntries",
@@ -70,7 +70,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_counted_outside_strings),
         cmocka_unit_test(depth_is_that_of_the_deepest_value),
-        cmocka_unit_test(R2_no_method_accepts_24_megabytes_of_empty_arrays),
+        cmocka_unit_test(no_method_accepts_24_megabytes_of_empty_arrays),
     };
     return cmocka_run_group_tests_name("rpc/limits", tests, NULL, NULL);
 }

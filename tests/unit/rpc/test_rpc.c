@@ -1,9 +1,9 @@
-/* Rules of rpc_health and rpc_network (R3). */
+/* Rules of rpc_health and rpc_network. */
 #include "fake_rpc.h"
 
 static struct detail detail;
 
-static void R3_health_is_read_with_numbers_in_either_form(void **state)
+static void health_is_read_with_numbers_in_either_form(void **state)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -69,7 +69,7 @@ static void ledger_numbers_out_of_range_are_refused(void **state)
     }
 }
 
-static void R3_the_network_passphrase_is_read(void **state)
+static void the_network_passphrase_is_read(void **state)
 {
     struct fake_rpc *fake = *state;
     struct rpc_network network;
@@ -91,11 +91,11 @@ static void R3_the_network_passphrase_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R3_health_is_read_with_numbers_in_either_form),
+        FAKE_TEST(health_is_read_with_numbers_in_either_form),
         FAKE_TEST(an_unhealthy_server_is_not_an_error_and_gives_its_reason),
         FAKE_TEST(an_unreachable_server_is_an_error),
         FAKE_TEST(ledger_numbers_out_of_range_are_refused),
-        FAKE_TEST(R3_the_network_passphrase_is_read),
+        FAKE_TEST(the_network_passphrase_is_read),
     };
     return cmocka_run_group_tests_name("rpc/rpc", tests, NULL, NULL);
 }

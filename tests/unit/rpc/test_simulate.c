@@ -1,4 +1,4 @@
-/* T18, T19: what a simulation says, and what is no result. */
+/* What a simulation says, and what is no result. */
 #include "fake_rpc.h"
 
 static struct detail detail;
@@ -10,7 +10,7 @@ static enum err simulate(struct fake_rpc *fake, const char *body, struct rpc_sim
     return rpc_simulate(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, true, out, &detail);
 }
 
-static void R3_the_fee_of_a_simulation_is_read(void **state)
+static void the_fee_of_a_simulation_is_read(void **state)
 {
     struct fake_rpc *fake = *state;
     struct rpc_simulation simulation;
@@ -30,7 +30,7 @@ static void R3_the_fee_of_a_simulation_is_read(void **state)
     assert_false(fake_heard(fake, "authMode"));
 }
 
-static void T19_a_transaction_that_fails_is_no_error_of_the_call(void **state)
+static void a_transaction_that_fails_is_no_error_of_the_call(void **state)
 {
     struct fake_rpc *fake = *state;
     struct rpc_simulation simulation;
@@ -44,7 +44,7 @@ static void T19_a_transaction_that_fails_is_no_error_of_the_call(void **state)
     assert_string_equal(simulation.error, "HostError: Error(Auth, ?InvalidAction)");
 }
 
-static void T19_what_is_no_result_is_an_error(void **state)
+static void what_is_no_result_is_an_error(void **state)
 {
     struct fake_rpc *fake = *state;
     static const struct {
@@ -70,9 +70,9 @@ static void T19_what_is_no_result_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R3_the_fee_of_a_simulation_is_read),
-        FAKE_TEST(T19_a_transaction_that_fails_is_no_error_of_the_call),
-        FAKE_TEST(T19_what_is_no_result_is_an_error),
+        FAKE_TEST(the_fee_of_a_simulation_is_read),
+        FAKE_TEST(a_transaction_that_fails_is_no_error_of_the_call),
+        FAKE_TEST(what_is_no_result_is_an_error),
     };
     return cmocka_run_group_tests_name("rpc/simulate", tests, NULL, NULL);
 }

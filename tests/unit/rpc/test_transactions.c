@@ -1,4 +1,4 @@
-/* Rules of rpc_send and rpc_transaction (R3). */
+/* Rules of rpc_send and rpc_transaction. */
 #include "fake_rpc.h"
 
 #include "base/text.h"
@@ -11,7 +11,7 @@ static enum err send_one(struct fake_rpc *fake, struct rpc_sent *sent)
     return rpc_send(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, sent, &detail);
 }
 
-static void R3_each_status_of_sendTransaction_is_read(void **state)
+static void each_status_of_sendTransaction_is_read(void **state)
 {
     struct fake_rpc *fake = *state;
     static const struct {
@@ -117,7 +117,7 @@ static void an_unknown_status_of_sendTransaction_is_unavailable(void **state)
 #define RESULT_BUMPED_FAILED                                                                                 \
     "AAAAAAAAAMj////zAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAP////8AAAAAAAAAAAAAAAA="
 
-static void R3_a_transaction_is_found_or_not(void **state)
+static void a_transaction_is_found_or_not(void **state)
 {
     struct fake_rpc *fake = *state;
     struct rpc_transaction found;
@@ -177,11 +177,11 @@ static void a_getTransaction_response_with_missing_members_is_unavailable(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R3_each_status_of_sendTransaction_is_read),
+        FAKE_TEST(each_status_of_sendTransaction_is_read),
         FAKE_TEST(an_ERROR_status_has_the_innermost_result_code),
         FAKE_TEST(an_ERROR_status_with_a_malformed_result_is_unavailable),
         FAKE_TEST(an_unknown_status_of_sendTransaction_is_unavailable),
-        FAKE_TEST(R3_a_transaction_is_found_or_not),
+        FAKE_TEST(a_transaction_is_found_or_not),
         FAKE_TEST(a_getTransaction_response_with_missing_members_is_unavailable),
     };
     return cmocka_run_group_tests_name("rpc/transactions", tests, NULL, NULL);

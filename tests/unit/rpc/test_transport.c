@@ -1,4 +1,4 @@
-/* Rules of transport.h (R1, R2): limits of time and size, no redirects or proxies, cancel_fd. */
+/* Rules of transport.h: limits of time and size, no redirects or proxies, cancel_fd. */
 #include "fake_rpc.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ static enum err ask(struct fake_rpc *fake)
     return rpc_health(fake->rpc, &health, &detail);
 }
 
-static void R2_a_request_is_a_json_post_with_our_name(void **state)
+static void a_request_is_a_json_post_with_our_name(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, healthy);
@@ -45,7 +45,7 @@ static void one_connection_serves_many_calls(void **state)
     pthread_mutex_unlock(&fake->lock);
 }
 
-static void R2_a_closed_connection_is_unavailable_and_the_next_call_reconnects(void **state)
+static void a_closed_connection_is_unavailable_and_the_next_call_reconnects(void **state)
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_HANGS_UP});
@@ -54,7 +54,7 @@ static void R2_a_closed_connection_is_unavailable_and_the_next_call_reconnects(v
     assert_int_equal(ask(fake), ERR_OK);
 }
 
-static void R2_a_refused_connection_is_unavailable(void **state)
+static void a_refused_connection_is_unavailable(void **state)
 {
     (void)state;
     struct rpc_health health;
@@ -124,7 +124,7 @@ static void proxies_of_the_environment_are_ignored(void **state)
     unsetenv("all_proxy");
 }
 
-static void R1_only_http_and_https_urls_are_used(void **state)
+static void only_http_and_https_urls_are_used(void **state)
 {
     (void)state;
     static const char *const urls[] = {
@@ -225,16 +225,16 @@ static void cancel_ends_a_call_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(R2_a_request_is_a_json_post_with_our_name),
+        FAKE_TEST(a_request_is_a_json_post_with_our_name),
         FAKE_TEST(one_connection_serves_many_calls),
-        FAKE_TEST(R2_a_closed_connection_is_unavailable_and_the_next_call_reconnects),
-        FAKE_TEST(R2_a_refused_connection_is_unavailable),
+        FAKE_TEST(a_closed_connection_is_unavailable_and_the_next_call_reconnects),
+        FAKE_TEST(a_refused_connection_is_unavailable),
         FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout),
         FAKE_TEST(a_body_over_the_limit_ends_the_transfer),
         FAKE_TEST(a_body_of_just_the_limit_is_read),
         FAKE_TEST(redirects_are_not_followed),
         FAKE_TEST(proxies_of_the_environment_are_ignored),
-        FAKE_TEST(R1_only_http_and_https_urls_are_used),
+        FAKE_TEST(only_http_and_https_urls_are_used),
         FAKE_TEST(no_detail_contains_the_url),
         FAKE_TEST(cancel_ends_a_call_at_once),
         FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout),

@@ -1,4 +1,4 @@
-/* F3: which signatures show that the user has signed this transaction for this network. */
+/* Which signatures show that the user has signed this transaction for this network. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void assert_authority(const struct leased *leased, enum authority expecte
     assert_int_equal(authority_of(&leased->envelope, &leased->hash), expected);
 }
 
-static void F3_somebody_besides_the_channel_account_must_have_signed(void **state)
+static void somebody_besides_the_channel_account_must_have_signed(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -71,7 +71,7 @@ static void F3_somebody_besides_the_channel_account_must_have_signed(void **stat
     assert_authority(&foreign, AUTHORITY_CHANNEL_MISSING);
 }
 
-static void F3_the_source_of_any_operation_may_have_signed(void **state)
+static void the_source_of_any_operation_may_have_signed(void **state)
 {
     (void)state;
     for (enum sample_source form = PLAIN; form <= MUXED; form++) {
@@ -87,7 +87,7 @@ static void F3_the_source_of_any_operation_may_have_signed(void **state)
 }
 
 /* The hint is right, and the key is, but another hash was signed. */
-static void F3_a_signature_for_another_network_proves_nothing(void **state)
+static void a_signature_for_another_network_proves_nothing(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -100,7 +100,7 @@ static void F3_a_signature_for_another_network_proves_nothing(void **state)
     assert_authority(&leased, AUTHORITY_UNKNOWN);
 }
 
-static void F3_no_other_bytes_prove_anything(void **state)
+static void no_other_bytes_prove_anything(void **state)
 {
     (void)state;
     static const uint8_t zeros[64];
@@ -160,7 +160,7 @@ static struct public_key satisfy(struct leased *leased, uint32_t kind)
     return key;
 }
 
-static void F3_an_extra_signer_of_every_kind_may_have_signed(void **state)
+static void an_extra_signer_of_every_kind_may_have_signed(void **state)
 {
     (void)state;
     static const uint32_t kinds[] = {0, 2, 3}; /* no transaction has its own hash (1) */
@@ -203,7 +203,7 @@ static bool proved_by(const struct leased *leased, struct bytes account_entry)
     return authority_proved_by(&leased->envelope, &leased->hash, account_entry, &verifications);
 }
 
-static void F3_a_signer_of_an_operations_source_may_have_signed(void **state)
+static void a_signer_of_an_operations_source_may_have_signed(void **state)
 {
     (void)state;
     for (uint32_t kind = 0; kind <= 3; kind++) {
@@ -226,7 +226,7 @@ static void F3_a_signer_of_an_operations_source_may_have_signed(void **state)
 }
 
 /* An account of which the channel account is a signer: what fairway has signed is not the user's consent. */
-static void F3_the_channel_accounts_own_signature_never_counts(void **state)
+static void the_channel_accounts_own_signature_never_counts(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -250,8 +250,7 @@ static void add_sources_of_one_hint(struct sample *sample)
     }
 }
 
-static void DX3_F3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times(
-    void **state)
+static void DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -269,7 +268,7 @@ static void DX3_F3_signatures_that_could_be_of_many_sources_are_verified_a_bound
     assert_authority(&leased, AUTHORITY_CHANNEL_MISSING);
 }
 
-static void DX3_F3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications(void **state)
+static void DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -308,16 +307,15 @@ static void sources_are_listed_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(F3_somebody_besides_the_channel_account_must_have_signed),
-        cmocka_unit_test(F3_the_source_of_any_operation_may_have_signed),
-        cmocka_unit_test(F3_a_signature_for_another_network_proves_nothing),
-        cmocka_unit_test(F3_no_other_bytes_prove_anything),
-        cmocka_unit_test(F3_an_extra_signer_of_every_kind_may_have_signed),
-        cmocka_unit_test(F3_a_signer_of_an_operations_source_may_have_signed),
-        cmocka_unit_test(F3_the_channel_accounts_own_signature_never_counts),
-        cmocka_unit_test(
-            DX3_F3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times),
-        cmocka_unit_test(DX3_F3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications),
+        cmocka_unit_test(somebody_besides_the_channel_account_must_have_signed),
+        cmocka_unit_test(the_source_of_any_operation_may_have_signed),
+        cmocka_unit_test(a_signature_for_another_network_proves_nothing),
+        cmocka_unit_test(no_other_bytes_prove_anything),
+        cmocka_unit_test(an_extra_signer_of_every_kind_may_have_signed),
+        cmocka_unit_test(a_signer_of_an_operations_source_may_have_signed),
+        cmocka_unit_test(the_channel_accounts_own_signature_never_counts),
+        cmocka_unit_test(DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times),
+        cmocka_unit_test(DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications),
         cmocka_unit_test(sources_are_listed_once),
     };
     return cmocka_run_group_tests_name("stellar/authority", tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void DA6_unknown_operations_and_envelopes_do_not_decode(void **state)
     }
 }
 
-static void A4_unknown_kinds_of_credentials_do_not_decode(void **state)
+static void unknown_kinds_of_credentials_do_not_decode(void **state)
 {
     (void)state;
     for (uint32_t kind = 4; kind < 8; kind++) {
@@ -142,7 +142,7 @@ static struct public_key sign_sample(struct sample *sample, struct buf *xdr, str
     return key;
 }
 
-static void F3_a_signature_is_matched_by_hint_hash_and_length(void **state)
+static void a_signature_is_matched_by_hint_hash_and_length(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -241,9 +241,9 @@ int main(void)
         cmocka_unit_test(trailing_bytes_are_refused),
         cmocka_unit_test(more_than_100_operations_do_not_decode),
         cmocka_unit_test(DA6_unknown_operations_and_envelopes_do_not_decode),
-        cmocka_unit_test(A4_unknown_kinds_of_credentials_do_not_decode),
+        cmocka_unit_test(unknown_kinds_of_credentials_do_not_decode),
         cmocka_unit_test(preconditions_of_every_form_decode_alike),
-        cmocka_unit_test(F3_a_signature_is_matched_by_hint_hash_and_length),
+        cmocka_unit_test(a_signature_is_matched_by_hint_hash_and_length),
         cmocka_unit_test(a_transaction_without_envelope_decodes_alone),
         cmocka_unit_test(a_lease_does_not_keep_the_clients_signatures),
         cmocka_unit_test(an_inner_transaction_of_form_V0_is_sent_as_V1),

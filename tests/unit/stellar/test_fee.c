@@ -21,7 +21,7 @@ static enum err fee(
     return policy_fee(&envelope, &limits, fee_stroops, &(struct detail){0});
 }
 
-static void T17_fee_is_base_fee_by_operations_and_resource_fee(void **state)
+static void fee_is_base_fee_by_operations_and_resource_fee(void **state)
 {
     (void)state;
     static const struct {
@@ -49,7 +49,7 @@ static void T17_fee_is_base_fee_by_operations_and_resource_fee(void **state)
     }
 }
 
-static void T18_the_resource_fee_is_limited(void **state)
+static void the_resource_fee_is_limited(void **state)
 {
     (void)state;
     struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 50};
@@ -106,7 +106,7 @@ static void DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said(void **
     assert_bump((struct bump){1, 100, 0, 100, INT64_MIN, 10000, 0});
 }
 
-static void F2_a_fee_above_the_cap_is_refused(void **state)
+static void a_fee_above_the_cap_is_refused(void **state)
 {
     (void)state;
     assert_bump((struct bump){1, 100, 0, 100, 0, 200, 200});
@@ -116,7 +116,7 @@ static void F2_a_fee_above_the_cap_is_refused(void **state)
     assert_bump((struct bump){1, 100, 0, 100, INT64_MAX, INT64_MAX, INT64_MAX});
 }
 
-static void F2_the_refusal_names_the_maximum_and_the_minimum(void **state)
+static void the_refusal_names_the_maximum_and_the_minimum(void **state)
 {
     (void)state;
     struct envelope inner = {.operation_count = 1, .fee_stroops = 100};
@@ -133,7 +133,7 @@ static void F2_the_refusal_names_the_maximum_and_the_minimum(void **state)
     assert_non_null(strstr(detail.text, "at least 200."));
 }
 
-static void F5_an_inflated_resource_fee_is_refused(void **state)
+static void an_inflated_resource_fee_is_refused(void **state)
 {
     (void)state;
     struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 500};
@@ -195,13 +195,13 @@ static void a_fee_bump_of_a_transaction_without_operations_is_refused(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T17_fee_is_base_fee_by_operations_and_resource_fee),
-        cmocka_unit_test(T18_the_resource_fee_is_limited),
+        cmocka_unit_test(fee_is_base_fee_by_operations_and_resource_fee),
+        cmocka_unit_test(the_resource_fee_is_limited),
         cmocka_unit_test(DA7_a_bump_costs_one_operation_more),
         cmocka_unit_test(DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said),
-        cmocka_unit_test(F2_a_fee_above_the_cap_is_refused),
-        cmocka_unit_test(F2_the_refusal_names_the_maximum_and_the_minimum),
-        cmocka_unit_test(F5_an_inflated_resource_fee_is_refused),
+        cmocka_unit_test(a_fee_above_the_cap_is_refused),
+        cmocka_unit_test(the_refusal_names_the_maximum_and_the_minimum),
+        cmocka_unit_test(an_inflated_resource_fee_is_refused),
         cmocka_unit_test(DA7_no_value_overflows),
         cmocka_unit_test(CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate),
         cmocka_unit_test(a_fee_bump_of_a_transaction_without_operations_is_refused),

@@ -21,7 +21,7 @@ static const struct public_key sep_23_key = {
     {0x3f, 0x0c, 0x34, 0xbf, 0x93, 0xad, 0x0d, 0x99, 0x71, 0xd0, 0x4c, 0xcc, 0x90, 0xf7, 0x05, 0x51, 0x1c,
         0x83, 0x8a, 0xad, 0x97, 0x34, 0xa4, 0xa2, 0xfb, 0x0d, 0x7a, 0x03, 0xfc, 0x7f, 0xe8, 0x9a}};
 
-static void A8_a_G_address_is_its_account_and_an_M_address_is_malformed(void **state)
+static void a_G_address_is_its_account_and_an_M_address_is_malformed(void **state)
 {
     (void)state;
     struct public_key key = {0};
@@ -39,7 +39,7 @@ static void address_encode_gives_the_strkey_of_sep_23(void **state)
     assert_string_equal(text, G);
 }
 
-static void A8_strkeys_that_sep_23_forbids_are_malformed(void **state)
+static void strkeys_that_sep_23_forbids_are_malformed(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -219,9 +219,9 @@ static void a_key_of_small_order_never_verifies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(A8_a_G_address_is_its_account_and_an_M_address_is_malformed),
+        cmocka_unit_test(a_G_address_is_its_account_and_an_M_address_is_malformed),
         cmocka_unit_test(address_encode_gives_the_strkey_of_sep_23),
-        cmocka_unit_test(A8_strkeys_that_sep_23_forbids_are_malformed),
+        cmocka_unit_test(strkeys_that_sep_23_forbids_are_malformed),
         cmocka_unit_test(a_changed_or_missing_character_is_malformed),
         cmocka_unit_test(seeds_round_trip),
         cmocka_unit_test(hashes_are_64_digits_of_either_case),

@@ -14,7 +14,7 @@
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 
-static void T3_plain_source_of_an_operation_is_named(void **state)
+static void plain_source_of_an_operation_is_named(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -22,7 +22,7 @@ static void T3_plain_source_of_an_operation_is_named(void **state)
     NAMES(&sample, 3);
 }
 
-static void T4_muxed_source_of_an_operation_is_named_by_its_account(void **state)
+static void muxed_source_of_an_operation_is_named_by_its_account(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -92,7 +92,7 @@ static void DA5_the_distribution_account_authorizes_nothing(void **state)
     NAMES(&payee, 3);
 }
 
-static void T5_classic_operation_without_source_is_refused(void **state)
+static void classic_operation_without_source_is_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -106,7 +106,7 @@ static void T5_classic_operation_without_source_is_refused(void **state)
     assert_refused(&last, ERR_INVALID_OPERATION_STRUCTURE, "operations[99]");
 }
 
-static void T5_holds_in_every_form_of_envelope(void **state)
+static void holds_in_every_form_of_envelope(void **state)
 {
     (void)state;
     static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
@@ -121,7 +121,7 @@ static void T5_holds_in_every_form_of_envelope(void **state)
 }
 
 /* The SDK's vectors have every kind with a plain, a muxed and no source. */
-static void T5_holds_for_every_classic_kind(void **state)
+static void holds_for_every_classic_kind(void **state)
 {
     (void)state;
     struct vectors vectors;
@@ -154,7 +154,7 @@ static void T5_holds_for_every_classic_kind(void **state)
     assert_int_equal(accepted, 24 * 3 * 2);
 }
 
-static void A7_three_kinds_are_soroban(void **state)
+static void three_kinds_are_soroban(void **state)
 {
     (void)state;
     for (uint32_t kind = 0; kind < 24; kind++)
@@ -237,7 +237,7 @@ static void a_hundred_operations_of_a_hundred_sources_pass(void **state)
     assert_names(&sample, 100, names);
 }
 
-static void T13_memo_and_bounds_of_a_classic_transaction_pass(void **state)
+static void memo_and_bounds_of_a_classic_transaction_pass(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -389,21 +389,21 @@ static void a_lease_is_exactly_one_transaction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T3_plain_source_of_an_operation_is_named),
-        cmocka_unit_test(T4_muxed_source_of_an_operation_is_named_by_its_account),
+        cmocka_unit_test(plain_source_of_an_operation_is_named),
+        cmocka_unit_test(muxed_source_of_an_operation_is_named_by_its_account),
         cmocka_unit_test(named_accounts_are_sorted_and_each_once),
         cmocka_unit_test(the_source_of_the_transaction_is_not_named_since_it_is_replaced),
         cmocka_unit_test(keys_that_become_signers_of_an_account_are_named),
         cmocka_unit_test(DA5_the_distribution_account_authorizes_nothing),
-        cmocka_unit_test(T5_classic_operation_without_source_is_refused),
-        cmocka_unit_test(T5_holds_in_every_form_of_envelope),
-        cmocka_unit_test(T5_holds_for_every_classic_kind),
-        cmocka_unit_test(A7_three_kinds_are_soroban),
+        cmocka_unit_test(classic_operation_without_source_is_refused),
+        cmocka_unit_test(holds_in_every_form_of_envelope),
+        cmocka_unit_test(holds_for_every_classic_kind),
+        cmocka_unit_test(three_kinds_are_soroban),
         cmocka_unit_test(a_transaction_without_operation_is_refused),
         cmocka_unit_test(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused),
         cmocka_unit_test(the_fee_bump_cap_excludes_the_resource_fee),
         cmocka_unit_test(a_hundred_operations_of_a_hundred_sources_pass),
-        cmocka_unit_test(T13_memo_and_bounds_of_a_classic_transaction_pass),
+        cmocka_unit_test(memo_and_bounds_of_a_classic_transaction_pass),
         cmocka_unit_test(a_classic_transaction_that_no_node_relays_is_refused),
         cmocka_unit_test(a_lease_within_all_limits_may_be_signed),
         cmocka_unit_test(a_lease_has_the_plain_signer_as_source),

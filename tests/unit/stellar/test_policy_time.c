@@ -1,4 +1,4 @@
-/* T12: how long a lease lasts, and which transactions cannot be included in time. */
+/* How long a lease lasts, and which transactions cannot be included in time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static enum err max_time(
     return e;
 }
 
-static void T12_max_time_is_the_earliest_of_client_timeout_and_300_s(void **state)
+static void max_time_is_the_earliest_of_client_timeout_and_300_s(void **state)
 {
     (void)state;
     static const struct time_case cases[] = {
@@ -63,7 +63,7 @@ static void T12_max_time_is_the_earliest_of_client_timeout_and_300_s(void **stat
     }
 }
 
-static void T12_what_set_the_max_time_follows_from_the_request_and_the_result(void **state)
+static void what_set_the_max_time_follows_from_the_request_and_the_result(void **state)
 {
     (void)state;
     static const struct {
@@ -94,7 +94,7 @@ static void T12_what_set_the_max_time_follows_from_the_request_and_the_result(vo
     }
 }
 
-static void T12_a_min_time_after_the_chosen_max_time_is_refused(void **state)
+static void a_min_time_after_the_chosen_max_time_is_refused(void **state)
 {
     (void)state;
     uint64_t chosen_s;
@@ -107,7 +107,7 @@ static void T12_a_min_time_after_the_chosen_max_time_is_refused(void **state)
     assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_INVALID_TRANSACTION);
 }
 
-static void T12_no_value_of_now_overflows(void **state)
+static void no_value_of_now_overflows(void **state)
 {
     (void)state;
     static const uint64_t edges[] = {0, 1, 299, 300, UINT64_MAX - 301, UINT64_MAX - 300, UINT64_MAX - 60,
@@ -172,10 +172,10 @@ static void a_min_ledger_out_of_reach_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T12_max_time_is_the_earliest_of_client_timeout_and_300_s),
-        cmocka_unit_test(T12_what_set_the_max_time_follows_from_the_request_and_the_result),
-        cmocka_unit_test(T12_a_min_time_after_the_chosen_max_time_is_refused),
-        cmocka_unit_test(T12_no_value_of_now_overflows),
+        cmocka_unit_test(max_time_is_the_earliest_of_client_timeout_and_300_s),
+        cmocka_unit_test(what_set_the_max_time_follows_from_the_request_and_the_result),
+        cmocka_unit_test(a_min_time_after_the_chosen_max_time_is_refused),
+        cmocka_unit_test(no_value_of_now_overflows),
         cmocka_unit_test(a_max_ledger_that_is_reached_too_soon_is_refused),
         cmocka_unit_test(a_min_ledger_out_of_reach_is_refused),
     };

@@ -76,7 +76,7 @@ static enum err expect_source(const struct operation *operation, void *context)
     return ERR_OK;
 }
 
-static void P2_every_operation_has_an_explicit_source(void **state)
+static void every_operation_has_an_explicit_source(void **state)
 {
     (void)state;
     static const size_t operations[] = {[PROVISIONING_CREATION] = 57, [PROVISIONING_MERGE] = 19};
@@ -97,7 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DS3_creations_and_merges_are_those_of_the_sdk),
-        cmocka_unit_test(P2_every_operation_has_an_explicit_source),
+        cmocka_unit_test(every_operation_has_an_explicit_source),
     };
     return cmocka_run_group_tests_name("stellar/provisioning_tx", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
 
-static void T11_sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
+static void sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
 {
     (void)state;
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
@@ -25,7 +25,7 @@ static void T11_sources_of_extend_and_restore_are_named_muxed_or_not(void **stat
     NAMES(&restore, 4);
 }
 
-static void T11_entries_are_extended_by_reading_and_restored_by_writing_them(void **state)
+static void entries_are_extended_by_reading_and_restored_by_writing_them(void **state)
 {
     (void)state;
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE, invoke = SAMPLE;
@@ -79,7 +79,7 @@ static void the_largest_soroban_transaction_of_the_network_passes(void **state)
     assert_refused(&sample, ERR_INVALID_TRANSACTION, "the network takes at most 132096");
 }
 
-static void T14_one_soroban_operation_among_others_is_refused(void **state)
+static void one_soroban_operation_among_others_is_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -89,7 +89,7 @@ static void T14_one_soroban_operation_among_others_is_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[1]");
 }
 
-static void T14_several_soroban_operations_are_refused(void **state)
+static void several_soroban_operations_are_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -98,7 +98,7 @@ static void T14_several_soroban_operations_are_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "exactly one operation");
 }
 
-static void T15_missing_soroban_data_is_refused(void **state)
+static void missing_soroban_data_is_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
@@ -143,7 +143,7 @@ static void a_muxed_source_on_invoke_is_refused(void **state)
     NAMES(&replaced, 3);
 }
 
-static void A2_T16_source_account_credentials_of_the_channel_account_are_refused(void **state)
+static void source_account_credentials_of_the_channel_account_are_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -153,7 +153,7 @@ static void A2_T16_source_account_credentials_of_the_channel_account_are_refused
     assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
 }
 
-static void A3_source_account_credentials_of_an_operations_own_source_pass_and_name_it(void **state)
+static void source_account_credentials_of_an_operations_own_source_pass_and_name_it(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -163,7 +163,7 @@ static void A3_source_account_credentials_of_an_operations_own_source_pass_and_n
     NAMES(&sample, 3);
 }
 
-static void T10_T16_addresses_of_every_kind_of_credentials_are_named(void **state)
+static void addresses_of_every_kind_of_credentials_are_named(void **state)
 {
     (void)state;
     for (uint32_t kind = 1; kind <= 3; kind++) {
@@ -177,7 +177,7 @@ static void T10_T16_addresses_of_every_kind_of_credentials_are_named(void **stat
     }
 }
 
-static void A5_H11_muxed_addresses_are_named_by_their_account(void **state)
+static void H11_muxed_addresses_are_named_by_their_account(void **state)
 {
     (void)state;
     for (uint32_t kind = 1; kind <= 3; kind++) {
@@ -202,7 +202,7 @@ static void addresses_that_have_no_key_are_not_named(void **state)
     }
 }
 
-static void T16_delegates_are_named_at_every_depth(void **state)
+static void delegates_are_named_at_every_depth(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -219,7 +219,7 @@ static void T16_delegates_are_named_at_every_depth(void **state)
     NAMES(&sample, 1, 4, 5, 6);
 }
 
-static void T16_a_delegate_is_named_below_hundreds_of_others(void **state)
+static void a_delegate_is_named_below_hundreds_of_others(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -306,7 +306,7 @@ static void more_accounts_than_can_be_named_are_refused(void **state)
     assert_non_null(strstr(judgement.detail.text, "more than 256 accounts"));
 }
 
-static void T18_resource_fee_at_the_cap_passes_and_above_is_refused(void **state)
+static void resource_fee_at_the_cap_passes_and_above_is_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -319,7 +319,7 @@ static void T18_resource_fee_at_the_cap_passes_and_above_is_refused(void **state
     assert_refused(&sample, ERR_FEE_EXCEEDS_MAXIMUM, "resource fee");
 }
 
-static void T18_a_negative_resource_fee_is_refused(void **state)
+static void a_negative_resource_fee_is_refused(void **state)
 {
     (void)state;
     AUTO_SAMPLE sample = SAMPLE;
@@ -333,7 +333,7 @@ static void T18_a_negative_resource_fee_is_refused(void **state)
 }
 
 /* The schema refuses these first. The rules must refuse them too when a newer schema has them. */
-static void A4_DA6_arms_newer_than_the_rules_are_refused(void **state)
+static void DA6_arms_newer_than_the_rules_are_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
@@ -345,7 +345,7 @@ static void A4_DA6_arms_newer_than_the_rules_are_refused(void **state)
         }
 }
 
-static void A4_addresses_newer_than_the_rules_are_refused(void **state)
+static void addresses_newer_than_the_rules_are_refused(void **state)
 {
     (void)state;
     for (uint32_t kind = 0; kind < 8; kind++) {
@@ -409,31 +409,31 @@ static void DX3_many_values_are_judged_in_few_walks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(T11_sources_of_extend_and_restore_are_named_muxed_or_not),
-        cmocka_unit_test(T11_entries_are_extended_by_reading_and_restored_by_writing_them),
+        cmocka_unit_test(sources_of_extend_and_restore_are_named_muxed_or_not),
+        cmocka_unit_test(entries_are_extended_by_reading_and_restored_by_writing_them),
         cmocka_unit_test(a_soroban_operation_without_source_is_refused),
         cmocka_unit_test(the_largest_soroban_transaction_of_the_network_passes),
-        cmocka_unit_test(T14_one_soroban_operation_among_others_is_refused),
-        cmocka_unit_test(T14_several_soroban_operations_are_refused),
-        cmocka_unit_test(T15_missing_soroban_data_is_refused),
+        cmocka_unit_test(one_soroban_operation_among_others_is_refused),
+        cmocka_unit_test(several_soroban_operations_are_refused),
+        cmocka_unit_test(missing_soroban_data_is_refused),
         cmocka_unit_test(soroban_data_on_a_classic_operation_is_refused),
         cmocka_unit_test(a_memo_on_invoke_is_refused),
         cmocka_unit_test(a_muxed_source_on_invoke_is_refused),
-        cmocka_unit_test(A2_T16_source_account_credentials_of_the_channel_account_are_refused),
-        cmocka_unit_test(A3_source_account_credentials_of_an_operations_own_source_pass_and_name_it),
-        cmocka_unit_test(T10_T16_addresses_of_every_kind_of_credentials_are_named),
-        cmocka_unit_test(A5_H11_muxed_addresses_are_named_by_their_account),
+        cmocka_unit_test(source_account_credentials_of_the_channel_account_are_refused),
+        cmocka_unit_test(source_account_credentials_of_an_operations_own_source_pass_and_name_it),
+        cmocka_unit_test(addresses_of_every_kind_of_credentials_are_named),
+        cmocka_unit_test(H11_muxed_addresses_are_named_by_their_account),
         cmocka_unit_test(addresses_that_have_no_key_are_not_named),
-        cmocka_unit_test(T16_delegates_are_named_at_every_depth),
-        cmocka_unit_test(T16_a_delegate_is_named_below_hundreds_of_others),
+        cmocka_unit_test(delegates_are_named_at_every_depth),
+        cmocka_unit_test(a_delegate_is_named_below_hundreds_of_others),
         cmocka_unit_test(deployers_are_named),
         cmocka_unit_test(deployers_inside_authorized_invocations_are_named),
         cmocka_unit_test(accounts_that_are_only_arguments_are_not_named),
         cmocka_unit_test(more_accounts_than_can_be_named_are_refused),
-        cmocka_unit_test(T18_resource_fee_at_the_cap_passes_and_above_is_refused),
-        cmocka_unit_test(T18_a_negative_resource_fee_is_refused),
-        cmocka_unit_test(A4_DA6_arms_newer_than_the_rules_are_refused),
-        cmocka_unit_test(A4_addresses_newer_than_the_rules_are_refused),
+        cmocka_unit_test(resource_fee_at_the_cap_passes_and_above_is_refused),
+        cmocka_unit_test(a_negative_resource_fee_is_refused),
+        cmocka_unit_test(DA6_arms_newer_than_the_rules_are_refused),
+        cmocka_unit_test(addresses_newer_than_the_rules_are_refused),
         cmocka_unit_test(DX3_many_values_are_judged_in_few_walks),
     };
     return cmocka_run_group_tests_name("stellar/soroban", tests, NULL, NULL);

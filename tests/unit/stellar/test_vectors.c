@@ -1,4 +1,4 @@
-/* DS3, A6: views, hashes, leased transactions and fee bumps are those of the official SDK, byte for byte. */
+/* DS3: views, hashes, leased transactions and fee bumps are those of the official SDK, byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
