@@ -2,7 +2,7 @@
 // existing tests; no hazard is without one.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { HAZARDS, readDefects } from './run.mjs';
@@ -61,33 +61,6 @@ const namesItsFunction = ({ lines }) => lines.slice(0, lines.findIndex(({ kind }
 const indent = text => text.search(/\S|$/);
 const isDead = ({ lines }) => lines.some(({ kind, text }, i) => kind === '+' && i > 0 && lines[i - 1].kind !== '-'
   && /^\s*(return|goto)\b.*;$/.test(lines[i - 1].text) && indent(text) === indent(lines[i - 1].text) && !/^\s*(case\b.*|default):|^$/.test(text));
-
-// The functions of each migration, each with the line on which it begins.
-const functionsOf = text => text.split('\n').flatMap((line, at) => {
-  const name = line.match(/^CREATE (?:OR REPLACE )?FUNCTION (fairway\.\w+)/)?.[1];
-  return name ? [{ name, at }] : [];
-});
-
-// A hunk in a function that a later migration replaces changes nothing.
-test('no patch changes a function of a migration that a later one replaces', () => {
-  const migrations = readdirSync(path.join(root, 'migrations')).sort()
-    .map(file => ({ file: `migrations/${file}`, text: readFileSync(path.join(root, 'migrations', file), 'utf8') }));
-  const problems = [];
-  for (const { name, file: patch } of defects)
-    for (const { file, lines } of hunksOf(readFileSync(patch, 'utf8'))) {
-      const from = migrations.findIndex(migration => migration.file === file);
-      if (from < 0)
-        continue;
-      const expected = lines.filter(({ kind }) => kind !== '+').map(({ text }) => text), source = migrations[from].text.split('\n');
-      const at = [...source.keys()].find(line => expected.every((text, i) => source[line + i] === text))
-        + lines.findIndex(({ kind }) => kind !== ' ');
-      const inside = functionsOf(migrations[from].text).findLast(one => one.at <= at)?.name;
-      const later = migrations.slice(from + 1).find(({ text }) => functionsOf(text).some(one => one.name === inside));
-      if (later)
-        problems.push(`${name}: ${inside} of ${file} is replaced by ${later.file}`);
-    }
-  assert.deepEqual(problems, []);
-});
 
 // `git apply` searches the whole file for the lines of a hunk, so a patch could move to another function.
 test('every patch applies at one place, in the function that its header names, and adds nothing after a return', () => {
