@@ -1,0 +1,14 @@
+/*
+ * INVARIANT(condition): what the code around it has made true, checked also in release builds. Never a
+ * condition of input, of the world or of another process: those have errors. A process that ends here has
+ * lost nothing: no state that matters is in memory.
+ */
+#ifndef FAIRWAY_BASE_INVARIANT_H
+#define FAIRWAY_BASE_INVARIANT_H
+
+#define INVARIANT(condition) ((condition) ? (void)0 : invariant_broken(__FILE__, __LINE__, #condition))
+
+/* Logs it and aborts. */
+_Noreturn void invariant_broken(const char *file, int line, const char *condition);
+
+#endif

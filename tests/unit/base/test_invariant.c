@@ -1,0 +1,64 @@
+/* Rules of base/invariant.h: a broken invariant is logged and ends the process, one that holds does nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/invariant.h"
+
+/* Returns the wait status of a process that states 1 < top; its log is in text. */
+static int status_of(int top, char text[static 512])
+{
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(SIGABRT, SIG_DFL); /* cmocka catches it */
+        dup2(ends[1], STDERR_FILENO);
+        INVARIANT(1 < top);
+        _exit(0);
+    }
+    close(ends[1]);
+    const ssize_t len = read(ends[0], text, 511);
+    text[len < 0 ? 0 : len] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void a_broken_invariant_is_logged_and_ends_the_process(void **state)
+{
+    (void)state;
+    char text[512];
+    const int status = status_of(1, text);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+    assert_non_null(strstr(text, "level=error msg=\"stopping: a bug"));
+    assert_non_null(strstr(text, "at=tests/unit/base/test_invariant.c:"));
+    assert_non_null(strstr(text, "condition=\"1 < top\"\n"));
+}
+
+static void one_that_holds_does_nothing(void **state)
+{
+    (void)state;
+    char text[512];
+    assert_int_equal(status_of(2, text), 0);
+    assert_string_equal(text, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broken_invariant_is_logged_and_ends_the_process),
+        cmocka_unit_test(one_that_holds_does_nothing),
+    };
+    return cmocka_run_group_tests_name("base/invariant", tests, NULL, NULL);
+}
